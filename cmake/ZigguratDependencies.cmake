@@ -1,0 +1,25 @@
+# Every library that Ziggurat uses, found once. Nothing is downloaded; scripts/setup.sh installs what is missing.
+# OpenMP is needed by Kokkos' OpenMP backend and by `omp simd`.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(Threads REQUIRED)
+find_package(MPI REQUIRED COMPONENTS CXX)
+find_package(Kokkos REQUIRED)
+find_package(dnnl REQUIRED CONFIG)
+find_package(yaml-cpp REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
+if(ZIGGURAT_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(ZIGGURAT_BUILD_PERF)
+  find_package(benchmark REQUIRED)
+endif()
+
+# Debian's Kokkos 3.4 names an include folder that does not exist.
+get_target_property(kokkos_includes Kokkos::kokkos INTERFACE_INCLUDE_DIRECTORIES)
+if("${kokkos_includes}" MATCHES "/usr/lib/include")
+  set_target_properties(Kokkos::kokkos PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${Kokkos_INCLUDE_DIRS}")
+endif()

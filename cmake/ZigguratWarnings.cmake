@@ -1,0 +1,20 @@
+# Flags that every target of ours takes: ziggurat_warnings for warnings, ziggurat_options for code generation.
+set(ZIGGURAT_SANITIZE "" CACHE STRING "Sanitizers, for instance address,undefined")
+
+add_library(ziggurat_warnings INTERFACE)
+target_compile_options(ziggurat_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wundef -Wnon-virtual-dtor>)
+if(ZIGGURAT_WARNINGS_ARE_ERRORS)
+  target_compile_options(ziggurat_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+
+# No contraction and no -ffast-math: the same bits whatever the vector width of a loop's tail (DESIGN 8).
+add_library(ziggurat_options INTERFACE)
+target_compile_options(ziggurat_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-march=${ZIGGURAT_MARCH} -fno-math-errno -fno-trapping-math -ffp-contract=off>)
+target_compile_definitions(ziggurat_options INTERFACE OMPI_SKIP_MPICXX=1 MPICH_SKIP_MPICXX=1)
+if(ZIGGURAT_SANITIZE)
+  target_compile_options(ziggurat_options INTERFACE -fsanitize=${ZIGGURAT_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=undefined)
+  target_link_options(ziggurat_options INTERFACE -fsanitize=${ZIGGURAT_SANITIZE})
+endif()

@@ -1,0 +1,17 @@
+/// The thread team of the compute lane.
+#pragma once
+
+namespace ziggurat::kernels {
+
+/// Starts the host's threads (Kokkos) and ends them with its scope. One per process, made in `main`
+/// before the first kernel and outliving everything that computes.
+class Runtime {
+  public:
+    /// \param num_threads  threads of this rank, >= 1
+    explicit Runtime(int num_threads);
+    ~Runtime();
+    Runtime(const Runtime&) = delete;
+    Runtime& operator=(const Runtime&) = delete;
+};
+
+}  // namespace ziggurat::kernels

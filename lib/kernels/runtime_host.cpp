@@ -1,0 +1,24 @@
+#include <omp.h>
+
+#include <Kokkos_Core.hpp>
+#include <cstdlib>
+
+#include "kernels/runtime.hpp"
+
+namespace ziggurat::kernels {
+
+Runtime::Runtime(int num_threads) {
+    // Kokkos warns on stderr unless these say something; an outer launcher's choice wins.
+    setenv("OMP_PROC_BIND", "false", 0);
+    omp_set_num_threads(num_threads);
+    omp_set_dynamic(0);
+    Kokkos::InitArguments arguments;
+    arguments.num_threads = num_threads;
+    Kokkos::initialize(arguments);
+}
+
+Runtime::~Runtime() {
+    Kokkos::finalize();
+}
+
+}  // namespace ziggurat::kernels

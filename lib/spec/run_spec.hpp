@@ -1,0 +1,282 @@
+/// What a run is asked to be, as plain data.
+///
+/// `deck` fills a RunSpec from text and checks it; everything else reads it. All `auto`s are resolved, all
+/// units are bytes, seconds, elements, sequences or steps. Whatever the reader of a RunSpec needs is in it:
+/// nobody below `app` reads text or environment variables.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ziggurat::spec {
+
+// ---------------------------------------------------------------- run
+
+enum class Resume { automatic, never, must, path };
+
+struct Run {
+    std::string name = "run";
+    std::string dir = "runs/run";
+    std::uint64_t seed = 1234;
+    Resume resume = Resume::automatic;
+    std::string resume_path;                   ///< when resume is `path`
+    std::optional<double> time_limit_seconds;  ///< from the start of the process
+    bool trace = false;
+    double hang_timeout_seconds = 600;
+
+    bool operator==(const Run&) const = default;
+};
+
+// ---------------------------------------------------------------- model
+
+enum class Family { gpt2, llama };
+
+struct Model {
+    Family family = Family::gpt2;
+    std::int64_t layers = 0;
+    std::int64_t hidden = 0;
+    std::int64_t heads = 0;
+    std::int64_t kv_heads = 0;    ///< = heads without grouped queries
+    std::int64_t head_dim = 0;    ///< hidden / heads
+    std::int64_t ffn_hidden = 0;  ///< gpt2: 4 hidden; llama: as given
+    std::int64_t vocab = 0;
+    std::int64_t vocab_padded = 0;  ///< rows of the embedding; the added ones are zero and never trained
+    std::int64_t max_seq = 0;
+    bool tie_embeddings = true;  ///< default: gpt2 true, llama false
+    double norm_epsilon = 1e-5;
+    double rope_theta = 10000;  ///< llama
+    double dropout = 0;         ///< gpt2: embedding, attention weights and both branches of a layer
+    double init_std = 0.02;     ///< projections into the residual stream: init_std / sqrt(2 layers)
+
+    bool operator==(const Model&) const = default;
+};
+
+// ---------------------------------------------------------------- data
+
+enum class TokenFormat { text, llmc, megatron };
+
+struct Source {
+    TokenFormat format = TokenFormat::text;
+    std::string path;
+    double weight = 1;
+
+    bool operator==(const Source&) const = default;
+};
+
+enum class Tokenizer { bytes, none };  ///< none: the sources hold token ids
+
+struct Data {
+    Tokenizer tokenizer = Tokenizer::bytes;
+    std::int64_t seq = 0;
+    std::vector<Source> train;
+    std::vector<Source> validation;
+    double held_out = 0;              ///< share of the end of each training source kept for validation
+    bool shuffle = true;              ///< windows in an order given by (seed, global sample index)
+    bool reset_at_document = false;   ///< attention and positions start anew at each document
+    std::int64_t document_token = -1;  ///< the token that starts (llmc) or ends a document; -1: none
+
+    bool operator==(const Data&) const = default;
+};
+
+// ---------------------------------------------------------------- train
+
+struct Train {
+    std::int64_t steps = 0;
+    std::int64_t global_batch = 0;  ///< sequences per optimizer step
+    std::int64_t micro_batch = 0;   ///< sequences per rank, forward and backward
+    std::int64_t micro_batches = 0;  ///< per step and rank: global_batch / (micro_batch x data degree)
+    std::vector<std::string> only;  ///< patterns of trained tensors; empty: all
+
+    bool operator==(const Train&) const = default;
+};
+
+struct Sample {
+    std::string prompt;
+    std::int64_t tokens = 0;
+    double temperature = 0.8;
+
+    bool operator==(const Sample&) const = default;
+};
+
+struct Interval {
+    std::int64_t steps = 0;  ///< 0: not by steps
+    std::int64_t tokens = 0;
+    double seconds = 0;
+
+    bool operator==(const Interval&) const = default;
+};
+
+struct Validate {
+    std::optional<Interval> every;
+    std::int64_t batches = 0;  ///< global batches of micro_batch sequences per validation; 0: the whole set once
+    std::optional<Sample> sample;
+
+    bool operator==(const Validate&) const = default;
+};
+
+// ---------------------------------------------------------------- how it is spread
+
+enum class Axis { tensor, context, data, pipeline };
+enum class TensorMode { one_d, two_d, two_and_half_d, three_d };
+enum class ContextKind { ring, ulysses };
+enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zero_bubble };
+
+struct Parallel {
+    int ranks = 1;
+    int ranks_per_node = 1;
+    int tensor = 1;
+    TensorMode tensor_mode = TensorMode::one_d;
+    bool sequence = false;
+    int context = 1;
+    ContextKind context_kind = ContextKind::ring;
+    int stages = 1;
+    PipelineSchedule pipeline_schedule = PipelineSchedule::one_f_one_b;
+    int chunks_per_stage = 1;
+    int data = 1;
+    std::vector<Axis> order = {Axis::tensor, Axis::context, Axis::data, Axis::pipeline};  ///< fastest first
+    int threads = 1;  ///< host threads of a rank's compute lane
+
+    bool operator==(const Parallel&) const = default;
+};
+
+enum class ReducePlan { at_end, each_microbatch, by_span };
+
+/// Over how many consecutive data ranks each state kind is sharded: 1 <= p <= g <= o <= d, each dividing the next.
+struct Sharding {
+    int parameters = 1;
+    int gradients = 1;
+    int optimizer = 1;
+    int secondary = 0;  ///< hpZ's second span of the parameters; 0: none
+    ReducePlan reduce = ReducePlan::at_end;
+    int sum_group = 1;  ///< ranks summed together before groups are; = data degree for `flat`
+
+    bool operator==(const Sharding&) const = default;
+};
+
+// ---------------------------------------------------------------- where state lives
+
+enum class Tier { device, host, nvme };
+
+/// Shares of a state kind over the tiers, adding up to 1.
+struct Home {
+    double device = 1;
+    double host = 0;
+    double nvme = 0;
+
+    bool operator==(const Home&) const = default;
+};
+
+enum class Movement { fixed, chunks };
+
+struct Tiers {
+    std::int64_t device_budget_bytes = 0;  ///< per rank
+    std::int64_t host_budget_bytes = 0;    ///< per node
+    std::int64_t nvme_budget_bytes = 0;    ///< per node
+    std::vector<std::string> nvme_paths;
+    bool nvme_near = false;
+    std::int64_t nvme_block_bytes = 1 << 20;
+    int nvme_queue_depth = 32;
+    bool nvme_verify = false;
+    Home parameters, gradients, optimizer, activations;
+    Movement movement = Movement::fixed;
+    std::int64_t chunk_elements = 0;
+
+    bool operator==(const Tiers&) const = default;
+};
+
+struct Overlap {
+    int prefetch = 1;  ///< segments gathered ahead of their use
+    std::int64_t bucket_elements = 0;  ///< gradients sent in one collective; whole units are never split
+    bool optimizer_with_backward = false;
+    bool delayed_update = false;
+    std::int64_t delayed_update_after = 0;
+
+    bool operator==(const Overlap&) const = default;
+};
+
+enum class RecomputeKind { none, selective, full };
+
+struct Recompute {
+    RecomputeKind kind = RecomputeKind::none;
+    int every = 1;  ///< units between checkpoints
+
+    bool operator==(const Recompute&) const = default;
+};
+
+// ---------------------------------------------------------------- numerics
+
+enum class DType { f32, bf16 };
+
+struct Precision {
+    DType compute = DType::f32;
+    DType master = DType::f32;
+    DType gradient = DType::f32;
+    DType reduce = DType::f32;
+
+    bool operator==(const Precision&) const = default;
+};
+
+enum class ClipPolicy { off, global };
+
+struct Optimizer {
+    double lr = 3e-4;
+    double beta1 = 0.9;
+    double beta2 = 0.95;
+    double epsilon = 1e-8;
+    double weight_decay = 0.1;
+    std::vector<std::string> no_decay;  ///< patterns of tensors without decay, besides all of one dimension
+    ClipPolicy clip = ClipPolicy::global;
+    double clip_norm = 1.0;
+
+    bool operator==(const Optimizer&) const = default;
+};
+
+enum class ScheduleKind { constant, linear, cosine, warmup_stable_decay };
+
+struct LearningRate {
+    ScheduleKind kind = ScheduleKind::cosine;
+    std::int64_t warmup_steps = 0;
+    std::int64_t decay_steps = 0;  ///< warmup_stable_decay: length of the last part
+    double final_fraction = 0.1;
+
+    bool operator==(const LearningRate&) const = default;
+};
+
+struct Logging {
+    Interval every{.steps = 10};
+    bool tensorboard = false;
+
+    bool operator==(const Logging&) const = default;
+};
+
+struct Debug {
+    int nodes = 0;  ///< pretended nodes on one machine; 0: the real ones
+
+    bool operator==(const Debug&) const = default;
+};
+
+// ---------------------------------------------------------------- all of it
+
+struct RunSpec {
+    Run run;
+    Model model;
+    Data data;
+    Train train;
+    Validate validate;
+    Parallel parallel;
+    Sharding sharding;
+    Tiers tiers;
+    Overlap overlap;
+    Recompute recompute;
+    Precision precision;
+    Optimizer optimizer;
+    LearningRate schedule;
+    Logging logging;
+    Debug debug;
+
+    bool operator==(const RunSpec&) const = default;
+};
+
+}  // namespace ziggurat::spec
