@@ -1,0 +1,66 @@
+/// Causal self-attention whose memory grows linearly with the sequence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "device/stream.hpp"
+#include "kernels/step_inputs.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels {
+
+/// `heads` query heads share `kv_heads` heads of keys and values, a divisor; query head h uses h / (heads /
+/// kv_heads).
+struct AttentionShape {
+    std::int64_t batch, seq, heads, kv_heads, head_dim;
+    std::int64_t first_head =
+        0;  ///< global index of query head 0, where heads are spread over ranks (for dropout)
+};
+
+/// out = softmax(scale q k^T + causal mask) v for every sequence and head, scale = 1 / sqrt(head_dim).
+///
+/// Source:   Dao et al., "FlashAttention", 2022, algorithm 1 (running maximum and sum over blocks of keys).
+///
+/// Shapes:   qkv [batch * seq, (heads + 2 kv_heads) head_dim]: query heads, then key heads, then value heads;
+///           document_starts [batch * seq], or empty for all 0: the first position in its sequence that a
+///           query sees, at most its own and never falling within a sequence; out [batch * seq, heads
+///           head_dim]; lse [batch, heads, seq]: log2 of the sum of exp over the scaled scores, kept for
+///           backward
+/// Numerics: sums, softmax and lse in float; the weights are rounded to T before they meet v. The same bits
+/// for
+///           any number of threads.
+/// Dropout:  on the weights after the softmax, see attention_dropout.hpp
+/// Async:    on `stream`; arguments, workspace included, must live until it has run
+/// Errors:   Error{internal} when shapes disagree or the workspace is below layout::attention_workspace_bytes
+template <class T>
+void attention_forward(const device::Stream& stream,
+                       const AttentionShape& shape,
+                       tensor::TensorRef<const T, 2> qkv,
+                       tensor::TensorRef<const std::int32_t, 1> document_starts,
+                       const Dropout& dropout,
+                       tensor::TensorRef<T, 2> out,
+                       tensor::TensorRef<float, 3> lse,
+                       std::span<std::byte> workspace);
+
+/// d_qkv from d_out; `out` and `lse` are those of attention_forward on the same arguments.
+///
+/// Source:   Dao et al., 2022, algorithm 4; Dao, "FlashAttention-2", 2023, section 3.1.2.
+///
+/// Numerics: as above; scores are computed again. Key and value gradients add the query heads of their group
+/// in
+///           ascending order, within a head the queries in ascending order.
+template <class T>
+void attention_backward(const device::Stream& stream,
+                        const AttentionShape& shape,
+                        tensor::TensorRef<const T, 2> qkv,
+                        tensor::TensorRef<const std::int32_t, 1> document_starts,
+                        const Dropout& dropout,
+                        tensor::TensorRef<const T, 2> out,
+                        tensor::TensorRef<const T, 2> d_out,
+                        tensor::TensorRef<const float, 3> lse,
+                        tensor::TensorRef<T, 2> d_qkv,
+                        std::span<std::byte> workspace);
+
+}  // namespace ziggurat::kernels

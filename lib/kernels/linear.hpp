@@ -1,0 +1,102 @@
+/// The three matrix products of a linear layer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "device/stream.hpp"
+#include "kernels/step_inputs.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels {
+
+/// y[rows, out] = x[rows, in] w[out, in]^T (+ bias[out]).
+struct LinearShape {
+    std::int64_t rows, in, out;
+    bool has_bias;
+};
+
+/// What a packed weight is good for: the roles of `in` and `out` swap between the two.
+enum class Packing { forward, backward_input };
+
+/// One linear layer of a given shape, prepared once and executed many times.
+///
+/// A weight is packed into scratch just before each use, which pays even for one product; one that is used
+/// several times in a row (the head, by chunks of rows) is packed once by `pack`.
+///
+/// Shapes:   x [rows, in]; w [out, in]; bias [out], empty without one; y, dy [rows, out]; dx [rows, in];
+///           dw [out, in] float whatever T is
+/// Numerics: sums in float. The bits of an element depend on its row of the left factor and on its column of
+/// the
+///           right one only: not on the number of rows or threads, nor on who packed.
+/// Aliasing: outputs overlap nothing
+/// Async:    on `stream`; arguments, workspace included, must live until it has run
+/// Errors:   Error{internal} when shapes or a workspace disagree with the prepared ones
+template <class T>
+class Linear {
+  public:
+    /// No rows is a shape like any other: its products do nothing, but for `dw`, which becomes zero when
+    /// stored.
+    Linear(const LinearShape& shape, int num_threads);
+    ~Linear();
+    Linear(Linear&&) noexcept;
+    Linear& operator=(Linear&&) noexcept;
+
+    const LinearShape& shape() const noexcept;
+
+    /// Scratch that any call of this object needs; at most layout::linear_workspace_bytes.
+    std::int64_t workspace_bytes() const noexcept;
+    /// What `pack` writes; at most layout::packed_weight_bytes.
+    std::int64_t packed_bytes(Packing packing) const noexcept;
+
+    /// y = x w^T + bias
+    void forward(const device::Stream& stream,
+                 tensor::TensorRef<const T, 2> x,
+                 tensor::TensorRef<const T, 2> w,
+                 tensor::TensorRef<const T, 1> bias,
+                 tensor::TensorRef<T, 2> y,
+                 std::span<std::byte> workspace) const;
+
+    /// dx = dy w
+    void backward_input(const device::Stream& stream,
+                        tensor::TensorRef<const T, 2> dy,
+                        tensor::TensorRef<const T, 2> w,
+                        tensor::TensorRef<T, 2> dx,
+                        std::span<std::byte> workspace) const;
+
+    /// dw = dy^T x, stored or added
+    void backward_weight(const device::Stream& stream,
+                         tensor::TensorRef<const T, 2> x,
+                         tensor::TensorRef<const T, 2> dy,
+                         tensor::TensorRef<float, 2> dw,
+                         Accumulate accumulate,
+                         std::span<std::byte> workspace) const;
+
+    void pack(const device::Stream& stream,
+              Packing packing,
+              tensor::TensorRef<const T, 2> w,
+              std::span<std::byte> packed) const;
+
+    /// `packed` was written by `pack` with Packing::forward, by an object of the same `in` and `out`.
+    void forward_packed(const device::Stream& stream,
+                        tensor::TensorRef<const T, 2> x,
+                        std::span<const std::byte> packed,
+                        tensor::TensorRef<const T, 1> bias,
+                        tensor::TensorRef<T, 2> y,
+                        std::span<std::byte> workspace) const;
+
+    /// `packed` was written by `pack` with Packing::backward_input, by an object of the same `in` and `out`.
+    void backward_input_packed(const device::Stream& stream,
+                               tensor::TensorRef<const T, 2> dy,
+                               std::span<const std::byte> packed,
+                               tensor::TensorRef<T, 2> dx,
+                               std::span<std::byte> workspace) const;
+
+  private:
+    class Products;
+    std::unique_ptr<Products> products_;
+};
+
+}  // namespace ziggurat::kernels
