@@ -23,7 +23,10 @@ std::int64_t linear_workspace_bytes(
     return (weight > activation ? weight : activation) + scratchpad;
 }
 
-std::int64_t attention_workspace_bytes(std::int64_t seq, std::int64_t head_dim, int element_bytes, int threads) {
+std::int64_t attention_workspace_bytes(std::int64_t seq,
+                                       std::int64_t head_dim,
+                                       int element_bytes,
+                                       int threads) {
     (void)element_bytes;
     return threads * (8 * rounded_up(seq, 64) * rounded_up(head_dim, 64) * 4 + (std::int64_t{512} << 10));
 }

@@ -5,8 +5,8 @@
 
 namespace ziggurat::layout {
 
-/// Scratch of one product y[rows, out] = x[rows, in] w[out, in]^T and of its two backward products: the packed
-/// operand and the library's scratchpad. `element_bytes` is that of the compute type.
+/// Scratch of one product y[rows, out] = x[rows, in] w[out, in]^T and of its two backward products: the
+/// packed operand and the library's scratchpad. `element_bytes` is that of the compute type.
 std::int64_t linear_workspace_bytes(
     std::int64_t rows, std::int64_t in, std::int64_t out, int element_bytes, int threads);
 
@@ -14,9 +14,13 @@ std::int64_t linear_workspace_bytes(
 std::int64_t packed_weight_bytes(std::int64_t in, std::int64_t out, int element_bytes);
 
 /// Scratch of attention over sequences of `seq` tokens, forward and backward.
-std::int64_t attention_workspace_bytes(std::int64_t seq, std::int64_t head_dim, int element_bytes, int threads);
+std::int64_t attention_workspace_bytes(std::int64_t seq,
+                                       std::int64_t head_dim,
+                                       int element_bytes,
+                                       int threads);
 
-/// Scratch of column sums over a matrix of `width` columns (norm gains, biases): one partial row per block of rows.
+/// Scratch of column sums over a matrix of `width` columns (norm gains, biases): one partial row per block of
+/// rows.
 std::int64_t column_sum_workspace_bytes(std::int64_t width);
 
 }  // namespace ziggurat::layout

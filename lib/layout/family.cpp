@@ -1,0 +1,128 @@
+#include "layout/family.hpp"
+
+#include <cmath>
+
+#include "base/contract.hpp"
+#include "layout/unit_builder.hpp"
+
+namespace ziggurat::layout {
+
+int attention_phase(UnitBuilder& unit, int qkv) {
+    const auto& model = unit.model();
+    const auto width = model.heads * model.head_dim;
+    const int out = unit.value("attended", width, Placement::split_width);
+    const int lse = unit.value("lse", model.heads, Placement::split_width, ElementType::f32);
+    auto& made = unit.phase("attention", PhaseKind::attention);
+    made.reads = {{qkv, "input", Placement::split_width}};
+    made.writes = {{out, "output", Placement::split_width}, {lse, "lse", Placement::split_width}};
+    made.kept = {{qkv, "input", Placement::split_width},
+                 {out, "output", Placement::split_width},
+                 {lse, "lse", Placement::split_width}};
+    made.has_dropout = model.dropout > 0;
+    made.redone_by_selective = true;
+    made.flops_per_token_and_key = 4.0 * static_cast<double>(width) / unit.tensor();
+    return out;
+}
+
+namespace {
+
+Unit embedding_unit(const spec::Model& model, int tensor, bool sequence) {
+    UnitBuilder unit{model, "embedding", UnitKind::embedding, -1, tensor, sequence};
+    const int table = unit.parameter("embedding.token", "table", {model.vocab_padded, model.hidden},
+                                     Initial::normal, 0, model.init_std);
+    std::vector<ParameterUse> parameters{{table}};
+    if (model.family == spec::Family::gpt2) {
+        parameters.push_back(
+            {unit.parameter("embedding.position", "position_table", {model.max_seq, model.hidden},
+                            Initial::normal, -1, model.init_std)});
+    }
+    const int x = unit.value("x", model.hidden, tensor > 1 ? Placement::partial : Placement::replicated);
+    auto& made = unit.phase("embedding", PhaseKind::embedding);
+    made.writes = {{x, "output", Placement::partial}};
+    made.parameters = parameters;
+    made.gradient = GradientRule::none;
+    made.has_dropout = model.dropout > 0;
+    made.redone_by_selective = true;
+    unit.output(x);
+    auto built = unit.take();
+    built.parameters.front().valid_rows = model.vocab;
+    return built;
+}
+
+Unit head_unit(const spec::Model& model, NormKind norm, int tensor, bool sequence) {
+    UnitBuilder unit{model, "head", UnitKind::head, -1, tensor, sequence};
+    const int x = unit.value("x", model.hidden, unit.outside());
+    unit.input(x);
+    const int h = unit.norm("final_norm", norm, x);
+
+    ParameterUse weight{0, 0};  // tied: the embedding's table
+    if (!model.tie_embeddings) {
+        weight = {unit.parameter("head.weight", "weight", {model.vocab_padded, model.hidden}, Initial::normal,
+                                 0, model.init_std),
+                  -1};
+    }
+    const int logits = unit.value("logits", model.vocab_padded, Placement::split_width);
+    auto& product = unit.phase("logits", PhaseKind::logits);
+    product.reads = {{h, "input", Placement::replicated}};
+    product.writes = {{logits, "output", Placement::split_width}};
+    product.kept = {{h, "input", Placement::replicated}};
+    product.parameters = {weight};
+    product.in = model.hidden;
+    product.out = model.vocab_padded / tensor;
+    product.flops_per_token = 2.0 * static_cast<double>(product.in) * static_cast<double>(product.out);
+
+    const int losses = unit.value("losses", 1, Placement::replicated, ElementType::f32);
+    auto& loss = unit.phase("loss", PhaseKind::loss);
+    loss.reads = {{logits, "input", Placement::split_width}};
+    loss.writes = {{losses, "losses", Placement::replicated}};
+    loss.gradient = GradientRule::in_place;
+    auto built = unit.take();
+    if (!model.tie_embeddings) {
+        built.parameters.back().valid_rows = model.vocab;
+    }
+    return built;
+}
+
+}  // namespace
+
+FamilyTable family_table(const spec::Model& model, int tensor, bool sequence) {
+    ZG_EXPECTS(tensor >= 1);
+    ZG_EXPECTS(model.heads % tensor == 0 && model.kv_heads % tensor == 0);
+    ZG_EXPECTS(model.ffn_hidden % tensor == 0 && model.vocab_padded % tensor == 0);
+    FamilyTable table;
+    const bool is_gpt2 = model.family == spec::Family::gpt2;
+    table.norm = is_gpt2 ? NormKind::layer_norm : NormKind::rms_norm;
+    table.units.push_back(embedding_unit(model, tensor, sequence));
+    for (int layer = 0; layer < model.layers; ++layer) {
+        table.units.push_back(is_gpt2 ? gpt2_layer(model, layer, tensor, sequence)
+                                      : llama_layer(model, layer, tensor, sequence));
+    }
+    table.units.push_back(head_unit(model, table.norm, tensor, sequence));
+    return table;
+}
+
+std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor) {
+    auto extents = parameter.extents;
+    if (parameter.tensor_dim >= 0) {
+        auto& cut = extents[static_cast<std::size_t>(parameter.tensor_dim)];
+        ZG_EXPECTS(cut % tensor == 0);
+        cut /= tensor;
+    }
+    return extents;
+}
+
+std::int64_t local_elements(const Parameter& parameter, int tensor) {
+    std::int64_t elements = 1;
+    for (const auto extent : local_extents(parameter, tensor)) {
+        elements *= extent;
+    }
+    return elements;
+}
+
+std::int64_t local_width(const Value& value, Placement placement, int tensor) {
+    const bool cut = placement == Placement::split_width;
+    ZG_EXPECTS(!cut || value.width % tensor == 0);
+    return cut ? value.width / tensor : value.width;
+}
+
+}  // namespace ziggurat::layout

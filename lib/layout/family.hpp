@@ -1,0 +1,149 @@
+/// A model as data: its units, their parameters, values and phases.
+///
+/// A unit is a part of the model with parameters of its own (the embedding, one decoder layer, the head). A
+/// phase is a part of a unit between two places where ranks may have to communicate. A family says once,
+/// here, what each phase reads, writes and keeps for backward and how each value is sharded over the tensor
+/// axis; the step program, the memory plan, the FLOP counts and the kernels are all derived from this table.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::layout {
+
+/// How a value lies over the ranks of the tensor axis.
+enum class Placement {
+    replicated,    ///< every rank has all of it
+    split_width,   ///< each rank has a slice of every token's elements
+    split_tokens,  ///< each rank has all elements of a slice of the tokens (Megatron sequence parallelism)
+    partial,       ///< every rank has a summand of it
+};
+
+enum class ElementType {
+    compute,  ///< precision.compute
+    f32,
+};
+
+/// How the gradient of a phase's first input comes about.
+enum class GradientRule {
+    fresh,         ///< written to a buffer of its own
+    in_place,      ///< overwrites the gradient of the output
+    add_in_place,  ///< added to the gradient that later readers of the input have left, which becomes the
+                   ///< total
+    pass_through,  ///< is the gradient of the output
+    none,          ///< the inputs are not values (tokens)
+};
+
+enum class PhaseKind {
+    embedding,      ///< tokens -> x
+    norm,           ///< x -> h
+    residual_norm,  ///< x, branch -> x + branch, h
+    linear,         ///< y = x w^T + b
+    rope,           ///< rotates q and k in place
+    attention,      ///< qkv -> out
+    gelu,
+    swiglu,
+    residual,  ///< x, branch -> x + branch
+    logits,    ///< the product with the vocabulary, by blocks of rows
+    loss,      ///< cross-entropy over a block of rows: logits -> their gradient
+};
+
+enum class NormKind { layer_norm, rms_norm };
+
+enum class Initial { normal, zero, one };
+
+/// One tensor that is trained.
+struct Parameter {
+    std::string name;  ///< global: "layers.3.attention.q.weight"
+    std::string role;  ///< within its phase: "weight", "bias", "gain", "table", "position_table"
+    std::vector<std::int64_t> extents;  ///< global
+    int tensor_dim = -1;                ///< the dim cut over the tensor axis; -1: replicated
+    Initial initial = Initial::normal;
+    double std = 0;                   ///< of Initial::normal
+    std::int64_t valid_rows = -1;     ///< rows below this hold data, the others are zero padding; -1: all
+    bool joined_to_previous = false;  ///< lies right behind the previous parameter: both form one matrix
+    /// Its gradient is a summand over the tensor axis (a replicated parameter used on a slice of the tokens).
+    bool gradient_is_partial = false;
+
+    bool operator==(const Parameter&) const = default;
+};
+
+/// Something computed for each token.
+struct Value {
+    std::string name;
+    std::int64_t width = 0;  ///< elements per token, over the whole tensor axis
+    ElementType type = ElementType::compute;
+    Placement placement = Placement::replicated;
+};
+
+struct ValueUse {
+    int value = -1;
+    std::string role;  ///< what the kernel calls it: "input", "branch", "output", "mean" ...
+    Placement wanted = Placement::replicated;
+};
+
+/// A parameter of this unit, or of another (a tied head).
+struct ParameterUse {
+    int parameter = -1;
+    int unit = -1;  ///< -1: the phase's own unit
+
+    bool operator==(const ParameterUse&) const = default;
+};
+
+struct Phase {
+    std::string name;
+    PhaseKind kind = PhaseKind::linear;
+    std::vector<ValueUse> reads;   ///< the first one is the input that GradientRule speaks of
+    std::vector<ValueUse> writes;  ///< the first one is the output
+    std::vector<ValueUse> kept;    ///< what backward reads, besides the gradient of the output
+    std::vector<ParameterUse> parameters;
+    GradientRule gradient = GradientRule::fresh;
+    bool writes_in_place = false;  ///< the output takes the buffer of the input
+    bool has_dropout =
+        false;  ///< on the branch (residual, residual_norm), the weights (attention) or the output
+    bool redone_by_selective = false;  ///< recomputed in backward by recompute.kind selective
+    std::int64_t in = 0, out = 0;      ///< linear and logits: extents of the weight on this rank
+    double flops_per_token = 0;        ///< of the forward products on this rank; backward takes twice as many
+    double flops_per_token_and_key = 0;  ///< attention: times the keys a query sees
+};
+
+enum class UnitKind { embedding, layer, head };
+
+struct Unit {
+    std::string name;
+    UnitKind kind = UnitKind::layer;
+    int layer = -1;
+    std::vector<Parameter> parameters;
+    std::vector<Value> values;
+    std::vector<Phase> phases;
+    int input = -1;   ///< value that the unit before leaves; -1 for the embedding
+    int output = -1;  ///< value that the next unit reads; -1 for the head
+};
+
+/// The whole model, units in order of use.
+struct FamilyTable {
+    NormKind norm = NormKind::layer_norm;
+    std::vector<Unit> units;
+};
+
+/// The table of `model` as one rank of a tensor axis of degree `tensor` sees it.
+///
+/// Errors: contract, when `tensor` does not divide heads, kv_heads, ffn_hidden or vocab_padded (the deck's
+/// rules say so first)
+FamilyTable family_table(const spec::Model& model, int tensor, bool sequence);
+
+/// Extents of `parameter` on one rank of a tensor axis of that degree.
+std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor);
+std::int64_t local_elements(const Parameter& parameter, int tensor);
+
+/// Elements of `value` per token of the whole sequence on one rank: its width, cut where it is split.
+std::int64_t local_width(const Value& value, Placement placement, int tensor);
+
+// One file per family: its decoder layer, and what it puts before and after the layers.
+Unit gpt2_layer(const spec::Model& model, int layer, int tensor, bool sequence);
+Unit llama_layer(const spec::Model& model, int layer, int tensor, bool sequence);
+
+}  // namespace ziggurat::layout

@@ -1,0 +1,32 @@
+/// Ranks as points of a mesh with the axes tensor, context, data and pipeline.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::layout {
+
+/// Pure arithmetic: no communicator is made here.
+class Mesh {
+  public:
+    /// \pre the product of the degrees is parallel.ranks; order names each axis once
+    explicit Mesh(const spec::Parallel& parallel);
+
+    int ranks() const noexcept { return ranks_; }
+    int degree(spec::Axis axis) const;
+    /// Coordinate of a world rank along `axis`.
+    int coordinate(spec::Axis axis, int rank) const;
+    /// World ranks that differ from `rank` only along `axis`, by ascending coordinate.
+    std::vector<int> group(spec::Axis axis, int rank) const;
+    /// The world rank at `coordinate` of `axis` in that group.
+    int neighbour(spec::Axis axis, int rank, int coordinate) const;
+
+  private:
+    int ranks_;
+    std::array<int, 4> degrees_{};
+    std::array<int, 4> strides_{};
+};
+
+}  // namespace ziggurat::layout

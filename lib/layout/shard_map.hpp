@@ -1,0 +1,59 @@
+/// Which data rank owns which part of a unit's flat range, for each state kind.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "layout/flat_layout.hpp"
+
+namespace ziggurat::layout {
+
+/// Over how many consecutive data ranks each state kind is sharded: AMSP's free partitioning.
+///
+/// Source: Chen et al., "AMSP: Reducing Communication Overhead of ZeRO", 2023, section 3; ZeRO 0/1/2/3 are
+/// (1,1,1), (1,1,d), (1,d,d) and (d,d,d).
+struct Spans {
+    int parameters = 1;
+    int gradients = 1;
+    int optimizer = 1;
+    int data = 1;  ///< degree of the data axis: the finest pieces
+
+    bool operator==(const Spans&) const = default;
+};
+
+/// Nested shards: a rank's optimizer shard lies inside its gradient shard, and that inside its parameter
+/// shard.
+///
+/// For spans 1 <= p | g | o | d the flat range is cut in p, each of those in g/p, and so on. Within a run of
+/// p consecutive ranks, rank r holds parameter shard r mod p; the digits of r in the mixed radix (p, g/p,
+/// o/g, d/o) choose the shard at each level, so that every level's shard is found in the next coarser one of
+/// the same rank.
+///
+/// d = 4, (p, g, o) = (1, 2, 4), padded to 4 blocks a b c d:
+///     rank      0    1    2    3
+///     gradient  ab   cd   ab   cd
+///     optimizer a    c    b    d
+class ShardMap {
+  public:
+    /// \pre padded_elements is a multiple of FlatLayout::block * spans.data; each span divides the next
+    ShardMap(std::int64_t padded_elements, Spans spans);
+
+    const Spans& spans() const noexcept { return spans_; }
+    std::int64_t padded_elements() const noexcept { return padded_; }
+
+    /// Place of the shard of data rank `rank` among `span` shards; `span` is one of the four of `spans()`.
+    int shard_index(int span, int rank) const;
+    /// The elements of that shard.
+    ElementRange shard(int span, int rank) const;
+
+  private:
+    std::int64_t padded_;
+    Spans spans_;
+};
+
+/// Data ranks that gather, reduce or exchange with `rank`: those of the same run of `span` ranks that differ
+/// from it only above `inner` (inner divides span): {r' : r'/span == r/span, r' mod inner == r mod inner},
+/// ascending.
+std::vector<int> data_group(int rank, int inner, int span);
+
+}  // namespace ziggurat::layout

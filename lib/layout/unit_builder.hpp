@@ -1,0 +1,76 @@
+/// Writes the units of a family as a list of phases; only family_*.cpp includes it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layout/family.hpp"
+
+namespace ziggurat::layout {
+
+/// Adds values, parameters and phases to one unit, naming each value once.
+class UnitBuilder {
+  public:
+    UnitBuilder(
+        const spec::Model& model, std::string name, UnitKind kind, int layer, int tensor, bool sequence);
+
+    /// The placement of the values between tensor-parallel regions.
+    Placement outside() const noexcept { return outside_; }
+
+    int value(std::string name,
+              std::int64_t width,
+              Placement placement,
+              ElementType type = ElementType::compute);
+
+    int parameter(std::string name,
+                  std::string role,
+                  std::vector<std::int64_t> extents,
+                  Initial initial,
+                  int tensor_dim = -1,
+                  double std = 0);
+    /// Parameter that lies right behind the previous one.
+    int joined_parameter(std::string name,
+                         std::string role,
+                         std::vector<std::int64_t> extents,
+                         Initial initial,
+                         int tensor_dim,
+                         double std = 0);
+
+    Phase& phase(std::string name, PhaseKind kind);
+
+    /// x -> h; statistics kept. Returns h.
+    int norm(const std::string& name, NormKind kind, int x);
+    /// x, branch -> sum, h. Returns {sum, h}.
+    std::pair<int, int> residual_norm(const std::string& name, NormKind kind, int x, int branch);
+    /// A product whose output columns are cut over the tensor axis (Megatron's column-parallel linear).
+    int column_linear(
+        const std::string& name, int x, const std::string& y, std::int64_t out, std::vector<int> parameters);
+    /// A product whose input is cut over the tensor axis; its output is a sum over the axis.
+    int row_linear(
+        const std::string& name, int x, const std::string& y, std::int64_t in, std::vector<int> parameters);
+    /// x, branch -> y
+    int residual(const std::string& name, int x, int branch);
+
+    void input(int v) { unit_.input = v; }
+    void output(int v) { unit_.output = v; }
+    Unit take() { return std::move(unit_); }
+
+    const spec::Model& model() const noexcept { return model_; }
+    int tensor() const noexcept { return tensor_; }
+
+  private:
+    std::vector<int> norm_parameters(const std::string& name, NormKind kind);
+    void keep_statistics(Phase& phase, const std::string& name, NormKind kind);
+
+    const spec::Model& model_;
+    Unit unit_;
+    int tensor_;
+    bool sequence_;
+    Placement outside_;
+};
+
+/// Causal attention over qkv; its weights are never stored. Returns the value of width heads * head_dim.
+int attention_phase(UnitBuilder& unit, int qkv);
+
+}  // namespace ziggurat::layout

@@ -1,0 +1,97 @@
+#include "schedule/step_program.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+const Operand* find(const std::vector<Operand>& operands, const std::string& role) {
+    const auto at =
+        std::find_if(operands.begin(), operands.end(), [&](const Operand& o) { return o.role == role; });
+    return at == operands.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+std::int64_t Operand::bytes() const {
+    std::int64_t total = 0;
+    for (const auto& run : runs) {
+        total += run.bytes;
+    }
+    return total;
+}
+
+int Program::lane(Engine engine, int group_index, Direction direction) {
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        if (lanes[i].engine == engine && lanes[i].group == group_index && lanes[i].direction == direction) {
+            return static_cast<int>(i);
+        }
+    }
+    std::string name = to_string(engine);
+    if (group_index >= 0) {
+        name += "[" + groups.at(static_cast<std::size_t>(group_index)).name;
+        name += direction == Direction::none ? "]" : std::string{" "} + to_string(direction) + "]";
+    }
+    lanes.push_back({engine, group_index, direction, std::move(name)});
+    return static_cast<int>(lanes.size()) - 1;
+}
+
+int Program::group(const std::string& name, const std::vector<int>& members) {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        if (groups[i].members == members && groups[i].name == name) {
+            return static_cast<int>(i);
+        }
+    }
+    const auto me = std::find(members.begin(), members.end(), rank);
+    ZG_EXPECTS(me != members.end());
+    groups.push_back({name, members, static_cast<int>(me - members.begin())});
+    return static_cast<int>(groups.size()) - 1;
+}
+
+int Program::add_buffer(Buffer buffer) {
+    ZG_EXPECTS(buffer.bytes >= 0);
+    buffers.push_back(std::move(buffer));
+    return static_cast<int>(buffers.size()) - 1;
+}
+
+const Operand* Program::find_read(const Op& op, const std::string& role) const {
+    return find(op.reads, role);
+}
+
+const Operand* Program::find_write(const Op& op, const std::string& role) const {
+    return find(op.writes, role);
+}
+
+Operand whole(const Program& program, int buffer, std::string role) {
+    return {buffer, std::move(role), {{0, program.buffers.at(static_cast<std::size_t>(buffer)).bytes}}};
+}
+
+const char* to_string(OpKind kind) {
+    constexpr const char* names[] = {
+        "compute",    "loss",           "fill",          "add",        "update",    "norm", "step_end",
+        "all_gather", "reduce_scatter", "all_reduce",    "all_to_all", "broadcast", "send", "receive",
+        "encode",     "decode",         "decode_reduce", "copy",       "read",      "write"};
+    return names[static_cast<int>(kind)];
+}
+
+const char* to_string(Direction direction) {
+    constexpr const char* names[] = {"",         "forward", "backward", "backward_input", "backward_weight",
+                                     "recompute"};
+    return names[static_cast<int>(direction)];
+}
+
+const char* to_string(Purpose purpose) {
+    constexpr const char* names[] = {"none",   "parameters", "secondary", "gradients", "publication",
+                                     "tensor", "context",    "pipeline",  "control",   "state"};
+    return names[static_cast<int>(purpose)];
+}
+
+const char* to_string(Engine engine) {
+    constexpr const char* names[] = {"compute",        "collective", "channel",    "host_to_device",
+                                     "device_to_host", "nvme_read",  "nvme_write", "host_optimizer"};
+    return names[static_cast<int>(engine)];
+}
+
+}  // namespace ziggurat::schedule

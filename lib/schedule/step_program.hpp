@@ -1,0 +1,188 @@
+/// What one rank does in one optimizer step, as data.
+///
+/// `train::Executor` carries a program out; `plan::Simulator` prices it. Both read the same list, so the
+/// planner cannot promise a step that the trainer does not run.
+///
+/// The list of ops is a sequential truth: executed one after the other in list order, on any rank, the step
+/// is right. Passes insert ops at the place where that holds. What may run beside what follows from it: every
+/// op is put on a lane, and `derive_dependencies` finds, from the bytes that ops read and write, which ops of
+/// other lanes (of this step, or of the previous one) an op has to wait for. Lanes then run ahead as far as
+/// those waits allow.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layout/family.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::schedule {
+
+enum class OpKind {
+    compute,   ///< a phase in some direction
+    loss,      ///< cross-entropy over a block of rows
+    fill,      ///< zeroes its writes
+    add,       ///< writes[0] += reads[0] (fp32)
+    update,    ///< the optimizer on one chunk's runs
+    norm,      ///< adds squares of gradients to the step's exact sum
+    step_end,  ///< global norm, clip factor and skip flag from the exact sums (all_reduce of integers inside)
+    all_gather,
+    reduce_scatter,
+    all_reduce,
+    all_to_all,
+    broadcast,
+    send,
+    receive,
+    encode,
+    decode,
+    decode_reduce,
+    copy,   ///< between tiers
+    read,   ///< from NVMe
+    write,  ///< to NVMe
+};
+
+enum class Direction { none, forward, backward, backward_input, backward_weight, recompute };
+
+/// Why bytes travel; names volumes in the account.
+enum class Purpose {
+    none,
+    parameters,   ///< leases of sharded parameters
+    secondary,    ///< leases from hpZ's second copy
+    gradients,    ///< reduction
+    publication,  ///< updated parameters to their other holders
+    tensor,       ///< between phases, over the tensor axis
+    context,
+    pipeline,
+    control,  ///< norms, counts, flags
+    state,    ///< tiers: fetches and evictions
+};
+
+struct Run {
+    std::int64_t offset = 0;  ///< bytes from the start of the buffer
+    std::int64_t bytes = 0;
+
+    bool operator==(const Run&) const = default;
+};
+
+/// Part of a buffer in the part that it plays for an op: "input", "weight", "d_output", "workspace" ...
+struct Operand {
+    int buffer = -1;
+    std::string role;
+    std::vector<Run> runs;
+
+    std::int64_t bytes() const;
+    bool operator==(const Operand&) const = default;
+};
+
+enum class Lifetime {
+    persistent,  ///< holds state from step to step
+    transient,   ///< from the first op that names it to the last; its place in the arena is used again
+    inputs,      ///< filled by the trainer before the step: the batch of a micro-batch, StepInputs
+};
+
+/// What a persistent buffer holds.
+enum class StateKind { none, parameters, gradients, master, first_moment, second_moment, secondary };
+
+struct Buffer {
+    std::string name;
+    spec::Tier tier = spec::Tier::device;
+    std::int64_t bytes = 0;
+    Lifetime lifetime = Lifetime::transient;
+    StateKind state = StateKind::none;
+    std::string consumer;  ///< the line of the memory table that it counts to
+    int unit = -1;
+    int microbatch = -1;
+    std::int64_t first_element = 0;  ///< persistent shards: where in the unit's flat range byte 0 lies
+    spec::DType type = spec::DType::f32;
+    std::int64_t offset = -1;  ///< in its tier's arena; set by place_buffers
+};
+
+enum class Engine {
+    compute,
+    collective,
+    channel,
+    host_to_device,
+    device_to_host,
+    nvme_read,
+    nvme_write,
+    host_optimizer
+};
+
+/// Something that works in order and beside the others.
+struct Lane {
+    Engine engine = Engine::compute;
+    int group = -1;                         ///< of collectives and channels: index into Program::groups
+    Direction direction = Direction::none;  ///< of channels: forward or backward traffic
+    std::string name;
+};
+
+/// Ranks that do collectives together; the order of members is the order of sums and blocks.
+struct Group {
+    std::string name;          ///< "data", "tensor", "gradient span" ...
+    std::vector<int> members;  ///< world ranks
+    int my_index = 0;
+
+    int size() const noexcept { return static_cast<int>(members.size()); }
+};
+
+struct Op {
+    OpKind kind = OpKind::compute;
+    int lane = 0;
+    Direction direction = Direction::none;
+    Purpose purpose = Purpose::none;
+    int unit = -1;
+    int phase = -1;
+    int microbatch = -1;
+    std::int64_t row_begin = 0, row_end = 0;  ///< tokens of the micro-batch that the op covers, on this rank
+    bool accumulate = false;                  ///< gradients of parameters are added to what is there
+    int chunk = -1;                           ///< of updates
+    int group = -1;                           ///< of collectives: index into Program::groups
+    int peer = -1;                            ///< send, receive, broadcast: index into the group
+    int tag = 0;                              ///< send and receive match by (peers, tag)
+    spec::DType payload = spec::DType::f32;
+    /// reduce_scatter, all_gather, all_reduce: member m's block of the vector, runs in member order (bytes of
+    /// the first operand's buffer); may be empty blocks.
+    std::vector<Run> blocks;
+    std::vector<Operand> reads;
+    std::vector<Operand> writes;
+    double flops = 0;
+    std::vector<int> waits_for;                ///< ops of this step on other lanes
+    std::vector<int> waits_for_previous_step;  ///< ops of the step before, on other lanes
+    std::string label;
+};
+
+/// Which program of a run this is.
+enum class Variant { train, evaluate };
+
+struct Program {
+    Variant variant = Variant::train;
+    int rank = 0;
+    int microbatches = 1;
+    std::vector<Lane> lanes;
+    std::vector<Group> groups;
+    std::vector<Buffer> buffers;
+    std::vector<Op> ops;
+
+    /// Bytes of each tier's arena; set by place_buffers. Indexed by spec::Tier.
+    std::int64_t arena_bytes[3] = {0, 0, 0};
+
+    /// Index of the lane of that engine, group and direction; made when it is not there.
+    int lane(Engine engine, int group = -1, Direction direction = Direction::none);
+    /// Index of the group with these members; made when it is not there.
+    int group(const std::string& name, const std::vector<int>& members);
+    int add_buffer(Buffer buffer);
+    const Operand* find_read(const Op& op, const std::string& role) const;
+    const Operand* find_write(const Op& op, const std::string& role) const;
+};
+
+/// All of `buffer`.
+Operand whole(const Program& program, int buffer, std::string role);
+
+/// Names as printed and traced.
+const char* to_string(OpKind kind);
+const char* to_string(Direction direction);
+const char* to_string(Purpose purpose);
+const char* to_string(Engine engine);
+
+}  // namespace ziggurat::schedule
