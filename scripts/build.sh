@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Configures a preset of CMakePresets.json where that has not been done, and builds targets of it.
+#
+#   scripts/build.sh PRESET [TARGET...]
+#
+#   ZIGGURAT_MARCH         instruction set, as for the compiler's -march; a change configures anew
+#   ZIGGURAT_CMAKE_FLAGS   more arguments for a first configuration
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+preset=${1:?which preset? See CMakePresets.json}
+shift
+
+cache=build/$preset/CMakeCache.txt
+flags=()
+if [ -n "${ZIGGURAT_MARCH:-}" ] && ! grep -qsxF "ZIGGURAT_MARCH:STRING=$ZIGGURAT_MARCH" "$cache"; then
+  flags+=("-DZIGGURAT_MARCH=$ZIGGURAT_MARCH")
+fi
+if [ ! -f "build/$preset/build.ninja" ]; then
+  if command -v ccache >/dev/null; then
+    flags+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  read -r -a more <<<"${ZIGGURAT_CMAKE_FLAGS:-}"
+  flags+=("${more[@]}" --no-warn-unused-cli)
+fi
+if [ ${#flags[@]} -gt 0 ]; then
+  mkdir -p "build/$preset"
+  cmake --preset "$preset" "${flags[@]}" >"build/$preset/configure.log" 2>&1 || {
+    cat "build/$preset/configure.log" >&2
+    exit 1
+  }
+fi
+[ $# -gt 0 ] || set -- all
+exec cmake --build "build/$preset" --target "$@"

@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# Installs what Ziggurat needs to be built, and nothing that is already there.
+#
+#   scripts/setup.sh [--tests]        --tests: also what only scripts/test.sh needs
+#
+# Debian packages come from apt (as root or by sudo). Kokkos with OpenMP is built from the sources in a PyPI
+# package into build/dependencies, unless you bring one. Whatever CMake finds through CMAKE_PREFIX_PATH,
+# <Package>_ROOT or PATH (modules, Spack) counts as brought and is not installed again.
+#
+#   ZIGGURAT_MARCH   instruction set, as for the compiler's -march (default: that of build/release, or native)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+dependencies=$PWD/build/dependencies
+kokkos_version=3.4.01
+kokkos_package=pykokkos-base==0.0.7 # its sources carry Kokkos' own CMake project under external/kokkos
+kokkos_sha256=6339daced1e81a2748f381847d8717cd77d824407da3c263b9491b5630c642b0
+
+# Debian package, and how else it may have come: a command, a CMake package, or a file that must exist.
+needed="
+g++                     command:c++
+cmake                   command:cmake
+ninja-build             command:ninja
+git                     command:git
+pkg-config              command:pkg-config
+python3-pip             pip
+python3-setuptools      pip
+openmpi-bin             command:mpirun
+libopenmpi-dev          cmake:MPI
+libdnnl-dev             cmake:dnnl
+ocl-icd-opencl-dev      cmake:OpenCL
+libyaml-cpp-dev         cmake:yaml-cpp
+nlohmann-json3-dev      cmake:nlohmann_json
+libcli11-dev            cmake:CLI11
+libfmt-dev              cmake:fmt
+libhwloc-dev            pkg-config:hwloc
+libgtest-dev            cmake:GTest
+libbenchmark-dev        cmake:benchmark
+bible-kjv               file:build/data/bible.txt
+bible-kjv-text          file:build/data/bible.txt
+"
+only_tests="
+clang-format-14         command:clang-format-14
+"
+
+say() { printf 'setup: %s\n' "$*"; }
+stop() {
+  printf 'setup: %s\n' "$@" >&2
+  exit 3
+}
+
+case ${1:-} in
+  --tests) needed+=$only_tests ;;
+  '') ;;
+  *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
+
+mkdir -p "$dependencies"
+exec 9>"$dependencies/.lock"
+flock 9 # two set-ups at once would undo each other's work
+
+# ------------------------------------------------------------------ packages
+
+python() { if /usr/bin/python3 -m pip --version; then echo /usr/bin/python3; else echo python3; fi 2>/dev/null | tail -1; }
+
+# True when CMake finds package $1 without us: the probe is a project of one line.
+cmake_finds() {
+  local probe=$dependencies/probe/$1
+  command -v cmake ninja c++ >/dev/null || return 1
+  mkdir -p "$probe"
+  cat >"$probe/CMakeLists.txt" <<PROBE
+cmake_minimum_required(VERSION 3.25)
+project(probe LANGUAGES C CXX)
+find_package($*)
+PROBE
+  rm -rf "$probe/build"
+  cmake -G Ninja -S "$probe" -B "$probe/build" >"$probe/log" 2>&1
+}
+
+is_brought() {
+  local how=${1%%:*} what=${1#*:}
+  case $how in
+    command) command -v "$what" >/dev/null ;;
+    pip) "$(python)" -c 'import pip, setuptools' 2>/dev/null ;;
+    file) [ -s "$what" ] ;;
+    pkg-config) pkg-config --exists "$what" 2>/dev/null ;;
+    cmake) if [ "$what" = MPI ]; then cmake_finds MPI REQUIRED COMPONENTS CXX; else cmake_finds "$what" REQUIRED; fi ;;
+  esac
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+installed=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' 2>/dev/null | sed -n 's/^ii *//p' || true)
+# What was found to be brought is remembered for as long as the places to look in stay the same.
+places=$(env | grep -E '^(PATH|CMAKE_PREFIX_PATH|PKG_CONFIG_PATH|[A-Za-z0-9]+_(ROOT|DIR|HOME))=' | sort | tr '\n' ' ')
+remembered=$dependencies/brought
+[ "$(head -1 "$remembered" 2>/dev/null)" = "$places" ] || echo "$places" >"$remembered"
+
+missing=()
+while read -r package how; do
+  if [ -z "$package" ] || grep -qxF -- "$package" <<<"$installed" || grep -qxF -- "$package" "$remembered"; then
+    continue
+  elif is_brought "$how"; then
+    say "$package: not installed, but ${how#*:} is there"
+    echo "$package" >>"$remembered"
+  else
+    missing+=("$package")
+  fi
+done <<<"$needed"
+
+if [ ${#missing[@]} -gt 0 ]; then
+  install="apt-get install --no-install-recommends ${missing[*]}"
+  command -v apt-get >/dev/null || stop "missing: ${missing[*]} (named as Debian names them; this system has no apt-get)." \
+    "Bring them by modules or prefixes (PATH, CMAKE_PREFIX_PATH, <Package>_ROOT) and run this again."
+  [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || stop \
+    "missing: ${missing[*]} (installing them needs root, and there is no sudo)." \
+    "Ask an administrator for '$install', or bring them by modules or prefixes (PATH, CMAKE_PREFIX_PATH, <Package>_ROOT)."
+  say "installing ${missing[*]}"
+  log=$dependencies/apt.log
+  export DEBIAN_FRONTEND=noninteractive
+  as_root apt-get update -qq >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop \
+    "cannot fetch Debian's package lists (no network, or no right to; $log has all of it)." \
+    "Connect this machine to its package mirror, or bring the libraries by modules or prefixes."; }
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+    >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "'$install' failed ($log has all of it)."; }
+fi
+
+# ------------------------------------------------------------------ Kokkos
+
+march=${ZIGGURAT_MARCH:-$(sed -n 's/^ZIGGURAT_MARCH:[A-Z]*=//p' build/release/CMakeCache.txt 2>/dev/null || true)}
+march=${march:-native}
+# `native` means another thing on another machine, which may see the same directory.
+resolved=$(c++ -march="$march" -Q --help=target 2>/dev/null | awk '$1 == "-march=" {print $2; exit}' || true)
+recipe="Kokkos $kokkos_version OpenMP -march=$march ($resolved) $(c++ -dumpfullversion 2>/dev/null || true)"
+prefix=$dependencies/kokkos
+
+if [ -n "${Kokkos_ROOT:-}${Kokkos_DIR:-}${CMAKE_PREFIX_PATH:-}" ]; then
+  if grep -qxF Kokkos "$remembered"; then
+    exit 0
+  elif cmake_finds Kokkos REQUIRED NO_SYSTEM_ENVIRONMENT_PATH NO_CMAKE_SYSTEM_PATH; then
+    say "Kokkos: yours is used ($(sed -n 's/^Kokkos_DIR:[A-Z]*=//p' "$dependencies/probe/Kokkos/build/CMakeCache.txt"))"
+    echo Kokkos >>"$remembered"
+    exit 0
+  fi
+fi
+[ "$(cat "$prefix/recipe" 2>/dev/null)" != "$recipe" ] || exit 0
+
+say "building $recipe into build/dependencies/kokkos"
+sources=$dependencies/src
+log=$dependencies/kokkos.log
+mkdir -p "$sources"
+archive=$sources/${kokkos_package/==/-}.tar.gz
+if ! sha256sum --status -c - <<<"$kokkos_sha256  $archive" 2>/dev/null; then
+  "$(python)" -m pip download -q --no-deps --no-binary pykokkos-base -d "$sources" "$kokkos_package" >"$log" 2>&1 9>&- \
+    || { tail -3 "$log" >&2; stop "cannot fetch $kokkos_package from PyPI (no network? $log has all of it)." \
+    "Connect this machine, or bring a Kokkos of your own: Kokkos_ROOT=/its/prefix $0"; }
+  sha256sum --status -c - <<<"$kokkos_sha256  $archive" \
+    || stop "$archive is not the file that was expected (its SHA-256 differs). Remove it and try again."
+fi
+rm -rf "$sources/kokkos" "$sources/build" "$prefix"
+mkdir -p "$sources/kokkos"
+tar -xzf "$archive" -C "$sources/kokkos" --strip-components=3 "${kokkos_package/==/-}/external/kokkos"
+{
+  cmake -G Ninja -S "$sources/kokkos" -B "$sources/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" \
+    -DCMAKE_INSTALL_LIBDIR=lib -DKokkos_ENABLE_OPENMP=ON -DKokkos_ENABLE_SERIAL=ON -DCMAKE_CXX_STANDARD=17 \
+    -DKokkos_CXX_STANDARD=17 -DCMAKE_CXX_FLAGS="-march=$march" &&
+    cmake --build "$sources/build" --target install
+} >"$log" 2>&1 9>&- || { tail -15 "$log" >&2; stop "Kokkos does not build here ($log has all of it)." \
+  "Bring one of your own: Kokkos_ROOT=/its/prefix $0"; }
+rm -rf "$sources/kokkos" "$sources/build"
+echo "$recipe" >"$prefix/recipe"
