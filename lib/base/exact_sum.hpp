@@ -1,0 +1,83 @@
+/// Sums of floating-point numbers that do not depend on the order of their terms.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace ziggurat {
+
+/// Adds doubles as integers of 256 bits, so any order, any grouping and any number of ranks give the same
+/// bits.
+///
+/// A term is rounded once, to a multiple of 2^-144, then added exactly. Terms up to (not including) 2^100 in
+/// magnitude are in range: squares of gradients from 1e-21 to 1e15 and every loss. A larger or non-finite
+/// term is counted instead of added, and the sum is then not a number. 2^43 terms cannot overflow.
+///
+/// The integer is kept in limbs of 32 bits within int64, carries left where they arise: limbs of many ranks
+/// (up to 2^31) are added by a plain integer all-reduce.
+class ExactSum {
+  public:
+    /// Eight limbs from the lowest, each worth 2^32 times the one before it, and the count of terms out of
+    /// range.
+    static constexpr int num_limbs = 9;
+    using Limbs = std::array<std::int64_t, num_limbs>;
+
+    ExactSum() = default;
+
+    /// The sum that `limbs` stand for: those of one sum, or an element-wise sum of those of several.
+    explicit ExactSum(const Limbs& limbs) noexcept;
+
+    [[gnu::always_inline]] void add(double term) noexcept {
+        const auto bits = std::bit_cast<std::uint64_t>(term);
+        const int exponent = static_cast<int>(bits >> 52) & 0x7ff;
+        if (exponent >= first_exponent_out_of_range) {
+            ++limbs_[num_limbs - 1];
+            return;
+        }
+        if (++carries_pending_ == max_carries_pending) {
+            carry();
+        }
+        std::uint64_t mantissa = bits & ((std::uint64_t{1} << 52) - 1);
+        mantissa |= static_cast<std::uint64_t>(exponent != 0) << 52;
+        int position = (exponent != 0 ? exponent : 1) - exponent_of_lowest_bit;
+        if (position < 0) {
+            mantissa = position < -53 ? 0 : (mantissa + (std::uint64_t{1} << (-position - 1))) >> -position;
+            position = 0;
+        }
+        const int shift = position & 31;
+        const std::uint64_t low = mantissa << shift;
+        const std::uint64_t high = (mantissa >> 32) >> (32 - shift);  // two steps: a shift by 64 is undefined
+        const std::int64_t sign = static_cast<std::int64_t>(bits) >> 63;
+        std::int64_t* at = &limbs_[static_cast<std::size_t>(position >> 5)];
+        at[0] += (static_cast<std::int64_t>(low & 0xffffffffu) ^ sign) - sign;
+        at[1] += (static_cast<std::int64_t>(low >> 32) ^ sign) - sign;
+        at[2] += (static_cast<std::int64_t>(high) ^ sign) - sign;
+    }
+
+    /// Adds what `other` has summed.
+    void merge(const ExactSum& other) noexcept;
+
+    /// The limbs with all carries moved on: what ranks add.
+    Limbs limbs() const noexcept;
+
+    /// False once a term was out of range or not a number.
+    bool is_finite() const noexcept { return limbs_[num_limbs - 1] == 0; }
+
+    /// The sum, correctly rounded (to nearest, ties to even); NaN unless is_finite().
+    double value() const noexcept;
+
+  private:
+    static constexpr int lowest_bit = -144;  // the integer 1 is 2^lowest_bit
+    static constexpr int exponent_of_lowest_bit =
+        lowest_bit + 1075;  // as a biased exponent of a double's last bit
+    static constexpr int first_exponent_out_of_range = 1023 + 100;
+    static constexpr std::int64_t max_carries_pending = std::int64_t{1} << 30;
+
+    void carry() noexcept;
+
+    Limbs limbs_{};
+    std::int64_t carries_pending_ = 0;  // terms added since the carries were last moved on
+};
+
+}  // namespace ziggurat

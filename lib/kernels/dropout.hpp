@@ -1,0 +1,63 @@
+/// Which values dropout drops: the one definition for every kernel and every memory space.
+///
+/// A value is kept with probability 1 - p and then multiplied by 1 / (1 - p). What decides is one word of
+/// Philox over global coordinates:
+///
+///     counter = {channel / 4, position, low half of sample, high half of sample ^ (head << 16)}
+///     key     = {low half of seed ^ mix(purpose), high half of seed ^ mix(step)}
+///     word    = Philox4x32(counter, key)[channel % 4];   dropped if word < p * 2^32
+///
+/// so the mask is the same for any cut of the batch, on any layout and in a recomputation. For attention
+/// probabilities channel is the key's position, position the query's, and head the global head.
+#pragma once
+
+#include <cstdint>
+
+#include "base/contract.hpp"
+#include "base/philox.hpp"
+#include "kernels/step_inputs.hpp"
+
+namespace ziggurat::kernels {
+
+/// A Dropout with everything computed that is the same for all elements of a call.
+struct DropoutMask {
+    Philox4x32::Key key{};
+    std::uint32_t threshold = 0;  ///< words below it drop
+    float scale = 1;              ///< of the values kept
+
+    /// Nothing is dropped.
+    DropoutMask() = default;
+    explicit DropoutMask(const Dropout& dropout) {
+        ZG_EXPECTS(dropout.probability >= 0 && dropout.probability < 1);
+        if (dropout.probability == 0) {
+            return;
+        }
+        ZG_EXPECTS(dropout.inputs != nullptr);
+        const auto step = static_cast<std::uint64_t>(dropout.inputs->step);
+        key = {static_cast<std::uint32_t>(dropout.seed) ^ (dropout.purpose * 0x9E3779B9u),
+               static_cast<std::uint32_t>(dropout.seed >> 32) ^
+                   (static_cast<std::uint32_t>(step) * 0x85EBCA6Bu) ^
+                   (static_cast<std::uint32_t>(step >> 32) * 0xC2B2AE35u)};
+        threshold = static_cast<std::uint32_t>(static_cast<double>(dropout.probability) * 0x1p32);
+        scale = 1.0f / (1.0f - dropout.probability);
+    }
+
+    bool drops() const noexcept { return threshold != 0; }
+
+    /// The words of channels 4 * group .. 4 * group + 3.
+    [[gnu::always_inline]] Philox4x32::Counter words(std::uint32_t group,
+                                                     std::uint32_t position,
+                                                     std::uint64_t sample,
+                                                     std::uint32_t head = 0) const noexcept {
+        return Philox4x32::generate({group, position, static_cast<std::uint32_t>(sample),
+                                     static_cast<std::uint32_t>(sample >> 32) ^ (head << 16)},
+                                    key);
+    }
+
+    /// What a value with this word is multiplied by: 0 or scale.
+    [[gnu::always_inline]] float factor(std::uint32_t word) const noexcept {
+        return word < threshold ? 0.0f : scale;
+    }
+};
+
+}  // namespace ziggurat::kernels

@@ -1,0 +1,28 @@
+/// The Gaussian error linear unit in its tanh form.
+#pragma once
+
+#include "device/stream.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels {
+
+/// y = x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), element by element.
+///
+/// Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2.
+///
+/// Shapes:  x, y [rows, width]
+/// Numerics: in float; absolute error below 1e-6
+/// Aliasing: y may be x
+/// Errors:  Error{internal} when shapes disagree
+template <class T>
+void gelu_forward(const device::Stream& stream, tensor::TensorRef<const T, 2> x, tensor::TensorRef<T, 2> y);
+
+/// dy becomes dx = dy * gelu'(x), in place.
+///
+/// Shapes:  x, dy [rows, width]
+/// Numerics: in float; absolute error of gelu' below 4e-6
+/// Errors:  Error{internal} when shapes disagree
+template <class T>
+void gelu_backward(const device::Stream& stream, tensor::TensorRef<const T, 2> x, tensor::TensorRef<T, 2> dy);
+
+}  // namespace ziggurat::kernels

@@ -1,0 +1,33 @@
+/// Residual additions without a norm, and the backward of dropout.
+#pragma once
+
+#include "device/stream.hpp"
+#include "kernels/step_inputs.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels {
+
+/// y = x + dropout(branch).
+///
+/// Shapes:  x, branch, y [rows, width]
+/// Aliasing: y may be x or branch
+/// Errors:  Error{internal} when shapes disagree
+template <class T>
+void residual_forward(const device::Stream& stream,
+                      tensor::TensorRef<const T, 2> x,
+                      tensor::TensorRef<const T, 2> branch,
+                      const Dropout& dropout,
+                      tensor::TensorRef<T, 2> y);
+
+/// dx = dy where the forward mask kept, scaled as there, else 0; a copy when nothing is dropped.
+///
+/// Shapes:  dy, dx [rows, width]
+/// Aliasing: dx may be dy
+/// Errors:  Error{internal} when shapes disagree
+template <class T>
+void dropout_backward(const device::Stream& stream,
+                      tensor::TensorRef<const T, 2> dy,
+                      const Dropout& dropout,
+                      tensor::TensorRef<T, 2> dx);
+
+}  // namespace ziggurat::kernels

@@ -1,0 +1,31 @@
+/// The gated activation of Llama's feed-forward phase.
+#pragma once
+
+#include "device/stream.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels {
+
+/// y = silu(gate) * up with silu(z) = z / (1 + exp(-z)); a row of x is its gate values, then its up values.
+///
+/// Source: Shazeer, "GLU Variants Improve Transformer", 2020, eq. 5.
+///
+/// Shapes:  x [rows, 2 * width]; y [rows, width]
+/// Numerics: in float
+/// Aliasing: none
+/// Errors:  Error{internal} when shapes disagree
+template <class T>
+void swiglu_forward(const device::Stream& stream, tensor::TensorRef<const T, 2> x, tensor::TensorRef<T, 2> y);
+
+/// dx from dy, in one sweep.
+///
+/// Shapes:  x, dx [rows, 2 * width]; dy [rows, width]
+/// Aliasing: dx may be x; nothing else may overlap
+/// Errors:  Error{internal} when shapes disagree
+template <class T>
+void swiglu_backward(const device::Stream& stream,
+                     tensor::TensorRef<const T, 2> x,
+                     tensor::TensorRef<const T, 2> dy,
+                     tensor::TensorRef<T, 2> dx);
+
+}  // namespace ziggurat::kernels
