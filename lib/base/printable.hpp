@@ -1,0 +1,19 @@
+/// Text of unknown origin made safe to show: generated samples, file names, names of hosts.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ziggurat {
+
+/// Bytes of the UTF-8 character that `text` starts with, 1 to 4; 0 when it starts with none.
+std::size_t utf8_length(std::string_view text);
+
+/// What printable() does with line ends.
+enum class Newlines { escaped, kept };
+
+/// `text` with everything that could steer a terminal written as `\xNN`: control characters (newlines too,
+/// unless kept), direction marks, bytes that are no UTF-8. A backslash stays.
+std::string printable(std::string_view text, Newlines newlines = Newlines::escaped);
+
+}  // namespace ziggurat

@@ -1,0 +1,17 @@
+/// The account of a run as tables for people.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "train/accounting.hpp"
+
+namespace ziggurat::train {
+
+/// Activities with minimum, mean and maximum over ranks, `Rest` and `Total`; kernels of all ranks together;
+/// tokens per second; notes. Widths stay within 110 columns. Pure; rank r's record is at index r.
+///
+/// \param flops_per_token  of the model, forward and backward; 0: the rate is not printed
+std::string account_table(std::span<const AccountRecord> ranks, double flops_per_token);
+
+}  // namespace ziggurat::train

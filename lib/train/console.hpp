@@ -1,0 +1,45 @@
+/// What rank 0 says: to the terminal and, the same text, into run.log.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "train/file_handle.hpp"
+
+namespace ziggurat::train {
+
+/// Whole lines and one live line.
+///
+/// Every call is written at once (one write(2)), so nothing is lost when a launcher kills the job a moment
+/// later. A failing write is ignored: talking never ends a training. Collective: local.
+class Console {
+  public:
+    /// Writes to `file`, which stays the caller's; a live line appears only where `file` is a terminal.
+    explicit Console(int file);
+    /// For ranks that keep quiet.
+    static Console silent() { return Console{-1}; }
+
+    /// From now on everything also goes into the file at `path`, beginning with what was said before.
+    /// Errors: Error{resource}
+    void keep_log(const std::string& path);
+
+    /// One or more whole lines; a missing last newline is added.
+    void print(std::string_view text);
+    /// `warning: ...`
+    void warn(std::string_view text);
+    /// Replaces the line at the bottom of a terminal; nothing happens elsewhere, and nothing in the log.
+    void live(std::string_view text);
+    bool is_terminal() const noexcept { return is_terminal_; }
+
+  private:
+    void write(std::string_view text);
+
+    int file_;
+    bool is_terminal_;
+    bool has_live_line_ = false;
+    FileHandle log_;
+    std::string said_;    ///< before there was a log
+    std::string buffer_;  ///< reused
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,61 @@
+/// What one step, one validation and one whole run report: the numbers behind the step line and
+/// metrics.jsonl.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace ziggurat::train {
+
+/// Why the compute lane of a rank stood still.
+enum class Stall {
+    data,
+    collective,
+    channel,
+    host_to_device,
+    device_to_host,
+    nvme_read,
+    nvme_write,
+    host_optimizer
+};
+inline constexpr int num_stalls = 8;
+
+/// As in the fields `stall_<name>_s`.
+constexpr std::string_view name_of(Stall stall) {
+    constexpr std::array<std::string_view, num_stalls> names{"data",           "collective",     "channel",
+                                                             "host_to_device", "device_to_host", "nvme_read",
+                                                             "nvme_write",     "host_optimizer"};
+    return names[static_cast<std::size_t>(stall)];
+}
+
+/// One optimizer step, over all ranks; peaks are the worst rank's since the step before.
+struct StepReport {
+    std::int64_t step = 0;    ///< steps done, this one included: the first is 1
+    std::int64_t tokens = 0;  ///< consumed since the training began, this step included
+    double loss = 0;          ///< mean over the target tokens of the global batch, nats
+    double lr = 0;
+    double grad_norm = 0;  ///< before clipping
+    double step_s = 0;
+    double tok_s = 0;
+    double compute_s = 0;
+    std::array<double, num_stalls> stall_s{};
+    std::int64_t device_peak_bytes = 0;
+    std::int64_t host_peak_bytes = 0;
+    std::int64_t nvme_bytes = 0;
+    std::int64_t skipped = 0;  ///< updates not applied since the training began, this step included
+    bool is_skipped = false;   ///< this step's update was not applied
+
+    double& stall(Stall cause) { return stall_s[static_cast<std::size_t>(cause)]; }
+    double stall(Stall cause) const { return stall_s[static_cast<std::size_t>(cause)]; }
+};
+
+struct ValidationReport {
+    std::int64_t step = 0;
+    std::int64_t tokens = 0;       ///< consumed in training so far
+    double loss = 0;               ///< mean over loss_tokens, nats
+    std::int64_t loss_tokens = 0;  ///< target tokens that the mean is over
+    double seconds = 0;
+};
+
+}  // namespace ziggurat::train
