@@ -30,4 +30,6 @@ if [ ${#flags[@]} -gt 0 ]; then
   }
 fi
 [ $# -gt 0 ] || set -- all
-exec cmake --build "build/$preset" --target "$@"
+quiet=()
+[ -t 1 ] || quiet=(-- --quiet) # a log needs no line per file
+exec cmake --build "build/$preset" --target "$@" "${quiet[@]}"

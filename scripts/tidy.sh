@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Runs clang-tidy over the sources that differ from a commit, or over those named.
+#
+#   scripts/tidy.sh [--since COMMIT | FILE...]       default: what is not committed, else the last commit
+#
+# Needs a configured build/release (scripts/build.sh) for its compile_commands.json.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+tidy=clang-tidy-14
+command -v $tidy >/dev/null || tidy=clang-tidy
+command -v $tidy >/dev/null || { echo "tidy: no clang-tidy. Install Debian's clang-tidy-14." >&2; exit 3; }
+commands=build/release
+[ -f $commands/compile_commands.json ] || { echo "tidy: no $commands. Run scripts/build.sh release." >&2; exit 3; }
+
+if [ "${1:-}" = --since ]; then
+  mapfile -t files < <(git diff --name-only --diff-filter=d "${2:?a commit}" -- '*.cpp')
+elif [ $# -gt 0 ]; then
+  files=("$@")
+else
+  mapfile -t files < <(git diff --name-only --diff-filter=d HEAD -- '*.cpp')
+  [ ${#files[@]} -gt 0 ] || mapfile -t files < <(git diff --name-only --diff-filter=d HEAD~1 -- '*.cpp')
+fi
+[ ${#files[@]} -gt 0 ] || { echo "tidy: no source has changed"; exit 0; }
+printf '%s\n' "${files[@]}" | xargs -P "$(nproc)" -n 1 $tidy --quiet -p $commands
