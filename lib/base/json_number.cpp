@@ -85,6 +85,11 @@ void JsonLine::field(std::string_view name, std::int64_t value) {
     append_json_number(text_, value);
 }
 
+void JsonLine::field(std::string_view name, std::uint64_t value) {
+    key(name);
+    append_shortest(text_, value);
+}
+
 void JsonLine::field(std::string_view name, bool value) {
     key(name);
     text_ += value ? "true" : "false";

@@ -27,6 +27,7 @@ class JsonLine {
     void field(std::string_view key, double value);
     void field(std::string_view key, std::int64_t value);
     void field(std::string_view key, int value) { field(key, static_cast<std::int64_t>(value)); }
+    void field(std::string_view key, std::uint64_t value);
     void field(std::string_view key, bool value);
     void field(std::string_view key, std::string_view value);
     void field(std::string_view key, const char* value) { field(key, std::string_view{value}); }

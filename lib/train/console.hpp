@@ -16,6 +16,10 @@ class Console {
   public:
     /// Writes to `file`, which stays the caller's; a live line appears only where `file` is a terminal.
     explicit Console(int file);
+    ~Console();
+    Console(const Console&) = delete;
+    Console& operator=(const Console&) = delete;
+
     /// For ranks that keep quiet.
     static Console silent() { return Console{-1}; }
 
@@ -32,8 +36,6 @@ class Console {
     bool is_terminal() const noexcept { return is_terminal_; }
 
   private:
-    void write(std::string_view text);
-
     int file_;
     bool is_terminal_;
     bool has_live_line_ = false;

@@ -1,0 +1,68 @@
+#include "train/console.hpp"
+
+#include <unistd.h>
+
+namespace ziggurat::train {
+namespace {
+
+constexpr std::string_view clear_line = "\r\x1b[K";
+/// Text kept for a log that opens later; a program that never opens one must not grow.
+constexpr std::size_t most_said_bytes = 1 << 20;
+
+}  // namespace
+
+Console::Console(int file) : file_{file}, is_terminal_{file >= 0 && ::isatty(file) == 1} {
+    buffer_.reserve(4096);
+}
+
+void Console::keep_log(const std::string& path) {
+    log_ = open_for_writing(path, OpenMode::append);
+    write_all(log_.get(), said_);
+    said_.clear();
+    said_.shrink_to_fit();
+}
+
+void Console::print(std::string_view text) {
+    if (file_ < 0) {
+        return;
+    }
+    buffer_.clear();
+    if (has_live_line_) {
+        buffer_ += clear_line;
+        has_live_line_ = false;
+    }
+    const std::size_t begin = buffer_.size();
+    buffer_ += text;
+    if (buffer_.size() == begin || buffer_.back() != '\n') {
+        buffer_ += '\n';
+    }
+    write_all(file_, buffer_);
+    const std::string_view lines = std::string_view{buffer_}.substr(begin);
+    if (log_) {
+        write_all(log_.get(), lines);
+    } else if (said_.size() + lines.size() <= most_said_bytes) {
+        said_ += lines;
+    }
+}
+
+void Console::warn(std::string_view text) {
+    print("warning: " + std::string{text});
+}
+
+void Console::live(std::string_view text) {
+    if (!is_terminal_) {
+        return;
+    }
+    buffer_.assign(clear_line);
+    buffer_ += text;
+    write_all(file_, buffer_);
+    has_live_line_ = true;
+}
+
+Console::~Console() {
+    if (has_live_line_) {
+        write_all(file_, clear_line);
+    }
+}
+
+}  // namespace ziggurat::train

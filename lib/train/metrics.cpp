@@ -1,0 +1,113 @@
+#include "train/metrics.hpp"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+constexpr std::array<std::string_view, num_stalls> stall_fields{
+    "stall_data_s",           "stall_collective_s", "stall_channel_s",    "stall_host_to_device_s",
+    "stall_device_to_host_s", "stall_nvme_read_s",  "stall_nvme_write_s", "stall_host_optimizer_s"};
+
+}  // namespace
+
+Metrics::Metrics(const std::string& path, Warn warn)
+    : path_{path}, warn_{std::move(warn)}, line_{4096}, file_{open_for_writing(path, OpenMode::append)} {}
+
+void Metrics::start(const RunFacts& facts) {
+    begin("start");
+    line_.field("time", calendar_seconds());
+    line_.field("name", facts.name);
+    line_.field("version", facts.version);
+    line_.field("ranks", facts.ranks);
+    line_.field("threads", facts.threads);
+    line_.field("steps", facts.steps);
+    line_.field("parameters", facts.parameters);
+    line_.field("tokens_per_step", facts.tokens_per_step);
+    line_.field("flops_per_token", facts.flops_per_token);
+    line_.field("seed", facts.seed);
+    write();
+}
+
+void Metrics::step(const StepReport& report) {
+    begin("step");
+    line_.field("step", report.step);
+    line_.field("tokens", report.tokens);
+    line_.field("loss", report.loss);
+    line_.field("lr", report.lr);
+    line_.field("grad_norm", report.grad_norm);
+    line_.field("step_s", report.step_s);
+    line_.field("tok_s", report.tok_s);
+    line_.field("compute_s", report.compute_s);
+    for (std::size_t i = 0; i < stall_fields.size(); ++i) {
+        line_.field(stall_fields[i], report.stall_s[i]);
+    }
+    line_.field("device_peak_B", report.device_peak_bytes);
+    line_.field("host_peak_B", report.host_peak_bytes);
+    line_.field("nvme_B", report.nvme_bytes);
+    line_.field("skipped", report.skipped);
+    write();
+}
+
+void Metrics::validate(const ValidationReport& report) {
+    begin("validate");
+    line_.field("step", report.step);
+    line_.field("tokens", report.tokens);
+    line_.field("loss", report.loss);
+    line_.field("loss_tokens", report.loss_tokens);
+    line_.field("validate_s", report.seconds);
+    write();
+}
+
+void Metrics::signal(std::string_view name, int level, std::int64_t step) {
+    begin("signal");
+    line_.field("time", calendar_seconds());
+    line_.field("signal", name);
+    line_.field("level", level);
+    line_.field("step", step);
+    write();
+}
+
+void Metrics::stop(std::string_view reason, std::int64_t step) {
+    begin("stop");
+    line_.field("time", calendar_seconds());
+    line_.field("reason", reason);
+    line_.field("step", step);
+    write();
+}
+
+void Metrics::end(std::int64_t step, std::int64_t tokens, double wall_s, int exit_code) {
+    begin("end");
+    line_.field("time", calendar_seconds());
+    line_.field("step", step);
+    line_.field("tokens", tokens);
+    line_.field("wall_s", wall_s);
+    line_.field("exit_code", exit_code);
+    write();
+}
+
+void Metrics::begin(std::string_view event) {
+    line_.begin();
+    line_.field("event", event);
+}
+
+void Metrics::write() {
+    const std::string_view text = line_.end();
+    if (!file_) {
+        return;
+    }
+    if (const int failure = write_all(file_.get(), text); failure != 0) {
+        file_ = FileHandle{};
+        if (warn_) {
+            warn_("cannot write '" + path_ + "' (" + std::strerror(failure) +
+                  "). Training goes on, but this run has no metrics from here on; free some space before the "
+                  "next.");
+        }
+    }
+}
+
+}  // namespace ziggurat::train
