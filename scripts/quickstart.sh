@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Sets up, builds, and trains a small language model on real English text with two ranks of this machine.
+#
+#   scripts/quickstart.sh [key=value...]     values that override those of decks/quickstart.yaml
+#
+# Ctrl-C ends the training after the running step, with the account of where the time went; the same command
+# then goes on from there where checkpoints are written. A second Ctrl-C ends it at once.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+scripts/setup.sh
+scripts/build.sh release ziggurat
+
+# ------------------------------------------------------------------ the text
+
+text=build/data/bible.txt
+if [ ! -s $text ]; then
+  command -v bible >/dev/null || {
+    echo "quickstart: no text (the Debian packages bible-kjv and bible-kjv-text are not here)." \
+      "Put any English text of a few megabytes into $text." >&2
+    exit 3
+  }
+  mkdir -p build/data
+  bible -f -l 9999 'gen1:1-rev22:21' >$text.tmp # one line per verse
+  mv $text.tmp $text
+fi
+
+# ------------------------------------------------------------------ two ranks
+
+ranks=2
+flags=(-n $ranks)
+if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
+  flags+=(-q --oversubscribe)
+  if [ "$(id -u)" = 0 ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  fi
+  # Each rank gets its share of the cores for itself, where there are as many cores as ranks.
+  cores=$(lscpu --parse=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l)
+  usable=$(nproc)
+  cores=$((cores < usable ? cores : usable))
+  if [ "$cores" -ge $ranks ]; then
+    flags+=(--map-by "slot:PE=$((cores / ranks))" --bind-to core)
+  else
+    flags+=(--bind-to none)
+  fi
+fi
+
+# A job of its own process group: Ctrl-C reaches this script alone, which asks for the end in the way that
+# leaves time for it. mpirun passes USR1 on to the ranks; after INT it would kill them within a second.
+asked=0
+job=
+ask_to_stop() {
+  asked=$((asked + 1))
+  if [ $asked = 1 ]; then
+    kill -USR1 "$job" 2>/dev/null || true
+  else
+    kill -TERM "$job" 2>/dev/null || true
+  fi
+}
+trap ask_to_stop INT TERM HUP
+set -m
+mpirun "${flags[@]}" build/release/bin/ziggurat train decks/quickstart.yaml "$@" </dev/null &
+job=$!
+set +m
+
+code=0
+wait $job || code=$?
+while kill -0 $job 2>/dev/null; do # `wait` returns early when a trap runs
+  code=0
+  wait $job || code=$?
+done
+
+case $code in
+  0) ;;
+  2) echo "quickstart: the deck or an override asks for something impossible (exit code 2)" >&2 ;;
+  75) echo "quickstart: stopped as asked, with more to do (exit code 75)" >&2 ;;
+  *) echo "quickstart: ended with exit code $code. Without mpirun's silence:" \
+    "mpirun ${flags[*]/#-q/} build/release/bin/ziggurat train decks/quickstart.yaml $*" >&2 ;;
+esac
+exit $code
