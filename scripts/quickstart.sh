@@ -48,8 +48,10 @@ fi
 # A job of its own process group: Ctrl-C reaches this script alone, which asks for the end in the way that
 # leaves time for it. mpirun passes USR1 on to the ranks; after INT it would kill them within a second.
 asked=0
+interrupted=false
 job=
 ask_to_stop() {
+  interrupted=true
   asked=$((asked + 1))
   if [ $asked = 1 ]; then
     kill -USR1 "$job" 2>/dev/null || true
@@ -63,11 +65,14 @@ mpirun "${flags[@]}" build/release/bin/ziggurat train decks/quickstart.yaml "$@"
 job=$!
 set +m
 
+# `wait` returns early when the trap runs; then the code of the job is still to come.
 code=0
-wait $job || code=$?
-while kill -0 $job 2>/dev/null; do # `wait` returns early when a trap runs
-  code=0
-  wait $job || code=$?
+while :; do
+  interrupted=false
+  result=0
+  wait $job || result=$?
+  [ $result = 127 ] || code=$result # 127: the wait before this one had it already
+  $interrupted || break
 done
 
 case $code in
