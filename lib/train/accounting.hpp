@@ -35,7 +35,8 @@ struct AccountRecord {
     std::int64_t last_step = 0;
     std::int64_t tokens = 0;  ///< of all ranks, in those steps
     double wall_seconds = 0;
-    double excluded_seconds = 0;  ///< of the first steps, which are not counted
+    double excluded_seconds =
+        0;  ///< wall time of the first steps, which are not counted, and of what precedes them
     std::int64_t excluded_steps = 0;
 
     std::int64_t steps() const noexcept { return first_step == 0 ? 0 : last_step - first_step + 1; }
@@ -66,14 +67,18 @@ class Account {
     AccountRecord record(std::int64_t now_ns = monotonic_ns()) const;
 
   private:
-    std::vector<Activity> activities_;
-    std::vector<KernelTime> kernels_;
+    struct Sums {
+        std::vector<Activity> activities;
+        std::vector<KernelTime> kernels;
+        std::int64_t tokens = 0;
+        std::int64_t at_ns = 0;
+    };
+
+    Sums all_;
+    Sums excluded_;  ///< what all_ was after the excluded steps
     std::int64_t first_step_;
     std::int64_t begin_ns_;
-    std::int64_t steps_ = 0;  ///< since begin_ns_
-    std::int64_t tokens_ = 0;
-    double excluded_seconds_ = 0;
-    std::int64_t num_excluded_ = 0;
+    std::int64_t steps_ = 0;
 };
 
 /// Adds the time of its scope to an activity.
