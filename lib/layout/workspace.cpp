@@ -7,8 +7,6 @@ constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
-constexpr std::int64_t column_sum_blocks = 32;
-
 }  // namespace
 
 std::int64_t packed_weight_bytes(std::int64_t in, std::int64_t out, int element_bytes) {

@@ -19,6 +19,9 @@ std::int64_t attention_workspace_bytes(std::int64_t seq,
                                        int element_bytes,
                                        int threads);
 
+/// Into how many blocks column sums cut their rows, whatever the number of threads: the order of their sums.
+inline constexpr std::int64_t column_sum_blocks = 32;
+
 /// Scratch of column sums over a matrix of `width` columns (norm gains, biases): one partial row per block of
 /// rows.
 std::int64_t column_sum_workspace_bytes(std::int64_t width);
