@@ -1,0 +1,47 @@
+/// In which order a pipeline stage takes forward and backward of its micro-batches.
+#pragma once
+
+#include <vector>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::schedule {
+
+/// What a stage does next.
+struct Slot {
+    enum class Pass {
+        forward,
+        backward,         ///< gradients of inputs and of weights
+        backward_input,   ///< gradients of inputs; those of weights follow later
+        backward_weight,  ///< gradients of weights
+    };
+
+    Pass pass = Pass::forward;
+    int microbatch = 0;
+    int chunk = 0;  ///< of the stage's own; virtual stage chunk * stages + stage of the model
+
+    bool operator==(const Slot&) const = default;
+};
+
+/// The shape of a pipeline.
+struct Pipeline {
+    spec::PipelineSchedule schedule = spec::PipelineSchedule::one_f_one_b;
+    int stages = 1;
+    int chunks = 1;  ///< per stage; above 1 only interleaved
+    int microbatches = 1;
+};
+
+/// The slots of `stage`. Whatever the schedule, backward (of weights) takes the micro-batches of a chunk in
+/// ascending order, so that the sum over micro-batches is the same in all of them.
+///
+/// Source: GPipe: Huang et al., 2019, section 2.3 (all forwards, then all backwards). 1F1B and interleaved
+/// 1F1B: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", 2021, section
+/// 2.2. Zero bubble: Qi et al., "Zero Bubble Pipeline Parallelism", 2023, section 3.1, schedule ZB-H1.
+///
+/// \pre 0 <= stage < stages; chunks == 1 unless the schedule is interleaved
+std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage);
+
+/// Most forwards of the order whose backward (of weights) has not come yet.
+int most_in_flight(const std::vector<Slot>& order);
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,157 @@
+#include "schedule/pipeline_order.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace ziggurat::schedule {
+namespace {
+
+using Pass = Slot::Pass;
+using Orders = std::vector<std::vector<Slot>>;
+
+Orders all_stages(const Pipeline& pipeline) {
+    Orders orders;
+    for (int stage = 0; stage < pipeline.stages; ++stage) {
+        orders.push_back(pipeline_order(pipeline, stage));
+    }
+    return orders;
+}
+
+/// Runs the stages against each other: a slot needs what its neighbours in the model have sent. Returns the
+/// rounds that it took when every slot takes one, or -1 when nothing moves any more.
+int rounds_to_the_end(const Pipeline& pipeline, const Orders& orders) {
+    const int virtual_stages = pipeline.stages * pipeline.chunks;
+    std::set<std::tuple<bool, int, int>> done;  // (is backward, virtual stage, micro-batch)
+    std::vector<std::size_t> next(orders.size());
+    int rounds = 0;
+    for (bool ended = false; !ended; ++rounds) {
+        ended = true;
+        std::set<std::tuple<bool, int, int>> now;
+        bool moved = false;
+        for (std::size_t stage = 0; stage < orders.size(); ++stage) {
+            if (next[stage] == orders[stage].size()) {
+                continue;
+            }
+            ended = false;
+            const auto& slot = orders[stage][next[stage]];
+            const int place = slot.chunk * pipeline.stages + static_cast<int>(stage);
+            bool ready = true;
+            if (slot.pass == Pass::forward) {
+                ready = place == 0 || done.count({false, place - 1, slot.microbatch}) == 1;
+            } else if (slot.pass != Pass::backward_weight) {
+                ready = done.count({false, place, slot.microbatch}) == 1 &&
+                        (place == virtual_stages - 1 || done.count({true, place + 1, slot.microbatch}) == 1);
+            } else {
+                ready = done.count({true, place, slot.microbatch}) == 1;
+            }
+            if (ready) {
+                moved = true;
+                ++next[stage];
+                if (slot.pass != Pass::backward_weight) {
+                    now.insert({slot.pass != Pass::forward, place, slot.microbatch});
+                }
+            }
+        }
+        if (!moved && !ended) {
+            return -1;
+        }
+        done.insert(now.begin(), now.end());
+    }
+    return rounds - 1;
+}
+
+void expect_each_slot_once_and_sums_in_order(const Pipeline& pipeline, const std::vector<Slot>& order) {
+    std::map<std::tuple<int, int, int>, int> count;
+    std::map<std::pair<int, int>, int> last;
+    for (const auto& slot : order) {
+        ++count[{static_cast<int>(slot.pass), slot.microbatch, slot.chunk}];
+        if (slot.pass != Pass::forward) {
+            auto& before = last.try_emplace({static_cast<int>(slot.pass), slot.chunk}, -1).first->second;
+            EXPECT_EQ(slot.microbatch, before + 1);
+            before = slot.microbatch;
+        }
+    }
+    const bool split = pipeline.schedule == spec::PipelineSchedule::zero_bubble;
+    EXPECT_EQ(count.size(),
+              static_cast<std::size_t>((split ? 3 : 2) * pipeline.microbatches * pipeline.chunks));
+    EXPECT_TRUE(std::all_of(count.begin(), count.end(), [](const auto& c) { return c.second == 1; }));
+}
+
+TEST(PipelineOrder, NeverDeadlocksAndTakesEachSlotOnce) {
+    for (const auto schedule : {spec::PipelineSchedule::gpipe, spec::PipelineSchedule::one_f_one_b,
+                                spec::PipelineSchedule::interleaved, spec::PipelineSchedule::zero_bubble}) {
+        const int most_chunks = schedule == spec::PipelineSchedule::interleaved ? 4 : 1;
+        for (int stages = 1; stages <= 8; ++stages) {
+            for (int chunks = 1; chunks <= most_chunks; ++chunks) {
+                for (int microbatches = 1; microbatches <= 12; ++microbatches) {
+                    const Pipeline pipeline{schedule, stages, chunks, microbatches};
+                    const auto orders = all_stages(pipeline);
+                    for (const auto& order : orders) {
+                        expect_each_slot_once_and_sums_in_order(pipeline, order);
+                    }
+                    EXPECT_GT(rounds_to_the_end(pipeline, orders), 0)
+                        << "schedule " << static_cast<int>(schedule) << ", " << stages << " stages, "
+                        << chunks << " chunks, " << microbatches << " micro-batches";
+                }
+            }
+        }
+    }
+}
+
+TEST(PipelineOrder, HoldsNoMoreActivationsThanItsDepth) {
+    for (int stages = 1; stages <= 8; ++stages) {
+        for (int microbatches = 1; microbatches <= 12; ++microbatches) {
+            for (int stage = 0; stage < stages; ++stage) {
+                const auto in_flight = [&](spec::PipelineSchedule schedule, int chunks) {
+                    return most_in_flight(pipeline_order({schedule, stages, chunks, microbatches}, stage));
+                };
+                EXPECT_EQ(in_flight(spec::PipelineSchedule::gpipe, 1), microbatches);
+                EXPECT_EQ(in_flight(spec::PipelineSchedule::one_f_one_b, 1),
+                          std::min(stages - stage, microbatches));
+                EXPECT_LE(in_flight(spec::PipelineSchedule::zero_bubble, 1), std::min(stages, microbatches));
+                for (int chunks = 2; chunks <= 4; ++chunks) {
+                    EXPECT_LE(in_flight(spec::PipelineSchedule::interleaved, chunks),
+                              2 * (stages - stage - 1) + (chunks - 1) * stages + 1);
+                }
+            }
+        }
+    }
+}
+
+// With slots of one length, 1F1B leaves stages - 1 slots idle on both ways; chunks divide that.
+TEST(PipelineOrder, HasTheBubbleOfItsSource) {
+    for (int stages = 1; stages <= 8; ++stages) {
+        for (int groups = 1; groups <= 3; ++groups) {
+            const int microbatches = groups * stages;
+            for (const auto schedule : {spec::PipelineSchedule::gpipe, spec::PipelineSchedule::one_f_one_b}) {
+                const Pipeline pipeline{schedule, stages, 1, microbatches};
+                EXPECT_EQ(rounds_to_the_end(pipeline, all_stages(pipeline)), 2 * (microbatches + stages - 1));
+            }
+            for (int chunks = 2; chunks <= 4; ++chunks) {
+                const Pipeline pipeline{spec::PipelineSchedule::interleaved, stages, chunks, microbatches};
+                EXPECT_EQ(rounds_to_the_end(pipeline, all_stages(pipeline)),
+                          2 * (microbatches * chunks + stages - 1));
+            }
+        }
+    }
+}
+
+// Three kinds of slots of one length: the stages that stand idle do so a third as long as under 1F1B, whose
+// backward is two slots long.
+TEST(PipelineOrder, ZeroBubbleFillsTheDrainWithWeightGradients) {
+    for (int stages = 2; stages <= 8; ++stages) {
+        const int microbatches = 2 * stages;
+        const Pipeline pipeline{spec::PipelineSchedule::zero_bubble, stages, 1, microbatches};
+
+        const int rounds = rounds_to_the_end(pipeline, all_stages(pipeline));
+
+        EXPECT_LE(rounds, 3 * microbatches + (stages - 1) + 1) << stages << " stages";
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule
