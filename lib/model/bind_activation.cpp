@@ -1,0 +1,39 @@
+/// The pointwise functions between the products of a layer's feed-forward part.
+#include "kernels/gelu.hpp"
+#include "kernels/swiglu.hpp"
+#include "model/operands.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::model {
+
+using layout::PhaseKind;
+using schedule::Direction;
+
+template <class T>
+Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+    const auto stream = binder.stream();
+    const auto width = binder.spec().model.ffn_hidden / binder.spec().parallel.tensor;
+    const bool is_backward = use.op().direction == Direction::backward;
+    if (phase.kind == PhaseKind::gelu) {
+        const auto x = use.matrix_in<T>("input", width);
+        if (is_backward) {
+            return
+                [=, dy = use.matrix_out<T>("d_input", width)] { kernels::gelu_backward<T>(stream, x, dy); };
+        }
+        return [=, y = use.matrix_out<T>("output", width)] { kernels::gelu_forward<T>(stream, x, y); };
+    }
+    const auto x = use.matrix_in<T>("input", 2 * width);
+    if (is_backward) {
+        return [=, dy = use.matrix_in<T>("d_output", width), dx = use.matrix_out<T>("d_input", 2 * width)] {
+            kernels::swiglu_backward<T>(stream, x, dy, dx);
+        };
+    }
+    return [=, y = use.matrix_out<T>("output", width)] { kernels::swiglu_forward<T>(stream, x, y); };
+}
+
+template Kernel bind_activation<float>(Binder<float>&, const layout::Phase&, const Operands&);
+template Kernel bind_activation<tensor::bfloat16>(Binder<tensor::bfloat16>&,
+                                                  const layout::Phase&,
+                                                  const Operands&);
+
+}  // namespace ziggurat::model

@@ -1,0 +1,79 @@
+/// Attention and the rotation of queries and keys.
+#include "kernels/attention.hpp"
+#include "kernels/rope.hpp"
+#include "model/operands.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::model {
+
+using schedule::Direction;
+
+namespace {
+
+/// \param elements  of qkv on this rank
+kernels::AttentionShape shape_of(const spec::RunSpec& spec, std::int64_t elements) {
+    const auto tensor = spec.parallel.tensor;
+    kernels::AttentionShape shape{};
+    shape.seq = spec.data.seq;
+    shape.heads = spec.model.heads / tensor;
+    shape.kv_heads = spec.model.kv_heads / tensor;
+    shape.head_dim = spec.model.head_dim;
+    shape.batch = elements / (shape.seq * (shape.heads + 2 * shape.kv_heads) * shape.head_dim);
+    return shape;
+}
+
+}  // namespace
+
+template <class T>
+Kernel bind_attention(Binder<T>& binder,
+                      const layout::Unit& unit,
+                      const layout::Phase& phase,
+                      const Operands& use) {
+    const auto stream = binder.stream();
+    const auto shape = shape_of(binder.spec(), std::ssize(use.in<T>("input")));
+    const auto out_width = shape.heads * shape.head_dim;
+    const auto qkv_width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
+    const auto qkv = use.matrix_in<T>("input", qkv_width);
+    const auto starts = use.vector_in<std::int32_t>("document_starts");
+    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention);
+    const auto workspace = use.workspace();
+    const std::array<std::int64_t, 3> lse_extents{shape.batch, shape.heads, shape.seq};
+
+    if (use.op().direction == Direction::backward) {
+        const tensor::TensorRef<const float, 3> lse{use.in<float>("lse").data(), lse_extents};
+        return
+            [=, out = use.matrix_in<T>("output", out_width), d_out = use.matrix_in<T>("d_output", out_width),
+             d_qkv = use.matrix_out<T>("d_input", qkv_width)] {
+                kernels::attention_backward<T>(stream, shape, qkv, starts, dropout, out, d_out, lse, d_qkv,
+                                               workspace);
+            };
+    }
+    const tensor::TensorRef<float, 3> lse{use.out<float>("lse").data(), lse_extents};
+    return [=, out = use.matrix_out<T>("output", out_width)] {
+        kernels::attention_forward<T>(stream, shape, qkv, starts, dropout, out, lse, workspace);
+    };
+}
+
+template <class T>
+Kernel bind_rope(Binder<T>& binder, const Operands& use) {
+    const auto stream = binder.stream();
+    const bool is_backward = use.op().direction == Direction::backward;
+    const auto elements = use.out<T>(is_backward ? "d_input" : "output");
+    const auto shape = shape_of(binder.spec(), std::ssize(elements));
+    const auto width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
+    const auto direction = is_backward ? kernels::Direction::backward : kernels::Direction::forward;
+    return [=, positions = use.vector_in<std::int32_t>("positions"), table = binder.rotations(),
+            qkv = use.matrix_out<T>(is_backward ? "d_input" : "output", width)] {
+        kernels::rope<T>(stream, shape, positions, table, direction, qkv);
+    };
+}
+
+#define ZG_INSTANTIATE(T)                                                                    \
+    template Kernel bind_attention<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, \
+                                      const Operands&);                                      \
+    template Kernel bind_rope<T>(Binder<T>&, const Operands&);
+ZG_INSTANTIATE(float)
+ZG_INSTANTIATE(tensor::bfloat16)
+#undef ZG_INSTANTIATE
+
+}  // namespace ziggurat::model

@@ -1,0 +1,91 @@
+/// The product with the vocabulary and the loss, by blocks of rows: the logits of all tokens never exist.
+#include "kernels/cross_entropy.hpp"
+#include "model/operands.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::model {
+
+using kernels::Packing;
+using schedule::Direction;
+
+namespace {
+
+/// The weight is packed once for all blocks of rows, in both ways.
+template <class T>
+Kernel bind_packing(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+    const auto stream = binder.stream();
+    const auto* product = &binder.linear(1, phase.in, phase.out, false);
+    const auto w = use.matrix_in<T>("weight", phase.in);
+    const auto forward = use.out<std::byte>("packed_forward");
+    if (!use.writes("packed_backward")) {
+        return [=] { product->pack(stream, Packing::forward, w, forward); };
+    }
+    return [=, backward = use.out<std::byte>("packed_backward")] {
+        product->pack(stream, Packing::forward, w, forward);
+        product->pack(stream, Packing::backward_input, w, backward);
+    };
+}
+
+}  // namespace
+
+template <class T>
+Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+    const auto stream = binder.stream();
+    const auto workspace = use.workspace();
+    const auto in = phase.in;
+    const auto out = phase.out;
+    switch (use.op().direction) {
+        case Direction::none:
+            return bind_packing(binder, phase, use);
+        case Direction::backward_input: {
+            const auto dy = use.matrix_in<T>("d_output", out);
+            const auto* product = &binder.linear(dy.extent(0), in, out, false);
+            return [=, packed = use.in<std::byte>("packed_backward"), dx = use.matrix_out<T>("d_input", in)] {
+                product->backward_input_packed(stream, dy, packed, dx, workspace);
+            };
+        }
+        case Direction::backward_weight: {
+            const auto dy = use.matrix_in<T>("d_output", out);
+            const auto* product = &binder.linear(dy.extent(0), in, out, false);
+            return [=, x = use.matrix_in<T>("input", in), dw = use.matrix_out<float>("d_weight", in),
+                    accumulate = use.accumulate()] {
+                product->backward_weight(stream, x, dy, dw, accumulate, workspace);
+            };
+        }
+        default: {
+            const auto x = use.matrix_in<T>("input", in);
+            const auto* product = &binder.linear(x.extent(0), in, out, false);
+            return [=, packed = use.in<std::byte>("packed_forward"), y = use.matrix_out<T>("output", out)] {
+                product->forward_packed(stream, x, packed, {}, y, workspace);
+            };
+        }
+    }
+}
+
+template <class T>
+Kernel bind_loss(Binder<T>& binder, const Operands& use) {
+    const auto stream = binder.stream();
+    const auto& model = binder.spec().model;
+    const auto vocab = model.vocab;
+    const auto targets = use.vector_in<std::int32_t>("targets");
+    const auto mask = use.vector_in<std::uint8_t>("mask");
+    const auto losses = use.vector_out<float>("losses");
+    if (use.writes("d_input")) {
+        const auto* inputs = &use.step_inputs();
+        return [=, logits = use.matrix_out<T>("d_input", model.vocab_padded)] {
+            kernels::cross_entropy<T>(stream, logits, vocab, targets, mask, *inputs, losses);
+        };
+    }
+    return [=, logits = use.matrix_in<T>("input", model.vocab_padded)] {
+        kernels::cross_entropy_loss_only<T>(stream, logits, vocab, targets, mask, losses);
+    };
+}
+
+#define ZG_INSTANTIATE(T)                                                              \
+    template Kernel bind_logits<T>(Binder<T>&, const layout::Phase&, const Operands&); \
+    template Kernel bind_loss<T>(Binder<T>&, const Operands&);
+ZG_INSTANTIATE(float)
+ZG_INSTANTIATE(tensor::bfloat16)
+#undef ZG_INSTANTIATE
+
+}  // namespace ziggurat::model

@@ -1,0 +1,52 @@
+/// Products with weights, their bias and their two backward products.
+#include "kernels/column_sum.hpp"
+#include "model/operands.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::model {
+
+using schedule::Direction;
+
+template <class T>
+Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+    const auto stream = binder.stream();
+    const auto workspace = use.workspace();
+    const auto in = phase.in;
+    const auto out = phase.out;
+
+    if (use.op().direction == Direction::backward_input) {
+        const auto dy = use.matrix_in<T>("d_output", out);
+        const auto* product = &binder.linear(dy.extent(0), in, out, false);
+        return [=, w = use.matrix_in<T>("weight", in), dx = use.matrix_out<T>("d_input", in)] {
+            product->backward_input(stream, dy, w, dx, workspace);
+        };
+    }
+    if (use.op().direction == Direction::backward_weight) {
+        const auto dy = use.matrix_in<T>("d_output", out);
+        const auto* product = &binder.linear(dy.extent(0), in, out, false);
+        const auto accumulate = use.accumulate();
+        const auto x = use.matrix_in<T>("input", in);
+        const auto dw = use.matrix_out<float>("d_weight", in);
+        if (!use.writes("d_bias")) {
+            return [=] { product->backward_weight(stream, x, dy, dw, accumulate, workspace); };
+        }
+        return [=, db = use.vector_out<float>("d_bias")] {
+            product->backward_weight(stream, x, dy, dw, accumulate, workspace);
+            kernels::column_sum<T>(stream, dy, db, accumulate, workspace);
+        };
+    }
+    const auto x = use.matrix_in<T>("input", in);
+    const bool has_bias = use.reads("bias");
+    const auto* product = &binder.linear(x.extent(0), in, out, has_bias);
+    const auto bias = has_bias ? use.vector_in<T>("bias") : tensor::TensorRef<const T, 1>{};
+    return [=, w = use.matrix_in<T>("weight", in), y = use.matrix_out<T>("output", out)] {
+        product->forward(stream, x, w, bias, y, workspace);
+    };
+}
+
+template Kernel bind_linear<float>(Binder<float>&, const layout::Phase&, const Operands&);
+template Kernel bind_linear<tensor::bfloat16>(Binder<tensor::bfloat16>&,
+                                              const layout::Phase&,
+                                              const Operands&);
+
+}  // namespace ziggurat::model

@@ -1,0 +1,129 @@
+/// Norms, with the residual sum before them where there is one, and the residual sum at the end of a layer.
+#include "kernels/layer_norm.hpp"
+#include "kernels/residual.hpp"
+#include "kernels/rms_norm.hpp"
+#include "model/operands.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::model {
+
+using kernels::Accumulate;
+using layout::PhaseKind;
+using schedule::Direction;
+
+namespace {
+
+template <class T>
+Kernel norm_forward(Binder<T>& binder,
+                    const layout::Unit& unit,
+                    const layout::Phase& phase,
+                    const Operands& use) {
+    const auto stream = binder.stream();
+    const auto width = binder.spec().model.hidden;
+    const auto epsilon = static_cast<float>(binder.spec().model.norm_epsilon);
+    const auto x = use.matrix_in<T>("input", width);
+    const auto gain = use.vector_in<T>("gain");
+    const auto y = use.matrix_out<T>("output", width);
+    const auto inv_std = use.vector_out<float>("inv_std");
+    const bool has_mean = use.writes("mean");
+
+    if (phase.kind == PhaseKind::norm) {
+        if (has_mean) {
+            return [=, bias = use.vector_in<T>("bias"), mean = use.vector_out<float>("mean")] {
+                kernels::layer_norm_forward<T>(stream, x, gain, bias, epsilon, y, mean, inv_std);
+            };
+        }
+        return [=] { kernels::rms_norm_forward<T>(stream, x, gain, epsilon, y, inv_std); };
+    }
+
+    const auto branch = use.matrix_in<T>("branch", width);
+    const auto sum = use.matrix_out<T>("sum", width);
+    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention_branch);
+    if (has_mean) {
+        return [=, bias = use.vector_in<T>("bias"), mean = use.vector_out<float>("mean")] {
+            kernels::residual_layer_norm_forward<T>(stream, x, branch, dropout, gain, bias, epsilon, sum, y,
+                                                    mean, inv_std);
+        };
+    }
+    return [=] {
+        kernels::residual_rms_norm_forward<T>(stream, x, branch, dropout, gain, epsilon, sum, y, inv_std);
+    };
+}
+
+template <class T>
+Kernel norm_backward(Binder<T>& binder,
+                     const layout::Unit& unit,
+                     const layout::Phase& phase,
+                     const Operands& use) {
+    const auto stream = binder.stream();
+    const auto width = binder.spec().model.hidden;
+    const auto x = use.matrix_in<T>(phase.kind == PhaseKind::norm ? "input" : "sum", width);
+    const auto dy = use.matrix_in<T>("d_output", width);
+    const auto gain = use.vector_in<T>("gain");
+    const auto inv_std = use.vector_in<float>("inv_std");
+    const auto dx = use.matrix_out<T>("d_input", width);
+    const bool trains = use.writes("d_gain");
+    const auto d_gain = trains ? use.vector_out<float>("d_gain") : tensor::TensorRef<float, 1>{};
+    const auto accumulate = use.accumulate();
+    const auto workspace = use.workspace();
+
+    Kernel norm;
+    if (use.reads("mean")) {
+        const auto d_bias = trains ? use.vector_out<float>("d_bias") : tensor::TensorRef<float, 1>{};
+        norm = [=, mean = use.vector_in<float>("mean")] {
+            kernels::layer_norm_backward<T>(stream, x, dy, gain, mean, inv_std, dx, d_gain, d_bias,
+                                            accumulate, workspace);
+        };
+    } else {
+        norm = [=] {
+            kernels::rms_norm_backward<T>(stream, x, dy, gain, inv_std, dx, d_gain, accumulate, workspace);
+        };
+    }
+    if (!use.writes("d_branch")) {
+        return norm;
+    }
+    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention_branch);
+    return [norm = std::move(norm), stream, dx, dropout, d_branch = use.matrix_out<T>("d_branch", width)] {
+        norm();
+        kernels::dropout_backward<T>(stream, dx, dropout, d_branch);
+    };
+}
+
+}  // namespace
+
+template <class T>
+Kernel bind_norm(Binder<T>& binder,
+                 const layout::Unit& unit,
+                 const layout::Phase& phase,
+                 const Operands& operands) {
+    return operands.op().direction == Direction::backward ? norm_backward(binder, unit, phase, operands)
+                                                          : norm_forward(binder, unit, phase, operands);
+}
+
+template <class T>
+Kernel bind_residual(Binder<T>& binder,
+                     const layout::Unit& unit,
+                     const layout::Phase& phase,
+                     const Operands& use) {
+    const auto stream = binder.stream();
+    const auto width = binder.spec().model.hidden;
+    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_mlp_branch);
+    if (use.op().direction == Direction::backward) {
+        return [=, dy = use.matrix_in<T>("d_output", width), dx = use.matrix_out<T>("d_branch", width)] {
+            kernels::dropout_backward<T>(stream, dy, dropout, dx);
+        };
+    }
+    return [=, x = use.matrix_in<T>("input", width), branch = use.matrix_in<T>("branch", width),
+            y = use.matrix_out<T>("output", width)] {
+        kernels::residual_forward<T>(stream, x, branch, dropout, y);
+    };
+}
+
+#define ZG_INSTANTIATE(T)                                                                                 \
+    template Kernel bind_norm<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, const Operands&); \
+    template Kernel bind_residual<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, const Operands&);
+ZG_INSTANTIATE(float)
+ZG_INSTANTIATE(tensor::bfloat16)
+#undef ZG_INSTANTIATE
+
+}  // namespace ziggurat::model

@@ -1,0 +1,75 @@
+#include "model/binder.hpp"
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "kernels/rope.hpp"
+#include "model/operands.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::model {
+
+using layout::PhaseKind;
+
+template <class T>
+Binder<T>::Binder(const spec::RunSpec& spec, const layout::FamilyTable& table, const device::Stream& stream)
+    : spec_{spec}, table_{table}, stream_{stream} {}
+
+template <class T>
+const kernels::Linear<T>& Binder<T>::linear(std::int64_t rows,
+                                            std::int64_t in,
+                                            std::int64_t out,
+                                            bool has_bias) {
+    const auto key = std::make_tuple(rows, in, out, has_bias);
+    auto at = linears_.find(key);
+    if (at == linears_.end()) {
+        kernels::Linear<T> made{{rows, in, out, has_bias}, stream_.num_threads()};
+        at = linears_.emplace(key, std::move(made)).first;
+    }
+    return at->second;
+}
+
+template <class T>
+tensor::TensorRef<const float, 3> Binder<T>::rotations() {
+    const std::array<std::int64_t, 3> extents{spec_.data.seq, spec_.model.head_dim / 2, 2};
+    if (rotations_.empty()) {
+        rotations_.resize(static_cast<std::size_t>(extents[0] * extents[1] * extents[2]));
+        kernels::rope_table(spec_.model.rope_theta, {rotations_.data(), extents});
+    }
+    return {rotations_.data(), extents};
+}
+
+template <class T>
+Kernel Binder<T>::bind(const schedule::Program& program, const schedule::Op& op, const Arenas& arenas) {
+    ZG_EXPECTS(op.kind == schedule::OpKind::compute || op.kind == schedule::OpKind::loss);
+    const auto& unit = table_.units.at(static_cast<std::size_t>(op.unit));
+    const auto& phase = unit.phases.at(static_cast<std::size_t>(op.phase));
+    const Operands operands{program, op, arenas};
+    switch (phase.kind) {
+        case PhaseKind::embedding:
+            return bind_embedding(*this, phase, operands);
+        case PhaseKind::norm:
+        case PhaseKind::residual_norm:
+            return bind_norm(*this, unit, phase, operands);
+        case PhaseKind::linear:
+            return bind_linear(*this, phase, operands);
+        case PhaseKind::rope:
+            return bind_rope(*this, operands);
+        case PhaseKind::attention:
+            return bind_attention(*this, unit, phase, operands);
+        case PhaseKind::gelu:
+        case PhaseKind::swiglu:
+            return bind_activation(*this, phase, operands);
+        case PhaseKind::residual:
+            return bind_residual(*this, unit, phase, operands);
+        case PhaseKind::logits:
+            return bind_logits(*this, phase, operands);
+        case PhaseKind::loss:
+            return bind_loss(*this, operands);
+    }
+    throw Error{ErrorKind::internal, "op '" + op.label + "' is of no known kind of phase"};
+}
+
+template class Binder<float>;
+template class Binder<tensor::bfloat16>;
+
+}  // namespace ziggurat::model

@@ -1,0 +1,59 @@
+/// What a compute op of the step program does: a kernel with its operands bound.
+///
+/// The program says which bytes an op reads and writes and what part each plays ("input", "weight",
+/// "d_output"); a binder turns that, once, into a call of a kernel of `kernels` with typed, shaped tensors.
+/// Phases are bound by kind, so a new family needs no code here unless it brings a new kind of phase.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "device/stream.hpp"
+#include "kernels/linear.hpp"
+#include "kernels/step_inputs.hpp"
+#include "layout/family.hpp"
+#include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::model {
+
+/// A bound op. Calling it computes and allocates nothing.
+using Kernel = std::function<void()>;
+
+/// Where the arenas of the tiers begin, indexed by spec::Tier.
+using Arenas = std::array<std::byte*, 3>;
+
+/// Binds the ops of one or several programs of one model on one rank.
+///
+/// Owns what several kernels share (prepared products, rotation tables), so it must outlive all of them.
+/// T is the compute type, float or tensor::bfloat16.
+template <class T>
+class Binder {
+  public:
+    Binder(const spec::RunSpec& spec, const layout::FamilyTable& table, const device::Stream& stream);
+
+    /// `op` is of kind compute or loss. `program` must outlive the call only.
+    /// Errors: Error{internal} when an operand that the kernel needs is missing or of another size
+    Kernel bind(const schedule::Program& program, const schedule::Op& op, const Arenas& arenas);
+
+    const spec::RunSpec& spec() const noexcept { return spec_; }
+    const device::Stream& stream() const noexcept { return stream_; }
+
+    /// The product of that shape, prepared once.
+    const kernels::Linear<T>& linear(std::int64_t rows, std::int64_t in, std::int64_t out, bool has_bias);
+    /// Cosines and sines for all positions; made at the first use.
+    tensor::TensorRef<const float, 3> rotations();
+
+  private:
+    const spec::RunSpec& spec_;
+    const layout::FamilyTable& table_;
+    device::Stream stream_;
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool>, kernels::Linear<T>> linears_;
+    std::vector<float> rotations_;
+};
+
+}  // namespace ziggurat::model

@@ -1,0 +1,65 @@
+#include "model/operands.hpp"
+
+#include "base/error.hpp"
+
+namespace ziggurat::model {
+namespace {
+
+Error broken(const schedule::Op& op, const std::string& role, const std::string& why) {
+    return Error{ErrorKind::internal, "op '" + op.label + "': operand '" + role + "' " + why +
+                                          " (the step program and the kernels disagree). Please report it "
+                                          "with the deck."};
+}
+
+}  // namespace
+
+const schedule::Operand& Operands::found(const schedule::Operand* operand, const std::string& role) const {
+    if (operand == nullptr) {
+        throw broken(op_, role, "is missing");
+    }
+    if (operand->runs.size() != 1) {
+        throw broken(op_, role, "has " + std::to_string(operand->runs.size()) + " runs instead of one");
+    }
+    return *operand;
+}
+
+std::span<std::byte> Operands::bytes(const schedule::Operand& operand) const {
+    const auto& buffer = program_.buffers.at(static_cast<std::size_t>(operand.buffer));
+    const auto run = operand.runs.front();
+    if (buffer.offset < 0 || run.offset + run.bytes > buffer.bytes) {
+        throw broken(op_, operand.role, "lies outside its buffer '" + buffer.name + "'");
+    }
+    auto* base = arenas_[static_cast<std::size_t>(buffer.tier)];
+    return {base + buffer.offset + run.offset, static_cast<std::size_t>(run.bytes)};
+}
+
+void Operands::check_width(const std::string& role, std::int64_t elements, std::int64_t width) const {
+    if (width <= 0 || elements % width != 0) {
+        throw broken(op_, role,
+                     "has " + std::to_string(elements) + " elements, not rows of " + std::to_string(width));
+    }
+}
+
+const kernels::StepInputs& Operands::step_inputs() const {
+    return *in<kernels::StepInputs>("step_inputs").data();
+}
+
+std::span<std::byte> Operands::workspace() const {
+    return writes("workspace") ? out<std::byte>("workspace") : std::span<std::byte>{};
+}
+
+kernels::Dropout Operands::dropout(const spec::RunSpec& spec, bool has_dropout, int layer, int site) const {
+    if (!has_dropout || !is_training()) {
+        return {};
+    }
+    kernels::Dropout made;
+    made.probability = static_cast<float>(spec.model.dropout);
+    made.seed = spec.run.seed;
+    made.purpose = static_cast<std::uint32_t>((layer + 1) * 4 + site);
+    made.samples = in<std::int64_t>("samples").data();
+    made.sequence = spec.data.seq;
+    made.inputs = &step_inputs();
+    return made;
+}
+
+}  // namespace ziggurat::model

@@ -1,0 +1,122 @@
+/// The operands of one op as typed tensors; only bind_*.cpp includes it.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "kernels/step_inputs.hpp"
+#include "layout/family.hpp"
+#include "model/binder.hpp"
+#include "schedule/step_program.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::model {
+
+/// Looks operands up by role and gives them shapes; a missing one is a bug that names the op and the role.
+class Operands {
+  public:
+    Operands(const schedule::Program& program, const schedule::Op& op, const Arenas& arenas)
+        : program_{program}, op_{op}, arenas_{arenas} {}
+
+    const schedule::Op& op() const noexcept { return op_; }
+    bool is_training() const noexcept { return program_.variant == schedule::Variant::train; }
+    bool reads(const std::string& role) const { return program_.find_read(op_, role) != nullptr; }
+    bool writes(const std::string& role) const { return program_.find_write(op_, role) != nullptr; }
+
+    template <class E>
+    std::span<const E> in(const std::string& role) const {
+        return typed<const E>(found(program_.find_read(op_, role), role));
+    }
+    template <class E>
+    std::span<E> out(const std::string& role) const {
+        return typed<E>(found(program_.find_write(op_, role), role));
+    }
+
+    template <class E>
+    tensor::TensorRef<const E, 1> vector_in(const std::string& role) const {
+        const auto data = in<E>(role);
+        return {data.data(), {std::ssize(data)}};
+    }
+    template <class E>
+    tensor::TensorRef<E, 1> vector_out(const std::string& role) const {
+        const auto data = out<E>(role);
+        return {data.data(), {std::ssize(data)}};
+    }
+    /// Rows of `width` elements each.
+    template <class E>
+    tensor::TensorRef<const E, 2> matrix_in(const std::string& role, std::int64_t width) const {
+        const auto data = in<E>(role);
+        check_width(role, std::ssize(data), width);
+        return {data.data(), {std::ssize(data) / width, width}};
+    }
+    template <class E>
+    tensor::TensorRef<E, 2> matrix_out(const std::string& role, std::int64_t width) const {
+        const auto data = out<E>(role);
+        check_width(role, std::ssize(data), width);
+        return {data.data(), {std::ssize(data) / width, width}};
+    }
+
+    /// What step_inputs the op reads.
+    const kernels::StepInputs& step_inputs() const;
+    /// The op's scratch; empty when it has none.
+    std::span<std::byte> workspace() const;
+    kernels::Accumulate accumulate() const noexcept {
+        return op_.accumulate ? kernels::Accumulate::yes : kernels::Accumulate::no;
+    }
+    /// Dropout of `site` in layer `layer` (-1: the embedding); none when the op does not train.
+    kernels::Dropout dropout(const spec::RunSpec& spec, bool has_dropout, int layer, int site) const;
+
+  private:
+    const schedule::Operand& found(const schedule::Operand* operand, const std::string& role) const;
+    std::span<std::byte> bytes(const schedule::Operand& operand) const;
+    void check_width(const std::string& role, std::int64_t elements, std::int64_t width) const;
+
+    template <class E>
+    std::span<E> typed(const schedule::Operand& operand) const {
+        const auto raw = bytes(operand);
+        return {reinterpret_cast<E*>(raw.data()), raw.size() / sizeof(E)};
+    }
+
+    const schedule::Program& program_;
+    const schedule::Op& op_;
+    const Arenas& arenas_;
+};
+
+/// Sites of dropout within a layer; part of the random numbers' key.
+enum DropoutSite {
+    dropout_embedding = 0,
+    dropout_attention = 1,
+    dropout_attention_branch = 2,
+    dropout_mlp_branch = 3
+};
+
+// One file each: kernels of a kind of phase.
+template <class T>
+Kernel bind_norm(Binder<T>& binder,
+                 const layout::Unit& unit,
+                 const layout::Phase& phase,
+                 const Operands& operands);
+template <class T>
+Kernel bind_residual(Binder<T>& binder,
+                     const layout::Unit& unit,
+                     const layout::Phase& phase,
+                     const Operands& operands);
+template <class T>
+Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, const Operands& operands);
+template <class T>
+Kernel bind_attention(Binder<T>& binder,
+                      const layout::Unit& unit,
+                      const layout::Phase& phase,
+                      const Operands& operands);
+template <class T>
+Kernel bind_rope(Binder<T>& binder, const Operands& operands);
+template <class T>
+Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, const Operands& operands);
+template <class T>
+Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, const Operands& operands);
+template <class T>
+Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, const Operands& operands);
+template <class T>
+Kernel bind_loss(Binder<T>& binder, const Operands& operands);
+
+}  // namespace ziggurat::model
