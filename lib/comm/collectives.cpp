@@ -1,0 +1,202 @@
+#include "comm/collectives.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "comm/abort_flag.hpp"
+#include "comm/idle_wait.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+struct Span {
+    const std::byte* begin = nullptr;
+    std::int64_t bytes = 0;
+
+    bool overlaps(const Span& other) const {
+        const std::less<> before;  // pointers of different arrays
+        return bytes > 0 && other.bytes > 0 && before(begin, other.begin + other.bytes) &&
+               before(other.begin, begin + bytes);
+    }
+    bool operator==(const Span&) const = default;
+};
+
+[[noreturn]] void refuse(const CollectiveCall& call, const std::string& problem) {
+    throw Error{ErrorKind::internal, std::string{"the call '"} + call.label + "' (" + name_of(call.kind) +
+                                         ") is malformed: " + problem +
+                                         ". A bug in ziggurat: please report it with the deck."};
+}
+
+bool is_sum(CollectiveKind kind) {
+    return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
+}
+
+/// From the first to the last byte of all blocks.
+Span hull(const std::byte* base, const std::vector<Block>& blocks) {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    bool is_empty = true;
+    for (const auto& block : blocks) {
+        if (block.bytes > 0) {
+            begin = is_empty ? block.offset_bytes : std::min(begin, block.offset_bytes);
+            end = is_empty ? block.end() : std::max(end, block.end());
+            is_empty = false;
+        }
+    }
+    return {base + begin, end - begin};
+}
+
+void check_blocks(const CollectiveCall& call, const std::vector<Block>& blocks, std::size_t count) {
+    if (blocks.size() != count) {
+        refuse(call,
+               std::to_string(blocks.size()) + " blocks where " + std::to_string(count) + " are needed");
+    }
+    for (const auto& block : blocks) {
+        if (block.offset_bytes < 0 || block.bytes < 0) {
+            refuse(call, "a block begins or ends before the vector");
+        }
+        const int unit = bytes_of(call.type);
+        if (is_sum(call.kind) && (block.offset_bytes % unit != 0 || block.bytes % unit != 0)) {
+            refuse(call, "a block cuts an element");
+        }
+    }
+}
+
+void check_aliasing(const CollectiveCall& call, int rank) {
+    if (call.input == nullptr || call.output == nullptr) {
+        return;  // one side alone, or nothing is there at all (dry run)
+    }
+    const std::byte* in = call.input + call.input_offset_bytes;
+    const std::byte* out = call.output + call.output_offset_bytes;
+    const auto own = call.blocks[call.blocks.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
+    const Span whole_in = hull(in, call.blocks);
+    const Span whole_out = hull(out, call.blocks);
+    switch (call.kind) {
+        case CollectiveKind::all_gather: {
+            const Span mine{in, own.bytes};
+            if (mine.overlaps(whole_out) && in != out + own.offset_bytes) {
+                refuse(call, "its input lies in the output, but not in its place");
+            }
+            break;
+        }
+        case CollectiveKind::reduce_scatter: {
+            const Span mine{out, own.bytes};
+            if (mine.overlaps(whole_in) && out != in + own.offset_bytes) {
+                refuse(call, "its output lies in the input, but not in its place");
+            }
+            break;
+        }
+        case CollectiveKind::all_reduce:
+            if (whole_in.overlaps(whole_out) && in != out) {
+                refuse(call, "input and output overlap without being the same");
+            }
+            break;
+        case CollectiveKind::all_to_all:
+            if (whole_in.overlaps(hull(out, call.output_blocks))) {
+                refuse(call, "input and output overlap");
+            }
+            break;
+        case CollectiveKind::broadcast:
+        case CollectiveKind::send:
+        case CollectiveKind::receive:
+            break;
+    }
+}
+
+}  // namespace
+
+const char* name_of(CollectiveKind kind) noexcept {
+    switch (kind) {
+        case CollectiveKind::all_gather:
+            return "all_gather";
+        case CollectiveKind::reduce_scatter:
+            return "reduce_scatter";
+        case CollectiveKind::all_reduce:
+            return "all_reduce";
+        case CollectiveKind::all_to_all:
+            return "all_to_all";
+        case CollectiveKind::broadcast:
+            return "broadcast";
+        case CollectiveKind::send:
+            return "send";
+        case CollectiveKind::receive:
+            return "receive";
+    }
+    return "unknown";
+}
+
+std::vector<Block> even_blocks(std::int64_t elements,
+                               int element_bytes,
+                               int members,
+                               std::int64_t granule_elements) {
+    ZG_EXPECTS(elements >= 0 && element_bytes >= 1 && members >= 1 && granule_elements >= 1);
+    const std::int64_t granules = (elements + granule_elements - 1) / granule_elements;
+    const auto begin_of = [&](int member) {
+        return std::min(elements, granules * member / members * granule_elements);
+    };
+    std::vector<Block> blocks;
+    for (int m = 0; m < members; ++m) {
+        const std::int64_t begin = begin_of(m);
+        blocks.push_back({begin * element_bytes, (begin_of(m + 1) - begin) * element_bytes});
+    }
+    return blocks;
+}
+
+std::int64_t bytes_to_send(const CollectiveCall& call, int size, int rank) {
+    std::int64_t all = 0;
+    for (const auto& block : call.blocks) {
+        all += block.bytes;
+    }
+    const std::int64_t own = call.blocks.size() > 1 ? call.blocks[static_cast<std::size_t>(rank)].bytes : all;
+    switch (call.kind) {
+        case CollectiveKind::all_gather:
+            return own * (size - 1);
+        case CollectiveKind::reduce_scatter:
+        case CollectiveKind::all_to_all:
+            return all - own;
+        case CollectiveKind::all_reduce:
+            return all - own + own * (size - 1);
+        case CollectiveKind::broadcast:
+            return rank == call.peer ? all * (size - 1) : 0;
+        case CollectiveKind::send:
+            return all;
+        case CollectiveKind::receive:
+            return 0;
+    }
+    return 0;
+}
+
+void check_call(const CollectiveCall& call, int size, int rank) {
+    const bool is_between_two = call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
+    const bool has_one_block = is_between_two || call.kind == CollectiveKind::broadcast;
+    check_blocks(call, call.blocks, has_one_block ? 1 : static_cast<std::size_t>(size));
+    if (call.kind == CollectiveKind::all_to_all) {
+        check_blocks(call, call.output_blocks, static_cast<std::size_t>(size));
+        const auto r = static_cast<std::size_t>(rank);
+        if (call.blocks[r].bytes != call.output_blocks[r].bytes) {
+            refuse(call, "the block for this member itself leaves and arrives in different sizes");
+        }
+    }
+    if (has_one_block && (call.peer < 0 || call.peer >= size)) {
+        refuse(call, "peer " + std::to_string(call.peer) + " of " + std::to_string(size) + " members");
+    }
+    if (is_between_two && (call.peer == rank || call.tag < 0)) {
+        refuse(call, "a message to itself or with a negative tag");
+    }
+    if (call.sum_group < 0) {
+        refuse(call, "a negative sum_group");
+    }
+    check_aliasing(call, rank);
+}
+
+void wait(Collectives& collectives, int call, const AbortFlag& abort) {
+    IdleWait idle;
+    while (!collectives.poll(call)) {
+        abort.check("a collective operation");
+        idle.idle();
+    }
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,116 @@
+/// Collective operations as the executor sees them: described once, then started and polled.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::comm {
+
+class AbortFlag;
+
+enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, send, receive };
+
+/// A part of a vector; may be empty. For sums both numbers are multiples of the element's size.
+struct Block {
+    std::int64_t offset_bytes = 0;
+    std::int64_t bytes = 0;
+
+    std::int64_t end() const noexcept { return offset_bytes + bytes; }
+    bool operator==(const Block&) const = default;
+};
+
+/// One call, described once at assembly and executed each step.
+///
+/// `input` and `output` are where this member's vectors begin after `input_offset_bytes` and
+/// `output_offset_bytes` are added; in the table, `in` and `out` are the sums of both. Block m belongs to
+/// member m. What each kind reads and writes on member r:
+///
+///     kind            reads                                writes
+///     all_gather      [in, in + |block r|)                 block m of `out` with what member m read, all m
+///     reduce_scatter  all blocks of `in`                   [out, out + |block r|): the sum of block r over
+///     members all_reduce      all blocks of `in`                   all blocks of `out`; member m does the
+///     sum of block m all_to_all      block m of `in`, for member m        output block m of `out`, from
+///     member m broadcast       blocks[0] of `in`, on member `peer`  blocks[0] of `out`, on the others send
+///     blocks[0] of `in` receive                                              blocks[0] of `out`
+///
+/// A shard in its place: reduce_scatter with output = input, output_offset = blocks[r].offset + input_offset;
+/// all_gather with input = output, input_offset = blocks[r].offset + output_offset.
+///
+/// Aliasing: input and output are apart, or in place: all_gather and reduce_scatter as above, all_reduce with
+///           in = out, broadcast always may. all_to_all never.
+struct CollectiveCall {
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    spec::DType type = spec::DType::f32;  ///< of the elements that are summed; else only for the record
+    const std::byte* input = nullptr;
+    std::byte* output = nullptr;
+    std::int64_t input_offset_bytes = 0;
+    std::int64_t output_offset_bytes = 0;
+    std::vector<Block> blocks = {};         ///< one per member; one alone for broadcast, send, receive
+    std::vector<Block> output_blocks = {};  ///< all_to_all: where what comes from each member lands
+    int peer = -1;                          ///< broadcast: the root; send, receive: the other member
+    int tag = 0;                            ///< send, receive: which of several between the same two, >= 0
+    int sum_group = 0;                      ///< members summed together before groups are; 0: all (flat)
+    std::string label = {};                 ///< for messages
+};
+
+/// Cuts `elements` of `element_bytes` into `members` consecutive blocks that differ by at most `granule`
+/// elements.
+std::vector<Block> even_blocks(std::int64_t elements,
+                               int element_bytes,
+                               int members,
+                               std::int64_t granule_elements);
+
+/// Bytes of one element.
+constexpr int bytes_of(spec::DType type) noexcept {
+    return type == spec::DType::f32 ? 4 : 2;
+}
+
+/// What member `rank` of `size` hands to others in one execution of `call`.
+std::int64_t bytes_to_send(const CollectiveCall& call, int size, int rank);
+
+/// Throws `Error{internal}` that names the call and what is wrong with it.
+void check_call(const CollectiveCall& call, int size, int rank);
+
+const char* name_of(CollectiveKind kind) noexcept;
+
+/// The collective operations of one group of ranks. One thread calls.
+///
+/// Numerics: sums are left folds in fp32: over the members of each run of `sum_group` in their order, then
+/// over
+///           the runs in theirs; rounded once to `type`. Independent of timing and of the implementation.
+class Collectives {
+  public:
+    virtual ~Collectives() = default;
+
+    /// Makes a call ready and gives its number. All memory that it needs is reserved here.
+    ///
+    /// Collective: over the group, in the same order on all members; send and receive are local
+    /// Errors:     Error{internal} on all members when they do not describe the same call
+    virtual int prepare(CollectiveCall call) = 0;
+
+    /// The inputs are ready. Never waits. The call must not be running.
+    ///
+    /// Collective: the members of a group start its calls in the same order; different groups mix freely
+    virtual void start(int call) = 0;
+
+    /// Makes progress on all running calls of the group; true once `call` has left its result and its inputs
+    /// may be overwritten. A call that does not run is complete.
+    virtual bool poll(int call) = 0;
+
+    /// Since construction, counted where bytes leave this rank.
+    virtual std::int64_t bytes_sent() const = 0;
+
+    virtual int size() const = 0;
+    virtual int rank() const = 0;
+};
+
+/// Polls until `call` is complete.
+///
+/// Errors: Error{communication} when the flag is raised meanwhile
+void wait(Collectives& collectives, int call, const AbortFlag& abort);
+
+}  // namespace ziggurat::comm

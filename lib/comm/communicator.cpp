@@ -1,0 +1,44 @@
+#include "comm/communicator.hpp"
+
+#include "base/contract.hpp"
+#include "comm/check_mpi.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+MPI_Comm duplicate_of(MPI_Comm parent) {
+    MPI_Comm copy = MPI_COMM_NULL;
+    ZG_MPI(MPI_Comm_dup(parent, &copy));
+    return copy;
+}
+
+}  // namespace
+
+void MpiCommTraits::close(Handle comm) noexcept {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized) {
+        MPI_Comm_free(&comm);
+    }
+}
+
+Communicator::Communicator(MPI_Comm parent) : Communicator{duplicate_of(parent), Adopt{}} {}
+
+Communicator::Communicator(MPI_Comm owned, Adopt) : handle_{owned} {
+    ZG_MPI(MPI_Comm_set_errhandler(owned, MPI_ERRORS_RETURN));
+    ZG_MPI(MPI_Comm_rank(owned, &rank_));
+    ZG_MPI(MPI_Comm_size(owned, &size_));
+}
+
+Communicator Communicator::duplicate() const {
+    return Communicator{native()};
+}
+
+Communicator Communicator::split(int color, int key) const {
+    ZG_EXPECTS(color >= 0);
+    MPI_Comm part = MPI_COMM_NULL;
+    ZG_MPI(MPI_Comm_split(native(), color, key, &part));
+    return Communicator{part, Adopt{}};
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,56 @@
+/// Small exchanges outside the step program: verdicts, counts, flags, text.
+///
+/// All of them wait, looking at the abort flag where one is given. None is for payload.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace ziggurat::comm {
+
+class AbortFlag;
+
+/// True on all ranks if `mine` is true on all ranks. Gate of whatever must be done by all or by none.
+///
+/// Collective: over `group`
+bool all_agree(const Communicator& group, bool mine, const AbortFlag* abort = nullptr);
+
+/// Replaces each word by its sum over the ranks, modulo 2^64: also for the limbs of exact sums.
+///
+/// Collective: over `group`, the same number of words on all ranks
+void all_reduce_sum(const Communicator& group,
+                    std::span<std::int64_t> words,
+                    const AbortFlag* abort = nullptr);
+void all_reduce_sum(const Communicator& group,
+                    std::span<std::uint64_t> words,
+                    const AbortFlag* abort = nullptr);
+
+/// Replaces each word by its maximum over the ranks.
+///
+/// Collective: over `group`, the same number of words on all ranks
+void all_reduce_max(const Communicator& group,
+                    std::span<std::int64_t> words,
+                    const AbortFlag* abort = nullptr);
+void all_reduce_max(const Communicator& group, std::span<double> words, const AbortFlag* abort = nullptr);
+
+/// The text that rank `root` passes, on all ranks.
+///
+/// Collective: over `group`
+std::string broadcast(const Communicator& group, const std::string& text, int root = 0);
+
+/// What each rank passes, in rank order, on rank 0; empty elsewhere.
+///
+/// Collective: over `group`; `gather` of numbers: the same number of them on all ranks
+std::vector<std::string> gather(const Communicator& group, const std::string& text);
+std::vector<double> gather(const Communicator& group, std::span<const double> values);
+
+/// Returns when all ranks have called it.
+///
+/// Collective: over `group`
+void barrier(const Communicator& group, const AbortFlag* abort = nullptr);
+
+}  // namespace ziggurat::comm

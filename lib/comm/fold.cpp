@@ -1,0 +1,105 @@
+#include "comm/fold.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/contract.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+using tensor::bfloat16;
+
+/// Elements summed at a time: partial sums of this many stay in the first-level cache.
+constexpr std::int64_t strip = 2048;
+
+// memcpy makes loads and stores of any alignment defined and costs nothing.
+template <class T>
+[[gnu::always_inline]] inline float load(const std::byte* from, std::int64_t i) {
+    T value;
+    std::memcpy(&value, from + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+    return static_cast<float>(value);
+}
+
+template <class T>
+[[gnu::always_inline]] inline void store(std::byte* to, std::int64_t i, float value) {
+    const T stored{value};
+    std::memcpy(to + i * static_cast<std::int64_t>(sizeof(T)), &stored, sizeof(T));
+}
+
+template <class T>
+void load_strip(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        sum[i] = load<T>(from, i);
+    }
+}
+
+template <class T>
+void add_strip(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        sum[i] += load<T>(from, i);
+    }
+}
+
+void add_sums(float* __restrict sum, const float* __restrict group, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        sum[i] += group[i];
+    }
+}
+
+template <class T>
+void store_strip(std::byte* __restrict to, const float* __restrict sum, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        store<T>(to, i, sum[i]);
+    }
+}
+
+template <class T>
+void sum_group_of(std::span<const std::byte* const> group, std::int64_t offset, float* sum, std::int64_t n) {
+    load_strip<T>(sum, group[0] + offset, n);
+    for (const std::byte* member : group.subspan(1)) {
+        add_strip<T>(sum, member + offset, n);
+    }
+}
+
+template <class T>
+void fold_as(std::span<const std::byte* const> inputs,
+             std::byte* output,
+             std::int64_t elements,
+             std::size_t group_size) {
+    alignas(64) float total[strip];
+    alignas(64) float group[strip];
+    for (std::int64_t begin = 0; begin < elements; begin += strip) {
+        const std::int64_t n = std::min(strip, elements - begin);
+        const std::int64_t offset = begin * static_cast<std::int64_t>(sizeof(T));
+        sum_group_of<T>(inputs.first(group_size), offset, total, n);
+        for (std::size_t m = group_size; m < inputs.size(); m += group_size) {
+            sum_group_of<T>(inputs.subspan(m, std::min(group_size, inputs.size() - m)), offset, group, n);
+            add_sums(total, group, n);
+        }
+        store_strip<T>(output + offset, total, n);
+    }
+}
+
+}  // namespace
+
+void fold(std::span<const std::byte* const> inputs,
+          std::byte* output,
+          std::int64_t elements,
+          spec::DType type,
+          int sum_group) {
+    ZG_EXPECTS(!inputs.empty() && elements >= 0 && sum_group >= 0);
+    const bool is_f32 = type == spec::DType::f32;
+    if (inputs.size() == 1) {
+        if (elements > 0 && output != inputs[0]) {
+            std::memcpy(output, inputs[0], static_cast<std::size_t>(elements) * (is_f32 ? 4 : 2));
+        }
+        return;
+    }
+    const auto group_size = sum_group == 0 ? inputs.size() : std::min(inputs.size(), std::size_t(sum_group));
+    is_f32 ? fold_as<float>(inputs, output, elements, group_size)
+           : fold_as<bfloat16>(inputs, output, elements, group_size);
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,27 @@
+/// The one order of sums: what every implementation of reduce-scatter and all-reduce must give, bit for bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::comm {
+
+/// output[i] = sum over members of inputs[m][i].
+///
+/// With groups G0, G1, ... of `sum_group` consecutive members (the last may be shorter):
+/// ((m0 + m1 + ...) over G0) + ((...) over G1) + ..., each bracket and the outer sum from left to right.
+/// sum_group 0 or >= the number of members is one group; so is, by arithmetic, 1.
+///
+/// Shapes:    inputs [members][elements], output [elements], all of `type`
+/// Numerics:  fp32, rounded once to `type`; a single member is copied bit for bit
+/// Aliasing:  output may be one of the inputs
+void fold(std::span<const std::byte* const> inputs,
+          std::byte* output,
+          std::int64_t elements,
+          spec::DType type,
+          int sum_group);
+
+}  // namespace ziggurat::comm

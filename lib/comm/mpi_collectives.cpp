@@ -1,0 +1,155 @@
+#include "comm/mpi_collectives.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "comm/check_mpi.hpp"
+#include "comm/mpi_exchange.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+constexpr std::int64_t page_bytes = 4096;
+
+bool is_between_two(const CollectiveCall& call) {
+    return call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
+}
+
+bool is_sum(const CollectiveCall& call) {
+    return call.kind == CollectiveKind::reduce_scatter || call.kind == CollectiveKind::all_reduce;
+}
+
+/// A number that differs between calls that do not fit each other (FNV-1a over what must be equal).
+std::uint64_t fingerprint(const CollectiveCall& call) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    const auto mix = [&hash](std::int64_t word) {
+        for (int byte = 0; byte < 8; ++byte) {
+            hash = (hash ^ (static_cast<std::uint64_t>(word) >> (8 * byte) & 0xffu)) * 0x100000001b3u;
+        }
+    };
+    mix(static_cast<std::int64_t>(call.kind));
+    mix(static_cast<std::int64_t>(call.type));
+    mix(call.sum_group);
+    mix(call.peer);
+    if (call.kind != CollectiveKind::all_to_all) {
+        for (const auto& block : call.blocks) {
+            mix(block.offset_bytes);
+            mix(block.bytes);
+        }
+    }
+    return hash;
+}
+
+}  // namespace
+
+std::int64_t MpiStaging::piece_bytes(int size) {
+    const std::int64_t peers = std::max(size - 1, 1);
+    const std::int64_t share = bytes_per_call / (depth * peers) / page_bytes * page_bytes;
+    return std::clamp(share, smallest_piece_bytes, largest_piece_bytes);
+}
+
+std::int64_t MpiStaging::bytes(int size) {
+    return calls_at_a_time * depth * (size - 1) * piece_bytes(size);
+}
+
+MpiCollectives::MpiCollectives(const Communicator& group)
+    : group_{group.duplicate()}, between_two_{group.duplicate()} {}
+
+MpiCollectives::~MpiCollectives() = default;
+
+int MpiCollectives::prepare(CollectiveCall call) {
+    check_call(call, size(), rank());
+    const bool is_local = is_between_two(call);
+    if (!is_local) {
+        check_agreement(call);
+    }
+    if (is_sum(call)) {
+        reserve_staging();
+    }
+    const MPI_Comm comm = is_local ? between_two_.native() : group_.native();
+    const int tag = is_local ? call.tag : 2 * num_group_calls_++;
+    calls_.push_back(std::make_unique<MpiExchange>(std::move(call), size(), rank(), comm, tag));
+    running_.reserve(calls_.size());
+    return static_cast<int>(calls_.size()) - 1;
+}
+
+void MpiCollectives::check_agreement(const CollectiveCall& call) const {
+    const std::uint64_t mine = fingerprint(call);
+    std::array<std::uint64_t, 2> extremes{mine, ~mine};
+    ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_UINT64_T, MPI_MAX, group_.native()));
+    bool is_agreed = extremes[0] == ~extremes[1];
+    if (is_agreed && call.kind == CollectiveKind::all_to_all) {
+        std::vector<std::int64_t> sends;
+        for (const auto& block : call.blocks) {
+            sends.push_back(block.bytes);
+        }
+        std::vector<std::int64_t> comes(sends.size());
+        ZG_MPI(MPI_Alltoall(sends.data(), 1, MPI_INT64_T, comes.data(), 1, MPI_INT64_T, group_.native()));
+        int differs = 0;
+        for (std::size_t m = 0; m < comes.size(); ++m) {
+            differs = comes[m] == call.output_blocks[m].bytes ? differs : 1;
+        }
+        ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, group_.native()));
+        is_agreed = differs == 0;
+    }
+    if (!is_agreed) {
+        throw Error{ErrorKind::internal, "the members of a group of " + std::to_string(size()) +
+                                             " ranks disagree about its call number " +
+                                             std::to_string(num_group_calls_) + " (here: '" + call.label +
+                                             "', " + name_of(call.kind) +
+                                             "). A bug in ziggurat: please report it with the deck."};
+    }
+}
+
+void MpiCollectives::reserve_staging() {
+    if (staging_.empty()) {
+        staging_.resize(static_cast<std::size_t>(MpiStaging::bytes(size())));
+        area_users_.assign(static_cast<std::size_t>(MpiStaging::calls_at_a_time), nullptr);
+    }
+}
+
+void MpiCollectives::start(int call) {
+    auto& exchange = *calls_.at(static_cast<std::size_t>(call));
+    exchange.start();
+    running_.push_back(call);
+    progress();
+}
+
+bool MpiCollectives::poll(int call) {
+    const auto& exchange = *calls_.at(static_cast<std::size_t>(call));
+    if (exchange.is_running()) {
+        progress();
+    }
+    return !exchange.is_running();
+}
+
+void MpiCollectives::lend_staging(MpiExchange& exchange) {
+    const auto area = std::find(area_users_.begin(), area_users_.end(), nullptr);
+    if (area != area_users_.end()) {
+        *area = &exchange;
+        exchange.stage_at(staging_.data() +
+                          (area - area_users_.begin()) * std::ssize(staging_) / std::ssize(area_users_));
+    }
+}
+
+void MpiCollectives::progress() {
+    // Oldest first: staging goes to calls in the order of starts, which is the same on all members, so the
+    // oldest unfinished call has it everywhere and nobody waits in a circle.
+    for (const int running : running_) {
+        auto& exchange = *calls_[static_cast<std::size_t>(running)];
+        if (exchange.needs_staging() && !exchange.has_staging()) {
+            lend_staging(exchange);
+        }
+        if (exchange.progress(bytes_sent_)) {
+            std::replace(area_users_.begin(), area_users_.end(), static_cast<const MpiExchange*>(&exchange),
+                         static_cast<const MpiExchange*>(nullptr));
+        }
+    }
+    std::erase_if(running_,
+                  [this](int call) { return !calls_[static_cast<std::size_t>(call)]->is_running(); });
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,33 @@
+/// Which ranks share a machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+
+namespace ziggurat::comm {
+
+/// The nodes of a job. Nodes are numbered by their lowest rank.
+struct NodeTopology {
+    std::vector<int> node_of;  ///< by rank
+    int num_nodes = 1;
+    int node = 0;            ///< of this rank
+    int rank_in_node = 0;    ///< place of this rank among those of its node
+    int ranks_on_node = 1;   ///< of this rank's node
+    bool is_uniform = true;  ///< every node has as many ranks, and they are consecutive
+};
+
+/// Reads nodes off a list that has the same number for ranks of the same node.
+NodeTopology topology_of(const std::vector<int>& color_of_rank, int rank);
+
+/// Finds who shares memory (MPI_COMM_TYPE_SHARED).
+///
+/// \param pretended_nodes  0: the real ones; N: as if the ranks sat on N nodes, consecutive ranks together
+/// Collective: over `group`
+NodeTopology find_nodes(const Communicator& group, int pretended_nodes);
+
+/// The name of the machine that this rank runs on.
+std::string machine_name();
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,55 @@
+/// The life of MPI in this process.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "comm/communicator.hpp"
+
+namespace ziggurat::comm {
+
+/// What the launcher told this process, as far as it shows a launch gone wrong.
+struct LaunchEnvironment {
+    std::optional<int> slurm_tasks;  ///< SLURM_NTASKS
+    bool from_mpirun = false;        ///< started by an MPI launcher, which then knows the number of ranks
+
+    /// Reads the environment of this process.
+    static LaunchEnvironment of_process();
+};
+
+/// Why a world of `world_size` ranks cannot be meant; nothing when it can.
+///
+/// Slurm's `srun` without the right PMI starts every task as a world of its own: N trainings of one rank that
+/// overwrite each other's files.
+std::optional<std::string> explain_singleton(int world_size, const LaunchEnvironment& environment);
+
+/// MPI_Init_thread to MPI_Finalize as a scope. One per process, made before anything that communicates.
+///
+/// MPI is called from one thread (MPI_THREAD_FUNNELED). When the scope ends by an exception, MPI is not
+/// finalized, for that would wait for ranks that know of nothing: catch inside the scope and decide there
+/// between leaving together and `abort_all`.
+class Session {
+  public:
+    /// Collective: over all ranks
+    /// Errors:     Error{resource} when Slurm started several ranks that do not see each other;
+    ///             Error{communication} when MPI cannot serve threads
+    Session(int* argc, char*** argv, const LaunchEnvironment& environment = LaunchEnvironment::of_process());
+
+    /// Collective: over all ranks
+    ~Session();
+
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    /// All ranks. Valid while the session lives.
+    const Communicator& world() const noexcept { return *world_; }
+
+  private:
+    std::optional<Communicator> world_;
+    int exceptions_at_start_ = 0;
+};
+
+/// Ends all ranks of the job; prints nothing. Print first.
+[[noreturn]] void abort_all(int exit_code) noexcept;
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,61 @@
+/// gtest's main for several ranks: rank 0 prints as usual, the others only what failed, and a failure
+/// anywhere fails the job.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <span>
+
+#include "comm/control.hpp"
+#include "comm/session.hpp"
+#include "kernels/runtime.hpp"
+#include "tests/support/rank_test.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+const comm::Communicator* the_world = nullptr;
+
+/// Says which rank failed; passing tests are silent.
+class FailuresOnly : public ::testing::EmptyTestEventListener {
+    void OnTestPartResult(const ::testing::TestPartResult& part) override {
+        if (part.failed()) {
+            std::fprintf(stderr, "[rank %d] %s:%d\n%s\n", world().rank(), part.file_name(),
+                         part.line_number(), part.message());
+        }
+    }
+};
+
+int run_all_tests() {
+    auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
+    if (world().rank() != 0) {
+        delete listeners.Release(listeners.default_result_printer());
+        listeners.Append(new FailuresOnly);
+    }
+    std::int64_t failed = RUN_ALL_TESTS();
+    comm::all_reduce_max(world(), std::span{&failed, 1});
+    return static_cast<int>(failed);
+}
+
+}  // namespace
+
+const comm::Communicator& world() {
+    return *the_world;
+}
+
+}  // namespace ziggurat::test
+
+int main(int argc, char** argv) {
+    using namespace ziggurat;
+    try {
+        const comm::Session session{&argc, &argv};
+        ::testing::InitGoogleTest(&argc, argv);
+        const kernels::Runtime runtime{1};
+        test::the_world = &session.world();
+        return test::run_all_tests();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        comm::abort_all(1);
+    }
+}
