@@ -1,0 +1,215 @@
+"""Makes tests/oracle/*: what PyTorch says a tiny GPT-2 and a tiny Llama compute.
+
+  scripts/torch_python.sh scripts/oracle/make_oracles.py            writes the files
+  scripts/torch_python.sh scripts/oracle/make_oracles.py --check    makes them anew and compares
+
+Everything is computed in float64 and rounded to float32 at the end. The same in PyTorch's float32, and in its
+bfloat16 autocast, must lie well within the bounds that the files state for ours. tests/oracle/README.md says what
+is in the files.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import torch
+
+import models
+import tensor_file
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tests" / "oracle"
+NUM_STEPS = 10
+ADAMW = {"kind": "adamw", "lr": 1e-3, "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1, "clip_norm": 1.0}
+# How far a correct program may be off, as tests/oracle/README.md defines it.
+BOUNDS = {
+    "f32": {"logits": 1e-4, "loss": 1e-5, "gradients": 1e-4, "losses": 1e-5, "weights": 1e-4},
+    "bf16": {"logits": 0.05, "loss": 0.003, "gradients": 0.15, "losses": 0.03, "weights": 0.005},
+}
+BATCH = {"sequences": 3, "seq": 33}
+DECKS = {
+    "gpt2_tiny": {
+        "family": "gpt2", "layers": 2, "hidden": 48, "heads": 3, "kv_heads": 3, "ffn_hidden": 192, "vocab": 97,
+        "max_seq": 40, "tie_embeddings": True, "norm_epsilon": 1e-5, "dropout": 0.0,
+    },
+    "llama_tiny": {
+        "family": "llama", "layers": 2, "hidden": 48, "heads": 6, "kv_heads": 2, "ffn_hidden": 80, "vocab": 101,
+        "max_seq": 40, "tie_embeddings": False, "norm_epsilon": 1e-5, "rope_theta": 10000.0,
+    },
+}
+
+
+def initial_weights(model, generator):
+    """Larger than a training would start from, so that attention is far from uniform; exact in bfloat16."""
+    weights = {}
+    for name, shape in models.shapes(model).items():
+        draw = torch.randn(shape, generator=generator)
+        if name.endswith(".gain"):
+            draw = 1 + 0.2 * draw
+        elif len(shape) == 1:
+            draw = 0.1 * draw
+        elif name.startswith("embedding") or name == "head.weight":
+            draw = 0.3 * draw
+        else:
+            draw = draw * (2.0 if ".q." in name or ".k." in name else 1.0) / shape[1] ** 0.5
+        weights[name] = draw.to(torch.bfloat16)
+    return weights
+
+
+def make_batch(model, generator):
+    """Documents of uneven length; about a fifth of the targets does not count."""
+    extents = (BATCH["sequences"], BATCH["seq"])
+    tokens = torch.randint(model["vocab"], (extents[0], extents[1] + 1), generator=generator)
+    starts = torch.zeros(extents, dtype=torch.int32)
+    for sequence, firsts in enumerate([(11, 12, 27), (), (32,)]):  # a document of one token, none, one at the end
+        for first in firsts:
+            starts[sequence, first:] = first
+    positions = torch.arange(extents[1], dtype=torch.int32) - starts
+    mask = (torch.rand(extents, generator=generator) > 0.2).to(torch.int32)
+    return {
+        "tokens": tokens[:, :-1].to(torch.int32),
+        "targets": tokens[:, 1:].to(torch.int32),
+        "loss_mask": mask,
+        "document_starts": starts,
+        "positions": positions,
+    }
+
+
+def forward(model, weights, batch, autocast):
+    """Logits and loss; `autocast`: products in bfloat16."""
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        out = models.logits(model, weights, batch)
+    if autocast:
+        out = out.float()
+    return out, models.mean_loss(out, batch)
+
+
+def first_step(model, initial, batch, dtype, autocast=False):
+    """Logits, loss and gradients at the initial weights."""
+    weights = {name: value.to(dtype).requires_grad_() for name, value in initial.items()}
+    out, loss = forward(model, weights, batch, autocast)
+    loss.backward()
+    return {"logits": out.detach(), "loss": loss.detach()}, {n: w.grad for n, w in weights.items()}
+
+
+def train(model, initial, batch, dtype, autocast=False):
+    """Ten steps of AdamW on the same batch: losses, gradient norms before clipping, final weights."""
+    weights = {name: value.to(dtype).requires_grad_() for name, value in initial.items()}
+    groups = [
+        {"params": [w for w in weights.values() if w.dim() > 1], "weight_decay": ADAMW["weight_decay"]},
+        {"params": [w for w in weights.values() if w.dim() == 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=ADAMW["lr"], betas=ADAMW["betas"], eps=ADAMW["eps"])
+    losses, norms = [], []
+    for _ in range(NUM_STEPS):
+        optimizer.zero_grad()
+        loss = forward(model, weights, batch, autocast)[1]
+        loss.backward()
+        norm = torch.stack([w.grad.square().sum() for w in weights.values()]).sum().sqrt()
+        for w in weights.values():
+            w.grad *= min(1.0, ADAMW["clip_norm"] / norm.item())
+        optimizer.step()
+        losses.append(loss.item())
+        norms.append(norm.item())
+    return (torch.tensor(losses, dtype=torch.float64), torch.tensor(norms, dtype=torch.float64),
+            {name: w.detach() for name, w in weights.items()})
+
+
+def is_key_bias(name):
+    """Adding a constant to all scores of a query changes nothing: the true gradient is zero, Adam's step noise."""
+    return name.endswith("attention.k.bias")
+
+
+def norm_of(tensors):
+    return sum(t.double().square().sum().item() for t in tensors) ** 0.5
+
+
+def gradient_gap(ours, oracle, with_key_biases):
+    """The largest ratio of |a - b| to max(|b|, 1e-3 |all gradients|) over the tensors, and which it is."""
+    floor = 1e-3 * norm_of(oracle.values())
+    return max((norm_of([ours[n].double() - b.double()]) / max(norm_of([b]), floor), n)
+               for n, b in oracle.items() if with_key_biases or not is_key_bias(n))
+
+
+def relative(a, b):
+    return ((a.double() - b.double()).norm() / b.double().norm()).item()
+
+
+def weights_gap(ours, oracle):
+    """All weights as one vector, without GPT-2's key biases."""
+    names = [n for n in oracle if not is_key_bias(n)]
+    return norm_of([ours[n].double() - oracle[n].double() for n in names]) / norm_of([oracle[n] for n in names])
+
+
+def make(name):
+    model = DECKS[name]
+    generator = torch.Generator().manual_seed(20190214 if model["family"] == "gpt2" else 20230227)
+    initial, batch = initial_weights(model, generator), make_batch(model, generator)
+
+    outputs, gradients = first_step(model, initial, batch, torch.float64)
+    losses, norms, final = train(model, initial, batch, torch.float64)
+    assert norms.max() > ADAMW["clip_norm"] and losses[-1] < losses[0], (norms, losses)
+
+    print(f"{name}: {sum(w.numel() for w in initial.values())} parameters, loss {losses[0]:.6f} -> {losses[-1]:.6f}, "
+          f"norm {norms[0]:.3f}; PyTorch itself is off by")
+    for kind, bounds in BOUNDS.items():
+        autocast = kind == "bf16"
+        other_outputs, other_gradients = first_step(model, initial, batch, torch.float32, autocast)
+        other_losses, _, other_final = train(model, initial, batch, torch.float32, autocast)
+        gaps = {
+            "logits": relative(other_outputs["logits"], outputs["logits"]),
+            "loss": relative(other_outputs["loss"], outputs["loss"]),
+            "gradients": gradient_gap(other_gradients, gradients, with_key_biases=not autocast)[0],
+            "losses": ((other_losses - losses) / losses).abs().max().item(),
+            "weights": weights_gap(other_final, final),
+        }
+        print(f"  {kind}: " + ", ".join(f"{what} {gap:.1e}" for what, gap in gaps.items()))
+        assert all(gaps[what] < bound / 2 for what, bound in bounds.items()), "PyTorch is at the edge of a bound"
+
+    tensors = {f"initial/{n}": w for n, w in initial.items()}
+    tensors |= {f"batch/{n}": t for n, t in batch.items()}
+    tensors |= {n: t.float() for n, t in outputs.items()}
+    tensors |= {f"gradient/{n}": g.float() for n, g in gradients.items()}
+    tensors |= {"losses": losses.float(), "gradient_norms": norms.float()}
+    tensors |= {f"final/{n}": w.float() for n, w in final.items()}
+    return {"model": model, "data": {"seq": BATCH["seq"]}, "optimizer": ADAMW, "bounds": BOUNDS}, tensors
+
+
+def compare(name, config, tensors):
+    """Complaints about the committed files, as lines."""
+    if json.loads((FOLDER / f"{name}.json").read_text()) != config:
+        yield f"{name}.json differs"
+    stored = tensor_file.read(FOLDER / f"{name}.safetensors")
+    if {n: t.shape for n, t in stored.items()} != {n: t.shape for n, t in tensors.items()}:
+        yield f"{name}.safetensors holds other tensors"
+        return
+    floor = 1e-3 * norm_of(t for n, t in tensors.items() if n.startswith("gradient/"))
+    for tensor, fresh in tensors.items():
+        old = stored[tensor]
+        scale = max(norm_of([fresh]), floor if tensor.startswith("gradient/") else 1e-30)
+        gap = norm_of([old.double() - fresh.double()]) / scale
+        exact = tensor.startswith(("initial/", "batch/"))
+        if gap > (0 if exact else 1e-6):
+            yield f"{name}: {tensor} differs by {gap:.1e}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="compare with the committed files, write nothing")
+    check = parser.parse_args().check
+    torch.use_deterministic_algorithms(True)
+    problems = []
+    for name in DECKS:
+        config, tensors = make(name)
+        if check:
+            problems += compare(name, config, tensors)
+        else:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            (FOLDER / f"{name}.json").write_text(json.dumps(config, indent=2) + "\n")
+            tensor_file.write(FOLDER / f"{name}.safetensors", tensors)
+    print("\n".join(problems) or ("the files are what PyTorch says" if check else f"written to {FOLDER}"))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""GPT-2 and Llama in plain PyTorch, as functions of a dict of weights under Ziggurat's tensor names.
+
+Written to be read beside the papers, not to be fast: attention is a softmax over a full score matrix.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+
+def shapes(model):
+    """Name -> shape of every parameter of `model`, the `model:` part of a deck."""
+    hidden, vocab, ffn = model["hidden"], model["vocab"], model["ffn_hidden"]
+    kv = hidden // model["heads"] * model["kv_heads"]
+    gpt2 = model["family"] == "gpt2"
+    result = {"embedding.token": (vocab, hidden)}
+    if gpt2:
+        result["embedding.position"] = (model["max_seq"], hidden)
+
+    def norm(name):
+        result[f"{name}.gain"] = (hidden,)
+        if gpt2:
+            result[f"{name}.bias"] = (hidden,)
+
+    def linear(name, outputs, inputs):
+        result[f"{name}.weight"] = (outputs, inputs)
+        if gpt2:
+            result[f"{name}.bias"] = (outputs,)
+
+    for layer in range(model["layers"]):
+        prefix = f"layers.{layer}"
+        norm(f"{prefix}.attn_norm")
+        linear(f"{prefix}.attention.q", hidden, hidden)
+        linear(f"{prefix}.attention.k", kv, hidden)
+        linear(f"{prefix}.attention.v", kv, hidden)
+        linear(f"{prefix}.attention.out", hidden, hidden)
+        norm(f"{prefix}.mlp_norm")
+        if not gpt2:
+            linear(f"{prefix}.mlp.gate", ffn, hidden)
+        linear(f"{prefix}.mlp.up", ffn, hidden)
+        linear(f"{prefix}.mlp.down", hidden, ffn)
+    norm("final_norm")
+    if not model["tie_embeddings"]:
+        result["head.weight"] = (vocab, hidden)
+    return result
+
+
+def rotate(x, positions, theta):
+    """Rotary embedding, halves form: channel i pairs with channel i + head_dim / 2.
+
+    Source: Su et al., "RoFormer", 2021, section 3.2.2, with the pairing of GPT-NeoX and Llama.
+    """
+    half = x.shape[-1] // 2
+    frequencies = theta ** (-torch.arange(half, dtype=torch.float64) / half)
+    angles = positions.to(torch.float64)[..., None] * frequencies  # [batch, seq, half]
+    cosine, sine = (part[:, None].to(x.dtype) for part in (angles.cos(), angles.sin()))
+    first, second = x[..., :half], x[..., half:]
+    return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
+
+
+def logits(model, weights, batch):
+    """[batch, seq, vocab]"""
+    gpt2 = model["family"] == "gpt2"
+    heads, kv_heads, eps = model["heads"], model["kv_heads"], model["norm_epsilon"]
+    head_dim = model["hidden"] // heads
+    tokens, positions, starts = batch["tokens"].long(), batch["positions"].long(), batch["document_starts"]
+    num_seq, seq = tokens.shape
+
+    # Query t sees keys from the start of its document up to itself.
+    index = torch.arange(seq)
+    visible = (index[None, :] <= index[:, None])[None] & (index[None, None, :] >= starts[:, :, None])
+
+    def norm(name, x):
+        if gpt2:
+            return F.layer_norm(x, x.shape[-1:], weights[f"{name}.gain"], weights[f"{name}.bias"], eps)
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weights[f"{name}.gain"]
+
+    def linear(name, x):
+        return F.linear(x, weights[f"{name}.weight"], weights.get(f"{name}.bias"))
+
+    def split(x, count):
+        return x.reshape(num_seq, seq, count, head_dim).transpose(1, 2)
+
+    x = weights["embedding.token"][tokens]
+    if gpt2:
+        x = x + weights["embedding.position"][positions]
+    for layer in range(model["layers"]):
+        prefix = f"layers.{layer}"
+        y = norm(f"{prefix}.attn_norm", x)
+        q = split(linear(f"{prefix}.attention.q", y), heads)
+        k = split(linear(f"{prefix}.attention.k", y), kv_heads)
+        v = split(linear(f"{prefix}.attention.v", y), kv_heads)
+        if not gpt2:
+            q, k = (rotate(part, positions, model["rope_theta"]) for part in (q, k))
+        k, v = (part.repeat_interleave(heads // kv_heads, dim=1) for part in (k, v))
+        scores = q @ k.transpose(-1, -2) / math.sqrt(head_dim)
+        scores = scores.masked_fill(~visible[:, None], -math.inf)
+        mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(num_seq, seq, -1)
+        x = x + linear(f"{prefix}.attention.out", mixed)
+        y = norm(f"{prefix}.mlp_norm", x)
+        up = linear(f"{prefix}.mlp.up", y)
+        if gpt2:
+            inner = F.gelu(up, approximate="tanh")
+        else:
+            inner = F.silu(linear(f"{prefix}.mlp.gate", y)) * up
+        x = x + linear(f"{prefix}.mlp.down", inner)
+    x = norm("final_norm", x)
+    head = weights["embedding.token"] if model["tie_embeddings"] else weights["head.weight"]
+    return x @ head.T
+
+
+def mean_loss(all_logits, batch):
+    """Cross-entropy in nats, averaged over the targets whose mask is one."""
+    mask = batch["loss_mask"].reshape(-1) != 0
+    flat = all_logits.reshape(-1, all_logits.shape[-1])
+    return F.cross_entropy(flat[mask], batch["targets"].reshape(-1)[mask].long())

@@ -1,0 +1,75 @@
+/// How far computed tensors are from an oracle's, in the 2-norm.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ziggurat::test {
+
+/// Squares of differences and of the oracle's values, to be added over tensors.
+struct SquaredGap {
+    double difference = 0;
+    double oracle = 0;
+
+    SquaredGap& operator+=(const SquaredGap& other) {
+        difference += other.difference;
+        oracle += other.oracle;
+        return *this;
+    }
+    /// |a - b| / max(|b|, floor)
+    double relative(double floor = 0) const {
+        return std::sqrt(difference) /
+               std::max({std::sqrt(oracle), floor, std::numeric_limits<double>::min()});
+    }
+};
+
+/// Numerics: in double; a NaN or unequal sizes give an infinite difference.
+inline SquaredGap squared_gap(std::span<const float> ours, std::span<const float> oracle) {
+    SquaredGap gap;
+    for (std::size_t i = 0; i < oracle.size(); ++i) {
+        const double difference = i < ours.size() ? double(ours[i]) - double(oracle[i]) : HUGE_VAL;
+        gap.difference += std::isnan(difference) ? HUGE_VAL : difference * difference;
+        gap.oracle += double(oracle[i]) * double(oracle[i]);
+    }
+    if (ours.size() > oracle.size()) {
+        gap.difference = HUGE_VAL;
+    }
+    return gap;
+}
+
+/// |a - b| / |b| of one tensor.
+inline double norm_gap(std::span<const float> ours, std::span<const float> oracle) {
+    return squared_gap(ours, oracle).relative();
+}
+
+/// The rule for gradients: each tensor's |a - b| over max(|b|, 1e-3 |all of the oracle's tensors|).
+///
+/// `Tensors` maps names to something with `values`; a tensor that `ours` lacks has an infinite gap.
+template <class Tensors>
+std::map<std::string, double> gradient_gaps(const std::map<std::string, std::vector<float>>& ours,
+                                            const Tensors& oracle) {
+    SquaredGap all;
+    for (const auto& [name, tensor] : oracle) {
+        all += squared_gap(tensor.values, tensor.values);
+    }
+    std::map<std::string, double> gaps;
+    for (const auto& [name, tensor] : oracle) {
+        const auto found = ours.find(name);
+        const auto values = found == ours.end() ? std::span<const float>{} : std::span{found->second};
+        gaps[name] = squared_gap(values, tensor.values).relative(1e-3 * std::sqrt(all.oracle));
+    }
+    return gaps;
+}
+
+/// GPT-2's key biases have a true gradient of zero: AdamW turns rounding into steps of full length.
+inline bool is_key_bias(const std::string& parameter) {
+    return parameter.ends_with("attention.k.bias");
+}
+
+}  // namespace ziggurat::test
