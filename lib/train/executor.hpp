@@ -1,0 +1,99 @@
+/// Carries a step program out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "comm/abort_flag.hpp"
+#include "schedule/step_program.hpp"
+
+namespace ziggurat::train {
+
+/// What an op does here: either `run` at once, or `start` followed by `poll` until it says true.
+struct Action {
+    std::function<void()> run;
+    std::function<void()> start;
+    std::function<bool()> poll;
+
+    bool is_asynchronous() const noexcept { return static_cast<bool>(start); }
+};
+
+/// One op, or one wait of the compute lane, with its own times.
+struct LaneRecord {
+    int op = -1;     ///< what was done, or what the compute lane would have done next
+    int cause = -1;  ///< of a wait: the op that it waited for; -1 for work
+    std::int64_t step = 0;
+    std::int64_t begin_ns = 0;
+    std::int64_t end_ns = 0;
+};
+
+/// Runs the lanes of one program, all on the calling thread: asynchronous ops are started and polled between
+/// the ops of the compute lane.
+///
+/// Knows nothing of ZeRO, tiers or pipelines: an op begins when it is the next of its lane and everything
+/// that it waits for, in this step and the one before, is done. Lanes other than the compute lane may finish
+/// a step's ops while the next step is already under way; nothing drains in between. No allocation after
+/// construction.
+class Executor {
+  public:
+    /// \param actions       by op
+    /// \param hang_seconds  waiting longer than this for one op is an error
+    Executor(const schedule::Program& program,
+             std::vector<Action> actions,
+             const comm::AbortFlag& abort,
+             double hang_seconds);
+
+    /// Returns when the compute lane has done all its ops of the next step.
+    ///
+    /// Errors: Error{communication} when nothing moves for `hang_seconds`, naming the op and its group; what
+    /// ops throw
+    void run_step();
+    /// Returns when all lanes have done all ops of the steps begun.
+    void finish();
+
+    const schedule::Program& program() const noexcept { return program_; }
+    std::int64_t steps_begun() const noexcept { return steps_begun_; }
+    /// What was done and waited for in the last run_step, in order of ending.
+    std::span<const LaneRecord> records() const noexcept { return records_; }
+
+  private:
+    struct LaneState {
+        std::vector<int> ops;
+        std::size_t next = 0;
+        std::int64_t step = 0;
+        bool is_running = false;  ///< ops[next] was started
+        std::int64_t began_ns = 0;
+    };
+
+    bool has_work(const LaneState& lane) const noexcept {
+        return !lane.ops.empty() && lane.step < steps_begun_;
+    }
+    /// The op that `op` of `step` still waits for; -1: none.
+    int missing(int op, std::int64_t step) const noexcept;
+    /// Does what can be done now on one lane; true if something was.
+    bool advance(LaneState& lane);
+    void complete(LaneState& lane, std::int64_t now_ns);
+    /// What the compute lane, or with nothing left there the first other lane, would do next, and what it
+    /// waits for.
+    std::pair<int, int> first_wait() const;
+    void note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns);
+    /// Runs lanes until `done` says so.
+    template <class Done>
+    void run_until(const Done& done);
+    [[noreturn]] void give_up(int op, int cause, double seconds) const;
+
+    const schedule::Program& program_;
+    std::vector<Action> actions_;
+    const comm::AbortFlag& abort_;
+    double hang_seconds_;
+    std::vector<LaneState> lanes_;
+    std::vector<int> compute_lanes_;
+    std::vector<std::int64_t> completed_;  ///< by op: in how many steps it is done
+    std::vector<LaneRecord> records_;
+    std::int64_t steps_begun_ = 0;
+};
+
+}  // namespace ziggurat::train
