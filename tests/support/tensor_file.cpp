@@ -58,7 +58,8 @@ TensorFile::TensorFile(const std::filesystem::path& path) {
     std::string header(header_bytes, ' ');
     file.read(header.data(), std::streamsize(header.size()));
     const std::string payload{std::istreambuf_iterator<char>{file}, {}};
-    for (const auto& [name, entry] : nlohmann::json::parse(header).items()) {
+    const auto entries = nlohmann::json::parse(header);
+    for (const auto& [name, entry] : entries.items()) {
         if (name == "__metadata__") {
             continue;
         }
