@@ -1,0 +1,17 @@
+/// The commands of the program, one file each. Each returns the exit code of the process.
+#pragma once
+
+#include "app/cli.hpp"
+
+namespace ziggurat::app {
+
+/// Complains about a deck, or shows what it means and how much memory it takes. Never starts MPI.
+int check(const Arguments& arguments);
+
+/// Prints the step program of a rank. Never starts MPI.
+int plan(const Arguments& arguments);
+
+/// Trains. Collective: over all ranks that the launcher started; alone without one
+int train(const Arguments& arguments);
+
+}  // namespace ziggurat::app

@@ -1,0 +1,54 @@
+/// The program: reads the command line, runs one command, turns errors into messages and exit codes.
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <variant>
+
+#include "app/cli.hpp"
+#include "app/commands.hpp"
+#include "app/wait_policy.hpp"
+#include "base/error.hpp"
+
+namespace {
+
+using namespace ziggurat;
+using namespace ziggurat::app;
+
+int run(const Arguments& arguments, char** argv) {
+    switch (arguments.command) {
+        case Command::check:
+            return check(arguments);
+        case Command::plan:
+            return plan(arguments);
+        case Command::train:
+            choose_wait_policy(argv);
+            return train(arguments);
+    }
+    return static_cast<int>(ErrorKind::internal);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const std::variant<Arguments, Done> parsed = parse_command_line(argc, argv);
+        if (const Done* done = std::get_if<Done>(&parsed)) {
+            return done->exit_code;
+        }
+        return run(std::get<Arguments>(parsed), argv);
+    } catch (const Error& error) {
+        std::fprintf(stderr, "ziggurat: error: %s\n", error.what());
+        return error.exit_code();
+    } catch (const std::bad_alloc&) {
+        std::fputs(
+            "ziggurat: error: this process may not have more memory. Free some, or ask for a smaller "
+            "model.\n",
+            stderr);
+        return static_cast<int>(ErrorKind::resource);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr,
+                     "ziggurat: internal error: %s. Please report it with the command and the deck.\n",
+                     error.what());
+        return static_cast<int>(ErrorKind::internal);
+    }
+}

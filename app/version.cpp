@@ -1,0 +1,44 @@
+#include "app/version.hpp"
+
+#include <dnnl.h>
+#include <mpi.h>
+
+#include <array>
+#include <string>
+
+#include "app/build_facts.hpp"
+#include "app/git_hash.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// The first line up to the first comma: `Open MPI v4.1.4`; needs no MPI_Init.
+std::string mpi_version() {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) {
+        return "MPI of an unknown version";
+    }
+    const std::string all{text.data()};
+    return all.substr(0, all.find_first_of(",\n"));
+}
+
+std::string dnnl_version_text() {
+    const dnnl_version_t* version = dnnl_version();
+    return std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+           std::to_string(version->patch);
+}
+
+}  // namespace
+
+std::string version() {
+    return std::string{build_facts::version} + " (git " + git_hash + ", " + build_facts::build_type +
+           ", march=" + build_facts::march + ")";
+}
+
+std::string library_versions() {
+    return mpi_version() + ", Kokkos " + build_facts::kokkos + ", oneDNN " + dnnl_version_text() + ", " +
+           build_facts::compiler;
+}
+
+}  // namespace ziggurat::app
