@@ -4,6 +4,7 @@
 #include <new>
 #include <variant>
 
+#include "app/build_facts.hpp"
 #include "app/cli.hpp"
 #include "app/commands.hpp"
 #include "app/wait_policy.hpp"
@@ -15,16 +16,23 @@ using namespace ziggurat;
 using namespace ziggurat::app;
 
 int run(const Arguments& arguments, char** argv) {
-    switch (arguments.command) {
-        case Command::check:
+    if constexpr (build_facts::has_check) {
+        if (arguments.command == Command::check) {
             return check(arguments);
-        case Command::plan:
+        }
+    }
+    if constexpr (build_facts::has_plan) {
+        if (arguments.command == Command::plan) {
             return plan(arguments);
-        case Command::train:
+        }
+    }
+    if constexpr (build_facts::has_train) {
+        if (arguments.command == Command::train) {
             choose_wait_policy(argv);
             return train(arguments);
+        }
     }
-    return static_cast<int>(ErrorKind::internal);
+    throw Error{ErrorKind::deck, "this build does not have that command. Use one that has."};
 }
 
 }  // namespace
