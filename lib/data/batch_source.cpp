@@ -1,0 +1,103 @@
+#include "data/batch_source.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+template <class T>
+std::span<T> row_of(std::vector<T>& matrix, std::int64_t row, std::int64_t width) {
+    return std::span{matrix}.subspan(static_cast<std::size_t>(row * width), static_cast<std::size_t>(width));
+}
+
+}  // namespace
+
+Batch::Batch(std::int64_t num_sequences, std::int64_t length)
+    : batch{num_sequences},
+      seq{length},
+      tokens(static_cast<std::size_t>(num_sequences * length)),
+      targets(tokens.size()),
+      mask(tokens.size()),
+      document_starts(tokens.size()),
+      positions(tokens.size()),
+      samples(static_cast<std::size_t>(num_sequences), -1) {
+    ZG_EXPECTS(num_sequences >= 1 && length >= 1);
+}
+
+BatchSource::BatchSource(std::vector<Named> sources,
+                         std::unique_ptr<const SampleOrder> order,
+                         DocumentRule documents,
+                         std::int64_t vocab)
+    : sources_{std::move(sources)}, order_{std::move(order)}, documents_{documents}, vocab_{vocab} {
+    ZG_EXPECTS(order_ != nullptr && vocab >= 1);
+}
+
+void BatchSource::fill(Batch& batch, std::int64_t first_sample) const {
+    ZG_EXPECTS(first_sample >= 0);
+    batch.num_targets = 0;
+    for (std::int64_t row = 0; row < batch.batch; ++row) {
+        fill_row(batch, row, first_sample + row);
+        const auto mask = row_of(batch.mask, row, batch.seq);
+        batch.num_targets += std::accumulate(mask.begin(), mask.end(), std::int64_t{0});
+    }
+}
+
+void BatchSource::fill_row(Batch& batch, std::int64_t row, std::int64_t sample) const {
+    const auto tokens = row_of(batch.tokens, row, batch.seq);
+    const auto targets = row_of(batch.targets, row, batch.seq);
+    const auto mask = row_of(batch.mask, row, batch.seq);
+    const auto starts = row_of(batch.document_starts, row, batch.seq);
+    const auto positions = row_of(batch.positions, row, batch.seq);
+    std::fill(starts.begin(), starts.end(), 0);
+    std::iota(positions.begin(), positions.end(), 0);
+    if (sample >= num_samples()) {
+        std::fill(tokens.begin(), tokens.end(), 0);
+        std::fill(targets.begin(), targets.end(), 0);
+        std::fill(mask.begin(), mask.end(), std::uint8_t{0});
+        batch.samples[static_cast<std::size_t>(row)] = -1;
+        return;
+    }
+    batch.samples[static_cast<std::size_t>(row)] = sample;
+    const Window window = order_->window(sample);
+    const auto& [source, key] = sources_[static_cast<std::size_t>(window.source)];
+    source->read(window.first_token, tokens);
+    std::copy(tokens.begin() + 1, tokens.end(), targets.begin());
+    source->read(window.first_token + batch.seq, targets.last(1));
+    const auto is_unknown = [this](std::int32_t id) { return id < 0 || id >= vocab_; };
+    if (std::any_of(tokens.begin(), tokens.end(), is_unknown) || is_unknown(targets.back())) {
+        check_vocabulary(*source, window.first_token, window.first_token + batch.seq + 1, vocab_, key);
+    }
+    std::fill(mask.begin(), mask.end(), std::uint8_t{1});
+    if (documents_.is_reset) {
+        cut_at_documents(batch, row, window);
+    }
+}
+
+void BatchSource::cut_at_documents(Batch& batch, std::int64_t row, const Window& window) const {
+    const auto targets = row_of(batch.targets, row, batch.seq);
+    const auto mask = row_of(batch.mask, row, batch.seq);
+    const auto starts = row_of(batch.document_starts, row, batch.seq);
+    const auto positions = row_of(batch.positions, row, batch.seq);
+    const auto& source = *sources_[static_cast<std::size_t>(window.source)].tokens;
+    const bool has_index = source.has_document_index();
+    if (has_index) {
+        source.mark_document_starts(window.first_token + 1,
+                                    mask);  // for now: does target i begin a document?
+    }
+    std::int32_t start = 0;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        const auto here = static_cast<std::int32_t>(i);
+        starts[i] = start;
+        positions[i] = here - start;
+        const bool target_begins = has_index ? mask[i] != 0 : targets[i] == documents_.start_token;
+        mask[i] = has_index && target_begins ? 0 : 1;
+        start = target_begins ? here + 1 : start;
+    }
+}
+
+}  // namespace ziggurat::data

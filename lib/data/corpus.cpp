@@ -1,0 +1,88 @@
+#include "data/corpus.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+std::string key_of(const char* list, std::size_t index) {
+    std::string key = "data.";
+    key += list;
+    key += "[" + std::to_string(index) + "].path";
+    return key;
+}
+
+void expect_a_window(const SourcePart& part, std::int64_t seq, const std::string& key, const char* use) {
+    if (part.num_windows(seq) > 0) {
+        return;
+    }
+    std::string message = key;
+    message += ": " + std::to_string(part.end - part.begin) + " tokens for ";
+    message += use;
+    message += " are too few (a sequence of data.seq = " + std::to_string(seq) + " needs " +
+               std::to_string(seq + 1) + "). Name longer files, shorten data.seq or change data.held_out.";
+    throw Error{ErrorKind::deck, message};
+}
+
+}  // namespace
+
+Corpus::Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed)
+    : data_{data}, vocab_{vocab}, seed_{seed} {
+    const auto open = [this](const spec::Source& source, const std::string& key) {
+        sources_.push_back({open_source(source, key), key});
+        return static_cast<int>(sources_.size()) - 1;
+    };
+    for (std::size_t i = 0; i < data.train.size(); ++i) {
+        const auto key = key_of("train", i);
+        const int source = open(data.train[i], key);
+        const std::int64_t tokens = sources_.back().tokens->num_tokens();
+        const auto held_out =
+            static_cast<std::int64_t>(std::floor(static_cast<double>(tokens) * data.held_out));
+        training_.push_back({source, 0, tokens - held_out, data.train[i].weight});
+        expect_a_window(training_.back(), data.seq, key, "training");
+        if (held_out > 0) {
+            validation_.push_back({source, tokens - held_out, tokens, 1});
+            expect_a_window(validation_.back(), data.seq, key, "validation (data.held_out)");
+        }
+    }
+    const auto first_held_out = validation_.size();
+    for (std::size_t i = 0; i < data.validation.size(); ++i) {
+        const auto key = key_of("validation", i);
+        const int source = open(data.validation[i], key);
+        validation_.push_back({source, 0, sources_.back().tokens->num_tokens(), 1});
+        expect_a_window(validation_.back(), data.seq, key, "validation");
+    }
+    std::rotate(validation_.begin(), validation_.begin() + static_cast<std::ptrdiff_t>(first_held_out),
+                validation_.end());
+}
+
+void Corpus::check_tokens(std::int64_t limit) const {
+    for (const auto& [tokens, key] : sources_) {
+        check_vocabulary(*tokens, 0, std::min(limit, tokens->num_tokens()), vocab_, key);
+    }
+}
+
+std::int64_t Corpus::num_tokens(const std::vector<SourcePart>& parts) {
+    std::int64_t tokens = 0;
+    for (const auto& part : parts) {
+        tokens += part.end - part.begin;
+    }
+    return tokens;
+}
+
+BatchSource Corpus::training() const {
+    return {sources_, std::make_unique<TrainingOrder>(training_, data_.seq, seed_, data_.shuffle),
+            documents(), vocab_};
+}
+
+BatchSource Corpus::validation(std::int64_t max_samples) const {
+    return {sources_, std::make_unique<SequentialOrder>(validation_, data_.seq, max_samples), documents(),
+            vocab_};
+}
+
+}  // namespace ziggurat::data

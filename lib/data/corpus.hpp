@@ -1,0 +1,51 @@
+/// All token sources of a run.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/batch_source.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::data {
+
+/// Opens what a deck names under `data` and deals it out for training and validation.
+///
+/// The last `held_out` share of each training source is never trained on: it is validated, after the
+/// validation sources.
+class Corpus {
+  public:
+    /// Errors: Error{deck} that begins with the key of the source that is missing, foreign, or too short for
+    /// one
+    ///         sequence
+    Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed);
+
+    /// Reads up to `limit` tokens of each source's beginning and refuses those outside the vocabulary.
+    /// Reading is what it costs, so one rank does it; tokens further on are checked as batches use them.
+    ///
+    /// Errors: Error{deck} that names token, file and position
+    void check_tokens(std::int64_t limit = std::int64_t{1} << 30) const;
+
+    std::int64_t num_training_tokens() const { return num_tokens(training_); }
+    std::int64_t num_validation_tokens() const { return num_tokens(validation_); }
+
+    /// Samples without end.
+    BatchSource training() const;
+
+    /// Every window of the validation parts once, or `max_samples` of them, evenly spread (0: all); none if
+    /// the deck has nothing to validate on.
+    BatchSource validation(std::int64_t max_samples) const;
+
+  private:
+    static std::int64_t num_tokens(const std::vector<SourcePart>& parts);
+    DocumentRule documents() const { return {data_.reset_at_document, data_.document_token}; }
+
+    spec::Data data_;
+    std::int64_t vocab_;
+    std::uint64_t seed_;
+    std::vector<BatchSource::Named> sources_;  // training sources, then validation sources
+    std::vector<SourcePart> training_;
+    std::vector<SourcePart> validation_;
+};
+
+}  // namespace ziggurat::data

@@ -1,0 +1,79 @@
+#include "data/llmc_source.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+constexpr std::int64_t header_bytes = 1024;
+
+[[noreturn]] void refuse(const std::string& key, const MappedFile& file, const std::string& why) {
+    std::string message = key;
+    message += ": '" + file.path() + "' is no llm.c token file (" + why +
+               "). Name files written by llm.c's dev/data scripts, or set another format.";
+    throw Error{ErrorKind::deck, message};
+}
+
+/// What a foreign magic number of llm.c says.
+std::string kind_of(std::int32_t magic) {
+    switch (magic) {
+        case 20240522:
+            return "an evaluation file of llm.c";
+        case 20240326:
+        case 20240803:
+            return "a model file of llm.c";
+        case 20240328:
+            return "a tokenizer of llm.c";
+        case 20240527:
+            return "an optimizer state of llm.c";
+        default:
+            return "its first number is " + std::to_string(magic) +
+                   ", not 20240520 (GPT-2) or 20240801 (Llama 3)";
+    }
+}
+
+TokenFile open_llmc(const std::string& path, const std::string& key) {
+    MappedFile file{path, key};
+    if (file.bytes() < header_bytes) {
+        refuse(key, file, std::to_string(file.bytes()) + " bytes, shorter than the header of 1024 bytes");
+    }
+    const auto magic = file.load<std::int32_t>(0);
+    if (magic != 20240520 && magic != 20240801) {
+        refuse(key, file, kind_of(magic));
+    }
+    const TokenType type = magic == 20240520 ? TokenType::uint16 : TokenType::uint32;
+    const std::int32_t known_version = magic == 20240520 ? 1 : 7;
+    const auto version = file.load<std::int32_t>(4);
+    if (version != known_version) {
+        refuse(key, file, "version " + std::to_string(version) + ", not " + std::to_string(known_version));
+    }
+    // The count is an int32 in the format; reading it unsigned serves files up to 2^32 tokens that overflowed
+    // it.
+    const std::int64_t tokens = file.load<std::uint32_t>(8);
+    if (file.bytes() != header_bytes + tokens * bytes_of(type)) {
+        refuse(key, file,
+               "its header counts " + std::to_string(tokens) + " tokens of " +
+                   std::to_string(bytes_of(type)) + " bytes, which makes " +
+                   std::to_string(header_bytes + tokens * bytes_of(type)) + " bytes, but it has " +
+                   std::to_string(file.bytes()));
+    }
+    return {std::move(file), header_bytes, tokens, type};
+}
+
+}  // namespace
+
+LlmcSource::LlmcSource(const std::string& pattern, const std::string& key) {
+    const auto paths = expand_paths(pattern, key);
+    for (const auto& path : paths) {
+        files_.append(open_llmc(path, key));
+    }
+    if (files_.num_tokens() == 0) {
+        std::string message = key;
+        message += ": '" + pattern + "' holds no tokens (all headers count 0). Name other files.";
+        throw Error{ErrorKind::deck, message};
+    }
+}
+
+}  // namespace ziggurat::data

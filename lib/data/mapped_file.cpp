@@ -1,0 +1,98 @@
+#include "data/mapped_file.hpp"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/unique_handle.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "token files are little-endian");
+
+struct DescriptorTraits {
+    using Handle = int;
+    static Handle null() noexcept { return -1; }
+    static void close(Handle descriptor) noexcept { ::close(descriptor); }
+};
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this host";
+}
+
+[[noreturn]] void refuse(const std::string& key, const std::string& path, const std::string& why) {
+    std::string message = key;
+    message += ": cannot read '" + path + "' (" + why + ", seen from " + host_name() +
+               "). Name a file that every node can read.";
+    throw Error{ErrorKind::deck, message};
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{path} {
+    // O_NONBLOCK: opening a named pipe must not wait for a writer.
+    const UniqueHandle<DescriptorTraits> file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    if (!file) {
+        refuse(key, path, std::strerror(errno));
+    }
+    struct stat status {};
+    if (fstat(file.get(), &status) != 0) {
+        refuse(key, path, std::strerror(errno));
+    }
+    if (!S_ISREG(status.st_mode)) {
+        refuse(key, path, S_ISDIR(status.st_mode) ? "a directory" : "not a regular file");
+    }
+    if (status.st_size == 0) {
+        refuse(key, path, "an empty file");
+    }
+    bytes_ = status.st_size;
+    void* mapping = mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ, MAP_SHARED, file.get(), 0);
+    if (mapping == MAP_FAILED) {
+        refuse(key, path, std::strerror(errno));
+    }
+    data_ = static_cast<const std::byte*>(mapping);
+}
+
+MappedFile::~MappedFile() {
+    if (data_ != nullptr) {
+        munmap(const_cast<std::byte*>(data_), static_cast<std::size_t>(bytes_));
+    }
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : path_{std::move(other.path_)},
+      data_{std::exchange(other.data_, nullptr)},
+      bytes_{std::exchange(other.bytes_, 0)} {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+}
+
+std::vector<std::string> expand_paths(const std::string& pattern, const std::string& key) {
+    if (access(pattern.c_str(), F_OK) == 0 || pattern.find_first_of("*?[") == std::string::npos) {
+        return {pattern};  // missing files are reported by who opens them
+    }
+    glob_t found{};
+    const int code = glob(pattern.c_str(), 0, nullptr, &found);
+    std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + (code == 0 ? found.gl_pathc : 0));
+    globfree(&found);
+    if (paths.empty()) {
+        refuse(key, pattern, "no file matches this pattern");
+    }
+    return paths;
+}
+
+}  // namespace ziggurat::data

@@ -1,0 +1,38 @@
+/// Indexed token files of Megatron-LM.
+#pragma once
+
+#include "data/file_sequence.hpp"
+#include "data/token_source.hpp"
+
+namespace ziggurat::data {
+
+/// PREFIX.bin with the tokens and PREFIX.idx with sequences and documents. The path is the prefix, with or
+/// without one of the endings.
+///
+/// Source: Megatron-LM, core/datasets/indexed_dataset.py. The index's arrays begin at byte 34 and are not
+/// aligned.
+class MegatronSource final : public TokenSource {
+  public:
+    MegatronSource(const std::string& path, const std::string& key);
+
+    std::int64_t num_tokens() const override { return tokens_.num_tokens(); }
+    void read(std::int64_t begin, std::span<std::int32_t> out) const override { tokens_.read(begin, out); }
+    bool has_document_index() const override { return true; }
+    void mark_document_starts(std::int64_t begin, std::span<std::uint8_t> starts) const override;
+    std::string place_of(std::int64_t token) const override { return tokens_.place_of(token); }
+
+    std::int64_t num_documents() const noexcept { return num_document_entries_ - 1; }
+    /// The first token of a document; num_tokens() for document num_documents().
+    std::int64_t document_begin(std::int64_t document) const;
+
+  private:
+    void check_index(const std::string& key);
+
+    MappedFile index_;
+    std::int64_t num_sequences_ = 0;
+    std::int64_t num_document_entries_ = 0;
+    TokenType type_ = TokenType::uint16;
+    FileSequence tokens_;  // the one .bin
+};
+
+}  // namespace ziggurat::data

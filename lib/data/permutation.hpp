@@ -1,0 +1,40 @@
+/// Shuffling without memory.
+#pragma once
+
+#include <cstdint>
+
+namespace ziggurat::data {
+
+/// A family of random orders of the numbers 0 .. size - 1, one for each epoch; any element of any of them
+/// costs the same and depends on nothing else.
+///
+/// A Feistel network over the fewest bits that hold `size` is a bijection whatever its round function (Luby
+/// and Rackoff, "How to construct pseudorandom permutations from pseudorandom functions", 1988); numbers that
+/// fall out of range go through it again until they do not (cycle walking: Black and Rogaway, "Ciphers with
+/// arbitrary finite domains", 2002), less than once on average. The round function is Philox keyed by the
+/// seed.
+class Permutation {
+  public:
+    /// \param size    1 .. 2^62
+    /// \param stream  tells apart permutations of equal size and seed
+    Permutation(std::int64_t size, std::uint64_t seed, std::uint32_t stream);
+
+    std::int64_t size() const noexcept { return static_cast<std::int64_t>(size_); }
+
+    /// What stands at `position` in the order of `epoch`.
+    std::int64_t at(std::int64_t epoch, std::int64_t position) const;
+
+    /// A number in [0, bound) that belongs to `epoch`.
+    std::int64_t draw(std::int64_t epoch, std::int64_t bound) const;
+
+  private:
+    std::uint32_t random(std::uint32_t half, std::uint32_t round, std::int64_t epoch) const noexcept;
+
+    std::uint64_t size_;
+    std::uint64_t seed_;
+    std::uint32_t stream_;
+    int low_bits_ = 1;
+    int high_bits_ = 1;
+};
+
+}  // namespace ziggurat::data
