@@ -27,16 +27,16 @@ void append(std::string& text, fmt::format_string<Arguments...> form, Arguments&
 
 /// Names short enough for a column.
 std::string_view short_name(Stall stall) {
-    constexpr std::array<std::string_view, num_stalls> names{"data", "coll",   "chan",   "h2d",
-                                                             "d2h",  "nvme-r", "nvme-w", "opt"};
+    constexpr std::array<std::string_view, num_stalls> names{"data", "coll", "chan",  "h2d",
+                                                             "d2h",  "read", "write", "opt"};
     return names[static_cast<std::size_t>(stall)];
 }
 
 void append_loss(std::string& text, double loss) {
     if (std::fabs(loss) < 999) {
-        append(text, " | loss {:8.4f}", loss);
+        append(text, " | loss {:>8.4f}", loss);
     } else {
-        append(text, " | loss {:8.3g}", loss);
+        append(text, " | loss {:>8.3g}", loss);
     }
 }
 
@@ -73,8 +73,8 @@ std::string_view StepLine::line() {
     text_.clear();
     append(text_, "step {:>{}}/{}", last_.step, step_width_, total_steps_);
     append_loss(text_, window_loss_ / steps);
-    append(text_, " | lr {:8.2e} | norm {:9.3g}", last_.lr, last_.grad_norm);
-    append(text_, " | {:>9}", format_duration(seconds / steps));
+    append(text_, " | lr {:>8.2e} | norm {:>8.3g}", last_.lr, last_.grad_norm);
+    append(text_, " | {:>8}", format_duration(seconds / steps));
     append(text_, " | {:>7} tok/s",
            format_count(seconds > 0 ? static_cast<double>(window_tokens_) / seconds : 0));
     append_stalls();
@@ -123,9 +123,9 @@ std::optional<std::string_view> StepLine::heading() {
     }
     text_.clear();
     append(text_,
-           "{:<{}} | {:<13} | {:<11} | {:<14} | {:>9} | {:>13} | waiting, % of time | device/host/nvme | "
+           "{:<{}} | {:>13} | {:>11} | {:>13} | {:>8} | {:>13} | waiting, % of time | device/host/nvme | "
            "time left",
-           "# step", 2 * step_width_ + 6, "loss, nats", "rate", "gradient norm", "time/step", "speed");
+           "# step", 2 * step_width_ + 6, "loss, nats", "rate", "gradient norm", "per step", "speed");
     return text_;
 }
 
