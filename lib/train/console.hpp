@@ -16,12 +16,11 @@ class Console {
   public:
     /// Writes to `file`, which stays the caller's; a live line appears only where `file` is a terminal.
     explicit Console(int file);
+    /// Given as `file` by ranks that keep quiet.
+    static constexpr int quiet = -1;
     ~Console();
     Console(const Console&) = delete;
     Console& operator=(const Console&) = delete;
-
-    /// For ranks that keep quiet.
-    static Console silent() { return Console{-1}; }
 
     /// From now on everything also goes into the file at `path`, beginning with what was said before.
     /// Errors: Error{resource}

@@ -1,0 +1,105 @@
+#include "train/stop_signals.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "base/error.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+TEST(StopSignals, RaiseTheLevelOneByOne) {
+    StopSignals signals;
+    EXPECT_EQ(signals.requested(), StopSignals::none);
+    raise(SIGUSR1);
+    EXPECT_EQ(signals.requested(), StopSignals::after_step);
+    EXPECT_EQ(signals.signal(), SIGUSR1);
+    raise(SIGTERM);
+    EXPECT_EQ(signals.requested(), StopSignals::after_microbatch);
+    EXPECT_EQ(signals.signal(), SIGTERM);
+}
+
+TEST(StopSignals, EndTheProcessAtTheThird) {
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_EXIT(
+        {
+            const StopSignals signals;
+            raise(SIGINT);
+            raise(SIGUSR1);
+            raise(SIGINT);
+        },
+        testing::ExitedWithCode(128 + SIGINT), "third request to stop");
+}
+
+TEST(StopSignals, FollowWhatAllRanksAgreedOn) {
+    StopSignals signals;
+    signals.merge(StopSignals::after_microbatch);
+    EXPECT_EQ(signals.requested(), StopSignals::after_microbatch);
+    signals.merge(StopSignals::after_step);
+    EXPECT_EQ(signals.requested(), StopSignals::after_microbatch) << "an agreement is never taken back";
+    EXPECT_EQ(signals.signal(), 0);
+}
+
+TEST(StopSignals, TellEachLevelOnce) {
+    StopSignals signals;
+    EXPECT_EQ(signals.news(10, 2), "");
+    raise(SIGUSR1);
+    EXPECT_EQ(signals.news(1361, 2),
+              "received SIGUSR1: stops after step 1361 (in about 2.00 s), then exits 75");
+    EXPECT_EQ(signals.news(1361, 2), "");
+    signals.merge(StopSignals::after_step);
+    EXPECT_EQ(signals.news(1361, 2), "");
+    raise(SIGUSR1);
+    EXPECT_EQ(signals.news(1361, 2),
+              "received SIGUSR1 again: stops after the running micro-batch, without finishing step 1361, "
+              "then exits 75");
+}
+
+TEST(StopSignals, TellOfAnotherRanksSignal) {
+    StopSignals signals;
+    signals.merge(StopSignals::after_step);
+    EXPECT_EQ(signals.news(5, 0), "another rank was asked to stop: stops after step 5, then exits 75");
+}
+
+TEST(StopSignals, Usr2AsksForACheckpointAndNothingElse) {
+    StopSignals signals;
+    EXPECT_FALSE(signals.take_checkpoint_request());
+    raise(SIGUSR2);
+    EXPECT_EQ(signals.requested(), StopSignals::none);
+    EXPECT_NE(signals.news(5, 0).find("SIGUSR2"), std::string::npos);
+    EXPECT_EQ(signals.news(5, 0), "");
+    EXPECT_TRUE(signals.take_checkpoint_request());
+    EXPECT_FALSE(signals.take_checkpoint_request());
+}
+
+TEST(StopSignals, RestoreWhatWasThereBefore) {
+    struct sigaction before {};
+    sigaction(SIGTERM, nullptr, &before);
+    { const StopSignals signals; }
+    struct sigaction after {};
+    sigaction(SIGTERM, nullptr, &after);
+    EXPECT_EQ(before.sa_handler, after.sa_handler);
+
+    const StopSignals again;
+    EXPECT_EQ(again.requested(), StopSignals::none) << "nothing is left of the one before";
+    EXPECT_THROW(StopSignals{}, Error) << "there is one at a time";
+}
+
+TEST(StopSignals, KeepErrno) {
+    const StopSignals signals;
+    errno = ENOSPC;
+    raise(SIGUSR1);
+    EXPECT_EQ(errno, ENOSPC);
+}
+
+TEST(SignalName, HasAFallback) {
+    EXPECT_EQ(signal_name(SIGTERM), "SIGTERM");
+    EXPECT_EQ(signal_name(INT_MAX), "signal 2147483647");
+}
+
+}  // namespace
+}  // namespace ziggurat::train
