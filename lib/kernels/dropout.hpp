@@ -58,6 +58,19 @@ struct DropoutMask {
     [[gnu::always_inline]] float factor(std::uint32_t word) const noexcept {
         return word < threshold ? 0.0f : scale;
     }
+
+    /// The factors of channels 4 * group .. 4 * group + 3. Apart, because a vector loop may hold no array of
+    /// its own.
+    [[gnu::always_inline]] void factors(std::uint32_t group,
+                                        std::uint32_t position,
+                                        std::uint64_t sample,
+                                        float* to) const noexcept {
+        const auto random = words(group, position, sample);
+        to[0] = factor(random[0]);
+        to[1] = factor(random[1]);
+        to[2] = factor(random[2]);
+        to[3] = factor(random[3]);
+    }
 };
 
 }  // namespace ziggurat::kernels

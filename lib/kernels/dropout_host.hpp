@@ -37,11 +37,7 @@ class DropoutRows {
         const DropoutMask mask = mask_;
 #pragma omp simd
         for (std::int64_t g = 0; g < groups; ++g) {
-            const auto words = mask.words(first_group + static_cast<std::uint32_t>(g), position, sample);
-            factors[4 * g] = mask.factor(words[0]);
-            factors[4 * g + 1] = mask.factor(words[1]);
-            factors[4 * g + 2] = mask.factor(words[2]);
-            factors[4 * g + 3] = mask.factor(words[3]);
+            mask.factors(first_group + static_cast<std::uint32_t>(g), position, sample, factors + 4 * g);
         }
     }
 

@@ -69,7 +69,8 @@ void backward_row(const T* x,
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
         const float normalized = (float(x[c]) - mean) * inv_std;
-        const float centred = std::fma(float(dy[c]), float(gain[c]), -mean_sum);
+        const float centred =
+            float(dy[c]) * float(gain[c]) - mean_sum;  // rounded as above: 0 for equal terms
         dx[c] = T(std::fma(inv_std, std::fma(-normalized, mean_projection, centred), float(dx[c])));
     }
 }

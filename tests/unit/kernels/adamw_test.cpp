@@ -1,0 +1,161 @@
+#include "kernels/adamw.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "tests/reference/adamw.hpp"
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+using namespace test;
+using tensor::bfloat16;
+
+constexpr AdamW adamw{.beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f};
+constexpr float weight_decay = 0.1f;
+
+/// What the trainer writes for update number t.
+StepInputs inputs_of(int t) {
+    return {.step = t - 1,
+            .learning_rate = 0.01f,
+            .inverse_bias1 = float(1 / (1 - std::pow(double(adamw.beta1), t))),
+            .inverse_sqrt_bias2 = float(1 / std::sqrt(1 - std::pow(double(adamw.beta2), t)))};
+}
+
+struct Data {
+    explicit Data(std::int64_t count) : master{normal_values<float>(count, 1)} {}
+
+    std::vector<float> master;
+    std::vector<float> m = std::vector<float>(master.size());
+    std::vector<float> v = m;
+    std::vector<bfloat16> parameters = std::vector<bfloat16>(master.size());
+
+    std::vector<float> gradient_of(int t) const {
+        return normal_values<float>(static_cast<std::int64_t>(master.size()),
+                                    100 + static_cast<std::uint32_t>(t));
+    }
+    void update(int t, const StepInputs& inputs, const device::Stream& stream = two_threads) {
+        adamw_update<bfloat16>(stream, adamw, weight_decay, 1, inputs, master, gradient_of(t), m, v,
+                               parameters);
+    }
+};
+
+TEST(AdamW, TenUpdatesAreTheReference) {
+    for (const std::int64_t count : {1, 37, 129, 20011}) {
+        Data data{count};
+        std::vector<reference::AdamWState> states;
+        for (const float weight : data.master) {
+            states.push_back({.weight = weight});
+        }
+
+        for (int t = 1; t <= 10; ++t) {
+            data.update(t, inputs_of(t));
+            const auto gradient = data.gradient_of(t);
+            for (std::size_t i = 0; i < states.size(); ++i) {
+                states[i] =
+                    reference::adamw(states[i], gradient[i], t, double(0.01f), double(adamw.beta1),
+                                     double(adamw.beta2), double(adamw.epsilon), double(weight_decay));
+            }
+        }
+
+        for (std::size_t i = 0; i < states.size(); ++i) {
+            ASSERT_NEAR(data.master[i], states[i].weight, 2e-6);
+            ASSERT_NEAR(data.m[i], states[i].m, 1e-6);
+            ASSERT_NEAR(data.v[i], states[i].v, 1e-6);
+            ASSERT_EQ(data.parameters[i], bfloat16(data.master[i]));
+        }
+    }
+}
+
+TEST(AdamW, FirstUpdateMovesEveryWeightByTheLearningRate) {
+    std::vector<float> master(37, 0.0f), m(37), v(37);
+    auto gradient = normal_values<float>(37, 1);
+    adamw_update<float>(two_threads, adamw, 0, 1, inputs_of(1), master, gradient, m, v, {});
+
+    for (std::size_t i = 0; i < master.size(); ++i) {
+        EXPECT_NEAR(master[i], gradient[i] > 0 ? -0.01 : 0.01, 1e-7);
+    }
+}
+
+TEST(AdamW, DecaysWithoutAGradientAndScalesByItsFactor) {
+    std::vector<float> master(37, 2.0f), gradient(37), m(37), v(37);
+    adamw_update<float>(two_threads, adamw, weight_decay, 0.5f, inputs_of(1), master, gradient, m, v, {});
+
+    EXPECT_NEAR(master[36], 2 - 2 * 0.5 * 0.01 * 0.1, 1e-6);
+    EXPECT_EQ(m[36], 0);
+    EXPECT_EQ(v[36], 0);
+}
+
+TEST(AdamW, MultipliesTheGradientByTheClipFactor) {
+    Data clipped{129};
+    Data scaled{129};
+    auto inputs = inputs_of(1);
+    auto gradient = scaled.gradient_of(1);
+    for (auto& g : gradient) {
+        g *= 0.25f;
+    }
+    adamw_update<bfloat16>(two_threads, adamw, weight_decay, 1, inputs, scaled.master, gradient, scaled.m,
+                           scaled.v, scaled.parameters);
+    inputs.gradient_scale = 0.25f;
+    clipped.update(1, inputs);
+
+    EXPECT_TRUE(same_bits(clipped.master, scaled.master));
+    EXPECT_TRUE(same_bits(clipped.v, scaled.v));
+}
+
+TEST(AdamW, ASkippedStepChangesNothingEvenWithNotANumber) {
+    Data data{129};
+    Data untouched{129};
+    auto inputs = inputs_of(1);
+    inputs.skip = 1;
+    const std::vector<float> gradient(129, std::nanf(""));
+    adamw_update<bfloat16>(two_threads, adamw, weight_decay, 1, inputs, data.master, gradient, data.m, data.v,
+                           data.parameters);
+
+    EXPECT_TRUE(same_bits(data.master, untouched.master));
+    EXPECT_TRUE(same_bits(data.m, untouched.m));
+    EXPECT_TRUE(same_bits(data.parameters, untouched.parameters));
+}
+
+TEST(AdamW, HasTheSameBitsForAnyCutIntoSpansAndOnOneThread) {
+    constexpr std::size_t count = 20011;
+    Data whole{count};
+    Data cut{count};
+    Data one{count};
+    const auto gradient = whole.gradient_of(1);
+    for (int t = 1; t <= 3; ++t) {
+        whole.update(1, inputs_of(t));
+        on_one_thread([&](const device::Stream& stream) { one.update(1, inputs_of(t), stream); });
+        for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
+            end = std::min(count, begin + 1 + begin * 3 / 2);
+            const auto part = [&](auto& values) { return std::span{values}.subspan(begin, end - begin); };
+            adamw_update<bfloat16>(two_threads, adamw, weight_decay, 1, inputs_of(t), part(cut.master),
+                                   part(gradient), part(cut.m), part(cut.v), part(cut.parameters));
+        }
+    }
+
+    EXPECT_TRUE(same_bits(cut.master, whole.master));
+    EXPECT_TRUE(same_bits(cut.v, whole.v));
+    EXPECT_TRUE(same_bits(cut.parameters, whole.parameters));
+    EXPECT_TRUE(same_bits(one.master, whole.master));
+}
+
+TEST(AdamW, PublishingChangesNoBitOfTheMaster) {
+    Data published{129};
+    Data plain{129};
+    published.update(1, inputs_of(1));
+    adamw_update<float>(two_threads, adamw, weight_decay, 1, inputs_of(1), plain.master, plain.gradient_of(1),
+                        plain.m, plain.v, {});
+
+    EXPECT_TRUE(same_bits(published.master, plain.master));
+}
+
+TEST(AdamW, RefusesLengthsThatDisagree) {
+    Data data{37};
+    data.m.pop_back();
+    EXPECT_THROW(data.update(1, inputs_of(1)), Error);
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels

@@ -1,0 +1,181 @@
+#include "kernels/cross_entropy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/error.hpp"
+#include "tests/reference/cross_entropy.hpp"
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+using namespace test;
+
+template <class T>
+struct Data {
+    Data(std::int64_t rows_, std::int64_t vocab_, std::int64_t padded_)
+        : rows{rows_}, vocab{vocab_}, padded{padded_}, logits{normal_values<T>(rows * padded, 1, 4)} {
+        for (std::int32_t r = 0; r < rows; ++r) {
+            targets.push_back(static_cast<std::int32_t>((r * 31 + 5) % vocab));
+        }
+    }
+
+    std::int64_t rows, vocab, padded;
+    std::vector<T> logits;
+    std::vector<std::int32_t> targets;
+    std::vector<std::uint8_t> mask;
+    std::vector<float> losses = std::vector<float>(static_cast<std::size_t>(rows), -1.0f);
+    StepInputs inputs{.loss_scale = 1.0f / 96};
+
+    std::vector<double> valid_logits(std::int64_t r) const {
+        const auto all = doubles(logits);
+        return {all.begin() + r * padded, all.begin() + r * padded + vocab};
+    }
+    void run(const device::Stream& stream = two_threads) {
+        cross_entropy<T>(stream, matrix(logits, rows, padded), vocab, row(targets), row(mask), inputs,
+                         row(losses));
+    }
+};
+
+struct Sizes {
+    std::int64_t rows, vocab, padded;
+};
+constexpr Sizes sizes[] = {{1, 1, 1},   {3, 1, 16},       {5, 37, 37},
+                           {5, 37, 64}, {33, 1030, 1040}, {2, 5003, 5056}};
+
+template <class T>
+class CrossEntropy : public ::testing::Test {};
+using Types = ::testing::Types<float, tensor::bfloat16>;
+TYPED_TEST_SUITE(CrossEntropy, Types);
+
+TYPED_TEST(CrossEntropy, LossAndGradientAreTheReference) {
+    for (const auto [rows, vocab, padded] : sizes) {
+        Data<TypeParam> data{rows, vocab, padded};
+        std::vector<double> losses;
+        std::vector<double> gradient;
+        for (std::int64_t r = 0; r < rows; ++r) {
+            const auto target = static_cast<std::size_t>(data.targets[static_cast<std::size_t>(r)]);
+            losses.push_back(reference::cross_entropy(data.valid_logits(r), target));
+            for (const double d : reference::cross_entropy_backward(data.valid_logits(r), target)) {
+                gradient.push_back(d / 96);
+            }
+            gradient.resize(gradient.size() + static_cast<std::size_t>(padded - vocab));
+        }
+
+        data.run();
+
+        for (std::size_t r = 0; r < losses.size(); ++r) {
+            EXPECT_NEAR(data.losses[r], losses[r], 2e-6 * (1 + losses[r]));
+        }
+        EXPECT_LT(relative_error(data.logits, gradient), bound<TypeParam>) << rows << 'x' << vocab;
+        for (std::size_t i = 0; i < data.logits.size(); ++i) {
+            const bool is_padding = static_cast<std::int64_t>(i) % padded >= vocab;
+            ASSERT_TRUE(!is_padding || float(data.logits[i]) == 0);
+        }
+    }
+}
+
+TYPED_TEST(CrossEntropy, IgnoresWhatThePaddingHolds) {
+    Data<TypeParam> clean{5, 37, 64};
+    Data<TypeParam> dirty{5, 37, 64};
+    for (std::size_t i = 0; i < dirty.logits.size(); ++i) {
+        if (i % 64 >= 37) {
+            dirty.logits[i] = TypeParam(std::nanf(""));
+        }
+    }
+    clean.run();
+    dirty.run();
+
+    EXPECT_TRUE(same_bits(dirty.logits, clean.logits));
+    EXPECT_TRUE(same_bits(dirty.losses, clean.losses));
+}
+
+TYPED_TEST(CrossEntropy, MaskedRowsCountForNothingAndTheirTargetsAreNotRead) {
+    Data<TypeParam> all{5, 37, 64};
+    Data<TypeParam> some{5, 37, 64};
+    some.mask = {1, 0, 1, 0, 255};
+    some.targets[1] = -100;
+    all.run();
+    some.run();
+
+    for (std::size_t r = 0; r < 5; ++r) {
+        const bool is_counted = some.mask[r] != 0;
+        EXPECT_EQ(some.losses[r], is_counted ? all.losses[r] : 0.0f);
+        for (std::size_t c = 0; c < 64; ++c) {
+            EXPECT_EQ(float(some.logits[r * 64 + c]), is_counted ? float(all.logits[r * 64 + c]) : 0.0f);
+        }
+    }
+}
+
+TYPED_TEST(CrossEntropy, LossOnlyGivesTheSameLossesAndLeavesTheLogits) {
+    Data<TypeParam> trained{33, 1030, 1040};
+    Data<TypeParam> evaluated{33, 1030, 1040};
+    evaluated.mask.assign(33, 1);
+    evaluated.mask[7] = 0;
+    const auto before = evaluated.logits;
+
+    trained.run();
+    cross_entropy_loss_only<TypeParam>(two_threads, matrix(evaluated.logits, 33, 1040), 1030,
+                                       row(evaluated.targets), row(evaluated.mask), row(evaluated.losses));
+
+    trained.losses[7] = 0;
+    EXPECT_TRUE(same_bits(evaluated.losses, trained.losses));
+    EXPECT_TRUE(same_bits(evaluated.logits, before));
+}
+
+TYPED_TEST(CrossEntropy, HasTheSameBitsOnOneThread) {
+    Data<TypeParam> two{33, 1030, 1040};
+    Data<TypeParam> one{33, 1030, 1040};
+    two.run();
+    on_one_thread([&](const device::Stream& stream) { one.run(stream); });
+
+    EXPECT_TRUE(same_bits(one.logits, two.logits));
+    EXPECT_TRUE(same_bits(one.losses, two.losses));
+}
+
+TEST(CrossEntropyFloat, IsStableForLargeLogits) {
+    Data<float> data{3, 37, 37};
+    for (auto& logit : data.logits) {
+        logit = logit * 30 + 1e4f;
+    }
+    std::vector<double> expected;
+    for (std::int64_t r = 0; r < 3; ++r) {
+        expected.push_back(reference::cross_entropy(data.valid_logits(r),
+                                                    static_cast<std::size_t>(data.targets[std::size_t(r)])));
+    }
+    data.run();
+
+    EXPECT_LT(relative_error(data.losses, expected), 1e-5);
+}
+
+TEST(CrossEntropyFloat, ANonFiniteLogitGivesANonFiniteLoss) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    for (const float bad : {std::nanf(""), infinity}) {
+        for (const std::size_t place : {0u, 17u, 36u}) {
+            Data<float> data{1, 37, 37};
+            data.logits[place] = bad;
+            data.run();
+            EXPECT_FALSE(std::isfinite(data.losses[0]));
+        }
+    }
+}
+
+TEST(CrossEntropyFloat, RefusesTargetsOutsideTheVocabulary) {
+    Data<float> data{3, 37, 64};
+    data.targets[1] = 37;
+    EXPECT_THROW(data.run(), Error);
+}
+
+TEST(CrossEntropyReference, BackwardIsTheFiniteDifference) {
+    auto logits = doubles(normal_values<float>(9, 1));
+    const auto d = reference::cross_entropy_backward(logits, 4);
+    for (std::size_t c = 0; c < logits.size(); ++c) {
+        EXPECT_NEAR(finite_difference(logits[c], [&] { return reference::cross_entropy(logits, 4); }), d[c],
+                    1e-8);
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels

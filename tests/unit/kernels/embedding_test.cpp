@@ -1,0 +1,174 @@
+#include "kernels/embedding.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "kernels/residual.hpp"
+#include "tests/reference/embedding.hpp"
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+using namespace test;
+
+constexpr std::int64_t vocab = 19;
+constexpr std::int64_t sequence = 11;
+constexpr StepInputs first_step{};
+
+/// Three sequences with many repeated tokens.
+template <class T>
+struct Data {
+    explicit Data(std::int64_t width_)
+        : width{width_},
+          table{normal_values<T>(vocab * width, 1)},
+          position_table{normal_values<T>(sequence * width, 2)},
+          d_out{normal_values<T>(rows * width, 3)},
+          d_table{normal_values<float>(vocab * width, 4)},
+          d_position_table{normal_values<float>(sequence * width, 5)} {
+        for (std::int32_t r = 0; r < rows; ++r) {
+            tokens.push_back(r * r % 7 + (r % 3 == 0 ? 12 : 0));
+            positions.push_back(r % std::int32_t{sequence});
+        }
+    }
+
+    static constexpr std::int64_t rows = 3 * sequence;
+    std::int64_t width;
+    std::vector<T> table, position_table, d_out;
+    std::vector<float> d_table, d_position_table;
+    std::vector<T> out = std::vector<T>(d_out.size());
+    std::vector<std::int32_t> tokens, positions;
+    std::vector<std::int64_t> samples{3, 1, 4};
+
+    Dropout dropout(float probability) const {
+        return {.probability = probability,
+                .seed = 9,
+                .purpose = 1,
+                .samples = samples.data(),
+                .sequence = sequence,
+                .inputs = &first_step};
+    }
+    void forward(const Dropout& dropout) {
+        embedding_forward<T>(two_threads, row(tokens), row(positions), matrix(table, vocab, width),
+                             matrix(position_table, sequence, width), dropout, matrix(out, rows, width));
+    }
+    void backward(const device::Stream& stream,
+                  const Dropout& dropout,
+                  Accumulate tokens_,
+                  Accumulate positions_) {
+        embedding_backward<T>(stream, row(tokens), row(positions), matrix(d_out, rows, width), dropout,
+                              matrix(d_table, vocab, width), tokens_,
+                              matrix(d_position_table, sequence, width), positions_);
+    }
+};
+
+template <class T>
+class Embedding : public ::testing::Test {};
+using Types = ::testing::Types<float, tensor::bfloat16>;
+TYPED_TEST_SUITE(Embedding, Types);
+
+TYPED_TEST(Embedding, ForwardAddsTheRowsOfTokenAndPosition) {
+    for (const std::int64_t width : {1, 37, 129, 300}) {
+        Data<TypeParam> data{width};
+        data.forward({});
+
+        const auto columns = static_cast<std::size_t>(width);
+        auto expected = reference::lookup(data.tokens, doubles(data.table), columns);
+        const auto positions = reference::lookup(data.positions, doubles(data.position_table), columns);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            expected[i] += positions[i];
+        }
+        EXPECT_LT(relative_error(data.out, expected), bound<TypeParam>);
+    }
+}
+
+TYPED_TEST(Embedding, WithoutPositionsCopiesRowsOfTheTable) {
+    Data<TypeParam> data{37};
+    embedding_forward<TypeParam>(two_threads, row(data.tokens), {}, matrix(data.table, vocab, 37), {}, {},
+                                 matrix(data.out, data.rows, 37));
+
+    EXPECT_EQ(doubles(data.out), reference::lookup(data.tokens, doubles(data.table), 37));
+}
+
+TYPED_TEST(Embedding, BackwardAddsToTheTables) {
+    for (const std::int64_t width : {1, 37, 129, 300}) {
+        Data<TypeParam> data{width};
+        const auto columns = static_cast<std::size_t>(width);
+        auto expected = doubles(data.d_table);
+        auto expected_positions = doubles(data.d_position_table);
+        reference::scatter_add(data.tokens, doubles(data.d_out), columns, expected);
+        reference::scatter_add(data.positions, doubles(data.d_out), columns, expected_positions);
+
+        data.backward(two_threads, {}, Accumulate::yes, Accumulate::yes);
+
+        EXPECT_LT(relative_error(data.d_table, expected), 1e-6);
+        EXPECT_LT(relative_error(data.d_position_table, expected_positions), 1e-6);
+    }
+}
+
+TYPED_TEST(Embedding, BackwardZeroesTheTableThatIsNotAddedTo) {
+    Data<TypeParam> data{37};
+    auto tied = doubles(data.d_table);
+    std::vector<double> fresh(data.d_position_table.size());
+    reference::scatter_add(data.tokens, doubles(data.d_out), 37, tied);
+    reference::scatter_add(data.positions, doubles(data.d_out), 37, fresh);
+
+    data.backward(two_threads, {}, Accumulate::yes, Accumulate::no);
+
+    EXPECT_LT(relative_error(data.d_table, tied), 1e-6);
+    EXPECT_LT(relative_error(data.d_position_table, fresh), 1e-6);
+}
+
+TYPED_TEST(Embedding, DropsTheSameForwardAndBackward) {
+    Data<TypeParam> data{300};
+    data.forward({});
+    auto expected = data.out;
+    auto kept = data.d_out;
+    dropout_backward<TypeParam>(two_threads, matrix(expected, data.rows, 300), data.dropout(0.25f),
+                                matrix(expected, data.rows, 300));
+    std::vector<float> kept_float;
+    Data<float> plain{300};
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+        plain.d_out[i] = float(kept[i]);
+    }
+    dropout_backward<float>(two_threads, matrix(plain.d_out, data.rows, 300), data.dropout(0.25f),
+                            matrix(plain.d_out, data.rows, 300));
+
+    data.forward(data.dropout(0.25f));
+    data.backward(two_threads, data.dropout(0.25f), Accumulate::no, Accumulate::no);
+    plain.backward(two_threads, {}, Accumulate::no, Accumulate::no);
+
+    EXPECT_TRUE(same_bits(data.out, expected));
+    EXPECT_TRUE(same_bits(data.d_table, plain.d_table));
+    EXPECT_TRUE(same_bits(data.d_position_table, plain.d_position_table));
+}
+
+TYPED_TEST(Embedding, HasTheSameBitsForAnyNumberOfThreads) {
+    Data<TypeParam> two{300};
+    Data<TypeParam> one{300};
+    Data<TypeParam> many{300};
+    two.backward(two_threads, two.dropout(0.25f), Accumulate::no, Accumulate::no);
+    many.backward(device::Stream{7}, many.dropout(0.25f), Accumulate::no, Accumulate::no);
+    on_one_thread([&](const device::Stream& stream) {
+        one.backward(stream, one.dropout(0.25f), Accumulate::no, Accumulate::no);
+    });
+
+    EXPECT_TRUE(same_bits(one.d_table, two.d_table));
+    EXPECT_TRUE(same_bits(many.d_table, two.d_table));
+    EXPECT_TRUE(same_bits(many.d_position_table, two.d_position_table));
+}
+
+TEST(EmbeddingFloat, RefusesIndicesOutsideTheTables) {
+    for (const std::int32_t token : {-1, std::int32_t{vocab}}) {
+        Data<float> data{37};
+        data.tokens[5] = token;
+        EXPECT_THROW(data.forward({}), Error);
+        EXPECT_THROW(data.backward(two_threads, {}, Accumulate::yes, Accumulate::yes), Error);
+    }
+    Data<float> data{37};
+    data.positions[5] = sequence;
+    EXPECT_THROW(data.forward({}), Error);
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels

@@ -1,0 +1,105 @@
+#include "kernels/gradient_norm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+using namespace test;
+
+constexpr std::int64_t count = 3 * 262144 + 777;  // several slices, several blocks and a short one
+
+const std::vector<float>& gradient() {
+    static const auto values = normal_values<float>(count, 1, 1e-3f);
+    return values;
+}
+
+ExactSum whole_sum() {
+    ExactSum sum;
+    sum_of_squares(two_threads, gradient(), sum);
+    return sum;
+}
+
+TEST(SumOfSquares, IsTheSumInDouble) {
+    double expected = 0;
+    for (const double g : gradient()) {
+        expected += g * g;
+    }
+    EXPECT_NEAR(whole_sum().value(), expected, 1e-12 * expected);
+}
+
+TEST(SumOfSquares, HasTheSameBitsOnOneThread) {
+    ExactSum one;
+    on_one_thread([&](const device::Stream& stream) { sum_of_squares(stream, gradient(), one); });
+
+    EXPECT_EQ(one.limbs(), whole_sum().limbs());
+}
+
+TEST(SumOfSquares, HasTheSameBitsForAnyCutAtMultiplesOf256) {
+    for (const std::size_t blocks : {1u, 3u, 1000u, 1025u}) {
+        ExactSum parts;
+        std::span<const float> rest = gradient();
+        while (!rest.empty()) {
+            const auto length = std::min(rest.size(), blocks * 256);
+            sum_of_squares(two_threads, rest.first(length), parts);
+            rest = rest.subspan(length);
+        }
+        EXPECT_EQ(parts.limbs(), whole_sum().limbs()) << blocks;
+    }
+}
+
+TEST(SumOfSquares, FoldsItsLanesAsDocumented) {
+    const std::span<const float> block{gradient().data(), 256};
+    std::vector<double> lane(32);
+    for (std::size_t i = 0; i < 256; ++i) {
+        lane[i % 32] = std::fma(double(block[i]), double(block[i]), lane[i % 32]);
+    }
+    for (std::size_t half = 16; half > 0; half /= 2) {
+        for (std::size_t j = 0; j < half; ++j) {
+            lane[j] += lane[j + half];
+        }
+    }
+    ExactSum sum;
+    sum_of_squares(two_threads, block, sum);
+
+    EXPECT_EQ(sum.value(), lane[0]);
+}
+
+TEST(SumOfSquares, IsNotFiniteWhenAnElementIsNot) {
+    for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
+        auto values = normal_values<float>(1000, 1);
+        values[999] = bad;
+        ExactSum sum;
+        sum_of_squares(two_threads, values, sum);
+        EXPECT_FALSE(sum.is_finite());
+    }
+}
+
+TEST(SumOfSquares, OfNothingIsZero) {
+    ExactSum sum;
+    sum_of_squares(two_threads, {}, sum);
+    EXPECT_EQ(sum.value(), 0);
+}
+
+TEST(LossSum, HasTheSameBitsForAnyCut) {
+    const auto losses = normal_values<float>(10007, 1, 3);
+    double expected = 0;
+    for (const double loss : losses) {
+        expected += loss;
+    }
+    ExactSum whole;
+    loss_sum(two_threads, losses, whole);
+    ExactSum parts;
+    loss_sum(two_threads, std::span{losses}.first(37), parts);
+    loss_sum(two_threads, std::span{losses}.subspan(37), parts);
+
+    EXPECT_NEAR(whole.value(), expected, 1e-9);
+    EXPECT_EQ(parts.limbs(), whole.limbs());
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels

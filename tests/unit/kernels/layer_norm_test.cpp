@@ -1,0 +1,175 @@
+#include "kernels/layer_norm.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "tests/reference/layer_norm.hpp"
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+using namespace test;
+
+constexpr float epsilon = 1e-5f;
+
+template <class T>
+struct Data {
+    explicit Data(Extents extents)
+        : rows{extents.rows},
+          width{extents.width},
+          x{normal_values<T>(rows * width, 1, 2)},
+          branch{normal_values<T>(rows * width, 2)},
+          gain{normal_values<T>(width, 3)},
+          bias{normal_values<T>(width, 4)},
+          dy{normal_values<T>(rows * width, 5)},
+          dx{normal_values<T>(rows * width, 6)} {}
+
+    std::int64_t rows, width;
+    std::vector<T> x, branch, gain, bias, dy, dx;
+    std::vector<T> y = std::vector<T>(x.size());
+    std::vector<float> mean = std::vector<float>(static_cast<std::size_t>(rows));
+    std::vector<float> inv_std = mean;
+    std::vector<float> d_gain = std::vector<float>(gain.size());
+    std::vector<float> d_bias = d_gain;
+    std::vector<std::byte> workspace = column_sum_workspace(width);
+
+    void forward(const device::Stream& stream) {
+        layer_norm_forward<T>(stream, matrix(x, rows, width), row(gain), row(bias), epsilon,
+                              matrix(y, rows, width), row(mean), row(inv_std));
+    }
+    void backward(const device::Stream& stream, Accumulate accumulate) {
+        layer_norm_backward<T>(stream, matrix(x, rows, width), matrix(dy, rows, width), row(gain), row(mean),
+                               row(inv_std), matrix(dx, rows, width), row(d_gain), row(d_bias), accumulate,
+                               workspace);
+    }
+};
+
+template <class T>
+class LayerNorm : public ::testing::Test {};
+using Types = ::testing::Types<float, tensor::bfloat16>;
+TYPED_TEST_SUITE(LayerNorm, Types);
+
+TYPED_TEST(LayerNorm, ForwardIsTheReference) {
+    for (const auto extents : odd_extents) {
+        Data<TypeParam> data{extents};
+
+        data.forward(two_threads);
+
+        const auto expected =
+            reference::layer_norm(doubles(data.x), doubles(data.gain), doubles(data.bias), epsilon);
+        EXPECT_LT(relative_error(data.y, expected), bound<TypeParam>) << extents.rows << 'x' << extents.width;
+    }
+}
+
+TYPED_TEST(LayerNorm, BackwardIsTheReferenceOnTopOfTheResidual) {
+    for (const auto extents : odd_extents) {
+        Data<TypeParam> data{extents};
+        auto expected =
+            reference::layer_norm_backward(doubles(data.x), doubles(data.dy), doubles(data.gain), epsilon);
+        for (std::size_t i = 0; i < data.dx.size(); ++i) {
+            expected.x[i] += double(float(data.dx[i]));
+        }
+
+        data.forward(two_threads);
+        data.backward(two_threads, Accumulate::no);
+
+        EXPECT_LT(relative_error(data.dx, expected.x), bound<TypeParam>)
+            << extents.rows << 'x' << extents.width;
+        EXPECT_LT(relative_error(data.d_gain, expected.gain), 1e-6);
+        EXPECT_LT(relative_error(data.d_bias, expected.bias), 1e-6);
+    }
+}
+
+TYPED_TEST(LayerNorm, AddsToGradientsWhenAsked) {
+    Data<TypeParam> data{{67, 37}};
+    data.forward(two_threads);
+    data.backward(two_threads, Accumulate::no);
+    auto once = data.d_gain;
+    data.backward(two_threads, Accumulate::yes);
+
+    for (std::size_t c = 0; c < once.size(); ++c) {
+        EXPECT_EQ(data.d_gain[c], 2 * once[c]);
+    }
+}
+
+TYPED_TEST(LayerNorm, ResidualFormIsAdditionThenNorm) {
+    for (const auto extents : odd_extents) {
+        Data<TypeParam> data{extents};
+        std::vector<TypeParam> sum;
+        for (std::size_t i = 0; i < data.x.size(); ++i) {
+            sum.push_back(TypeParam(float(data.x[i]) + float(data.branch[i])));
+        }
+        Data<TypeParam> plain{extents};
+        plain.x = sum;
+        plain.forward(two_threads);
+        const auto x = matrix(data.x, data.rows, data.width);
+
+        residual_layer_norm_forward<TypeParam>(
+            two_threads, x, matrix(data.branch, data.rows, data.width), {}, row(data.gain), row(data.bias),
+            epsilon, x, matrix(data.y, data.rows, data.width), row(data.mean), row(data.inv_std));
+
+        EXPECT_TRUE(same_bits(data.x, sum));
+        EXPECT_TRUE(same_bits(data.y, plain.y));
+        EXPECT_TRUE(same_bits(data.mean, plain.mean));
+        EXPECT_TRUE(same_bits(data.inv_std, plain.inv_std));
+    }
+}
+
+TYPED_TEST(LayerNorm, HasTheSameBitsOnOneThread) {
+    Data<TypeParam> two{{67, 129}};
+    Data<TypeParam> one{{67, 129}};
+    two.forward(two_threads);
+    two.backward(two_threads, Accumulate::yes);
+    on_one_thread([&](const device::Stream& stream) {
+        one.forward(stream);
+        one.backward(stream, Accumulate::yes);
+    });
+
+    EXPECT_TRUE(same_bits(one.y, two.y));
+    EXPECT_TRUE(same_bits(one.dx, two.dx));
+    EXPECT_TRUE(same_bits(one.d_gain, two.d_gain));
+    EXPECT_TRUE(same_bits(one.d_bias, two.d_bias));
+}
+
+TEST(LayerNormFloat, KeepsPrecisionFarFromZero) {
+    Data<float> data{{3, 129}};
+    for (auto& x : data.x) {
+        x += 1000;
+    }
+    data.forward(two_threads);
+
+    const auto expected =
+        reference::layer_norm(doubles(data.x), doubles(data.gain), doubles(data.bias), epsilon);
+    EXPECT_LT(relative_error(data.y, expected), 1e-4);
+}
+
+TEST(LayerNormFloat, RefusesShapesThatDisagreeAndAShortWorkspace) {
+    Data<float> data{{3, 37}};
+    data.gain.pop_back();
+    EXPECT_THROW(data.forward(two_threads), Error);
+
+    Data<float> other{{3, 37}};
+    other.workspace.resize(other.workspace.size() - 4);
+    EXPECT_THROW(other.backward(two_threads, Accumulate::no), Error);
+}
+
+TEST(LayerNormReference, BackwardIsTheFiniteDifference) {
+    auto x = doubles(normal_values<float>(3 * 7, 1));
+    auto gain = doubles(normal_values<float>(7, 2));
+    auto bias = doubles(normal_values<float>(7, 3));
+    const auto dy = doubles(normal_values<float>(3 * 7, 4));
+    const auto value = [&] { return dot(reference::layer_norm(x, gain, bias, epsilon), dy); };
+    const auto d = reference::layer_norm_backward(x, dy, gain, epsilon);
+
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        EXPECT_NEAR(finite_difference(x[i], value), d.x[i], 1e-7);
+    }
+    for (std::size_t i = 0; i < gain.size(); ++i) {
+        EXPECT_NEAR(finite_difference(gain[i], value), d.gain[i], 1e-7);
+        EXPECT_NEAR(finite_difference(bias[i], value), d.bias[i], 1e-7);
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels

@@ -1,0 +1,190 @@
+#include "kernels/residual.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "kernels/dropout.hpp"
+#include "kernels/layer_norm.hpp"
+#include "kernels/rms_norm.hpp"
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+using namespace test;
+
+constexpr std::int64_t sequence = 13;
+const std::vector<std::int64_t> samples{5, std::int64_t{1} << 40, 1234567};
+constexpr StepInputs third_step{.step = 3};
+constexpr Dropout a_tenth{.probability = 0.1f, .seed = 1234567890123, .purpose = 42, .inputs = &third_step};
+
+/// `dropout` for the sequences from sample number `first` of `samples` on.
+Dropout for_samples(Dropout dropout, std::size_t first = 0) {
+    dropout.samples = samples.data() + first;
+    dropout.sequence = sequence;
+    return dropout;
+}
+
+/// The factors that `dropout` applies to `num_samples` sequences.
+template <class T>
+std::vector<T> factors(const Dropout& dropout, std::int64_t num_samples, std::int64_t width) {
+    std::vector<T> ones(static_cast<std::size_t>(num_samples * sequence * width), T(1.0f));
+    std::vector<T> result(ones.size());
+    dropout_backward<T>(two_threads, matrix(ones, num_samples * sequence, width), dropout,
+                        matrix(result, num_samples * sequence, width));
+    return result;
+}
+
+template <class T>
+class Residual : public ::testing::Test {};
+using Types = ::testing::Types<float, tensor::bfloat16>;
+TYPED_TEST_SUITE(Residual, Types);
+
+TYPED_TEST(Residual, AddsTheBranchAlsoInPlace) {
+    for (const auto [rows, width] : odd_extents) {
+        auto x = normal_values<TypeParam>(rows * width, 1);
+        auto branch = normal_values<TypeParam>(rows * width, 2);
+        std::vector<TypeParam> expected;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            expected.push_back(TypeParam(float(x[i]) + float(branch[i])));
+        }
+
+        residual_forward<TypeParam>(two_threads, matrix(x, rows, width), matrix(branch, rows, width), {},
+                                    matrix(x, rows, width));
+
+        EXPECT_TRUE(same_bits(x, expected));
+    }
+}
+
+TYPED_TEST(Residual, DropsWhatTheDocumentedWordsSay) {
+    constexpr std::int64_t width = 37;
+    const auto got = factors<TypeParam>(for_samples(a_tenth), 3, width);
+
+    const Philox4x32::Key key{static_cast<std::uint32_t>(a_tenth.seed) ^ (42 * 0x9E3779B9u),
+                              static_cast<std::uint32_t>(a_tenth.seed >> 32) ^ (3 * 0x85EBCA6Bu)};
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        const auto channel = static_cast<std::uint32_t>(i % width);
+        const auto position = static_cast<std::uint32_t>(i / width % sequence);
+        const auto sample = static_cast<std::uint64_t>(samples[i / (width * sequence)]);
+        const auto words = Philox4x32::generate({channel / 4, position, static_cast<std::uint32_t>(sample),
+                                                 static_cast<std::uint32_t>(sample >> 32)},
+                                                key);
+        const bool is_dropped = words[channel % 4] < 0.1f * 0x1p32;
+        ASSERT_EQ(float(got[i]), is_dropped ? 0.0f : float(TypeParam(1 / 0.9f))) << i;
+    }
+}
+
+TYPED_TEST(Residual, ForwardDropsWhatBackwardDrops) {
+    constexpr std::int64_t width = 529;  // more than two stretches of a row
+    const auto mask = factors<TypeParam>(for_samples(a_tenth), 2, width);
+    std::vector<TypeParam> zeros(mask.size());
+    std::vector<TypeParam> ones(mask.size(), TypeParam(1.0f));
+
+    residual_forward<TypeParam>(two_threads, matrix(zeros, 2 * sequence, width),
+                                matrix(ones, 2 * sequence, width), for_samples(a_tenth),
+                                matrix(ones, 2 * sequence, width));
+
+    EXPECT_TRUE(same_bits(ones, mask));
+}
+
+TYPED_TEST(Residual, NormsWithAResidualDropTheSame) {
+    constexpr std::int64_t width = 261;
+    const auto rows = 3 * sequence;
+    auto x = normal_values<TypeParam>(rows * width, 1);
+    auto branch = normal_values<TypeParam>(rows * width, 2);
+    std::vector<TypeParam> expected(x.size()), sum(x.size()), sum_rms(x.size()), y(x.size());
+    std::vector<TypeParam> gain(width);
+    std::vector<float> statistic(static_cast<std::size_t>(rows));
+    const auto dropout = for_samples(a_tenth);
+
+    residual_forward<TypeParam>(two_threads, matrix(x, rows, width), matrix(branch, rows, width), dropout,
+                                matrix(expected, rows, width));
+    residual_layer_norm_forward<TypeParam>(two_threads, matrix(x, rows, width), matrix(branch, rows, width),
+                                           dropout, row(gain), row(gain), 1e-5f, matrix(sum, rows, width),
+                                           matrix(y, rows, width), row(statistic), row(statistic));
+    residual_rms_norm_forward<TypeParam>(two_threads, matrix(x, rows, width), matrix(branch, rows, width),
+                                         dropout, row(gain), 1e-5f, matrix(sum_rms, rows, width),
+                                         matrix(y, rows, width), row(statistic));
+
+    EXPECT_TRUE(same_bits(sum, expected));
+    EXPECT_TRUE(same_bits(sum_rms, expected));
+}
+
+TEST(Dropout, KeepsItsRate) {
+    constexpr std::int64_t width = 4096;
+    for (const float probability : {0.1f, 0.5f, 0.9f}) {
+        auto dropout = for_samples(a_tenth);
+        dropout.probability = probability;
+        std::int64_t dropped = 0;
+        for (const float factor : factors<float>(dropout, 3, width)) {
+            dropped += factor == 0;
+            ASSERT_TRUE(factor == 0 || factor == 1 / (1 - probability));
+        }
+        constexpr double count = 3.0 * sequence * width;
+        EXPECT_NEAR(double(dropped) / count, probability, 5 * std::sqrt(0.25 / count));
+    }
+}
+
+TEST(Dropout, DoesNotDependOnHowTheBatchIsCut) {
+    const auto whole = factors<float>(for_samples(a_tenth), 3, 37);
+    auto pieces = factors<float>(for_samples(a_tenth), 1, 37);
+    const auto rest = factors<float>(for_samples(a_tenth, 1), 2, 37);
+    pieces.insert(pieces.end(), rest.begin(), rest.end());
+
+    EXPECT_TRUE(same_bits(pieces, whole));
+}
+
+TEST(Dropout, IsTheSameInARecomputationAndOnOneThread) {
+    const auto first = factors<float>(for_samples(a_tenth), 3, 129);
+    EXPECT_TRUE(same_bits(factors<float>(for_samples(a_tenth), 3, 129), first));
+
+    std::vector<float> alone(first.size(), 1.0f);
+    on_one_thread([&](const device::Stream& stream) {
+        dropout_backward<float>(stream, matrix(alone, 3 * sequence, 129), for_samples(a_tenth),
+                                matrix(alone, 3 * sequence, 129));
+    });
+    EXPECT_TRUE(same_bits(alone, first));
+}
+
+TEST(Dropout, ChangesWithStepPurposeSeedSampleAndPosition) {
+    constexpr StepInputs fourth_step{.step = 4};
+    const auto mask = factors<float>(for_samples(a_tenth), 1, 64);
+    auto other = for_samples(a_tenth);
+    other.inputs = &fourth_step;
+    EXPECT_FALSE(same_bits(factors<float>(other, 1, 64), mask));
+    other = for_samples(a_tenth);
+    other.purpose = 43;
+    EXPECT_FALSE(same_bits(factors<float>(other, 1, 64), mask));
+    other = for_samples(a_tenth);
+    other.seed += std::uint64_t{1} << 32;
+    EXPECT_FALSE(same_bits(factors<float>(other, 1, 64), mask));
+    EXPECT_FALSE(same_bits(factors<float>(for_samples(a_tenth, 1), 1, 64), mask));
+    EXPECT_NE(std::vector(mask.begin(), mask.begin() + 64),
+              std::vector(mask.begin() + 64, mask.begin() + 128));
+}
+
+TEST(Dropout, OfProbabilityZeroIsACopyAndReadsNothingElse) {
+    auto dy = normal_values<float>(37, 1);
+    std::vector<float> dx(37);
+    dropout_backward<float>(two_threads, matrix(dy, 1, 37), {}, matrix(dx, 1, 37));
+
+    EXPECT_TRUE(same_bits(dx, dy));
+}
+
+TEST(Dropout, RefusesWhatHasNoSamplesOrPartsOfSequences) {
+    std::vector<float> x(2 * sequence);
+    auto dropout = a_tenth;
+    EXPECT_THROW(
+        dropout_backward<float>(two_threads, matrix(x, 2 * sequence, 1), dropout, matrix(x, 2 * sequence, 1)),
+        Error);
+    dropout = for_samples(a_tenth);
+    EXPECT_THROW(
+        dropout_backward<float>(two_threads, matrix(x, sequence + 1, 1), dropout, matrix(x, sequence + 1, 1)),
+        Error);
+    dropout.probability = 1;
+    EXPECT_THROW(
+        dropout_backward<float>(two_threads, matrix(x, sequence, 1), dropout, matrix(x, sequence, 1)), Error);
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels

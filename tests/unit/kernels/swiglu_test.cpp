@@ -1,0 +1,64 @@
+#include "kernels/swiglu.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "tests/reference/swiglu.hpp"
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+using namespace test;
+
+template <class T>
+class Swiglu : public ::testing::Test {};
+using Types = ::testing::Types<float, tensor::bfloat16>;
+TYPED_TEST_SUITE(Swiglu, Types);
+
+TYPED_TEST(Swiglu, IsTheReferenceForwardAndBackward) {
+    for (const auto [rows, width] : odd_extents) {
+        auto x = normal_values<TypeParam>(rows * 2 * width, 1, 3);
+        auto dy = normal_values<TypeParam>(rows * width, 2);
+        std::vector<TypeParam> y(dy.size());
+        std::vector<TypeParam> dx(x.size());
+
+        swiglu_forward<TypeParam>(two_threads, matrix(x, rows, 2 * width), matrix(y, rows, width));
+        swiglu_backward<TypeParam>(two_threads, matrix(x, rows, 2 * width), matrix(dy, rows, width),
+                                   matrix(dx, rows, 2 * width));
+
+        const auto columns = static_cast<std::size_t>(width);
+        EXPECT_LT(relative_error(y, reference::swiglu(doubles(x), columns)), bound<TypeParam>);
+        EXPECT_LT(relative_error(dx, reference::swiglu_backward(doubles(x), doubles(dy), columns)),
+                  bound<TypeParam>);
+    }
+}
+
+TYPED_TEST(Swiglu, BackwardMayWriteOverItsInput) {
+    auto x = normal_values<TypeParam>(5 * 2 * 37, 1);
+    auto dy = normal_values<TypeParam>(5 * 37, 2);
+    std::vector<TypeParam> dx(x.size());
+    swiglu_backward<TypeParam>(two_threads, matrix(x, 5, 74), matrix(dy, 5, 37), matrix(dx, 5, 74));
+    swiglu_backward<TypeParam>(two_threads, matrix(x, 5, 74), matrix(dy, 5, 37), matrix(x, 5, 74));
+
+    EXPECT_TRUE(same_bits(x, dx));
+}
+
+TEST(SwigluFloat, RefusesAnInputThatIsNotTwiceAsWide) {
+    std::vector<float> x(10);
+    std::vector<float> y(6);
+    EXPECT_THROW(swiglu_forward<float>(two_threads, matrix(x, 2, 5), matrix(y, 2, 3)), Error);
+}
+
+TEST(SwigluReference, BackwardIsTheFiniteDifference) {
+    auto x = doubles(normal_values<float>(2 * 2 * 5, 1));
+    const auto dy = doubles(normal_values<float>(2 * 5, 2));
+    const auto dx = reference::swiglu_backward(x, dy, 5);
+
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        EXPECT_NEAR(finite_difference(x[i], [&] { return dot(reference::swiglu(x, 5), dy); }), dx[i], 1e-8);
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels
