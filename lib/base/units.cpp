@@ -56,7 +56,7 @@ std::string format_duration(double seconds) {
         return "n/a";
     }
     if (seconds < 0) {
-        return "-" + format_duration(-seconds);
+        return std::string{"-"} += format_duration(-seconds);
     }
     if (seconds < 0.9995e-3) {
         return print("%.0f us", seconds * 1e6);
@@ -95,12 +95,16 @@ std::string format_count(double count) {
 }
 
 std::string format_grouped(std::int64_t count) {
-    std::string digits = std::to_string(count);
+    const std::string digits = std::to_string(count);
     const std::size_t first_digit = count < 0 ? 1 : 0;
-    for (std::size_t end = digits.size(); end > first_digit + 3; end -= 3) {
-        digits.insert(end - 3, ",");
+    std::string grouped;
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+        if (i > first_digit && (digits.size() - i) % 3 == 0) {
+            grouped += ',';
+        }
+        grouped += digits[i];
     }
-    return digits;
+    return grouped;
 }
 
 }  // namespace ziggurat

@@ -209,10 +209,9 @@ class Table {
 
     /// `57.91 G`, so that a unit can follow.
     static std::string spaced(double count) {
-        std::string text = format_count(count);
-        const bool has_prefix = text.back() > '9';
-        text.insert(has_prefix ? text.size() - 1 : text.size(), " ");
-        return text;
+        const std::string text = format_count(count);
+        const std::size_t digits = text.back() > '9' ? text.size() - 1 : text.size();
+        return text.substr(0, digits) + " " + text.substr(digits);
     }
 
     std::span<const AccountRecord> ranks_;
