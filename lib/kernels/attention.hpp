@@ -31,7 +31,7 @@ struct AttentionShape {
 /// Numerics: sums, softmax and lse in float; the weights are rounded to T before they meet v. The same bits
 /// for
 ///           any number of threads.
-/// Dropout:  on the weights after the softmax, see attention_dropout.hpp
+/// Dropout:  on the weights after the softmax, as dropout.hpp says
 /// Async:    on `stream`; arguments, workspace included, must live until it has run
 /// Errors:   Error{internal} when shapes disagree or the workspace is below layout::attention_workspace_bytes
 template <class T>

@@ -21,6 +21,9 @@ struct LinearShape {
 /// What a packed weight is good for: the roles of `in` and `out` swap between the two.
 enum class Packing { forward, backward_input };
 
+template <class T>
+class LinearProducts;
+
 /// One linear layer of a given shape, prepared once and executed many times.
 ///
 /// A weight is packed into scratch just before each use, which pays even for one product; one that is used
@@ -44,7 +47,7 @@ class Linear {
     Linear(Linear&&) noexcept;
     Linear& operator=(Linear&&) noexcept;
 
-    const LinearShape& shape() const noexcept;
+    const LinearShape& shape() const noexcept { return shape_; }
 
     /// Scratch that any call of this object needs; at most layout::linear_workspace_bytes.
     std::int64_t workspace_bytes() const noexcept;
@@ -95,8 +98,10 @@ class Linear {
                                std::span<std::byte> workspace) const;
 
   private:
-    class Products;
-    std::unique_ptr<Products> products_;
+    std::byte* packed_in(std::span<std::byte> workspace, std::int64_t bytes) const;
+
+    LinearShape shape_;
+    std::unique_ptr<LinearProducts<T>> products_;
 };
 
 }  // namespace ziggurat::kernels

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Kokkos_Core.hpp>
+#include <atomic>
 #include <cstdint>
 
 namespace ziggurat::kernels::host {
@@ -18,6 +19,29 @@ template <class Body>
 void for_items(const char* name, std::int64_t count, const Body& body) {
     Kokkos::parallel_for(
         name, Kokkos::RangePolicy<Kokkos::Schedule<Kokkos::Dynamic>>(0, count).set_chunk_size(1), body);
+}
+
+/// Items [0, count) that workers take one after the other.
+class Items {
+  public:
+    explicit Items(std::int64_t count) : count_{count} {}
+    /// The next item, or -1 when none is left.
+    std::int64_t next() {
+        const auto item = next_.fetch_add(1, std::memory_order_relaxed);
+        return item < count_ ? item : -1;
+    }
+
+  private:
+    std::int64_t count_;
+    std::atomic<std::int64_t> next_{0};
+};
+
+/// Calls work(items, worker) for worker in [0, num_workers), at the same time: each takes items until none is
+/// left, and keeps what it prepared for itself, its scratch above all, from item to item.
+template <class Work>
+void for_items_of_workers(const char* name, std::int64_t count, int num_workers, const Work& work) {
+    Items items{count};
+    for_rows(name, num_workers, [&](std::int64_t worker) { work(items, static_cast<int>(worker)); });
 }
 
 }  // namespace ziggurat::kernels::host

@@ -1,0 +1,153 @@
+#include "kernels/linear.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+#include "kernels/linear_products.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+constexpr std::int64_t alignment = 64;
+
+constexpr std::int64_t aligned(std::int64_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// What lies behind `end` in `workspace`.
+std::span<std::byte> behind(std::span<std::byte> workspace, const std::byte* end) {
+    return workspace.subspan(static_cast<std::size_t>(end - workspace.data()));
+}
+
+template <class T>
+bool has_extents(tensor::TensorRef<T, 2> matrix, std::int64_t rows, std::int64_t columns) {
+    return matrix.extent(0) == rows && matrix.extent(1) == columns;
+}
+
+}  // namespace
+
+template <class T>
+Linear<T>::Linear(const LinearShape& shape, int num_threads) : shape_{shape} {
+    ZG_EXPECTS(shape.rows >= 0 && shape.in > 0 && shape.out > 0);
+    ZG_EXPECTS(num_threads > 0);
+    products_ = host::has_onednn_products<T>() ? host::make_onednn_products<T>(shape, num_threads)
+                                               : host::make_tiled_products<T>(shape, num_threads);
+}
+
+template <class T>
+Linear<T>::~Linear() = default;
+template <class T>
+Linear<T>::Linear(Linear&&) noexcept = default;
+template <class T>
+Linear<T>& Linear<T>::operator=(Linear&&) noexcept = default;
+
+template <class T>
+std::int64_t Linear<T>::packed_bytes(Packing packing) const noexcept {
+    return products_->packed_bytes(packing);
+}
+
+template <class T>
+std::int64_t Linear<T>::workspace_bytes() const noexcept {
+    const auto packed = std::max(packed_bytes(Packing::forward), packed_bytes(Packing::backward_input));
+    return alignment + aligned(packed) + products_->scratch_bytes();
+}
+
+/// Where a packed weight of that many bytes begins in `workspace`; scratch follows it.
+template <class T>
+std::byte* Linear<T>::packed_in(std::span<std::byte> workspace, std::int64_t bytes) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(workspace.data());
+    const auto offset = static_cast<std::int64_t>(-address % alignment);
+    ZG_EXPECTS(offset + aligned(bytes) + products_->scratch_bytes() <= std::ssize(workspace));
+    return workspace.data() + offset;
+}
+
+template <class T>
+void Linear<T>::pack(const device::Stream&,
+                     Packing packing,
+                     tensor::TensorRef<const T, 2> w,
+                     std::span<std::byte> packed) const {
+    ZG_EXPECTS(has_extents(w, shape_.out, shape_.in));
+    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(packing));
+    products_->pack(packing, w.data, packed.data());
+}
+
+template <class T>
+void Linear<T>::forward_packed(const device::Stream&,
+                               tensor::TensorRef<const T, 2> x,
+                               std::span<const std::byte> packed,
+                               tensor::TensorRef<const T, 1> bias,
+                               tensor::TensorRef<T, 2> y,
+                               std::span<std::byte> workspace) const {
+    ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(y, shape_.rows, shape_.out));
+    ZG_EXPECTS(bias.extent(0) == (shape_.has_bias ? shape_.out : 0));
+    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::forward));
+    if (shape_.rows > 0) {
+        const T* address = shape_.has_bias ? bias.data : nullptr;
+        products_->forward(x.data, packed.data(), address, y.data, packed_in(workspace, 0));
+    }
+}
+
+template <class T>
+void Linear<T>::backward_input_packed(const device::Stream&,
+                                      tensor::TensorRef<const T, 2> dy,
+                                      std::span<const std::byte> packed,
+                                      tensor::TensorRef<T, 2> dx,
+                                      std::span<std::byte> workspace) const {
+    ZG_EXPECTS(has_extents(dy, shape_.rows, shape_.out) && has_extents(dx, shape_.rows, shape_.in));
+    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::backward_input));
+    if (shape_.rows > 0) {
+        products_->backward_input(dy.data, packed.data(), dx.data, packed_in(workspace, 0));
+    }
+}
+
+template <class T>
+void Linear<T>::forward(const device::Stream& stream,
+                        tensor::TensorRef<const T, 2> x,
+                        tensor::TensorRef<const T, 2> w,
+                        tensor::TensorRef<const T, 1> bias,
+                        tensor::TensorRef<T, 2> y,
+                        std::span<std::byte> workspace) const {
+    const auto bytes = packed_bytes(Packing::forward);
+    std::byte* packed = packed_in(workspace, bytes);
+    if (shape_.rows > 0) {
+        pack(stream, Packing::forward, w, {packed, static_cast<std::size_t>(bytes)});
+    }
+    forward_packed(stream, x, {packed, static_cast<std::size_t>(bytes)}, bias, y, behind(workspace, packed + bytes));
+}
+
+template <class T>
+void Linear<T>::backward_input(const device::Stream& stream,
+                               tensor::TensorRef<const T, 2> dy,
+                               tensor::TensorRef<const T, 2> w,
+                               tensor::TensorRef<T, 2> dx,
+                               std::span<std::byte> workspace) const {
+    const auto bytes = packed_bytes(Packing::backward_input);
+    std::byte* packed = packed_in(workspace, bytes);
+    if (shape_.rows > 0) {
+        pack(stream, Packing::backward_input, w, {packed, static_cast<std::size_t>(bytes)});
+    }
+    backward_input_packed(stream, dy, {packed, static_cast<std::size_t>(bytes)}, dx,
+                          behind(workspace, packed + bytes));
+}
+
+template <class T>
+void Linear<T>::backward_weight(const device::Stream&,
+                                tensor::TensorRef<const T, 2> x,
+                                tensor::TensorRef<const T, 2> dy,
+                                tensor::TensorRef<float, 2> dw,
+                                Accumulate accumulate,
+                                std::span<std::byte> workspace) const {
+    ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(dy, shape_.rows, shape_.out));
+    ZG_EXPECTS(has_extents(dw, shape_.out, shape_.in));
+    if (shape_.rows > 0) {
+        products_->backward_weight(x.data, dy.data, dw.data, accumulate, packed_in(workspace, 0));
+    } else if (accumulate == Accumulate::no) {
+        std::fill_n(dw.data, dw.size(), 0.0f);
+    }
+}
+
+template class Linear<float>;
+template class Linear<tensor::bfloat16>;
+
+}  // namespace ziggurat::kernels

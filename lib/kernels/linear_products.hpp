@@ -1,0 +1,53 @@
+/// What the two ways of carrying out linear.hpp have in common; only linear*.cpp include it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "kernels/linear.hpp"
+
+namespace ziggurat::kernels {
+
+/// The products of one layer on plain addresses. Scratch is aligned to 64 bytes and of `scratch_bytes`.
+template <class T>
+class LinearProducts {
+  public:
+    virtual ~LinearProducts() = default;
+
+    virtual std::int64_t packed_bytes(Packing packing) const noexcept = 0;
+    virtual std::int64_t scratch_bytes() const noexcept = 0;
+
+    virtual void pack(Packing packing, const T* w, std::byte* packed) const = 0;
+    virtual void forward(
+        const T* x, const std::byte* packed, const T* bias, T* y, std::byte* scratch) const = 0;
+    virtual void backward_input(const T* dy, const std::byte* packed, T* dx, std::byte* scratch) const = 0;
+    virtual void backward_weight(
+        const T* x, const T* dy, float* dw, Accumulate accumulate, std::byte* scratch) const = 0;
+};
+
+/// Weight gradients are summed over runs of rows of this length at most: beyond it oneDNN splits the sum among
+/// threads, and then their number shows in the bits.
+inline constexpr std::int64_t max_rows_per_sum = 1024;
+
+/// The length of all runs but the last.
+constexpr std::int64_t rows_per_sum(std::int64_t rows) {
+    const auto runs = (rows + max_rows_per_sum - 1) / max_rows_per_sum;
+    return runs <= 1 ? rows : ((rows + runs - 1) / runs + 15) / 16 * 16;
+}
+
+namespace host {
+
+/// Whether oneDNN's fast matrix products, whose bits depend on neither threads nor rows, exist for T here.
+template <class T>
+bool has_onednn_products();
+
+template <class T>
+std::unique_ptr<LinearProducts<T>> make_onednn_products(const LinearShape& shape, int num_threads);
+
+/// The same products in the tiles of tile/, for every machine.
+template <class T>
+std::unique_ptr<LinearProducts<T>> make_tiled_products(const LinearShape& shape, int num_threads);
+
+}  // namespace host
+}  // namespace ziggurat::kernels

@@ -1,0 +1,288 @@
+/// Backward of one attention head, tile by tile.
+#pragma once
+
+#include <cstring>
+
+#include "kernels/tile/attention_head.hpp"
+
+namespace ziggurat::kernels::tile {
+
+/// Queries whose weights and score gradients stand in the first cache at a time: a multiple of 6 and of 2.
+inline constexpr int backward_queries = 120;
+
+/// The gradients of one group of query heads and of the keys and values that they share.
+///
+/// Keys go outermost, by panels of 64, so that their gradients stay in cache while all queries pass; the gradient
+/// of the queries is summed in memory of its own.
+template <class V, class T>
+class BackwardHead {
+  public:
+    using Float = typename V::Float;
+    static constexpr int pair = elements_per_word<V, T>;
+
+    BackwardHead(int seq, int head_dim, Scratch& scratch)
+        : size_{seq, head_dim},
+          query_rows_{scratch.take<std::uint32_t>(size_.left_rows())},
+          query_columns_{pair == 1 ? query_rows_ : scratch.take<std::uint32_t>(size_.columns())},
+          d_out_rows_{scratch.take<std::uint32_t>(size_.left_rows())},
+          d_out_columns_{pair == 1 ? d_out_rows_ : scratch.take<std::uint32_t>(size_.columns())},
+          keys_{scratch.take<std::uint32_t>(size_.transposed())},
+          key_columns_{scratch.take<std::uint32_t>(size_.columns())},
+          values_{scratch.take<std::uint32_t>(size_.transposed())},
+          d_query_{scratch.take<float>(size_.sums())},
+          d_key_{scratch.take<float>(size_.sums())},
+          d_value_{scratch.take<float>(size_.sums())},
+          delta_{scratch.take<float>(size_.padded_rows)},
+          weights_{scratch.take<std::uint32_t>(backward_queries * tile_columns / pair)},
+          d_scores_{scratch.take<std::uint32_t>(backward_queries * tile_columns / pair)},
+          d_score_rows_{pair == 1 ? d_scores_ : scratch.take<std::uint32_t>(backward_queries * tile_columns / 2)},
+          exponentials_{scratch.take<float>(tile_rows * tile_columns)},
+          factors_{scratch.take<float>(tile_rows * tile_columns)} {}
+
+    /// Begins a group: its keys and values, and gradients of them that are zero.
+    void begin(const Block<T>& k, const Block<T>& v) {
+        pack_transposed<V>(k, keys_);
+        pack_columns<V>(k, key_columns_);
+        pack_transposed<V>(v, values_);
+        clear(d_key_);
+        clear(d_value_);
+    }
+
+    /// Adds one query head; `out` and `d_out` are [seq, head_dim]. Writes d_q with rows `d_step` apart.
+    void run(const Head<T>& head,
+             const Block<T>& out,
+             const Block<T>& d_out,
+             const float* lse,
+             T* d_q,
+             std::int64_t d_step) {
+        query_left_ = pack_left<V>(head.q, query_rows_);
+        d_out_left_ = pack_left<V>(d_out, d_out_rows_);
+        if constexpr (pair == 2) {
+            pack_columns<V>(head.q, query_columns_);
+            pack_columns<V>(d_out, d_out_columns_);
+        }
+        compute_delta(out, d_out);
+        clear(d_query_);
+        int end = head.seq();
+        for (int key = (head.seq() - 1) / 64 * 64; key >= 0; key -= 64) {
+            while (end > key && head.first_key(end - 1) > key + 63) {
+                --end;  // the last query that sees a key of this panel, which moves back with the panels
+            }
+            for (int first = key; first < end; first += backward_queries) {
+                meet(head, key, first, std::min(backward_queries, end - first), lse);
+            }
+        }
+        write(d_query_, head.scale, head.seq(), head.head_dim(), d_q, d_step);
+    }
+
+    /// Ends the group: writes the gradients of its keys and values.
+    void end(const Head<T>& head, T* d_k, T* d_v, std::int64_t d_step) const {
+        write(d_key_, head.scale, head.seq(), head.head_dim(), d_k, d_step);
+        write(d_value_, 1.0f, head.seq(), head.head_dim(), d_v, d_step);
+    }
+
+  private:
+    void clear(float* sums) const {
+        std::memset(sums, 0, static_cast<std::size_t>(size_.sums()) * sizeof(float));
+    }
+
+    /// delta = rowsum(out * d_out), which is the sum over keys of weight times gradient of the weight.
+    void compute_delta(const Block<T>& out, const Block<T>& d_out) {
+        for (int row = 0; row < out.rows; ++row) {
+            Float total = V::zero();
+            for (int column = 0; column < out.columns; column += 16) {
+                const int count = out.columns - column;
+                total = V::fma(V::load_elements(out.data + row * out.step + column, count),
+                               V::load_elements(d_out.data + row * d_out.step + column, count), total);
+            }
+            delta_[row] = V::sum(total);
+        }
+    }
+
+    /// Queries [first, first + count) meet the keys of the panel that begins at `key`.
+    void meet(const Head<T>& head, int key, int first, int count, const float* lse) {
+        for (int row = 0; row < count; row += tile_rows) {
+            with_rows(std::min(tile_rows, count - row),
+                      [&](auto rows) { differentiate<rows>(head, key, first + row, row, lse); });
+        }
+        const int keys = std::min(64, head.seq() - key);
+        const std::int64_t words = divide_up(count, pair);
+        const std::int64_t query_word = first / pair;
+        const std::int64_t sums_step = size_.padded_rows * tile_columns;
+        for (int row = 0; row < keys; row += tile_rows) {
+            const std::int64_t skipped = first == key ? row / pair : 0;  // queries above the diagonal
+            if (words <= skipped) {
+                break;
+            }
+            const auto at = skipped * tile_columns + row;
+            const auto right = (query_word + skipped) * tile_columns;
+            with_rows(std::min(tile_rows, keys - row), [&](auto rows) {
+                accumulate_rows<V, T, rows>(weights_ + at, 1, tile_columns, d_out_columns_ + right,
+                                            size_.words_per_panel, words - skipped,
+                                            d_value_ + (key + row) * tile_columns, sums_step, head.head_dim());
+                accumulate_rows<V, T, rows>(d_scores_ + at, 1, tile_columns, query_columns_ + right,
+                                            size_.words_per_panel, words - skipped,
+                                            d_key_ + (key + row) * tile_columns, sums_step, head.head_dim());
+            });
+        }
+        for (int row = 0; row < count; row += tile_rows) {
+            const int rows_here = std::min(tile_rows, count - row);
+            const int live = std::min(keys, first + row + rows_here - key);
+            with_rows(rows_here, [&](auto rows) {
+                accumulate_rows<V, T, rows>(d_score_rows_ + row * tile_columns / pair, tile_columns / pair, 1,
+                                            key_columns_ + key / pair * tile_columns, size_.words_per_panel,
+                                            divide_up(live, pair), d_query_ + (first + row) * tile_columns,
+                                            sums_step, head.head_dim());
+            });
+        }
+    }
+
+    /// Weights (after dropout) and gradients of the scores of R queries against one panel of keys, stored in
+    /// the order in which the three products that follow read them. `slot` is the row's place in its block.
+    template <int R>
+    void differentiate(const Head<T>& head, int key, int row, int slot, const float* lse) {
+        const bool masked = key + 63 > row || key < head.first_key(row + R - 1);
+        const int live = std::min(64, row + R - key);
+        const bool drops = head.dropout.drops();
+        float* weights = pair == 1 ? reinterpret_cast<float*>(weights_) + slot * tile_columns : exponentials_;
+
+        Float tile[R][4];
+        product<R>(query_left_, row, keys_ + key * size_.words_per_row, live, tile);
+        const Float slope = V::broadcast(head.log2_scale());
+#pragma GCC unroll 6
+        for (int r = 0; r < R; ++r) {
+            const Float shift = V::broadcast(-lse[row + r]);
+            const int seen = head.first_key(row + r);
+#pragma GCC unroll 4
+            for (int v = 0; v < 4; ++v) {
+                Float w = V::exp2(V::fma(tile[r][v], slope, shift));
+                if (masked) {
+                    const int lane = key + 16 * v;
+                    w = V::keep(w, seen - lane, row + r + 1 - lane, V::zero());
+                }
+                V::store(weights + r * tile_columns + 16 * v, w);
+            }
+        }
+
+        product<R>(d_out_left_, row, values_ + key * size_.words_per_row, live, tile);
+        for (int r = 0; drops && r < R; ++r) {
+            dropout_factors(head, row + r, key, 64, factors_ + r * tile_columns);
+        }
+#pragma GCC unroll 6
+        for (int r = 0; r < R; ++r) {
+            const Float minus_delta = V::broadcast(-delta_[row + r]);
+#pragma GCC unroll 4
+            for (int v = 0; v < 4; ++v) {
+                float* at = weights + r * tile_columns + 16 * v;
+                const Float w = V::load(at);
+                if (drops) {
+                    const Float factor = V::load(factors_ + r * tile_columns + 16 * v);
+                    tile[r][v] = V::multiply(V::fma(tile[r][v], factor, minus_delta), w);
+                    V::store(at, V::multiply(w, factor));
+                } else {
+                    tile[r][v] = V::multiply(V::add(tile[r][v], minus_delta), w);
+                }
+            }
+        }
+        store_d_scores<R>(slot, tile);
+        if constexpr (pair == 2) {
+            store_pairs_of_queries<R>(slot, tile);
+        }
+    }
+
+    /// tile = rows of `left` times a panel; only its first half when no more is live.
+    template <int R>
+    [[gnu::always_inline]] static void product(
+        const LeftRows& left, int row, const std::uint32_t* panel, int live, Float (&tile)[R][4]) {
+#pragma GCC unroll 6
+        for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+            for (int v = 0; v < 4; ++v) {
+                tile[r][v] = V::zero();
+            }
+        }
+        if (live > 32) {
+            multiply_rows<V, T, R, 4>(left, row, panel, tile);
+            return;
+        }
+        Float half[R][2];
+#pragma GCC unroll 6
+        for (int r = 0; r < R; ++r) {
+            half[r][0] = half[r][1] = V::zero();
+        }
+        multiply_rows<V, T, R, 2>(left, row, panel, half);
+#pragma GCC unroll 6
+        for (int r = 0; r < R; ++r) {
+            tile[r][0] = half[r][0];
+            tile[r][1] = half[r][1];
+        }
+    }
+
+    template <int R>
+    [[gnu::always_inline]] void store_d_scores(int slot, const Float (&tile)[R][4]) {
+        std::uint32_t* rows = d_score_rows_ + slot * tile_columns / pair;
+#pragma GCC unroll 6
+        for (int r = 0; r < R; ++r) {
+            if constexpr (pair == 2) {
+                V::store_words(rows + r * 32, V::pairs(tile[r][0], tile[r][1]));
+                V::store_words(rows + r * 32 + 16, V::pairs(tile[r][2], tile[r][3]));
+            } else {
+#pragma GCC unroll 4
+                for (int v = 0; v < 4; ++v) {
+                    V::store(reinterpret_cast<float*>(rows) + r * tile_columns + 16 * v, tile[r][v]);
+                }
+            }
+        }
+    }
+
+    /// Words of two queries, for the products that sum over queries. R is even but for the last of a sequence.
+    template <int R>
+    [[gnu::always_inline]] void store_pairs_of_queries(int slot, const Float (&tile)[R][4]) {
+#pragma GCC unroll 3
+        for (int r = 0; r < R; r += 2) {
+            const std::int64_t at = (slot + r) / 2 * tile_columns;
+#pragma GCC unroll 4
+            for (int v = 0; v < 4; ++v) {
+                const float* weights = exponentials_ + r * tile_columns + 16 * v;
+                const bool has_second = r + 1 < R;
+                const Float d_second = has_second ? tile[has_second ? r + 1 : r][v] : V::zero();
+                const Float second = has_second ? V::load(weights + tile_columns) : V::zero();
+                V::store_words(d_scores_ + at + 16 * v, V::interleave(tile[r][v], d_second));
+                V::store_words(weights_ + at + 16 * v, V::interleave(V::load(weights), second));
+            }
+        }
+    }
+
+    /// Rounds `sums` [panels][rows][64] times `factor` to the elements of `to`.
+    void write(const float* sums, float factor, int rows, int columns, T* to, std::int64_t step) const {
+        const Float scale = V::broadcast(factor);
+        for (int row = 0; row < rows; ++row) {
+            for (int column = 0; column < columns; column += 16) {
+                const float* from = sums + (column / tile_columns * size_.padded_rows + row) * tile_columns +
+                                    column % tile_columns;
+                V::store_elements(to + row * step + column, V::multiply(V::load(from), scale), columns - column);
+            }
+        }
+    }
+
+    PackedSize<V, T> size_;
+    std::uint32_t* query_rows_;
+    std::uint32_t* query_columns_;
+    std::uint32_t* d_out_rows_;
+    std::uint32_t* d_out_columns_;
+    std::uint32_t* keys_;
+    std::uint32_t* key_columns_;
+    std::uint32_t* values_;
+    float* d_query_;             ///< [panels][padded_rows][64], as are the next two
+    float* d_key_;
+    float* d_value_;
+    float* delta_;
+    std::uint32_t* weights_;       ///< [queries in words][64 keys]
+    std::uint32_t* d_scores_;      ///< [queries in words][64 keys]
+    std::uint32_t* d_score_rows_;  ///< [queries][64 keys in words]; single words: the same memory as d_scores_
+    float* exponentials_;          ///< [tile_rows][64], before they are rounded to pairs
+    float* factors_;
+    LeftRows query_left_{}, d_out_left_{};
+};
+
+}  // namespace ziggurat::kernels::tile

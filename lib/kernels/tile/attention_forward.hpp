@@ -1,0 +1,208 @@
+/// Forward of one attention head, tile by tile.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "kernels/tile/attention_head.hpp"
+
+namespace ziggurat::kernels::tile {
+
+/// Rows of queries whose output is summed at a time, and keys per running maximum. With 64 keys in place of 512 the
+/// maxima and the rescaling cost 8 % (float) and 17 % (bfloat16).
+inline constexpr int forward_queries = 96;
+inline constexpr int forward_keys = 512;
+
+/// softmax(scale q k^T) v of one head; keys and values are packed once for all query heads that share them.
+template <class V, class T>
+class ForwardHead {
+  public:
+    using Float = typename V::Float;
+    static constexpr int pair = elements_per_word<V, T>;
+
+    ForwardHead(int seq, int head_dim, Scratch& scratch)
+        : size_{seq, head_dim},
+          queries_{scratch.take<std::uint32_t>(size_.left_rows())},
+          keys_{scratch.take<std::uint32_t>(size_.transposed())},
+          values_{scratch.take<std::uint32_t>(size_.columns())},
+          sums_{scratch.take<float>(size_.panels * forward_queries * tile_columns)},
+          scores_{scratch.take<float>(tile_rows * forward_keys)},
+          weights_{pair == 1 ? reinterpret_cast<std::uint32_t*>(scores_)
+                             : scratch.take<std::uint32_t>(tile_rows * forward_keys / pair)},
+          factors_{scratch.take<float>(forward_keys)},
+          maxima_{scratch.take<float>(forward_queries)},
+          totals_{scratch.take<float>(forward_queries)} {}
+
+    void pack_keys_and_values(const Block<T>& k, const Block<T>& v) {
+        pack_transposed<V>(k, keys_);
+        pack_columns<V>(v, values_);
+    }
+
+    /// out [seq, head_dim] with rows `out_step` apart; lse [seq] in units of log2.
+    void run(const Head<T>& head, T* out, std::int64_t out_step, float* lse) {
+        left_ = pack_left<V>(head.q, queries_);
+        for (int first = 0; first < head.seq(); first += forward_queries) {
+            const int last = std::min(head.seq(), first + forward_queries);
+            std::memset(sums_, 0, static_cast<std::size_t>(size_.panels * forward_queries * tile_columns) * sizeof(float));
+            std::fill_n(maxima_, forward_queries, lowest_maximum);
+            std::fill_n(totals_, forward_queries, 0.0f);
+            const int first_key = head.first_key(first) / forward_keys * forward_keys;
+            for (int key = first_key; key < last; key += forward_keys) {
+                for (int row = first; row < last; row += tile_rows) {
+                    attend(head, row, std::min(tile_rows, last - row), row - first, key);
+                }
+            }
+            for (int row = first; row < last; ++row) {
+                write(head, row, row - first, out + row * out_step, lse);
+            }
+        }
+    }
+
+  private:
+    /// Lets rows [row, row + rows) meet the keys of the block that begins at `block`.
+    void attend(const Head<T>& head, int row, int rows, int slot, int block) {
+        const int first = std::max(block, head.first_key(row) / 64 * 64);
+        const int last = std::min(block + forward_keys, row + rows);
+        if (first >= last) {
+            return;
+        }
+        with_rows(rows, [&](auto count) {
+            constexpr int R = count;
+            Float top[R];
+            score<R>(head, row, first, last, top);
+            weigh<R>(head, row, slot, first, last, top);
+            accumulate_rows<V, T, R>(weights_, forward_keys / pair, 1, values_ + first / pair * tile_columns,
+                                     size_.words_per_panel, divide_up(last - first, pair),
+                                     sums_ + slot * tile_columns, forward_queries * tile_columns, head.head_dim());
+        });
+    }
+
+    /// Scores of R rows against keys [first, last) into `scores_`, and their maxima by the lane into `top`.
+    template <int R>
+    void score(const Head<T>& head, int row, int first, int last, Float (&top)[R]) {
+        const Float lowest = V::broadcast(masked_score);
+        for (int r = 0; r < R; ++r) {
+            top[r] = lowest;
+        }
+        for (int key = first; key < last; key += 64) {
+            const std::uint32_t* panel = keys_ + key * size_.words_per_row;
+            Float tile[R][4];
+#pragma GCC unroll 6
+            for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+                for (int v = 0; v < 4; ++v) {
+                    tile[r][v] = V::zero();
+                }
+            }
+            if (last - key > 32) {
+                multiply_rows<V, T, R, 4>(left_, row, panel, tile);
+            } else {  // the diagonal cuts off the other half
+                Float half[R][2];
+#pragma GCC unroll 6
+                for (int r = 0; r < R; ++r) {
+                    half[r][0] = half[r][1] = V::zero();
+                }
+                multiply_rows<V, T, R, 2>(left_, row, panel, half);
+#pragma GCC unroll 6
+                for (int r = 0; r < R; ++r) {
+                    tile[r][0] = half[r][0];
+                    tile[r][1] = half[r][1];
+                }
+            }
+            if (key + 63 > row || key < head.first_key(row + R - 1)) {
+#pragma GCC unroll 6
+                for (int r = 0; r < R; ++r) {
+                    const int seen = head.first_key(row + r);
+#pragma GCC unroll 4
+                    for (int v = 0; v < 4; ++v) {
+                        const int lane = key + 16 * v;
+                        tile[r][v] = V::keep(tile[r][v], seen - lane, row + r + 1 - lane, lowest);
+                    }
+                }
+            }
+#pragma GCC unroll 6
+            for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+                for (int v = 0; v < 4; ++v) {
+                    V::store(scores_ + r * forward_keys + key - first + 16 * v, tile[r][v]);
+                }
+                top[r] = V::max(top[r], V::max(V::max(tile[r][0], tile[r][1]), V::max(tile[r][2], tile[r][3])));
+            }
+        }
+    }
+
+    /// Turns scores into weights relative to the new maxima and scales down what was summed under the old ones.
+    template <int R>
+    void weigh(const Head<T>& head, int row, int slot, int first, int last, const Float (&top)[R]) {
+        const float to_log2 = head.log2_scale();
+        const int columns = static_cast<int>(divide_up(last - first, 16 * pair)) * 16 * pair;
+        for (int r = 0; r < R; ++r) {
+            const float before = maxima_[slot + r];
+            const float now = std::max(before, V::max_of(top[r]));
+            maxima_[slot + r] = now;
+            const bool drops = head.dropout.drops();
+            if (drops) {
+                dropout_factors(head, row + r, first, columns, factors_);
+            }
+            const float* scores = scores_ + r * forward_keys;
+            std::uint32_t* weights = weights_ + r * forward_keys / pair;
+            const float total = drops ? exponentials<true>(scores, columns, to_log2, now, weights)
+                                      : exponentials<false>(scores, columns, to_log2, now, weights);
+            const Float shrink = V::exp2(V::broadcast((before - now) * to_log2));
+            totals_[slot + r] = std::fma(totals_[slot + r], V::first_of(shrink), total);
+            for (std::int64_t panel = 0; panel < size_.panels; ++panel) {
+                float* sums = sums_ + (panel * forward_queries + slot + r) * tile_columns;
+#pragma GCC unroll 4
+                for (int v = 0; v < 4; ++v) {
+                    V::store(sums + 16 * v, V::multiply(V::load(sums + 16 * v), shrink));
+                }
+            }
+        }
+    }
+
+    /// weights = exp(score - maximum), dropped or not; returns their sum before dropping and rounding.
+    template <bool Drops>
+    float exponentials(const float* scores, int columns, float to_log2, float maximum, std::uint32_t* weights) const {
+        const Float slope = V::broadcast(to_log2);
+        const Float shift = V::broadcast(-maximum * to_log2);
+        Float total = V::zero();
+        const auto weight = [&](int column) {
+            const Float w = V::exp2(V::fma(V::load(scores + column), slope, shift));
+            total = V::add(total, w);
+            return Drops ? V::multiply(w, V::load(factors_ + column)) : w;
+        };
+        for (int column = 0; column < columns; column += 16 * pair) {
+            if constexpr (pair == 2) {
+                const Float w = weight(column);
+                V::store_words(weights + column / 2, V::pairs(w, weight(column + 16)));
+            } else {
+                V::store(reinterpret_cast<float*>(weights) + column, weight(column));
+            }
+        }
+        return V::sum(total);
+    }
+
+    void write(const Head<T>& head, int row, int slot, T* out, float* lse) const {
+        lse[row] = std::fma(maxima_[slot], head.log2_scale(), std::log2(totals_[slot]));
+        const Float inverse = V::broadcast(1.0f / totals_[slot]);
+        for (int column = 0; column < head.head_dim(); column += 16) {
+            const float* sums =
+                sums_ + (column / tile_columns * forward_queries + slot) * tile_columns + column % tile_columns;
+            V::store_elements(out + column, V::multiply(V::load(sums), inverse), head.head_dim() - column);
+        }
+    }
+
+    PackedSize<V, T> size_;
+    std::uint32_t* queries_;
+    std::uint32_t* keys_;
+    std::uint32_t* values_;
+    float* sums_;             ///< [panels][forward_queries][64]
+    float* scores_;           ///< [tile_rows][forward_keys]
+    std::uint32_t* weights_;  ///< the same in words; single words overwrite the scores
+    float* factors_;
+    float* maxima_;
+    float* totals_;
+    LeftRows left_{};
+};
+
+}  // namespace ziggurat::kernels::tile

@@ -1,0 +1,188 @@
+/// What forward and backward of one attention head share.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/dropout.hpp"
+#include "kernels/tile/packed.hpp"
+
+namespace ziggurat::kernels::tile {
+
+/// Rows of a tile: with 4 vectors of columns, 24 accumulators, 4 right operands and 1 left one fill 29 of 32 registers.
+inline constexpr int tile_rows = 6;
+
+/// The score of a pair that may not meet; not -infinity, whose differences are NaN.
+inline constexpr float masked_score = -1e30f;
+
+/// Below every score that means something and far above `masked_score`: where running maxima begin, so that keys
+/// masked for a row get the weight 2^-huge = 0 even before the row has met one of its own.
+inline constexpr float lowest_maximum = -1e20f;
+
+/// One query head and the keys and values that it meets.
+template <class T>
+struct Head {
+    Block<T> q, k, v;                            ///< [seq, head_dim] each
+    const std::int32_t* document_starts;         ///< [seq] or null
+    float scale;                                 ///< of the scores
+    DropoutMask dropout;                         ///< of the weights
+    std::uint64_t sample;                        ///< global index, for dropout
+    std::uint32_t head;                          ///< global index, for dropout
+
+    int seq() const { return q.rows; }
+    int head_dim() const { return q.columns; }
+    /// The first key that `row` sees.
+    int first_key(int row) const { return document_starts == nullptr ? 0 : document_starts[row]; }
+    /// Turns a score into the exponent of 2.
+    float log2_scale() const { return scale * 1.44269504f; }
+};
+
+/// The multiples of 1 / (1 - p) or 0 for the keys [first_key, first_key + count) of a query; `first_key` is a
+/// multiple of 4 and whole groups of 4 are written.
+template <class T>
+void dropout_factors(const Head<T>& head, int query, int first_key, int count, float* factors) {
+    const auto mask = head.dropout;
+    const auto sample = head.sample;
+    const auto position = static_cast<std::uint32_t>(query);
+    const auto group = static_cast<std::uint32_t>(first_key / 4);
+    const auto index = head.head;
+    const int groups = (count + 3) / 4;
+#pragma omp simd
+    for (int g = 0; g < groups; ++g) {
+        const auto words = mask.words(group + static_cast<std::uint32_t>(g), position, sample, index);
+        factors[4 * g] = mask.factor(words[0]);
+        factors[4 * g + 1] = mask.factor(words[1]);
+        factors[4 * g + 2] = mask.factor(words[2]);
+        factors[4 * g + 3] = mask.factor(words[3]);
+    }
+}
+
+/// Carves aligned arrays from a run of bytes.
+class Scratch {
+  public:
+    explicit Scratch(std::byte* at) : at_{at} {}
+
+    template <class Element>
+    Element* take(std::int64_t count) {
+        std::byte* begin = at_;
+        at_ += divide_up(count * static_cast<std::int64_t>(sizeof(Element)), 64) * 64;
+        return reinterpret_cast<Element*>(begin);
+    }
+    std::byte* end() const { return at_; }
+
+  private:
+    std::byte* at_;
+};
+
+/// Where words of `rows` x `columns` elements lie when they are packed one way or the other.
+template <class V, class T>
+struct PackedSize {
+    std::int64_t padded_rows, panels, words_per_row, words_per_panel;
+
+    PackedSize(std::int64_t rows, std::int64_t columns)
+        : padded_rows{divide_up(rows, tile_columns) * tile_columns},
+          panels{divide_up(columns, tile_columns)},
+          words_per_row{divide_up(columns, elements_per_word<V, T>)},
+          words_per_panel{padded_rows / elements_per_word<V, T> * tile_columns} {}
+
+    std::int64_t transposed() const { return padded_rows * words_per_row; }
+    std::int64_t columns() const { return panels * words_per_panel; }
+    std::int64_t left_rows() const { return elements_per_word<V, T> == 2 ? padded_rows * words_per_row : columns(); }
+    /// Floats of an accumulator [panels][padded_rows][64].
+    std::int64_t sums() const { return panels * padded_rows * tile_columns; }
+};
+
+/// Packs `x` as a left factor. Single words are laid out as pack_columns does, pairs as plain rows.
+template <class V, class T>
+LeftRows pack_left(const Block<T>& x, std::uint32_t* to) {
+    const PackedSize<V, T> size{x.rows, x.columns};
+    if constexpr (elements_per_word<V, T> == 2) {
+        pack_rows_of_pairs(x, to);
+        const auto words = static_cast<int>(size.words_per_row);
+        return {to, words, 0, words, words};
+    } else {
+        pack_columns<V>(x, to);
+        return {to, tile_columns, size.words_per_panel, x.columns, static_cast<int>(tile_columns)};
+    }
+}
+
+/// tile = `tile` + rows [row, row + R) of `left` times a panel packed by pack_transposed.
+template <class V, class T, int R, int N>
+[[gnu::always_inline]] inline void multiply_rows(const LeftRows& left,
+                                                 int row,
+                                                 const std::uint32_t* panel,
+                                                 typename V::Float (&tile)[R][N]) {
+    const std::uint32_t* from = left.data + row * left.row_step;
+    int word = 0;
+    do {
+        const int words = std::min(left.panel_words, left.words - word);
+        multiply<V, T, R, N>(from, left.row_step, 1, panel + word * tile_columns, words, tile);
+        from += left.panel_step;
+        word += words;
+    } while (word < left.words);
+}
+
+/// Adds rows of a left factor times words of a panel packed by pack_columns to R rows of 64 floats.
+template <class V, class T, int R, int N>
+void accumulate_tile(const std::uint32_t* a,
+                     std::int64_t row_step,
+                     std::int64_t word_step,
+                     const std::uint32_t* panel,
+                     std::int64_t words,
+                     float* to) {
+    typename V::Float tile[R][N];
+#pragma GCC unroll 6
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+        for (int n = 0; n < N; ++n) {
+            tile[r][n] = V::load(to + r * tile_columns + 16 * n);
+        }
+    }
+    multiply<V, T, R, N>(a, row_step, word_step, panel, words, tile);
+#pragma GCC unroll 6
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+        for (int n = 0; n < N; ++n) {
+            V::store(to + r * tile_columns + 16 * n, tile[r][n]);
+        }
+    }
+}
+
+/// The same over all columns, panel by panel: `to` and `right` advance by their steps.
+template <class V, class T, int R>
+void accumulate_rows(const std::uint32_t* a,
+                     std::int64_t row_step,
+                     std::int64_t word_step,
+                     const std::uint32_t* right,
+                     std::int64_t right_step,
+                     std::int64_t words,
+                     float* to,
+                     std::int64_t to_step,
+                     int columns) {
+    for (int column = 0; column < columns; column += tile_columns) {
+        switch (divide_up(std::min<std::int64_t>(columns - column, tile_columns), 16)) {
+            case 1: accumulate_tile<V, T, R, 1>(a, row_step, word_step, right, words, to); break;
+            case 2: accumulate_tile<V, T, R, 2>(a, row_step, word_step, right, words, to); break;
+            case 3: accumulate_tile<V, T, R, 3>(a, row_step, word_step, right, words, to); break;
+            default: accumulate_tile<V, T, R, 4>(a, row_step, word_step, right, words, to); break;
+        }
+        right += right_step;
+        to += to_step;
+    }
+}
+
+/// Calls action(std::integral_constant<int, R>) for R rows, at most tile_rows.
+template <class Action>
+void with_rows(int rows, const Action& action) {
+    switch (rows) {
+        case 1: return action(std::integral_constant<int, 1>{});
+        case 2: return action(std::integral_constant<int, 2>{});
+        case 3: return action(std::integral_constant<int, 3>{});
+        case 4: return action(std::integral_constant<int, 4>{});
+        case 5: return action(std::integral_constant<int, 5>{});
+        default: return action(std::integral_constant<int, 6>{});
+    }
+}
+
+}  // namespace ziggurat::kernels::tile

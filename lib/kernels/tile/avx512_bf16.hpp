@@ -1,0 +1,79 @@
+/// Vectors of 16 floats in AVX-512 with products of bfloat16 pairs.
+#pragma once
+
+#include "kernels/tile/avx512.hpp"
+
+namespace ziggurat::kernels::tile {
+
+/// Packed operands of bfloat16 are words of two, neighbours along the summed index; of float as in Avx512.
+///
+/// Numerics: the instructions flush bfloat16 subnormals to zero
+struct Avx512Bf16 : Avx512 {
+    static constexpr bool has_bf16_pairs = true;
+
+    using Avx512::store_elements;
+    [[gnu::always_inline]] static void store_elements(tensor::bfloat16* to, Float x, int count) {
+        const auto mask = static_cast<__mmask16>(count >= 16 ? 0xffffu : (1u << count) - 1u);
+        _mm256_mask_storeu_epi16(to, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(x)));
+    }
+
+    /// Word i holds elements 2 i and 2 i + 1 of the first `count`, at most 32.
+    [[gnu::always_inline]] static Word load_pairs(const tensor::bfloat16* from, int count) {
+        const auto mask = static_cast<__mmask32>(count >= 32 ? ~0u : count <= 0 ? 0u : (1u << count) - 1u);
+        return _mm512_maskz_loadu_epi16(mask, from);
+    }
+
+    /// Word i holds element i of `low` and element i of `high` (zero when not there), of the first `count`,
+    /// at most 16.
+    [[gnu::always_inline]] static Word interleave(const tensor::bfloat16* low,
+                                                  const tensor::bfloat16* high,
+                                                  int count,
+                                                  bool has_high) {
+        const auto mask = static_cast<__mmask16>(count >= 16 ? 0xffffu : (1u << count) - 1u);
+        const auto high_mask = static_cast<__mmask16>(has_high ? mask : 0);
+        const Word lower = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, low));
+        const Word upper = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(high_mask, high));
+        return _mm512_or_si512(lower, _mm512_slli_epi32(upper, 16));
+    }
+
+    /// Word i holds low[i] and high[i], rounded.
+    [[gnu::always_inline]] static Word interleave(Float low, Float high) {
+        const __m256i lower = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(low));
+        const __m256i upper = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(high));
+        return _mm512_or_si512(_mm512_cvtepu16_epi32(lower),
+                               _mm512_slli_epi32(_mm512_cvtepu16_epi32(upper), 16));
+    }
+
+    /// The 32 values of `first`, then `second`, rounded, as neighbours.
+    [[gnu::always_inline]] static Word pairs(Float first, Float second) {
+        return reinterpret_cast<Word>(_mm512_cvtne2ps_pbh(second, first));
+    }
+
+    /// multiply_tile on words of pairs.
+    template <int R, int V>
+    [[gnu::always_inline]] static void multiply_pairs_tile(const std::uint32_t* a,
+                                                           std::int64_t row_step,
+                                                           std::int64_t word_step,
+                                                           const std::uint32_t* b,
+                                                           std::int64_t words,
+                                                           Float (&c)[R][V]) {
+        for (std::int64_t p = 0; p < words; ++p) {
+            __m512bh right[V];
+#pragma GCC unroll 4
+            for (int v = 0; v < V; ++v) {
+                right[v] = reinterpret_cast<__m512bh>(_mm512_load_si512(b + 64 * p + 16 * v));
+            }
+#pragma GCC unroll 6
+            for (int r = 0; r < R; ++r) {
+                const auto left = reinterpret_cast<__m512bh>(
+                    _mm512_set1_epi32(static_cast<int>(a[r * row_step + p * word_step])));
+#pragma GCC unroll 4
+                for (int v = 0; v < V; ++v) {
+                    c[r][v] = _mm512_dpbf16_ps(c[r][v], left, right[v]);
+                }
+            }
+        }
+    }
+};
+
+}  // namespace ziggurat::kernels::tile
