@@ -1,0 +1,47 @@
+/// From files and the command line to one tree: includes, overrides, variables.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "deck/document.hpp"
+#include "deck/schema.hpp"
+
+namespace ziggurat::deck {
+
+/// The text of the file at `path`; nothing, with a complaint at `at`, when it is missing, not a file, not
+/// readable or too long. `what` names it in the complaint: "deck", "included deck".
+std::optional<std::string> read_file(const std::string& path,
+                                     const char* what,
+                                     const Place& at,
+                                     Diagnostics& found);
+
+/// The tree of a deck with everything that it includes; the file that includes wins.
+/// Included paths are relative to the folder of the file that names them.
+std::optional<Node> compose(const Schema& schema,
+                            const std::string& text,
+                            const std::string& file,
+                            Diagnostics& found);
+
+/// Puts `from` over `into`, key by key: maps merge, anything else replaces.
+void merge(Node& into, Node&& from);
+
+/// Applies `path.to.key=value` texts in their order; the last wins. List elements are `data.train[0].weight`.
+void apply_overrides(const Schema& schema,
+                     Node& root,
+                     const std::vector<std::string>& overrides,
+                     Diagnostics& found);
+
+/// The value of an environment variable, or nothing.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// The environment of this process.
+std::optional<std::string> process_environment(const std::string& name);
+
+/// Replaces `${name}` by the deck's variables and `${env:NAME}`, `${env:NAME:-default}` by the environment,
+/// in every scalar; `$${` stays as `${`.
+void substitute_variables(Node& root, const Environment& environment, Diagnostics& found);
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,88 @@
+/// What is wrong with a deck: every problem with its place, printed together.
+///
+/// A problem reads `problem (why it is one). What to do.` and is followed by its line with a caret under the
+/// place.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ziggurat::deck {
+
+/// The name under which overrides appear as a file: line n is the n-th of them.
+inline constexpr const char* command_line_name = "command line";
+
+/// Where a value was written. Lines and columns count from 1; line 0 means the file as a whole.
+struct Place {
+    std::string file;
+    int line = 0;
+    int column = 0;
+
+    /// `decks/a.yaml:31:10`, or the file alone.
+    std::string text() const;
+    bool operator==(const Place&) const = default;
+};
+
+enum class Severity { error, warning, note };
+
+/// One thing that a person should read. `why` and `advice` may be empty.
+struct Problem {
+    Severity severity = Severity::error;
+    Place at;
+    std::string problem;
+    std::string why;
+    std::string advice;
+
+    /// `decks/a.yaml:31:10: error: problem (why). Advice.`
+    std::string text() const;
+};
+
+/// Everything found while a deck is loaded.
+///
+/// Problems beyond the first thousand are counted but not kept, so that a hostile deck costs no memory.
+class Diagnostics {
+  public:
+    static constexpr std::size_t most_kept = 1000;
+
+    void add(Problem problem);
+    void error(Place at, std::string problem, std::string why, std::string advice);
+    void warning(Place at, std::string problem, std::string why, std::string advice);
+    void note(Place at, std::string problem, std::string why = {}, std::string advice = {});
+
+    /// Keeps the text of `file`, for the line above a caret. Files print in the order of the first mention.
+    void remember(std::string file, std::string_view text);
+
+    std::size_t errors() const noexcept { return errors_; }
+    std::size_t warnings() const noexcept { return warnings_; }
+    std::size_t notes() const noexcept { return notes_; }
+    bool ok() const noexcept { return errors_ == 0; }
+
+    /// All that was kept, ordered by file and place.
+    std::vector<Problem> sorted() const;
+
+    /// Up to `most` problems with their lines, and a closing line with the counts. Errors go first into
+    /// `most`, so that no number of notes hides one.
+    std::string print(std::size_t most = 50) const;
+
+    /// `2 errors, 1 warning, 1 note. Nothing was started.`
+    std::string closing_line() const;
+
+  private:
+    std::size_t file_rank(const std::string& file) const;
+    std::string caret(const Place& at) const;
+
+    std::vector<Problem> kept_;
+    std::vector<std::string> files_;
+    std::map<std::string, std::vector<std::string>> lines_;
+    std::size_t errors_ = 0;
+    std::size_t warnings_ = 0;
+    std::size_t notes_ = 0;
+};
+
+/// `text` in quotes, shortened and with anything that is not printable replaced.
+std::string in_quotes(std::string_view text);
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,45 @@
+/// The way into this module: a deck's text becomes a checked RunSpec.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "deck/compose.hpp"
+#include "deck/diagnostics.hpp"
+#include "spec/machine_spec.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::deck {
+
+/// What the deck does not say: where the run takes place.
+struct LoadOptions {
+    int ranks = 0;                             ///< 0: as few as the deck's degrees allow
+    int ranks_per_node = 0;                    ///< 0: as the machine has, at most all of them
+    int threads = 0;                           ///< per rank; 0: an equal part of the node's cores
+    std::optional<spec::MachineSpec> machine;  ///< none: this one
+    bool for_plan = false;                     ///< takes what can be planned although it cannot be run yet
+    Environment environment = process_environment;
+};
+
+/// A deck after loading. `run` and `effective` mean something only when `ok()`.
+struct Loaded {
+    spec::RunSpec run;
+    Diagnostics found;
+    std::string effective;  ///< a deck that gives the same run without includes, variables or autos
+
+    bool ok() const { return found.ok(); }
+};
+
+/// Reads, resolves and checks the deck at `path`, with overrides `path.to.key=value`. Every problem is in
+/// `found`; nothing that a deck says makes it throw.
+/// Collective: local. On several ranks, rank 0 loads and the others load its effective deck.
+Loaded load(const std::string& path, const std::vector<std::string>& overrides, const LoadOptions& options);
+
+/// The same for a deck that is already in memory; `name` stands for its file in messages.
+Loaded load_text(const std::string& text,
+                 const std::string& name,
+                 const std::vector<std::string>& overrides,
+                 const LoadOptions& options);
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,61 @@
+#include "deck/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "deck/compose.hpp"
+#include "deck/reader.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// Keys without a default must be there.
+bool is_complete(const Values& values, Diagnostics& found) {
+    bool complete = true;
+    for (const Row& row : machine_schema().rows()) {
+        const bool is_needed = row.fallback == nullptr &&
+                               (std::string_view{row.path} != "device_memory" || values.truth("has_device"));
+        if (is_needed && !values.has(row.path) && !values.is_bad(row.path)) {
+            found.error(values.place(row.path), fmt::format("missing key '{}'", row.path), row.doc,
+                        "Add it.");
+            complete = false;
+        }
+    }
+    return complete;
+}
+
+}  // namespace
+
+std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnostics& found) {
+    const std::size_t errors_before = found.errors();
+    const auto text = read_file(path, "machine file", {path, 0, 0}, found);
+    if (!text) {
+        return std::nullopt;
+    }
+    found.remember(path, *text);
+    const auto root = parse_document(*text, {path}, found);
+    if (!root) {
+        return std::nullopt;
+    }
+    const Values values = read_values(machine_schema(), *root, found);
+    if (!is_complete(values, found) || found.errors() > errors_before) {
+        return std::nullopt;
+    }
+    return spec::MachineSpec{
+        .name = values.text("name"),
+        .has_device = values.truth("has_device"),
+        .ranks_per_node = static_cast<int>(values.integer("ranks_per_node")),
+        .cores_per_node = static_cast<int>(values.integer("cores_per_node")),
+        .device_bytes = values.integer("device_memory"),
+        .host_bytes = values.integer("host_memory"),
+        .nvme_bytes = values.integer("nvme_space"),
+    };
+}
+
+std::string machine_file(const std::string& name_or_file) {
+    const bool is_name = name_or_file.find_first_of("/.") == std::string::npos;
+    return is_name ? "decks/machines/" + name_or_file + ".yaml" : name_or_file;
+}
+
+}  // namespace ziggurat::deck

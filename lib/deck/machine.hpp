@@ -1,0 +1,22 @@
+/// Descriptions of machines: files of decks/machines, and the machine that the program runs on.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "deck/diagnostics.hpp"
+#include "spec/machine_spec.hpp"
+
+namespace ziggurat::deck {
+
+/// The machine described by the file at `path`, in the manners of a deck; nothing after a complaint.
+std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnostics& found);
+
+/// Where the machine that a user calls `name_or_file` is described: the file itself, or
+/// decks/machines/NAME.yaml.
+std::string machine_file(const std::string& name_or_file);
+
+/// This node: its cores that the process may use, and its memory, as far as the process's cgroup grants it.
+spec::MachineSpec this_machine();
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,52 @@
+#include "deck/nearest.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::deck {
+namespace {
+
+constexpr std::size_t longest_word = 64;
+
+}  // namespace
+
+int edit_distance(std::string_view a, std::string_view b) {
+    std::vector<int> before_last(b.size() + 1);
+    std::vector<int> last(b.size() + 1);
+    std::vector<int> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+        row[j] = static_cast<int>(j);
+    }
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::swap(before_last, last);
+        std::swap(last, row);
+        row[0] = static_cast<int>(i);
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const int replace = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+            row[j] = std::min({replace, last[j] + 1, row[j - 1] + 1});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = std::min(row[j], before_last[j - 2] + 1);
+            }
+        }
+    }
+    return row[b.size()];
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates) {
+    if (word.empty() || word.size() > longest_word) {
+        return {};
+    }
+    std::string best;
+    int best_distance = 1 + static_cast<int>(std::max<std::size_t>(1, word.size() / 3));
+    for (const std::string_view candidate : candidates) {
+        const bool is_longer_form = candidate.size() > 2 && word.size() > 2 &&
+                                    (word.starts_with(candidate) || candidate.starts_with(word));
+        const int distance = is_longer_form ? 1 : edit_distance(word, candidate);
+        if (distance < best_distance) {
+            best = candidate;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,17 @@
+/// What a misspelt word was meant to be.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ziggurat::deck {
+
+/// The number of single-character insertions, deletions, replacements and swaps of neighbours between `a` and
+/// `b` (Damerau, 1964, in its restricted form).
+int edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate closest to `word`, or "" when none is close enough to be worth a guess.
+std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates);
+
+}  // namespace ziggurat::deck

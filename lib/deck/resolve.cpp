@@ -1,0 +1,58 @@
+#include "deck/resolve.hpp"
+
+#include <fmt/format.h>
+
+namespace ziggurat::deck {
+
+bool Resolution::require(const std::string& path, const std::string& why) const {
+    if (values.is_bad(path)) {
+        return false;
+    }
+    if (values.has(path)) {
+        return true;
+    }
+    found.error(values.place(path), fmt::format("missing key '{}'", path), why, "Add it.");
+    values.mark_bad(path);
+    return false;
+}
+
+void Resolution::settle_integer(const std::string& path, std::int64_t number, const std::string& why) const {
+    values.settle(path, number, fmt::format("{}", number), why);
+}
+
+void resolve(Resolution& resolution) {
+    resolution.require("deck_version", "it says which schema the deck was written for; this one is 1");
+    resolve_run(resolution);
+    resolve_model(resolution);
+    resolve_data(resolution);
+    resolve_parallel(resolution);
+    resolve_batch(resolution);
+    resolve_sharding(resolution);
+    resolve_tiers(resolution);
+    resolve_numerics(resolution);
+}
+
+void resolve_run(Resolution& resolution) {
+    Values& values = resolution.values;
+    spec::Run& run = resolution.run.run;
+    run.name = values.text("run.name");
+    if (resolution.is_auto("run.dir")) {
+        const std::string dir = "runs/" + run.name;
+        values.settle("run.dir", dir, write_text(dir), "runs/ and run.name");
+    }
+    run.dir = values.text("run.dir");
+    run.seed = static_cast<std::uint64_t>(values.integer("run.seed"));
+    const std::string resume = values.word("run.resume");
+    run.resume = resume == "auto"    ? spec::Resume::automatic
+                 : resume == "never" ? spec::Resume::never
+                 : resume == "must"  ? spec::Resume::must
+                                     : spec::Resume::path;
+    run.resume_path = values.text("run.resume");
+    run.trace = values.truth("run.trace");
+    if (const double limit = values.real("run.time_limit"); limit > 0) {
+        run.time_limit_seconds = limit;
+    }
+    run.hang_timeout_seconds = values.real("run.hang_timeout");
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,42 @@
+/// From values to a RunSpec: presets, autos, words and shares become numbers.
+#pragma once
+
+#include "deck/load.hpp"
+#include "deck/values.hpp"
+
+namespace ziggurat::deck {
+
+/// What the resolvers of the deck's sections share. Each fills its part of `run` from `values` and settles
+/// the autos in `values`, whose text becomes the effective deck.
+struct Resolution {
+    Values& values;
+    spec::RunSpec& run;
+    const LoadOptions& options;
+    const spec::MachineSpec& machine;
+    Diagnostics& found;
+
+    /// False, after a complaint, when the deck does not say `path`; `why` says what it is needed for.
+    bool require(const std::string& path, const std::string& why) const;
+
+    /// Resolves the auto at `path` to `number`.
+    void settle_integer(const std::string& path, std::int64_t number, const std::string& why) const;
+
+    bool is_auto(const std::string& path) const { return values.is_word(path, "auto"); }
+};
+
+/// Fills `run` in the order that dependencies ask for: model, ranks, batch, sharding, memory, numerics.
+void resolve(Resolution& resolution);
+
+void resolve_run(Resolution& resolution);
+void resolve_model(Resolution& resolution);
+void resolve_data(Resolution& resolution);
+void resolve_parallel(Resolution& resolution);
+void resolve_batch(Resolution& resolution);
+void resolve_sharding(Resolution& resolution);
+void resolve_tiers(Resolution& resolution);
+void resolve_numerics(Resolution& resolution);
+
+/// Consecutive data ranks that share a node.
+int data_ranks_per_node(const spec::Parallel& parallel);
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,27 @@
+#include "deck/rules.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::deck {
+namespace {
+
+bool can_judge(const Rule& rule, const Values& values) {
+    const auto keys = split_words(rule.keys);
+    return std::none_of(keys.begin(), keys.end(),
+                        [&](std::string_view key) { return values.is_bad(std::string{key}); });
+}
+
+}  // namespace
+
+void judge(const Resolution& resolution) {
+    for (const auto rules :
+         {model_rules(), layout_rules(), batch_rules(), sharding_rules(), tier_rules(), data_rules()}) {
+        for (const Rule& rule : rules) {
+            if (can_judge(rule, resolution.values)) {
+                rule.judge(resolution);
+            }
+        }
+    }
+}
+
+}  // namespace ziggurat::deck

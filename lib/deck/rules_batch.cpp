@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "deck/arithmetic.hpp"
+#include "deck/rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+void global_batch_is_made_of_micro_batches(const Resolution& at) {
+    const spec::Train& train = at.run.train;
+    const std::int64_t at_once = train.micro_batch * at.run.parallel.data;
+    if (train.global_batch % at_once == 0) {
+        return;
+    }
+    at.found.error(
+        at.values.place("train.global_batch"),
+        fmt::format("train.global_batch = {} cannot be made from this layout", train.global_batch),
+        fmt::format("global_batch = micro_batch {} x data {} x accumulation, and {} / {} is not whole",
+                    train.micro_batch, at.run.parallel.data, train.global_batch, at_once),
+        fmt::format("The nearest are {}.", list_or(nearest_multiples(train.global_batch, at_once))));
+}
+
+void warmup_ends_within_the_run(const Resolution& at) {
+    const spec::LearningRate& schedule = at.run.schedule;
+    if (schedule.warmup_steps > at.run.train.steps) {
+        at.found.error(at.values.place("schedule.warmup"),
+                       fmt::format("a warm-up of {} steps", schedule.warmup_steps),
+                       fmt::format("the run has {}", at.run.train.steps), "Shorten it.");
+    }
+}
+
+void decay_fits_behind_the_warmup(const Resolution& at) {
+    const spec::LearningRate& schedule = at.run.schedule;
+    const bool is_wsd = schedule.kind == spec::ScheduleKind::warmup_stable_decay;
+    if (!is_wsd && schedule.decay_steps > 0) {
+        at.found.error(at.values.place("schedule.decay"), "schedule.decay without schedule wsd",
+                       "the other schedules go down over the whole run", "Remove it, or use kind: wsd.");
+    } else if (is_wsd && schedule.warmup_steps + schedule.decay_steps > at.run.train.steps) {
+        at.found.error(at.values.place("schedule.decay"),
+                       fmt::format("a warm-up of {} and a decay of {} steps", schedule.warmup_steps,
+                                   schedule.decay_steps),
+                       fmt::format("the run has {}", at.run.train.steps), "Shorten one of them.");
+    }
+}
+
+void constant_has_no_end(const Resolution& at) {
+    if (at.run.schedule.kind == spec::ScheduleKind::constant &&
+        at.values.is_written("schedule.final_fraction")) {
+        at.found.warning(at.values.place("schedule.final_fraction"), "schedule.final_fraction has no effect",
+                         "the schedule is constant", "Remove it, or choose another kind.");
+    }
+}
+
+void a_norm_needs_a_policy(const Resolution& at) {
+    if (at.run.optimizer.clip == spec::ClipPolicy::off && at.values.is_written("optimizer.clip.norm")) {
+        at.found.warning(at.values.place("optimizer.clip.norm"), "optimizer.clip.norm has no effect",
+                         "the policy is off", "Remove it, or use policy: global.");
+    }
+}
+
+bool has_validation_data(const spec::Data& data) {
+    return !data.validation.empty() || data.held_out > 0;
+}
+
+void validation_has_data(const Resolution& at) {
+    if (at.run.validate.every && !has_validation_data(at.run.data)) {
+        at.found.error(at.values.place("validate.every"), "there is nothing to validate on",
+                       "data.validation is empty and data.held_out is 0%", "Give one of them.");
+    }
+}
+
+void validation_data_is_looked_at(const Resolution& at) {
+    if (!at.run.validate.every && has_validation_data(at.run.data)) {
+        const char* key = at.run.data.validation.empty() ? "data.held_out" : "data.validation";
+        at.found.warning(at.values.place(key), "validation data that is never looked at",
+                         "validate.every is none", "Set it, for instance to 100 steps.");
+    }
+}
+
+void samples_follow_validations(const Resolution& at) {
+    if (at.run.validate.sample && !at.run.validate.every) {
+        at.found.error(at.values.place("validate.sample"), "a sample that is never made",
+                       "samples follow validations, and validate.every is none",
+                       "Set it, for instance to 100 steps.");
+    }
+}
+
+void samples_can_be_read(const Resolution& at) {
+    if (at.run.validate.sample && at.run.data.tokenizer == spec::Tokenizer::none) {
+        at.found.error(at.values.place("validate.sample"), "a sample without a tokenizer",
+                       "a prompt becomes tokens and tokens become text by it",
+                       "Remove it, or use tokenizer: bytes.");
+    }
+}
+
+void prompts_say_something(const Resolution& at) {
+    const auto& sample = at.run.validate.sample;
+    if (sample && sample->prompt.empty()) {
+        at.found.error(at.values.place("validate.sample.prompt"), "an empty prompt",
+                       "the first token is predicted from it", "Write a few words.");
+    }
+}
+
+void names_are_folders(const Resolution& at) {
+    const std::string& name = at.run.run.name;
+    if (name.empty() || name.size() > 100 || name.find_first_of("/\n") != std::string::npos || name == "." ||
+        name == "..") {
+        at.found.error(at.values.place("run.name"),
+                       fmt::format("run.name = {} cannot be a folder", in_quotes(name)),
+                       "files of the run are named for it", "Use up to 100 characters without '/'.");
+    }
+}
+
+constexpr std::array rules = {
+    Rule{names_are_folders, "run.name"},
+    Rule{global_batch_is_made_of_micro_batches, "train.global_batch train.micro_batch parallel"},
+    Rule{warmup_ends_within_the_run, "train schedule data.seq"},
+    Rule{decay_fits_behind_the_warmup, "train schedule data.seq"},
+    Rule{constant_has_no_end, "schedule"},
+    Rule{a_norm_needs_a_policy, "optimizer.clip"},
+    Rule{validation_has_data, "validate.every data.validation data.held_out"},
+    Rule{validation_data_is_looked_at, "validate.every data.validation data.held_out"},
+    Rule{samples_follow_validations, "validate"},
+    Rule{samples_can_be_read, "validate.sample data.tokenizer.kind"},
+    Rule{prompts_say_something, "validate.sample.prompt"},
+};
+
+}  // namespace
+
+std::span<const Rule> batch_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,124 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "deck/rules.hpp"
+#include "deck/token_file.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+constexpr std::array lists = {"data.train", "data.validation"};
+
+const std::vector<spec::Source>& sources_of(const spec::Data& data, std::string_view list) {
+    return list == "data.train" ? data.train : data.validation;
+}
+
+/// Calls `visit(path, source)` for each source whose keys are all good.
+template <class Visit>
+void for_each_source(const Resolution& at, Visit visit) {
+    for (const char* list : lists) {
+        const auto& sources = sources_of(at.run.data, list);
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+            const std::string path = fmt::format("{}[{}]", list, i);
+            if (!at.values.is_bad(path + ".format") && !at.values.is_bad(path + ".path") &&
+                !at.values.is_bad(path)) {
+                visit(path, sources[i]);
+            }
+        }
+    }
+}
+
+void sources_are_what_they_are_called(const Resolution& at) {
+    for_each_source(at, [&](const std::string& path, const spec::Source& source) {
+        const std::string format = at.values.word(path + ".format");
+        const TokenFile file = inspect(source);
+        // The held-out end is cut off; both parts have at least one sequence and its target.
+        const std::int64_t needed = at.run.data.seq + 1;
+        if (file.trouble) {
+            at.found.error(at.values.place(path + ".path"),
+                           fmt::format("cannot use {} as {}", in_quotes(source.path), format), *file.trouble,
+                           "Check the path and the format.");
+        } else if (file.tokens < needed && !at.values.is_bad("data.seq")) {
+            at.found.error(
+                at.values.place(path + ".path"),
+                fmt::format("{} has {} tokens", in_quotes(source.path), file.tokens),
+                fmt::format("a sequence of {} and its last target are {}", at.run.data.seq, needed),
+                "Use more text, or a shorter data.seq.");
+        }
+    });
+}
+
+void held_out_parts_hold_a_sequence(const Resolution& at) {
+    const double share = at.run.data.held_out;
+    if (share <= 0) {
+        return;
+    }
+    std::int64_t most = 0;
+    bool is_known = true;
+    for_each_source(at, [&](const std::string& path, const spec::Source& source) {
+        const TokenFile file = inspect(source);
+        is_known = is_known && !file.trouble;
+        if (path.starts_with(lists[0])) {
+            most = std::max(most, static_cast<std::int64_t>(share * static_cast<double>(file.tokens)));
+        }
+    });
+    if (is_known && most < at.run.data.seq + 1) {
+        at.found.error(
+            at.values.place("data.held_out"),
+            fmt::format("data.held_out keeps at most {} tokens of a source", most),
+            fmt::format("a sequence of {} and its last target are {}", at.run.data.seq, at.run.data.seq + 1),
+            "Hold out more, or shorten data.seq.");
+    }
+}
+
+void tokenizers_match_formats(const Resolution& at) {
+    for_each_source(at, [&](const std::string& path, const spec::Source& source) {
+        const bool is_text = source.format == spec::TokenFormat::text;
+        if (is_text == (at.run.data.tokenizer == spec::Tokenizer::bytes)) {
+            return;
+        }
+        at.found.error(at.values.place(path + ".format"),
+                       is_text ? "text without a tokenizer" : "token numbers with the bytes tokenizer",
+                       is_text ? "data.tokenizer is none" : "this format holds token numbers, not text",
+                       is_text ? "Use tokenizer: bytes." : "Use tokenizer: none.");
+    });
+}
+
+void validation_comes_from_one_place(const Resolution& at) {
+    if (!at.run.data.validation.empty() && at.run.data.held_out > 0) {
+        at.found.error(at.values.place("data.held_out"), "data.held_out and data.validation are both given",
+                       "the validation loss is of one of them", "Remove one of them.");
+    }
+}
+
+void documents_can_be_told_apart(const Resolution& at) {
+    if (!at.run.data.reset_at_document || at.run.data.document_token >= 0) {
+        return;
+    }
+    bool is_complained = false;
+    for_each_source(at, [&](const std::string&, const spec::Source& source) {
+        if (source.format != spec::TokenFormat::megatron && !is_complained) {
+            at.found.error(at.values.place("data.reset_at_document"), "documents cannot be told apart",
+                           "only megatron files say where they begin", "Set data.document_token.");
+            is_complained = true;
+        }
+    });
+}
+
+constexpr std::array rules = {
+    Rule{sources_are_what_they_are_called, "data.train"},
+    Rule{held_out_parts_hold_a_sequence, "data.train data.seq data.held_out"},
+    Rule{tokenizers_match_formats, "data.tokenizer.kind"},
+    Rule{validation_comes_from_one_place, "data.validation data.held_out"},
+    Rule{documents_can_be_told_apart, "data.reset_at_document data.document_token"},
+};
+
+}  // namespace
+
+std::span<const Rule> data_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,102 @@
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+#include "deck/rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+struct NamedHome {
+    const char* key;
+    spec::Home home;
+};
+
+std::array<NamedHome, 4> homes(const spec::Tiers& tiers) {
+    return {{{"tiers.home.parameters", tiers.parameters},
+             {"tiers.home.gradients", tiers.gradients},
+             {"tiers.home.optimizer", tiers.optimizer},
+             {"tiers.home.activations", tiers.activations}}};
+}
+
+void nvme_homes_have_folders(const Resolution& at) {
+    for (const NamedHome& state : homes(at.run.tiers)) {
+        if (state.home.nvme > 0 && at.run.tiers.nvme_paths.empty()) {
+            at.found.error(at.values.place(state.key), fmt::format("{} is on nvme", state.key),
+                           "tiers.nvme.paths names no folder", "Name one for each disk.");
+        }
+    }
+}
+
+void folders_have_residents(const Resolution& at) {
+    const auto all = homes(at.run.tiers);
+    const bool is_used =
+        std::any_of(all.begin(), all.end(), [](const NamedHome& state) { return state.home.nvme > 0; });
+    if (!at.run.tiers.nvme_paths.empty() && !is_used) {
+        at.found.warning(at.values.place("tiers.nvme.paths"), "tiers.nvme.paths has no effect",
+                         "no state is at home on nvme", "Remove it, or set a key of tiers.home.");
+    }
+}
+
+/// With a described machine, nothing is asked of this one.
+void folders_are_there(const Resolution& at) {
+    if (at.options.machine) {
+        return;
+    }
+    for (const std::string& path : at.run.tiers.nvme_paths) {
+        std::error_code error;
+        const bool is_folder = std::filesystem::is_directory(path, error);
+        if (!is_folder || ::access(path.c_str(), W_OK) != 0) {
+            at.found.error(at.values.place("tiers.nvme.paths"), fmt::format("cannot use {}", in_quotes(path)),
+                           error       ? error.message()
+                           : is_folder ? "it is not writable"
+                                       : "it is not a folder",
+                           "Mount a disk there, or check the path.");
+        }
+    }
+}
+
+void blocks_are_whole_pages(const Resolution& at) {
+    if (at.run.tiers.nvme_block_bytes % 4096 != 0) {
+        at.found.error(at.values.place("tiers.nvme.block"),
+                       fmt::format("tiers.nvme.block = {} bytes", at.run.tiers.nvme_block_bytes),
+                       "disks move multiples of 4 KiB", "Use 1MiB.");
+    }
+}
+
+void chunks_are_aligned(const Resolution& at) {
+    if (at.run.tiers.chunk_elements % 256 != 0) {
+        at.found.error(at.values.place("tiers.chunk"),
+                       fmt::format("tiers.chunk = {}", at.run.tiers.chunk_elements),
+                       "shards begin at multiples of 256 elements", "Use a multiple of 256.");
+    }
+}
+
+void budgets_hold_something(const Resolution& at) {
+    if (at.run.tiers.device_budget_bytes <= 0) {
+        at.found.error(at.values.place("tiers.device.budget"), "an empty device budget",
+                       "every rank computes in it", "Use a share such as 94%.");
+    }
+}
+
+constexpr std::array rules = {
+    Rule{nvme_homes_have_folders, "tiers.home tiers.nvme.paths"},
+    Rule{folders_have_residents, "tiers.home tiers.nvme.paths"},
+    Rule{folders_are_there, "tiers.nvme.paths"},
+    Rule{blocks_are_whole_pages, "tiers.nvme.block"},
+    Rule{chunks_are_aligned, "tiers.chunk"},
+    Rule{budgets_hold_something, "tiers.device.budget"},
+};
+
+}  // namespace
+
+std::span<const Rule> tier_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

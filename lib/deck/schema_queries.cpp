@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+
+#include "deck/schema.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// `512MiB or auto`, from the type's own forms and the row's words.
+std::string join_or(const std::vector<std::string_view>& words) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        text += i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
+        text += words[i];
+    }
+    return text;
+}
+
+std::string counted_form(const Row& row) {
+    const std::string_view noun = row.noun;
+    return noun.empty() ? "a whole number" : fmt::format("a whole number of {}, such as 500 or 20k", noun);
+}
+
+std::string form_of(const Row& row) {
+    switch (row.type) {
+        case Type::map:
+            return std::string_view{row.shorthand}.empty()
+                       ? "a map of keys"
+                       : fmt::format("a map of keys, or the value of its key '{}' alone", row.shorthand);
+        case Type::list:
+            return "a list of maps";
+        case Type::variables:
+            return "a map of names and texts";
+        case Type::alias:
+            return fmt::format("as {}", row.shorthand);
+        case Type::text:
+            return "a text";
+        case Type::path:
+            return "a path";
+        case Type::boolean:
+            return "true or false";
+        case Type::word:
+        case Type::home:
+            return row.type == Type::home
+                       ? "device, host, nvme, or shares such as {device: 5%, host: 55%, nvme: rest}"
+                       : "one of";
+        case Type::integer:
+            return counted_form(row);
+        case Type::real:
+            return "a number, such as 0.1 or 3.0e-4";
+        case Type::size:
+            return "a size with its unit, such as 512MiB, 2TiB or 80GB";
+        case Type::size_or_share:
+            return "a size with its unit, such as 512MiB, 2TiB or 80GB, or a share such as 94%";
+        case Type::share:
+            return "a share in percent, such as 5%";
+        case Type::duration:
+            return "a duration with its unit, such as 30s, 10min, 23h50m or 2d";
+        case Type::extent:
+            return "a length with its unit, such as 100 steps, 200M tokens or 10%";
+        case Type::interval:
+            return "an interval with its unit, such as 100 steps, 200M tokens or 30min, or a list of them";
+        case Type::texts:
+            return "a list of texts";
+        case Type::reals:
+            return "a list of two numbers";
+        case Type::word_list:
+            return "a list of";
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string_view leaf_of(std::string_view path) {
+    const std::size_t dot = path.rfind('.');
+    return dot == std::string_view::npos ? path : path.substr(dot + 1);
+}
+
+std::string without_indices(std::string_view path) {
+    std::string bare;
+    bool inside = false;
+    for (const char c : path) {
+        inside = inside && c != ']';
+        if (!inside) {
+            bare += c;
+        }
+        inside = inside || c == '[';
+    }
+    return bare;
+}
+
+std::vector<std::string_view> split_words(std::string_view words) {
+    std::vector<std::string_view> parts;
+    while (!words.empty()) {
+        const std::size_t end = words.find(' ');
+        parts.push_back(words.substr(0, end));
+        words = end == std::string_view::npos ? std::string_view{} : words.substr(end + 1);
+    }
+    return parts;
+}
+
+std::string accepted_forms(const Row& row) {
+    const std::string form = form_of(row);
+    const auto words = split_words(row.words);
+    if (words.empty()) {
+        return form;
+    }
+    if (row.type == Type::word) {
+        return words.size() == 1 ? std::string{words[0]} : form + " " + join_or(words);
+    }
+    return form + (row.type == Type::word_list ? " " : ", or ") + join_or(words);
+}
+
+const Row* Schema::find(std::string_view path) const {
+    const std::string bare = without_indices(path);
+    for (const Row& row : rows_) {
+        if (bare == row.path) {
+            return &row;
+        }
+    }
+    return nullptr;
+}
+
+std::vector<const Row*> Schema::children(std::string_view path) const {
+    const std::string bare = without_indices(path);
+    const std::string prefix = bare.empty() ? "" : bare + ".";
+    std::vector<const Row*> found;
+    for (const Row& row : rows_) {
+        const std::string_view candidate = row.path;
+        if (candidate.starts_with(prefix) && candidate.find('.', prefix.size()) == std::string_view::npos) {
+            found.push_back(&row);
+        }
+    }
+    return found;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,131 @@
+#include "deck/token_file.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace ziggurat::deck {
+namespace {
+
+namespace fs = std::filesystem;
+
+static_assert(std::endian::native == std::endian::little, "token files are little-endian");
+
+constexpr std::int64_t llmc_header_bytes = 1024;
+constexpr std::int32_t llmc_gpt2_magic = 20240520;
+constexpr std::int32_t llmc_llama3_magic = 20240801;
+constexpr std::array<char, 9> megatron_magic = {'M', 'M', 'I', 'D', 'I', 'D', 'X', '\0', '\0'};
+constexpr std::int64_t megatron_header_bytes = 34;
+
+TokenFile trouble(std::string why) {
+    return {.trouble = std::move(why)};
+}
+
+/// Why `path` cannot be read as a file, if so; its size otherwise.
+TokenFile size_of(const std::string& path) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (status.type() == fs::file_type::not_found) {
+        return trouble("there is no such file");
+    }
+    if (error || status.type() != fs::file_type::regular) {
+        return trouble(error ? error.message() : "it is not a file");
+    }
+    const auto size = static_cast<std::int64_t>(fs::file_size(path, error));
+    if (error || !std::ifstream{path, std::ios::binary}) {
+        return trouble(error ? error.message() : "it is not readable");
+    }
+    return size == 0 ? trouble("it is empty") : TokenFile{.tokens = size};
+}
+
+/// The first bytes of a file; zeros beyond its end.
+template <std::size_t N>
+std::array<char, N> first_bytes(const std::string& path) {
+    std::array<char, N> bytes{};
+    std::ifstream{path, std::ios::binary}.read(bytes.data(), N);
+    return bytes;
+}
+
+template <class T, std::size_t N>
+T number_at(const std::array<char, N>& bytes, std::size_t offset) {
+    T value{};
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+}
+
+TokenFile inspect_llmc(const std::string& path) {
+    const TokenFile file = size_of(path);
+    if (file.trouble) {
+        return file;
+    }
+    const auto header = first_bytes<12>(path);
+    const auto magic = number_at<std::int32_t>(header, 0);
+    if (file.tokens < llmc_header_bytes || (magic != llmc_gpt2_magic && magic != llmc_llama3_magic)) {
+        return trouble(fmt::format("it does not begin with {} or {}", llmc_gpt2_magic, llmc_llama3_magic));
+    }
+    const auto tokens = number_at<std::int32_t>(header, 8);
+    const std::int64_t expected =
+        llmc_header_bytes + std::int64_t{tokens} * (magic == llmc_gpt2_magic ? 2 : 4);
+    if (tokens < 0 || file.tokens != expected) {
+        return trouble(fmt::format("its header says {} tokens in {} bytes, it has {} bytes", tokens, expected,
+                                   file.tokens));
+    }
+    return {.tokens = tokens};
+}
+
+/// Bytes of a token by the dtype code of an index; 0 for a code that is no integer type.
+std::int64_t megatron_token_bytes(unsigned code) {
+    constexpr std::array<std::int64_t, 9> bytes = {0, 1, 1, 2, 4, 8, 0, 0, 2};
+    return code < bytes.size() ? bytes[code] : 0;
+}
+
+TokenFile inspect_megatron(const std::string& prefix) {
+    const TokenFile index = size_of(prefix + ".idx");
+    if (index.trouble) {
+        return trouble("of its .idx: " + *index.trouble);
+    }
+    const TokenFile file = size_of(prefix + ".bin");
+    if (file.trouble) {
+        return trouble("of its .bin: " + *file.trouble);
+    }
+    const auto header = first_bytes<megatron_header_bytes>(prefix + ".idx");
+    if (std::memcmp(header.data(), megatron_magic.data(), megatron_magic.size()) != 0) {
+        return trouble("its .idx does not begin with MMIDIDX");
+    }
+    const auto version = number_at<std::uint64_t>(header, 9);
+    const std::int64_t token_bytes = megatron_token_bytes(static_cast<unsigned char>(header[17]));
+    if (version != 1 || token_bytes == 0) {
+        return trouble(fmt::format("its .idx has version {} and dtype code {}", version,
+                                   static_cast<unsigned>(static_cast<unsigned char>(header[17]))));
+    }
+    const auto sequences = number_at<std::uint64_t>(header, 18);
+    const auto documents = number_at<std::uint64_t>(header, 26);
+    const auto most = static_cast<std::uint64_t>(index.tokens);
+    const std::uint64_t expected = megatron_header_bytes + 12 * sequences + 8 * documents;
+    if (sequences > most || documents > most || (most != expected && most != expected + sequences)) {
+        return trouble(fmt::format("its .idx has {} bytes for {} sequences and {} document marks", most,
+                                   sequences, documents));
+    }
+    return {.tokens = file.tokens / token_bytes};
+}
+
+}  // namespace
+
+TokenFile inspect(const spec::Source& source) {
+    switch (source.format) {
+        case spec::TokenFormat::llmc:
+            return inspect_llmc(source.path);
+        case spec::TokenFormat::megatron:
+            return inspect_megatron(source.path);
+        case spec::TokenFormat::text:
+            break;
+    }
+    return size_of(source.path);
+}
+
+}  // namespace ziggurat::deck

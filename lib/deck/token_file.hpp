@@ -1,0 +1,23 @@
+/// A first look at a token source: is it there, and is it what the deck says?
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::deck {
+
+/// What a look at a source showed.
+struct TokenFile {
+    std::optional<std::string> trouble =
+        std::nullopt;  ///< what is wrong with it, as the reason in a complaint
+    std::int64_t tokens = 0;
+};
+
+/// Reads the headers of `source`, no more.
+/// Source: the layouts are those of llm.c (dev/data/data_common.py) and Megatron-LM (indexed_dataset.py).
+TokenFile inspect(const spec::Source& source);
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,58 @@
+/// Text to quantity and back: sizes, durations, counts, shares, intervals, with their units.
+///
+/// A reader returns nothing for a text of another form; the caller knows which key it was and says so. What a
+/// writer gives reads back to the same value, and is taken by YAML 1.1 readers as we take it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::deck {
+
+/// A number, as `1e-8`, `3.0e-4`, `12`. Finite.
+std::optional<double> read_real(std::string_view text);
+std::string write_real(double value);
+
+/// A whole number, with an optional suffix k, M, G or T (10^3 ... 10^12) and an optional `noun` ("steps").
+/// An empty `noun` allows none.
+std::optional<std::int64_t> read_integer(std::string_view text, std::string_view noun = {});
+
+/// `512MiB`, `2TiB`, `80GB` (10^9), `4096B`: bytes, with a unit always.
+std::optional<std::int64_t> read_bytes(std::string_view text);
+std::string write_bytes(std::int64_t bytes);
+
+/// `94%` as 0.94; between 0 and 100 %.
+std::optional<double> read_share(std::string_view text);
+std::string write_share(double share);
+
+/// `30s`, `10min`, `23h50m`, `2d`, `500ms`: seconds.
+std::optional<double> read_duration(std::string_view text);
+std::string write_duration(double seconds);
+
+/// A length of training: steps, tokens, or a share of all steps. Exactly one is set.
+struct Extent {
+    std::int64_t steps = 0;
+    std::int64_t tokens = 0;
+    double share = 0;
+    enum class Unit { steps, tokens, share } unit = Unit::steps;
+
+    bool operator==(const Extent&) const = default;
+};
+
+/// `20 steps`, `200M tokens`, `10%`.
+std::optional<Extent> read_extent(std::string_view text);
+
+/// One of `100 steps`, `200M tokens`, `30min`, merged into `into`; false for another form, for zero, and
+/// when `into` already has this unit.
+bool read_interval_part(std::string_view text, spec::Interval& into);
+std::string write_interval(const spec::Interval& interval);
+
+/// `text` within double quotes, with YAML escapes, and `$` doubled where a variable would begin.
+std::string write_text(std::string_view text);
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,61 @@
+#include "spec/counts.hpp"
+
+namespace ziggurat::spec {
+namespace {
+
+/// Weights and biases of one decoder layer.
+std::int64_t layer_parameters(const Model& model) {
+    const std::int64_t hidden = model.hidden;
+    const std::int64_t query = model.heads * model.head_dim;
+    const std::int64_t key_value = model.kv_heads * model.head_dim;
+    const std::int64_t attention = hidden * query + 2 * hidden * key_value + query * hidden;
+    if (model.family == Family::llama) {
+        const std::int64_t norms = 2 * hidden;
+        return norms + attention + 3 * hidden * model.ffn_hidden;
+    }
+    const std::int64_t norms = 4 * hidden;
+    const std::int64_t attention_biases = query + 2 * key_value + hidden;
+    const std::int64_t mlp = 2 * hidden * model.ffn_hidden + model.ffn_hidden + hidden;
+    return norms + attention + attention_biases + mlp;
+}
+
+}  // namespace
+
+ParameterCount count_parameters(const Model& model) {
+    const bool is_gpt2 = model.family == Family::gpt2;
+    const std::int64_t table = model.vocab * model.hidden;
+    ParameterCount count;
+    count.embedding = table + (is_gpt2 ? model.max_seq * model.hidden : 0);
+    count.layer = layer_parameters(model);
+    count.layers = model.layers * count.layer;
+    count.head = (is_gpt2 ? 2 : 1) * model.hidden + (model.tie_embeddings ? 0 : table);
+    count.total = count.embedding + count.layers + count.head;
+    return count;
+}
+
+double flops_per_token(const Model& model, std::int64_t seq) {
+    const ParameterCount count = count_parameters(model);
+    const std::int64_t table = model.vocab * model.hidden;
+    const std::int64_t looked_up = count.embedding - (model.tie_embeddings ? table : 0);
+    const double products = 6.0 * static_cast<double>(count.total - looked_up);
+    const double attention = 6.0 * static_cast<double>(model.layers) *
+                             static_cast<double>(model.heads * model.head_dim) * static_cast<double>(seq);
+    return products + attention;
+}
+
+StateBytes count_state_bytes(const RunSpec& run) {
+    const std::int64_t parts = static_cast<std::int64_t>(run.parallel.tensor) * run.parallel.stages;
+    const std::int64_t parameters = (count_parameters(run.model).total + parts - 1) / parts;
+    const auto share = [&](std::int64_t bytes_each, int span) { return parameters * bytes_each / span; };
+    return {
+        .parameters = share(bytes_of(run.precision.compute), run.sharding.parameters),
+        .gradients = share(bytes_of(run.precision.gradient), run.sharding.gradients),
+        .optimizer = share(bytes_of(run.precision.master) + 8, run.sharding.optimizer),
+    };
+}
+
+std::int64_t bytes_of(DType type) {
+    return type == DType::bf16 ? 2 : 4;
+}
+
+}  // namespace ziggurat::spec

@@ -1,0 +1,53 @@
+/// How much a run is, in closed form: parameters, floating-point operations, bytes of model state.
+///
+/// Pure arithmetic on the spec, so that `check` says it in no time at any size.
+#pragma once
+
+#include <cstdint>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::spec {
+
+/// Trained numbers of a model; rows that only pad the vocabulary do not count.
+struct ParameterCount {
+    std::int64_t embedding = 0;  ///< token table and, for gpt2, position table
+    std::int64_t layer = 0;      ///< one decoder layer
+    std::int64_t layers = 0;     ///< all of them
+    std::int64_t head = 0;       ///< last norm and, unless tied, the product with the vocabulary
+    std::int64_t total = 0;
+
+    bool operator==(const ParameterCount&) const = default;
+};
+
+ParameterCount count_parameters(const Model& model);
+
+/// Formula behind flops_per_token, for the line that shows it.
+inline constexpr const char* flops_formula = "6 (N - E) + 6 L C T";
+
+/// Floating-point operations of training on one token of a sequence of `seq`: forward and backward,
+/// recomputation not counted.
+///
+/// Source: Kaplan et al., "Scaling Laws for Neural Language Models", 2020, section 2.1, with the causal half
+/// of attention: 6 per weight of a product, plus 6 layers x (heads x head_dim) x seq. E are the parameters
+/// that are only looked up: position table, and token table unless it is the head's too.
+double flops_per_token(const Model& model, std::int64_t seq);
+
+/// Bytes per parameter of the state of one unsharded replica.
+struct StateBytes {
+    std::int64_t parameters = 0;  ///< compute type
+    std::int64_t gradients = 0;   ///< accumulator
+    std::int64_t optimizer = 0;   ///< master weights and two moments
+    std::int64_t total() const { return parameters + gradients + optimizer; }
+
+    bool operator==(const StateBytes&) const = default;
+};
+
+/// Model state of one rank, spread evenly over its spans and over tensor ranks and stages; padding not
+/// counted. The compiled program's memory table is the exact one.
+StateBytes count_state_bytes(const RunSpec& run);
+
+/// Bytes of one number.
+std::int64_t bytes_of(DType type);
+
+}  // namespace ziggurat::spec
