@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "comm/check_mpi.hpp"
+#include "comm/node_topology.hpp"
+#include "comm/session.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+TEST(ExplainSingleton, SpeaksUpWhenSlurmStartedSeveralWorldsOfOne) {
+    const auto problem = explain_singleton(1, {.slurm_tasks = 8});
+
+    ASSERT_TRUE(problem.has_value());
+    EXPECT_NE(std::string::npos, problem->find("8 tasks"));
+    EXPECT_NE(std::string::npos, problem->find("srun --mpi=pmix"));
+    EXPECT_NE(std::string::npos, problem->find("mpirun -n"));
+}
+
+TEST(ExplainSingleton, IsSilentWhereOneRankMayBeMeant) {
+    EXPECT_FALSE(explain_singleton(1, {}));
+    EXPECT_FALSE(explain_singleton(1, {.slurm_tasks = 1}));
+    EXPECT_FALSE(explain_singleton(8, {.slurm_tasks = 8}));
+    EXPECT_FALSE(explain_singleton(1, {.slurm_tasks = 8, .from_mpirun = true}));
+}
+
+TEST(NodeTopology, NumbersNodesByTheirLowestRank) {
+    const auto topology = topology_of({7, 7, 3, 3, 7}, 4);
+
+    EXPECT_EQ((std::vector<int>{0, 0, 1, 1, 0}), topology.node_of);
+    EXPECT_EQ(2, topology.num_nodes);
+    EXPECT_EQ(0, topology.node);
+    EXPECT_EQ(2, topology.rank_in_node);
+    EXPECT_EQ(3, topology.ranks_on_node);
+    EXPECT_FALSE(topology.is_uniform);
+}
+
+TEST(NodeTopology, IsUniformOnlyForEqualRunsOfRanks) {
+    EXPECT_TRUE(topology_of({0, 0, 2, 2}, 0).is_uniform);
+    EXPECT_TRUE(topology_of({0}, 0).is_uniform);
+    EXPECT_FALSE(topology_of({0, 1, 0, 1}, 0).is_uniform);
+    EXPECT_FALSE(topology_of({0, 0, 1}, 0).is_uniform);
+    EXPECT_FALSE(topology_of({0, 1, 1}, 0).is_uniform);
+}
+
+TEST(MpiCount, RefusesWhatMpiCannotCount) {
+    EXPECT_EQ(2147483647, mpi_count(2147483647));
+    EXPECT_THROW(mpi_count(2147483648), Error);
+    EXPECT_THROW(mpi_count(-1), Error);
+}
+
+}  // namespace
+}  // namespace ziggurat::comm
