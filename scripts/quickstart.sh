@@ -8,22 +8,19 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-scripts/setup.sh
-scripts/build.sh release ziggurat
-
-# ------------------------------------------------------------------ the text
-
-text=build/data/bible.txt
-if [ ! -s $text ]; then
-  command -v bible >/dev/null || {
-    echo "quickstart: no text (the Debian packages bible-kjv and bible-kjv-text are not here)." \
-      "Put any English text of a few megabytes into $text." >&2
+text=build/data/bible.txt # one verse per line
+if [ -s $text ]; then
+  scripts/setup.sh
+else
+  scripts/setup.sh --text || {
+    echo "quickstart: or put any English text of a few megabytes into $text, if it is the text that is missing" >&2
     exit 3
   }
   mkdir -p build/data
-  bible -f -l 9999 'gen1:1-rev22:21' >$text.tmp # one line per verse
+  bible -f -l 9999 'gen1:1-rev22:21' >$text.tmp
   mv $text.tmp $text
 fi
+scripts/build.sh release ziggurat
 
 # ------------------------------------------------------------------ two ranks
 

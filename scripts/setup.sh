@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Installs what Ziggurat needs to be built, and nothing that is already there.
 #
-#   scripts/setup.sh [--tests]        --tests: also what only scripts/test.sh needs
+#   scripts/setup.sh [--text] [--tests]
+#
+#   --text    also what scripts/quickstart.sh trains on
+#   --tests   also what only scripts/test.sh needs
 #
 # Debian packages come from apt (as root or by sudo). Kokkos with OpenMP is built from the sources in a PyPI
 # package into build/dependencies, unless you bring one. Whatever CMake finds through CMAKE_PREFIX_PATH,
@@ -16,15 +19,13 @@ kokkos_version=3.4.01
 kokkos_package=pykokkos-base==0.0.7 # its sources carry Kokkos' own CMake project under external/kokkos
 kokkos_sha256=6339daced1e81a2748f381847d8717cd77d824407da3c263b9491b5630c642b0
 
-# Debian package, and how else it may have come: a command, a CMake package, or a file that must exist.
-needed="
+# Debian package, and how else it may have come: a command, a Python or CMake package, or a file that is there.
+to_build="
 g++                     command:c++
 cmake                   command:cmake
 ninja-build             command:ninja
 git                     command:git
 pkg-config              command:pkg-config
-python3-pip             pip
-python3-setuptools      pip
 openmpi-bin             command:mpirun
 libopenmpi-dev          cmake:MPI
 libdnnl-dev             cmake:dnnl
@@ -36,10 +37,16 @@ libfmt-dev              cmake:fmt
 libhwloc-dev            pkg-config:hwloc
 libgtest-dev            cmake:GTest
 libbenchmark-dev        cmake:benchmark
+"
+to_fetch_kokkos="
+python3-pip             python:pip
+python3-setuptools      python:setuptools
+"
+text="
 bible-kjv               file:build/data/bible.txt
 bible-kjv-text          file:build/data/bible.txt
 "
-only_tests="
+tests="
 clang-format-14         command:clang-format-14
 "
 
@@ -49,11 +56,14 @@ stop() {
   exit 3
 }
 
-case ${1:-} in
-  --tests) needed+=$only_tests ;;
-  '') ;;
-  *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
-esac
+needed=$to_build
+for option; do
+  case $option in
+    --text) needed+=$text ;;
+    --tests) needed+=$tests ;;
+    *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  esac
+done
 
 mkdir -p "$dependencies"
 exec 9>"$dependencies/.lock"
@@ -81,7 +91,7 @@ is_brought() {
   local how=${1%%:*} what=${1#*:}
   case $how in
     command) command -v "$what" >/dev/null ;;
-    pip) "$(python)" -c 'import pip, setuptools' 2>/dev/null ;;
+    python) "$(python)" -c "import $what" 2>/dev/null ;;
     file) [ -s "$what" ] ;;
     pkg-config) pkg-config --exists "$what" 2>/dev/null ;;
     cmake) if [ "$what" = MPI ]; then cmake_finds MPI REQUIRED COMPONENTS CXX; else cmake_finds "$what" REQUIRED; fi ;;
@@ -98,34 +108,40 @@ places=$(env | grep -E '^(PATH|CMAKE_PREFIX_PATH|PKG_CONFIG_PATH|[A-Za-z0-9]+_(R
 remembered=$dependencies/brought
 [ "$(head -1 "$remembered" 2>/dev/null)" = "$places" ] || echo "$places" >"$remembered"
 
-missing=()
-while read -r package how; do
-  if [ -z "$package" ] || grep -qxF -- "$package" <<<"$installed" || grep -qxF -- "$package" "$remembered"; then
-    continue
-  elif is_brought "$how"; then
-    say "$package: not installed, but ${how#*:} is there"
-    echo "$package" >>"$remembered"
-  else
-    missing+=("$package")
-  fi
-done <<<"$needed"
+# Installs what is missing of the list $1.
+install_missing() {
+  local missing=() package how log=$dependencies/apt.log
+  while read -r package how; do
+    if [ -z "$package" ] || grep -qxF -- "$package" <<<"$installed" || grep -qxF -- "$package" "$remembered"; then
+      continue
+    elif is_brought "$how"; then
+      say "$package: not installed, but ${how#*:} is there"
+      echo "$package" >>"$remembered"
+    else
+      missing+=("$package")
+    fi
+  done <<<"$1"
+  [ ${#missing[@]} -gt 0 ] || return 0
 
-if [ ${#missing[@]} -gt 0 ]; then
-  install="apt-get install --no-install-recommends ${missing[*]}"
+  local install="apt-get install --no-install-recommends ${missing[*]}"
   command -v apt-get >/dev/null || stop "missing: ${missing[*]} (named as Debian names them; this system has no apt-get)." \
     "Bring them by modules or prefixes (PATH, CMAKE_PREFIX_PATH, <Package>_ROOT) and run this again."
   [ "$(id -u)" = 0 ] || command -v sudo >/dev/null || stop \
     "missing: ${missing[*]} (installing them needs root, and there is no sudo)." \
     "Ask an administrator for '$install', or bring them by modules or prefixes (PATH, CMAKE_PREFIX_PATH, <Package>_ROOT)."
   say "installing ${missing[*]}"
-  log=$dependencies/apt.log
-  export DEBIAN_FRONTEND=noninteractive
-  as_root apt-get update -qq >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop \
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop \
     "cannot fetch Debian's package lists (no network, or no right to; $log has all of it)." \
     "Connect this machine to its package mirror, or bring the libraries by modules or prefixes."; }
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
     >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "'$install' failed ($log has all of it)."; }
+}
+
+may_bring_kokkos=${Kokkos_ROOT:-}${Kokkos_DIR:-}${CMAKE_PREFIX_PATH:-}
+if [ -z "$may_bring_kokkos" ] && [ ! -e "$dependencies/kokkos/recipe" ]; then
+  needed+=$to_fetch_kokkos # all in one go
 fi
+install_missing "$needed"
 
 # ------------------------------------------------------------------ Kokkos
 
@@ -136,7 +152,7 @@ resolved=$(c++ -march="$march" -Q --help=target 2>/dev/null | awk '$1 == "-march
 recipe="Kokkos $kokkos_version OpenMP -march=$march ($resolved) $(c++ -dumpfullversion 2>/dev/null || true)"
 prefix=$dependencies/kokkos
 
-if [ -n "${Kokkos_ROOT:-}${Kokkos_DIR:-}${CMAKE_PREFIX_PATH:-}" ]; then
+if [ -n "$may_bring_kokkos" ]; then
   if grep -qxF Kokkos "$remembered"; then
     exit 0
   elif cmake_finds Kokkos REQUIRED NO_SYSTEM_ENVIRONMENT_PATH NO_CMAKE_SYSTEM_PATH; then
@@ -147,6 +163,7 @@ if [ -n "${Kokkos_ROOT:-}${Kokkos_DIR:-}${CMAKE_PREFIX_PATH:-}" ]; then
 fi
 [ "$(cat "$prefix/recipe" 2>/dev/null)" != "$recipe" ] || exit 0
 
+install_missing "$to_fetch_kokkos"
 say "building $recipe into build/dependencies/kokkos"
 sources=$dependencies/src
 log=$dependencies/kokkos.log
