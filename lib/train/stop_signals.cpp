@@ -93,11 +93,11 @@ bool StopSignals::take_checkpoint_request() noexcept {
     return waiting > 0;
 }
 
-std::string StopSignals::news(std::int64_t next_step, double seconds_left) {
+std::string StopSignals::news(std::int64_t step, double seconds_left) {
     const int level = requested();
     if (level > told_) {
         told_ = level;
-        return stop_message(signal(), level, next_step, seconds_left);
+        return stop_message(signal(), level, step, seconds_left);
     }
     if (checkpoint_untold.load() && checkpoint_untold.exchange(false)) {
         return "received SIGUSR2: asks for a checkpoint, which this version cannot write yet; training goes "

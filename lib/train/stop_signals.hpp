@@ -34,9 +34,10 @@ class StopSignals {
     /// True once after each USR2.
     bool take_checkpoint_request() noexcept;
 
-    /// What rank 0 has not said yet about the level or a USR2; empty when there is nothing new. Cheap enough
-    /// for every op: two atomic loads. `next_step` is the step that the run will end after.
-    std::string news(std::int64_t next_step, double seconds_left);
+    /// What was not said yet about the level or a USR2; empty when there is nothing new, and then cheap
+    /// enough for every op: a few atomic loads. \param step          the step that the run will end after
+    /// \param seconds_left  until then; 0: not known
+    std::string news(std::int64_t step, double seconds_left);
 
   private:
     int told_ = none;

@@ -129,7 +129,7 @@ TEST(Metrics, AppendsOneLinePerEventAtOnce) {
     metrics.validate({.step = 3, .tokens = 24, .loss = 1.5, .loss_tokens = 7, .seconds = 0.5});
     metrics.signal("SIGUSR1", 1, 3);
     metrics.stop("SIGUSR1", 4);
-    metrics.end(4, 32, 1.5, 75);
+    metrics.end(4, 32, 1.5, 75, 0x12);
 
     const std::vector<Json> lines = lines_of(folder.file("metrics.jsonl"));
     ASSERT_EQ(lines.size(), 5U);

@@ -1,0 +1,36 @@
+/// `ziggurat check`: complains about a deck, or says what it means.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::app {
+
+/// Memory of a run by rank and tier, and whether the budgets hold it.
+struct MemoryReport {
+    std::string table;
+    bool fits = true;
+};
+
+struct CheckOptions {
+    std::string deck;
+    std::vector<std::string> overrides;  ///< `path.to.key=value`
+    int ranks = 0;                       ///< as if on so many; 0: as few as the deck's degrees allow
+    int threads = 0;                     ///< per rank; 0: an equal part of the node's cores
+    std::string machine;                 ///< name or file; empty: this machine
+    bool print = false;                  ///< the effective deck, and nothing else, on standard output
+    std::string explain;                 ///< a key to explain; then the deck is not read
+    std::function<MemoryReport(const spec::RunSpec&)> memory;  ///< none: no memory table
+};
+
+/// Prints problems on standard error and the meaning of the deck on standard output.
+/// Gives 0; 2 for a deck with errors; 3 for one that does not fit its budgets. Starts nothing.
+int run_check(const CheckOptions& options);
+
+/// Model, parameters, batch arithmetic and layout of a run, in a few lines.
+std::string summary(const spec::RunSpec& run);
+
+}  // namespace ziggurat::app

@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include "app/check.hpp"
+#include "base/units.hpp"
+#include "spec/counts.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+std::string model_line(const spec::RunSpec& run) {
+    const spec::Model& model = run.model;
+    const bool is_llama = model.family == spec::Family::llama;
+    return fmt::format(
+        "model     {}, {} layers, hidden {}, heads {} ({} channels{}), mlp {}, vocab {}{}\n",
+        is_llama ? "llama" : "gpt2", model.layers, model.hidden, model.heads, model.head_dim,
+        model.kv_heads == model.heads ? "" : fmt::format(", {} of keys and values", model.kv_heads),
+        model.ffn_hidden, model.vocab, model.tie_embeddings ? ", embeddings tied" : "");
+}
+
+std::string size_line(const spec::RunSpec& run) {
+    const double flops = spec::flops_per_token(run.model, run.data.seq);
+    const spec::StateBytes state = spec::count_state_bytes(run);
+    return fmt::format("size      {} parameters, {}FLOP/token ({}), model state {} per rank\n",
+                       format_grouped(spec::count_parameters(run.model).total), format_count(flops),
+                       spec::flops_formula, format_bytes(state.total()));
+}
+
+std::string batch_line(const spec::RunSpec& run) {
+    const spec::Train& train = run.train;
+    const double tokens = static_cast<double>(train.steps) * static_cast<double>(train.global_batch) *
+                          static_cast<double>(run.data.seq);
+    return fmt::format(
+        "batch     global {} = micro {} x accumulation {} x data {}; {} tokens a step, {} tokens in {} "
+        "steps\n",
+        train.global_batch, train.micro_batch, train.micro_batches, run.parallel.data,
+        format_grouped(train.global_batch * run.data.seq), format_count(tokens), format_grouped(train.steps));
+}
+
+std::string layout_line(const spec::RunSpec& run) {
+    const spec::Parallel& parallel = run.parallel;
+    return fmt::format(
+        "layout    {} ranks = tensor {} x context {} x data {} x stages {}; {} a node, {} threads each; "
+        "spans of "
+        "parameters {}, gradients {}, optimizer {}\n",
+        parallel.ranks, parallel.tensor, parallel.context, parallel.data, parallel.stages,
+        parallel.ranks_per_node, parallel.threads, run.sharding.parameters, run.sharding.gradients,
+        run.sharding.optimizer);
+}
+
+}  // namespace
+
+std::string summary(const spec::RunSpec& run) {
+    return model_line(run) + size_line(run) + batch_line(run) + layout_line(run);
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,22 @@
+/// What the launcher gave the ranks, and the deck that they agree to run.
+#pragma once
+
+#include <optional>
+
+#include "app/cli.hpp"
+#include "comm/communicator.hpp"
+#include "deck/load.hpp"
+
+namespace ziggurat::app {
+
+/// The number of ranks and, alike on all of them, ranks per node and threads per rank: OMP_NUM_THREADS where
+/// it is set, else the smallest share of cores that a rank has.
+/// Collective: over `world`
+deck::LoadOptions find_launch(const comm::Communicator& world);
+
+/// The deck that the command line names: read, resolved and checked by rank 0, then by all ranks from its
+/// effective form. Nothing when it is wrong, which rank 0 has then told.
+/// Collective: over `world`
+std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const comm::Communicator& world);
+
+}  // namespace ziggurat::app

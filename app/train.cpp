@@ -1,0 +1,74 @@
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+
+#include "app/commands.hpp"
+#include "app/launch.hpp"
+#include "app/version.hpp"
+#include "base/error.hpp"
+#include "comm/abort_flag.hpp"
+#include "comm/node_topology.hpp"
+#include "comm/session.hpp"
+#include "kernels/runtime.hpp"
+#include "train/console.hpp"
+#include "train/stop_signals.hpp"
+#include "train/trainer.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+int train_together(const Arguments& arguments, const comm::Communicator& world) {
+    train::StopSignals signals;
+    const std::optional<deck::Loaded> loaded = load_on_all_ranks(arguments, world);
+    if (!loaded) {
+        return static_cast<int>(ErrorKind::deck);
+    }
+    const kernels::Runtime runtime{loaded->run.parallel.threads};
+    const comm::AbortFlag abort;
+    train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet};
+    return train::train(loaded->run,
+                        {.version = version(),
+                         .libraries = library_versions(),
+                         .command = arguments.line,
+                         .effective_deck = loaded->effective},
+                        world, abort, signals, console);
+}
+
+/// One rank has failed, perhaps alone: says which and ends the others, which may wait for it.
+int end_job(const comm::Communicator& world, const std::string& problem, int exit_code) {
+    std::fprintf(stderr, "ziggurat: error on rank %d of %d (%s): %s\n", world.rank(), world.size(),
+                 comm::machine_name().c_str(), problem.c_str());
+    if (world.size() > 1) {
+        comm::abort_all(exit_code);
+    }
+    return exit_code;
+}
+
+}  // namespace
+
+int train(const Arguments& arguments) {
+    // A reader of our output that has gone is no reason to lose a training.
+    ::signal(SIGPIPE, SIG_IGN);
+    const comm::Session session{nullptr, nullptr};
+    const comm::Communicator& world = session.world();
+    try {
+        return train_together(arguments, world);
+    } catch (const Error& error) {
+        return end_job(world, error.what(), error.exit_code());
+    } catch (const std::bad_alloc&) {
+        return end_job(world,
+                       "no more memory for this process. Ask for a smaller model, or fewer ranks here.",
+                       static_cast<int>(ErrorKind::resource));
+    } catch (const std::exception& error) {
+        return end_job(world,
+                       std::string{error.what()} + " (a bug in ziggurat). Please report it with the deck.",
+                       static_cast<int>(ErrorKind::internal));
+    }
+}
+
+}  // namespace ziggurat::app
