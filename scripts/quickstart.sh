@@ -3,8 +3,8 @@
 #
 #   scripts/quickstart.sh [key=value...]     values that override those of decks/quickstart.yaml
 #
-# Ctrl-C ends the training after the running step, with the account of where the time went; the same command
-# then goes on from there where checkpoints are written. A second Ctrl-C ends it at once.
+# Ctrl-C ends the training after the running step, with the account of where the time went; a second one ends
+# it at once.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
