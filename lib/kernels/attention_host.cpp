@@ -52,9 +52,10 @@ void attention_forward(const device::Stream& stream,
                        tensor::TensorRef<T, 2> out,
                        tensor::TensorRef<float, 3> lse,
                        std::span<std::byte> workspace) {
-    check(stream, shape, qkv.extents, document_starts, dropout, out.extents, lse.extents, sizeof(T), workspace);
-    host::attention_forward<tile::HostVector, T>(stream.num_threads(), shape, qkv, document_starts, dropout, out,
-                                                 lse, workspace);
+    check(stream, shape, qkv.extents, document_starts, dropout, out.extents, lse.extents, sizeof(T),
+          workspace);
+    host::attention_forward<tile::HostVector, T>(stream.num_threads(), shape, qkv, document_starts, dropout,
+                                                 out, lse, workspace);
 }
 
 template <class T>
@@ -69,20 +70,21 @@ void attention_backward(const device::Stream& stream,
                         tensor::TensorRef<T, 2> d_qkv,
                         std::span<std::byte> workspace) {
     ZG_EXPECTS(d_qkv.extents == qkv.extents && d_out.extents == out.extents);
-    check(stream, shape, qkv.extents, document_starts, dropout, out.extents, lse.extents, sizeof(T), workspace);
-    host::attention_backward<tile::HostVector, T>(stream.num_threads(), shape, qkv, document_starts, dropout, out,
-                                                  d_out, lse, d_qkv, workspace);
+    check(stream, shape, qkv.extents, document_starts, dropout, out.extents, lse.extents, sizeof(T),
+          workspace);
+    host::attention_backward<tile::HostVector, T>(stream.num_threads(), shape, qkv, document_starts, dropout,
+                                                  out, d_out, lse, d_qkv, workspace);
 }
 
-#define ZG_INSTANTIATE(T)                                                                                        \
-    template void attention_forward<T>(                                                                          \
-        const device::Stream&, const AttentionShape&, tensor::TensorRef<const T, 2>,                             \
-        tensor::TensorRef<const std::int32_t, 1>, const Dropout&, tensor::TensorRef<T, 2>,                       \
-        tensor::TensorRef<float, 3>, std::span<std::byte>);                                                      \
-    template void attention_backward<T>(                                                                         \
-        const device::Stream&, const AttentionShape&, tensor::TensorRef<const T, 2>,                             \
-        tensor::TensorRef<const std::int32_t, 1>, const Dropout&, tensor::TensorRef<const T, 2>,                 \
-        tensor::TensorRef<const T, 2>, tensor::TensorRef<const float, 3>, tensor::TensorRef<T, 2>,               \
+#define ZG_INSTANTIATE(T)                                                                          \
+    template void attention_forward<T>(                                                            \
+        const device::Stream&, const AttentionShape&, tensor::TensorRef<const T, 2>,               \
+        tensor::TensorRef<const std::int32_t, 1>, const Dropout&, tensor::TensorRef<T, 2>,         \
+        tensor::TensorRef<float, 3>, std::span<std::byte>);                                        \
+    template void attention_backward<T>(                                                           \
+        const device::Stream&, const AttentionShape&, tensor::TensorRef<const T, 2>,               \
+        tensor::TensorRef<const std::int32_t, 1>, const Dropout&, tensor::TensorRef<const T, 2>,   \
+        tensor::TensorRef<const T, 2>, tensor::TensorRef<const float, 3>, tensor::TensorRef<T, 2>, \
         std::span<std::byte>);
 ZG_INSTANTIATE(float)
 ZG_INSTANTIATE(tensor::bfloat16)

@@ -19,7 +19,11 @@ class AttentionHeads {
                    tensor::TensorRef<const T, 2> qkv,
                    tensor::TensorRef<const std::int32_t, 1> document_starts,
                    const Dropout& dropout)
-        : shape_{shape}, qkv_{qkv}, document_starts_{document_starts}, samples_{dropout.samples}, mask_{dropout} {}
+        : shape_{shape},
+          qkv_{qkv},
+          document_starts_{document_starts},
+          samples_{dropout.samples},
+          mask_{dropout} {}
 
     std::int64_t heads_per_group() const { return shape_.heads / shape_.kv_heads; }
     std::int64_t groups() const { return shape_.batch * shape_.kv_heads; }
@@ -62,7 +66,9 @@ class AttentionHeads {
 };
 
 /// The share of worker `index` of the workspace, aligned.
-inline tile::Scratch scratch_of(std::span<std::byte> workspace, std::int64_t num_workers, std::int64_t index) {
+inline tile::Scratch scratch_of(std::span<std::byte> workspace,
+                                std::int64_t num_workers,
+                                std::int64_t index) {
     const auto address = reinterpret_cast<std::uintptr_t>(workspace.data());
     const auto skipped = static_cast<std::int64_t>(-address % 64);
     const auto share = (std::ssize(workspace) - skipped) / num_workers / 64 * 64;
@@ -79,22 +85,23 @@ void attention_forward(int num_threads,
                        tensor::TensorRef<float, 3> lse,
                        std::span<std::byte> workspace) {
     const AttentionHeads<T> heads{shape, qkv, document_starts, dropout};
-    for_items_of_workers("ziggurat::attention_forward", heads.groups(), num_threads, [&](auto& items, int worker) {
-        auto scratch = scratch_of(workspace, num_threads, worker);
-        tile::ForwardHead<V, T> tiles{heads.seq(), heads.head_dim(), scratch};
-        for (std::int64_t group = items.next(); group >= 0; group = items.next()) {
-            const auto batch = group / shape.kv_heads;
-            const auto first = group % shape.kv_heads * heads.heads_per_group();
-            for (auto index = first; index < first + heads.heads_per_group(); ++index) {
-                const auto head = heads.head(batch, index);
-                if (index == first) {
-                    tiles.pack_keys_and_values(head.k, head.v);
+    for_items_of_workers(
+        "ziggurat::attention_forward", heads.groups(), num_threads, [&](auto& items, int worker) {
+            auto scratch = scratch_of(workspace, num_threads, worker);
+            tile::ForwardHead<V, T> tiles{heads.seq(), heads.head_dim(), scratch};
+            for (std::int64_t group = items.next(); group >= 0; group = items.next()) {
+                const auto batch = group / shape.kv_heads;
+                const auto first = group % shape.kv_heads * heads.heads_per_group();
+                for (auto index = first; index < first + heads.heads_per_group(); ++index) {
+                    const auto head = heads.head(batch, index);
+                    if (index == first) {
+                        tiles.pack_keys_and_values(head.k, head.v);
+                    }
+                    tiles.run(head, out.data + heads.out_offset(batch, index), heads.out_step(),
+                              lse.data + (batch * shape.heads + index) * shape.seq);
                 }
-                tiles.run(head, out.data + heads.out_offset(batch, index), heads.out_step(),
-                          lse.data + (batch * shape.heads + index) * shape.seq);
             }
-        }
-    });
+        });
 }
 
 template <class V, class T>
@@ -109,26 +116,28 @@ void attention_backward(int num_threads,
                         tensor::TensorRef<T, 2> d_qkv,
                         std::span<std::byte> workspace) {
     const AttentionHeads<T> heads{shape, qkv, document_starts, dropout};
-    for_items_of_workers("ziggurat::attention_backward", heads.groups(), num_threads, [&](auto& items, int worker) {
-        auto scratch = scratch_of(workspace, num_threads, worker);
-        tile::BackwardHead<V, T> tiles{heads.seq(), heads.head_dim(), scratch};
-        for (std::int64_t group = items.next(); group >= 0; group = items.next()) {
-            const auto batch = group / shape.kv_heads;
-            const auto kv_head = group % shape.kv_heads;
-            const auto first = kv_head * heads.heads_per_group();
-            const auto gradient = [&](std::int64_t h) { return d_qkv.data + heads.offset(batch, h); };
-            const auto first_head = heads.head(batch, first);
-            tiles.begin(first_head.k, first_head.v);
-            for (auto index = first; index < first + heads.heads_per_group(); ++index) {
-                const auto at = heads.out_offset(batch, index);
-                tiles.run(heads.head(batch, index), heads.block(out.data + at, heads.out_step()),
-                          heads.block(d_out.data + at, heads.out_step()),
-                          lse.data + (batch * shape.heads + index) * shape.seq, gradient(index), heads.width());
+    for_items_of_workers(
+        "ziggurat::attention_backward", heads.groups(), num_threads, [&](auto& items, int worker) {
+            auto scratch = scratch_of(workspace, num_threads, worker);
+            tile::BackwardHead<V, T> tiles{heads.seq(), heads.head_dim(), scratch};
+            for (std::int64_t group = items.next(); group >= 0; group = items.next()) {
+                const auto batch = group / shape.kv_heads;
+                const auto kv_head = group % shape.kv_heads;
+                const auto first = kv_head * heads.heads_per_group();
+                const auto gradient = [&](std::int64_t h) { return d_qkv.data + heads.offset(batch, h); };
+                const auto first_head = heads.head(batch, first);
+                tiles.begin(first_head.k, first_head.v);
+                for (auto index = first; index < first + heads.heads_per_group(); ++index) {
+                    const auto at = heads.out_offset(batch, index);
+                    tiles.run(heads.head(batch, index), heads.block(out.data + at, heads.out_step()),
+                              heads.block(d_out.data + at, heads.out_step()),
+                              lse.data + (batch * shape.heads + index) * shape.seq, gradient(index),
+                              heads.width());
+                }
+                tiles.end(first_head, gradient(heads.key_head(kv_head)), gradient(heads.value_head(kv_head)),
+                          heads.width());
             }
-            tiles.end(first_head, gradient(heads.key_head(kv_head)), gradient(heads.value_head(kv_head)),
-                      heads.width());
-        }
-    });
+        });
 }
 
 }  // namespace ziggurat::kernels::host

@@ -113,7 +113,8 @@ void Linear<T>::forward(const device::Stream& stream,
     if (shape_.rows > 0) {
         pack(stream, Packing::forward, w, {packed, static_cast<std::size_t>(bytes)});
     }
-    forward_packed(stream, x, {packed, static_cast<std::size_t>(bytes)}, bias, y, behind(workspace, packed + bytes));
+    forward_packed(stream, x, {packed, static_cast<std::size_t>(bytes)}, bias, y,
+                   behind(workspace, packed + bytes));
 }
 
 template <class T>

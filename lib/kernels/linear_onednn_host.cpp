@@ -10,8 +10,8 @@ namespace {
 
 using namespace onednn;
 
-/// How `right` [k, n] is packed. Asked of a single thread and a fixed number of rows, because oneDNN lets both
-/// choose the width of its blocks, and a weight packed by one object must serve all of its in and out.
+/// How `right` [k, n] is packed. Asked of a single thread and a fixed number of rows, because oneDNN lets
+/// both choose the width of its blocks, and a weight packed by one object must serve all of its in and out.
 memory::desc packed_format(const dnnl::engine& engine,
                            std::int64_t k,
                            std::int64_t n,
@@ -20,7 +20,8 @@ memory::desc packed_format(const dnnl::engine& engine,
     constexpr std::int64_t rows = 512;
     const ScopedThreads one{1};
     const memory::desc any{{k, n}, type, memory::format_tag::any};
-    return Product{engine, row_major(rows, k, type), any, nullptr, row_major(rows, n, result_type), Accumulate::no}
+    return Product{engine,  row_major(rows, k, type),        any,
+                   nullptr, row_major(rows, n, result_type), Accumulate::no}
         .right();
 }
 
@@ -47,10 +48,14 @@ class OnednnProducts final : public LinearProducts<T> {
             return;
         }
         const auto bias = row_major(1, out, type);
-        forward_ = Product{engine_, row_major(rows, in, type), forward_format, has_bias ? &bias : nullptr,
-                           row_major(rows, out, type), Accumulate::no};
-        backward_input_ = Product{engine_, row_major(rows, out, type), backward_format, nullptr,
-                                  row_major(rows, in, type), Accumulate::no};
+        forward_ = Product{engine_,
+                           row_major(rows, in, type),
+                           forward_format,
+                           has_bias ? &bias : nullptr,
+                           row_major(rows, out, type),
+                           Accumulate::no};
+        backward_input_ = Product{engine_, row_major(rows, out, type), backward_format,
+                                  nullptr, row_major(rows, in, type),  Accumulate::no};
         weight_run_ = make_weight_gradient(run_);
         if (rows % run_ != 0) {
             weight_rest_ = make_weight_gradient(rows % run_);
@@ -64,7 +69,8 @@ class OnednnProducts final : public LinearProducts<T> {
     std::int64_t scratch_bytes() const noexcept override {
         const auto weight_bytes = [](const WeightGradient& w) {
             return (w.pack_x ? w.pack_x.packed_bytes() : 0) +
-                   std::max({w.pack_x.scratchpad_bytes(), w.store.scratchpad_bytes(), w.add.scratchpad_bytes()});
+                   std::max(
+                       {w.pack_x.scratchpad_bytes(), w.store.scratchpad_bytes(), w.add.scratchpad_bytes()});
         };
         return std::max({forward_.scratchpad_bytes(), backward_input_.scratchpad_bytes(),
                          pack_forward_.scratchpad_bytes(), pack_backward_.scratchpad_bytes(),
@@ -112,8 +118,8 @@ class OnednnProducts final : public LinearProducts<T> {
         const auto right = sizeof(T) == 2 ? packed_format(engine_, rows, shape_.in, type, wide) : plain;
         const ScopedThreads threads{num_threads_};
         const auto product = [&](Accumulate accumulate) {
-            return Product{engine_, transposed(shape_.out, rows, type), right, nullptr,
-                           row_major(shape_.out, shape_.in, wide), accumulate};
+            return Product{engine_, transposed(shape_.out, rows, type),     right,
+                           nullptr, row_major(shape_.out, shape_.in, wide), accumulate};
         };
         return {sizeof(T) == 2 ? Packer{engine_, plain, right} : Packer{}, product(Accumulate::no),
                 product(Accumulate::yes)};
@@ -136,7 +142,8 @@ bool has_onednn_products() {
     constexpr auto type = data_type<T>;
     const auto matrix = row_major(64, 64, type);
     try {
-        const dnnl::matmul::primitive_desc description{{matrix, matrix, matrix}, {dnnl::engine::kind::cpu, 0}};
+        const dnnl::matmul::primitive_desc description{{matrix, matrix, matrix},
+                                                       {dnnl::engine::kind::cpu, 0}};
         return std::string_view{description.impl_info_str()}.starts_with("brg");
     } catch (const dnnl::error&) {
         return false;  // no product of this type at all

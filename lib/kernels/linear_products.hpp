@@ -26,8 +26,8 @@ class LinearProducts {
         const T* x, const T* dy, float* dw, Accumulate accumulate, std::byte* scratch) const = 0;
 };
 
-/// Weight gradients are summed over runs of rows of this length at most: beyond it oneDNN splits the sum among
-/// threads, and then their number shows in the bits.
+/// Weight gradients are summed over runs of rows of this length at most: beyond it oneDNN splits the sum
+/// among threads, and then their number shows in the bits.
 inline constexpr std::int64_t max_rows_per_sum = 1024;
 
 /// The length of all runs but the last.

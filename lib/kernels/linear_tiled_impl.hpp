@@ -1,4 +1,5 @@
-/// The products of a linear layer in tiles, where oneDNN has none whose bits are independent of threads and rows.
+/// The products of a linear layer in tiles, where oneDNN has none whose bits are independent of threads and
+/// rows.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,8 @@ class TiledProduct {
     static constexpr std::int64_t scratch_bytes =
         (block_rows * block_columns + block_columns * block_depth + tile::tile_rows * block_depth) * 4;
 
-    TiledProduct(Operand<T> left, Operand<T> right, std::int64_t rows, std::int64_t columns, std::int64_t depth)
+    TiledProduct(
+        Operand<T> left, Operand<T> right, std::int64_t rows, std::int64_t columns, std::int64_t depth)
         : left_{left}, right_{right}, rows_{rows}, columns_{columns}, depth_{depth} {}
 
     /// Calls write(row, column, sums, count) for every run of at most 16 columns of the result.
@@ -54,8 +56,8 @@ class TiledProduct {
                 multiply(row, column, rows, static_cast<int>(columns), sums, right, left);
                 for (std::int64_t r = 0; r < rows; ++r) {
                     for (std::int64_t c = 0; c < columns; c += V::lanes) {
-                        const float* from = sums + c / tile::tile_columns * sums_step + r * tile::tile_columns +
-                                            c % tile::tile_columns;
+                        const float* from = sums + c / tile::tile_columns * sums_step +
+                                            r * tile::tile_columns + c % tile::tile_columns;
                         write(row + r, column + c, V::load(from), static_cast<int>(columns - c));
                     }
                 }
@@ -76,10 +78,11 @@ class TiledProduct {
             const int depth = static_cast<int>(std::min(block_depth, depth_ - at));
             const auto panel_step = pack_right(at, column, depth, columns, right);
             for (std::int64_t r = 0; r < rows; r += tile::tile_rows) {
-                pack_left(row + r, at, static_cast<int>(std::min<std::int64_t>(tile::tile_rows, rows - r)), depth,
-                          left);
-                tile::accumulate_rows<V, float, tile::tile_rows>(left, block_depth, 1, right, panel_step, depth,
-                                                                 sums + r * tile::tile_columns, sums_step, columns);
+                pack_left(row + r, at, static_cast<int>(std::min<std::int64_t>(tile::tile_rows, rows - r)),
+                          depth, left);
+                tile::accumulate_rows<V, float, tile::tile_rows>(left, block_depth, 1, right, panel_step,
+                                                                 depth, sums + r * tile::tile_columns,
+                                                                 sums_step, columns);
             }
         }
     }
@@ -96,7 +99,8 @@ class TiledProduct {
         return depth * tile::tile_columns;
     }
 
-    /// Into rows [tile_rows][block_depth] of floats; rows that are not there keep stale numbers that nobody reads.
+    /// Into rows [tile_rows][block_depth] of floats; rows that are not there keep stale numbers that nobody
+    /// reads.
     void pack_left(std::int64_t row, std::int64_t at, int rows, int depth, std::uint32_t* to) const {
         auto* floats = reinterpret_cast<float*>(to);
         const T* from = left_.at(row, at);

@@ -19,7 +19,9 @@ using dnnl::memory;
 /// oneDNN reads the number of threads when it creates a primitive and again when it runs one.
 class ScopedThreads {
   public:
-    explicit ScopedThreads(int num_threads) : before_{omp_get_max_threads()} { omp_set_num_threads(num_threads); }
+    explicit ScopedThreads(int num_threads) : before_{omp_get_max_threads()} {
+        omp_set_num_threads(num_threads);
+    }
     ~ScopedThreads() { omp_set_num_threads(before_); }
     ScopedThreads(const ScopedThreads&) = delete;
     ScopedThreads& operator=(const ScopedThreads&) = delete;
@@ -64,8 +66,8 @@ class Product {
             sum.append_sum(1.0f);
             attributes.set_post_ops(sum);
         }
-        const auto operation =
-            bias != nullptr ? dnnl::matmul::desc{left, right, *bias, result} : dnnl::matmul::desc{left, right, result};
+        const auto operation = bias != nullptr ? dnnl::matmul::desc{left, right, *bias, result}
+                                               : dnnl::matmul::desc{left, right, result};
         const dnnl::matmul::primitive_desc description{operation, attributes, engine};
         const auto unbound = [&](const memory::desc& desc) { return memory{desc, engine, nullptr}; };
         primitive_ = dnnl::matmul{description};

@@ -1,11 +1,19 @@
 #include "layout/workspace.hpp"
 
+#include <algorithm>
+
 namespace ziggurat::layout {
 namespace {
 
 constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
+
+/// What kernels lose by beginning at a multiple of 64 bytes.
+constexpr std::int64_t alignment = 64;
+
+/// Rows of x that are packed at a time for the gradient of a weight (kernels/linear_products.hpp).
+constexpr std::int64_t rows_packed_at_once = 1024;
 
 }  // namespace
 
@@ -16,17 +24,22 @@ std::int64_t packed_weight_bytes(std::int64_t in, std::int64_t out, int element_
 std::int64_t linear_workspace_bytes(
     std::int64_t rows, std::int64_t in, std::int64_t out, int element_bytes, int threads) {
     const auto weight = packed_weight_bytes(in, out, element_bytes);
-    const auto activation = element_bytes == 2 ? packed_weight_bytes(in, rows, element_bytes) : 0;
-    const auto scratchpad = (std::int64_t{2} << 20) * threads;
-    return (weight > activation ? weight : activation) + scratchpad;
+    const auto activation =
+        element_bytes == 2 ? packed_weight_bytes(in, std::min(rows, rows_packed_at_once), element_bytes) : 0;
+    const auto scratchpad =
+        (std::int64_t{2} << 20) * threads;  // 1.64 MiB is the most that oneDNN was seen to ask
+    return alignment + std::max(weight, activation) + scratchpad;
 }
 
 std::int64_t attention_workspace_bytes(std::int64_t seq,
                                        std::int64_t head_dim,
                                        int element_bytes,
                                        int threads) {
-    (void)element_bytes;
-    return threads * (8 * rounded_up(seq, 64) * rounded_up(head_dim, 64) * 4 + (std::int64_t{512} << 10));
+    (void)element_bytes;  // machines without products of bfloat16 pairs pack bfloat16 as floats
+    const auto rows = rounded_up(seq, 64);
+    const auto operands = 8 * rows * rounded_up(head_dim, 64);  // q, k twice, v, dO; and dQ, dK, dV
+    const auto tiles = std::int64_t{512} << 10;
+    return alignment + threads * ((operands + rows) * 4 + tiles);
 }
 
 std::int64_t column_sum_workspace_bytes(std::int64_t width) {

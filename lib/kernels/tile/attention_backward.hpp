@@ -12,8 +12,8 @@ inline constexpr int backward_queries = 120;
 
 /// The gradients of one group of query heads and of the keys and values that they share.
 ///
-/// Keys go outermost, by panels of 64, so that their gradients stay in cache while all queries pass; the gradient
-/// of the queries is summed in memory of its own.
+/// Keys go outermost, by panels of 64, so that their gradients stay in cache while all queries pass; the
+/// gradient of the queries is summed in memory of its own.
 template <class V, class T>
 class BackwardHead {
   public:
@@ -35,7 +35,8 @@ class BackwardHead {
           delta_{scratch.take<float>(size_.padded_rows)},
           weights_{scratch.take<std::uint32_t>(backward_queries * tile_columns / pair)},
           d_scores_{scratch.take<std::uint32_t>(backward_queries * tile_columns / pair)},
-          d_score_rows_{pair == 1 ? d_scores_ : scratch.take<std::uint32_t>(backward_queries * tile_columns / 2)},
+          d_score_rows_{pair == 1 ? d_scores_
+                                  : scratch.take<std::uint32_t>(backward_queries * tile_columns / 2)},
           exponentials_{scratch.take<float>(tile_rows * tile_columns)},
           factors_{scratch.take<float>(tile_rows * tile_columns)} {}
 
@@ -117,9 +118,9 @@ class BackwardHead {
             const auto at = skipped * tile_columns + row;
             const auto right = (query_word + skipped) * tile_columns;
             with_rows(std::min(tile_rows, keys - row), [&](auto rows) {
-                accumulate_rows<V, T, rows>(weights_ + at, 1, tile_columns, d_out_columns_ + right,
-                                            size_.words_per_panel, words - skipped,
-                                            d_value_ + (key + row) * tile_columns, sums_step, head.head_dim());
+                accumulate_rows<V, T, rows>(
+                    weights_ + at, 1, tile_columns, d_out_columns_ + right, size_.words_per_panel,
+                    words - skipped, d_value_ + (key + row) * tile_columns, sums_step, head.head_dim());
                 accumulate_rows<V, T, rows>(d_scores_ + at, 1, tile_columns, query_columns_ + right,
                                             size_.words_per_panel, words - skipped,
                                             d_key_ + (key + row) * tile_columns, sums_step, head.head_dim());
@@ -235,7 +236,8 @@ class BackwardHead {
         }
     }
 
-    /// Words of two queries, for the products that sum over queries. R is even but for the last of a sequence.
+    /// Words of two queries, for the products that sum over queries. R is even but for the last of a
+    /// sequence.
     template <int R>
     [[gnu::always_inline]] void store_pairs_of_queries(int slot, const Float (&tile)[R][4]) {
 #pragma GCC unroll 3
@@ -260,7 +262,8 @@ class BackwardHead {
             for (int column = 0; column < columns; column += 16) {
                 const float* from = sums + (column / tile_columns * size_.padded_rows + row) * tile_columns +
                                     column % tile_columns;
-                V::store_elements(to + row * step + column, V::multiply(V::load(from), scale), columns - column);
+                V::store_elements(to + row * step + column, V::multiply(V::load(from), scale),
+                                  columns - column);
             }
         }
     }
@@ -273,14 +276,15 @@ class BackwardHead {
     std::uint32_t* keys_;
     std::uint32_t* key_columns_;
     std::uint32_t* values_;
-    float* d_query_;             ///< [panels][padded_rows][64], as are the next two
+    float* d_query_;  ///< [panels][padded_rows][64], as are the next two
     float* d_key_;
     float* d_value_;
     float* delta_;
-    std::uint32_t* weights_;       ///< [queries in words][64 keys]
-    std::uint32_t* d_scores_;      ///< [queries in words][64 keys]
-    std::uint32_t* d_score_rows_;  ///< [queries][64 keys in words]; single words: the same memory as d_scores_
-    float* exponentials_;          ///< [tile_rows][64], before they are rounded to pairs
+    std::uint32_t* weights_;   ///< [queries in words][64 keys]
+    std::uint32_t* d_scores_;  ///< [queries in words][64 keys]
+    std::uint32_t*
+        d_score_rows_;     ///< [queries][64 keys in words]; single words: the same memory as d_scores_
+    float* exponentials_;  ///< [tile_rows][64], before they are rounded to pairs
     float* factors_;
     LeftRows query_left_{}, d_out_left_{};
 };

@@ -8,8 +8,8 @@
 
 namespace ziggurat::kernels::tile {
 
-/// Rows of queries whose output is summed at a time, and keys per running maximum. With 64 keys in place of 512 the
-/// maxima and the rescaling cost 8 % (float) and 17 % (bfloat16).
+/// Rows of queries whose output is summed at a time, and keys per running maximum. With 64 keys in place of
+/// 512 the maxima and the rescaling cost 8 % (float) and 17 % (bfloat16).
 inline constexpr int forward_queries = 96;
 inline constexpr int forward_keys = 512;
 
@@ -43,7 +43,9 @@ class ForwardHead {
         left_ = pack_left<V>(head.q, queries_);
         for (int first = 0; first < head.seq(); first += forward_queries) {
             const int last = std::min(head.seq(), first + forward_queries);
-            std::memset(sums_, 0, static_cast<std::size_t>(size_.panels * forward_queries * tile_columns) * sizeof(float));
+            std::memset(
+                sums_, 0,
+                static_cast<std::size_t>(size_.panels * forward_queries * tile_columns) * sizeof(float));
             std::fill_n(maxima_, forward_queries, lowest_maximum);
             std::fill_n(totals_, forward_queries, 0.0f);
             const int first_key = head.first_key(first) / forward_keys * forward_keys;
@@ -73,7 +75,8 @@ class ForwardHead {
             weigh<R>(head, row, slot, first, last, top);
             accumulate_rows<V, T, R>(weights_, forward_keys / pair, 1, values_ + first / pair * tile_columns,
                                      size_.words_per_panel, divide_up(last - first, pair),
-                                     sums_ + slot * tile_columns, forward_queries * tile_columns, head.head_dim());
+                                     sums_ + slot * tile_columns, forward_queries * tile_columns,
+                                     head.head_dim());
         });
     }
 
@@ -126,12 +129,14 @@ class ForwardHead {
                 for (int v = 0; v < 4; ++v) {
                     V::store(scores_ + r * forward_keys + key - first + 16 * v, tile[r][v]);
                 }
-                top[r] = V::max(top[r], V::max(V::max(tile[r][0], tile[r][1]), V::max(tile[r][2], tile[r][3])));
+                top[r] =
+                    V::max(top[r], V::max(V::max(tile[r][0], tile[r][1]), V::max(tile[r][2], tile[r][3])));
             }
         }
     }
 
-    /// Turns scores into weights relative to the new maxima and scales down what was summed under the old ones.
+    /// Turns scores into weights relative to the new maxima and scales down what was summed under the old
+    /// ones.
     template <int R>
     void weigh(const Head<T>& head, int row, int slot, int first, int last, const Float (&top)[R]) {
         const float to_log2 = head.log2_scale();
@@ -162,7 +167,8 @@ class ForwardHead {
 
     /// weights = exp(score - maximum), dropped or not; returns their sum before dropping and rounding.
     template <bool Drops>
-    float exponentials(const float* scores, int columns, float to_log2, float maximum, std::uint32_t* weights) const {
+    float exponentials(
+        const float* scores, int columns, float to_log2, float maximum, std::uint32_t* weights) const {
         const Float slope = V::broadcast(to_log2);
         const Float shift = V::broadcast(-maximum * to_log2);
         Float total = V::zero();
@@ -186,8 +192,8 @@ class ForwardHead {
         lse[row] = std::fma(maxima_[slot], head.log2_scale(), std::log2(totals_[slot]));
         const Float inverse = V::broadcast(1.0f / totals_[slot]);
         for (int column = 0; column < head.head_dim(); column += 16) {
-            const float* sums =
-                sums_ + (column / tile_columns * forward_queries + slot) * tile_columns + column % tile_columns;
+            const float* sums = sums_ + (column / tile_columns * forward_queries + slot) * tile_columns +
+                                column % tile_columns;
             V::store_elements(out + column, V::multiply(V::load(sums), inverse), head.head_dim() - column);
         }
     }

@@ -10,25 +10,26 @@
 
 namespace ziggurat::kernels::tile {
 
-/// Rows of a tile: with 4 vectors of columns, 24 accumulators, 4 right operands and 1 left one fill 29 of 32 registers.
+/// Rows of a tile: with 4 vectors of columns, 24 accumulators, 4 right operands and 1 left one fill 29 of 32
+/// registers.
 inline constexpr int tile_rows = 6;
 
 /// The score of a pair that may not meet; not -infinity, whose differences are NaN.
 inline constexpr float masked_score = -1e30f;
 
-/// Below every score that means something and far above `masked_score`: where running maxima begin, so that keys
-/// masked for a row get the weight 2^-huge = 0 even before the row has met one of its own.
+/// Below every score that means something and far above `masked_score`: where running maxima begin, so that
+/// keys masked for a row get the weight 2^-huge = 0 even before the row has met one of its own.
 inline constexpr float lowest_maximum = -1e20f;
 
 /// One query head and the keys and values that it meets.
 template <class T>
 struct Head {
-    Block<T> q, k, v;                            ///< [seq, head_dim] each
-    const std::int32_t* document_starts;         ///< [seq] or null
-    float scale;                                 ///< of the scores
-    DropoutMask dropout;                         ///< of the weights
-    std::uint64_t sample;                        ///< global index, for dropout
-    std::uint32_t head;                          ///< global index, for dropout
+    Block<T> q, k, v;                     ///< [seq, head_dim] each
+    const std::int32_t* document_starts;  ///< [seq] or null
+    float scale;                          ///< of the scores
+    DropoutMask dropout;                  ///< of the weights
+    std::uint64_t sample;                 ///< global index, for dropout
+    std::uint32_t head;                   ///< global index, for dropout
 
     int seq() const { return q.rows; }
     int head_dim() const { return q.columns; }
@@ -88,7 +89,9 @@ struct PackedSize {
 
     std::int64_t transposed() const { return padded_rows * words_per_row; }
     std::int64_t columns() const { return panels * words_per_panel; }
-    std::int64_t left_rows() const { return elements_per_word<V, T> == 2 ? padded_rows * words_per_row : columns(); }
+    std::int64_t left_rows() const {
+        return elements_per_word<V, T> == 2 ? padded_rows * words_per_row : columns();
+    }
     /// Floats of an accumulator [panels][padded_rows][64].
     std::int64_t sums() const { return panels * padded_rows * tile_columns; }
 };
@@ -162,10 +165,18 @@ void accumulate_rows(const std::uint32_t* a,
                      int columns) {
     for (int column = 0; column < columns; column += tile_columns) {
         switch (divide_up(std::min<std::int64_t>(columns - column, tile_columns), 16)) {
-            case 1: accumulate_tile<V, T, R, 1>(a, row_step, word_step, right, words, to); break;
-            case 2: accumulate_tile<V, T, R, 2>(a, row_step, word_step, right, words, to); break;
-            case 3: accumulate_tile<V, T, R, 3>(a, row_step, word_step, right, words, to); break;
-            default: accumulate_tile<V, T, R, 4>(a, row_step, word_step, right, words, to); break;
+            case 1:
+                accumulate_tile<V, T, R, 1>(a, row_step, word_step, right, words, to);
+                break;
+            case 2:
+                accumulate_tile<V, T, R, 2>(a, row_step, word_step, right, words, to);
+                break;
+            case 3:
+                accumulate_tile<V, T, R, 3>(a, row_step, word_step, right, words, to);
+                break;
+            default:
+                accumulate_tile<V, T, R, 4>(a, row_step, word_step, right, words, to);
+                break;
         }
         right += right_step;
         to += to_step;
@@ -176,12 +187,18 @@ void accumulate_rows(const std::uint32_t* a,
 template <class Action>
 void with_rows(int rows, const Action& action) {
     switch (rows) {
-        case 1: return action(std::integral_constant<int, 1>{});
-        case 2: return action(std::integral_constant<int, 2>{});
-        case 3: return action(std::integral_constant<int, 3>{});
-        case 4: return action(std::integral_constant<int, 4>{});
-        case 5: return action(std::integral_constant<int, 5>{});
-        default: return action(std::integral_constant<int, 6>{});
+        case 1:
+            return action(std::integral_constant<int, 1>{});
+        case 2:
+            return action(std::integral_constant<int, 2>{});
+        case 3:
+            return action(std::integral_constant<int, 3>{});
+        case 4:
+            return action(std::integral_constant<int, 4>{});
+        case 5:
+            return action(std::integral_constant<int, 5>{});
+        default:
+            return action(std::integral_constant<int, 6>{});
     }
 }
 

@@ -38,7 +38,8 @@ struct Avx512 {
 
     /// x in lanes [first, last), `otherwise` in the rest; bounds may lie outside [0, 16].
     [[gnu::always_inline]] static Float keep(Float x, int first, int last, Float otherwise) {
-        return _mm512_mask_mov_ps(otherwise, static_cast<__mmask16>(lanes_below(last) & ~lanes_below(first)), x);
+        return _mm512_mask_mov_ps(otherwise, static_cast<__mmask16>(lanes_below(last) & ~lanes_below(first)),
+                                  x);
     }
 
     /// 2^x for x < 128, relative error 1.9e-7, exactly 1 at 0 and 0 far below.
@@ -125,8 +126,8 @@ struct Avx512 {
             }
 #pragma GCC unroll 6
             for (int r = 0; r < R; ++r) {
-                const Float left = _mm512_castsi512_ps(
-                    _mm512_set1_epi32(static_cast<int>(a[r * row_step + p * word_step])));
+                const Float left =
+                    _mm512_castsi512_ps(_mm512_set1_epi32(static_cast<int>(a[r * row_step + p * word_step])));
 #pragma GCC unroll 4
                 for (int v = 0; v < V; ++v) {
                     c[r][v] = _mm512_fmadd_ps(left, right[v], c[r][v]);

@@ -11,7 +11,7 @@ namespace ziggurat::kernels::tile {
 
 /// Elements of T that make a word: two where the machine multiplies pairs, neighbours along the summed index.
 template <class V, class T>
-inline constexpr int elements_per_word = V::has_bf16_pairs && std::is_same_v<T, tensor::bfloat16> ? 2 : 1;
+inline constexpr int elements_per_word = V::has_bf16_pairs&& std::is_same_v<T, tensor::bfloat16> ? 2 : 1;
 
 /// Columns of a tile, and rows that packed operands are padded to.
 inline constexpr std::int64_t tile_columns = 64;

@@ -11,11 +11,12 @@ namespace ziggurat::kernels::tile {
 
 /// The operations of avx512.hpp without intrinsics.
 ///
-/// A source that uses them is compiled with contraction of a * b + c, which is how it comes to fused operations
-/// where the machine has them.
+/// A source that uses them is compiled with contraction of a * b + c, which is how it comes to fused
+/// operations where the machine has them.
 struct Portable {
     using Single = Portable;
-    static constexpr int register_floats = __BIGGEST_ALIGNMENT__ / 4;  // the compiler aligns to its widest register
+    static constexpr int register_floats =
+        __BIGGEST_ALIGNMENT__ / 4;  // the compiler aligns to its widest register
     static constexpr int lanes = 16;
     static constexpr int parts = lanes / register_floats;
     static constexpr bool has_bf16_pairs = false;
@@ -70,7 +71,9 @@ struct Portable {
         return *std::max_element(lane, lane + lanes);
     }
 
-    [[gnu::always_inline]] static float first_of(Float x) { return x.part[0][0]; }
+    [[gnu::always_inline]] static float first_of(Float x) {
+        return x.part[0][0];
+    }
 
     [[gnu::always_inline]] static Float keep(Float x, int first, int last, Float otherwise) {
         alignas(64) float lane[lanes];
@@ -135,7 +138,9 @@ struct Portable {
     [[gnu::always_inline]] static Word load_words(const T* from, int count) {
         return std::bit_cast<Word>(load_elements(from, count));
     }
-    [[gnu::always_inline]] static Word zero_words() { return {}; }
+    [[gnu::always_inline]] static Word zero_words() {
+        return {};
+    }
     [[gnu::always_inline]] static void store_words(std::uint32_t* to, Word x) {
         std::copy_n(x.lane, lanes, to);
     }

@@ -1,0 +1,87 @@
+/// Causal attention of one head in double precision.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+namespace ziggurat::reference {
+
+/// Rows of queries, keys and values, [seq][head_dim] each, and what decides who meets whom.
+struct AttentionHead {
+    std::size_t seq, head_dim;
+    std::vector<double> q, k, v;
+    std::function<std::size_t(std::size_t query)> first_key;
+    std::function<double(std::size_t query, std::size_t key)> factor;  ///< of the weight, by dropout
+
+    double score(std::size_t query, std::size_t key) const {
+        double sum = 0;
+        for (std::size_t d = 0; d < head_dim; ++d) {
+            sum += q[query * head_dim + d] * k[key * head_dim + d];
+        }
+        return sum / std::sqrt(double(head_dim));
+    }
+
+    /// log of the sum of exp(score) over the keys that `query` sees.
+    double log_sum_exp(std::size_t query) const {
+        double top = -HUGE_VAL;
+        for (std::size_t key = first_key(query); key <= query; ++key) {
+            top = std::max(top, score(query, key));
+        }
+        double sum = 0;
+        for (std::size_t key = first_key(query); key <= query; ++key) {
+            sum += std::exp(score(query, key) - top);
+        }
+        return top + std::log(sum);
+    }
+};
+
+inline std::vector<double> attention(const AttentionHead& head) {
+    std::vector<double> out(head.seq * head.head_dim);
+    for (std::size_t query = 0; query < head.seq; ++query) {
+        const double lse = head.log_sum_exp(query);
+        for (std::size_t key = head.first_key(query); key <= query; ++key) {
+            const double weight = std::exp(head.score(query, key) - lse) * head.factor(query, key);
+            for (std::size_t d = 0; d < head.head_dim; ++d) {
+                out[query * head.head_dim + d] += weight * head.v[key * head.head_dim + d];
+            }
+        }
+    }
+    return out;
+}
+
+/// Gradients of sum(out * d_out), [seq][head_dim] each.
+struct AttentionGradient {
+    std::vector<double> q, k, v;
+};
+
+inline AttentionGradient attention_backward(const AttentionHead& head, const std::vector<double>& d_out) {
+    const auto n = head.head_dim;
+    AttentionGradient d{std::vector<double>(head.q.size()), std::vector<double>(head.k.size()),
+                        std::vector<double>(head.v.size())};
+    for (std::size_t query = 0; query < head.seq; ++query) {
+        const double lse = head.log_sum_exp(query);
+        std::vector<double> weight(query + 1), d_weight(query + 1);
+        double mean = 0;
+        for (std::size_t key = head.first_key(query); key <= query; ++key) {
+            weight[key] = std::exp(head.score(query, key) - lse);
+            for (std::size_t i = 0; i < n; ++i) {
+                d_weight[key] += d_out[query * n + i] * head.v[key * n + i] * head.factor(query, key);
+                d.v[key * n + i] += weight[key] * head.factor(query, key) * d_out[query * n + i];
+            }
+            mean += weight[key] * d_weight[key];
+        }
+        for (std::size_t key = head.first_key(query); key <= query; ++key) {
+            const double d_score = weight[key] * (d_weight[key] - mean) / std::sqrt(double(n));
+            for (std::size_t i = 0; i < n; ++i) {
+                d.q[query * n + i] += d_score * head.k[key * n + i];
+                d.k[key * n + i] += d_score * head.q[query * n + i];
+            }
+        }
+    }
+    return d;
+}
+
+}  // namespace ziggurat::reference

@@ -1,0 +1,189 @@
+#include "kernels/linear.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/reference/linear.hpp"
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+using tensor::bfloat16;
+using test::matrix;
+using test::row;
+
+/// A layer with data, its workspace exactly as large as the memory plan has it.
+template <class T>
+struct Layer {
+    LinearShape shape;
+    int threads;
+    std::vector<T> x, w, bias, dy;
+    Linear<T> linear;
+    std::vector<std::byte> workspace;
+    device::Stream stream{threads};
+
+    Layer(const LinearShape& s, int num_threads)
+        : shape{s},
+          threads{num_threads},
+          x{test::normal_values<T>(s.rows * s.in, 1)},
+          w{test::normal_values<T>(s.out * s.in, 2)},
+          bias{test::normal_values<T>(s.has_bias ? s.out : 0, 3)},
+          dy{test::normal_values<T>(s.rows * s.out, 4)},
+          linear{s, num_threads},
+          workspace(static_cast<std::size_t>(
+              layout::linear_workspace_bytes(s.rows, s.in, s.out, sizeof(T), num_threads))) {}
+
+    std::vector<T> forward() {
+        std::vector<T> y(static_cast<std::size_t>(shape.rows * shape.out));
+        linear.forward(stream, matrix(x, shape.rows, shape.in), matrix(w, shape.out, shape.in), row(bias),
+                       matrix(y, shape.rows, shape.out), workspace);
+        return y;
+    }
+    std::vector<T> backward_input() {
+        std::vector<T> dx(static_cast<std::size_t>(shape.rows * shape.in));
+        linear.backward_input(stream, matrix(dy, shape.rows, shape.out), matrix(w, shape.out, shape.in),
+                              matrix(dx, shape.rows, shape.in), workspace);
+        return dx;
+    }
+    std::vector<float> backward_weight(Accumulate accumulate, float before) {
+        std::vector<float> dw(static_cast<std::size_t>(shape.out * shape.in), before);
+        linear.backward_weight(stream, matrix(x, shape.rows, shape.in), matrix(dy, shape.rows, shape.out),
+                               matrix(dw, shape.out, shape.in), accumulate, workspace);
+        return dw;
+    }
+};
+
+const LinearShape odd_shapes[] = {{1, 1, 1, true},     {1, 37, 5, false},   {3, 5, 37, true},
+                                  {33, 64, 48, true},  {67, 100, 65, true}, {129, 33, 17, false},
+                                  {5, 768, 257, true}, {257, 16, 1, true}};
+
+template <class T>
+class LinearTest : public ::testing::Test {};
+using ComputeTypes = ::testing::Types<float, bfloat16>;
+TYPED_TEST_SUITE(LinearTest, ComputeTypes);
+
+TYPED_TEST(LinearTest, IsTheProductOfTheReference) {
+    for (const auto& shape : odd_shapes) {
+        Layer<TypeParam> layer{shape, 2};
+        const auto in = static_cast<std::size_t>(shape.in);
+        const auto x = test::doubles(layer.x), w = test::doubles(layer.w), dy = test::doubles(layer.dy);
+        std::vector<double> dx(x.size()), dw(w.size());
+        reference::linear_backward(x, w, dy, in, dx, dw);
+        auto dw_added = dw;
+        for (auto& value : dw_added) {
+            value += 3;
+        }
+
+        const auto y = reference::linear(x, w, test::doubles(layer.bias), in);
+        EXPECT_LT(test::relative_error(layer.forward(), y), test::bound<TypeParam>) << shape.in;
+        EXPECT_LT(test::relative_error(layer.backward_input(), dx), test::bound<TypeParam>) << shape.in;
+        EXPECT_LT(test::relative_error(layer.backward_weight(Accumulate::no, 3), dw), 1e-6) << shape.in;
+        EXPECT_LT(test::relative_error(layer.backward_weight(Accumulate::yes, 3), dw_added), 1e-6)
+            << shape.in;
+    }
+}
+
+TYPED_TEST(LinearTest, HasTheSameBitsForAnyNumberOfThreads) {
+    for (const LinearShape shape : {LinearShape{67, 100, 65, true}, LinearShape{2100, 48, 320, false},
+                                    LinearShape{2048, 16, 3072, true}}) {
+        Layer<TypeParam> one{shape, 1};
+        const auto y = one.forward();
+        const auto dx = one.backward_input();
+        const auto dw = one.backward_weight(Accumulate::yes, 1);
+        for (const int threads : {2, 3, 8}) {
+            Layer<TypeParam> layer{shape, threads};
+            EXPECT_TRUE(test::same_bits(layer.forward(), y)) << threads;
+            EXPECT_TRUE(test::same_bits(layer.backward_input(), dx)) << threads;
+            EXPECT_TRUE(test::same_bits(layer.backward_weight(Accumulate::yes, 1), dw)) << threads;
+        }
+    }
+}
+
+TYPED_TEST(LinearTest, GivesARowTheSameBitsInASmallerCall) {
+    for (const auto& shape : odd_shapes) {
+        Layer<TypeParam> whole{shape, 2};
+        const auto y = whole.forward();
+        const auto dx = whole.backward_input();
+        for (const std::int64_t rows : {std::int64_t{1}, (shape.rows + 1) / 2, shape.rows}) {
+            Layer<TypeParam> part{{rows, shape.in, shape.out, shape.has_bias}, 2};
+            const auto part_y = part.forward();
+            const auto part_dx = part.backward_input();
+            EXPECT_TRUE(std::equal(part_y.begin(), part_y.end(), y.begin())) << rows << " of " << shape.rows;
+            EXPECT_TRUE(std::equal(part_dx.begin(), part_dx.end(), dx.begin()))
+                << rows << " of " << shape.rows;
+        }
+    }
+}
+
+TYPED_TEST(LinearTest, GivesTheSameBitsWithAWeightThatAnotherShapePacked) {
+    for (const auto& shape : odd_shapes) {
+        Layer<TypeParam> layer{shape, 2};
+        const Linear<TypeParam> packer{{7, shape.in, shape.out, false}, 3};
+        const auto w = matrix(layer.w, shape.out, shape.in);
+        const auto most = layout::packed_weight_bytes(shape.in, shape.out, sizeof(TypeParam));
+        std::vector<std::byte> forward(static_cast<std::size_t>(most)), backward(forward.size());
+        packer.pack(layer.stream, Packing::forward, w, forward);
+        packer.pack(layer.stream, Packing::backward_input, w, backward);
+
+        std::vector<TypeParam> y(layer.dy.size()), dx(layer.x.size());
+        layer.linear.forward_packed(layer.stream, matrix(layer.x, shape.rows, shape.in), forward,
+                                    row(layer.bias), matrix(y, shape.rows, shape.out), layer.workspace);
+        layer.linear.backward_input_packed(layer.stream, matrix(layer.dy, shape.rows, shape.out), backward,
+                                           matrix(dx, shape.rows, shape.in), layer.workspace);
+
+        EXPECT_TRUE(test::same_bits(y, layer.forward()));
+        EXPECT_TRUE(test::same_bits(dx, layer.backward_input()));
+    }
+}
+
+TYPED_TEST(LinearTest, NeedsNoMoreScratchThanThePlanHas) {
+    for (const std::int64_t rows : {1, 100, 1024, 4096}) {
+        for (const std::int64_t in : {1, 100, 768, 4096}) {
+            for (const std::int64_t out : {1, 65, 2304, 50257}) {
+                for (const int threads : {1, 2, 16}) {
+                    const Linear<TypeParam> linear{{rows, in, out, false}, threads};
+                    EXPECT_LE(linear.workspace_bytes(),
+                              layout::linear_workspace_bytes(rows, in, out, sizeof(TypeParam), threads));
+                    const auto packed = layout::packed_weight_bytes(in, out, sizeof(TypeParam));
+                    EXPECT_LE(linear.packed_bytes(Packing::forward), packed);
+                    EXPECT_LE(linear.packed_bytes(Packing::backward_input), packed);
+                }
+            }
+        }
+    }
+}
+
+TYPED_TEST(LinearTest, DoesNothingWithoutRows) {
+    Layer<TypeParam> layer{{0, 5, 3, true}, 2};
+
+    EXPECT_TRUE(layer.forward().empty());
+    EXPECT_TRUE(layer.backward_input().empty());
+    EXPECT_EQ(layer.backward_weight(Accumulate::no, 3), std::vector<float>(15, 0.0f));
+    EXPECT_EQ(layer.backward_weight(Accumulate::yes, 3), std::vector<float>(15, 3.0f));
+}
+
+TYPED_TEST(LinearTest, RefusesAWorkspaceThatIsTooSmall) {
+    Layer<TypeParam> layer{{33, 64, 48, true}, 2};
+    layer.workspace.resize(static_cast<std::size_t>(layer.linear.workspace_bytes() / 2));
+
+    EXPECT_ANY_THROW(layer.forward());
+}
+
+TEST(LinearReference, AgreesWithFiniteDifferences) {
+    auto x = test::doubles(test::normal_values<float>(6, 1));
+    auto w = test::doubles(test::normal_values<float>(8, 2));
+    const auto dy = test::doubles(test::normal_values<float>(12, 3));
+    std::vector<double> dx(x.size()), dw(w.size());
+    reference::linear_backward(x, w, dy, 2, dx, dw);
+    const auto value = [&] { return test::dot(reference::linear(x, w, {}, 2), dy); };
+
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        EXPECT_NEAR(test::finite_difference(x[i], value), dx[i], 1e-6);
+    }
+    for (std::size_t i = 0; i < w.size(); ++i) {
+        EXPECT_NEAR(test::finite_difference(w[i], value), dw[i], 1e-6);
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels
