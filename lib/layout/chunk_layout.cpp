@@ -1,0 +1,59 @@
+#include "layout/chunk_layout.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::layout {
+
+ChunkLayout::ChunkLayout(std::vector<UnitRange> shards, std::int64_t chunk_elements)
+    : shards_{std::move(shards)} {
+    ZG_EXPECTS(chunk_elements >= 0);
+    const auto wanted = chunk_elements == 0 ? usual_elements : chunk_elements;
+    chunk_elements_ = (wanted + FlatLayout::block - 1) / FlatLayout::block * FlatLayout::block;
+    std::erase_if(shards_, [](const UnitRange& shard) { return shard.range.empty(); });
+    begins_.push_back(0);
+    for (const auto& shard : shards_) {
+        begins_.push_back(begins_.back() + shard.range.size());
+    }
+}
+
+int ChunkLayout::num_chunks() const noexcept {
+    return static_cast<int>((elements() + chunk_elements_ - 1) / chunk_elements_);
+}
+
+std::vector<UnitRange> ChunkLayout::chunk(int k) const {
+    ZG_EXPECTS(0 <= k && k < num_chunks());
+    const auto begin = k * chunk_elements_;
+    const auto end = std::min(begin + chunk_elements_, elements());
+    const auto first = std::upper_bound(begins_.begin(), begins_.end(), begin) - begins_.begin() - 1;
+    std::vector<UnitRange> runs;
+    for (auto s = static_cast<std::size_t>(first); s < shards_.size() && begins_[s] < end; ++s) {
+        const auto base = shards_[s].range.begin - begins_[s];
+        runs.push_back(
+            {shards_[s].unit, {base + std::max(begin, begins_[s]), base + std::min(end, begins_[s + 1])}});
+    }
+    return runs;
+}
+
+std::vector<ChunkLayout::Piece> ChunkLayout::pieces(const UnitRange& wanted) const {
+    std::vector<Piece> found;
+    for (std::size_t s = 0; s < shards_.size(); ++s) {
+        if (shards_[s].unit != wanted.unit) {
+            continue;
+        }
+        const auto base = shards_[s].range.begin - begins_[s];
+        auto at = std::max(wanted.range.begin, shards_[s].range.begin);
+        const auto end = std::min(wanted.range.end, shards_[s].range.end);
+        while (at < end) {
+            const auto address = at - base;
+            const auto k = address / chunk_elements_;
+            const auto stop = std::min(end, base + (k + 1) * chunk_elements_);
+            found.push_back({static_cast<int>(k), address - k * chunk_elements_, {at, stop}});
+            at = stop;
+        }
+    }
+    return found;
+}
+
+}  // namespace ziggurat::layout

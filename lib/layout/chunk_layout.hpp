@@ -1,0 +1,60 @@
+/// A rank's own shards as one address space, cut into chunks of equal size.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "layout/flat_layout.hpp"
+
+namespace ziggurat::layout {
+
+/// Elements of a unit's flat range.
+struct UnitRange {
+    int unit = -1;
+    ElementRange range;
+
+    bool operator==(const UnitRange&) const = default;
+};
+
+/// The shards follow each other without gaps; chunk k holds the elements [k c, (k + 1) c) of that space, the
+/// last one what is left. Chunk k is the same elements in every state kind.
+///
+/// Ren et al., "ZeRO-Offload", 2021, and Fang et al., "PatrickStar", 2021, section 5: state moves between
+/// tiers in pieces of one size, whatever the sizes of tensors. Cutting a rank's own shards, not the model,
+/// keeps pieces at that size on any number of ranks.
+///
+/// shards a (6 elements) and b (5), chunks of 4:   aaaa | aabb | bbb
+class ChunkLayout {
+  public:
+    /// Elements of a chunk when nobody asks for another size.
+    static constexpr std::int64_t usual_elements = std::int64_t{4} << 20;
+
+    /// \param shards          in order of first use; empty ones are left out
+    /// \param chunk_elements  rounded up to a multiple of FlatLayout::block; 0: usual_elements
+    ChunkLayout(std::vector<UnitRange> shards, std::int64_t chunk_elements);
+
+    std::int64_t chunk_elements() const noexcept { return chunk_elements_; }
+    std::int64_t elements() const noexcept { return begins_.back(); }
+    int num_chunks() const noexcept;
+
+    /// The runs of chunk `k`, in order.
+    std::vector<UnitRange> chunk(int k) const;
+
+    /// A part of a chunk that holds a part of a shard.
+    struct Piece {
+        int chunk = -1;
+        std::int64_t offset = 0;  ///< elements from the start of the chunk
+        ElementRange range;       ///< of the unit
+
+        bool operator==(const Piece&) const = default;
+    };
+    /// Where the elements `wanted` lie; what this rank does not hold is left out.
+    std::vector<Piece> pieces(const UnitRange& wanted) const;
+
+  private:
+    std::vector<UnitRange> shards_;
+    std::vector<std::int64_t> begins_;  ///< of each shard in the address space, and its end
+    std::int64_t chunk_elements_;
+};
+
+}  // namespace ziggurat::layout

@@ -1,0 +1,44 @@
+#include "schedule/build_program.hpp"
+
+#include "schedule/derive_dependencies.hpp"
+#include "schedule/expand.hpp"
+#include "schedule/optimizer_pass.hpp"
+#include "schedule/pipeline_order.hpp"
+#include "schedule/place_buffers.hpp"
+#include "schedule/reduce_pass.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+std::vector<Slot> slots_of(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
+    if (variant == Variant::train) {
+        return pipeline_order({spec.parallel.pipeline_schedule, spec.parallel.stages,
+                               spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
+                              model.stage);
+    }
+    std::vector<Slot> slots;
+    for (int chunk = 0; chunk < spec.parallel.chunks_per_stage; ++chunk) {
+        slots.push_back({Slot::Pass::forward, 0, chunk});
+    }
+    return slots;
+}
+
+}  // namespace
+
+Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
+    auto draft = expand(spec, model, variant, slots_of(spec, model, variant));
+    if (variant == Variant::train) {
+        reduce_pass(draft, spec, model);
+        optimizer_pass(draft, spec, model);
+    }
+    place_buffers(draft.program);
+    derive_dependencies(draft.program);
+    return std::move(draft.program);
+}
+
+Program build_program(const spec::RunSpec& spec, int rank, Variant variant) {
+    const ModelLayout model{spec, rank};
+    return build_program(spec, model, variant);
+}
+
+}  // namespace ziggurat::schedule

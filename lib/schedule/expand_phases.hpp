@@ -1,0 +1,112 @@
+/// Writes the ops of phases; only expand*.cpp include it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "schedule/expand.hpp"
+
+namespace ziggurat::schedule {
+
+/// Where a value, or the gradient of one, is.
+struct Place {
+    int buffer = -1;
+    layout::Placement placement = layout::Placement::replicated;
+    bool is_stream = false;  ///< gradients: of the residual stream, to be added to by later ops
+};
+
+/// The micro-batch's tensors that the trainer fills, as indices of buffers.
+struct BatchBuffers {
+    int tokens = -1, targets = -1, positions = -1, document_starts = -1, mask = -1, samples = -1, losses = -1;
+};
+
+/// Appends the ops of one phase of one micro-batch after the other to a draft.
+class PhaseWriter {
+  public:
+    PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Variant variant);
+
+    const ModelLayout& model() const noexcept { return model_; }
+    Program& program() noexcept { return draft_.program; }
+    Draft take() { return std::move(draft_); }
+
+    /// How values lie between units.
+    layout::Placement outside() const noexcept { return outside_; }
+    /// A buffer for an activation between units.
+    int boundary_buffer(const std::string& name, int microbatch);
+
+    /// Forward of one unit; `input` is what the unit before left. Returns the unit's output, placed outside.
+    int forward(int unit, int microbatch, int input);
+    /// Backward of one unit; `d_output` is the gradient of its output. Returns that of its input.
+    int backward(int unit, int microbatch, int d_output);
+    /// The head: forward, loss and, in training, backward. Returns the gradient of its input, or -1.
+    int head(int unit, int microbatch, int input);
+
+    /// From now on, weight products that can wait are put aside / the ones put aside come now.
+    void defer_weight_products(bool defer) { is_deferring_ = defer; }
+    void deferred_weight_products(int microbatch, int chunk);
+    void set_chunk(int chunk) { chunk_ = chunk; }
+
+  private:
+    using ValueKey = std::tuple<int, int, int>;  // micro-batch, unit, value
+
+    // expand_phases.cpp: what all ops have in common
+    std::string label_of(int unit, int phase, Direction direction, int microbatch) const;
+    Op compute_op(int unit, int phase, int microbatch, Direction direction) const;
+    std::int64_t rows(layout::Placement placement) const;
+    int value_buffer(int unit, int value, layout::Placement placement, int microbatch, bool is_kept);
+    int gradient_buffer(int unit, int value, layout::Placement placement, int microbatch);
+    void add_parameters(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles = {});
+    void add_gradients(Op& op, const layout::Phase& phase);
+    void add_dropout_reads(Op& op);
+    void add_workspace(Op& op, std::int64_t bytes);
+    std::int64_t workspace_bytes(const layout::Phase& phase, Direction direction) const;
+    void add(Op op) { draft_.program.ops.push_back(std::move(op)); }
+
+    // expand_forward.cpp
+    void forward_phase(int unit, int phase, int microbatch);
+    int use_value(int unit, const layout::ValueUse& use, int microbatch, Direction direction);
+
+    // expand_backward.cpp
+    void backward_phase(int unit, int phase, int microbatch);
+    void backward_linear(int unit, int phase, int microbatch);
+    Place d_output(int unit, int phase, int microbatch);
+    int d_stream(int unit, int phase, int value, int microbatch);
+    void leave_gradient(int unit, int phase, int microbatch, int buffer);
+
+    // expand_tensor.cpp
+    int convert(int buffer,
+                layout::Placement from,
+                layout::Placement to,
+                std::int64_t width,
+                int unit,
+                int microbatch,
+                Direction direction);
+    void sum_over_tensor(int buffer, int unit, int microbatch, Direction direction);
+    Op tensor_op(OpKind kind, int unit, int microbatch, Direction direction);
+
+    // expand_head.cpp
+    void logits_block(
+        int unit, int microbatch, std::int64_t begin, std::int64_t end, std::pair<int, int> packed, int d_h);
+    Op loss_op(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
+    int statistics_of(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
+
+    const layout::Unit& unit_of(int unit) const { return model_.table.units[static_cast<std::size_t>(unit)]; }
+    bool is_kept(const layout::Unit& unit, int value) const;
+
+    const spec::RunSpec& spec_;
+    const ModelLayout& model_;
+    Draft draft_;
+    std::vector<BatchBuffers> batch_;
+    layout::Placement outside_;
+    std::map<ValueKey, Place> values_;
+    std::map<std::pair<ValueKey, layout::Placement>, int> converted_;
+    std::map<ValueKey, Place> gradients_;
+    bool is_deferring_ = false;
+    int chunk_ = 0;
+    std::map<std::pair<int, int>, std::vector<Op>> deferred_;  // (micro-batch, chunk) -> ops
+};
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,97 @@
+/// The buffers that live from step to step.
+#include "schedule/expand.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+constexpr std::int64_t step_inputs_bytes = 128;
+constexpr std::int64_t exact_sums_bytes = 1024;
+
+/// Makes one persistent buffer of a unit that holds `range` of its flat elements.
+int state_buffer(Program& program,
+                 const ModelLayout& model,
+                 int unit,
+                 StateKind kind,
+                 const char* line,
+                 layout::ElementRange range,
+                 spec::DType type) {
+    static constexpr const char* suffixes[] = {
+        "", ".parameters", ".gradients", ".master", ".first_moment", ".second_moment", ".secondary"};
+    Buffer buffer;
+    buffer.name =
+        model.table.units[static_cast<std::size_t>(unit)].name + suffixes[static_cast<std::size_t>(kind)];
+    buffer.bytes = range.size() * (type == spec::DType::f32 ? 4 : 2);
+    buffer.lifetime = Lifetime::persistent;
+    buffer.state = kind;
+    buffer.consumer = line;
+    buffer.unit = unit;
+    buffer.first_element = range.begin;
+    buffer.type = type;
+    return program.add_buffer(std::move(buffer));
+}
+
+/// A name for the unit's whole range, until a pass puts something in its place.
+int placeholder(Program& program, const ModelLayout& model, int unit, StateKind kind, spec::DType type) {
+    const auto padded = model.flats[static_cast<std::size_t>(unit)].padded_elements();
+    const bool is_gradient = kind == StateKind::gradients;
+    const int made =
+        state_buffer(program, model, unit, kind, is_gradient ? consumer::gradients : consumer::parameters,
+                     {0, padded}, type);
+    auto& buffer = program.buffers[static_cast<std::size_t>(made)];
+    buffer.lifetime = Lifetime::transient;
+    buffer.name = "all of " + buffer.name;
+    return made;
+}
+
+int shared_buffer(Program& program, const char* name, std::int64_t bytes) {
+    Buffer buffer;
+    buffer.name = name;
+    buffer.bytes = bytes;
+    buffer.lifetime = Lifetime::persistent;
+    buffer.consumer = consumer::batch;
+    return program.add_buffer(std::move(buffer));
+}
+
+}  // namespace
+
+StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
+    StateBuffers state;
+    state.units.resize(model.table.units.size());
+    const auto spans = model.spans;
+    const auto compute = spec.precision.compute;
+    const int gradient_span = spec.sharding.reduce == spec::ReducePlan::at_end            ? 1
+                              : spec.sharding.reduce == spec::ReducePlan::each_microbatch ? spans.optimizer
+                                                                                          : spans.gradients;
+    for (const int u : model.units) {
+        auto& unit = state.units[static_cast<std::size_t>(u)];
+        const auto& shards = model.shards[static_cast<std::size_t>(u)];
+        const layout::ElementRange all{0, shards.padded_elements()};
+        const auto held = spans.parameters == 1 ? all : shards.shard(spans.parameters, model.data_rank);
+        const auto summed = gradient_span == 1 ? all : shards.shard(gradient_span, model.data_rank);
+        const auto updated = shards.shard(spans.optimizer, model.data_rank);
+        const auto add = [&](StateKind kind, const char* line, layout::ElementRange range, spec::DType type) {
+            return state_buffer(program, model, u, kind, line, range, type);
+        };
+        unit.parameters = add(StateKind::parameters, consumer::parameters, held, compute);
+        unit.gradients = add(StateKind::gradients, consumer::gradients, summed, spec::DType::f32);
+        if (compute != spec::DType::f32) {
+            unit.master = add(StateKind::master, consumer::optimizer, updated, spec::DType::f32);
+        }
+        unit.first_moment = add(StateKind::first_moment, consumer::optimizer, updated, spec::DType::f32);
+        unit.second_moment = add(StateKind::second_moment, consumer::optimizer, updated, spec::DType::f32);
+    }
+    state.step_inputs = shared_buffer(program, "step_inputs", step_inputs_bytes);
+    state.exact_sums = shared_buffer(program, "exact_sums", exact_sums_bytes);
+    for (const int u : model.units) {
+        auto& unit = state.units[static_cast<std::size_t>(u)];
+        unit.full_parameters = spans.parameters == 1
+                                   ? unit.parameters
+                                   : placeholder(program, model, u, StateKind::parameters, compute);
+        unit.full_gradients = spec.sharding.reduce == spec::ReducePlan::at_end
+                                  ? unit.gradients
+                                  : placeholder(program, model, u, StateKind::gradients, spec::DType::f32);
+    }
+    return state;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,83 @@
+#include "schedule/model_layout.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using spec::Axis;
+
+/// The virtual stage of each unit of a table of `layers` layers between an embedding and a head.
+std::vector<int> virtual_stage_of_units(std::int64_t layers, int virtual_stages) {
+    ZG_EXPECTS(virtual_stages == 1 || layers >= virtual_stages);
+    std::vector<int> stage_of{0};
+    for (int v = 0; v < virtual_stages; ++v) {
+        const auto count = layers / virtual_stages + (v < layers % virtual_stages ? 1 : 0);
+        stage_of.insert(stage_of.end(), static_cast<std::size_t>(count), v);
+    }
+    stage_of.push_back(virtual_stages - 1);
+    return stage_of;
+}
+
+}  // namespace
+
+ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
+    : mesh{spec.parallel},
+      table{layout::family_table(spec.model, spec.parallel.tensor, spec.parallel.sequence)},
+      spans{spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer, spec.parallel.data},
+      rank{world_rank},
+      tensor_rank{mesh.coordinate(Axis::tensor, world_rank)},
+      context_rank{mesh.coordinate(Axis::context, world_rank)},
+      data_rank{mesh.coordinate(Axis::data, world_rank)},
+      stage{mesh.coordinate(Axis::pipeline, world_rank)},
+      virtual_stages{spec.parallel.stages * spec.parallel.chunks_per_stage},
+      chunk_units(static_cast<std::size_t>(spec.parallel.chunks_per_stage)),
+      tokens{spec.train.micro_batch * (spec.data.seq / spec.parallel.context)},
+      element_bytes{spec.precision.compute == spec::DType::f32 ? 4 : 2} {
+    ZG_EXPECTS(spec.data.seq % spec.parallel.context == 0);
+    const auto stage_of = virtual_stage_of_units(spec.model.layers, virtual_stages);
+    ZG_ENSURES(stage_of.size() == table.units.size());
+    for (std::size_t u = 0; u < table.units.size(); ++u) {
+        flats.emplace_back(table.units[u], tensor(), spans.data);
+        shards.emplace_back(flats.back().padded_elements(), spans);
+        if (stage_of[u] % spec.parallel.stages == stage) {
+            const auto chunk = static_cast<std::size_t>(stage_of[u] / spec.parallel.stages);
+            chunk_units[chunk].push_back(static_cast<int>(u));
+            units.push_back(static_cast<int>(u));
+        }
+    }
+    const bool has_head = stage_of.back() % spec.parallel.stages == stage;
+    if (has_head && spec.model.tie_embeddings && units.front() != 0) {
+        units.push_back(0);
+    }
+}
+
+bool ModelLayout::has_copy_of_embedding() const {
+    return stage != 0 && std::find(units.begin(), units.end(), 0) != units.end();
+}
+
+bool ModelLayout::counts(int unit, int parameter) const {
+    const auto& described = table.units.at(static_cast<std::size_t>(unit));
+    const bool is_sliced = described.parameters.at(static_cast<std::size_t>(parameter)).tensor_dim >= 0;
+    const bool is_copy = unit == 0 && has_copy_of_embedding();
+    return context_rank == 0 && !is_copy && (is_sliced || tensor_rank == 0);
+}
+
+std::vector<int> ModelLayout::data_members(int inner, int span) const {
+    std::vector<int> members;
+    for (const int member : layout::data_group(data_rank, inner, span)) {
+        members.push_back(mesh.neighbour(Axis::data, rank, member));
+    }
+    return members;
+}
+
+std::string ModelLayout::data_group_name(int inner, int span) const {
+    if (inner == 1 && span == spans.data) {
+        return "data";
+    }
+    return "data " + std::to_string(inner) + "-" + std::to_string(span);
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,56 @@
+/// What is where for one rank: the mesh, the model's table, and the units that this rank holds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "layout/family.hpp"
+#include "layout/flat_layout.hpp"
+#include "layout/mesh.hpp"
+#include "layout/shard_map.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::schedule {
+
+/// Computed once per rank and read by all builders and passes.
+///
+/// A virtual stage is a run of units; stage s of S holds the virtual stages s, s + S, s + 2S ... as its
+/// chunks 0, 1, 2 ... The embedding belongs to the first, the head to the last; layers are spread evenly, the
+/// first virtual stages taking one more where they do not divide.
+struct ModelLayout {
+    ModelLayout(const spec::RunSpec& spec, int rank);
+
+    layout::Mesh mesh;
+    layout::FamilyTable table;
+    std::vector<layout::FlatLayout> flats;  ///< by unit of the table
+    std::vector<layout::ShardMap> shards;   ///< by unit of the table
+    layout::Spans spans;
+    int rank = 0;
+    int tensor_rank = 0;
+    int context_rank = 0;
+    int data_rank = 0;
+    int stage = 0;
+    int virtual_stages = 1;
+    std::vector<std::vector<int>> chunk_units;  ///< the units of each chunk of this stage
+    /// Units whose state this rank holds, in order of first use. On the last of several stages a tied head
+    /// brings a copy of the embedding with it.
+    std::vector<int> units;
+    std::int64_t tokens = 0;  ///< of a micro-batch on this rank, before any cut over the tensor axis
+    int element_bytes = 4;    ///< of the compute type
+
+    /// Index of a chunk's virtual stage in the model.
+    int virtual_stage(int chunk) const { return chunk * mesh.degree(spec::Axis::pipeline) + stage; }
+    /// Degree of the tensor axis.
+    int tensor() const { return mesh.degree(spec::Axis::tensor); }
+    /// True where the head of this rank uses an embedding table of which another stage has the original.
+    bool has_copy_of_embedding() const;
+    /// Whether the world rank of this layout is the one that counts `parameter` of `unit` in sums over all
+    /// ranks: replicas over the tensor and context axes and copies on other stages count once.
+    bool counts(int unit, int parameter) const;
+    /// World ranks of `layout::data_group(data_rank, inner, span)`, and their name.
+    std::vector<int> data_members(int inner, int span) const;
+    std::string data_group_name(int inner, int span) const;
+};
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,33 @@
+/// A place in its tier's arena for every buffer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "schedule/step_program.hpp"
+
+namespace ziggurat::schedule {
+
+/// The ops that name a buffer first and last; {-1, -1} when none does.
+struct LiveRange {
+    int first = -1;
+    int last = -1;
+};
+
+/// By buffer, from the operands of all ops.
+std::vector<LiveRange> live_ranges(const Program& program);
+
+/// Where buffers begin: multiples of 64 bytes, or of 4096 for those of at least 1 MiB.
+std::int64_t alignment_of(std::int64_t bytes);
+
+/// Sets Buffer::offset and Program::arena_bytes.
+///
+/// Persistent buffers come first, in their order, so they lie at the same place in every variant; then the
+/// inputs; then transient ones, which share what is left by their live ranges in list order. A transient
+/// buffer that no op names gets no memory: offset -1.
+///
+/// Lanes run ahead of the list, so two buffers whose ranges do not meet may still be wanted at one time:
+/// derive_dependencies, which must come after, orders them by their bytes.
+void place_buffers(Program& program);
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,265 @@
+#include "schedule/reduce_bucket.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b) {
+    return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+/// Ascending, those that touch made one.
+std::vector<Run> joined(std::vector<Run> runs) {
+    std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.offset < b.offset; });
+    std::vector<Run> made;
+    for (const auto& run : runs) {
+        if (!made.empty() && made.back().offset + made.back().bytes == run.offset) {
+            made.back().bytes += run.bytes;
+        } else {
+            made.push_back(run);
+        }
+    }
+    return made;
+}
+
+std::string described(const ModelLayout& model, const Bucket& bucket) {
+    std::string text = model.table.units[static_cast<std::size_t>(bucket.units.front())].name;
+    if (bucket.units.size() > 1) {
+        text += ".." + model.table.units[static_cast<std::size_t>(bucket.units.back())].name;
+    }
+    return bucket.microbatch < 0 ? text : text + " " + std::to_string(bucket.microbatch);
+}
+
+}  // namespace
+
+int first_span(const spec::RunSpec& spec, const ModelLayout& model) {
+    switch (spec.sharding.reduce) {
+        case spec::ReducePlan::at_end:
+            return 1;
+        case spec::ReducePlan::each_microbatch:
+            return model.spans.data;
+        case spec::ReducePlan::by_span:
+            return model.spans.gradients;
+    }
+    return 1;
+}
+
+BucketWriter::BucketWriter(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+    : draft_{draft}, spec_{spec}, model_{model} {}
+
+Op BucketWriter::zero_sums() const {
+    Op op;
+    op.kind = OpKind::fill;
+    op.label = "zeros for exact sums";
+    op.writes.push_back(whole(draft_.program, draft_.state.exact_sums, "output"));
+    return op;
+}
+
+Run BucketWriter::run_in(int buffer, layout::ElementRange range) const {
+    const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
+    const Run run{(range.begin - held.first_element) * 4, range.size() * 4};
+    ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
+    return run;
+}
+
+Op BucketWriter::data_collective(OpKind kind, int inner, int span, const Bucket& bucket) const {
+    return collective(kind, model_.data_group_name(inner, span), model_.data_members(inner, span), bucket);
+}
+
+Op BucketWriter::collective(OpKind kind,
+                            const std::string& group,
+                            const std::vector<int>& members,
+                            const Bucket& bucket) const {
+    auto& program = draft_.program;
+    Op op;
+    op.kind = kind;
+    op.direction = Direction::backward;
+    op.purpose = Purpose::gradients;
+    op.unit = bucket.units.front();
+    op.microbatch = bucket.microbatch;
+    op.group = program.group(group, members);
+    op.lane = program.lane(Engine::collective, op.group);
+    op.payload = spec_.precision.reduce;
+    op.label = described(model_, bucket) + " gradients " + to_string(kind);
+    return op;
+}
+
+/// Each rank of the group (see layout::data_group) leaves with the sum of its shard over `span`.
+///
+/// The first level (inner 1) reads the gradient of a micro-batch; the first one of a step goes straight to
+/// the accumulator. The second level works in the accumulator.
+void BucketWriter::scatter(std::vector<Op>& out, const Bucket& bucket, int inner, int span) const {
+    if (inner == span) {
+        return;
+    }
+    const bool is_microbatch = bucket.microbatch >= 0 && inner == 1;
+    auto op = data_collective(OpKind::reduce_scatter, inner, span, bucket);
+    for (std::size_t i = 0; i < bucket.units.size(); ++i) {
+        const auto& map = shards(bucket.units[i]);
+        const int sum = accumulator(bucket.units[i]);
+        const int from = is_microbatch ? bucket.buffers[i] : sum;
+        const int to = is_microbatch && bucket.is_first ? sum : from;
+        std::vector<Run> runs;
+        for (const int member : layout::data_group(model_.data_rank, inner, span)) {
+            runs.push_back(run_in(from, map.shard(span, member)));
+        }
+        op.blocks.insert(op.blocks.end(), runs.begin(), runs.end());
+        op.reads.push_back({from, "input", joined(std::move(runs))});
+        op.writes.push_back({to, "output", {run_in(to, map.shard(span, model_.data_rank))}});
+    }
+    out.push_back(std::move(op));
+}
+
+void BucketWriter::add_up(std::vector<Op>& out, const Bucket& bucket) const {
+    for (std::size_t i = 0; i < bucket.units.size(); ++i) {
+        const int sum = accumulator(bucket.units[i]);
+        if (bucket.buffers[i] == sum) {
+            continue;
+        }
+        const auto range = shards(bucket.units[i]).shard(first_span(spec_, model_), model_.data_rank);
+        Op op;
+        op.kind = OpKind::add;
+        op.direction = Direction::backward;
+        op.unit = bucket.units[i];
+        op.microbatch = bucket.microbatch;
+        op.accumulate = true;
+        op.label = described(model_, bucket) + " gradients added up";
+        op.reads.push_back({bucket.buffers[i], "input", {run_in(bucket.buffers[i], range)}});
+        op.reads.push_back({sum, "sum", {run_in(sum, range)}});
+        op.writes.push_back({sum, "sum", {run_in(sum, range)}});
+        out.push_back(std::move(op));
+    }
+}
+
+/// One all_reduce over `members` of the given ranges of accumulators, each an operand of its own.
+void BucketWriter::sum_ranges(std::vector<Op>& out,
+                              const Bucket& bucket,
+                              const char* name,
+                              const std::vector<int>& members,
+                              const std::vector<Operand>& ranges) const {
+    if (members.size() <= 1 || ranges.empty()) {
+        return;
+    }
+    auto op = collective(OpKind::all_reduce, name, members, bucket);
+    op.label += std::string{" over "} + name;
+    for (const auto& range : ranges) {
+        const auto run = range.runs.front();
+        for (auto block : equal_blocks(run.bytes / 4, 4, static_cast<int>(members.size()))) {
+            block.offset += run.offset;
+            op.blocks.push_back(block);
+        }
+        op.reads.push_back({range.buffer, "input", {run}});
+        op.writes.push_back({range.buffer, "output", {run}});
+    }
+    out.push_back(std::move(op));
+}
+
+void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) const {
+    using spec::Axis;
+    std::vector<Operand> summands;  // over the tensor axis
+    std::vector<Operand> pieces;
+    std::vector<Operand> shared;  // by two stages
+    for (const int u : bucket.units) {
+        const auto piece = shards(u).shard(model_.spans.data, model_.data_rank);
+        const auto& unit = model_.table.units[static_cast<std::size_t>(u)];
+        for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
+            const auto range =
+                common_part(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
+            if (unit.parameters[p].gradient_is_partial && !range.empty()) {
+                summands.push_back({accumulator(u), "input", {run_in(accumulator(u), range)}});
+            }
+        }
+        pieces.push_back({accumulator(u), "input", {run_in(accumulator(u), piece)}});
+        if (u == 0 && spec_.model.tie_embeddings) {
+            shared.push_back(pieces.back());
+        }
+    }
+    sum_ranges(out, bucket, "tensor", model_.mesh.group(Axis::tensor, model_.rank), summands);
+    sum_ranges(out, bucket, "context", model_.mesh.group(Axis::context, model_.rank), pieces);
+    const int last = spec_.parallel.stages - 1;
+    if (last > 0) {
+        sum_ranges(out, bucket, "first and last stage",
+                   {model_.mesh.neighbour(Axis::pipeline, model_.rank, 0),
+                    model_.mesh.neighbour(Axis::pipeline, model_.rank, last)},
+                   shared);
+    }
+}
+
+/// Pieces over d to whole optimizer shards, among the ranks that update the same one.
+void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
+    const int inner = model_.spans.optimizer;
+    const int span = model_.spans.data;
+    if (inner == span) {
+        return;
+    }
+    auto op = data_collective(OpKind::all_gather, inner, span, bucket);
+    op.payload = spec::DType::f32;
+    for (const int u : bucket.units) {
+        const int buffer = accumulator(u);
+        for (const int member : layout::data_group(model_.data_rank, inner, span)) {
+            op.blocks.push_back(run_in(buffer, shards(u).shard(span, member)));
+        }
+        op.reads.push_back({buffer, "input", {run_in(buffer, shards(u).shard(span, model_.data_rank))}});
+        op.writes.push_back({buffer, "output", {run_in(buffer, shards(u).shard(inner, model_.data_rank))}});
+    }
+    out.push_back(std::move(op));
+}
+
+void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
+    for (const int u : bucket.units) {
+        const auto piece = shards(u).shard(model_.spans.data, model_.data_rank);
+        const auto& parameters = model_.table.units[static_cast<std::size_t>(u)].parameters;
+        Operand counted{accumulator(u), "gradient", {}};
+        bool counts_all = true;
+        for (std::size_t p = 0; p < parameters.size(); ++p) {
+            counts_all = counts_all && model_.counts(u, static_cast<int>(p));
+        }
+        for (std::size_t p = 0; p < parameters.size() && !counts_all; ++p) {
+            const auto range =
+                common_part(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
+            if (model_.counts(u, static_cast<int>(p)) && !range.empty()) {
+                counted.runs.push_back(run_in(accumulator(u), range));
+            }
+        }
+        if (counts_all) {
+            counted.runs = {run_in(accumulator(u), piece)};
+        }
+        if (counted.runs.empty()) {
+            continue;
+        }
+        Op op;
+        op.kind = OpKind::norm;
+        op.direction = Direction::backward;
+        op.unit = u;
+        op.label = model_.table.units[static_cast<std::size_t>(u)].name + " sum of squares";
+        op.reads.push_back(std::move(counted));
+        op.reads.push_back(whole(draft_.program, draft_.state.exact_sums, "exact_sums"));
+        op.writes.push_back(whole(draft_.program, draft_.state.exact_sums, "exact_sums"));
+        out.push_back(std::move(op));
+    }
+}
+
+std::deque<std::vector<Op>> BucketWriter::reduce(const Bucket& bucket) {
+    std::deque<std::vector<Op>> parts(1);
+    const int first = first_span(spec_, model_);
+    if (bucket.microbatch >= 0) {
+        scatter(parts.back(), bucket, 1, first);
+        if (!bucket.is_first) {
+            parts.emplace_back();
+            add_up(parts.back(), bucket);
+        }
+    }
+    if (bucket.is_last) {
+        scatter(parts.back(), bucket, first, model_.spans.data);
+        sum_other_axes(parts.back(), bucket);
+        gather(parts.back(), bucket);
+        parts.emplace_back();
+        norms(parts.back(), bucket);
+    }
+    return parts;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,61 @@
+/// The ops that reduce one bucket of gradients; only reduce_*.cpp includes it.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "schedule/expand.hpp"
+
+namespace ziggurat::schedule {
+
+/// Whole units whose gradients travel together.
+struct Bucket {
+    std::vector<int> units;
+    std::vector<int> buffers;  ///< where the gradient of units[i] is
+    int after_op = -1;
+    int microbatch = -1;    ///< -1: of the whole step
+    bool is_first = false;  ///< nothing has been added up in this step
+    bool is_last = false;   ///< nothing is added to these gradients later in the step
+};
+
+/// Over how many data ranks gradients are summed before they are added up over micro-batches.
+int first_span(const spec::RunSpec& spec, const ModelLayout& model);
+
+class BucketWriter {
+  public:
+    BucketWriter(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+
+    /// Empties the exact sums for this step.
+    Op zero_sums() const;
+
+    /// The ops of `bucket`, the first part due now; each later part has compute ops that wait for collectives
+    /// of the part before it.
+    std::deque<std::vector<Op>> reduce(const Bucket& bucket);
+
+  private:
+    const layout::ShardMap& shards(int unit) const { return model_.shards[static_cast<std::size_t>(unit)]; }
+    int accumulator(int unit) const { return draft_.state.units[static_cast<std::size_t>(unit)].gradients; }
+    Run run_in(int buffer, layout::ElementRange range) const;
+    Op collective(OpKind kind,
+                  const std::string& group,
+                  const std::vector<int>& members,
+                  const Bucket& bucket) const;
+    Op data_collective(OpKind kind, int inner, int span, const Bucket& bucket) const;
+    void scatter(std::vector<Op>& out, const Bucket& bucket, int inner, int span) const;
+    void add_up(std::vector<Op>& out, const Bucket& bucket) const;
+    void sum_other_axes(std::vector<Op>& out, const Bucket& bucket) const;
+    void sum_ranges(std::vector<Op>& out,
+                    const Bucket& bucket,
+                    const char* name,
+                    const std::vector<int>& members,
+                    const std::vector<Operand>& ranges) const;
+    void gather(std::vector<Op>& out, const Bucket& bucket) const;
+    void norms(std::vector<Op>& out, const Bucket& bucket) const;
+
+    Draft& draft_;
+    const spec::RunSpec& spec_;
+    const ModelLayout& model_;
+};
+
+}  // namespace ziggurat::schedule

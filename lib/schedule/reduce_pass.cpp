@@ -1,0 +1,212 @@
+#include "schedule/reduce_pass.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <tuple>
+
+#include "schedule/reduce_accumulation.hpp"
+#include "schedule/reduce_bucket.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+/// A unit's gradient is complete (of one micro-batch, or of the step) with this op.
+struct Completion {
+    int op = -1;
+    int unit = -1;
+    int microbatch = -1;
+    bool is_last = false;  ///< nothing is added to it later in the step
+};
+
+bool is_per_microbatch(const spec::RunSpec& spec) {
+    return spec.sharding.reduce != spec::ReducePlan::at_end;
+}
+
+/// The completions in list order.
+std::vector<Completion> completions(const Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    const auto& program = draft.program;
+    std::map<int, int> unit_of_buffer;
+    for (const int u : model.units) {
+        unit_of_buffer[draft.state.units[static_cast<std::size_t>(u)].full_gradients] = u;
+    }
+    std::map<std::pair<int, int>, int> last_op;  // (unit, micro-batch) -> op
+    std::map<int, int> last_op_of_unit;
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        for (const auto& operand : program.ops[i].writes) {
+            const auto unit = unit_of_buffer.find(operand.buffer);
+            if (unit != unit_of_buffer.end()) {
+                const int key = is_per_microbatch(spec) ? program.ops[i].microbatch : -1;
+                last_op[{unit->second, key}] = static_cast<int>(i);
+                last_op_of_unit[unit->second] = static_cast<int>(i);
+            }
+        }
+    }
+    std::vector<Completion> found;
+    for (const auto& [key, op] : last_op) {
+        found.push_back({op, key.first, key.second, op == last_op_of_unit.at(key.first)});
+    }
+    std::sort(found.begin(), found.end(), [](const Completion& a, const Completion& b) {
+        return std::tie(a.op, a.unit) < std::tie(b.op, b.unit);
+    });
+    return found;
+}
+
+/// Consecutive completions of one micro-batch whose units fit a bucket.
+std::vector<Bucket> buckets(const std::vector<Completion>& completed,
+                            const spec::RunSpec& spec,
+                            const ModelLayout& model) {
+    std::vector<Bucket> made;
+    std::int64_t elements = 0;
+    for (const auto& done : completed) {
+        const auto size = model.flats[static_cast<std::size_t>(done.unit)].padded_elements();
+        const bool joins = !made.empty() && made.back().microbatch == done.microbatch &&
+                           made.back().is_last == done.is_last &&
+                           elements + size <= spec.overlap.bucket_elements;
+        if (!joins) {
+            made.push_back({});
+            elements = 0;
+        }
+        elements += size;
+        auto& bucket = made.back();
+        bucket.units.push_back(done.unit);
+        bucket.after_op = done.op;
+        bucket.microbatch = done.microbatch;
+        bucket.is_first = done.microbatch == 0;
+        bucket.is_last = done.is_last;
+    }
+    return made;
+}
+
+/// Ops that are due later: what waits for a collective is met one bucket after it.
+class Later {
+  public:
+    /// Emits the next part of everything that waits.
+    void advance(std::vector<Op>& out) {
+        for (auto& parts : waiting_) {
+            if (!parts.empty()) {
+                std::move(parts.front().begin(), parts.front().end(), std::back_inserter(out));
+                parts.pop_front();
+            }
+        }
+        std::erase_if(waiting_, [](const auto& parts) { return parts.empty(); });
+    }
+    void flush(std::vector<Op>& out) {
+        while (!waiting_.empty()) {
+            advance(out);
+        }
+    }
+    void add(std::deque<std::vector<Op>> parts) { waiting_.push_back(std::move(parts)); }
+
+  private:
+    std::vector<std::deque<std::vector<Op>>> waiting_;
+};
+
+Op zeros(const Program& program, int buffer, const std::vector<layout::ElementRange>& ranges) {
+    Op op;
+    op.kind = OpKind::fill;
+    op.unit = program.buffers[static_cast<std::size_t>(buffer)].unit;
+    op.microbatch = program.buffers[static_cast<std::size_t>(buffer)].microbatch;
+    op.label = "zeros where " + program.buffers[static_cast<std::size_t>(buffer)].name + " has none";
+    Operand operand{buffer, "output", {}};
+    for (const auto& range : ranges) {
+        operand.runs.push_back({range.begin * 4, range.size() * 4});
+    }
+    op.writes.push_back(std::move(operand));
+    return op;
+}
+
+/// Gives the gradients of each micro-batch a buffer of their own where they are summed over ranks one by one.
+class MicrobatchGradients {
+  public:
+    MicrobatchGradients(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+        : draft_{draft}, spec_{spec}, model_{model} {
+        for (const int u : model.units) {
+            const int placeholder = draft.state.units[static_cast<std::size_t>(u)].full_gradients;
+            unit_of_[placeholder] = u;
+            missing_[u] = without_gradient(draft.program, draft.state, model, u, is_per_microbatch(spec));
+        }
+    }
+
+    /// Renames the gradients that `op` writes; adds to `before` what zeroes their gaps at the first use.
+    void rename(Op& op, std::vector<Op>& before) {
+        for (auto& operand : op.writes) {
+            const auto unit = unit_of_.find(operand.buffer);
+            if (unit == unit_of_.end()) {
+                continue;
+            }
+            const int microbatch = is_per_microbatch(spec_) ? op.microbatch : -1;
+            auto& buffer = buffers_[{unit->second, microbatch}];
+            if (buffer == 0) {
+                buffer = make(unit->second, microbatch) + 1;
+                if (!missing_.at(unit->second).empty()) {
+                    before.push_back(zeros(draft_.program, buffer - 1, missing_.at(unit->second)));
+                }
+            }
+            operand.buffer = buffer - 1;
+        }
+    }
+
+    int buffer(int unit, int microbatch) const { return buffers_.at({unit, microbatch}) - 1; }
+
+  private:
+    int make(int unit, int microbatch) {
+        const auto& state = draft_.state.units[static_cast<std::size_t>(unit)];
+        if (microbatch < 0) {
+            return state.full_gradients;
+        }
+        if (microbatch == 0 && first_span(spec_, model_) == 1) {
+            return state.gradients;  // nothing to sum over ranks before it is added up
+        }
+        auto made = draft_.program.buffers[static_cast<std::size_t>(state.full_gradients)];
+        made.name = model_.table.units[static_cast<std::size_t>(unit)].name + ".gradients of micro-batch " +
+                    std::to_string(microbatch);
+        made.microbatch = microbatch;
+        return draft_.program.add_buffer(std::move(made));
+    }
+
+    Draft& draft_;
+    const spec::RunSpec& spec_;
+    const ModelLayout& model_;
+    std::map<int, int> unit_of_;
+    std::map<int, std::vector<layout::ElementRange>> missing_;
+    std::map<std::pair<int, int>, int> buffers_;  // (unit, micro-batch) -> index + 1
+};
+
+}  // namespace
+
+void reduce_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    auto& program = draft.program;
+    const auto due = buckets(completions(draft, spec, model), spec, model);
+    MicrobatchGradients gradients{draft, spec, model};
+    GradientsWritten written;
+    BucketWriter writer{draft, spec, model};
+    Later later;
+
+    std::vector<Op> out{writer.zero_sums()};
+    std::vector<Op> before;
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        auto op = std::move(program.ops[i]);
+        before.clear();
+        gradients.rename(op, before);
+        written.meet(program, op, before);
+        std::move(before.begin(), before.end(), std::back_inserter(out));
+        out.push_back(std::move(op));
+        for (; next < due.size() && due[next].after_op == static_cast<int>(i); ++next) {
+            auto bucket = due[next];
+            for (const int u : bucket.units) {
+                bucket.buffers.push_back(gradients.buffer(u, bucket.microbatch));
+            }
+            later.advance(out);
+            auto parts = writer.reduce(bucket);
+            std::move(parts.front().begin(), parts.front().end(), std::back_inserter(out));
+            parts.pop_front();
+            later.add(std::move(parts));
+        }
+    }
+    later.flush(out);
+    program.ops = std::move(out);
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,37 @@
+/// Sums gradients over ranks, as the sum plan says.
+#pragma once
+
+#include "schedule/expand.hpp"
+
+namespace ziggurat::schedule {
+
+/// Inserts the reductions of gradients behind the ops that complete them, and the sums of squares for the
+/// norm.
+///
+/// With data degree d, optimizer span o and a first span f (1 for `at_end`, g for `by_span`, d for
+/// `each_microbatch`), a unit's gradient becomes, whole units per bucket:
+///
+///     per micro-batch   f > 1 or not at_end: a buffer of its own; reduce_scatter over the run of f ranks;
+///                       added to this rank's shard
+///     after the last    reduce_scatter over the d/f ranks that hold the same shard, leaving the piece d;
+///                       sums over the tensor axis (of what is a summand there), over the context axis, and
+///                       of a tied table with its copy on another stage; all_gather over the d/o ranks of one
+///                       optimizer shard
+///
+/// Each op `norm` covers this rank's piece only, so over the data axis everything counts once.
+///
+/// A collective of several units, or of several ranges, has several operands: reads[i] and writes[i] belong
+/// together and blocks[i * members + m] is member m's block in the buffer of reads[i] (reduce_scatter,
+/// all_reduce) or writes[i] (all_gather).
+///
+/// What a compute op has to wait for is placed one bucket later than it could be, so that the compute lane
+/// meets it done.
+///
+/// Sets `accumulate` of all ops that write gradients of parameters: true where this step (with at_end) or
+/// this micro-batch has written them before. Where an op finds only some of its gradients written, a `fill`
+/// zeroes the others before it.
+///
+/// Source: Rajbhandari et al., "ZeRO", 2020, section 7 (volumes); Chen et al., "AMSP", 2023, section 3.
+void reduce_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+
+}  // namespace ziggurat::schedule

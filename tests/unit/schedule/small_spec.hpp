@@ -1,0 +1,35 @@
+/// Specifications of small runs for tests of the step program.
+#pragma once
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::test {
+
+/// One layer of width 32, two micro-batches of two sequences of 16, on `data` ranks with ZeRO 0.
+inline spec::RunSpec small_spec(spec::Family family = spec::Family::llama, int data = 1) {
+    spec::RunSpec spec;
+    auto& model = spec.model;
+    model.family = family;
+    model.layers = 1;
+    model.hidden = 32;
+    model.heads = 4;
+    model.kv_heads = family == spec::Family::llama ? 2 : 4;
+    model.head_dim = 8;
+    model.ffn_hidden = family == spec::Family::llama ? 48 : 128;
+    model.vocab = 61;
+    model.vocab_padded = 64;
+    model.max_seq = 32;
+    model.tie_embeddings = family == spec::Family::gpt2;
+    spec.data.seq = 16;
+    spec.train.steps = 4;
+    spec.train.micro_batch = 2;
+    spec.train.micro_batches = 2;
+    spec.train.global_batch = 4 * data;
+    spec.parallel.ranks = data;
+    spec.parallel.ranks_per_node = data;
+    spec.parallel.data = data;
+    spec.sharding.sum_group = data;
+    return spec;
+}
+
+}  // namespace ziggurat::test
