@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 
 #include "app/version.hpp"
 #include "base/error.hpp"
@@ -69,7 +70,7 @@ std::optional<std::string> problem_of(const CLI::App& command, const Arguments& 
             return "'" + word + "' is not an override (path.to.key=value). Give one deck, then overrides.";
         }
     }
-    if (arguments.deck.find('=') != std::string::npos && arguments.overrides.empty()) {
+    if (arguments.deck.find('=') != std::string::npos && !std::filesystem::exists(arguments.deck)) {
         return "no deck is given ('" + arguments.deck + "' is an override). Give the deck first.";
     }
     if (arguments.deck.empty() && arguments.explain.empty()) {
