@@ -11,11 +11,11 @@ namespace ziggurat {
 }  // namespace ziggurat
 
 /// The caller kept its side. The condition has no effects.
-#define ZG_EXPECTS(condition)                                                                         \
-    ((condition) ? static_cast<void>(0)                                                               \
+#define ZG_EXPECTS(condition)           \
+    ((condition) ? static_cast<void>(0) \
                  : ::ziggurat::fail_contract("precondition", #condition, std::source_location::current()))
 
 /// This function kept its own side. The condition has no effects.
-#define ZG_ENSURES(condition)                                                                         \
-    ((condition) ? static_cast<void>(0)                                                               \
+#define ZG_ENSURES(condition)           \
+    ((condition) ? static_cast<void>(0) \
                  : ::ziggurat::fail_contract("invariant", #condition, std::source_location::current()))

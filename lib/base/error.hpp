@@ -13,10 +13,10 @@ namespace ziggurat {
 
 /// What went wrong, by who must act on it. The process exit code is the enumerator's value.
 enum class ErrorKind {
-    deck = 2,           ///< the deck or the command line asks for something impossible: the user edits it
-    resource = 3,       ///< memory, disk, ranks or a device are missing or fail: the user or operator adds some
-    checkpoint = 4,     ///< no usable checkpoint where one was asked for: a person decides
-    numerics = 5,       ///< the training itself broke down
+    deck = 2,        ///< the deck or the command line asks for something impossible: the user edits it
+    resource = 3,    ///< memory, disk, ranks or a device are missing or fail: the user or operator adds some
+    checkpoint = 4,  ///< no usable checkpoint where one was asked for: a person decides
+    numerics = 5,    ///< the training itself broke down
     communication = 6,  ///< MPI, NCCL or a peer failed or hangs: the job may be tried again
     internal = 70,      ///< a broken invariant: we fix a bug
 };

@@ -26,7 +26,8 @@ std::byte* map(std::int64_t bytes, const char* purpose) {
     if (address == MAP_FAILED) {
         throw Error{ErrorKind::resource,
                     "cannot reserve " + std::to_string(bytes) + " bytes for " + purpose + " (" +
-                        std::strerror(errno) + "). Use more ranks, a smaller micro_batch, or recompute.kind: full."};
+                        std::strerror(errno) +
+                        "). Use more ranks, a smaller micro_batch, or recompute.kind: full."};
     }
     const auto start = reinterpret_cast<std::uintptr_t>(address);
     const auto page = static_cast<std::uintptr_t>(huge_page_bytes);

@@ -23,16 +23,10 @@ struct TensorRef {
         return n;
     }
     /// The start of row `i` of a matrix.
-    T* row(std::int64_t i) const noexcept
-        requires(Rank == 2)
-    {
-        return data + i * extents[1];
-    }
+    T* row(std::int64_t i) const noexcept requires(Rank == 2) { return data + i * extents[1]; }
     bool empty() const noexcept { return data == nullptr || size() == 0; }
 
-    operator TensorRef<const T, Rank>() const noexcept
-        requires(!std::is_const_v<T>)
-    {
+    operator TensorRef<const T, Rank>() const noexcept requires(!std::is_const_v<T>) {
         return {data, extents};
     }
 };

@@ -81,6 +81,9 @@ bool Executor::advance(LaneState& lane) {
         if (!action.is_asynchronous()) {
             action.run();
             complete(lane, monotonic_ns());
+            if (between_ops_) {
+                between_ops_();
+            }
             return true;
         }
         action.start();

@@ -46,6 +46,9 @@ class Executor {
              const comm::AbortFlag& abort,
              double hang_seconds);
 
+    /// `hook` is called after every op that was computed here; it must be quick.
+    void between_ops(std::function<void()> hook) { between_ops_ = std::move(hook); }
+
     /// Returns when the compute lane has done all its ops of the next step.
     ///
     /// Errors: Error{communication} when nothing moves for `hang_seconds`, naming the op and its group; what
@@ -87,6 +90,7 @@ class Executor {
 
     const schedule::Program& program_;
     std::vector<Action> actions_;
+    std::function<void()> between_ops_;
     const comm::AbortFlag& abort_;
     double hang_seconds_;
     std::vector<LaneState> lanes_;

@@ -1,5 +1,7 @@
 #include "train/metrics.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstring>
 #include <utility>
@@ -80,13 +82,15 @@ void Metrics::stop(std::string_view reason, std::int64_t step) {
     write();
 }
 
-void Metrics::end(std::int64_t step, std::int64_t tokens, double wall_s, int exit_code) {
+void Metrics::end(
+    std::int64_t step, std::int64_t tokens, double wall_s, int exit_code, std::uint64_t weights_hash) {
     begin("end");
     line_.field("time", calendar_seconds());
     line_.field("step", step);
     line_.field("tokens", tokens);
     line_.field("wall_s", wall_s);
     line_.field("exit_code", exit_code);
+    line_.field("weights_hash", fmt::format("{:016x}", weights_hash));
     write();
 }
 

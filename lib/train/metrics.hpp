@@ -14,8 +14,8 @@ namespace ziggurat::train {
 
 /// What does not change during a run, written once as `event: start`.
 struct RunFacts {
-    std::string name;
-    std::string version;
+    std::string name = {};
+    std::string version = {};
     std::int64_t ranks = 1;
     std::int64_t threads = 1;
     std::int64_t steps = 0;
@@ -43,7 +43,9 @@ class Metrics {
     void signal(std::string_view name, int level, std::int64_t step);
     /// The run will end before its last step, and why.
     void stop(std::string_view reason, std::int64_t step);
-    void end(std::int64_t step, std::int64_t tokens, double wall_s, int exit_code);
+    /// `weights_hash`: of all master weights, so that two runs can be compared.
+    void end(
+        std::int64_t step, std::int64_t tokens, double wall_s, int exit_code, std::uint64_t weights_hash);
 
   private:
     void begin(std::string_view event);

@@ -1,0 +1,260 @@
+#include "train/assembly.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <map>
+#include <variant>
+
+#include "base/contract.hpp"
+#include "model/binder.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/model_layout.hpp"
+#include "state/initial_values.hpp"
+#include "state/tier_memory.hpp"
+#include "tensor/bfloat16.hpp"
+#include "train/bind_collectives.hpp"
+#include "train/bind_state_ops.hpp"
+#include "train/step_end.hpp"
+
+namespace ziggurat::train {
+
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+
+namespace {
+
+const schedule::Buffer& buffer_named(const Program& program, const std::string& name, int microbatch) {
+    const auto at = std::ranges::find_if(program.buffers, [&](const auto& buffer) {
+        return buffer.name == name && buffer.microbatch == microbatch;
+    });
+    ZG_ENSURES(at != program.buffers.end());
+    return *at;
+}
+
+BatchSlot slot_of(const Program& program, const state::TierMemory& memory, int microbatch) {
+    const auto ints = [&](const char* name) {
+        return memory.span<std::int32_t>(buffer_named(program, name, microbatch));
+    };
+    BatchSlot slot;
+    slot.tokens = ints("tokens");
+    slot.targets = ints("targets");
+    slot.positions = ints("positions");
+    slot.document_starts = ints("document_starts");
+    slot.mask = memory.span<std::uint8_t>(buffer_named(program, "mask", microbatch));
+    slot.samples = memory.span<std::int64_t>(buffer_named(program, "samples", microbatch));
+    slot.losses = memory.span<float>(buffer_named(program, "losses", microbatch));
+    return slot;
+}
+
+std::vector<BatchSlot> slots_of(const Program& program, const state::TierMemory& memory) {
+    std::vector<BatchSlot> slots;
+    for (int m = 0; m < program.microbatches; ++m) {
+        slots.push_back(slot_of(program, memory, m));
+    }
+    return slots;
+}
+
+using AnyBinder = std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>>;
+
+AnyBinder make_binder(const spec::RunSpec& spec,
+                      const schedule::ModelLayout& model,
+                      const device::Stream& stream) {
+    if (spec.precision.compute == spec::DType::f32) {
+        return AnyBinder{std::in_place_type<model::Binder<float>>, spec, model.table, stream};
+    }
+    return AnyBinder{std::in_place_type<model::Binder<tensor::bfloat16>>, spec, model.table, stream};
+}
+
+/// Copies the logits of one token when the op that covers it has just run.
+struct LogitsWatch {
+    std::int64_t row = -1;
+    std::vector<float> logits;
+};
+
+template <class E>
+void copy_logits(const Op& op, std::span<const E> block, LogitsWatch& watch) {
+    if (watch.row < op.row_begin || watch.row >= op.row_end) {
+        return;
+    }
+    const auto width = std::ssize(block) / (op.row_end - op.row_begin);
+    const auto row = block.subspan(static_cast<std::size_t>((watch.row - op.row_begin) * width));
+    for (std::size_t i = 0; i < watch.logits.size(); ++i) {
+        watch.logits[i] = static_cast<float>(row[i]);
+    }
+}
+
+}  // namespace
+
+struct Assembly::Parts {
+    spec::RunSpec spec;
+    const comm::Communicator& world;
+    device::Stream stream;
+    schedule::ModelLayout model;
+    Program train;
+    Program evaluate;
+    state::TierMemory memory;
+    AnyBinder binder;
+    std::vector<BatchSlot> train_slots;
+    std::vector<BatchSlot> evaluate_slots;
+    kernels::StepInputs& step_inputs;
+    ExactSum& squares;  ///< all bits zero is an empty sum
+    StepEnd step_end;
+    GroupCollectives train_groups;
+    GroupCollectives evaluate_groups;
+    LogitsWatch watch;
+    Executor trainer;
+    Executor evaluator;
+
+    Parts(const spec::RunSpec& asked,
+          const comm::Communicator& all,
+          const device::Stream& on,
+          const comm::AbortFlag& abort)
+        : spec{asked},
+          world{all},
+          stream{on},
+          model{spec, world.rank()},
+          train{schedule::build_program(spec, world.rank(), schedule::Variant::train)},
+          evaluate{schedule::build_program(spec, world.rank(), schedule::Variant::evaluate)},
+          memory{{&train, &evaluate}},
+          binder{make_binder(spec, model, stream)},
+          train_slots{slots_of(train, memory)},
+          evaluate_slots{slots_of(evaluate, memory)},
+          step_inputs{memory.span<kernels::StepInputs>(buffer_named(train, "step_inputs", -1)).front()},
+          squares{reinterpret_cast<ExactSum&>(*memory.at(buffer_named(train, "exact_sums", -1)))},
+          step_end{world, spec.optimizer, stream, squares},
+          train_groups{world, train, spec.sharding.sum_group},
+          evaluate_groups{world, evaluate, spec.sharding.sum_group},
+          trainer{train, actions(train, train_groups), abort, spec.run.hang_timeout_seconds},
+          evaluator{evaluate, actions(evaluate, evaluate_groups), abort, spec.run.hang_timeout_seconds} {
+        state::set_initial_values(spec, model.table, train, stream, model.tensor_rank, memory);
+        watch.logits.resize(static_cast<std::size_t>(spec.model.vocab));
+    }
+
+    std::vector<Action> actions(const Program& program, GroupCollectives& groups) {
+        std::vector<Action> made;
+        made.reserve(program.ops.size());
+        for (const auto& op : program.ops) {
+            made.push_back(action(program, op, groups));
+        }
+        return made;
+    }
+
+    Action action(const Program& program, const Op& op, GroupCollectives& groups) {
+        const StateContext context{spec, model, program, memory, stream, squares};
+        switch (op.kind) {
+            case OpKind::compute:
+            case OpKind::loss:
+                return compute(program, op);
+            case OpKind::fill:
+                return bind_fill(context, op);
+            case OpKind::add:
+                return bind_add(context, op);
+            case OpKind::norm:
+                return bind_norm(context, op);
+            case OpKind::update:
+                return bind_update(context, op);
+            case OpKind::step_end:
+                return step_end.action(train_slots, step_inputs);
+            default:
+                ZG_ENSURES(is_collective(op.kind));
+                return groups.bind(program, op, memory);
+        }
+    }
+
+    Action compute(const Program& program, const Op& op) {
+        auto kernel = std::visit([&](auto& b) { return b.bind(program, op, memory.arenas()); }, binder);
+        const bool is_loss_alone = op.kind == OpKind::loss && program.variant == schedule::Variant::evaluate;
+        if (!is_loss_alone) {
+            return {.run = std::move(kernel)};
+        }
+        const auto* logits = program.find_read(op, "input");
+        ZG_ENSURES(logits != nullptr && logits->runs.size() == 1);
+        const auto* bytes = memory.at(program.buffers[static_cast<std::size_t>(logits->buffer)]) +
+                            logits->runs.front().offset;
+        const auto size = static_cast<std::size_t>(logits->runs.front().bytes);
+        return {.run = [this, kernel = std::move(kernel), &op, bytes, size] {
+            kernel();
+            if (spec.precision.compute == spec::DType::f32) {
+                copy_logits<float>(op, {reinterpret_cast<const float*>(bytes), size / sizeof(float)}, watch);
+            } else {
+                using tensor::bfloat16;
+                copy_logits<bfloat16>(op, {reinterpret_cast<const bfloat16*>(bytes), size / sizeof(bfloat16)},
+                                      watch);
+            }
+        }};
+    }
+};
+
+Assembly::Assembly(const spec::RunSpec& spec,
+                   const comm::Communicator& world,
+                   const device::Stream& stream,
+                   const comm::AbortFlag& abort)
+    : parts_{std::make_unique<Parts>(spec, world, stream, abort)} {}
+
+Assembly::~Assembly() = default;
+
+Executor& Assembly::trainer() {
+    return parts_->trainer;
+}
+
+Executor& Assembly::evaluator() {
+    return parts_->evaluator;
+}
+
+std::span<const BatchSlot> Assembly::train_slots() const {
+    return parts_->train_slots;
+}
+
+const BatchSlot& Assembly::evaluate_slot() const {
+    return parts_->evaluate_slots.front();
+}
+
+kernels::StepInputs& Assembly::step_inputs() {
+    return parts_->step_inputs;
+}
+
+void Assembly::ask_to_stop(int level) {
+    parts_->step_end.ask_to_stop(level);
+}
+
+const StepOutcome& Assembly::outcome() const {
+    return parts_->step_end.outcome();
+}
+
+void Assembly::watch_logits(std::int64_t row) {
+    parts_->watch.row = row;
+}
+
+std::span<const float> Assembly::watched_logits() const {
+    return parts_->watch.logits;
+}
+
+std::int64_t Assembly::arena_bytes(spec::Tier tier) const {
+    return parts_->memory.bytes(tier);
+}
+
+std::uint64_t Assembly::weights_hash() const {
+    const auto kind = parts_->spec.precision.compute == spec::DType::f32 ? schedule::StateKind::parameters
+                                                                         : schedule::StateKind::master;
+    std::map<int, const schedule::Buffer*> by_unit;
+    for (const auto& buffer : parts_->train.buffers) {
+        if (buffer.state == kind && buffer.lifetime == schedule::Lifetime::persistent) {
+            by_unit.emplace(buffer.unit, &buffer);
+        }
+    }
+    std::uint64_t hash = 0;
+    for (const auto& [unit, buffer] : by_unit) {
+        const auto& flat = parts_->model.flats[static_cast<std::size_t>(unit)];
+        const auto held = parts_->memory.span<float>(*buffer);
+        for (const auto& range : flat.parameters()) {
+            const auto values =
+                held.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()));
+            hash = XXH3_64bits_withSeed(values.data(), values.size_bytes(), hash);
+        }
+    }
+    return hash;
+}
+
+}  // namespace ziggurat::train

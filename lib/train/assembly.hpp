@@ -1,0 +1,80 @@
+/// Everything that one rank computes with: the only place where a spec chooses concrete classes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/abort_flag.hpp"
+#include "comm/communicator.hpp"
+#include "device/stream.hpp"
+#include "kernels/step_inputs.hpp"
+#include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
+#include "train/executor.hpp"
+
+namespace ziggurat::train {
+
+/// The memory that a program reads one micro-batch from, and writes its losses to.
+struct BatchSlot {
+    std::span<std::int32_t> tokens;           ///< [micro_batch * seq]
+    std::span<std::int32_t> targets;          ///< [micro_batch * seq]
+    std::span<std::int32_t> positions;        ///< [micro_batch * seq]
+    std::span<std::int32_t> document_starts;  ///< [micro_batch * seq]
+    std::span<std::uint8_t> mask;             ///< [micro_batch * seq]
+    std::span<std::int64_t> samples;          ///< [micro_batch]
+    std::span<float> losses;                  ///< [micro_batch * seq], 0 where the mask is 0
+};
+
+/// What all ranks know alike at the end of a step.
+struct StepOutcome {
+    double loss_sum = 0;          ///< over the target tokens of the global batch, nats
+    double grad_norm = 0;         ///< before clipping
+    bool is_skipped = false;      ///< the gradient was not finite and no state has changed
+    std::int64_t stop_level = 0;  ///< the highest that any rank asked for
+};
+
+/// Programs, memory, kernels, collectives and executors of one rank.
+///
+/// Collective: construction and both executors, over `world`
+class Assembly {
+  public:
+    /// Errors: Error{resource} when memory is short; Error{internal} when program and kernels disagree
+    Assembly(const spec::RunSpec& spec,
+             const comm::Communicator& world,
+             const device::Stream& stream,
+             const comm::AbortFlag& abort);
+    ~Assembly();
+    Assembly(const Assembly&) = delete;
+    Assembly& operator=(const Assembly&) = delete;
+
+    /// One optimizer step over train_slots().
+    Executor& trainer();
+    /// Forward and losses of one micro-batch, evaluate_slot(), without dropout.
+    Executor& evaluator();
+    std::span<const BatchSlot> train_slots() const;
+    const BatchSlot& evaluate_slot() const;
+
+    /// To be filled before each step.
+    kernels::StepInputs& step_inputs();
+    /// What this rank asks for; every rank learns of it with the next step's outcome.
+    void ask_to_stop(int level);
+    const StepOutcome& outcome() const;
+
+    /// After a run of the evaluator: logits of one token of the evaluated micro-batch, [vocab].
+    /// `row` is chosen before the run.
+    void watch_logits(std::int64_t row);
+    std::span<const float> watched_logits() const;
+
+    std::int64_t arena_bytes(spec::Tier tier) const;
+    /// XXH3 of all master weights in the order of the model's table. Collective: over `world`.
+    std::uint64_t weights_hash() const;
+
+  private:
+    struct Parts;
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,34 @@
+/// When something that is done every so often is due.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::train {
+
+/// One interval of a deck: by steps, tokens or time, whichever comes first.
+class Due {
+  public:
+    explicit Due(const spec::Interval& every) : every_{every} {}
+
+    /// After step `steps` (from 1) and `tokens` in all; true begins the next interval.
+    bool is_due(std::int64_t steps, std::int64_t tokens, std::int64_t now_ns = monotonic_ns()) {
+        const bool due = (every_.steps > 0 && steps % every_.steps == 0) ||
+                         (every_.tokens > 0 && tokens / every_.tokens > last_tokens_ / every_.tokens) ||
+                         (every_.seconds > 0 && seconds_between(last_ns_, now_ns) >= every_.seconds);
+        if (due) {
+            last_tokens_ = tokens;
+            last_ns_ = now_ns;
+        }
+        return due;
+    }
+
+  private:
+    spec::Interval every_;
+    std::int64_t last_tokens_ = 0;
+    std::int64_t last_ns_ = monotonic_ns();
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,117 @@
+#include "train/evaluation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/exact_sum.hpp"
+#include "base/philox.hpp"
+#include "comm/control.hpp"
+#include "kernels/gradient_norm.hpp"
+#include "train/feeder.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// Keeps the random numbers of sampling apart from all others of the same seed.
+constexpr std::uint32_t sampling_purpose = 0x53414d50;
+
+}  // namespace
+
+Evaluation::Evaluation(const spec::RunSpec& spec,
+                       data::BatchSource validation,
+                       const comm::Communicator& world,
+                       const device::Stream& stream,
+                       int data_rank,
+                       Assembly& assembly)
+    : spec_{spec},
+      validation_{std::move(validation)},
+      world_{world},
+      stream_{stream},
+      data_rank_{data_rank},
+      assembly_{assembly},
+      batch_{spec.train.micro_batch, spec.data.seq},
+      weights_(static_cast<std::size_t>(spec.model.vocab)) {}
+
+ValidationLoss Evaluation::validate() {
+    const auto rows = spec_.train.micro_batch;
+    const auto rows_of_all = rows * spec_.parallel.data;
+    ExactSum losses;
+    std::int64_t targets = 0;
+    for (std::int64_t first = 0; first < validation_.num_samples(); first += rows_of_all) {
+        validation_.fill(batch_, first + data_rank_ * rows);
+        copy_into(batch_, assembly_.evaluate_slot());
+        assembly_.evaluator().run_step();
+        kernels::loss_sum(stream_, assembly_.evaluate_slot().losses, losses);
+        targets += batch_.num_targets;
+    }
+    assembly_.evaluator().finish();
+    auto limbs = losses.limbs();
+    comm::all_reduce_sum(world_, limbs);
+    comm::all_reduce_sum(world_, {&targets, 1});
+    const ExactSum all{limbs};
+    return {all.is_finite() && targets > 0 ? all.value() / static_cast<double>(targets) : std::nan(""),
+            targets};
+}
+
+std::int32_t Evaluation::draw(const spec::Sample& sample, std::int64_t step, std::int64_t place) {
+    const auto logits = assembly_.watched_logits();
+    const auto best = std::ranges::max_element(logits);
+    if (sample.temperature <= 0) {
+        return static_cast<std::int32_t>(best - logits.begin());
+    }
+    double total = 0;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+        weights_[i] =
+            std::exp((static_cast<double>(logits[i]) - static_cast<double>(*best)) / sample.temperature);
+        total += weights_[i];
+    }
+    const auto words = Philox4x32::generate(
+        {static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(step),
+         static_cast<std::uint32_t>(step >> 32), sampling_purpose},
+        {static_cast<std::uint32_t>(spec_.run.seed), static_cast<std::uint32_t>(spec_.run.seed >> 32)});
+    double left = total * static_cast<double>(uniform(words[0]));
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+        left -= weights_[i];
+        if (left <= 0) {
+            return static_cast<std::int32_t>(i);
+        }
+    }
+    return static_cast<std::int32_t>(best - logits.begin());
+}
+
+std::string Evaluation::generate(const spec::Sample& sample, std::int64_t step) {
+    const auto& slot = assembly_.evaluate_slot();
+    const auto seq = spec_.data.seq;
+    std::vector<std::int32_t> text;
+    for (const char c : sample.prompt) {
+        text.push_back(static_cast<unsigned char>(c));
+    }
+    if (text.empty()) {
+        text.push_back('\n');
+    }
+    const auto prompt = text.size();
+    std::ranges::fill(slot.tokens, 0);
+    std::ranges::fill(slot.targets, 0);
+    std::ranges::fill(slot.mask, std::uint8_t{0});
+    std::ranges::fill(slot.document_starts, 0);
+    std::ranges::fill(slot.samples, -1);
+    for (std::size_t i = 0; i < slot.positions.size(); ++i) {
+        slot.positions[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % seq);
+    }
+    for (std::int64_t place = 0; place < sample.tokens; ++place) {
+        const auto window = std::min<std::int64_t>(seq, std::ssize(text));
+        std::copy(text.end() - window, text.end(), slot.tokens.begin());
+        assembly_.watch_logits(window - 1);
+        assembly_.evaluator().run_step();
+        text.push_back(draw(sample, step, place));
+    }
+    assembly_.watch_logits(-1);
+    std::string continuation;
+    for (auto i = prompt; i < text.size(); ++i) {
+        continuation.push_back(static_cast<char>(text[i]));
+    }
+    return continuation;
+}
+
+}  // namespace ziggurat::train

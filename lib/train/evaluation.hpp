@@ -1,0 +1,61 @@
+/// What a model is worth so far: its loss on text that it was not trained on, and a sample of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "data/batch.hpp"
+#include "data/batch_source.hpp"
+#include "device/stream.hpp"
+#include "spec/run_spec.hpp"
+#include "train/assembly.hpp"
+
+namespace ziggurat::train {
+
+struct ValidationLoss {
+    double mean = 0;          ///< nats per target token
+    std::int64_t tokens = 0;  ///< target tokens
+};
+
+/// Runs the evaluation program of an assembly.
+class Evaluation {
+  public:
+    Evaluation(const spec::RunSpec& spec,
+               data::BatchSource validation,
+               const comm::Communicator& world,
+               const device::Stream& stream,
+               int data_rank,
+               Assembly& assembly);
+
+    /// False where the deck names nothing to validate on.
+    bool has_samples() const { return validation_.num_samples() > 0; }
+
+    /// The loss over all validation samples.
+    ///
+    /// Numerics:   an exact sum, the same on any layout for the same losses
+    /// Collective: over all ranks, each doing its share of the samples
+    ValidationLoss validate();
+
+    /// Text that follows `sample.prompt`, byte by byte. The window holds data.seq tokens; older ones are
+    /// forgotten.
+    ///
+    /// Numerics:   random numbers by Philox from the seed, the step and the token's place: the same on all
+    /// ranks Collective: over all ranks
+    std::string generate(const spec::Sample& sample, std::int64_t step);
+
+  private:
+    std::int32_t draw(const spec::Sample& sample, std::int64_t step, std::int64_t place);
+
+    const spec::RunSpec& spec_;
+    data::BatchSource validation_;
+    const comm::Communicator& world_;
+    const device::Stream& stream_;
+    int data_rank_;
+    Assembly& assembly_;
+    data::Batch batch_;
+    std::vector<double> weights_;  ///< of the tokens to draw from
+};
+
+}  // namespace ziggurat::train

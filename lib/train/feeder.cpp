@@ -1,0 +1,52 @@
+#include "train/feeder.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+#include "comm/control.hpp"
+#include "data/sample_order.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+template <class E>
+void copy_all(const std::vector<E>& from, std::span<E> to) {
+    ZG_EXPECTS(from.size() == to.size());
+    std::ranges::copy(from, to.begin());
+}
+
+}  // namespace
+
+void copy_into(const data::Batch& batch, const BatchSlot& slot) {
+    copy_all(batch.tokens, slot.tokens);
+    copy_all(batch.targets, slot.targets);
+    copy_all(batch.positions, slot.positions);
+    copy_all(batch.document_starts, slot.document_starts);
+    copy_all(batch.mask, slot.mask);
+    copy_all(batch.samples, slot.samples);
+}
+
+Feeder::Feeder(const spec::RunSpec& spec, data::BatchSource source, int data_rank)
+    : spec_{spec},
+      source_{std::move(source)},
+      batch_{spec.train.micro_batch, spec.data.seq},
+      data_rank_{data_rank} {}
+
+std::int64_t Feeder::fill(std::int64_t step,
+                          std::span<const BatchSlot> slots,
+                          const comm::Communicator& world) {
+    std::int64_t targets = 0;
+    for (std::size_t m = 0; m < slots.size(); ++m) {
+        source_.fill(batch_, data::sample_of(spec_.train, spec_.parallel.data, step, data_rank_,
+                                             static_cast<std::int64_t>(m), 0));
+        copy_into(batch_, slots[m]);
+        targets += batch_.num_targets;
+    }
+    if (!spec_.data.reset_at_document) {
+        return spec_.train.global_batch * spec_.data.seq;
+    }
+    comm::all_reduce_sum(world, {&targets, 1});
+    return targets;
+}
+
+}  // namespace ziggurat::train

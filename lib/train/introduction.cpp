@@ -1,0 +1,133 @@
+#include "train/introduction.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <sstream>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/units.hpp"
+#include "comm/control.hpp"
+#include "comm/node_topology.hpp"
+#include "spec/counts.hpp"
+#include "train/banner.hpp"
+#include "train/threads.hpp"
+
+extern char** environ;
+
+namespace ziggurat::train {
+namespace {
+
+std::string as_text(const RankPlace& place) {
+    std::string text = fmt::format("{} {}", place.host, place.threads);
+    for (const int core : place.cores) {
+        text += fmt::format(" {}", core);
+    }
+    return text;
+}
+
+RankPlace from_text(const std::string& text) {
+    std::istringstream words{text};
+    RankPlace place;
+    words >> place.host >> place.threads;
+    for (int core = 0; words >> core;) {
+        place.cores.push_back(core);
+    }
+    return place;
+}
+
+const char* name_of(spec::Family family) {
+    return family == spec::Family::gpt2 ? "gpt2" : "llama";
+}
+
+const char* name_of(spec::DType type) {
+    return type == spec::DType::f32 ? "fp32" : "bf16";
+}
+
+const char* name_of(spec::RecomputeKind kind) {
+    return kind == spec::RecomputeKind::none        ? "none"
+           : kind == spec::RecomputeKind::selective ? "selective"
+                                                    : "full";
+}
+
+std::string layout_line(const spec::RunSpec& spec) {
+    const auto& p = spec.parallel;
+    return fmt::format(
+        "{} ranks = tensor {} x context {} x data {} x pipeline {}; spans of parameters {}, gradients {}, "
+        "optimizer {}; recompute {}",
+        p.ranks, p.tensor, p.context, p.data, p.stages, spec.sharding.parameters, spec.sharding.gradients,
+        spec.sharding.optimizer, name_of(spec.recompute.kind));
+}
+
+std::string model_line(const spec::RunSpec& spec) {
+    const auto& m = spec.model;
+    return fmt::format(
+        "{} {} layers x {} wide, {} heads, vocabulary {}: {} parameters, {:.3g} MFLOP/token ({}), {} compute",
+        name_of(m.family), m.layers, m.hidden, m.heads, m.vocab, spec::count_parameters(m).total,
+        spec::flops_per_token(m, spec.data.seq) * 1e-6, spec::flops_formula, name_of(spec.precision.compute));
+}
+
+std::string data_line(const spec::RunSpec& spec, const data::Corpus& corpus) {
+    const auto wanted = static_cast<double>(spec.train.steps * spec.train.global_batch * spec.data.seq);
+    return fmt::format(
+        "{} training tokens, {} for validation; {} steps x {} sequences x {} tokens = {:.3g} tokens ({:.2f} "
+        "epochs)",
+        corpus.num_training_tokens(), corpus.num_validation_tokens(), spec.train.steps,
+        spec.train.global_batch, spec.data.seq, wanted,
+        wanted / static_cast<double>(corpus.num_training_tokens()));
+}
+
+}  // namespace
+
+bool introduce(const spec::RunSpec& spec,
+               const std::string& version,
+               const std::string& libraries,
+               const std::string& command,
+               const data::Corpus& corpus,
+               const comm::Communicator& world,
+               Console& console) {
+    const RankPlace mine{comm::machine_name(), usable_cores(), spec.parallel.threads};
+    std::vector<RankPlace> places;
+    for (const auto& text : comm::gather(world, as_text(mine))) {
+        places.push_back(from_text(text));
+    }
+    if (world.rank() != 0) {
+        return true;
+    }
+    const std::vector<BannerEntry> entries{
+        {"ziggurat", version + "\n" + libraries},
+        {"command", command},
+        {"started", format_calendar(calendar_seconds())},
+        {"ranks", describe_places(places)},
+        {"layout", layout_line(spec)},
+        {"model", model_line(spec)},
+        {"data", data_line(spec, corpus)},
+        {"run", spec.run.dir},
+    };
+    console.print(banner(entries));
+    for (const auto& warning : oversubscription_warnings(places)) {
+        console.warn(warning);
+    }
+    return true;
+}
+
+std::string environment_text(const std::string& version,
+                             const std::string& libraries,
+                             const std::string& command) {
+    std::string text = fmt::format("{}\n{}\ncommand: {}\nhost: {}\nstarted: {}\n", version, libraries,
+                                   command, comm::machine_name(), format_calendar(calendar_seconds()));
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        for (const char* prefix :
+             {"OMP_", "OMPI_", "SLURM_", "KOKKOS_", "DNNL_", "ZIGGURAT_", "CUDA_", "NCCL_"}) {
+            if (std::strncmp(*variable, prefix, std::strlen(prefix)) == 0) {
+                text += *variable;
+                text += '\n';
+            }
+        }
+    }
+    return text;
+}
+
+}  // namespace ziggurat::train

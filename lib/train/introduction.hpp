@@ -1,0 +1,30 @@
+/// What a run says of itself before it trains.
+#pragma once
+
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "data/corpus.hpp"
+#include "spec/run_spec.hpp"
+#include "train/console.hpp"
+
+namespace ziggurat::train {
+
+/// Prints program, command, places of ranks, layout, model and data, with warnings and their remedies.
+///
+/// \returns true
+/// Collective: over `world`; rank 0 prints
+bool introduce(const spec::RunSpec& spec,
+               const std::string& version,
+               const std::string& libraries,
+               const std::string& command,
+               const data::Corpus& corpus,
+               const comm::Communicator& world,
+               Console& console);
+
+/// The text of env.txt: versions, host, command and the environment variables that change a run.
+std::string environment_text(const std::string& version,
+                             const std::string& libraries,
+                             const std::string& command);
+
+}  // namespace ziggurat::train

@@ -1,0 +1,144 @@
+#include "train/op_account.hpp"
+
+#include "base/clock.hpp"
+
+namespace ziggurat::train {
+
+using schedule::Direction;
+using schedule::Engine;
+using schedule::Op;
+using schedule::OpKind;
+
+namespace {
+
+Stall stall_of(Engine engine) {
+    switch (engine) {
+        case Engine::channel:
+            return Stall::channel;
+        case Engine::host_to_device:
+            return Stall::host_to_device;
+        case Engine::device_to_host:
+            return Stall::device_to_host;
+        case Engine::nvme_read:
+            return Stall::nvme_read;
+        case Engine::nvme_write:
+            return Stall::nvme_write;
+        case Engine::host_optimizer:
+            return Stall::host_optimizer;
+        case Engine::compute:  // the exchange at the end of a step runs there
+        case Engine::collective:
+            break;
+    }
+    return Stall::collective;
+}
+
+const char* activity_of(const Op& op) {
+    switch (op.kind) {
+        case OpKind::compute:
+            switch (op.direction) {
+                case Direction::backward:
+                case Direction::backward_input:
+                case Direction::backward_weight:
+                    return "Backward";
+                case Direction::recompute:
+                    return "Recompute";
+                default:
+                    return "Forward";
+            }
+        case OpKind::loss:
+            return "Loss";
+        case OpKind::update:
+            return "Optimizer";
+        case OpKind::norm:
+            return "Gradient norm";
+        case OpKind::step_end:
+            return "End of step";
+        default:
+            return "Fill and add";
+    }
+}
+
+const char* wait_name(Stall stall) {
+    constexpr const char* names[] = {"Wait for data",           "Wait for collectives",
+                                     "Wait for the pipeline",   "Wait for host to device",
+                                     "Wait for device to host", "Wait for NVMe reads",
+                                     "Wait for NVMe writes",    "Wait for host optimizer"};
+    return names[static_cast<std::size_t>(stall)];
+}
+
+std::string phase_of(const Op& op, const layout::FamilyTable& table) {
+    if (op.unit < 0 || op.phase < 0) {
+        return to_string(op.kind);
+    }
+    return table.units[static_cast<std::size_t>(op.unit)].phases[static_cast<std::size_t>(op.phase)].name;
+}
+
+}  // namespace
+
+OpAccount::OpAccount(const schedule::Program& program, const layout::FamilyTable& table, Account& account)
+    : program_{program}, account_{account}, wait_activities_(num_stalls, -1) {
+    for (const auto& op : program.ops) {
+        Place place;
+        const auto engine = program.lanes[static_cast<std::size_t>(op.lane)].engine;
+        place.stall = stall_of(engine);
+        if (engine == Engine::compute) {
+            place.activity = account.activity(activity_of(op));
+            place.kernel = account.kernel(phase_of(op, table), to_string(op.direction));
+            place.flops = op.flops;
+        } else {
+            auto& wait = wait_activities_[static_cast<std::size_t>(place.stall)];
+            wait = wait < 0 ? account.activity(wait_name(place.stall)) : wait;
+        }
+        places_.push_back(place);
+    }
+}
+
+void OpAccount::add(std::span<const LaneRecord> records, StepReport& report) {
+    for (const auto& record : records) {
+        const double seconds = seconds_between(record.begin_ns, record.end_ns);
+        if (record.cause >= 0) {
+            const auto stall = places_[static_cast<std::size_t>(record.cause)].stall;
+            if (places_[static_cast<std::size_t>(record.cause)].kernel >= 0) {
+                continue;  // an op of the compute lane itself: its own time is the wait
+            }
+            report.stall(stall) += seconds;
+            const int activity = wait_activities_[static_cast<std::size_t>(stall)];
+            if (activity >= 0) {
+                account_.add(activity, seconds);
+            }
+            continue;
+        }
+        const auto& place = places_[static_cast<std::size_t>(record.op)];
+        if (place.kernel < 0) {
+            continue;
+        }
+        account_.add(place.activity, seconds);
+        account_.add_kernel(place.kernel, seconds, place.flops);
+        if (program_.ops[static_cast<std::size_t>(record.op)].kind == OpKind::step_end) {
+            report.stall(Stall::collective) += seconds;
+        } else {
+            report.compute_s += seconds;
+        }
+    }
+}
+
+std::vector<std::string> OpAccount::trace_lanes() const {
+    std::vector<std::string> names;
+    for (const auto& lane : program_.lanes) {
+        names.push_back(lane.name);
+    }
+    return names;
+}
+
+void OpAccount::add_to(Trace& trace, std::span<const LaneRecord> records) const {
+    for (const auto& record : records) {
+        const auto& op = program_.ops[static_cast<std::size_t>(record.op)];
+        TraceRecord traced{op.label, op.lane, record.begin_ns, record.end_ns, {}};
+        if (record.cause >= 0) {
+            traced.cause = program_.ops[static_cast<std::size_t>(record.cause)].label;
+        }
+        trace.add(traced);
+    }
+}
+
+}  // namespace ziggurat::train

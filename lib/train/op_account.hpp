@@ -1,0 +1,42 @@
+/// From the executor's records to the numbers that a person reads.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/model_layout.hpp"
+#include "train/accounting.hpp"
+#include "train/executor.hpp"
+#include "train/step_report.hpp"
+#include "train/trace.hpp"
+
+namespace ziggurat::train {
+
+/// Knows, for each op of a program, which activity and kernel it counts to and which stall waiting for it is.
+class OpAccount {
+  public:
+    OpAccount(const schedule::Program& program, const layout::FamilyTable& table, Account& account);
+
+    /// Adds the records of one step to the account and to `report`'s compute and stall seconds.
+    void add(std::span<const LaneRecord> records, StepReport& report);
+
+    /// Adds them to a trace whose lanes are trace_lanes().
+    void add_to(Trace& trace, std::span<const LaneRecord> records) const;
+    std::vector<std::string> trace_lanes() const;
+
+  private:
+    struct Place {
+        int activity = -1;
+        int kernel = -1;  ///< -1: not of the compute lane
+        Stall stall = Stall::collective;
+        double flops = 0;
+    };
+
+    const schedule::Program& program_;
+    Account& account_;
+    std::vector<Place> places_;         ///< by op
+    std::vector<int> wait_activities_;  ///< by stall
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,66 @@
+#include "train/step_end.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/gradient_norm.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+constexpr int limbs = ExactSum::num_limbs;
+/// Squares, losses, how many ranks ask for stop level 1 and 2.
+constexpr int num_words = 2 * limbs + 2;
+
+}  // namespace
+
+StepEnd::StepEnd(const comm::Communicator& world,
+                 const spec::Optimizer& optimizer,
+                 const device::Stream& stream)
+    : optimizer_{optimizer}, stream_{stream}, sum_{world, num_words} {}
+
+Action StepEnd::action(std::span<const BatchSlot> slots, kernels::StepInputs& inputs) {
+    return {.start = [this, slots] { start(slots); },
+            .poll =
+                [this, &inputs] {
+                    if (!sum_.poll()) {
+                        return false;
+                    }
+                    finish(inputs);
+                    return true;
+                }};
+}
+
+void StepEnd::start(std::span<const BatchSlot> slots) {
+    ExactSum losses;
+    for (const auto& slot : slots) {
+        kernels::loss_sum(stream_, slot.losses, losses);
+    }
+    const auto words = sum_.words();
+    std::ranges::copy(squares_.limbs(), words.begin());
+    std::ranges::copy(losses.limbs(), words.begin() + limbs);
+    words[2 * limbs] = stop_level_ >= 1 ? 1 : 0;
+    words[2 * limbs + 1] = stop_level_ >= 2 ? 1 : 0;
+    sum_.start();
+}
+
+void StepEnd::finish(kernels::StepInputs& inputs) {
+    const auto words = sum_.words();
+    ExactSum::Limbs squares{}, losses{};
+    std::copy_n(words.begin(), limbs, squares.begin());
+    std::copy_n(words.begin() + limbs, limbs, losses.begin());
+    const ExactSum all_squares{squares};
+    const ExactSum all_losses{losses};
+
+    outcome_.loss_sum = all_losses.is_finite() ? all_losses.value() : std::nan("");
+    outcome_.grad_norm = all_squares.is_finite() ? std::sqrt(all_squares.value()) : std::nan("");
+    outcome_.is_skipped = !all_squares.is_finite() || !all_losses.is_finite();
+    outcome_.stop_level = words[2 * limbs + 1] > 0 ? 2 : words[2 * limbs] > 0 ? 1 : 0;
+
+    const bool clips =
+        optimizer_.clip == spec::ClipPolicy::global && outcome_.grad_norm > optimizer_.clip_norm;
+    inputs.gradient_scale = clips ? static_cast<float>(optimizer_.clip_norm / outcome_.grad_norm) : 1.0f;
+    inputs.skip = outcome_.is_skipped ? 1 : 0;
+}
+
+}  // namespace ziggurat::train

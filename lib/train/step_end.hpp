@@ -1,0 +1,45 @@
+/// The end of a step: what all ranks must know alike before states change.
+#pragma once
+
+#include "base/exact_sum.hpp"
+#include "comm/async_sum.hpp"
+#include "device/stream.hpp"
+#include "kernels/step_inputs.hpp"
+#include "spec/run_spec.hpp"
+#include "train/assembly.hpp"
+#include "train/executor.hpp"
+
+namespace ziggurat::train {
+
+/// Global norm and loss as exact sums, clip factor, skip flag and wishes to stop, in one small all-reduce.
+///
+/// Source:     Pascanu et al., "On the difficulty of training recurrent neural networks", 2013, algorithm 1
+/// (clipping) Numerics:   sums are exact, so their bits do not depend on the layout (DESIGN 8) Collective:
+/// over all ranks
+class StepEnd {
+  public:
+    /// \param squares  of this rank's part of the gradient, which norm ops have added up
+    StepEnd(const comm::Communicator& world,
+            const spec::Optimizer& optimizer,
+            const device::Stream& stream,
+            const ExactSum& squares);
+
+    void ask_to_stop(int level) noexcept { stop_level_ = level; }
+
+    /// Sums the slots' losses, exchanges, and leaves clip factor and skip flag in `inputs`.
+    Action action(std::span<const BatchSlot> slots, kernels::StepInputs& inputs);
+    const StepOutcome& outcome() const noexcept { return outcome_; }
+
+  private:
+    void start(std::span<const BatchSlot> slots);
+    void finish(kernels::StepInputs& inputs);
+
+    const spec::Optimizer& optimizer_;
+    const device::Stream& stream_;
+    comm::AsyncSum sum_;
+    const ExactSum& squares_;
+    int stop_level_ = 0;
+    StepOutcome outcome_;
+};
+
+}  // namespace ziggurat::train
