@@ -4,6 +4,7 @@
 #include "schedule/expand.hpp"
 #include "schedule/optimizer_pass.hpp"
 #include "schedule/pipeline_order.hpp"
+#include "schedule/pipeline_order_receives.hpp"
 #include "schedule/place_buffers.hpp"
 #include "schedule/recompute_pass.hpp"
 #include "schedule/reduce_pass.hpp"
@@ -28,6 +29,7 @@ std::vector<Slot> slots_of(const spec::RunSpec& spec, const ModelLayout& model, 
 
 Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
     auto draft = expand(spec, model, variant, slots_of(spec, model, variant));
+    post_receives_early(draft.program);
     recompute_pass(draft, spec, model);
     if (variant == Variant::train) {
         reduce_pass(draft, spec, model);

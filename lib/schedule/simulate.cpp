@@ -264,7 +264,8 @@ class Simulation {
         for (const int member : members) {
             const auto& lane = lane_at(member);
             const auto& other = op_of(lane);
-            bool same = one.kind == other.kind && one.purpose == other.purpose && one.unit == other.unit &&
+            bool same = one.kind == other.kind && one.purpose == other.purpose &&
+                        (one.unit == other.unit || one.purpose == Purpose::gradients) &&
                         one.payload == other.payload && one.microbatch == other.microbatch &&
                         one.peer == other.peer && one.direction == other.direction &&
                         one.blocks.size() == other.blocks.size() && first.step == lane.step;
@@ -273,10 +274,13 @@ class Simulation {
             }
             const bool needs_blocks = one.kind == OpKind::all_gather || one.kind == OpKind::reduce_scatter ||
                                       one.kind == OpKind::all_reduce;
-            if (needs_blocks && one.blocks.size() != group.members.size()) {
+            const auto operands = one.writes.size();
+            if (needs_blocks &&
+                (one.blocks.size() != operands * group.members.size() || one.reads.size() != operands)) {
                 note({FindingKind::malformed, first.rank, first.op(),
                       name(first) + " has " + std::to_string(one.blocks.size()) + " blocks for " +
-                          std::to_string(group.members.size()) + " members"});
+                          std::to_string(operands) + " operands of " + std::to_string(group.size()) +
+                          " members"});
                 return false;
             }
             if (!same) {

@@ -63,6 +63,10 @@ class World {
         int rank, int op, int step, const Operand& written, const Pieces* before, std::uint64_t term);
     std::vector<Pieces> updated(int rank, int op, int step, const Found& found);
     Pieces summed(const std::vector<Pieces>& summands, int rank, int op);
+    void exchange(const std::vector<std::pair<int, int>>& rank_and_op,
+                  const std::vector<Found>& found,
+                  std::size_t i,
+                  std::vector<std::vector<Pieces>>& values);
 
     // simulate_judgement.cpp: whether gradients and states are what they should be
     void judge_gradients(int rank, int op, int step, const Found& found);

@@ -158,7 +158,11 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
                              std::to_string(element) + " of unit " + std::to_string(described.unit) + last);
                 return;
             }
-            if (described.state != StateKind::gradients && content.step != step) {
+            // What moves updated state on is looked at where the state is used.
+            const bool uses = reader.kind == OpKind::compute || reader.kind == OpKind::loss ||
+                              reader.kind == OpKind::update || reader.purpose == Purpose::parameters ||
+                              reader.purpose == Purpose::secondary;
+            if (uses && described.state != StateKind::gradients && content.step != step) {
                 complain(FindingKind::stale_read, rank, op,
                          "reads " + where + " in step " + std::to_string(step) +
                              ", but it holds the state of step " + std::to_string(content.step) + last);

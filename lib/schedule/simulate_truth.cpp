@@ -1,6 +1,7 @@
 #include "schedule/simulate_truth.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/contract.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 
 using Summands = std::vector<std::pair<Leaf, std::uint64_t>>;
 
-/// The left fold of sums over the summands of each key, in order of first appearance; ascending by key.
+/// The summands of each key, in order of appearance; ascending by key.
 template <class Key>
 std::map<int, Summands> grouped(const Summands& summands, const Key& key) {
     std::map<int, Summands> groups;
@@ -144,7 +145,7 @@ std::string SimulationTruth::missing_or_twice(
     return {};
 }
 
-std::uint64_t SimulationTruth::in_order_of_plan(const Summands& summands, Terms& terms) const {
+std::uint64_t SimulationTruth::over_data_axis(const Summands& summands, Terms& terms) const {
     const auto data_rank = [&](const Leaf& leaf) { return layout(leaf.rank).data_rank; };
     const auto microbatch = [](const Leaf& leaf) { return leaf.microbatch; };
     const auto of_rank = [&](const Summands& mine) {
@@ -185,6 +186,28 @@ std::uint64_t SimulationTruth::in_order_of_plan(const Summands& summands, Terms&
     return terms.sum(sums);
 }
 
+std::uint64_t SimulationTruth::in_order_of_plan(const Summands& summands,
+                                                bool over_tensor,
+                                                Terms& terms) const {
+    // From the outside in: the stages that share a table, the context axis, the tensor axis, the data axis.
+    const std::vector<std::function<int(const Leaf&)>> levels{
+        [&](const Leaf& leaf) { return layout(leaf.rank).stage; },
+        [&](const Leaf& leaf) { return layout(leaf.rank).context_rank; },
+        [&](const Leaf& leaf) { return over_tensor ? layout(leaf.rank).tensor_rank : 0; }};
+    const std::function<std::uint64_t(const Summands&, std::size_t)> total = [&](const Summands& some,
+                                                                                 std::size_t level) {
+        if (level == levels.size()) {
+            return over_data_axis(some, terms);
+        }
+        std::vector<std::uint64_t> sums;
+        for (const auto& [place, all] : grouped(some, levels[level])) {
+            sums.push_back(total(all, level + 1));
+        }
+        return terms.sum(sums);
+    };
+    return total(summands, 0);
+}
+
 std::string SimulationTruth::complaint(
     int rank, int unit, int parameter, int step, std::uint64_t term, Terms& terms) const {
     const auto key = std::make_tuple(step, unit, parameter, term);
@@ -197,7 +220,11 @@ std::string SimulationTruth::complaint(
         leaves.push_back(summand.first);
     }
     auto text = missing_or_twice(rank, unit, parameter, step, leaves);
-    if (text.empty() && in_order_of_plan(summands, terms) != term) {
+    const bool over_tensor = layout(rank)
+                                 .table.units.at(static_cast<std::size_t>(unit))
+                                 .parameters.at(static_cast<std::size_t>(parameter))
+                                 .gradient_is_partial;
+    if (text.empty() && in_order_of_plan(summands, over_tensor, terms) != term) {
         text = "the summands are all there, but not added in the order of the sum plan";
     }
     judged_[key] = text;

@@ -48,7 +48,10 @@ class SimulationTruth {
     std::vector<Use> uses(int unit, int parameter) const;
     std::string missing_or_twice(
         int rank, int unit, int parameter, int step, const std::vector<simulation::Leaf>& leaves) const;
-    std::uint64_t in_order_of_plan(const std::vector<std::pair<simulation::Leaf, std::uint64_t>>& summands,
+    using Summands = std::vector<std::pair<simulation::Leaf, std::uint64_t>>;
+    std::uint64_t over_data_axis(const Summands& summands, simulation::Terms& terms) const;
+    std::uint64_t in_order_of_plan(const Summands& summands,
+                                   bool over_tensor,
                                    simulation::Terms& terms) const;
 
     spec::RunSpec spec_;

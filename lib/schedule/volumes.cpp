@@ -1,0 +1,128 @@
+#include "schedule/volumes.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::schedule {
+namespace {
+
+/// b(1 - 1/n), exact where n divides b.
+std::int64_t without_own_part(std::int64_t amount, std::int64_t parts) {
+    return amount - amount / parts;
+}
+
+/// The leases that a rank takes of a unit for one micro-batch: one each for forward and backward of a layer
+/// (recomputation shares backward's), one for the lookup, one for the head, which runs forward and backward
+/// in one go.
+std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
+    const auto kind = model.table.units[static_cast<std::size_t>(unit)].kind;
+    if (kind == layout::UnitKind::layer) {
+        return 2;
+    }
+    if (kind == layout::UnitKind::head) {
+        return 1;
+    }
+    const int last = spec.parallel.stages - 1;
+    const bool looks_up = model.stage == 0;
+    const bool multiplies = spec.model.tie_embeddings && model.stage == last;
+    return (looks_up ? 1 : 0) + (multiplies ? 1 : 0);
+}
+
+std::int64_t ring_bytes(const Op& op, const Program& program) {
+    const auto members =
+        op.group < 0 ? std::int64_t{1} : program.groups.at(static_cast<std::size_t>(op.group)).size();
+    std::int64_t vector_bytes = 0;
+    for (const auto& block : op.blocks) {
+        vector_bytes += block.bytes;
+    }
+    switch (op.kind) {
+        case OpKind::all_gather:
+        case OpKind::reduce_scatter:
+        case OpKind::all_to_all:
+            return without_own_part(vector_bytes, members);
+        case OpKind::all_reduce:
+            return 2 * without_own_part(vector_bytes, members);
+        case OpKind::send:
+            return op.reads.front().bytes();
+        case OpKind::broadcast:
+            return op.reads.empty() ? 0 : op.reads.front().bytes();
+        default:
+            return 0;
+    }
+}
+
+}  // namespace
+
+Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
+    const auto& spans = model.spans;
+    const auto microbatches = spec.train.micro_batches;
+    const std::int64_t secondary = spec.sharding.secondary;
+    Volumes sum;
+    for (const int unit : model.units) {
+        const auto size = model.flats[static_cast<std::size_t>(unit)].padded_elements();
+        const auto leases = microbatches * leases_per_microbatch(spec, model, unit);
+        const bool keeps_copy = secondary > 0 && spans.parameters > 1;
+        const auto primary_leases = keeps_copy ? std::min<std::int64_t>(leases, 1) : leases;
+        sum.gathers += primary_leases * without_own_part(size, spans.parameters);
+        if (keeps_copy) {
+            sum.secondary += (leases - primary_leases) * without_own_part(size, secondary);
+        }
+        switch (spec.sharding.reduce) {
+            case spec::ReducePlan::at_end:
+                sum.reduction += without_own_part(size, spans.data);
+                break;
+            case spec::ReducePlan::each_microbatch:
+                sum.reduction += microbatches * without_own_part(size, spans.data);
+                break;
+            case spec::ReducePlan::by_span:
+                sum.reduction += microbatches * without_own_part(size, spans.gradients) +
+                                 without_own_part(size / spans.gradients, spans.data / spans.gradients);
+                break;
+        }
+        sum.reduction += without_own_part(size / spans.optimizer, spans.data / spans.optimizer);
+        sum.publication += without_own_part(size / spans.parameters, spans.optimizer / spans.parameters);
+    }
+    return sum;
+}
+
+Volumes volumes_counted(const Program& program) {
+    Volumes sum;
+    for (const auto& op : program.ops) {
+        const bool is_over_data =
+            op.group >= 0 &&
+            program.groups.at(static_cast<std::size_t>(op.group)).name.substr(0, 4) == "data";
+        if (!is_over_data || op.reads.empty()) {
+            continue;
+        }
+        const auto& moved = program.buffers.at(static_cast<std::size_t>(op.reads.front().buffer));
+        const auto elements = ring_bytes(op, program) / (moved.type == spec::DType::f32 ? 4 : 2);
+        switch (op.purpose) {
+            case Purpose::parameters:
+                sum.gathers += elements;
+                break;
+            case Purpose::secondary:
+                sum.secondary += elements;
+                break;
+            case Purpose::gradients:
+                sum.reduction += elements;
+                break;
+            case Purpose::publication:
+                sum.publication += elements;
+                break;
+            default:
+                break;
+        }
+    }
+    return sum;
+}
+
+std::map<Purpose, std::int64_t> bytes_sent_by_purpose(const Program& program) {
+    std::map<Purpose, std::int64_t> sent;
+    for (const auto& op : program.ops) {
+        if (const auto bytes = ring_bytes(op, program); bytes > 0) {
+            sent[op.purpose] += bytes;
+        }
+    }
+    return sent;
+}
+
+}  // namespace ziggurat::schedule

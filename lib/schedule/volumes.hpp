@@ -1,0 +1,46 @@
+/// What ranks send each other in a step: by formula, and counted from a program.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "schedule/model_layout.hpp"
+#include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::schedule {
+
+/// Elements that one rank sends over the data axis in one step, as a ring would send them.
+///
+/// Source: Rajbhandari et al., "ZeRO", 2020, section 7; Chen et al., "AMSP", 2023, section 4.
+struct Volumes {
+    std::int64_t gathers = 0;      ///< leases of parameters over the span of parameters
+    std::int64_t secondary = 0;    ///< leases from the second copy
+    std::int64_t reduction = 0;    ///< of gradients
+    std::int64_t publication = 0;  ///< of updated parameters
+
+    bool operator==(const Volumes&) const = default;
+};
+
+/// For M micro-batches, spans p, g, o of d data ranks, a secondary span s and units of padded size P, summed
+/// over the units of the rank:
+///
+///     gathers      M leases P(1 - 1/p); leases are 2 for a decoder layer, 1 for a lookup and for the head.
+///     With a
+///                  secondary span only the first lease of a step.
+///     secondary    all later leases, P(1 - 1/s) each
+///     reduction    at_end           P(1 - 1/d)
+///                  each_microbatch  M P(1 - 1/d)
+///                  by_span          M P(1 - 1/g) + P/g (1 - g/d)
+///                  and in all       P/o (1 - o/d)
+///     publication  P/p (1 - p/o)
+Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
+
+/// The same, counted from the collectives of a program.
+Volumes volumes_counted(const Program& program);
+
+/// Bytes that the rank sends in one step, as a ring would: b(n-1)/n for gathering or scattering b bytes among
+/// n ranks, twice that for both, b for a message.
+std::map<Purpose, std::int64_t> bytes_sent_by_purpose(const Program& program);
+
+}  // namespace ziggurat::schedule

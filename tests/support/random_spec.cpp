@@ -1,0 +1,196 @@
+#include "tests/support/random_spec.hpp"
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace ziggurat::test {
+namespace {
+
+using spec::DType;
+using spec::PipelineSchedule;
+using spec::RecomputeKind;
+using spec::ReducePlan;
+
+class Draw {
+  public:
+    explicit Draw(std::uint64_t seed) : engine_{seed * 7919 + 17} {}
+
+    std::int64_t between(std::int64_t low, std::int64_t high) {
+        return low + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(high - low + 1));
+    }
+    bool chance(double probability) { return static_cast<double>(between(0, 999)) < 1000 * probability; }
+    template <class T>
+    T one_of(const std::vector<T>& values) {
+        return values[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(values.size()) - 1))];
+    }
+    /// A divisor of `high` that is a multiple of `low`.
+    int between_divisors(int low, int high) {
+        std::vector<int> found;
+        for (int d = low; d <= high; d += low) {
+            if (high % d == 0) {
+                found.push_back(d);
+            }
+        }
+        return one_of(found);
+    }
+    std::mt19937_64& engine() { return engine_; }
+
+  private:
+    std::mt19937_64 engine_;
+};
+
+void draw_axes(Draw& draw, spec::Parallel& parallel, const RandomSpecLimits& limits) {
+    do {
+        parallel.tensor = draw.one_of<int>({1, 1, 1, 2, 3});
+        parallel.context = limits.context ? draw.one_of<int>({1, 1, 1, 2, 3}) : 1;
+        parallel.data = draw.one_of<int>({1, 2, 2, 3, 4, 4, 6, 8});
+        parallel.stages = draw.one_of<int>({1, 1, 2, 3, 4});
+        parallel.ranks = parallel.tensor * parallel.context * parallel.data * parallel.stages;
+    } while (parallel.ranks > limits.most_ranks);
+    parallel.sequence = parallel.tensor > 1 && draw.chance(0.5);
+    parallel.pipeline_schedule =
+        draw.one_of<PipelineSchedule>({PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b,
+                                       PipelineSchedule::interleaved, PipelineSchedule::zero_bubble});
+    if (parallel.pipeline_schedule == PipelineSchedule::interleaved && parallel.stages > 1) {
+        parallel.chunks_per_stage = static_cast<int>(draw.between(1, 3));
+    }
+    std::shuffle(parallel.order.begin(), parallel.order.end(), draw.engine());
+}
+
+void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) {
+    const auto tensor = parallel.tensor;
+    model.family = draw.one_of<spec::Family>({spec::Family::gpt2, spec::Family::llama});
+    const bool is_gpt2 = model.family == spec::Family::gpt2;
+    const int virtual_stages = parallel.stages * parallel.chunks_per_stage;
+    model.layers = std::max<std::int64_t>(virtual_stages, 1) + draw.between(0, 3);
+    model.kv_heads = tensor * draw.between(1, 2);
+    model.heads = is_gpt2 ? model.kv_heads : model.kv_heads * draw.between(1, 3);
+    model.head_dim = 2 * draw.between(2, 7);
+    model.hidden = model.heads * model.head_dim;
+    model.ffn_hidden = is_gpt2 ? 4 * model.hidden : tensor * draw.between(5, 40);
+    model.vocab = draw.between(7, 70);
+    const auto multiple = tensor * draw.between(1, 8);
+    model.vocab_padded = (model.vocab + multiple - 1) / multiple * multiple;
+    model.tie_embeddings = draw.chance(0.5);
+    model.dropout = is_gpt2 && draw.chance(0.3) ? 0.1 : 0;
+}
+
+void draw_sharding(Draw& draw, spec::Sharding& sharding, const spec::Parallel& parallel) {
+    const int d = parallel.data;
+    if (draw.chance(0.5)) {
+        const auto stage = draw.between(0, 3);
+        sharding.optimizer = stage >= 1 ? d : 1;
+        sharding.gradients = stage >= 2 ? d : 1;
+        sharding.parameters = stage >= 3 ? d : 1;
+    } else {
+        sharding.optimizer = draw.between_divisors(1, d);
+        sharding.parameters = draw.between_divisors(1, sharding.optimizer);
+        sharding.gradients = draw.chance(0.5) ? sharding.parameters : sharding.optimizer;
+    }
+    if (sharding.parameters > 1 && draw.chance(0.4)) {
+        sharding.secondary = draw.between_divisors(1, sharding.parameters);
+        sharding.secondary = sharding.secondary == sharding.parameters ? 0 : sharding.secondary;
+    }
+    sharding.reduce =
+        draw.one_of<ReducePlan>({ReducePlan::at_end, ReducePlan::each_microbatch, ReducePlan::by_span});
+    sharding.sum_group = d;
+}
+
+spec::Home draw_home(Draw& draw) {
+    const auto tier = draw.between(0, 2);
+    return {tier == 0 ? 1.0 : 0.0, tier == 1 ? 1.0 : 0.0, tier == 2 ? 1.0 : 0.0};
+}
+
+const char* name(const spec::Home& home) {
+    return home.device == 1 ? "device" : home.host == 1 ? "host" : "nvme";
+}
+
+}  // namespace
+
+spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
+    Draw draw{seed};
+    spec::RunSpec spec;
+    draw_axes(draw, spec.parallel, limits);
+    draw_model(draw, spec.model, spec.parallel);
+    draw_sharding(draw, spec.sharding, spec.parallel);
+
+    spec.data.seq = spec.parallel.tensor * spec.parallel.context * draw.between(2, 9);
+    spec.model.max_seq = spec.data.seq + draw.between(0, 5);
+    spec.train.micro_batch = draw.between(1, 3);
+    spec.train.micro_batches = draw.between(1, 5);
+    spec.train.global_batch = spec.train.micro_batch * spec.train.micro_batches * spec.parallel.data;
+    spec.train.steps = 10;
+
+    spec.overlap.prefetch = static_cast<int>(draw.between(0, 3));
+    spec.overlap.bucket_elements = draw.one_of<std::int64_t>({0, 5000, 20000, 1 << 30});
+    spec.recompute.kind =
+        draw.one_of<RecomputeKind>({RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full});
+    spec.recompute.every = static_cast<int>(draw.between(1, 2));
+    spec.precision.compute = draw.one_of<DType>({DType::f32, DType::bf16});
+
+    spec.tiers.chunk_elements = 256 * draw.between(1, 40);
+    spec.tiers.device_budget_bytes = spec.tiers.host_budget_bytes = spec.tiers.nvme_budget_bytes = 1LL << 40;
+    if (limits.tiers && draw.chance(0.5)) {
+        spec.tiers.parameters = draw_home(draw);
+        spec.tiers.gradients = draw_home(draw);
+        spec.tiers.optimizer = draw_home(draw);
+    }
+    return spec;
+}
+
+void Coverage::note(const spec::RunSpec& s) {
+    const auto number = [](auto value) { return std::to_string(value); };
+    note("model.family", s.model.family == spec::Family::gpt2 ? "gpt2" : "llama");
+    note("model.layers", number(s.model.layers));
+    note("model.tie_embeddings", s.model.tie_embeddings ? "true" : "false");
+    note("model.dropout", s.model.dropout > 0 ? "some" : "none");
+    note("parallel.tensor", number(s.parallel.tensor));
+    note("parallel.sequence", s.parallel.sequence ? "true" : "false");
+    note("parallel.context", number(s.parallel.context));
+    note("parallel.data", number(s.parallel.data));
+    note("parallel.pipeline.stages", number(s.parallel.stages));
+    note("parallel.pipeline.schedule", number(static_cast<int>(s.parallel.pipeline_schedule)));
+    note("parallel.pipeline.chunks_per_stage", number(s.parallel.chunks_per_stage));
+    const int wide =
+        (s.parallel.tensor > 1) + (s.parallel.context > 1) + (s.parallel.data > 1) + (s.parallel.stages > 1);
+    note("axes above 1", number(wide));
+    note("sharding.parameters", number(s.sharding.parameters));
+    note("sharding.gradients", number(s.sharding.gradients));
+    note("sharding.optimizer", number(s.sharding.optimizer));
+    note("sharding.secondary", number(s.sharding.secondary));
+    note("sharding.reduce", number(static_cast<int>(s.sharding.reduce)));
+    note("train.micro_batches", number(s.train.micro_batches));
+    note("overlap.prefetch", number(s.overlap.prefetch));
+    note("overlap.bucket", number(s.overlap.bucket_elements));
+    note("recompute.kind", number(static_cast<int>(s.recompute.kind)));
+    note("recompute.every", number(s.recompute.every));
+    note("precision.compute", s.precision.compute == DType::f32 ? "f32" : "bf16");
+    note("tiers.home.parameters", name(s.tiers.parameters));
+    note("tiers.home.gradients", name(s.tiers.gradients));
+    note("tiers.home.optimizer", name(s.tiers.optimizer));
+}
+
+std::string Coverage::report() const {
+    std::string text;
+    for (const auto& [key, values] : counts_) {
+        text += key + ":";
+        for (const auto& [value, count] : values) {
+            text += " " + value + " x" + std::to_string(count);
+        }
+        text += "\n";
+    }
+    return text;
+}
+
+std::string described(const spec::RunSpec& spec) {
+    Coverage one;
+    one.note(spec);
+    std::string text;
+    for (const auto& [key, values] : one.counts()) {
+        text += (text.empty() ? "" : ", ") + key + " " + values.begin()->first;
+    }
+    return text;
+}
+
+}  // namespace ziggurat::test

@@ -1,0 +1,22 @@
+#include "tests/support/simulated_ranks.hpp"
+
+#include <cstdlib>
+
+#include "schedule/build_program.hpp"
+
+namespace ziggurat::test {
+
+std::vector<schedule::Program> programs_of_all_ranks(const spec::RunSpec& spec) {
+    std::vector<schedule::Program> programs;
+    for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
+        programs.push_back(schedule::build_program(spec, rank, schedule::Variant::train));
+    }
+    return programs;
+}
+
+std::int64_t count_from_environment(const char* name, std::int64_t otherwise) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? otherwise : std::atoll(text);
+}
+
+}  // namespace ziggurat::test

@@ -1,0 +1,20 @@
+/// All ranks of a run in one process, as programs that are simulated against each other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schedule/simulate.hpp"
+#include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::test {
+
+/// The training program of each world rank.
+std::vector<schedule::Program> programs_of_all_ranks(const spec::RunSpec& spec);
+
+/// The value of an environment variable as a number.
+std::int64_t count_from_environment(const char* name, std::int64_t otherwise);
+
+}  // namespace ziggurat::test
