@@ -46,6 +46,9 @@ Unit embedding_unit(const spec::Model& model, int tensor, bool sequence) {
     unit.output(x);
     auto built = unit.take();
     built.parameters.front().valid_rows = model.vocab;
+    for (auto& parameter : built.parameters) {
+        parameter.gradient_is_partial = false;  // the output is a sum, whose gradient every rank has whole
+    }
     return built;
 }
 

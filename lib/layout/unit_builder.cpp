@@ -138,6 +138,8 @@ int UnitBuilder::row_linear(
     made.kept = {{x, "input", Placement::split_width}};
     for (const int p : parameters) {
         made.parameters.push_back({p});
+        // The gradient of a sum reaches every rank of it whole, for all tokens.
+        unit_.parameters[static_cast<std::size_t>(p)].gradient_is_partial = false;
     }
     made.in = in / tensor_;
     made.out = model_.hidden;
