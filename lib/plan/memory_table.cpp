@@ -1,0 +1,189 @@
+#include "plan/memory_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/units.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Lifetime;
+
+constexpr std::array tiers{spec::Tier::device, spec::Tier::host, spec::Tier::nvme};
+constexpr std::array lines{"parameters",      "gradients", "optimizer",  "activations",
+                           "working buffers", "logits",    "workspaces", "batch"};
+
+std::size_t index(spec::Tier tier) {
+    return static_cast<std::size_t>(tier);
+}
+
+/// The ops that use a transient buffer first and last.
+struct Use {
+    int first = -1;
+    int last = -1;
+};
+
+std::vector<Use> uses(const schedule::Program& program) {
+    std::vector<Use> found(program.buffers.size());
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        for (const auto* operands : {&program.ops[i].reads, &program.ops[i].writes}) {
+            for (const auto& operand : *operands) {
+                auto& use = found[static_cast<std::size_t>(operand.buffer)];
+                use.first = use.first < 0 ? static_cast<int>(i) : use.first;
+                use.last = static_cast<int>(i);
+            }
+        }
+    }
+    return found;
+}
+
+/// The op during which the transient buffers of `tier` are most; -1 when there are none.
+int peak(const schedule::Program& program, const std::vector<Use>& used, spec::Tier tier) {
+    std::vector<std::int64_t> change(program.ops.size() + 1);
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        if (buffer.tier == tier && buffer.lifetime == Lifetime::transient && used[b].first >= 0) {
+            change[static_cast<std::size_t>(used[b].first)] += buffer.bytes;
+            change[static_cast<std::size_t>(used[b].last) + 1] -= buffer.bytes;
+        }
+    }
+    std::int64_t now = 0;
+    std::int64_t most = 0;
+    int at = -1;
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        now += change[i];
+        if (now > most) {
+            most = now;
+            at = static_cast<int>(i);
+        }
+    }
+    return at;
+}
+
+const char* detail_of(const std::string& consumer, const spec::RunSpec& spec) {
+    const bool is_f32 = spec.precision.compute == spec::DType::f32;
+    if (consumer == "parameters") {
+        return is_f32 ? "f32, also the master" : "bf16";
+    }
+    if (consumer == "gradients") {
+        return "f32";
+    }
+    if (consumer == "optimizer") {
+        return is_f32 ? "2 moments, f32" : "master and 2 moments, f32";
+    }
+    if (consumer == "activations") {
+        switch (spec.recompute.kind) {
+            case spec::RecomputeKind::none:
+                return "kept, no recomputation";
+            case spec::RecomputeKind::selective:
+                return "kept, selective recomputation";
+            case spec::RecomputeKind::full:
+                return "inputs of runs of layers";
+        }
+    }
+    if (consumer == "working buffers") {
+        return "values and gradients on their way";
+    }
+    return "";
+}
+
+std::string cell(std::int64_t bytes) {
+    return bytes == 0 ? "-" : format_bytes(bytes);
+}
+
+std::string line(const std::string& name,
+                 const std::string& detail,
+                 const std::array<std::string, 3>& cells) {
+    auto text =
+        fmt::format("  {:<16} {:<34} {:>12} {:>12} {:>12}", name, detail, cells[0], cells[1], cells[2]);
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text + "\n";
+}
+
+std::array<std::string, 3> cells(const std::array<std::int64_t, 3>& bytes) {
+    return {cell(bytes[0]), cell(bytes[1]), cell(bytes[2])};
+}
+
+std::string verdict(const MemoryTable& table) {
+    constexpr std::array names{"device", "host", "nvme"};
+    std::string text;
+    for (const auto tier : tiers) {
+        const auto t = index(tier);
+        if (table.total[t] > table.budget[t] && table.budget[t] > 0) {
+            text += fmt::format("  DOES NOT FIT: {} needs {} more per rank, most of it at '{}'\n", names[t],
+                                format_bytes(table.total[t] - table.budget[t]), table.peak_op[t]);
+        }
+    }
+    if (!text.empty()) {
+        return text;
+    }
+    const auto spare = table.budget[0] - table.total[0];
+    return table.budget[0] > 0
+               ? fmt::format("  FITS, {} device memory per rank to spare\n", format_bytes(spare))
+               : "";
+}
+
+}  // namespace
+
+bool MemoryTable::fits(spec::Tier tier) const noexcept {
+    return budget[index(tier)] == 0 || total[index(tier)] <= budget[index(tier)];
+}
+
+bool MemoryTable::fits() const noexcept {
+    return std::all_of(tiers.begin(), tiers.end(), [this](spec::Tier tier) { return fits(tier); });
+}
+
+MemoryTable memory_usage(const spec::RunSpec& spec, const schedule::Program& program) {
+    MemoryTable table;
+    const auto used = uses(program);
+    std::map<std::string, std::array<std::int64_t, 3>> bytes;
+    for (const auto tier : tiers) {
+        const auto t = index(tier);
+        const int at = peak(program, used, tier);
+        std::int64_t sum = 0;
+        for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+            const auto& buffer = program.buffers[b];
+            const bool is_live = buffer.lifetime != Lifetime::transient ||
+                                 (at >= 0 && used[b].first >= 0 && used[b].first <= at && at <= used[b].last);
+            if (buffer.tier == tier && is_live) {
+                bytes[buffer.consumer][t] += buffer.bytes;
+                sum += buffer.bytes;
+            }
+        }
+        table.total[t] = program.arena_bytes[t];
+        table.between[t] = program.arena_bytes[t] - sum;
+        table.peak_op[t] = at < 0 ? "" : program.ops[static_cast<std::size_t>(at)].label;
+    }
+    const auto ranks_per_node = std::max(spec.parallel.ranks_per_node, 1);
+    table.budget = {spec.tiers.device_budget_bytes, spec.tiers.host_budget_bytes / ranks_per_node,
+                    spec.tiers.nvme_budget_bytes / ranks_per_node};
+    for (const char* consumer : lines) {
+        if (const auto row = bytes.extract(consumer)) {
+            table.rows.push_back({consumer, detail_of(consumer, spec), row.mapped()});
+        }
+    }
+    for (const auto& [consumer, in_tiers] : bytes) {
+        table.rows.push_back({consumer, "", in_tiers});
+    }
+    return table;
+}
+
+std::string memory_table(const spec::RunSpec& spec, const schedule::Program& program) {
+    const auto table = memory_usage(spec, program);
+    auto text = fmt::format("MEMORY PLAN  {}, rank {} of {}, at the moment of most use\n", spec.run.name,
+                            program.rank, spec.parallel.ranks);
+    text += line("", "", {"device", "host", "nvme"});
+    for (const auto& row : table.rows) {
+        text += line(row.consumer, row.detail, cells(row.bytes));
+    }
+    text += line("between", "alignment and holes", cells(table.between));
+    text += "  " + std::string(16 + 35 + 3 * 13, '-') + "\n";
+    text += line("total", "per rank", cells(table.total));
+    text += line("budget", "per rank", cells(table.budget));
+    return text + verdict(table);
+}
+
+}  // namespace ziggurat::plan

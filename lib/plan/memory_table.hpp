@@ -1,0 +1,44 @@
+/// What a rank's memory is for, in each tier, at the moment when most of it is in use.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::plan {
+
+/// One line: bytes of a consumer in each tier, indexed by spec::Tier.
+struct MemoryRow {
+    std::string consumer;
+    std::string detail;  ///< how the bytes come about
+    std::array<std::int64_t, 3> bytes{};
+};
+
+/// Bytes per rank, taken from the buffers that a program has placed.
+///
+/// Rows are in the order of their lines (parameters, gradients, optimizer, activations, working buffers,
+/// logits, workspaces, batch, then others by name). In each tier they are counted at the op during which the
+/// sum over all consumers is greatest; `between` is what the arena holds beyond that because of alignment and
+/// of holes between live buffers.
+struct MemoryTable {
+    std::vector<MemoryRow> rows;
+    std::array<std::int64_t, 3> between{};
+    std::array<std::int64_t, 3> total{};   ///< of the arenas: what the rank reserves
+    std::array<std::int64_t, 3> budget{};  ///< per rank; 0: none given
+    std::array<std::string, 3> peak_op;    ///< label of the op at the peak
+
+    bool fits() const noexcept;
+    bool fits(spec::Tier tier) const noexcept;
+};
+
+/// The table of one rank's program. Budgets of host and NVMe are those of a node over its ranks.
+MemoryTable memory_usage(const spec::RunSpec& spec, const schedule::Program& program);
+
+/// The same as text, one line per consumer and a column per tier, with the verdict.
+std::string memory_table(const spec::RunSpec& spec, const schedule::Program& program);
+
+}  // namespace ziggurat::plan
