@@ -2,6 +2,7 @@
 
 #include "schedule/derive_dependencies.hpp"
 #include "schedule/expand.hpp"
+#include "schedule/gather_pass.hpp"
 #include "schedule/optimizer_pass.hpp"
 #include "schedule/pipeline_order.hpp"
 #include "schedule/pipeline_order_receives.hpp"
@@ -31,6 +32,7 @@ Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Varia
     auto draft = expand(spec, model, variant, slots_of(spec, model, variant));
     post_receives_early(draft.program);
     recompute_pass(draft, spec, model);
+    gather_pass(draft, spec, model);
     if (variant == Variant::train) {
         reduce_pass(draft, spec, model);
         optimizer_pass(draft, spec, model);
