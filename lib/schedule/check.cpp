@@ -1,0 +1,171 @@
+#include "schedule/check.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "schedule/check_races.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+constexpr std::array tier_names{"device", "host", "nvme"};
+
+class Check {
+  public:
+    Check(const Program& program, const Budgets& budgets) : program_{program}, budgets_{budgets} {}
+
+    std::vector<Finding> run() {
+        waits_and_operands();
+        one_lane_per_group();
+        if (!found_.empty()) {
+            return found_;  // the rest would stumble over it
+        }
+        places();
+        leases();
+        for (auto& race : races(program_)) {
+            found_.push_back(std::move(race));
+        }
+        return found_;
+    }
+
+  private:
+    void note(FindingKind kind, int op, const std::string& text) {
+        auto where = "rank " + std::to_string(program_.rank);
+        if (op >= 0) {
+            where += ", op " + std::to_string(op) + " '" +
+                     program_.ops[static_cast<std::size_t>(op)].label + "'";
+        }
+        found_.push_back({kind, program_.rank, op, where + " " + text});
+    }
+
+    const Buffer* buffer(int index) const {
+        const bool is_one = index >= 0 && index < static_cast<int>(program_.buffers.size());
+        return is_one ? &program_.buffers[static_cast<std::size_t>(index)] : nullptr;
+    }
+
+    void waits_and_operands() {
+        const int num_ops = static_cast<int>(program_.ops.size());
+        for (int i = 0; i < num_ops; ++i) {
+            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+            if (op.lane < 0 || op.lane >= static_cast<int>(program_.lanes.size())) {
+                note(FindingKind::malformed, i, "is on no lane");
+            }
+            for (const int w : op.waits_for) {
+                if (w < 0 || w >= i) {
+                    note(FindingKind::malformed, i, "waits for op " + std::to_string(w) + " of its step");
+                }
+            }
+            for (const int w : op.waits_for_previous_step) {
+                if (w < 0 || w >= num_ops) {
+                    note(FindingKind::malformed, i,
+                         "waits for op " + std::to_string(w) + " of the step before");
+                }
+            }
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    const auto* held = buffer(operand.buffer);
+                    const bool fits =
+                        held != nullptr && std::all_of(operand.runs.begin(), operand.runs.end(),
+                                                       [&](const Run& run) {
+                                                           return run.offset >= 0 && run.bytes >= 0 &&
+                                                                  run.offset + run.bytes <= held->bytes;
+                                                       });
+                    if (!fits) {
+                        note(FindingKind::memory, i,
+                             "has a '" + operand.role + "' that reaches out of its buffer");
+                    }
+                }
+            }
+        }
+    }
+
+    void one_lane_per_group() {
+        std::map<std::pair<std::string, std::vector<int>>, int> lane_of;
+        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+            const bool is_collective =
+                op.group >= 0 && op.kind != OpKind::send && op.kind != OpKind::receive;
+            if (!is_collective) {
+                continue;
+            }
+            const auto& group = program_.groups.at(static_cast<std::size_t>(op.group));
+            const auto known = lane_of.try_emplace({group.name, group.members}, op.lane).first;
+            if (known->second != op.lane) {
+                note(FindingKind::malformed, i,
+                     "is in group '" + group.name + "' on another lane than collectives before it");
+            }
+        }
+    }
+
+    void places() {
+        std::array<std::int64_t, 3> ends{0, 0, 0};
+        for (const auto& held : program_.buffers) {
+            if (held.offset >= 0) {
+                auto& end = ends[static_cast<std::size_t>(held.tier)];
+                end = std::max(end, held.offset + held.bytes);
+            }
+        }
+        for (std::size_t t = 0; t < ends.size(); ++t) {
+            if (ends[t] > program_.arena_bytes[t]) {
+                note(FindingKind::memory, -1,
+                     "has buffers up to byte " + std::to_string(ends[t]) + " of an arena of " +
+                         std::to_string(program_.arena_bytes[t]) + " bytes (" + tier_names[t] + ")");
+            }
+            if (budgets_.bytes[t] > 0 && program_.arena_bytes[t] > budgets_.bytes[t]) {
+                note(FindingKind::memory, -1,
+                     "needs " + std::to_string(program_.arena_bytes[t]) + " bytes of " + tier_names[t] +
+                         " memory where " + std::to_string(budgets_.bytes[t]) + " are allowed");
+            }
+        }
+    }
+
+    void leases() {
+        struct Uses {
+            int filled = 0;
+            int read = 0;
+            int last_filled = -1;
+            int last_read = -1;
+        };
+        std::map<int, Uses> uses;
+        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+            for (const auto& operand : op.writes) {
+                auto& use = uses[operand.buffer];
+                ++use.filled;
+                use.last_filled = i;
+            }
+            for (const auto& operand : op.reads) {
+                auto& use = uses[operand.buffer];
+                ++use.read;
+                use.last_read = i;
+            }
+        }
+        for (const auto& [index, use] : uses) {
+            const auto& held = program_.buffers[static_cast<std::size_t>(index)];
+            const bool is_lease = held.lifetime == Lifetime::transient &&
+                                  (held.state == StateKind::parameters || held.state == StateKind::secondary);
+            if (!is_lease) {
+                continue;
+            }
+            if (use.filled == 0) {
+                note(FindingKind::lease, use.last_read, "uses '" + held.name + "', which nothing has filled");
+            } else if (use.last_read < use.last_filled) {
+                note(FindingKind::lease, use.last_filled, "fills '" + held.name + "', which nothing uses");
+            }
+        }
+    }
+
+    const Program& program_;
+    const Budgets& budgets_;
+    std::vector<Finding> found_;
+};
+
+}  // namespace
+
+std::vector<Finding> check_program(const Program& program, const Budgets& budgets) {
+    return Check{program, budgets}.run();
+}
+
+}  // namespace ziggurat::schedule

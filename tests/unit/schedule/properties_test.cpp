@@ -1,0 +1,240 @@
+/// What must hold of the programs of every run, over random ones; ZIGGURAT_SPECS says how many.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "schedule/check.hpp"
+#include "schedule/derive_dependencies.hpp"
+#include "schedule/place_buffers.hpp"
+#include "schedule/simulate.hpp"
+#include "schedule/volumes.hpp"
+#include "tests/support/random_spec.hpp"
+#include "tests/support/simulated_ranks.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+/// Everything that is wrong with the programs of a run; empty when nothing is.
+std::string complaints(const spec::RunSpec& spec, const std::vector<Program>& programs, std::uint64_t seed) {
+    std::string text;
+    for (const auto& program : programs) {
+        for (const auto& finding : check_program(program)) {
+            text += std::string{to_string(finding.kind)} + ": " + finding.text + "\n";
+        }
+        if (!text.empty()) {
+            return text;
+        }
+    }
+    const SimulationTruth truth{spec};
+    return simulate(programs, &truth, {.seed = seed, .buffered_sends = seed % 3 == 0 ? 1 : 0}).report();
+}
+
+TEST(Programs, OfAllRanksComeToWhatWasAskedFor) {
+    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 120);
+    test::Coverage coverage;
+    for (std::int64_t seed = 1; seed <= count; ++seed) {
+        const auto spec = test::random_spec(static_cast<std::uint64_t>(seed));
+        coverage.note(spec);
+        const auto programs = test::programs_of_all_ranks(spec);
+
+        const auto complaint = complaints(spec, programs, static_cast<std::uint64_t>(seed));
+
+        ASSERT_EQ(complaint, "") << "seed " << seed << ": " << test::described(spec);
+    }
+    std::printf("%s", coverage.report().c_str());
+}
+
+TEST(Programs, SendWhatTheFormulasSay) {
+    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 120);
+    for (std::int64_t seed = 1; seed <= count; ++seed) {
+        const auto spec = test::random_spec(static_cast<std::uint64_t>(seed));
+        for (const auto& program : test::programs_of_all_ranks(spec)) {
+            const auto formula = volumes_by_formula(spec, ModelLayout{spec, program.rank});
+
+            const auto counted = volumes_counted(program);
+
+            ASSERT_EQ(counted.gathers, formula.gathers) << "seed " << seed;
+            ASSERT_EQ(counted.secondary, formula.secondary) << "seed " << seed;
+            ASSERT_EQ(counted.reduction, formula.reduction) << "seed " << seed;
+            ASSERT_EQ(counted.publication, formula.publication) << "seed " << seed;
+        }
+    }
+}
+
+/// Changes programs so that they are wrong; false where there is nothing of the kind to change.
+using Plant = std::function<bool(std::vector<Program>&, std::mt19937_64&)>;
+
+/// The seed of the first of 20 random runs in which the planted bug is found; -1 when it never is.
+std::int64_t found_at(const Plant& plant) {
+    std::mt19937_64 random{7};
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        const auto spec = test::random_spec(seed);
+        auto programs = test::programs_of_all_ranks(spec);
+        if (plant(programs, random) && !complaints(spec, programs, seed).empty()) {
+            return static_cast<std::int64_t>(seed);
+        }
+    }
+    return -1;
+}
+
+/// Ops of one rank that are as wanted.
+std::vector<int> ops_where(const Program& program, const std::function<bool(const Op&)>& wanted) {
+    std::vector<int> found;
+    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
+        if (wanted(program.ops[static_cast<std::size_t>(i)])) {
+            found.push_back(i);
+        }
+    }
+    return found;
+}
+
+template <class T>
+const T& one_of(const std::vector<T>& all, std::mt19937_64& random) {
+    return all[static_cast<std::size_t>(random() % all.size())];
+}
+
+/// Takes one collective away, on all members of its group; everything is placed and ordered anew.
+bool drop(std::vector<Program>& programs, OpKind kind, Purpose purpose, std::mt19937_64& random) {
+    auto& first = programs.front();
+    const auto candidates =
+        ops_where(first, [&](const Op& op) { return op.kind == kind && op.purpose == purpose; });
+    if (candidates.empty()) {
+        return false;
+    }
+    const auto dropped = first.ops[static_cast<std::size_t>(one_of(candidates, random))];
+    const auto members = first.groups[static_cast<std::size_t>(dropped.group)].members;
+    for (const int member : members) {
+        auto& program = programs[static_cast<std::size_t>(member)];
+        const auto same = ops_where(program, [&](const Op& op) { return op.label == dropped.label; });
+        if (same.empty()) {
+            return false;
+        }
+        program.ops.erase(program.ops.begin() + same.front());
+        place_buffers(program);
+        derive_dependencies(program);
+    }
+    return true;
+}
+
+TEST(PlantedBug, AMissingReductionIsFound) {
+    EXPECT_GT(found_at([](auto& programs, auto& random) {
+                  return drop(programs, OpKind::reduce_scatter, Purpose::gradients, random);
+              }),
+              0);
+}
+
+TEST(PlantedBug, AMissingSumOverTheTensorAxisIsFound) {
+    EXPECT_GT(found_at([](auto& programs, auto& random) {
+                  return drop(programs, OpKind::all_reduce, Purpose::tensor, random);
+              }),
+              0);
+}
+
+TEST(PlantedBug, AMissingPublicationIsFound) {
+    EXPECT_GT(found_at([](auto& programs, auto& random) {
+                  return drop(programs, OpKind::all_gather, Purpose::publication, random);
+              }),
+              0);
+}
+
+TEST(PlantedBug, AMissingWaitIsFoundEveryTime) {
+    const auto drops_a_wait = [](std::vector<Program>& programs, std::mt19937_64& random) {
+        auto& program = one_of(programs, random);
+        const auto candidates = ops_where(program, [](const Op& op) { return !op.waits_for.empty(); });
+        if (candidates.empty()) {
+            return false;
+        }
+        auto& waits = const_cast<Program&>(program)
+                          .ops[static_cast<std::size_t>(one_of(candidates, random))]
+                          .waits_for;
+        waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(random() % waits.size()));
+        return true;
+    };
+    std::mt19937_64 random{11};
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        auto programs = test::programs_of_all_ranks(test::random_spec(seed));
+        if (drops_a_wait(programs, random)) {
+            EXPECT_TRUE(std::any_of(programs.begin(), programs.end(),
+                                    [](const Program& p) { return !check_program(p).empty(); }))
+                << "seed " << seed;
+        }
+    }
+}
+
+TEST(PlantedBug, AMissingWaitIsFoundByRunningToo) {
+    EXPECT_GT(found_at([](std::vector<Program>& programs, std::mt19937_64&) {
+                  // Every wait for what a collective leaves.
+                  for (auto& program : programs) {
+                      for (auto& op : program.ops) {
+                          if (op.kind == OpKind::compute) {
+                              op.waits_for.clear();
+                          }
+                      }
+                  }
+                  return true;
+              }),
+              0);
+}
+
+TEST(PlantedBug, ALeaseThatEndsBeforeItsLastUseIsFound) {
+    const auto releases_early = [](std::vector<Program>& programs, std::mt19937_64& random) {
+        auto& program = programs.front();
+        std::vector<int> leases;
+        for (int b = 0; b < static_cast<int>(program.buffers.size()); ++b) {
+            const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
+            if (buffer.lifetime == Lifetime::transient && buffer.state == StateKind::parameters &&
+                buffer.offset >= 0) {
+                leases.push_back(b);
+            }
+        }
+        if (leases.empty()) {
+            return false;
+        }
+        const int lease = one_of(leases, random);
+        const auto ranges = live_ranges(program);
+        auto& last = program.ops[static_cast<std::size_t>(ranges[static_cast<std::size_t>(lease)].last)];
+        const auto reads = last.reads;
+        std::erase_if(last.reads, [&](const Operand& operand) { return operand.buffer == lease; });
+        place_buffers(program);
+        derive_dependencies(program);
+        last.reads = reads;
+        return true;
+    };
+
+    EXPECT_GT(found_at(releases_early), 0);
+}
+
+TEST(PlantedBug, TwoCollectivesInAnotherOrderOnOneRankAreFound) {
+    const auto swaps = [](std::vector<Program>& programs, std::mt19937_64& random) {
+        auto& program = programs.back();
+        std::vector<std::pair<int, int>> neighbours;
+        std::vector<int> last(program.lanes.size(), -1);
+        for (const int i : ops_where(program, [](const Op& op) {
+                 return op.kind == OpKind::reduce_scatter || op.kind == OpKind::all_gather;
+             })) {
+            auto& before = last[static_cast<std::size_t>(program.ops[static_cast<std::size_t>(i)].lane)];
+            if (before >= 0) {
+                neighbours.emplace_back(before, i);
+            }
+            before = i;
+        }
+        if (neighbours.empty()) {
+            return false;
+        }
+        const auto [a, b] = one_of(neighbours, random);
+        std::swap(program.ops[static_cast<std::size_t>(a)], program.ops[static_cast<std::size_t>(b)]);
+        place_buffers(program);
+        derive_dependencies(program);
+        return true;
+    };
+
+    EXPECT_GT(found_at(swaps), 0);
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule
