@@ -1,0 +1,159 @@
+#include "layout/family.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace ziggurat::layout {
+namespace {
+
+spec::Model gpt2_124m() {
+    spec::Model model;
+    model.family = spec::Family::gpt2;
+    model.layers = 12;
+    model.hidden = 768;
+    model.heads = model.kv_heads = 12;
+    model.head_dim = 64;
+    model.ffn_hidden = 3072;
+    model.vocab = model.vocab_padded = 50257;
+    model.max_seq = 1024;
+    return model;
+}
+
+spec::Model llama_8b() {
+    spec::Model model;
+    model.family = spec::Family::llama;
+    model.layers = 32;
+    model.hidden = 4096;
+    model.heads = 32;
+    model.kv_heads = 8;
+    model.head_dim = 128;
+    model.ffn_hidden = 14336;
+    model.vocab = model.vocab_padded = 128256;
+    model.max_seq = 8192;
+    model.tie_embeddings = false;
+    return model;
+}
+
+/// Rows of the embedding that two tensor ranks can share.
+spec::Model padded(spec::Model model) {
+    model.vocab_padded = (model.vocab + 127) / 128 * 128;
+    return model;
+}
+
+std::int64_t parameters(const FamilyTable& table, int tensor) {
+    std::int64_t count = 0;
+    for (const auto& unit : table.units) {
+        for (const auto& parameter : unit.parameters) {
+            count += local_elements(parameter, tensor);
+        }
+    }
+    return count;
+}
+
+TEST(Family, HasThePublishedNumberOfParameters) {
+    EXPECT_EQ(parameters(family_table(gpt2_124m(), 1, false), 1), 124'439'808);
+    EXPECT_EQ(parameters(family_table(llama_8b(), 1, false), 1), 8'030'261'248);
+}
+
+TEST(Family, CountsTwoFlopsPerWeightOfAProduct) {
+    for (const auto& model : {gpt2_124m(), llama_8b()}) {
+        const auto table = family_table(model, 1, false);
+        for (const auto& unit : table.units) {
+            for (const auto& phase : unit.phases) {
+                if (phase.kind == PhaseKind::linear) {
+                    double weights = 0;
+                    for (const auto& use : phase.parameters) {
+                        const auto& parameter = unit.parameters[static_cast<std::size_t>(use.parameter)];
+                        if (parameter.role == "weight") {
+                            weights += static_cast<double>(local_elements(parameter, 1));
+                        }
+                    }
+                    EXPECT_EQ(phase.flops_per_token, 2 * weights) << unit.name << "." << phase.name;
+                }
+            }
+        }
+    }
+}
+
+TEST(Family, CutsEveryProductOverTheTensorAxis) {
+    for (const auto& model : {padded(gpt2_124m()), llama_8b()}) {
+        const auto whole = family_table(model, 1, false);
+        const auto half = family_table(model, 2, false);
+        for (std::size_t u = 1; u + 1 < whole.units.size(); ++u) {
+            for (std::size_t p = 0; p < whole.units[u].phases.size(); ++p) {
+                const auto& a = whole.units[u].phases[p];
+                const auto& b = half.units[u].phases[p];
+                EXPECT_EQ(a.flops_per_token, 2 * b.flops_per_token);
+                EXPECT_EQ(a.flops_per_token_and_key, 2 * b.flops_per_token_and_key);
+            }
+        }
+    }
+}
+
+TEST(Family, WritesEveryValueBeforeItIsRead) {
+    for (const auto& model : {padded(gpt2_124m()), llama_8b()}) {
+        const auto table = family_table(model, 2, true);
+        for (const auto& unit : table.units) {
+            std::set<int> known{unit.input};
+            for (const auto& phase : unit.phases) {
+                for (const auto& use : phase.reads) {
+                    EXPECT_TRUE(known.contains(use.value)) << unit.name << "." << phase.name;
+                }
+                for (const auto& use : phase.writes) {
+                    known.insert(use.value);
+                }
+                for (const auto& use : phase.kept) {
+                    EXPECT_TRUE(known.contains(use.value)) << unit.name << "." << phase.name;
+                }
+            }
+            if (unit.kind != UnitKind::head) {
+                EXPECT_TRUE(known.contains(unit.output));
+            }
+        }
+    }
+}
+
+TEST(Family, NamesEachParameterOnceAndUsesIt) {
+    for (const auto& model : {gpt2_124m(), llama_8b()}) {
+        const auto table = family_table(model, 1, false);
+        std::set<std::string> names;
+        std::map<std::pair<int, int>, int> used;
+        for (std::size_t u = 0; u < table.units.size(); ++u) {
+            for (const auto& phase : table.units[u].phases) {
+                for (const auto& use : phase.parameters) {
+                    ++used[{use.unit < 0 ? static_cast<int>(u) : use.unit, use.parameter}];
+                }
+            }
+        }
+        for (std::size_t u = 0; u < table.units.size(); ++u) {
+            for (std::size_t p = 0; p < table.units[u].parameters.size(); ++p) {
+                EXPECT_TRUE(names.insert(table.units[u].parameters[p].name).second);
+                const bool is_tied = model.tie_embeddings && u == 0 && p == 0;
+                EXPECT_EQ((used[{static_cast<int>(u), static_cast<int>(p)}]), is_tied ? 2 : 1);
+            }
+        }
+    }
+}
+
+TEST(Family, SumsGradientsOfSequenceRegionsOnly) {
+    const auto table = family_table(padded(gpt2_124m()), 2, true);
+
+    for (const auto& unit : table.units) {
+        for (const auto& parameter : unit.parameters) {
+            const bool is_of_norm = parameter.name.find("norm") != std::string::npos;
+            EXPECT_EQ(parameter.gradient_is_partial, is_of_norm) << parameter.name;
+        }
+    }
+}
+
+TEST(Family, RefusesATensorDegreeThatDoesNotDivide) {
+    EXPECT_THROW(family_table(gpt2_124m(), 5, false), Error);
+}
+
+}  // namespace
+}  // namespace ziggurat::layout

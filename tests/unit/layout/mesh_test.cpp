@@ -1,0 +1,61 @@
+#include "layout/mesh.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace ziggurat::layout {
+namespace {
+
+using spec::Axis;
+
+spec::Parallel parallel(int tensor, int context, int data, int stages) {
+    spec::Parallel parallel;
+    parallel.tensor = tensor;
+    parallel.context = context;
+    parallel.data = data;
+    parallel.stages = stages;
+    parallel.ranks = tensor * context * data * stages;
+    return parallel;
+}
+
+TEST(Mesh, NumbersTheFirstAxisFastest) {
+    const Mesh mesh{parallel(2, 1, 3, 2)};
+
+    EXPECT_EQ(mesh.group(Axis::tensor, 4), (std::vector<int>{4, 5}));
+    EXPECT_EQ(mesh.group(Axis::data, 3), (std::vector<int>{1, 3, 5}));
+    EXPECT_EQ(mesh.group(Axis::pipeline, 7), (std::vector<int>{1, 7}));
+    EXPECT_EQ(mesh.group(Axis::context, 9), (std::vector<int>{9}));
+}
+
+TEST(Mesh, FollowsTheOrderOfTheDeck) {
+    auto asked = parallel(2, 1, 3, 1);
+    asked.order = {Axis::data, Axis::tensor, Axis::context, Axis::pipeline};
+
+    const Mesh mesh{asked};
+
+    EXPECT_EQ(mesh.group(Axis::data, 4), (std::vector<int>{3, 4, 5}));
+    EXPECT_EQ(mesh.group(Axis::tensor, 4), (std::vector<int>{1, 4}));
+}
+
+TEST(Mesh, FindsEveryRankFromItsCoordinates) {
+    const Mesh mesh{parallel(2, 3, 2, 5)};
+
+    for (int rank = 0; rank < mesh.ranks(); ++rank) {
+        int found = 0;
+        for (const auto axis : {Axis::tensor, Axis::context, Axis::data, Axis::pipeline}) {
+            found = mesh.neighbour(axis, found, mesh.coordinate(axis, rank));
+        }
+        EXPECT_EQ(found, rank);
+    }
+}
+
+TEST(Mesh, RefusesDegreesThatDoNotMakeTheRanks) {
+    auto asked = parallel(2, 1, 3, 1);
+    asked.ranks = 7;
+
+    EXPECT_THROW(Mesh{asked}, Error);
+}
+
+}  // namespace
+}  // namespace ziggurat::layout
