@@ -89,19 +89,19 @@ Op BucketWriter::collective(OpKind kind,
 
 /// Each rank of the group (see layout::data_group) leaves with the sum of its shard over `span`.
 ///
-/// The first level (inner 1) reads the gradient of a micro-batch; the first one of a step goes straight to
-/// the accumulator. The second level works in the accumulator.
-void BucketWriter::scatter(std::vector<Op>& out, const Bucket& bucket, int inner, int span) const {
+/// `of_microbatch` reads the gradient of a micro-batch; the first one of a step goes straight to the
+/// accumulator. Otherwise it works in the accumulator.
+void BucketWriter::scatter(
+    std::vector<Op>& out, const Bucket& bucket, bool of_microbatch, int inner, int span) const {
     if (inner == span) {
         return;
     }
-    const bool is_microbatch = bucket.microbatch >= 0 && inner == 1;
     auto op = data_collective(OpKind::reduce_scatter, inner, span, bucket);
     for (std::size_t i = 0; i < bucket.units.size(); ++i) {
         const auto& map = shards(bucket.units[i]);
         const int sum = accumulator(bucket.units[i]);
-        const int from = is_microbatch ? bucket.buffers[i] : sum;
-        const int to = is_microbatch && bucket.is_first ? sum : from;
+        const int from = of_microbatch ? bucket.buffers[i] : sum;
+        const int to = of_microbatch && bucket.is_first ? sum : from;
         std::vector<Run> runs;
         for (const int member : layout::data_group(model_.data_rank, inner, span)) {
             runs.push_back(run_in(from, map.shard(span, member)));
@@ -246,14 +246,17 @@ std::deque<std::vector<Op>> BucketWriter::reduce(const Bucket& bucket) {
     std::deque<std::vector<Op>> parts(1);
     const int first = first_span(spec_, model_);
     if (bucket.microbatch >= 0) {
-        scatter(parts.back(), bucket, 1, first);
+        scatter(parts.back(), bucket, true, 1, first);
         if (!bucket.is_first) {
             parts.emplace_back();
             add_up(parts.back(), bucket);
         }
     }
     if (bucket.is_last) {
-        scatter(parts.back(), bucket, first, model_.spans.data);
+        if (bucket.is_shared) {
+            parts.emplace_back();
+        }
+        scatter(parts.back(), bucket, false, first, model_.spans.data);
         sum_other_axes(parts.back(), bucket);
         gather(parts.back(), bucket);
         parts.emplace_back();

@@ -14,9 +14,10 @@ struct Bucket {
     std::vector<int> units;
     std::vector<int> buffers;  ///< where the gradient of units[i] is
     int after_op = -1;
-    int microbatch = -1;    ///< -1: of the whole step
-    bool is_first = false;  ///< nothing has been added up in this step
-    bool is_last = false;   ///< nothing is added to these gradients later in the step
+    int microbatch = -1;     ///< -1: of the whole step
+    bool is_first = false;   ///< nothing has been added up in this step
+    bool is_last = false;    ///< nothing is added to these gradients later in the step
+    bool is_shared = false;  ///< a tied table, of which another stage has the other half of the gradient
 };
 
 /// Over how many data ranks gradients are summed before they are added up over micro-batches.
@@ -42,7 +43,7 @@ class BucketWriter {
                   const std::vector<int>& members,
                   const Bucket& bucket) const;
     Op data_collective(OpKind kind, int inner, int span, const Bucket& bucket) const;
-    void scatter(std::vector<Op>& out, const Bucket& bucket, int inner, int span) const;
+    void scatter(std::vector<Op>& out, const Bucket& bucket, bool of_microbatch, int inner, int span) const;
     void add_up(std::vector<Op>& out, const Bucket& bucket) const;
     void sum_other_axes(std::vector<Op>& out, const Bucket& bucket) const;
     void sum_ranges(std::vector<Op>& out,

@@ -60,8 +60,9 @@ std::vector<Bucket> buckets(const std::vector<Completion>& completed,
     std::int64_t elements = 0;
     for (const auto& done : completed) {
         const auto size = model.flats[static_cast<std::size_t>(done.unit)].padded_elements();
+        const bool is_shared = done.unit == 0 && spec.model.tie_embeddings && spec.parallel.stages > 1;
         const bool joins = !made.empty() && made.back().microbatch == done.microbatch &&
-                           made.back().is_last == done.is_last &&
+                           made.back().is_last == done.is_last && !is_shared && !made.back().is_shared &&
                            elements + size <= spec.overlap.bucket_elements;
         if (!joins) {
             made.push_back({});
@@ -74,6 +75,7 @@ std::vector<Bucket> buckets(const std::vector<Completion>& completed,
         bucket.microbatch = done.microbatch;
         bucket.is_first = done.microbatch == 0;
         bucket.is_last = done.is_last;
+        bucket.is_shared = is_shared;
     }
     return made;
 }
@@ -182,6 +184,9 @@ void reduce_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& mod
     GradientsWritten written;
     BucketWriter writer{draft, spec, model};
     Later later;
+    // What two stages sum comes when each has sent all that others wait for: the sum waits for the other
+    // stage, and the compute lane for the sum.
+    Later at_end;
 
     std::vector<Op> out{writer.zero_sums()};
     std::vector<Op> before;
@@ -202,10 +207,11 @@ void reduce_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& mod
             auto parts = writer.reduce(bucket);
             std::move(parts.front().begin(), parts.front().end(), std::back_inserter(out));
             parts.pop_front();
-            later.add(std::move(parts));
+            (bucket.is_shared && bucket.is_last ? at_end : later).add(std::move(parts));
         }
     }
     later.flush(out);
+    at_end.flush(out);
     program.ops = std::move(out);
 }
 
