@@ -1,0 +1,201 @@
+#include "schedule/derive_dependencies.hpp"
+
+#include <gtest/gtest.h>
+
+#include "schedule/build_program.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+#include "tests/unit/schedule/symbolic_memory.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+/// Ops on buffers of 64 bytes that lie one behind the other.
+class Ops {
+  public:
+    Ops(int lanes, int buffers) {
+        for (int l = 0; l < lanes; ++l) {
+            program.lanes.push_back({Engine::compute, l, Direction::none, std::to_string(l)});
+        }
+        for (int b = 0; b < buffers; ++b) {
+            Buffer buffer;
+            buffer.bytes = 64;
+            buffer.offset = 64 * b;
+            program.add_buffer(buffer);
+        }
+        program.arena_bytes[0] = 64 * buffers;
+    }
+
+    void add(int lane, std::vector<Operand> reads, std::vector<Operand> writes) {
+        Op op;
+        op.lane = lane;
+        op.reads = std::move(reads);
+        op.writes = std::move(writes);
+        program.ops.push_back(std::move(op));
+    }
+    Operand all(int buffer) const { return whole(program, buffer, "x"); }
+    const std::vector<int>& waits(int op) const {
+        return program.ops[static_cast<std::size_t>(op)].waits_for;
+    }
+    const std::vector<int>& waits_before(int op) const {
+        return program.ops[static_cast<std::size_t>(op)].waits_for_previous_step;
+    }
+
+    Program program;
+};
+
+using Waits = std::vector<int>;
+
+TEST(DeriveDependencies, LetsAReaderWaitForTheWriter) {
+    Ops ops{2, 1};
+    ops.add(0, {}, {ops.all(0)});
+    ops.add(1, {ops.all(0)}, {});
+
+    derive_dependencies(ops.program);
+
+    EXPECT_EQ(ops.waits(1), Waits{0});
+    EXPECT_EQ(ops.waits_before(0), Waits{1});
+}
+
+TEST(DeriveDependencies, LetsAWriterWaitForAllReadersAndTheLastWriter) {
+    Ops ops{4, 1};
+    ops.add(0, {}, {ops.all(0)});
+    ops.add(1, {ops.all(0)}, {});
+    ops.add(2, {ops.all(0)}, {});
+    ops.add(3, {}, {ops.all(0)});
+
+    derive_dependencies(ops.program);
+
+    EXPECT_EQ(ops.waits(3), (Waits{1, 2}));  // each of which has waited for op 0
+}
+
+TEST(DeriveDependencies, WaitsForTheLatestOpOfALaneOnly) {
+    Ops ops{2, 3};
+    ops.add(0, {}, {ops.all(0)});
+    ops.add(0, {}, {ops.all(1)});
+    ops.add(0, {}, {ops.all(2)});
+    ops.add(1, {ops.all(0), ops.all(1)}, {});
+
+    derive_dependencies(ops.program);
+
+    EXPECT_EQ(ops.waits(3), Waits{1});
+}
+
+TEST(DeriveDependencies, LooksAtBytesNotAtBuffers) {
+    Ops ops{3, 2};
+    ops.program.buffers[1].offset = 32;  // the second half of buffer 0 is used again
+    ops.add(0, {}, {{0, "low", {{0, 32}}}});
+    ops.add(1, {}, {{0, "high", {{32, 32}}}});
+    ops.add(2, {}, {ops.all(1)});
+
+    derive_dependencies(ops.program);
+
+    EXPECT_EQ(ops.waits(1), Waits{});
+    EXPECT_EQ(ops.waits(2), Waits{1});
+}
+
+TEST(DeriveDependencies, KeepsTiersApart) {
+    Ops ops{2, 2};
+    ops.program.buffers[1].tier = spec::Tier::host;
+    ops.program.buffers[1].offset = 0;
+    ops.add(0, {}, {ops.all(0)});
+    ops.add(1, {}, {ops.all(1)});
+
+    derive_dependencies(ops.program);
+
+    EXPECT_EQ(ops.waits(1), Waits{});
+}
+
+TEST(DeriveDependencies, LeavesOutWhatFollowsFromOtherWaits) {
+    Ops ops{3, 3};
+    ops.add(0, {}, {ops.all(0)});
+    ops.add(1, {ops.all(0)}, {ops.all(1)});
+    ops.add(2, {ops.all(0), ops.all(1)}, {ops.all(2)});
+    ops.add(2, {ops.all(0)}, {});
+
+    derive_dependencies(ops.program);
+
+    EXPECT_EQ(ops.waits(2), Waits{1});
+    EXPECT_EQ(ops.waits(3), Waits{});
+}
+
+TEST(DeriveDependencies, WrapsAroundToTheStepBefore) {
+    Ops ops{2, 2};
+    ops.add(1, {ops.all(0)}, {ops.all(1)});
+    ops.add(0, {ops.all(1)}, {ops.all(0)});
+
+    derive_dependencies(ops.program);
+
+    EXPECT_EQ(ops.waits_before(0), Waits{1});
+    EXPECT_EQ(ops.waits_before(1), Waits{});
+}
+
+std::vector<spec::RunSpec> several_specs() {
+    std::vector<spec::RunSpec> specs;
+    const auto add = [&](spec::Family family, auto&& change) {
+        auto spec = test::small_spec(family, 4);
+        spec.model.layers = 2;
+        spec.train.micro_batches = 3;
+        change(spec);
+        spec.parallel.ranks = spec.parallel.data * spec.parallel.tensor * spec.parallel.stages;
+        specs.push_back(spec);
+    };
+    add(spec::Family::gpt2, [](auto&) {});
+    add(spec::Family::llama, [](auto& s) { s.sharding.optimizer = 2; });
+    add(spec::Family::gpt2, [](auto& s) {
+        s.sharding.optimizer = s.sharding.gradients = 4;
+        s.sharding.reduce = spec::ReducePlan::each_microbatch;
+        s.recompute.kind = spec::RecomputeKind::full;
+    });
+    add(spec::Family::llama, [](auto& s) {
+        s.sharding.optimizer = 4;
+        s.sharding.gradients = 2;
+        s.sharding.reduce = spec::ReducePlan::by_span;
+        s.precision.compute = spec::DType::bf16;
+    });
+    add(spec::Family::gpt2, [](auto& s) {
+        s.parallel.tensor = 2;
+        s.parallel.sequence = true;
+        s.parallel.stages = 2;
+        s.recompute.kind = spec::RecomputeKind::selective;
+        s.model.dropout = 0.1;
+    });
+    return specs;
+}
+
+TEST(DeriveDependencies, SufficeForAnyOrderOfLanes) {
+    for (const auto& spec : several_specs()) {
+        const auto program = build_program(spec, 0, Variant::train);
+        const auto expected = test::run_in_list_order(program, 2);
+        for (std::uint64_t seed = 0; seed < 12; ++seed) {
+            EXPECT_EQ(test::run_on_lanes(program, 2, seed), expected) << "seed " << seed;
+        }
+    }
+}
+
+/// The property above finds a wait that is missing: each one that is derived is needed.
+TEST(DeriveDependencies, AreAllNeeded) {
+    int planted = 0;
+    int found = 0;
+    const auto spec = several_specs()[1];
+    const auto program = build_program(spec, 0, Variant::train);
+    const auto expected = test::run_in_list_order(program, 2);
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        for (std::size_t w = 0; w < program.ops[i].waits_for.size(); ++w) {
+            auto broken = program;
+            auto& waits = broken.ops[i].waits_for;
+            waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(w));
+            ++planted;
+            for (std::uint64_t seed = 0; seed < 12; ++seed) {
+                if (test::run_on_lanes(broken, 2, seed) != expected) {
+                    ++found;
+                    break;
+                }
+            }
+        }
+    }
+    EXPECT_GT(planted, 10);
+    EXPECT_EQ(found, planted);
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule

@@ -1,0 +1,183 @@
+/// Runs one rank's program on names of values instead of values, in list order or lane by lane.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "schedule/step_program.hpp"
+
+namespace ziggurat::test {
+
+/// The arenas of a rank; each cell of 16 bytes holds a number that stands for how its value came about.
+///
+/// What an op writes depends on what the op is, on all that it reads and, where it adds, on what was there.
+/// So two runs that end with equal cells have computed the same.
+class SymbolicMemory {
+  public:
+    explicit SymbolicMemory(const schedule::Program& program) : program_{program} {
+        for (std::size_t t = 0; t < arenas_.size(); ++t) {
+            arenas_[t].resize(static_cast<std::size_t>(program.arena_bytes[t] / cell_bytes + 1));
+        }
+    }
+
+    /// A number for all that `op` reads.
+    std::uint64_t look(const schedule::Op& op) const {
+        std::uint64_t seen = identity(op);
+        for (const auto& operand : op.reads) {
+            each_cell(operand, [&](std::uint64_t cell, std::int64_t) { seen = mixed(seen, cell); });
+        }
+        return seen;
+    }
+
+    void write(const schedule::Op& op, std::uint64_t seen) {
+        std::uint64_t which = 0;
+        for (const auto& operand : op.writes) {
+            ++which;
+            const bool adds = op.accumulate && operand.role.starts_with("d_");
+            each_cell(operand, [&](std::uint64_t& cell, std::int64_t at) {
+                const auto made = mixed(mixed(seen, which), static_cast<std::uint64_t>(at));
+                cell = adds ? mixed(made, cell) : made;
+            });
+        }
+    }
+
+    /// A number for the bytes of all persistent buffers.
+    std::uint64_t state() const {
+        std::uint64_t hash = 0;
+        for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+            if (program_.buffers[b].lifetime == schedule::Lifetime::persistent) {
+                const auto all = schedule::whole(program_, static_cast<int>(b), "");
+                each_cell(all, [&](std::uint64_t cell, std::int64_t) { hash = mixed(hash, cell); });
+            }
+        }
+        return hash;
+    }
+
+  private:
+    static constexpr std::int64_t cell_bytes = 16;
+
+    static std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+        a ^= b + 0x9E3779B97F4A7C15u + (a << 6) + (a >> 2);
+        a *= 0xBF58476D1CE4E5B9u;
+        return a ^ (a >> 31);
+    }
+
+    /// A computation and its repetition are the same.
+    static std::uint64_t identity(const schedule::Op& op) {
+        const auto direction =
+            op.direction == schedule::Direction::recompute ? schedule::Direction::forward : op.direction;
+        std::uint64_t hash = 1;
+        for (const int part : {static_cast<int>(op.kind), static_cast<int>(direction), op.unit, op.phase,
+                               op.microbatch, static_cast<int>(op.row_begin), op.chunk}) {
+            hash = mixed(hash, static_cast<std::uint64_t>(part));
+        }
+        return hash;
+    }
+
+    template <class Memory, class Visit>
+    static void visit_cells(Memory& arenas,
+                            const schedule::Program& program,
+                            const schedule::Operand& operand,
+                            Visit&& visit) {
+        const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
+        if (operand.role == "workspace") {
+            return;  // scratch: written before it is read, within one op; its place is judged by its buffer
+        }
+        auto& arena = arenas[static_cast<std::size_t>(buffer.tier)];
+        std::int64_t at = 0;
+        for (const auto& run : operand.runs) {
+            const auto begin = (buffer.offset + run.offset) / cell_bytes;
+            const auto end = (buffer.offset + run.offset + run.bytes + cell_bytes - 1) / cell_bytes;
+            for (auto c = begin; c < end; ++c) {
+                visit(arena[static_cast<std::size_t>(c)], at++);
+            }
+        }
+    }
+    template <class Visit>
+    void each_cell(const schedule::Operand& operand, Visit&& visit) const {
+        visit_cells(arenas_, program_, operand, visit);
+    }
+    template <class Visit>
+    void each_cell(const schedule::Operand& operand, Visit&& visit) {
+        visit_cells(arenas_, program_, operand, visit);
+    }
+
+    const schedule::Program& program_;
+    std::array<std::vector<std::uint64_t>, 3> arenas_;
+};
+
+/// The persistent bytes after `steps` steps in list order.
+inline std::uint64_t run_in_list_order(const schedule::Program& program, int steps) {
+    SymbolicMemory memory{program};
+    for (int step = 0; step < steps; ++step) {
+        for (const auto& op : program.ops) {
+            memory.write(op, memory.look(op));
+        }
+    }
+    return memory.state();
+}
+
+/// The same when lanes go on at random as far as the waits of their ops allow; what an op reads is taken at
+/// its start and what it writes appears at its end. An op whose reads change under it gives another number.
+inline std::uint64_t run_on_lanes(const schedule::Program& program, int steps, std::uint64_t seed) {
+    struct Lane {
+        std::vector<int> ops;
+        std::size_t next = 0;  // counted through all steps
+        bool is_running = false;
+        std::uint64_t seen = 0;
+    };
+    SymbolicMemory memory{program};
+    const auto num_ops = program.ops.size();
+    std::vector<Lane> lanes(program.lanes.size());
+    for (std::size_t i = 0; i < num_ops; ++i) {
+        lanes[static_cast<std::size_t>(program.ops[i].lane)].ops.push_back(static_cast<int>(i));
+    }
+    std::vector<int> times_done(num_ops, 0);
+    std::mt19937_64 random{seed};
+    // Some lanes are eager and some are slow, otherwise all stay near list order.
+    std::vector<std::uint64_t> eagerness;
+    for (std::size_t l = 0; l < lanes.size(); ++l) {
+        eagerness.push_back(1 + (random() % 3) * (random() % 40));
+    }
+    const auto is_over = [&](const Lane& lane) {
+        return lane.next == lane.ops.size() * static_cast<std::size_t>(steps);
+    };
+    for (std::size_t idle = 0; idle < 100000;) {
+        if (std::all_of(lanes.begin(), lanes.end(), is_over)) {
+            return memory.state();
+        }
+        const auto l = random() % lanes.size();
+        auto& lane = lanes[l];
+        if (is_over(lane) || random() % 40 > eagerness[l]) {
+            continue;
+        }
+        const int i = lane.ops[lane.next % lane.ops.size()];
+        const auto step = static_cast<int>(lane.next / lane.ops.size());
+        const auto& op = program.ops[static_cast<std::size_t>(i)];
+        if (lane.is_running) {
+            memory.write(op, memory.look(op) == lane.seen ? lane.seen : random());
+            ++times_done[static_cast<std::size_t>(i)];
+            lane.is_running = false;
+            ++lane.next;
+            idle = 0;
+            continue;
+        }
+        const auto is_done = [&](const std::vector<int>& waited, int times) {
+            return std::all_of(waited.begin(), waited.end(),
+                               [&](int w) { return times_done[static_cast<std::size_t>(w)] >= times; });
+        };
+        if (is_done(op.waits_for, step + 1) && is_done(op.waits_for_previous_step, step)) {
+            lane.seen = memory.look(op);
+            lane.is_running = true;
+            idle = 0;
+        } else {
+            ++idle;
+        }
+    }
+    return 0;  // nothing moves any more
+}
+
+}  // namespace ziggurat::test
