@@ -141,6 +141,7 @@ TEST(Metrics, AppendsOneLinePerEventAtOnce) {
     EXPECT_EQ(lines[2].at("signal"), "SIGUSR1");
     EXPECT_EQ(lines[3].at("event"), "stop");
     EXPECT_EQ(lines[4].at("exit_code"), 75);
+    EXPECT_EQ(lines[4].at("weights_hash"), "0000000000000012");
 }
 
 TEST(Metrics, WritesStepsWithoutAllocating) {

@@ -50,6 +50,7 @@ TEST(StepLine, StartsAnewAfterEachLine) {
 
     const std::string line{lines.line()};
     EXPECT_NE(line.find("loss   1.2500"), std::string::npos) << line;
+    EXPECT_NE(line.find("|   1.00 s |   1.02k tok/s |"), std::string::npos) << line;
     EXPECT_NE(line.find("| stall 0% |"), std::string::npos) << line;
 }
 
