@@ -53,7 +53,7 @@ void update_and_publish_block(Factors factors,
     for (std::int64_t i = 0; i < count; ++i) {
         const float weight = updated(factors, master[i], gradient[i], m[i], v[i]);
         master[i] = weight;
-        parameters[i] = T(weight);
+        tensor::store(parameters[i], weight);
     }
 }
 

@@ -25,41 +25,57 @@ float largest(const T* x, std::int64_t count, float start) {
 }
 
 template <class T>
-float sum_of_exponentials(const T* x, std::int64_t count, float shift) {
+float sum_of_powers(const T* x, std::int64_t count, float pivot) {
     float sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t i = 0; i < count; ++i) {
-        sum += exponential(float(x[i]) - shift);
+        sum += exp2_not_large(std::fma(float(x[i]), log2_of_e, -pivot));
     }
     return sum;
 }
 
-/// log(sum(exp(x))). One sweep over memory: a block stays in the first cache between its maximum and its sum.
+/// log2(sum(exp(x))): to base 2, so that a power needs one fused operation before it, here and in the
+/// gradient.
+///
+/// One sweep over memory: a block stays in the first cache between its maximum and its sum. The pivot need
+/// not be the maximum to the last bit; it only has to be the same in all terms.
 template <class T>
-float log_sum_exp(const T* x, std::int64_t count) {
+float log2_sum_exp(const T* x, std::int64_t count) {
     constexpr std::int64_t block = 1024;
     float top = -1e30f;
+    float pivot = top;
     float sum = 0;
     for (std::int64_t first = 0; first < count; first += block) {
         const auto n = std::min(block, count - first);
-        const float before = top;
-        top = largest(x + first, n, before);
-        sum = std::fma(sum, exponential(before - top), sum_of_exponentials(x + first, n, top));
+        const float before = pivot;
+        top = largest(x + first, n, top);
+        pivot = top * log2_of_e;
+        sum = std::fma(sum, exp2_not_large(before - pivot), sum_of_powers(x + first, n, pivot));
     }
-    return top + std::log(sum);
+    return pivot + std::log2(sum);
+}
+
+/// -log of the probability of a token with this logit. The product is rounded as the pivot was: certainty costs 0.
+float loss_of(float logit, float log2_sum) {
+    constexpr float ln_2 = 0.693147181f;
+    return (log2_sum - logit * log2_of_e) * ln_2;
 }
 
 /// x = scale * (softmax(x) - onehot(target)) for the vocabulary, 0 for the padding.
 template <class T>
 void gradient_row(
-    T* x, std::int64_t vocab, std::int64_t padded, std::int64_t target, float log_sum, float scale) {
+    T* x, std::int64_t vocab, std::int64_t padded, std::int64_t target, float log2_sum, float scale) {
+    if (scale == 0) {
+        std::fill_n(x, padded, T(0.0f));
+        return;
+    }
     const float at_target = float(x[target]);
-    const float shift = log_sum - std::log(scale);
+    const float pivot = log2_sum - std::log2(scale);
 #pragma omp simd
     for (std::int64_t i = 0; i < vocab; ++i) {
-        x[i] = T(exponential(float(x[i]) - shift));
+        tensor::store(x[i], exp2_not_large(std::fma(float(x[i]), log2_of_e, -pivot)));
     }
-    x[target] = T(std::expm1(at_target - log_sum) * scale);
+    x[target] = T(std::expm1(-loss_of(at_target, log2_sum)) * scale);
     std::fill(x + vocab, x + padded, T(0.0f));
 }
 
@@ -92,7 +108,7 @@ void cross_entropy(const device::Stream& stream,
                    TensorRef<float, 1> losses) {
     ZG_EXPECTS(stream.space() == device::MemorySpace::host);
     ZG_EXPECTS(losses.extent(0) == logits.extent(0));
-    ZG_EXPECTS(inputs.loss_scale > 0);
+    ZG_EXPECTS(inputs.loss_scale >= 0);
     check_arguments(targets, vocab, mask, logits.extent(0), logits.extent(1));
 
     const float scale = inputs.loss_scale;
@@ -103,9 +119,9 @@ void cross_entropy(const device::Stream& stream,
             losses.data[row] = 0;
             return;
         }
-        const float log_sum = log_sum_exp<T>(x, vocab);
-        losses.data[row] = log_sum - float(x[targets.data[row]]);
-        gradient_row(x, vocab, logits.extent(1), targets.data[row], log_sum, scale);
+        const float log2_sum = log2_sum_exp<T>(x, vocab);
+        losses.data[row] = loss_of(float(x[targets.data[row]]), log2_sum);
+        gradient_row(x, vocab, logits.extent(1), targets.data[row], log2_sum, scale);
     });
 }
 
@@ -122,7 +138,8 @@ void cross_entropy_loss_only(const device::Stream& stream,
 
     host::for_rows("ziggurat::cross_entropy_loss_only", logits.extent(0), [=](std::int64_t row) {
         const T* x = logits.row(row);
-        losses.data[row] = is_counted(mask, row) ? log_sum_exp(x, vocab) - float(x[targets.data[row]]) : 0.0f;
+        losses.data[row] =
+            is_counted(mask, row) ? loss_of(float(x[targets.data[row]]), log2_sum_exp(x, vocab)) : 0.0f;
     });
 }
 

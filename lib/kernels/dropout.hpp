@@ -7,7 +7,9 @@
 ///     key     = {low half of seed ^ mix(purpose), high half of seed ^ mix(step)}
 ///     word    = Philox4x32(counter, key)[channel % 4];   dropped if word < p * 2^32
 ///
-/// so the mask is the same for any cut of the batch, on any layout and in a recomputation. For attention
+/// with mix(purpose) = (purpose + 1) * 0x9E3779B9, so that no purpose has the key of the initial values (the
+/// seed itself), and mix(step) = low half of step * 0x85EBCA6B ^ high half of step * 0xC2B2AE35, modulo 2^32.
+/// So the mask is the same for any cut of the batch, on any layout and in a recomputation. For attention
 /// probabilities channel is the key's position, position the query's, and head the global head.
 #pragma once
 
@@ -34,7 +36,7 @@ struct DropoutMask {
         }
         ZG_EXPECTS(dropout.inputs != nullptr);
         const auto step = static_cast<std::uint64_t>(dropout.inputs->step);
-        key = {static_cast<std::uint32_t>(dropout.seed) ^ (dropout.purpose * 0x9E3779B9u),
+        key = {static_cast<std::uint32_t>(dropout.seed) ^ ((dropout.purpose + 1) * 0x9E3779B9u),
                static_cast<std::uint32_t>(dropout.seed >> 32) ^
                    (static_cast<std::uint32_t>(step) * 0x85EBCA6Bu) ^
                    (static_cast<std::uint32_t>(step >> 32) * 0xC2B2AE35u)};

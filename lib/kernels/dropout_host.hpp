@@ -7,6 +7,7 @@
 
 #include "base/contract.hpp"
 #include "kernels/dropout.hpp"
+#include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
 
@@ -54,7 +55,7 @@ void add_branch_row(
     if (!dropout.drops()) {
 #pragma omp simd
         for (std::int64_t c = 0; c < width; ++c) {
-            to[c] = T(float(x[c]) + float(branch[c]));
+            tensor::store(to[c], float(x[c]) + float(branch[c]));
         }
         return;
     }
@@ -67,7 +68,7 @@ void add_branch_row(
         T* out = to + first;
 #pragma omp simd
         for (std::int64_t c = 0; c < count; ++c) {
-            out[c] = T(std::fma(float(b[c]), factors[c], float(a[c])));
+            tensor::store(out[c], std::fma(float(b[c]), factors[c], float(a[c])));
         }
     }
 }
@@ -85,7 +86,7 @@ void drop_stretch(const From* from,
     dropout.factors(row, first, count, factors);
 #pragma omp simd
     for (std::int64_t c = 0; c < count; ++c) {
-        to[c] = To(float(from[c]) * factors[c]);
+        tensor::store(to[c], float(from[c]) * factors[c]);
     }
 }
 

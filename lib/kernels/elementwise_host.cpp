@@ -14,7 +14,7 @@ template <class From, class To>
 void convert_block(const From* from, To* to, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
-        to[i] = To(float(from[i]));
+        tensor::store(to[i], float(from[i]));
     }
 }
 

@@ -24,7 +24,7 @@ template <class T>
 void add_rows(const T* a, const T* b, T* to, std::int64_t width) {
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
-        to[c] = T(float(a[c]) + float(b[c]));
+        tensor::store(to[c], float(a[c]) + float(b[c]));
     }
 }
 

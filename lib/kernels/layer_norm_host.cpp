@@ -35,7 +35,7 @@ Statistics normalize_row(const T* x, const T* gain, const T* bias, float epsilon
     const float inv_std = 1.0f / std::sqrt(squares / float(width) + epsilon);
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
-        y[c] = T(std::fma((float(x[c]) - mean) * inv_std, float(gain[c]), float(bias[c])));
+        tensor::store(y[c], std::fma((float(x[c]) - mean) * inv_std, float(gain[c]), float(bias[c])));
     }
     return {mean, inv_std};
 }
@@ -71,7 +71,7 @@ void backward_row(const T* x,
         const float normalized = (float(x[c]) - mean) * inv_std;
         const float centred =
             float(dy[c]) * float(gain[c]) - mean_sum;  // rounded as above: 0 for equal terms
-        dx[c] = T(std::fma(inv_std, std::fma(-normalized, mean_projection, centred), float(dx[c])));
+        tensor::store(dx[c], std::fma(inv_std, std::fma(-normalized, mean_projection, centred), float(dx[c])));
     }
 }
 

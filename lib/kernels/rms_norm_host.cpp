@@ -23,7 +23,7 @@ float normalize_row(const T* x, const T* gain, float epsilon, T* y, std::int64_t
     const float inv_rms = 1.0f / std::sqrt(squares / float(width) + epsilon);
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
-        y[c] = T(float(x[c]) * inv_rms * float(gain[c]));
+        tensor::store(y[c], float(x[c]) * inv_rms * float(gain[c]));
     }
     return inv_rms;
 }
@@ -45,7 +45,7 @@ void backward_row(
     for (std::int64_t c = 0; c < width; ++c) {
         const float normalized = float(x[c]) * inv_rms;
         const float through = std::fma(-normalized, mean_projection, float(dy[c]) * float(gain[c]));
-        dx[c] = T(std::fma(inv_rms, through, float(dx[c])));
+        tensor::store(dx[c], std::fma(inv_rms, through, float(dx[c])));
     }
 }
 

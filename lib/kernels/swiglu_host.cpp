@@ -19,7 +19,7 @@ void forward_row(const T* x, T* y, std::int64_t width) {
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
         const float z = float(gate[c]);
-        y[c] = T(z * sigmoid(z) * float(up[c]));
+        tensor::store(y[c], z * sigmoid(z) * float(up[c]));
     }
 }
 
@@ -36,8 +36,8 @@ void backward_row(const T* x, const T* dy, T* dx, std::int64_t width) {
         const float d = float(dy[c]);
         const float s = sigmoid(z);
         const float silu = z * s;
-        d_up[c] = T(d * silu);
-        d_gate[c] = T(d * u * std::fma(silu, 1.0f - s, s));
+        tensor::store(d_up[c], d * silu);
+        tensor::store(d_gate[c], d * u * std::fma(silu, 1.0f - s, s));
     }
 }
 

@@ -1,26 +1,25 @@
 /// Elementary functions in plain C++ that a compiler vectorises under `omp simd`.
 ///
 /// std::exp and std::tanh stay scalar without -ffast-math. Every fused operation is spelled std::fma, so an
-/// element has the same bits in a vector, in a loop's tail and alone.
+/// element has the same bits in a vector, in a loop's tail and alone. Exponentials are to base 2: callers
+/// fold log2(e) into a factor that they multiply by anyway.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 
 namespace ziggurat::kernels {
 
-/// e^x, relative error below 2e-7; x is taken as -87 below that and as 88 above; NaN stays NaN.
+inline constexpr float log2_of_e = 1.44269504f;
+
+/// 2^t for t in [-125, 127], relative error below 2e-7; NaN stays NaN.
 ///
-/// Source: range reduction by ln 2 in two parts (Cody and Waite, "Software Manual for the Elementary
-/// Functions", 1980, chapter 6), then a polynomial for 2^f on [-1/2, 1/2].
-[[gnu::always_inline]] inline float exponential(float x) noexcept {
-    x = x < -87.0f ? -87.0f : x;
-    x = x > 88.0f ? 88.0f : x;
-    const float shifted =
-        std::fma(x, 1.44269504f, 12582912.0f);  // + 1.5 * 2^23: the low bits are round(x / ln 2)
-    const float n = shifted - 12582912.0f;
-    const float f = std::fma(n, 2.12194440e-4f, std::fma(n, -0.693359375f, x)) * 1.44269504f;
+/// A polynomial for the fraction of t on [-1/2, 1/2]; its whole part is added to the exponent field.
+[[gnu::always_inline]] inline float exp2_in_range(float t) noexcept {
+    const float shifted = t + 12582912.0f;  // + 1.5 * 2^23: the low bits are t rounded to an integer
+    const float f = t - (shifted - 12582912.0f);
     float p = std::fma(0x1.5bb9f8p-10f, f, 0x1.3cea86p-7f);
     p = std::fma(p, f, 0x1.c6b754p-5f);
     p = std::fma(p, f, 0x1.ebf9bcp-3f);
@@ -30,9 +29,27 @@ namespace ziggurat::kernels {
                                 (std::bit_cast<std::uint32_t>(shifted) << 23));
 }
 
-/// 1 / (1 + e^-x).
+/// 2^t for t <= 127; t below -125 is taken as -125; NaN stays NaN.
+[[gnu::always_inline]] inline float exp2_not_large(float t) noexcept {
+    return exp2_in_range(t < -125.0f ? -125.0f : t);
+}
+
+/// 1 / (1 + 2^-t), absolute error below 3e-7. NaN gives a number: callers multiply by what it was made of.
+///
+/// -t is held in range by comparing floats as integers, one instruction per side: among unsigned integers the
+/// negative floats are the largest, and larger the further from zero; among signed ones the positive floats
+/// are.
+[[gnu::always_inline]] inline float sigmoid_base2(float t) noexcept {
+    constexpr auto lowest = std::bit_cast<std::uint32_t>(-125.0f);
+    constexpr auto highest = std::bit_cast<std::int32_t>(126.0f);
+    const auto above = std::min(std::bit_cast<std::uint32_t>(-t), lowest);
+    const auto within = std::min(static_cast<std::int32_t>(above), highest);
+    return 1.0f / (1.0f + exp2_in_range(std::bit_cast<float>(within)));
+}
+
+/// 1 / (1 + e^-x); see sigmoid_base2.
 [[gnu::always_inline]] inline float sigmoid(float x) noexcept {
-    return 1.0f / (1.0f + exponential(-x));
+    return sigmoid_base2(log2_of_e * x);
 }
 
 }  // namespace ziggurat::kernels

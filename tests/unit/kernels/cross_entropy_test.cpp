@@ -150,6 +150,17 @@ TEST(CrossEntropyFloat, IsStableForLargeLogits) {
     EXPECT_LT(relative_error(data.losses, expected), 1e-5);
 }
 
+TEST(CrossEntropyFloat, AScaleOfZeroGivesNoGradientButTheLosses) {
+    Data<float> data{5, 37, 64};
+    Data<float> scaled{5, 37, 64};
+    data.inputs.loss_scale = 0;
+    data.run();
+    scaled.run();
+
+    EXPECT_EQ(data.logits, std::vector<float>(data.logits.size()));
+    EXPECT_TRUE(same_bits(data.losses, scaled.losses));
+}
+
 TEST(CrossEntropyFloat, ANonFiniteLogitGivesANonFiniteLoss) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     for (const float bad : {std::nanf(""), infinity}) {

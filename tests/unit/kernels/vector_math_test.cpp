@@ -7,27 +7,31 @@
 namespace ziggurat::kernels {
 namespace {
 
-TEST(VectorMath, ExponentialIsRightToTwoPartsInTenMillion) {
-    for (float x = -87; x < 88; x += 0.00173f) {
-        const double expected = std::exp(double(x));
-        ASSERT_NEAR(exponential(x), expected, 2e-7 * expected) << x;
+TEST(VectorMath, PowersAreRightToTwoPartsInTenMillion) {
+    for (float t = -125; t <= 127; t += 0.00273f) {
+        const double expected = std::exp2(double(t));
+        ASSERT_NEAR(exp2_in_range(t), expected, 2e-7 * expected) << t;
     }
-    EXPECT_EQ(exponential(0), 1.0f);
+    EXPECT_EQ(exp2_in_range(0), 1.0f);
+    EXPECT_EQ(exp2_in_range(-125), 0x1p-125f);
+    EXPECT_EQ(exp2_in_range(127), 0x1p127f);
 }
 
-TEST(VectorMath, ExponentialStaysFiniteAndKeepsNotANumber) {
-    EXPECT_LT(exponential(-1e30f), 2e-38f);
-    EXPECT_GT(exponential(-1e30f), 0);
-    EXPECT_TRUE(std::isfinite(exponential(1e30f)));
-    EXPECT_TRUE(std::isnan(exponential(std::nanf(""))));
-    EXPECT_TRUE(std::isnan(exponential(-std::nanf(""))));
+TEST(VectorMath, PowersFarBelowAreTinyAndNotANumberStays) {
+    EXPECT_EQ(exp2_not_large(-1e30f), 0x1p-125f);
+    EXPECT_EQ(exp2_not_large(-INFINITY), 0x1p-125f);
+    EXPECT_TRUE(std::isnan(exp2_not_large(NAN)));
+    EXPECT_TRUE(std::isnan(exp2_not_large(-NAN)));
 }
 
-TEST(VectorMath, SigmoidIsSymmetric) {
-    for (float x = 0; x < 20; x += 0.1f) {
-        EXPECT_NEAR(sigmoid(x) + sigmoid(-x), 1, 3e-7);
-        EXPECT_NEAR(sigmoid(x), 1 / (1 + std::exp(-double(x))), 2e-7);
+TEST(VectorMath, SigmoidIsRightEverywhere) {
+    for (float x = -120; x < 120; x += 0.0137f) {
+        ASSERT_NEAR(sigmoid(x), 1 / (1 + std::exp(-double(x))), 3e-7) << x;
     }
+    EXPECT_EQ(sigmoid(0), 0.5f);
+    EXPECT_EQ(sigmoid(INFINITY), 1.0f);
+    EXPECT_LT(sigmoid(-INFINITY), 1e-37f);
+    EXPECT_GE(sigmoid(-1e30f), 0.0f);
 }
 
 }  // namespace
