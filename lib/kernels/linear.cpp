@@ -15,10 +15,22 @@ constexpr std::int64_t aligned(std::int64_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// What lies behind `end` in `workspace`.
-std::span<std::byte> behind(std::span<std::byte> workspace, const std::byte* end) {
-    return workspace.subspan(static_cast<std::size_t>(end - workspace.data()));
+/// The first aligned bytes of `workspace`, which has to have `bytes` of them.
+std::byte* aligned_in(std::span<std::byte> workspace, std::int64_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(workspace.data());
+    const auto offset = static_cast<std::int64_t>(-address % alignment);
+    ZG_EXPECTS(offset + bytes <= std::ssize(workspace));
+    return workspace.data() + offset;
 }
+
+/// A workspace cut into the packed weight and what is left.
+struct Cut {
+    std::span<std::byte> packed, rest;
+
+    Cut(std::span<std::byte> workspace, std::int64_t packed_bytes)
+        : packed{aligned_in(workspace, packed_bytes), static_cast<std::size_t>(packed_bytes)},
+          rest{packed.data() + packed_bytes, workspace.data() + workspace.size()} {}
+};
 
 template <class T>
 bool has_extents(tensor::TensorRef<T, 2> matrix, std::int64_t rows, std::int64_t columns) {
@@ -50,16 +62,8 @@ std::int64_t Linear<T>::packed_bytes(Packing packing) const noexcept {
 template <class T>
 std::int64_t Linear<T>::workspace_bytes() const noexcept {
     const auto packed = std::max(packed_bytes(Packing::forward), packed_bytes(Packing::backward_input));
-    return alignment + aligned(packed) + products_->scratch_bytes();
-}
-
-/// Where a packed weight of that many bytes begins in `workspace`; scratch follows it.
-template <class T>
-std::byte* Linear<T>::packed_in(std::span<std::byte> workspace, std::int64_t bytes) const {
-    const auto address = reinterpret_cast<std::uintptr_t>(workspace.data());
-    const auto offset = static_cast<std::int64_t>(-address % alignment);
-    ZG_EXPECTS(offset + aligned(bytes) + products_->scratch_bytes() <= std::ssize(workspace));
-    return workspace.data() + offset;
+    return alignment +
+           std::max(aligned(packed) + products_->scratch_bytes(), products_->weight_scratch_bytes());
 }
 
 template <class T>
@@ -84,7 +88,8 @@ void Linear<T>::forward_packed(const device::Stream&,
     ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::forward));
     if (shape_.rows > 0) {
         const T* address = shape_.has_bias ? bias.data : nullptr;
-        products_->forward(x.data, packed.data(), address, y.data, packed_in(workspace, 0));
+        products_->forward(x.data, packed.data(), address, y.data,
+                           aligned_in(workspace, products_->scratch_bytes()));
     }
 }
 
@@ -97,7 +102,8 @@ void Linear<T>::backward_input_packed(const device::Stream&,
     ZG_EXPECTS(has_extents(dy, shape_.rows, shape_.out) && has_extents(dx, shape_.rows, shape_.in));
     ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::backward_input));
     if (shape_.rows > 0) {
-        products_->backward_input(dy.data, packed.data(), dx.data, packed_in(workspace, 0));
+        products_->backward_input(dy.data, packed.data(), dx.data,
+                                  aligned_in(workspace, products_->scratch_bytes()));
     }
 }
 
@@ -108,13 +114,11 @@ void Linear<T>::forward(const device::Stream& stream,
                         tensor::TensorRef<const T, 1> bias,
                         tensor::TensorRef<T, 2> y,
                         std::span<std::byte> workspace) const {
-    const auto bytes = packed_bytes(Packing::forward);
-    std::byte* packed = packed_in(workspace, bytes);
+    const Cut cut{workspace, packed_bytes(Packing::forward)};
     if (shape_.rows > 0) {
-        pack(stream, Packing::forward, w, {packed, static_cast<std::size_t>(bytes)});
+        pack(stream, Packing::forward, w, cut.packed);
     }
-    forward_packed(stream, x, {packed, static_cast<std::size_t>(bytes)}, bias, y,
-                   behind(workspace, packed + bytes));
+    forward_packed(stream, x, cut.packed, bias, y, cut.rest);
 }
 
 template <class T>
@@ -123,13 +127,11 @@ void Linear<T>::backward_input(const device::Stream& stream,
                                tensor::TensorRef<const T, 2> w,
                                tensor::TensorRef<T, 2> dx,
                                std::span<std::byte> workspace) const {
-    const auto bytes = packed_bytes(Packing::backward_input);
-    std::byte* packed = packed_in(workspace, bytes);
+    const Cut cut{workspace, packed_bytes(Packing::backward_input)};
     if (shape_.rows > 0) {
-        pack(stream, Packing::backward_input, w, {packed, static_cast<std::size_t>(bytes)});
+        pack(stream, Packing::backward_input, w, cut.packed);
     }
-    backward_input_packed(stream, dy, {packed, static_cast<std::size_t>(bytes)}, dx,
-                          behind(workspace, packed + bytes));
+    backward_input_packed(stream, dy, cut.packed, dx, cut.rest);
 }
 
 template <class T>
@@ -142,7 +144,8 @@ void Linear<T>::backward_weight(const device::Stream&,
     ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(dy, shape_.rows, shape_.out));
     ZG_EXPECTS(has_extents(dw, shape_.out, shape_.in));
     if (shape_.rows > 0) {
-        products_->backward_weight(x.data, dy.data, dw.data, accumulate, packed_in(workspace, 0));
+        products_->backward_weight(x.data, dy.data, dw.data, accumulate,
+                                   aligned_in(workspace, products_->weight_scratch_bytes()));
     } else if (accumulate == Accumulate::no) {
         std::fill_n(dw.data, dw.size(), 0.0f);
     }

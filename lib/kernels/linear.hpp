@@ -98,8 +98,6 @@ class Linear {
                                std::span<std::byte> workspace) const;
 
   private:
-    std::byte* packed_in(std::span<std::byte> workspace, std::int64_t bytes) const;
-
     LinearShape shape_;
     std::unique_ptr<LinearProducts<T>> products_;
 };

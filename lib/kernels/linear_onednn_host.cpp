@@ -67,14 +67,15 @@ class OnednnProducts final : public LinearProducts<T> {
     }
 
     std::int64_t scratch_bytes() const noexcept override {
-        const auto weight_bytes = [](const WeightGradient& w) {
+        return std::max(forward_.scratchpad_bytes(), backward_input_.scratchpad_bytes());
+    }
+
+    std::int64_t weight_scratch_bytes() const noexcept override {
+        const auto bytes = [](const WeightGradient& w) {
             return (w.pack_x ? w.pack_x.packed_bytes() : 0) +
-                   std::max(
-                       {w.pack_x.scratchpad_bytes(), w.store.scratchpad_bytes(), w.add.scratchpad_bytes()});
+                   std::max(w.store.scratchpad_bytes(), w.add.scratchpad_bytes());
         };
-        return std::max({forward_.scratchpad_bytes(), backward_input_.scratchpad_bytes(),
-                         pack_forward_.scratchpad_bytes(), pack_backward_.scratchpad_bytes(),
-                         weight_bytes(weight_run_), weight_bytes(weight_rest_)});
+        return std::max(bytes(weight_run_), bytes(weight_rest_));
     }
 
     void pack(Packing packing, const T* w, std::byte* packed) const override {

@@ -9,14 +9,17 @@
 
 namespace ziggurat::kernels {
 
-/// The products of one layer on plain addresses. Scratch is aligned to 64 bytes and of `scratch_bytes`.
+/// The products of one layer on plain addresses. Scratch is aligned to 64 bytes.
 template <class T>
 class LinearProducts {
   public:
     virtual ~LinearProducts() = default;
 
     virtual std::int64_t packed_bytes(Packing packing) const noexcept = 0;
+    /// Scratch of forward and backward_input.
     virtual std::int64_t scratch_bytes() const noexcept = 0;
+    /// Scratch of backward_weight.
+    virtual std::int64_t weight_scratch_bytes() const noexcept = 0;
 
     virtual void pack(Packing packing, const T* w, std::byte* packed) const = 0;
     virtual void forward(

@@ -139,6 +139,7 @@ class TiledProducts final : public LinearProducts<T> {
     std::int64_t scratch_bytes() const noexcept override {
         return num_threads_ * TiledProduct<V, T>::scratch_bytes;
     }
+    std::int64_t weight_scratch_bytes() const noexcept override { return scratch_bytes(); }
 
     void pack(Packing, const T* w, std::byte* packed) const override {
         const auto row_bytes = static_cast<std::size_t>(shape_.in) * sizeof(T);

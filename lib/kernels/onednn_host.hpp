@@ -9,6 +9,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string>
 
+#include "base/contract.hpp"
 #include "base/error.hpp"
 #include "kernels/step_inputs.hpp"
 
@@ -128,13 +129,12 @@ class Packer {
         dnnl::primitive_attr attributes;
         attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
         const dnnl::reorder::primitive_desc description{engine, plain, engine, packed, attributes};
+        ZG_ENSURES(description.scratchpad_desc().get_size() == 0);
         primitive_ = dnnl::reorder{description};
-        scratchpad_bytes_ = static_cast<std::int64_t>(description.scratchpad_desc().get_size());
     }
 
     explicit operator bool() const { return static_cast<bool>(primitive_); }
     std::int64_t packed_bytes() const { return static_cast<std::int64_t>(packed_.get_desc().get_size()); }
-    std::int64_t scratchpad_bytes() const { return scratchpad_bytes_; }
 
     void run(const dnnl::stream& stream, const void* plain, void* packed) const {
         check(dnnl_memory_set_data_handle(plain_.get(), const_cast<void*>(plain)));
@@ -147,7 +147,6 @@ class Packer {
   private:
     dnnl::reorder primitive_;
     memory plain_, packed_;
-    std::int64_t scratchpad_bytes_ = 0;
 };
 
 }  // namespace ziggurat::kernels::host::onednn

@@ -1,0 +1,196 @@
+/// One call of attention, its reference in double, and how far the two lie apart.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <numbers>
+#include <vector>
+
+#include "kernels/attention.hpp"
+#include "kernels/dropout.hpp"
+#include "tests/reference/attention.hpp"
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::test {
+
+/// How attention is carried out: attention_forward and attention_backward of the library or something to
+/// compare.
+template <class T>
+struct Attention {
+    std::function<decltype(kernels::attention_forward<T>)> forward;
+    std::function<decltype(kernels::attention_backward<T>)> backward;
+};
+
+template <class T>
+struct AttentionResult {
+    std::vector<T> out, d_qkv;
+    std::vector<float> lse;
+};
+
+/// Errors relative to the reference: of out, d_q, d_k, d_v in the 2-norm, of lse the largest.
+struct AttentionErrors {
+    double out, d_q, d_k, d_v, lse;
+};
+
+template <class T>
+struct AttentionCase {
+    kernels::AttentionShape shape;
+    std::int64_t document = 0;  ///< length of the documents in a sequence; 0: one
+    float probability = 0;      ///< of dropout
+    float spread = 1;           ///< of q and k: large values make weights sharp
+
+    std::vector<T> qkv{}, d_out{};
+    std::vector<std::int32_t> starts{};
+    std::vector<std::int64_t> samples{};
+    kernels::StepInputs inputs{.step = 11};
+
+    std::int64_t rows() const { return shape.batch * shape.seq; }
+    std::int64_t width() const { return (shape.heads + 2 * shape.kv_heads) * shape.head_dim; }
+    std::int64_t out_width() const { return shape.heads * shape.head_dim; }
+
+    void fill() {
+        qkv = normal_values<T>(rows() * width(), 1, spread);
+        d_out = normal_values<T>(rows() * out_width(), 2);
+        starts.clear();
+        for (std::int64_t row = 0; document > 0 && row < rows(); ++row) {
+            starts.push_back(static_cast<std::int32_t>(row % shape.seq / document * document));
+        }
+        samples.clear();
+        for (std::int64_t b = 0; b < shape.batch; ++b) {
+            samples.push_back(1000 + 17 * b);
+        }
+    }
+
+    kernels::Dropout dropout() const { return {probability, 1234, 5, samples.data(), shape.seq, &inputs}; }
+
+    AttentionResult<T> run(const Attention<T>& attention, int threads) {
+        const device::Stream stream{threads};
+        // filled with NaN, so that nothing is read before it is written
+        const std::int64_t bytes =
+            layout::attention_workspace_bytes(shape.seq, shape.head_dim, sizeof(T), threads);
+        std::vector<std::byte> workspace(static_cast<std::size_t>(bytes), std::byte{0xff});
+        AttentionResult<T> result{std::vector<T>(d_out.size()), std::vector<T>(qkv.size()),
+                                  std::vector<float>(static_cast<std::size_t>(rows() * shape.heads))};
+        const tensor::TensorRef<float, 3> lse{result.lse.data(), {shape.batch, shape.heads, shape.seq}};
+        attention.forward(stream, shape, matrix(qkv, rows(), width()), row(starts), dropout(),
+                          matrix(result.out, rows(), out_width()), lse, workspace);
+        std::fill(workspace.begin(), workspace.end(), std::byte{0xff});
+        attention.backward(stream, shape, matrix(qkv, rows(), width()), row(starts), dropout(),
+                           matrix(result.out, rows(), out_width()), matrix(d_out, rows(), out_width()), lse,
+                           matrix(result.d_qkv, rows(), width()), workspace);
+        return result;
+    }
+
+    std::vector<double> columns(const std::vector<T>& from, std::int64_t batch, std::int64_t head) const {
+        const auto step = static_cast<std::int64_t>(from.size()) / rows();
+        std::vector<double> result;
+        for (std::int64_t r = batch * shape.seq; r < (batch + 1) * shape.seq; ++r) {
+            for (std::int64_t d = 0; d < shape.head_dim; ++d) {
+                result.push_back(
+                    double(float(from[static_cast<std::size_t>(r * step + head * shape.head_dim + d)])));
+            }
+        }
+        return result;
+    }
+
+    reference::AttentionHead reference_head(std::int64_t batch, std::int64_t head) const {
+        const auto kv_head = head / (shape.heads / shape.kv_heads);
+        const kernels::DropoutMask mask{dropout()};
+        const auto sample = static_cast<std::uint64_t>(samples[static_cast<std::size_t>(batch)]);
+        const auto global_head = static_cast<std::uint32_t>(shape.first_head + head);
+        return {static_cast<std::size_t>(shape.seq),
+                static_cast<std::size_t>(shape.head_dim),
+                columns(qkv, batch, head),
+                columns(qkv, batch, shape.heads + kv_head),
+                columns(qkv, batch, shape.heads + shape.kv_heads + kv_head),
+                [this, batch](std::size_t query) {
+                    const auto row_index = static_cast<std::size_t>(batch * shape.seq) + query;
+                    return starts.empty() ? std::size_t{0} : static_cast<std::size_t>(starts[row_index]);
+                },
+                [=](std::size_t query, std::size_t key) {
+                    const auto words = mask.words(static_cast<std::uint32_t>(key / 4),
+                                                  static_cast<std::uint32_t>(query), sample, global_head);
+                    return mask.drops() ? double(mask.factor(words[key % 4])) : 1.0;
+                }};
+    }
+
+    AttentionErrors errors(const AttentionResult<T>& got) const {
+        std::vector<double> difference[4], expected[4];
+        double lse = 0;
+        const auto note = [&](int which, const std::vector<double>& ours, const std::vector<double>& truth) {
+            for (std::size_t i = 0; i < ours.size(); ++i) {
+                difference[which].push_back(ours[i] - truth[i]);
+                expected[which].push_back(truth[i]);
+            }
+        };
+        for (std::int64_t b = 0; b < shape.batch; ++b) {
+            for (std::int64_t kv = 0; kv < shape.kv_heads; ++kv) {
+                std::vector<double> d_k(static_cast<std::size_t>(shape.seq * shape.head_dim)),
+                    d_v(d_k.size());
+                const auto group = shape.heads / shape.kv_heads;
+                for (auto h = kv * group; h < (kv + 1) * group; ++h) {
+                    const auto head = reference_head(b, h);
+                    const auto gradient = reference::attention_backward(head, columns(d_out, b, h));
+                    note(0, columns(got.out, b, h), reference::attention(head));
+                    note(1, columns(got.d_qkv, b, h), gradient.q);
+                    for (std::size_t i = 0; i < d_k.size(); ++i) {
+                        d_k[i] += gradient.k[i];
+                        d_v[i] += gradient.v[i];
+                    }
+                    for (std::size_t q = 0; q < head.seq; ++q) {
+                        const auto at = static_cast<std::size_t>((b * shape.heads + h) * shape.seq) + q;
+                        const double truth = head.log_sum_exp(q) * std::numbers::log2e;
+                        const double gap = double(got.lse[at]) - truth;
+                        lse = std::isnan(gap) ? gap : std::max(lse, std::abs(gap) / (1 + std::abs(truth)));
+                    }
+                }
+                note(2, columns(got.d_qkv, b, shape.heads + kv), d_k);
+                note(3, columns(got.d_qkv, b, shape.heads + shape.kv_heads + kv), d_v);
+            }
+        }
+        const auto relative = [&](int which) {
+            return std::sqrt(dot(difference[which], difference[which]) /
+                             std::max(1e-12, dot(expected[which], expected[which])));
+        };
+        return {relative(0), relative(1), relative(2), relative(3), lse};
+    }
+};
+
+/// Every kind of call once: lengths around the sizes of tiles and blocks, head dimensions, groups, documents,
+/// dropout.
+template <class T>
+std::vector<AttentionCase<T>> attention_cases() {
+    std::vector<AttentionCase<T>> cases;
+    for (const std::int64_t seq : {1, 2, 5, 7, 33, 64, 65, 96, 129, 200}) {
+        cases.push_back({.shape = {1, seq, 2, 2, 64}});
+    }
+    cases.push_back({.shape = {1, 577, 1, 1, 64}});
+    cases.push_back({.shape = {1, 1000, 1, 1, 8}});
+    for (const std::int64_t head_dim :
+         {1, 2, 3, 8, 16, 17, 32, 33, 48, 63, 80, 96, 127, 128, 160, 192, 255, 256}) {
+        cases.push_back({.shape = {2, 71, 1, 1, head_dim}});
+    }
+    cases.push_back({.shape = {2, 67, 6, 2, 32}});
+    cases.push_back({.shape = {1, 131, 4, 1, 72}});
+    for (const std::int64_t document : {1, 3, 40, 64, 100}) {
+        cases.push_back({.shape = {2, 203, 2, 1, 32}, .document = document});
+    }
+    cases.push_back({.shape = {1, 700, 1, 1, 16}, .document = 333});
+    cases.push_back({.shape = {2, 77, 4, 2, 32, 5}, .probability = 0.3f});
+    cases.push_back({.shape = {1, 601, 2, 1, 16, 2}, .document = 150, .probability = 0.1f});
+    cases.push_back({.shape = {1, 150, 2, 2, 64}, .spread = 6});
+    for (auto& c : cases) {
+        c.fill();
+    }
+    return cases;
+}
+
+/// Bounds from what was measured with double as the truth: 2e-7 and 4e-7 in float, 1.8e-3 and 2.4e-3 in
+/// bfloat16.
+template <class T>
+inline constexpr double attention_bound = 2e-6;
+template <>
+inline constexpr double attention_bound<tensor::bfloat16> = 8e-3;
+
+}  // namespace ziggurat::test

@@ -1,0 +1,34 @@
+#include <gtest/gtest.h>
+
+#include "kernels/attention_impl.hpp"
+#include "kernels/tile/portable.hpp"
+#include "tests/unit/kernels/attention_checks.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+/// Attention as machines without AVX-512 carry it out.
+template <class T>
+class PortableAttentionTest : public ::testing::Test {
+  protected:
+    test::Attention<T> attention{
+        [](const device::Stream& stream, auto&&... arguments) {
+            host::attention_forward<tile::Portable, T>(stream.num_threads(), arguments...);
+        },
+        [](const device::Stream& stream, auto&&... arguments) {
+            host::attention_backward<tile::Portable, T>(stream.num_threads(), arguments...);
+        }};
+};
+using ComputeTypes = ::testing::Types<float, tensor::bfloat16>;
+TYPED_TEST_SUITE(PortableAttentionTest, ComputeTypes);
+
+TYPED_TEST(PortableAttentionTest, IsTheSoftmaxOfTheReferenceAndItsGradient) {
+    test::expect_reference(this->attention);
+}
+
+TYPED_TEST(PortableAttentionTest, HasTheSameBitsForAnyNumberOfThreads) {
+    test::expect_same_bits_for_any_threads(this->attention);
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels
