@@ -67,7 +67,7 @@ class TreeBuilder final : public YAML::EventHandler {
             stop(place(mark), "an alias inside its own anchor", "it would never end",
                  "Write the values out.");
         }
-        spend(count_nodes(known->second), mark);
+        spend(count_nodes(known->second), place(mark));
         if (static_cast<int>(open_.size()) + depth_of(known->second) > Limits::depth) {
             too_deep(mark);
         }
@@ -128,10 +128,10 @@ class TreeBuilder final : public YAML::EventHandler {
         }
     }
 
-    void spend(std::size_t nodes, const YAML::Mark& mark) {
+    void spend(std::size_t nodes, const Place& at) {
         nodes_ += nodes;
         if (nodes_ > Limits::nodes) {
-            stop(place(mark), fmt::format("more than {} values", Limits::nodes),
+            stop(at, fmt::format("more than {} values", Limits::nodes),
                  "aliases are counted as often as they are used", "Is this a deck?");
         }
     }
@@ -148,7 +148,7 @@ class TreeBuilder final : public YAML::EventHandler {
     }
 
     Node make(Node::Kind kind, const YAML::Mark& mark) {
-        spend(1, mark);
+        spend(1, place(mark));
         Node node;
         node.kind = kind;
         node.at = place(mark);
@@ -178,7 +178,7 @@ class TreeBuilder final : public YAML::EventHandler {
     /// Hands a finished node to whoever waits for it.
     void put(Node node, YAML::anchor_t anchor) {
         if (anchor != YAML::NullAnchor) {
-            spend(count_nodes(node), {});
+            spend(count_nodes(node), node.at);
             anchors_[anchor] = node;
         }
         if (open_.empty()) {

@@ -39,7 +39,8 @@ class Reader {
         if (node.kind != Node::Kind::map) {
             const Row* row = schema_.find(path);
             complain(path, node.at, fmt::format("{} is not a map", shown_map(path)),
-                     row == nullptr ? "" : row->doc, "Write its keys below it: " + keys_of(path) + ".");
+                     row == nullptr ? "" : reason_of(*row),
+                     "Write its keys below it: " + keys_of(path) + ".");
             return;
         }
         for (const Entry& entry : node.entries) {
@@ -58,6 +59,10 @@ class Reader {
             return;
         }
         values_.set_place(path, entry.key_at);
+        if (entry.value.is_failed) {
+            values_.mark_bad(path);
+            return;
+        }
         if (row->type == Type::map) {
             read_map(path, entry.value);
         } else if (row->type == Type::list && entry.value.kind != Node::Kind::scalar) {
@@ -79,7 +84,7 @@ class Reader {
     void read_list(const Row& row, const std::string& path, const Node& node) {
         if (node.kind != Node::Kind::list || static_cast<std::int64_t>(node.items.size()) > longest_list) {
             complain(path, node.at, fmt::format("'{}' is not a list of up to {} maps", path, longest_list),
-                     row.doc, "Write each as `- {" + keys_of(path + "[]") + "}`.");
+                     reason_of(row), "Write each as `- {" + keys_of(path + "[]") + "}`.");
             return;
         }
         values_.set_count(path, static_cast<std::int64_t>(node.items.size()));
@@ -87,7 +92,7 @@ class Reader {
             const std::string element = fmt::format("{}[{}]", path, i);
             values_.set_place(element, node.items[i].at);
             if (node.items[i].kind == Node::Kind::null) {
-                complain(element, node.items[i].at, fmt::format("{} is empty", element), row.doc,
+                complain(element, node.items[i].at, fmt::format("{} is empty", element), reason_of(row),
                          "Its keys are " + keys_of(element) + ".");
             }
             read_map(element, node.items[i]);
@@ -123,9 +128,12 @@ class Reader {
         }
         std::string meant = nearest(entry.key, names);
         meant = meant.empty() ? elsewhere(entry.key) : join(parent, meant);
-        const std::string guess = meant.empty() ? "" : fmt::format("Did you mean '{}'? ", meant);
-        found_.error(entry.key_at, fmt::format("unknown key {}", in_quotes(join(parent, entry.key))),
-                     "a key that nobody reads would be ignored in silence",
+        const bool is_path =
+            entry.key.find('.') != std::string::npos && schema_.find(join(parent, entry.key)) != nullptr;
+        const char* why = is_path ? "paths with dots are for the command line; a deck nests its maps"
+                                  : "a key that nobody reads would be ignored in silence";
+        const std::string guess = meant.empty() || is_path ? "" : fmt::format("Did you mean '{}'? ", meant);
+        found_.error(entry.key_at, fmt::format("unknown key {}", in_quotes(join(parent, entry.key))), why,
                      fmt::format("{}Keys of {}: {}.", guess, shown_map(parent), keys_of(parent)));
     }
 

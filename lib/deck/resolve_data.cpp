@@ -17,7 +17,7 @@ std::vector<spec::Source> sources(Resolution& resolution, const std::string& lis
                                  : format == "megatron" ? spec::TokenFormat::megatron
                                                         : spec::TokenFormat::text,
                        .path = values.text(path + ".path"),
-                       .weight = values.real(path + ".weight")});
+                       .weight = values.has(path + ".weight") ? values.real(path + ".weight") : 1});
     }
     return all;
 }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "deck/rules.hpp"
@@ -30,47 +29,38 @@ void for_each_source(const Resolution& at, Visit visit) {
     }
 }
 
-void sources_are_what_they_are_called(const Resolution& at) {
-    for_each_source(at, [&](const std::string& path, const spec::Source& source) {
-        const std::string format = at.values.word(path + ".format");
-        const TokenFile file = inspect(source);
-        // The held-out end is cut off; both parts have at least one sequence and its target.
-        const std::int64_t needed = at.run.data.seq + 1;
-        if (file.trouble) {
-            at.found.error(at.values.place(path + ".path"),
-                           fmt::format("cannot use {} as {}", in_quotes(source.path), format), *file.trouble,
-                           "Check the path and the format.");
-        } else if (file.tokens < needed && !at.values.is_bad("data.seq")) {
-            at.found.error(
-                at.values.place(path + ".path"),
-                fmt::format("{} has {} tokens", in_quotes(source.path), file.tokens),
-                fmt::format("a sequence of {} and its last target are {}", at.run.data.seq, needed),
-                "Use more text, or a shorter data.seq.");
-        }
-    });
+/// Complains when a part of a source has no window: a sequence and its last target.
+void expect_a_window(const Resolution& at, const std::string& path, std::int64_t tokens, const char* use) {
+    const std::int64_t needed = at.run.data.seq + 1;
+    if (tokens < needed && !at.values.is_bad("data.seq")) {
+        at.found.error(at.values.place(path + ".path"),
+                       fmt::format("{} has {} tokens for {}", path, tokens, use),
+                       fmt::format("a sequence of {} and its last target are {}", at.run.data.seq, needed),
+                       "Use more data, a shorter data.seq or another data.held_out.");
+    }
 }
 
-void held_out_parts_hold_a_sequence(const Resolution& at) {
-    const double share = at.run.data.held_out;
-    if (share <= 0) {
-        return;
-    }
-    std::int64_t most = 0;
-    bool is_known = true;
+void sources_are_what_they_are_called(const Resolution& at) {
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
         const TokenFile file = inspect(source);
-        is_known = is_known && !file.trouble;
-        if (path.starts_with(lists[0])) {
-            most = std::max(most, static_cast<std::int64_t>(share * static_cast<double>(file.tokens)));
+        if (file.trouble) {
+            at.found.error(
+                at.values.place(path + ".path"),
+                fmt::format("cannot use {} as {}", in_quotes(source.path), at.values.word(path + ".format")),
+                *file.trouble, "Check the path and the format.");
+            return;
+        }
+        if (path.starts_with(lists[1])) {
+            expect_a_window(at, path, file.tokens, "validation");
+            return;
+        }
+        const auto held_out =
+            static_cast<std::int64_t>(at.run.data.held_out * static_cast<double>(file.tokens));
+        expect_a_window(at, path, file.tokens - held_out, "training");
+        if (at.run.data.held_out > 0) {
+            expect_a_window(at, path, held_out, "validation by data.held_out");
         }
     });
-    if (is_known && most < at.run.data.seq + 1) {
-        at.found.error(
-            at.values.place("data.held_out"),
-            fmt::format("data.held_out keeps at most {} tokens of a source", most),
-            fmt::format("a sequence of {} and its last target are {}", at.run.data.seq, at.run.data.seq + 1),
-            "Hold out more, or shorten data.seq.");
-    }
 }
 
 void tokenizers_match_formats(const Resolution& at) {
@@ -84,13 +74,6 @@ void tokenizers_match_formats(const Resolution& at) {
                        is_text ? "data.tokenizer is none" : "this format holds token numbers, not text",
                        is_text ? "Use tokenizer: bytes." : "Use tokenizer: none.");
     });
-}
-
-void validation_comes_from_one_place(const Resolution& at) {
-    if (!at.run.data.validation.empty() && at.run.data.held_out > 0) {
-        at.found.error(at.values.place("data.held_out"), "data.held_out and data.validation are both given",
-                       "the validation loss is of one of them", "Remove one of them.");
-    }
 }
 
 void documents_can_be_told_apart(const Resolution& at) {
@@ -108,10 +91,8 @@ void documents_can_be_told_apart(const Resolution& at) {
 }
 
 constexpr std::array rules = {
-    Rule{sources_are_what_they_are_called, "data.train"},
-    Rule{held_out_parts_hold_a_sequence, "data.train data.seq data.held_out"},
+    Rule{sources_are_what_they_are_called, "data.held_out"},
     Rule{tokenizers_match_formats, "data.tokenizer.kind"},
-    Rule{validation_comes_from_one_place, "data.validation data.held_out"},
     Rule{documents_can_be_told_apart, "data.reset_at_document data.document_token"},
 };
 

@@ -32,20 +32,6 @@ Origin origin_of(const Node& node) {
     return {Origin::Kind::command_line, node.at, {}};
 }
 
-std::string shown(const Node& node) {
-    switch (node.kind) {
-        case Node::Kind::scalar:
-            return in_quotes(node.text);
-        case Node::Kind::list:
-            return "a list";
-        case Node::Kind::map:
-            return "a map";
-        case Node::Kind::null:
-            break;
-    }
-    return "nothing";
-}
-
 bool has_word(const Row& row, std::string_view text) {
     const auto words = split_words(row.words);
     return std::find(words.begin(), words.end(), text) != words.end();
@@ -207,13 +193,8 @@ std::string written(const Row& row, const Node& node, bool is_word) {
     return node.kind == Node::Kind::list ? "[" + text + "]" : "{" + text + "}";
 }
 
-/// What the key means, as the reason in a complaint.
-std::string reason_of(const Row& row) {
-    std::string doc = row.doc;
-    if (doc.ends_with('.')) {
-        doc.pop_back();
-    }
-    return doc;
+std::string shown(const Row& row, const Node& node) {
+    return in_quotes(node.kind == Node::Kind::scalar ? node.text : written(row, node, false));
 }
 
 std::string bound(double value) {
@@ -241,6 +222,24 @@ bool is_within(
     return false;
 }
 
+bool needs_unit(Type type) {
+    return type == Type::size || type == Type::size_or_share || type == Type::share ||
+           type == Type::duration || type == Type::extent || type == Type::interval;
+}
+
+/// Complains about a value of another form.
+void misread(const Row& row, const std::string& path, const Node& node, Diagnostics& found) {
+    const bool is_scalar = node.kind == Node::Kind::scalar;
+    const bool is_bare = is_scalar && needs_unit(row.type) && read_real(node.text);
+    const std::string problem =
+        is_bare ? std::string{"has no unit"} : fmt::format("is not {}", noun_of(row.type));
+    const std::string guess =
+        is_scalar && row.type == Type::word ? nearest(node.text, split_words(row.words)) : std::string{};
+    const std::string meant = guess.empty() ? guess : fmt::format("Did you mean '{}'? ", guess);
+    found.error(node.at, fmt::format("{} = {} {}", path, shown(row, node), problem), reason_of(row),
+                fmt::format("{}Write {}.", meant, accepted_forms(row)));
+}
+
 }  // namespace
 
 std::optional<Value> read_value(const Row& row,
@@ -259,13 +258,7 @@ std::optional<Value> read_value(const Row& row,
     }
     auto data = read_data(row, node);
     if (!data) {
-        std::string guess;
-        if (node.kind == Node::Kind::scalar && row.type == Type::word) {
-            guess = nearest(node.text, split_words(row.words));
-        }
-        found.error(node.at, fmt::format("{} = {} is not {}", path, shown(node), accepted_forms(row)),
-                    reason_of(row),
-                    guess.empty() ? "Write one of these forms." : fmt::format("Did you mean '{}'?", guess));
+        misread(row, path, node, found);
         return std::nullopt;
     }
     value.data = std::move(*data);

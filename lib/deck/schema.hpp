@@ -86,6 +86,12 @@ std::string without_indices(std::string_view path);
 /// `words` at its spaces.
 std::vector<std::string_view> split_words(std::string_view words);
 
+/// What the row means, as the reason in a complaint: no capital, no full stop.
+std::string reason_of(const Row& row);
+
+/// What a value of this type is called: "a size".
+const char* noun_of(Type type);
+
 /// What a value of this row looks like: "a size with its unit, such as 512MiB or 2TiB, or auto".
 std::string accepted_forms(const Row& row);
 

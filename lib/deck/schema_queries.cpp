@@ -62,7 +62,7 @@ std::string form_of(const Row& row) {
         case Type::texts:
             return "a list of texts";
         case Type::reals:
-            return "a list of two numbers";
+            return fmt::format("a list of two numbers from {} to {}", row.min, row.max);
         case Type::word_list:
             return "a list of";
     }
@@ -97,6 +97,62 @@ std::vector<std::string_view> split_words(std::string_view words) {
         words = end == std::string_view::npos ? std::string_view{} : words.substr(end + 1);
     }
     return parts;
+}
+
+std::string reason_of(const Row& row) {
+    std::string doc = row.doc;
+    if (doc.ends_with('.')) {
+        doc.pop_back();
+    }
+    const bool is_word = doc.size() > 1 && doc[1] >= 'a' && doc[1] <= 'z';
+    if (is_word && doc[0] >= 'A' && doc[0] <= 'Z') {
+        doc[0] = static_cast<char>(doc[0] - 'A' + 'a');
+    }
+    return doc;
+}
+
+const char* noun_of(Type type) {
+    switch (type) {
+        case Type::map:
+        case Type::variables:
+            return "a map";
+        case Type::list:
+            return "a list of maps";
+        case Type::alias:
+        case Type::real:
+            return "a number";
+        case Type::text:
+            return "a text";
+        case Type::path:
+            return "a path";
+        case Type::boolean:
+            return "true or false";
+        case Type::word:
+            return "a choice";
+        case Type::integer:
+            return "a whole number";
+        case Type::size:
+            return "a size";
+        case Type::size_or_share:
+            return "a size or a share";
+        case Type::share:
+            return "a share";
+        case Type::duration:
+            return "a duration";
+        case Type::extent:
+            return "a length of training";
+        case Type::interval:
+            return "an interval";
+        case Type::home:
+            return "a home";
+        case Type::texts:
+            return "a list of texts";
+        case Type::reals:
+            return "a list of two such numbers";
+        case Type::word_list:
+            return "a list of choices";
+    }
+    return "";
 }
 
 std::string accepted_forms(const Row& row) {

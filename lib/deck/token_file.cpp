@@ -1,5 +1,7 @@
 #include "deck/token_file.hpp"
 
+#include <glob.h>
+
 #include <fmt/format.h>
 
 #include <array>
@@ -8,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <vector>
 
 namespace ziggurat::deck {
 namespace {
@@ -114,18 +117,44 @@ TokenFile inspect_megatron(const std::string& prefix) {
     return {.tokens = file.tokens / token_bytes};
 }
 
+/// The files that `path` means: itself, or those that match it as a pattern.
+std::vector<std::string> matches(const std::string& path) {
+    std::error_code error;
+    if (fs::exists(path, error) || path.find_first_of("*?[") == std::string::npos) {
+        return {path};
+    }
+    glob_t found{};
+    const int code = glob(path.c_str(), 0, nullptr, &found);
+    std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + (code == 0 ? found.gl_pathc : 0));
+    globfree(&found);
+    return paths;
+}
+
 }  // namespace
 
 TokenFile inspect(const spec::Source& source) {
-    switch (source.format) {
-        case spec::TokenFormat::llmc:
-            return inspect_llmc(source.path);
-        case spec::TokenFormat::megatron:
-            return inspect_megatron(source.path);
-        case spec::TokenFormat::text:
-            break;
+    if (source.format == spec::TokenFormat::megatron) {
+        return inspect_megatron(source.path);
     }
-    return size_of(source.path);
+    // Folders are not searched: a pattern over them could walk a whole disk.
+    const std::size_t folder_end = source.path.rfind('/');
+    if (folder_end != std::string::npos && source.path.find_first_of("*?[") < folder_end &&
+        size_of(source.path).trouble) {
+        return trouble("patterns stand for file names, not for folders");
+    }
+    const auto paths = matches(source.path);
+    if (paths.empty()) {
+        return trouble("no file matches this pattern");
+    }
+    TokenFile all;
+    for (const std::string& path : paths) {
+        const TokenFile file = source.format == spec::TokenFormat::llmc ? inspect_llmc(path) : size_of(path);
+        if (file.trouble) {
+            return paths.size() == 1 ? file : trouble(fmt::format("{}: {}", path, *file.trouble));
+        }
+        all.tokens += file.tokens;
+    }
+    return all;
 }
 
 }  // namespace ziggurat::deck

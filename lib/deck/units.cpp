@@ -59,9 +59,11 @@ std::optional<double> factor_of(std::string_view name, const std::array<Unit, N>
     return std::nullopt;
 }
 
-/// `value` when it is whole and fits; the bound is far above any quantity of a run.
+/// Far above any quantity of a run, and in the range of int64.
+constexpr double most = 0x1p62;
+
+/// `value` when it is whole and fits.
 std::optional<std::int64_t> whole(double value) {
-    constexpr double most = 0x1p62;
     if (!(value >= 0 && value <= most) || value != std::floor(value)) {
         return std::nullopt;
     }
@@ -107,6 +109,9 @@ std::optional<std::int64_t> read_integer(std::string_view text, std::string_view
         return std::nullopt;
     }
     const auto factor = text.empty() ? std::optional{1.0} : factor_of(text, count_units);
+    if (factor && *value * *factor > most) {
+        return static_cast<std::int64_t>(most);  // no key has room for it: its range says so
+    }
     return factor ? whole(*value * *factor) : std::nullopt;
 }
 

@@ -20,7 +20,10 @@ class Substitution {
 
     void tree(Node& node) {
         if (node.kind == Node::Kind::scalar && node.text.find("${") != std::string::npos) {
+            const std::size_t errors = found_.errors();
             node.text = expanded(node.text, node.at);
+            node.is_failed = found_.errors() > errors || is_broken_;
+            is_broken_ = false;
         }
         for (Node& item : node.items) {
             tree(item);
@@ -74,9 +77,13 @@ class Substitution {
             return known->second;
         }
         const Node* node = variables_ == nullptr ? nullptr : variables_->find(name);
-        if (node == nullptr || node->kind != Node::Kind::scalar) {
+        if (node == nullptr) {
             unknown(name, at);
-            return values_[name] = {};
+            return {};
+        }
+        if (node->kind != Node::Kind::scalar) {
+            is_broken_ = true;  // said once, at the variable
+            return {};
         }
         if (std::find(open_.begin(), open_.end(), name) != open_.end() || open_.size() > deepest_chain) {
             complain(node->at, fmt::format("the variable {} contains itself", in_quotes(name)),
@@ -134,6 +141,7 @@ class Substitution {
     std::map<std::string, std::string> values_;
     std::vector<std::string> open_;
     std::size_t total_ = 0;
+    bool is_broken_ = false;
 };
 
 }  // namespace

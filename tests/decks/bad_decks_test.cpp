@@ -1,0 +1,76 @@
+/// Each deck of tests/decks/bad starts with the complaints that it must get, word for word and place for
+/// place.
+///
+///   #! ranks=4 train.steps=5      how it is loaded: ranks, overrides (optional)
+///   # deck.yaml:7:20: error: ...  the complaints, in their order
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "deck/load.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct BadDeck {
+    LoadOptions options;
+    std::vector<std::string> overrides;
+    std::string complaints;
+};
+
+BadDeck read_header(const fs::path& file) {
+    BadDeck deck;
+    deck.options.ranks = 1;
+    deck.options.threads = 1;
+    std::ifstream stream{file};
+    for (std::string line; std::getline(stream, line) && line.starts_with('#');) {
+        if (!line.starts_with("#!")) {
+            deck.complaints += line.substr(2) + "\n";
+            continue;
+        }
+        std::istringstream words{line.substr(2)};
+        for (std::string word; words >> word;) {
+            if (word.starts_with("ranks=")) {
+                deck.options.ranks = std::stoi(word.substr(6));
+            } else {
+                deck.overrides.push_back(word);
+            }
+        }
+    }
+    return deck;
+}
+
+std::string complaints_about(const fs::path& file, const BadDeck& deck) {
+    std::string complaints;
+    for (const Problem& problem : load(file.filename(), deck.overrides, deck.options).found.sorted()) {
+        if (problem.severity != Severity::note) {
+            complaints += problem.text() + "\n";
+        }
+    }
+    return complaints;
+}
+
+TEST(BadDecks, GetTheComplaintsThatTheyPromise) {
+    const fs::path folder = fs::path{std::getenv("PROJECT_SOURCE_DIR")} / "tests/decks/bad";
+    fs::current_path(folder);
+
+    int checked = 0;
+    for (const auto& entry : fs::directory_iterator{folder}) {
+        if (entry.path().extension() != ".yaml") {
+            continue;
+        }
+        const BadDeck deck = read_header(entry.path());
+        EXPECT_FALSE(deck.complaints.empty()) << entry.path() << " promises nothing";
+        EXPECT_EQ(complaints_about(entry.path(), deck), deck.complaints) << entry.path();
+        ++checked;
+    }
+    EXPECT_GE(checked, 60);
+}
+
+}  // namespace
+}  // namespace ziggurat::deck

@@ -1,0 +1,74 @@
+#include "spec/counts.hpp"
+
+#include <gtest/gtest.h>
+
+#include "spec/presets.hpp"
+
+namespace ziggurat::spec {
+namespace {
+
+Model preset(const char* name) {
+    Model model = *find_preset(name);
+    model.head_dim = model.hidden / model.heads;
+    return model;
+}
+
+TEST(CountParameters, GivesThePublishedSizes) {
+    EXPECT_EQ(count_parameters(preset("gpt2-124m")).total, 124'439'808);
+    EXPECT_EQ(count_parameters(preset("gpt2-350m")).total, 354'823'168);
+    EXPECT_EQ(count_parameters(preset("gpt2-774m")).total, 774'030'080);
+    EXPECT_EQ(count_parameters(preset("gpt2-1558m")).total, 1'557'611'200);
+    EXPECT_EQ(count_parameters(preset("llama-1b")).total, 1'235'814'400);
+    EXPECT_EQ(count_parameters(preset("llama-8b")).total, 8'030'261'248);
+    EXPECT_EQ(count_parameters(preset("llama-70b")).total, 70'553'706'496);
+}
+
+TEST(CountParameters, IsTheSumOfItsParts) {
+    const ParameterCount count = count_parameters(preset("llama-8b"));
+
+    EXPECT_EQ(count.layers, 32 * count.layer);
+    EXPECT_EQ(count.total, count.embedding + count.layers + count.head);
+}
+
+TEST(FlopsPerToken, CountsEachProductOnceForwardAndTwiceBackward) {
+    Model model = preset("llama-8b");
+    const auto products = static_cast<double>(count_parameters(model).total - model.vocab * model.hidden);
+
+    EXPECT_DOUBLE_EQ(flops_per_token(model, 8192), 6 * products + 6.0 * 32 * 4096 * 8192);
+}
+
+TEST(FlopsPerToken, CountsATiedTableOnceAsTheHead) {
+    const Model model = preset("gpt2-124m");
+    const auto products = static_cast<double>(count_parameters(model).total - 1024 * 768);
+
+    EXPECT_DOUBLE_EQ(flops_per_token(model, 1024), 6 * products + 6.0 * 12 * 768 * 1024);
+}
+
+TEST(CountStateBytes, AddsUpTheTypesOfAllKinds) {
+    RunSpec run;
+    run.model = preset("gpt2-124m");
+
+    EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (4 + 4 + 12));
+
+    run.precision.compute = DType::bf16;
+    EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (2 + 4 + 12));
+}
+
+TEST(CountStateBytes, SharesEachKindOverItsSpan) {
+    RunSpec run;
+    run.model = preset("llama-8b");
+    run.sharding = {.parameters = 1, .gradients = 2, .optimizer = 4};
+
+    const StateBytes state = count_state_bytes(run);
+
+    EXPECT_EQ(state.parameters, 4 * 8'030'261'248);
+    EXPECT_EQ(state.gradients, 2 * 8'030'261'248);
+    EXPECT_EQ(state.optimizer, 3 * 8'030'261'248);
+}
+
+TEST(FindPreset, KnowsNoOtherNames) {
+    EXPECT_EQ(find_preset("gpt2-125m"), nullptr);
+}
+
+}  // namespace
+}  // namespace ziggurat::spec
