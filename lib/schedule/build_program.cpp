@@ -13,24 +13,31 @@
 namespace ziggurat::schedule {
 namespace {
 
-std::vector<Slot> slots_of(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
-    if (variant == Variant::train) {
-        return pipeline_order({spec.parallel.pipeline_schedule, spec.parallel.stages,
-                               spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
-                              model.stage);
+/// The slots of every stage.
+std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant variant) {
+    std::vector<std::vector<Slot>> orders;
+    for (int stage = 0; stage < spec.parallel.stages; ++stage) {
+        if (variant == Variant::train) {
+            orders.push_back(
+                pipeline_order({spec.parallel.pipeline_schedule, spec.parallel.stages,
+                                spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
+                               stage));
+            continue;
+        }
+        orders.emplace_back();
+        for (int chunk = 0; chunk < spec.parallel.chunks_per_stage; ++chunk) {
+            orders.back().push_back({Slot::Pass::forward, 0, chunk});
+        }
     }
-    std::vector<Slot> slots;
-    for (int chunk = 0; chunk < spec.parallel.chunks_per_stage; ++chunk) {
-        slots.push_back({Slot::Pass::forward, 0, chunk});
-    }
-    return slots;
+    return orders;
 }
 
 }  // namespace
 
 Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
-    auto draft = expand(spec, model, variant, slots_of(spec, model, variant));
-    post_receives_early(draft.program);
+    const auto slots = slots_of(spec, variant);
+    auto draft = expand(spec, model, variant, slots[static_cast<std::size_t>(model.stage)]);
+    post_receives_early(draft, slots, model.stage);
     recompute_pass(draft, spec, model);
     gather_pass(draft, spec, model);
     if (variant == Variant::train) {

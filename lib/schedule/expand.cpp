@@ -34,6 +34,7 @@ class SlotWalk {
         }
     }
 
+    std::size_t num_ops() { return writer_.program().ops.size(); }
     Draft take() { return writer_.take(); }
 
   private:
@@ -144,10 +145,14 @@ Draft expand(const spec::RunSpec& spec,
              Variant variant,
              const std::vector<Slot>& slots) {
     SlotWalk walk{spec, model, variant};
+    std::vector<std::size_t> slot_begins;
     for (const auto& slot : slots) {
+        slot_begins.push_back(walk.num_ops());
         walk.walk(slot);
     }
-    return walk.take();
+    auto draft = walk.take();
+    draft.slot_begins = std::move(slot_begins);
+    return draft;
 }
 
 }  // namespace ziggurat::schedule

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstddef>
 #include <vector>
 
 #include "schedule/model_layout.hpp"
@@ -50,6 +51,7 @@ std::vector<Run> equal_blocks(std::int64_t elements, std::int64_t element_bytes,
 struct Draft {
     Program program;
     StateBuffers state;
+    std::vector<std::size_t> slot_begins;  ///< by slot: its first op, as expand leaves the list
 };
 
 /// Adds the persistent buffers of `model`, the same and in the same order in every variant.

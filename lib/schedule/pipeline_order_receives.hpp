@@ -1,20 +1,28 @@
-/// Receives of a pipeline stage, posted one ahead.
+/// Receives of a pipeline stage, posted when their sends are.
 #pragma once
 
-#include "schedule/step_program.hpp"
+#include <vector>
+
+#include "schedule/expand.hpp"
+#include "schedule/pipeline_order.hpp"
 
 namespace ziggurat::schedule {
 
-/// Moves every receive of the list in front of the place of the receive before it, the first one to the
-/// start.
+/// When each slot of each stage begins, if every slot takes one unit of time and messages none.
 ///
-/// A send ends when its receive has been posted, and a value that waits to be sent keeps its memory. A stage
-/// that posted each receive only when it needs the value could find the only place for it taken by a value
-/// that it has to send first, while its neighbour is in the same position: all would wait. With one receive
-/// posted ahead, what comes and what goes never stand in each other's place, and messages travel beside the
-/// slot before. It costs the memory of one value between stages.
+/// \pre the orders end when run against each other
+std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& orders);
+
+/// Moves every receive in front of the stage's first slot that does not begin before the slot that sends.
 ///
-/// \pre receives write buffers that nothing earlier in the list names
-void post_receives_early(Program& program);
+/// A send may end only when its receive has been posted, and until then its value keeps its memory. A stage
+/// that posted receives only when it needs them could find their place taken by a value which it has to send
+/// first, while its neighbour is in the same position: all would wait. Posted at the time of its send, every
+/// receive has behind it only ops of an earlier time, on all stages, so there is an order in which everything
+/// ends, whatever slots really take. It costs the memory of the values that are under way or wait for their
+/// slot, and the messages travel beside other slots.
+///
+/// Runs right after expand.
+void post_receives_early(Draft& draft, const std::vector<std::vector<Slot>>& orders, int stage);
 
 }  // namespace ziggurat::schedule
