@@ -187,6 +187,71 @@ struct Assembly::Parts {
     }
 };
 
+namespace {
+
+/// A tensor's elements that hold data, in every persistent buffer of the kinds that `is_wanted` takes.
+///
+/// \param visit  takes a span of float or bfloat16
+template <class Wanted, class Visit>
+void visit_tensor(const schedule::ModelLayout& model,
+                  const Program& program,
+                  const state::TierMemory& memory,
+                  const std::string& name,
+                  const Wanted& is_wanted,
+                  const Visit& visit) {
+    bool is_found = false;
+    for (const auto& buffer : program.buffers) {
+        if (buffer.lifetime != schedule::Lifetime::persistent || buffer.unit < 0 ||
+            !is_wanted(buffer.state)) {
+            continue;
+        }
+        const auto& parameters = model.table.units.at(static_cast<std::size_t>(buffer.unit)).parameters;
+        const auto at = std::ranges::find(parameters, name, &layout::Parameter::name);
+        if (at == parameters.end()) {
+            continue;
+        }
+        auto range = model.flats.at(static_cast<std::size_t>(buffer.unit))
+                         .parameter(static_cast<int>(at - parameters.begin()));
+        if (at->valid_rows >= 0) {
+            range.end = range.begin + at->valid_rows * at->extents.back();
+        }
+        const bool is_float = buffer.type == spec::DType::f32;
+        ZG_EXPECTS(buffer.first_element == 0 && range.end * (is_float ? 4 : 2) <= buffer.bytes);
+        const auto begin = static_cast<std::size_t>(range.begin);
+        const auto size = static_cast<std::size_t>(range.size());
+        if (is_float) {
+            visit(memory.span<float>(buffer).subspan(begin, size));
+        } else {
+            visit(memory.span<tensor::bfloat16>(buffer).subspan(begin, size));
+        }
+        is_found = true;
+    }
+    ZG_EXPECTS(is_found);
+}
+
+}  // namespace
+
+void Assembly::set_tensor(const std::string& name, std::span<const float> values) {
+    const auto is_wanted = [](schedule::StateKind kind) {
+        return kind == schedule::StateKind::parameters || kind == schedule::StateKind::master;
+    };
+    visit_tensor(parts_->model, parts_->train, parts_->memory, name, is_wanted, [&](auto held) {
+        ZG_EXPECTS(held.size() == values.size());
+        using Element = typename decltype(held)::element_type;
+        std::ranges::transform(values, held.begin(), [](float value) { return static_cast<Element>(value); });
+    });
+}
+
+std::vector<float> Assembly::tensor(schedule::StateKind kind, const std::string& name) const {
+    std::vector<float> values;
+    const auto is_wanted = [kind](schedule::StateKind other) { return other == kind; };
+    visit_tensor(parts_->model, parts_->train, parts_->memory, name, is_wanted, [&](auto held) {
+        values.resize(held.size());
+        std::ranges::transform(held, values.begin(), [](auto value) { return static_cast<float>(value); });
+    });
+    return values;
+}
+
 Assembly::Assembly(const spec::RunSpec& spec,
                    const comm::Communicator& world,
                    const device::Stream& stream,

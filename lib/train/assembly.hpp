@@ -69,6 +69,16 @@ class Assembly {
     std::span<const float> watched_logits() const;
 
     std::int64_t arena_bytes(spec::Tier tier) const;
+    /// Gives one tensor its values, in master weights and parameters alike. Rows of padding stay as they are.
+    ///
+    /// Errors: contract, when the model has no such tensor, it has another size, or this rank holds a part of
+    /// it
+    void set_tensor(const std::string& name, std::span<const float> values);
+    /// One tensor of a state kind, without rows of padding. Gradients are those of the last step, before
+    /// clipping.
+    ///
+    /// Errors: as of set_tensor
+    std::vector<float> tensor(schedule::StateKind kind, const std::string& name) const;
     /// XXH3 of all master weights in the order of the model's table. Collective: over `world`.
     std::uint64_t weights_hash() const;
 
