@@ -1,0 +1,315 @@
+#include "schedule/expand.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/unit/schedule/program_text.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using Labels = std::vector<std::string>;
+using test::labels;
+using test::op_of;
+using test::operands;
+
+Program expanded(const spec::RunSpec& spec, int rank = 0, Variant variant = Variant::train) {
+    const ModelLayout model{spec, rank};
+    std::vector<Slot> slots;
+    if (variant == Variant::train) {
+        slots = pipeline_order({spec.parallel.pipeline_schedule, spec.parallel.stages,
+                                spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
+                               model.stage);
+    } else {
+        slots = {{Slot::Pass::forward, 0, 0}};
+    }
+    return expand(spec, model, variant, slots).program;
+}
+
+spec::RunSpec one_microbatch(spec::Family family) {
+    auto spec = test::small_spec(family);
+    spec.train.micro_batches = 1;
+    return spec;
+}
+
+TEST(Expand, WritesAStepOfGpt2) {
+    const auto program = expanded(one_microbatch(spec::Family::gpt2));
+
+    EXPECT_EQ(labels(program), (Labels{
+                                   "embedding.embedding forward 0",
+                                   "layers.0.attn_norm forward 0",
+                                   "layers.0.qkv forward 0",
+                                   "layers.0.attention forward 0",
+                                   "layers.0.projection forward 0",
+                                   "layers.0.mlp_norm forward 0",
+                                   "layers.0.mlp_in forward 0",
+                                   "layers.0.activation forward 0",
+                                   "layers.0.mlp_out forward 0",
+                                   "layers.0.residual forward 0",
+                                   "head.final_norm forward 0",
+                                   "head.logits pack 0",
+                                   "head.logits forward 0 rows 0",
+                                   "loss: head.loss backward 0 rows 0",
+                                   "head.logits backward_input 0 rows 0",
+                                   "head.logits backward_weight 0 rows 0",
+                                   "fill: zeros for head.final_norm backward 0",
+                                   "head.final_norm backward 0",
+                                   "layers.0.mlp_out backward_input 0",
+                                   "layers.0.mlp_out backward_weight 0",
+                                   "layers.0.activation backward 0",
+                                   "layers.0.mlp_in backward_input 0",
+                                   "layers.0.mlp_in backward_weight 0",
+                                   "layers.0.mlp_norm backward 0",
+                                   "layers.0.projection backward_input 0",
+                                   "layers.0.projection backward_weight 0",
+                                   "layers.0.attention backward 0",
+                                   "layers.0.qkv backward_input 0",
+                                   "layers.0.qkv backward_weight 0",
+                                   "layers.0.attn_norm backward 0",
+                                   "embedding.embedding backward 0",
+                               }));
+}
+
+TEST(Expand, EvaluatesWithForwardOnly) {
+    const auto program = expanded(one_microbatch(spec::Family::llama), 0, Variant::evaluate);
+
+    EXPECT_EQ(labels(program), (Labels{
+                                   "embedding.embedding forward 0",
+                                   "layers.0.attn_norm forward 0",
+                                   "layers.0.qkv forward 0",
+                                   "layers.0.rope forward 0",
+                                   "layers.0.attention forward 0",
+                                   "layers.0.projection forward 0",
+                                   "layers.0.mlp_norm forward 0",
+                                   "layers.0.mlp_in forward 0",
+                                   "layers.0.activation forward 0",
+                                   "layers.0.mlp_out forward 0",
+                                   "layers.0.residual forward 0",
+                                   "head.final_norm forward 0",
+                                   "head.logits pack 0",
+                                   "head.logits forward 0 rows 0",
+                                   "loss: head.loss forward 0 rows 0",
+                               }));
+    EXPECT_EQ(operands(program, op_of(program, "head.logits pack 0").writes),
+              "packed_forward=head packed_forward");
+    EXPECT_EQ(operands(program, op_of(program, "head.loss forward 0 rows 0").writes), "losses=losses");
+}
+
+TEST(Expand, JoinsParametersOfOneRole) {
+    const auto spec = one_microbatch(spec::Family::llama);
+    const auto program = expanded(spec);
+    const auto& op = op_of(program, "layers.0.qkv forward 0");
+
+    ASSERT_EQ(operands(program, op.reads), "input=layers.0.attn_norm.out weight=layers.0.parameters");
+    const auto& weight = op.reads[1];
+    ASSERT_EQ(weight.runs.size(), 1u);
+    EXPECT_EQ(weight.runs[0].bytes, (32 + 2 * 16) * 32 * 4);
+    EXPECT_EQ(weight.runs[0].offset, 32 * 4);  // behind the gain of the norm
+}
+
+TEST(Expand, SharesGradientsAlongTheResidualStream) {
+    const auto program = expanded(one_microbatch(spec::Family::gpt2));
+    const std::string stream = "d head.x";
+
+    EXPECT_EQ(operands(program, op_of(program, "layers.0.mlp_out backward_weight 0").reads),
+              "input=layers.0.mlp.active d_output=" + stream);
+    EXPECT_EQ(operands(program, op_of(program, "layers.0.mlp_norm backward 0").reads),
+              "d_output=d layers.0.mlp_norm.out d_input=" + stream +
+                  " sum=layers.0.mlp_norm.sum inv_std=layers.0.mlp_norm.inv_std "
+                  "mean=layers.0.mlp_norm.mean gain=layers.0.parameters");
+    EXPECT_EQ(operands(program, op_of(program, "layers.0.projection backward_input 0").reads),
+              "d_output=" + stream + " weight=layers.0.parameters");
+    EXPECT_EQ(operands(program, op_of(program, "embedding.embedding backward 0").reads),
+              "d_output=" + stream + " tokens=tokens positions=positions");
+}
+
+TEST(Expand, GivesBranchesOwnGradientsUnderDropout) {
+    auto spec = one_microbatch(spec::Family::gpt2);
+    spec.model.dropout = 0.1;
+    const auto program = expanded(spec);
+
+    EXPECT_EQ(operands(program, op_of(program, "layers.0.residual backward 0").writes),
+              "d_branch=d layers.0.mlp.branch");
+    EXPECT_EQ(operands(program, op_of(program, "layers.0.mlp_out backward_weight 0").reads),
+              "input=layers.0.mlp.active d_output=d layers.0.mlp.branch");
+    const auto norm = operands(program, op_of(program, "layers.0.mlp_norm backward 0").writes);
+    EXPECT_NE(norm.find("d_input=d head.x d_branch=d layers.0.attention.branch"), std::string::npos);
+    for (const char* label : {"embedding.embedding forward 0", "layers.0.attention forward 0",
+                              "layers.0.attention backward 0", "embedding.embedding backward 0"}) {
+        EXPECT_NE(operands(program, op_of(program, label).reads).find("samples=samples step_inputs="),
+                  std::string::npos)
+            << label;
+    }
+    const auto evaluated = expanded(spec, 0, Variant::evaluate);
+    EXPECT_EQ(operands(evaluated, op_of(evaluated, "layers.0.attention forward 0").reads).find("samples"),
+              std::string::npos);
+}
+
+TEST(Expand, TurnsQueriesAndKeysInTheirBuffer) {
+    const auto program = expanded(one_microbatch(spec::Family::llama));
+    const auto& forward = op_of(program, "layers.0.rope forward 0");
+    const auto& backward = op_of(program, "layers.0.rope backward 0");
+
+    EXPECT_EQ(forward.reads.front().buffer, forward.writes.front().buffer);
+    EXPECT_EQ(program.find_read(backward, "d_output")->buffer,
+              program.find_write(backward, "d_input")->buffer);
+}
+
+TEST(Expand, TakesTheHeadByBlocksOfRows) {
+    auto spec = one_microbatch(spec::Family::llama);
+    spec.data.seq = 1100;
+    const auto program = expanded(spec);
+
+    std::vector<std::pair<std::int64_t, std::int64_t>> rows;
+    std::set<int> logits;
+    for (const auto& op : program.ops) {
+        if (op.kind == OpKind::loss) {
+            rows.emplace_back(op.row_begin, op.row_end);
+            logits.insert(program.find_write(op, "d_input")->buffer);
+            EXPECT_EQ(program.find_write(op, "losses")->runs,
+                      (std::vector<schedule::Run>{{op.row_begin * 4, (op.row_end - op.row_begin) * 4}}));
+            EXPECT_EQ(program.find_read(op, "mask")->runs,
+                      (std::vector<schedule::Run>{{op.row_begin, op.row_end - op.row_begin}}));
+        }
+    }
+    EXPECT_EQ(rows,
+              (std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1024}, {1024, 2048}, {2048, 2200}}));
+    EXPECT_EQ(logits.size(), 3u);
+    const auto& product = op_of(program, "head.logits backward_input 0 rows 1024");
+    EXPECT_EQ(program.find_write(product, "d_input")->runs,
+              (std::vector<schedule::Run>{{1024 * 32 * 4, 1024 * 32 * 4}}));
+}
+
+TEST(Expand, LetsATiedHeadUseTheEmbedding) {
+    const auto tied = expanded(one_microbatch(spec::Family::gpt2));
+    const auto untied = expanded(one_microbatch(spec::Family::llama));
+
+    EXPECT_EQ(operands(tied, op_of(tied, "head.logits pack 0").reads), "weight=embedding.parameters");
+    EXPECT_EQ(operands(untied, op_of(untied, "head.logits pack 0").reads), "weight=head.parameters");
+    const auto& weight = op_of(tied, "head.logits backward_weight 0 rows 0");
+    EXPECT_EQ(tied.buffers[static_cast<std::size_t>(tied.find_write(weight, "d_weight")->buffer)].name,
+              "embedding.gradients");
+}
+
+Labels collectives(const Program& program) {
+    Labels found;
+    for (const auto& op : program.ops) {
+        if (op.purpose == Purpose::tensor) {
+            found.push_back(op.label);
+        }
+    }
+    return found;
+}
+
+TEST(Expand, SumsOverTheTensorAxisWhereMegatronDoes) {
+    auto spec = one_microbatch(spec::Family::llama);
+    spec.parallel.tensor = spec.parallel.ranks = 2;
+
+    EXPECT_EQ(collectives(expanded(spec)), (Labels{
+                                               "embedding all_reduce forward 0",
+                                               "layers.0 all_reduce forward 0",
+                                               "layers.0 all_reduce forward 0",
+                                               "head all_gather forward 0",
+                                               "head all_reduce backward 0",
+                                               "layers.0 all_reduce backward 0",
+                                               "layers.0 all_reduce backward 0",
+                                           }));
+}
+
+TEST(Expand, ScattersAndGathersTokensUnderSequenceParallelism) {
+    auto spec = one_microbatch(spec::Family::llama);
+    spec.parallel.tensor = spec.parallel.ranks = 2;
+    spec.parallel.sequence = true;
+    const auto program = expanded(spec);
+
+    EXPECT_EQ(collectives(program), (Labels{
+                                        "embedding reduce_scatter forward 0",
+                                        "layers.0 all_gather forward 0",
+                                        "layers.0 reduce_scatter forward 0",
+                                        "layers.0 all_gather forward 0",
+                                        "layers.0 reduce_scatter forward 0",
+                                        "head all_gather forward 0",
+                                        "head all_gather forward 0",
+                                        "head reduce_scatter backward 0",
+                                        "layers.0 all_gather backward 0",
+                                        "layers.0 reduce_scatter backward 0",
+                                        "layers.0 all_gather backward 0",
+                                        "layers.0 reduce_scatter backward 0",
+                                        "embedding all_gather backward 0",
+                                    }));
+    EXPECT_EQ(op_of(program, "layers.0.mlp_norm forward 0").row_end, 16);
+    EXPECT_EQ(op_of(program, "layers.0.mlp_in forward 0").row_end, 32);
+}
+
+TEST(Expand, AddsTheBiasOfASumOnce) {
+    auto spec = one_microbatch(spec::Family::gpt2);
+    spec.parallel.tensor = spec.parallel.ranks = 2;
+    for (const int rank : {0, 1}) {
+        const auto program = expanded(spec, rank);
+        for (const char* label : {"layers.0.projection forward 0", "layers.0.mlp_out forward 0"}) {
+            EXPECT_EQ(program.find_read(op_of(program, label), "bias") != nullptr, rank == 0) << label;
+        }
+        EXPECT_NE(program.find_read(op_of(program, "layers.0.qkv forward 0"), "bias"), nullptr);
+        const auto& lookup = op_of(program, "embedding.embedding forward 0");
+        EXPECT_EQ(program.find_read(lookup, "position_table") != nullptr, rank == 0);
+    }
+}
+
+TEST(Expand, PassesActivationsFromStageToStage) {
+    auto spec = one_microbatch(spec::Family::llama);
+    spec.model.layers = 2;
+    spec.parallel.stages = spec.parallel.ranks = 2;
+    const auto messages = [&](int rank) {
+        Labels found;
+        const auto program = expanded(spec, rank);
+        for (const auto& op : program.ops) {
+            if (op.purpose == Purpose::pipeline) {
+                found.push_back(op.label + " tag " + std::to_string(op.tag) + " on " +
+                                program.lanes[static_cast<std::size_t>(op.lane)].name);
+            }
+        }
+        return found;
+    };
+
+    EXPECT_EQ(messages(0), (Labels{"send forward 0 to stage 1 tag 0 on channel[next stage forward]",
+                                   "receive backward 0 from stage 1 tag 1 on channel[next stage backward]"}));
+    EXPECT_EQ(messages(1), (Labels{"receive forward 0 from stage 0 tag 0 on channel[previous stage forward]",
+                                   "send backward 0 to stage 0 tag 1 on channel[previous stage backward]"}));
+}
+
+TEST(Expand, MovesWeightProductsToTheirSlotUnderZeroBubble) {
+    auto spec = one_microbatch(spec::Family::gpt2);
+    spec.model.layers = 2;
+    spec.parallel.stages = spec.parallel.ranks = 2;
+    spec.parallel.pipeline_schedule = spec::PipelineSchedule::zero_bubble;
+    const auto all = labels(expanded(spec, 0));
+    const auto place = [&](const std::string& label) {
+        return std::find(all.begin(), all.end(), label) - all.begin();
+    };
+
+    // What reads the residual stream's gradient, which later ops add to, cannot wait.
+    EXPECT_GT(place("layers.0.mlp_in backward_weight 0"), place("layers.0.attn_norm backward 0"));
+    EXPECT_GT(place("layers.0.qkv backward_weight 0"), place("layers.0.attn_norm backward 0"));
+    EXPECT_LT(place("layers.0.mlp_out backward_weight 0"), place("layers.0.mlp_norm backward 0"));
+    EXPECT_LT(place("layers.0.projection backward_weight 0"), place("layers.0.attn_norm backward 0"));
+    EXPECT_LT(place("layers.0.qkv backward_weight 0"), std::ssize(all));
+}
+
+TEST(Expand, CountsForwardAndTwiceAsManyFlopsBackward) {
+    const auto program = expanded(one_microbatch(spec::Family::llama));
+    double forward = 0;
+    double backward = 0;
+    for (const auto& op : program.ops) {
+        (op.direction == Direction::forward ? forward : backward) += op.flops;
+    }
+    const double weights = 32 * 64 + 32 * 32 + 32 * 96 + 48 * 32 + 64 * 32;
+    const double attention = 4.0 * 32 * (16 + 1) / 2;
+
+    EXPECT_DOUBLE_EQ(forward, 32 * (2 * weights + attention));
+    EXPECT_DOUBLE_EQ(backward, 2 * forward);
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule

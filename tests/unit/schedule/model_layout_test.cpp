@@ -1,0 +1,94 @@
+#include "schedule/model_layout.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using Units = std::vector<int>;
+
+spec::RunSpec staged(spec::Family family, int layers, int stages, int chunks) {
+    auto spec = test::small_spec(family);
+    spec.model.layers = layers;
+    spec.parallel.stages = stages;
+    spec.parallel.chunks_per_stage = chunks;
+    spec.parallel.ranks = stages;
+    return spec;
+}
+
+TEST(ModelLayout, SpreadsLayersEvenlyTheFirstStagesTakingOneMore) {
+    const auto spec = staged(spec::Family::llama, 5, 3, 1);
+
+    EXPECT_EQ((ModelLayout{spec, 0}.chunk_units), (std::vector<Units>{{0, 1, 2}}));
+    EXPECT_EQ((ModelLayout{spec, 1}.chunk_units), (std::vector<Units>{{3, 4}}));
+    EXPECT_EQ((ModelLayout{spec, 2}.chunk_units), (std::vector<Units>{{5, 6}}));
+}
+
+TEST(ModelLayout, DealsVirtualStagesOutInTurn) {
+    const auto spec = staged(spec::Family::llama, 4, 2, 2);
+
+    EXPECT_EQ((ModelLayout{spec, 0}.chunk_units), (std::vector<Units>{{0, 1}, {3}}));
+    EXPECT_EQ((ModelLayout{spec, 1}.chunk_units), (std::vector<Units>{{2}, {4, 5}}));
+    EXPECT_EQ((ModelLayout{spec, 1}.virtual_stage(1)), 3);
+}
+
+TEST(ModelLayout, BringsACopyOfATiedTableToTheLastStage) {
+    const auto spec = staged(spec::Family::gpt2, 4, 2, 1);
+    const ModelLayout first{spec, 0};
+    const ModelLayout last{spec, 1};
+
+    EXPECT_EQ(first.units, (Units{0, 1, 2}));
+    EXPECT_EQ(last.units, (Units{3, 4, 5, 0}));
+    EXPECT_TRUE(first.counts(0, 0));
+    EXPECT_FALSE(last.counts(0, 0));
+    EXPECT_FALSE(first.has_copy_of_embedding());
+    EXPECT_TRUE(last.has_copy_of_embedding());
+}
+
+TEST(ModelLayout, KeepsOneTableOnASingleStage) {
+    const ModelLayout model{staged(spec::Family::gpt2, 2, 1, 1), 0};
+
+    EXPECT_EQ(model.units, (Units{0, 1, 2, 3}));
+    EXPECT_FALSE(model.has_copy_of_embedding());
+}
+
+TEST(ModelLayout, CountsReplicasOverTheTensorAxisOnce) {
+    auto spec = test::small_spec(spec::Family::gpt2);
+    spec.parallel.tensor = spec.parallel.ranks = 2;
+    const ModelLayout first{spec, 0};
+    const ModelLayout second{spec, 1};
+
+    for (int p = 0; p < static_cast<int>(first.table.units[1].parameters.size()); ++p) {
+        const bool is_sliced = first.table.units[1].parameters[static_cast<std::size_t>(p)].tensor_dim >= 0;
+        EXPECT_TRUE(first.counts(1, p));
+        EXPECT_EQ(second.counts(1, p), is_sliced);
+    }
+}
+
+TEST(ModelLayout, CutsSequencesOverTheContextAxis) {
+    auto spec = test::small_spec();
+    spec.parallel.context = spec.parallel.ranks = 2;
+
+    EXPECT_EQ((ModelLayout{spec, 1}.tokens), 2 * 16 / 2);
+}
+
+TEST(ModelLayout, NamesGroupsOfDataRanksByWorldRanks) {
+    auto spec = test::small_spec(spec::Family::llama, 4);
+    spec.parallel.tensor = 2;
+    spec.parallel.ranks = 8;
+    const ModelLayout model{spec, 5};  // tensor rank 1, data rank 2
+
+    EXPECT_EQ(model.data_members(1, 4), (std::vector<int>{1, 3, 5, 7}));
+    EXPECT_EQ(model.data_members(2, 4), (std::vector<int>{1, 5}));
+    EXPECT_EQ(model.data_members(1, 2), (std::vector<int>{5, 7}));
+}
+
+TEST(ModelLayout, RefusesMoreStagesThanLayers) {
+    EXPECT_THROW((ModelLayout{staged(spec::Family::llama, 2, 3, 1), 0}), Error);
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule

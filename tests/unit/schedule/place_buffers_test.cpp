@@ -1,0 +1,223 @@
+#include "schedule/place_buffers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "schedule/build_program.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+int add(Program& program, std::int64_t bytes, Lifetime lifetime = Lifetime::transient) {
+    Buffer buffer;
+    buffer.bytes = bytes;
+    buffer.lifetime = lifetime;
+    return program.add_buffer(buffer);
+}
+
+void use(Program& program, const std::vector<int>& buffers) {
+    Op op;
+    for (const int b : buffers) {
+        op.writes.push_back(whole(program, b, "x"));
+    }
+    program.ops.push_back(std::move(op));
+}
+
+std::int64_t offset(const Program& program, int buffer) {
+    return program.buffers[static_cast<std::size_t>(buffer)].offset;
+}
+
+/// The most bytes that buffers alive at one op have together.
+std::int64_t most_live(const Program& program) {
+    const auto ranges = live_ranges(program);
+    std::vector<std::int64_t> change(program.ops.size() + 1);
+    std::int64_t now = 0;
+    for (std::size_t b = 0; b < ranges.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        if (buffer.lifetime != Lifetime::transient) {
+            now += buffer.bytes;
+        } else if (ranges[b].first >= 0) {
+            change[static_cast<std::size_t>(ranges[b].first)] += buffer.bytes;
+            change[static_cast<std::size_t>(ranges[b].last) + 1] -= buffer.bytes;
+        }
+    }
+    std::int64_t most = now;
+    for (const auto c : change) {
+        now += c;
+        most = std::max(most, now);
+    }
+    return most;
+}
+
+/// Walks the ops and holds every buffer that begins against those alive at its place.
+void expect_no_overlap(const Program& program) {
+    const auto ranges = live_ranges(program);
+    std::map<std::int64_t, std::int64_t> taken;  // begin -> end
+    const auto take = [&](const Buffer& buffer) {
+        const auto end = buffer.offset + buffer.bytes;
+        ASSERT_GE(buffer.offset, 0) << buffer.name;
+        EXPECT_LE(end, program.arena_bytes[0]) << buffer.name;
+        EXPECT_EQ(buffer.offset % alignment_of(buffer.bytes), 0) << buffer.name;
+        const auto next = taken.lower_bound(buffer.offset);
+        EXPECT_TRUE(next == taken.end() || next->first >= end) << buffer.name;
+        EXPECT_TRUE(next == taken.begin() || std::prev(next)->second <= buffer.offset) << buffer.name;
+        taken[buffer.offset] = end;
+    };
+    std::multimap<int, const Buffer*> begins;
+    std::multimap<int, const Buffer*> ends;
+    for (std::size_t b = 0; b < ranges.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        if (buffer.bytes == 0) {
+            continue;
+        }
+        if (buffer.lifetime != Lifetime::transient) {
+            take(buffer);
+        } else if (ranges[b].first >= 0) {
+            begins.emplace(ranges[b].first, &buffer);
+            ends.emplace(ranges[b].last, &buffer);
+        }
+    }
+    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
+        for (auto [at, end] = begins.equal_range(i); at != end; ++at) {
+            take(*at->second);
+        }
+        for (auto [at, end] = ends.equal_range(i); at != end; ++at) {
+            taken.erase(at->second->offset);
+        }
+    }
+}
+
+TEST(PlaceBuffers, UsesTheMemoryOfWhatIsNoLongerNamed) {
+    Program program;
+    const int a = add(program, 1024);
+    const int b = add(program, 1024);
+    const int c = add(program, 512);
+    const int d = add(program, 512);
+    use(program, {a});
+    use(program, {a, b});
+    use(program, {b, c, d});
+
+    place_buffers(program);
+
+    EXPECT_EQ(offset(program, a), 0);
+    EXPECT_EQ(offset(program, b), 1024);
+    EXPECT_EQ(offset(program, c), 0);
+    EXPECT_EQ(offset(program, d), 512);
+    EXPECT_EQ(program.arena_bytes[0], 2048);
+}
+
+TEST(PlaceBuffers, TakesTheSmallestHoleThatFits) {
+    Program program;
+    const int large = add(program, 1024);
+    const int between = add(program, 64);
+    const int small = add(program, 128);
+    const int behind = add(program, 64);
+    const int fits_small = add(program, 128);
+    use(program, {large, between, small, behind});
+    use(program, {between, behind, fits_small});
+
+    place_buffers(program);
+
+    // The first op ends `large` and `small`; the second begins in the smaller hole.
+    EXPECT_EQ(offset(program, fits_small), offset(program, small));
+}
+
+TEST(PlaceBuffers, PutsWhatStaysBeforeAllElse) {
+    Program program;
+    const int passing = add(program, 640);
+    const int batch = add(program, 128, Lifetime::inputs);
+    const int state = add(program, 256, Lifetime::persistent);
+    use(program, {passing, batch, state});
+
+    place_buffers(program);
+
+    EXPECT_EQ(offset(program, state), 0);
+    EXPECT_EQ(offset(program, batch), 256);
+    EXPECT_GE(offset(program, passing), 384);
+}
+
+TEST(PlaceBuffers, GivesNothingToWhatNoOpNames) {
+    Program program;
+    const int unused = add(program, 1 << 20);
+    use(program, {});
+
+    place_buffers(program);
+
+    EXPECT_EQ(offset(program, unused), -1);
+    EXPECT_EQ(program.arena_bytes[0], 0);
+}
+
+TEST(PlaceBuffers, NeverPutsTwoLiveBuffersAtOnePlace) {
+    std::mt19937_64 random{7};
+    for (int round = 0; round < 40; ++round) {
+        Program program;
+        std::vector<int> alive;
+        const int ops = 300;
+        for (int i = 0; i < ops; ++i) {
+            while (alive.size() < 3 || random() % 3 == 0) {
+                alive.push_back(
+                    add(program, static_cast<std::int64_t>(random() % (random() % 8 == 0 ? 3000000 : 5000))));
+            }
+            std::shuffle(alive.begin(), alive.end(), random);
+            use(program, alive);
+            alive.resize(random() % (alive.size() + 1));
+        }
+
+        place_buffers(program);
+
+        expect_no_overlap(program);
+    }
+}
+
+std::vector<spec::RunSpec> models() {
+    std::vector<spec::RunSpec> specs;
+    for (const auto family : {spec::Family::gpt2, spec::Family::llama}) {
+        for (const auto kind :
+             {spec::RecomputeKind::none, spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
+            auto spec = test::small_spec(family);
+            spec.model.layers = 12;
+            spec.model.hidden = 768;
+            spec.model.heads = 12;
+            spec.model.kv_heads = family == spec::Family::gpt2 ? 12 : 4;
+            spec.model.head_dim = 64;
+            spec.model.ffn_hidden = family == spec::Family::gpt2 ? 3072 : 2048;
+            spec.model.vocab = spec.model.vocab_padded = 50304;
+            spec.model.max_seq = spec.data.seq = 1024;
+            spec.train.micro_batch = 4;
+            spec.recompute.kind = kind;
+            specs.push_back(spec);
+        }
+    }
+    return specs;
+}
+
+TEST(PlaceBuffers, StaysCloseToTheMostThatLivesAtOnce) {
+    for (const auto& spec : models()) {
+        const auto program = build_program(spec, 0, Variant::train);
+
+        expect_no_overlap(program);
+        EXPECT_LT(static_cast<double>(program.arena_bytes[0]),
+                  1.03 * static_cast<double>(most_live(program)));
+    }
+}
+
+TEST(PlaceBuffers, PutsStateAtOnePlaceInAllVariants) {
+    for (const auto& spec : models()) {
+        const auto train = build_program(spec, 0, Variant::train);
+        const auto evaluate = build_program(spec, 0, Variant::evaluate);
+
+        for (std::size_t b = 0; b < train.buffers.size(); ++b) {
+            if (train.buffers[b].lifetime == Lifetime::persistent) {
+                EXPECT_EQ(evaluate.buffers.at(b).name, train.buffers[b].name);
+                EXPECT_EQ(evaluate.buffers.at(b).offset, train.buffers[b].offset);
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule
