@@ -1,0 +1,81 @@
+#include "kernels/rope.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/reference/rope.hpp"
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+using tensor::bfloat16;
+using test::matrix;
+using test::row;
+
+constexpr double theta = 500000;
+constexpr AttentionShape shape{1, 5, 3, 1, 34};
+constexpr std::int64_t width = 5 * 34;
+const std::vector<std::int32_t> positions{0, 1, 2, 0, 8191};
+
+tensor::TensorRef<const float, 3> table(std::int64_t head_dim) {
+    static std::vector<float> values;
+    values.resize(static_cast<std::size_t>(8192 * head_dim));
+    const tensor::TensorRef<float, 3> ref{values.data(), {8192, head_dim / 2, 2}};
+    rope_table(theta, ref);
+    return ref;
+}
+
+template <class T>
+class RopeTest : public ::testing::Test {};
+using ComputeTypes = ::testing::Types<float, bfloat16>;
+TYPED_TEST_SUITE(RopeTest, ComputeTypes);
+
+TYPED_TEST(RopeTest, TurnsQueriesAndKeysAndLeavesValues) {
+    const auto before = test::normal_values<TypeParam>(5 * width, 1);
+    auto after = before;
+
+    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(34), Direction::forward,
+                    matrix(after, 5, width));
+
+    const auto numbers = test::doubles(before);
+    std::vector<double> expected;
+    for (std::size_t r = 0; r < 5; ++r) {
+        for (std::size_t head = 0; head < 5; ++head) {
+            const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(r * width + head * 34);
+            std::vector<double> values{begin, begin + 34};
+            if (head < 4) {
+                values = reference::rope(values, positions[r], theta);
+            }
+            expected.insert(expected.end(), values.begin(), values.end());
+        }
+    }
+    EXPECT_LT(test::relative_error(after, expected), test::bound<TypeParam>);
+}
+
+TYPED_TEST(RopeTest, BackwardIsTheTransposeOfForward) {
+    auto x = test::normal_values<TypeParam>(5 * width, 1);
+    auto dy = test::normal_values<TypeParam>(5 * width, 2);
+    auto y = x;
+    auto dx = dy;
+
+    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(34), Direction::forward,
+                    matrix(y, 5, width));
+    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(34), Direction::backward,
+                    matrix(dx, 5, width));
+
+    const double scale = std::sqrt(test::dot(test::doubles(y), test::doubles(y)) *
+                                   test::dot(test::doubles(dy), test::doubles(dy)));
+    EXPECT_NEAR(test::dot(test::doubles(y), test::doubles(dy)),
+                test::dot(test::doubles(x), test::doubles(dx)), test::bound<TypeParam> * scale);
+}
+
+TYPED_TEST(RopeTest, RefusesAPositionBeyondTheTable) {
+    auto x = test::normal_values<TypeParam>(width, 1);
+    const std::vector<std::int32_t> far{8192};
+
+    EXPECT_ANY_THROW(rope<TypeParam>(test::two_threads, {1, 1, 3, 1, 34}, {far.data(), {1}}, table(34),
+                                     Direction::forward, matrix(x, 1, width)));
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels
