@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <optional>
@@ -22,6 +23,12 @@
 namespace ziggurat::app {
 namespace {
 
+train::Display display_of_rank() {
+    const bool is_behind_mpirun = std::getenv("OMPI_COMM_WORLD_RANK") != nullptr;
+    return is_behind_mpirun ? train::display_behind_launcher(STDOUT_FILENO)
+                            : train::display_of(STDOUT_FILENO);
+}
+
 int train_together(const Arguments& arguments, const comm::Communicator& world) {
     train::StopSignals signals;
     const std::optional<deck::Loaded> loaded = load_on_all_ranks(arguments, world);
@@ -30,7 +37,7 @@ int train_together(const Arguments& arguments, const comm::Communicator& world) 
     }
     const kernels::Runtime runtime{loaded->run.parallel.threads};
     const comm::AbortFlag abort;
-    train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet};
+    train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, display_of_rank()};
     return train::train(loaded->run,
                         {.version = version(),
                          .libraries = library_versions(),

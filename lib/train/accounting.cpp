@@ -12,7 +12,8 @@ using Json = nlohmann::json;
 std::string encode(const AccountRecord& record) {
     Json activities = Json::array();
     for (const Activity& activity : record.activities) {
-        activities.push_back({activity.name, activity.calls, activity.seconds});
+        activities.push_back(
+            {activity.name, activity.calls, activity.seconds, activity.part == Part::of_steps});
     }
     Json kernels = Json::array();
     for (const KernelTime& kernel : record.kernels) {
@@ -30,7 +31,8 @@ AccountRecord decode(const std::string& text) {
     const Json json = Json::parse(text);
     AccountRecord record;
     for (const Json& row : json.at("activities")) {
-        record.activities.push_back({row.at(0), row.at(1), row.at(2)});
+        record.activities.push_back(
+            {row.at(0), row.at(1), row.at(2), row.at(3).get<bool>() ? Part::of_steps : Part::between_steps});
     }
     for (const Json& row : json.at("kernels")) {
         record.kernels.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4)});
@@ -48,13 +50,13 @@ AccountRecord decode(const std::string& text) {
 
 Account::Account(std::int64_t first_step, std::int64_t now_ns) : first_step_{first_step}, begin_ns_{now_ns} {}
 
-int Account::activity(std::string_view name) {
+int Account::activity(std::string_view name, Part part) {
     for (std::size_t i = 0; i < all_.activities.size(); ++i) {
         if (all_.activities[i].name == name) {
             return static_cast<int>(i);
         }
     }
-    all_.activities.push_back({.name = std::string{name}});
+    all_.activities.push_back({.name = std::string{name}, .part = part});
     return static_cast<int>(all_.activities.size()) - 1;
 }
 

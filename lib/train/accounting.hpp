@@ -11,11 +11,16 @@
 
 namespace ziggurat::train {
 
+/// Whether an activity belongs to training steps, or stands between them (validation, sampling, checkpoints)
+/// and does not count in tokens per second.
+enum class Part { of_steps, between_steps };
+
 /// Time of one thing that a rank does or waits for. Activities do not overlap; what none covers is `Rest`.
 struct Activity {
     std::string name;
     std::int64_t calls = 0;
     double seconds = 0;
+    Part part = Part::of_steps;
 };
 
 /// Time of one phase in one direction: part of the activities, seen from the kernels.
@@ -54,7 +59,7 @@ class Account {
     explicit Account(std::int64_t first_step = 1, std::int64_t now_ns = monotonic_ns());
 
     /// A handle for add(); the same one for the same name. Tables keep the order of the first calls.
-    int activity(std::string_view name);
+    int activity(std::string_view name, Part part = Part::of_steps);
     int kernel(std::string_view phase, std::string_view direction);
 
     void add(int activity, double seconds, std::int64_t calls = 1) noexcept;

@@ -20,6 +20,7 @@ constexpr double seconds_per_day = 86400;
 /// One activity over all ranks.
 struct Spread {
     std::string name;
+    Part part = Part::of_steps;
     std::int64_t calls = 0;  ///< of the rank with most
     double sum = 0, least = 0, most = 0;
     std::size_t worst_rank = 0;
@@ -32,7 +33,7 @@ std::vector<Spread> spreads_of(std::span<const AccountRecord> ranks) {
         for (const Activity& activity : record.activities) {
             if (std::none_of(spreads.begin(), spreads.end(),
                              [&](const Spread& s) { return s.name == activity.name; })) {
-                spreads.push_back({.name = activity.name});
+                spreads.push_back({.name = activity.name, .part = activity.part});
             }
         }
     }
@@ -107,6 +108,7 @@ class Table {
     template <class... Arguments>
     void line(fmt::format_string<Arguments...> form, Arguments&&... arguments) {
         fmt::format_to(std::back_inserter(text_), form, std::forward<Arguments>(arguments)...);
+        text_.erase(text_.find_last_not_of(' ') + 1);
         text_ += '\n';
     }
     void rule() { line(" {:-<{}}", "", width - 1); }
@@ -172,14 +174,19 @@ class Table {
             line(" Performance: nothing to say (no step was finished)");
             return;
         }
-        const double rate = static_cast<double>(first_.tokens) / wall_;
+        double in_steps = wall_;
+        for (const Spread& spread : spreads_) {
+            in_steps -= spread.part == Part::between_steps ? mean(spread) : 0;
+        }
+        const auto tokens = static_cast<double>(first_.tokens);
+        const double rate = tokens / std::max(in_steps, 1e-9);
         std::string flops;
         if (flops_per_token > 0) {
             flops = fmt::format("   {}FLOP/s ({}FLOP per token)", spaced(rate * flops_per_token),
                                 spaced(flops_per_token));
         }
-        line(" Performance: {} tok/s   {} tok/day{}", format_count(rate),
-             format_count(rate * seconds_per_day), flops);
+        line(" Performance: {} tok/s in steps   {} tok/s over all   {} tok/day{}", format_count(rate),
+             format_count(tokens / wall_), format_count(tokens / wall_ * seconds_per_day), flops);
         if (first_.excluded_steps > 0) {
             line(
                 " Not counted: the first {} steps and what came before them ({}), which touch memory and "

@@ -2,6 +2,10 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
 namespace ziggurat::train {
 namespace {
 
@@ -9,9 +13,46 @@ constexpr std::string_view clear_line = "\r\x1b[K";
 /// Text kept for a log that opens later; a program that never opens one must not grow.
 constexpr std::size_t most_said_bytes = 1 << 20;
 
+/// What `descriptor` of a process leads to, such as `/dev/pts/3`; empty when that cannot be read.
+std::string target_of(const std::string& process, int descriptor) {
+    std::error_code failure;
+    return std::filesystem::read_symlink("/proc/" + process + "/fd/" + std::to_string(descriptor), failure)
+        .string();
+}
+
+/// The parent of a process; empty at the end of the line.
+std::string parent_of(const std::string& process) {
+    std::ifstream status{"/proc/" + process + "/status"};
+    for (std::string word; status >> word;) {
+        if (word == "PPid:") {
+            status >> word;
+            return word == "0" ? "" : word;
+        }
+    }
+    return "";
+}
+
 }  // namespace
 
-Console::Console(int file) : file_{file}, is_terminal_{file >= 0 && ::isatty(file) == 1} {
+Display display_of(int file) {
+    return file >= 0 && ::isatty(file) == 1 ? Display::terminal : Display::text;
+}
+
+Display display_behind_launcher(int file) {
+    if (display_of(file) == Display::text) {
+        return Display::text;
+    }
+    const std::string mine = target_of("self", file);
+    std::string process = parent_of("self");
+    while (!process.empty() && target_of(process, STDOUT_FILENO) == mine) {
+        process = parent_of(process);
+    }
+    const std::string theirs = process.empty() ? "" : target_of(process, STDOUT_FILENO);
+    return theirs.starts_with("/dev/pts/") || theirs.starts_with("/dev/tty") ? Display::terminal
+                                                                             : Display::text;
+}
+
+Console::Console(int file, Display display) : file_{file}, display_{display} {
     buffer_.reserve(4096);
 }
 
@@ -50,7 +91,7 @@ void Console::warn(std::string_view text) {
 }
 
 void Console::live(std::string_view text) {
-    if (!is_terminal_) {
+    if (!is_terminal()) {
         return;
     }
     buffer_.assign(clear_line);

@@ -8,14 +8,26 @@
 
 namespace ziggurat::train {
 
+/// Whether somebody watches: only then is there a live line.
+enum class Display { terminal, text };
+
+/// What `file` is.
+Display display_of(int file);
+
+/// The same for a rank that a launcher started: the pseudo-terminal that Open MPI gives each rank says
+/// nothing about where mpirun's own output goes. Looks at the launcher, the nearest ancestor with another
+/// output.
+Display display_behind_launcher(int file);
+
 /// Whole lines and one live line.
 ///
 /// Every call is written at once (one write(2)), so nothing is lost when a launcher kills the job a moment
 /// later. A failing write is ignored: talking never ends a training. Collective: local.
 class Console {
   public:
-    /// Writes to `file`, which stays the caller's; a live line appears only where `file` is a terminal.
-    explicit Console(int file);
+    /// Writes to `file`, which stays the caller's.
+    explicit Console(int file) : Console{file, display_of(file)} {}
+    Console(int file, Display display);
     /// Given as `file` by ranks that keep quiet.
     static constexpr int quiet = -1;
     ~Console();
@@ -32,11 +44,11 @@ class Console {
     void warn(std::string_view text);
     /// Replaces the line at the bottom of a terminal; nothing happens elsewhere, and nothing in the log.
     void live(std::string_view text);
-    bool is_terminal() const noexcept { return is_terminal_; }
+    bool is_terminal() const noexcept { return display_ == Display::terminal; }
 
   private:
     int file_;
-    bool is_terminal_;
+    Display display_;
     bool has_live_line_ = false;
     FileHandle log_;
     std::string said_;    ///< before there was a log

@@ -125,16 +125,27 @@ TEST(AccountTable, HasMinimumMeanMaximumRestAndTotal) {
  qkv                               forward                  16     250.000      25.0         4.0
  -----------------------------------------------------------------------------------------------
 
- Performance: 1.00k tok/s   86.40M tok/day   6.00 GFLOP/s (6.00 MFLOP per token)
+ Performance: 1.00k tok/s in steps   1.00k tok/s over all   86.40M tok/day   6.00 GFLOP/s (6.00 MFLOP per token)
  Not counted: the first 2 steps and what came before them (20.0 s), which touch memory and load code for the first time
  NOTE 1  rank 1 spends 33% more than the mean in 'Wait for data' (2.00 s of 4.00 s): its cores or its share of the work differ
 )");
 }
 
+TEST(AccountTable, LeavesValidationOutOfTheSpeedOfSteps) {
+    Account account = account_of(4);
+    account.add(account.activity("Validation", Part::between_steps), 4.0);
+    const std::vector<AccountRecord> records = gather_records(
+        account.record(28 * second), [](const std::string& mine) { return std::vector{mine}; });
+
+    const std::string table = account_table(records, 0);
+    EXPECT_NE(table.find("Performance: 1.00k tok/s in steps   500 tok/s over all"), std::string::npos)
+        << table;
+}
+
 TEST(AccountTable, CountsARankWithoutAnActivityAsZero) {
     AccountRecord first = account_of(4).record(24 * second);
     const AccountRecord second_rank = first;
-    first.activities.push_back({"Loss", 4, 1.0});
+    first.activities.push_back({.name = "Loss", .calls = 4, .seconds = 1.0});
 
     const std::string table = account_table(std::vector{second_rank, first}, 0);
     EXPECT_NE(

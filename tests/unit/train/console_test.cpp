@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -82,6 +83,42 @@ TEST(Console, LeavesNoLiveLineBehind) {
         terminal.shown();
     }
     EXPECT_EQ(terminal.shown(), "\r\x1b[K");
+}
+
+TEST(Console, ShowsNoLiveLineWhenToldThatNobodyWatches) {
+    const Terminal terminal;
+    Console console{terminal.program.get(), Display::text};
+    console.live("step 1");
+    console.print("end");
+    EXPECT_EQ(terminal.shown(), "end\r\n");
+}
+
+TEST(DisplayBehindLauncher, IsWhatTheLauncherWritesTo) {
+    const Terminal of_launcher;
+    const Terminal of_rank;
+    const test::ScratchFolder folder;
+    const FileHandle log = open_for_writing(folder.file("log"), OpenMode::append);
+    const auto seen_by_rank_of = [&](int output_of_launcher) {
+        // The launcher is a process of its own that starts the rank, a second one.
+        const pid_t launcher = ::fork();
+        if (launcher == 0) {
+            ::dup2(output_of_launcher, STDOUT_FILENO);
+            const pid_t rank = ::fork();
+            if (rank == 0) {
+                ::dup2(of_rank.program.get(), STDOUT_FILENO);
+                ::_exit(display_behind_launcher(STDOUT_FILENO) == Display::terminal ? 1 : 0);
+            }
+            int status = 0;
+            ::waitpid(rank, &status, 0);
+            ::_exit(WEXITSTATUS(status));
+        }
+        int status = 0;
+        ::waitpid(launcher, &status, 0);
+        return WEXITSTATUS(status) == 1 ? Display::terminal : Display::text;
+    };
+
+    EXPECT_EQ(seen_by_rank_of(log.get()), Display::text);
+    EXPECT_EQ(seen_by_rank_of(of_launcher.program.get()), Display::terminal);
 }
 
 TEST(Console, SilentOnesSayNothing) {
