@@ -134,6 +134,12 @@ class Recomputation {
             auto op = program_.ops[static_cast<std::size_t>(i)];
             op.direction = Direction::recompute;
             op.label += " again";
+            for (auto& operand : op.reads) {
+                auto& read = program_.buffers[static_cast<std::size_t>(operand.buffer)];
+                if (!copy_of.contains(operand.buffer) && read.consumer == consumer::working_buffers) {
+                    read.consumer = consumer::activations;  // kept for the clone
+                }
+            }
             rename(op.reads, copy_of);
             for (auto& operand : op.writes) {
                 auto& copy = copy_of.try_emplace(operand.buffer, -1).first->second;

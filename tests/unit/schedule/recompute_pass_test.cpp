@@ -1,0 +1,136 @@
+#include "schedule/recompute_pass.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "schedule/build_program.hpp"
+#include "schedule/place_buffers.hpp"
+#include "tests/unit/schedule/program_text.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+#include "tests/unit/schedule/symbolic_memory.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using spec::RecomputeKind;
+
+spec::RunSpec spec_of(spec::Family family, RecomputeKind kind, int layers = 1, int every = 1) {
+    auto spec = test::small_spec(family);
+    spec.model.layers = layers;
+    spec.train.micro_batches = 1;
+    spec.recompute.kind = kind;
+    spec.recompute.every = every;
+    return spec;
+}
+
+/// Phases computed again, in order.
+std::vector<std::string> redone(const Program& program, const ModelLayout& model) {
+    std::vector<std::string> found;
+    for (const auto& op : program.ops) {
+        if (op.direction == Direction::recompute) {
+            const auto& unit = model.table.units[static_cast<std::size_t>(op.unit)];
+            found.push_back(op.kind == OpKind::compute
+                                ? unit.name + "." + unit.phases[static_cast<std::size_t>(op.phase)].name
+                                : unit.name + " " + to_string(op.kind));
+        }
+    }
+    return found;
+}
+
+std::vector<std::string> redone(const spec::RunSpec& spec) {
+    const ModelLayout model{spec, 0};
+    return redone(build_program(spec, model, Variant::train), model);
+}
+
+using Phases = std::vector<std::string>;
+
+TEST(RecomputePass, DoesNothingWhenAllIsKept) {
+    EXPECT_EQ(redone(spec_of(spec::Family::llama, RecomputeKind::none)), Phases{});
+}
+
+TEST(RecomputePass, RepeatsNoProductWithWeightsWhenSelective) {
+    for (const auto family : {spec::Family::gpt2, spec::Family::llama}) {
+        EXPECT_EQ(
+            redone(spec_of(family, RecomputeKind::selective)),
+            (Phases{"layers.0.attn_norm", "layers.0.attention", "layers.0.mlp_norm", "layers.0.activation"}));
+    }
+}
+
+TEST(RecomputePass, RepeatsALayerUpToWhatBackwardReads) {
+    EXPECT_EQ(redone(spec_of(spec::Family::llama, RecomputeKind::full)),
+              (Phases{"layers.0.attn_norm", "layers.0.qkv", "layers.0.rope", "layers.0.attention",
+                      "layers.0.projection", "layers.0.mlp_norm", "layers.0.mlp_in", "layers.0.activation"}));
+}
+
+TEST(RecomputePass, RepeatsRunsOfLayersFromTheirInput) {
+    const auto phases = redone(spec_of(spec::Family::gpt2, RecomputeKind::full, 3, 2));
+
+    ASSERT_EQ(phases.size(), 7u + 9u + 7u);  // layer 2, then 0 to its end and 1
+    EXPECT_EQ(phases.front(), "layers.2.attn_norm");
+    EXPECT_EQ(phases[7], "layers.0.attn_norm");
+    EXPECT_EQ(phases[15], "layers.0.residual");
+    EXPECT_EQ(phases[16], "layers.1.attn_norm");
+}
+
+TEST(RecomputePass, GathersTheTokensOfOthersAgain) {
+    auto spec = spec_of(spec::Family::llama, RecomputeKind::selective);
+    spec.parallel.tensor = spec.parallel.ranks = 2;
+    spec.parallel.sequence = true;
+
+    EXPECT_EQ(redone(spec), (Phases{"layers.0.attn_norm", "layers.0 all_gather", "layers.0.attention",
+                                    "layers.0.mlp_norm", "layers.0 all_gather", "layers.0.activation"}));
+}
+
+/// Bytes of activations that live from forward to backward.
+std::int64_t kept_bytes(const spec::RunSpec& spec) {
+    const auto program = build_program(spec, 0, Variant::train);
+    const auto ranges = live_ranges(program);
+    const auto turn = std::find_if(program.ops.begin(), program.ops.end(),
+                                   [](const Op& op) { return op.kind == OpKind::loss; });
+    const auto at = static_cast<int>(turn - program.ops.begin());
+    std::int64_t bytes = 0;
+    for (std::size_t b = 0; b < ranges.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        if (buffer.lifetime == Lifetime::transient && ranges[b].first < at && ranges[b].last > at &&
+            buffer.name.starts_with("layers.")) {
+            EXPECT_EQ(buffer.consumer, consumer::activations) << buffer.name;
+            bytes += buffer.bytes;
+        }
+    }
+    return bytes;
+}
+
+TEST(RecomputePass, KeepsWhatItSays) {
+    const std::int64_t value = 32 * 32 * 4;  // one value of the model's width
+    const std::int64_t row = 32 * 4;         // one number per token
+    // GPT-2: attn_norm, 3 qkv, attended, sum, mlp_norm, 4 up, 4 active, output; 2 statistics twice, 4 lse
+    EXPECT_EQ(kept_bytes(spec_of(spec::Family::gpt2, RecomputeKind::none)), 16 * value + 8 * row);
+    // qkv, branch of attention, up, output
+    EXPECT_EQ(kept_bytes(spec_of(spec::Family::gpt2, RecomputeKind::selective)), 9 * value);
+    // the output of each run of layers
+    EXPECT_EQ(kept_bytes(spec_of(spec::Family::gpt2, RecomputeKind::full)), 1 * value);
+    EXPECT_EQ(kept_bytes(spec_of(spec::Family::gpt2, RecomputeKind::full, 4)), 4 * value);
+    EXPECT_EQ(kept_bytes(spec_of(spec::Family::gpt2, RecomputeKind::full, 4, 2)), 2 * value);
+}
+
+TEST(RecomputePass, ChangesNoBitOfTheState) {
+    for (const auto family : {spec::Family::gpt2, spec::Family::llama}) {
+        for (const double dropout : {0.0, 0.1}) {
+            const auto state = [&](RecomputeKind kind, int every) {
+                auto spec = spec_of(family, kind, 3, every);
+                spec.model.dropout = dropout;
+                spec.train.micro_batches = 2;
+                return test::run_in_list_order(build_program(spec, 0, Variant::train), 2);
+            };
+            const auto expected = state(RecomputeKind::none, 1);
+
+            EXPECT_EQ(state(RecomputeKind::selective, 1), expected);
+            EXPECT_EQ(state(RecomputeKind::full, 1), expected);
+            EXPECT_EQ(state(RecomputeKind::full, 2), expected);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule
