@@ -14,9 +14,9 @@ namespace ziggurat::train {
 
 /// What an op does here: either `run` at once, or `start` followed by `poll` until it says true.
 struct Action {
-    std::function<void()> run;
-    std::function<void()> start;
-    std::function<bool()> poll;
+    std::function<void()> run = {};
+    std::function<void()> start = {};
+    std::function<bool()> poll = {};
 
     bool is_asynchronous() const noexcept { return static_cast<bool>(start); }
 };

@@ -16,8 +16,9 @@ constexpr int num_words = 2 * limbs + 2;
 
 StepEnd::StepEnd(const comm::Communicator& world,
                  const spec::Optimizer& optimizer,
-                 const device::Stream& stream)
-    : optimizer_{optimizer}, stream_{stream}, sum_{world, num_words} {}
+                 const device::Stream& stream,
+                 const ExactSum& squares)
+    : optimizer_{optimizer}, stream_{stream}, sum_{world, num_words}, squares_{squares} {}
 
 Action StepEnd::action(std::span<const BatchSlot> slots, kernels::StepInputs& inputs) {
     return {.start = [this, slots] { start(slots); },
