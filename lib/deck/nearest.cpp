@@ -36,11 +36,14 @@ std::string nearest(std::string_view word, const std::vector<std::string_view>& 
         return {};
     }
     std::string best;
-    int best_distance = 1 + static_cast<int>(std::max<std::size_t>(1, word.size() / 3));
+    const int furthest = static_cast<int>(std::max<std::size_t>(1, word.size() / 3));
+    int best_distance = furthest + 1;
     for (const std::string_view candidate : candidates) {
+        // zero_stage is as good a guess for zero as the worst misspelling that we correct.
         const bool is_longer_form = candidate.size() > 2 && word.size() > 2 &&
                                     (word.starts_with(candidate) || candidate.starts_with(word));
-        const int distance = is_longer_form ? 1 : edit_distance(word, candidate);
+        const int slips = edit_distance(word, candidate);
+        const int distance = is_longer_form ? std::min(slips, furthest) : slips;
         if (distance < best_distance) {
             best = candidate;
             best_distance = distance;

@@ -33,7 +33,7 @@ inline constexpr const char* flops_formula = "6 (N - E) + 6 L C T";
 /// that are only looked up: position table, and token table unless it is the head's too.
 double flops_per_token(const Model& model, std::int64_t seq);
 
-/// Bytes per parameter of the state of one unsharded replica.
+/// Bytes of model state by kind.
 struct StateBytes {
     std::int64_t parameters = 0;  ///< compute type
     std::int64_t gradients = 0;   ///< accumulator

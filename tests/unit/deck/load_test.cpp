@@ -1,0 +1,255 @@
+#include "deck/load.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace ziggurat::deck {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder with a text to train on, and decks that tests put beside it.
+class Load : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        fs::create_directories(folder_);
+        write("text.txt", std::string(5000, 'a'));
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    std::string write(const std::string& name, const std::string& text) const {
+        std::ofstream{folder_ / name} << text;
+        return (folder_ / name).string();
+    }
+
+    std::string base() const {
+        return "deck_version: 1\n"
+               "model: {family: gpt2, layers: 2, hidden: 32, heads: 2}\n"
+               "data: {seq: 16, train: [{format: text, path: '" +
+               (folder_ / "text.txt").string() +
+               "'}]}\n"
+               "train: {steps: 100, global_batch: 24, micro_batch: 2}\n";
+    }
+
+    Loaded load_base(const std::string& more,
+                     const std::vector<std::string>& overrides = {},
+                     LoadOptions options = {.ranks = 1}) const {
+        options.machine = machine_;
+        options.environment = [](const std::string& name) -> std::optional<std::string> {
+            return name == "PLACE" ? std::optional<std::string>{"here"} : std::nullopt;
+        };
+        return load_text(base() + more, (folder_ / "deck.yaml").string(), overrides, options);
+    }
+
+    /// The run of a deck without errors.
+    spec::RunSpec run(const std::string& more,
+                      const std::vector<std::string>& overrides = {},
+                      const LoadOptions& options = {.ranks = 1}) const {
+        const Loaded loaded = load_base(more, overrides, options);
+        EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+        return loaded.run;
+    }
+
+    fs::path folder_ = fs::temp_directory_path() / ("ziggurat_load_" + std::to_string(::getpid()));
+    spec::MachineSpec machine_{
+        .name = "test", .ranks_per_node = 4, .cores_per_node = 16, .host_bytes = 64LL << 30};
+};
+
+TEST_F(Load, ResolvesEveryAuto) {
+    const spec::RunSpec run = this->run("", {}, {.ranks = 6});
+
+    EXPECT_EQ(run.parallel.data, 6);
+    EXPECT_EQ(run.parallel.ranks_per_node, 4);
+    EXPECT_EQ(run.parallel.threads, 4);
+    EXPECT_EQ(run.train.micro_batches, 2);
+    EXPECT_EQ(run.sharding.sum_group, 2) << "equal groups inside nodes of 4";
+    EXPECT_EQ(run.sharding.reduce, spec::ReducePlan::at_end);
+    EXPECT_EQ(run.model.kv_heads, 2);
+    EXPECT_EQ(run.model.head_dim, 16);
+    EXPECT_EQ(run.model.ffn_hidden, 128);
+    EXPECT_EQ(run.model.vocab, 256);
+    EXPECT_EQ(run.model.max_seq, 16);
+    EXPECT_TRUE(run.model.tie_embeddings);
+    EXPECT_EQ(run.tiers.device_budget_bytes,
+              static_cast<std::int64_t>(0.94 * static_cast<double>(8LL << 30)));
+    EXPECT_EQ(run.tiers.host_budget_bytes, static_cast<std::int64_t>(0.80 * static_cast<double>(32LL << 30)));
+}
+
+TEST_F(Load, TakesAsFewRanksAsTheDeckNeeds) {
+    LoadOptions plan{.for_plan = true};
+
+    EXPECT_EQ(run("parallel: {tensor: 2, pipeline: 2}\n", {}, plan).parallel.ranks, 4);
+    EXPECT_EQ(run("parallel: {tensor: 2, data: 3}\n", {}, plan).parallel.ranks, 6);
+}
+
+TEST_F(Load, ReadsWhatIsShort) {
+    const spec::RunSpec run = this->run(
+        "optimizer: {clip_norm: 2.5}\n"
+        "recompute: full\n"
+        "schedule: linear\n"
+        "tiers: {device: 1GiB}\n"
+        "parallel: {tensor: 2, context: {degree: 2, kind: ring}, pipeline: 2}\n",
+        {}, {.ranks = 8, .for_plan = true});
+
+    EXPECT_EQ(run.optimizer.clip_norm, 2.5);
+    EXPECT_EQ(run.recompute.kind, spec::RecomputeKind::full);
+    EXPECT_EQ(run.schedule.kind, spec::ScheduleKind::linear);
+    EXPECT_EQ(run.tiers.device_budget_bytes, 1LL << 30);
+    EXPECT_EQ(run.parallel.tensor, 2);
+    EXPECT_EQ(run.parallel.context, 2);
+    EXPECT_EQ(run.parallel.stages, 2);
+}
+
+TEST_F(Load, TurnsStagesIntoSpans) {
+    const LoadOptions plan{.ranks = 4, .for_plan = true};
+    const auto spans = [&](const std::string& sharding) {
+        const spec::Sharding found =
+            run("sharding: " + sharding + "\n", {"train.global_batch=8"}, plan).sharding;
+        return std::vector{found.parameters, found.gradients, found.optimizer};
+    };
+
+    EXPECT_EQ(spans("{zero: 0}"), (std::vector{1, 1, 1}));
+    EXPECT_EQ(spans("{zero: 1}"), (std::vector{1, 1, 4}));
+    EXPECT_EQ(spans("{zero: 2}"), (std::vector{1, 4, 4}));
+    EXPECT_EQ(spans("{zero: 3}"), (std::vector{4, 4, 4}));
+    EXPECT_EQ(spans("{parameters: 2, gradients: 2, optimizer: all}"), (std::vector{2, 2, 4}));
+    EXPECT_EQ(spans("{optimizer: node}"), (std::vector{1, 1, 4}));
+}
+
+TEST_F(Load, TakesForAPlanWhatItCannotTrainYet) {
+    const std::string deck = "sharding: {zero: 3}\ntiers: {home: {optimizer: {device: 10%, host: rest}}}\n";
+
+    EXPECT_FALSE(load_base(deck, {}, {.ranks = 2}).ok());
+    EXPECT_TRUE(load_base(deck, {}, {.ranks = 2, .for_plan = true}).ok());
+    EXPECT_FALSE(load_base("compression: {gradients: tagc}\n", {}, {.ranks = 2, .for_plan = true}).ok());
+}
+
+TEST_F(Load, LetsTheLastOverrideWin) {
+    const spec::RunSpec run =
+        this->run("optimizer: {lr: 1.0e-3}\n",
+                  {"optimizer.lr=2e-3", "optimizer.lr=3e-3", "data.train[0].weight=0.5", "run.name=again",
+                   "optimizer.clip_norm=4", "recompute=selective", "optimizer.betas=[0.8, 0.9]"});
+
+    EXPECT_EQ(run.optimizer.lr, 3e-3);
+    EXPECT_EQ(run.optimizer.clip_norm, 4);
+    EXPECT_EQ(run.optimizer.beta1, 0.8);
+    EXPECT_EQ(run.data.train[0].weight, 0.5);
+    EXPECT_EQ(run.run.name, "again");
+    EXPECT_EQ(run.run.dir, "runs/again");
+    EXPECT_EQ(run.recompute.kind, spec::RecomputeKind::selective);
+}
+
+TEST_F(Load, MergesIncludedDecksKeyByKey) {
+    write("common.yaml", "optimizer: {lr: 1.0e-3, eps: 1.0e-6, betas: [0.5, 0.6], clip: {norm: 3.0}}\n");
+    write("more.yaml", "include: [common.yaml]\noptimizer: {eps: 1.0e-7}\n");
+
+    const Loaded loaded = load_base("include: [more.yaml]\noptimizer: {lr: 2.0e-3, clip_norm: 5.0}\n");
+
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.optimizer.lr, 2e-3);
+    EXPECT_EQ(loaded.run.optimizer.epsilon, 1e-7);
+    EXPECT_EQ(loaded.run.optimizer.beta1, 0.5);
+    EXPECT_EQ(loaded.run.optimizer.clip_norm, 5);
+    EXPECT_NE(loaded.effective.find("# include " + (folder_ / "more.yaml").string() + ":2"),
+              std::string::npos);
+}
+
+TEST_F(Load, SubstitutesVariables) {
+    const spec::RunSpec run = this->run(
+        "vars: {name: tiny, where: '${env:PLACE}/${name}', seed: 7}\n"
+        "run: {name: '${name}-$${x}', dir: '${where}/${env:NOWHERE:-there}', seed: '${seed}'}\n");
+
+    EXPECT_EQ(run.run.name, "tiny-${x}");
+    EXPECT_EQ(run.run.dir, "here/tiny/there");
+    EXPECT_EQ(run.run.seed, 7u);
+}
+
+TEST_F(Load, FillsTheModelFromAPreset) {
+    const Loaded loaded =
+        load_base("", {"model={preset: llama-8b, layers: 4}", "data.seq=128", "model.norm_epsilon=1e-6"});
+
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.model.layers, 4);
+    EXPECT_EQ(loaded.run.model.kv_heads, 8);
+    EXPECT_EQ(loaded.run.model.rope_theta, 500000);
+    EXPECT_EQ(loaded.run.model.max_seq, 8192);
+    EXPECT_EQ(loaded.found.notes(), 1u);
+    EXPECT_NE(loaded.found.print().find("model.layers = 4 takes the place of 32 in preset llama-8b"),
+              std::string::npos);
+    EXPECT_NE(loaded.effective.find("# preset llama-8b"), std::string::npos);
+}
+
+TEST_F(Load, CountsTokensInSteps) {
+    const spec::RunSpec run = this->run("schedule: {kind: wsd, warmup: 800 tokens, decay: 10%}\n",
+                                        {"train={tokens: 10k, global_batch: 24, micro_batch: 2}"});
+
+    EXPECT_EQ(run.train.steps, 27) << "10,000 tokens in steps of 384, rounded up";
+    EXPECT_EQ(run.schedule.warmup_steps, 3);
+    EXPECT_EQ(run.schedule.decay_steps, 2);
+}
+
+TEST_F(Load, WritesADeckThatLoadsToTheSameRun) {
+    const std::vector<std::string> decks = {
+        "",
+        "run: {name: 'a \"b\" # c', seed: 5, trace: yes, resume: never}\n",
+        "schedule: {kind: constant}\noptimizer: {clip: {policy: off}, no_decay: ['*.bias', 'x: y']}\n",
+        "model: {family: llama, layers: 2, hidden: 48, heads: 6, kv_heads: 2}\n",
+        "data:\n  seq: 8\n  held_out: 10%\n  train:\n    - {format: text, path: '" +
+            (folder_ / "text.txt").string() + "', weight: 3}\n    - {format: text, path: '" +
+            (folder_ / "text.txt").string() +
+            "'}\nvalidate: {every: [50 steps, 90s], batches: 3, sample: {prompt: \"say:\\n${x}\", tokens: "
+            "9}}\n",
+        "sharding: {parameters: 2, gradients: 2, optimizer: all}\nparallel: {tensor: 2}\n",
+        "tiers: {home: {optimizer: {device: 5%, host: rest}}, device: 3GiB, host: {budget: 33%}}\n",
+        "train: {tokens: 12k, global_batch: 12, micro_batch: 3}\nschedule: {warmup: 900 tokens}\n",
+    };
+    const LoadOptions options{.ranks = 4, .machine = machine_, .for_plan = true};
+    for (std::string deck : decks) {
+        // A section of `deck` takes the place of the base's.
+        std::string text;
+        std::istringstream lines{base()};
+        for (std::string line; std::getline(lines, line);) {
+            const std::string section = line.substr(0, line.find(':') + 1);
+            text += ("\n" + deck).find("\n" + section) == std::string::npos ? line + "\n" : "";
+        }
+        if (const std::size_t at = deck.find("${x}"); at != std::string::npos) {
+            deck.insert(at, "$");
+        }
+        std::vector<std::string> overrides{"train.global_batch=24", "train.micro_batch=3"};
+
+        const Loaded loaded = load_text(text + deck, "deck.yaml", overrides, options);
+        ASSERT_TRUE(loaded.ok()) << deck << loaded.found.print();
+        const Loaded again = load_text(loaded.effective, "effective.yaml", {}, options);
+
+        EXPECT_TRUE(again.ok()) << loaded.effective << again.found.print();
+        EXPECT_EQ(again.run, loaded.run) << loaded.effective;
+        EXPECT_EQ(again.found.warnings() + again.found.notes(), 0u) << again.found.print();
+    }
+}
+
+TEST_F(Load, SaysWhereEachValueComesFrom) {
+    const Loaded loaded = load_base("optimizer: {lr: 1.0e-3}\n", {"run.seed=9"});
+
+    const auto has = [&](const std::string& line) {
+        return loaded.effective.find(line) != std::string::npos;
+    };
+    EXPECT_TRUE(has("# deck " + (folder_ / "deck.yaml").string() + ":5"));
+    EXPECT_TRUE(has("# command line"));
+    EXPECT_TRUE(has("# default"));
+    EXPECT_TRUE(has("# auto: 1 ranks / (tensor 1 x context 1 x stages 1)"));
+}
+
+TEST_F(Load, ReportsAMissingDeck) {
+    const Loaded loaded = load("no/such/deck.yaml", {}, {});
+
+    EXPECT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.found.sorted().front().text(),
+              "no/such/deck.yaml: error: cannot read the deck 'no/such/deck.yaml' (there is no such file). "
+              "Check the path.");
+}
+
+}  // namespace
+}  // namespace ziggurat::deck
