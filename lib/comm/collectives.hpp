@@ -101,6 +101,10 @@ class Collectives {
     /// may be overwritten. A call that does not run is complete.
     virtual bool poll(int call) = 0;
 
+    /// Makes progress; true once the outputs may be read, though others may still read the inputs. Never
+    /// later than poll(), and earlier where members read each other's memory.
+    virtual bool has_result(int call) { return poll(call); }
+
     /// Since construction, counted where bytes leave this rank.
     virtual std::int64_t bytes_sent() const = 0;
 

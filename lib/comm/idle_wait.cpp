@@ -6,9 +6,9 @@
 namespace ziggurat::comm {
 namespace {
 
-constexpr int spins = 100;
-constexpr int yields = 2000;
-constexpr long sleep_nanoseconds = 50'000;
+constexpr int spins = 500;
+constexpr int yields = 100;
+constexpr long sleep_nanoseconds = 20'000;
 
 }  // namespace
 

@@ -126,6 +126,11 @@ bool MpiCollectives::poll(int call) {
     return !exchange.is_running();
 }
 
+bool MpiCollectives::has_result(int call) {
+    const auto& exchange = *calls_.at(static_cast<std::size_t>(call));
+    return poll(call) || exchange.has_result();
+}
+
 void MpiCollectives::lend_staging(MpiExchange& exchange) {
     const auto area = std::find(area_users_.begin(), area_users_.end(), nullptr);
     if (area != area_users_.end()) {

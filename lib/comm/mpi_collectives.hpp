@@ -39,6 +39,7 @@ class MpiCollectives final : public Collectives {
     int prepare(CollectiveCall call) override;
     void start(int call) override;
     bool poll(int call) override;
+    bool has_result(int call) override;
     std::int64_t bytes_sent() const override { return bytes_sent_; }
     int size() const override { return group_.size(); }
     int rank() const override { return group_.rank(); }

@@ -195,6 +195,13 @@ void MpiExchange::stage_at(std::byte* area) {
     allow();
 }
 
+bool MpiExchange::has_result() const noexcept {
+    return !is_running_ ||
+           (summed_ == pieces_to_sum_ && std::all_of(streams_.begin(), streams_.end(), [](const Stream& s) {
+                return s.is_send || s.is_complete();
+            }));
+}
+
 bool MpiExchange::collect() {
     if (num_active_ == 0) {
         return false;

@@ -43,6 +43,8 @@ class MpiExchange {
 
     const CollectiveCall& call() const noexcept { return call_; }
     bool is_running() const noexcept { return is_running_; }
+    /// Everything has arrived and is summed; own messages may still be leaving.
+    bool has_result() const noexcept;
     /// Receives what it sums into staging, which it must be given before it can.
     bool needs_staging() const noexcept { return !arriving_.empty(); }
     bool has_staging() const noexcept { return has_staging_; }

@@ -8,30 +8,38 @@
 
 namespace ziggurat::comm {
 
+namespace {
+
+std::optional<int> number_in(const char* variable) {
+    const char* text = std::getenv(variable);
+    return text != nullptr ? std::optional<int>{std::atoi(text)} : std::nullopt;
+}
+
+}  // namespace
+
 LaunchEnvironment LaunchEnvironment::of_process() {
-    LaunchEnvironment environment;
-    if (const char* tasks = std::getenv("SLURM_NTASKS")) {
-        environment.slurm_tasks = std::atoi(tasks);
+    LaunchEnvironment environment{.slurm_tasks = number_in("SLURM_NTASKS"),
+                                  .launcher_ranks = number_in("OMPI_COMM_WORLD_SIZE")};  // Open MPI
+    if (!environment.launcher_ranks) {
+        environment.launcher_ranks = number_in("PMI_SIZE");  // MPICH and its relatives, Slurm's pmi2
     }
-    // Open MPI; MPICH's hydra and Slurm's pmi2 (PMI_SIZE is absent from a true singleton).
-    environment.from_mpirun =
-        std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
     return environment;
 }
 
 std::optional<std::string> explain_singleton(int world_size, const LaunchEnvironment& environment) {
-    const int tasks = environment.slurm_tasks.value_or(1);
-    if (world_size > 1 || tasks <= 1 || environment.from_mpirun) {
+    const int started = environment.launcher_ranks.value_or(environment.slurm_tasks.value_or(1));
+    if (world_size > 1 || started <= 1) {
         return std::nullopt;
     }
-    return "Slurm gave this job " + std::to_string(tasks) +
-           " tasks, but this process sees a world of 1 rank (MPI did not find Slurm's process manager, so "
-           "each task"
-           " would train alone and overwrite the others' files). Start with 'srun --mpi=pmix ziggurat ...', "
-           "or with"
-           " 'mpirun -n $SLURM_NTASKS ziggurat ...' inside the allocation; for a single rank on purpose, "
-           "'mpirun -n 1"
-           " ziggurat ...'.";
+    std::string message = environment.launcher_ranks ? "the launcher" : "Slurm";
+    message +=
+        " started " + std::to_string(started) +
+        " tasks, but this process sees a world of 1 rank (the MPI library that ziggurat was built with does "
+        "not understand this launcher, so each task would train alone and overwrite the others' files). "
+        "Start "
+        "with that library's own mpirun, inside a Slurm allocation with 'mpirun -n $SLURM_NTASKS ziggurat "
+        "...' or 'srun --mpi=pmix ziggurat ...'; for one rank on purpose, 'mpirun -n 1 ziggurat ...'.";
+    return message;
 }
 
 Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)

@@ -10,8 +10,9 @@ namespace ziggurat::comm {
 
 /// What the launcher told this process, as far as it shows a launch gone wrong.
 struct LaunchEnvironment {
-    std::optional<int> slurm_tasks;  ///< SLURM_NTASKS
-    bool from_mpirun = false;        ///< started by an MPI launcher, which then knows the number of ranks
+    std::optional<int> slurm_tasks = {};  ///< SLURM_NTASKS
+    std::optional<int> launcher_ranks =
+        {};  ///< what mpirun, mpiexec or srun --mpi=pmi2 say of the world's size
 
     /// Reads the environment of this process.
     static LaunchEnvironment of_process();
@@ -19,8 +20,9 @@ struct LaunchEnvironment {
 
 /// Why a world of `world_size` ranks cannot be meant; nothing when it can.
 ///
-/// Slurm's `srun` without the right PMI starts every task as a world of its own: N trainings of one rank that
-/// overwrite each other's files.
+/// A launcher that the MPI library cannot talk to (Slurm's `srun` without the right PMI, or another MPI's
+/// mpirun) starts every task as a world of its own: N trainings of one rank that overwrite each other's
+/// files.
 std::optional<std::string> explain_singleton(int world_size, const LaunchEnvironment& environment);
 
 /// MPI_Init_thread to MPI_Finalize as a scope. One per process, made before anything that communicates.
@@ -31,7 +33,7 @@ std::optional<std::string> explain_singleton(int world_size, const LaunchEnviron
 class Session {
   public:
     /// Collective: over all ranks
-    /// Errors:     Error{resource} when Slurm started several ranks that do not see each other;
+    /// Errors:     Error{resource} when several ranks were started that do not see each other;
     ///             Error{communication} when MPI cannot serve threads
     Session(int* argc, char*** argv, const LaunchEnvironment& environment = LaunchEnvironment::of_process());
 

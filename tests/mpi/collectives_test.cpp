@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "comm/abort_flag.hpp"
+#include "comm/idle_wait.hpp"
 #include "comm/mpi_collectives.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/support/rank_test.hpp"
@@ -37,8 +38,8 @@ class CollectivesOf : public ::testing::Test {
 using ElementTypes = ::testing::Types<float, bfloat16>;
 TYPED_TEST_SUITE(CollectivesOf, ElementTypes);
 
-// 70,000 elements are several pieces of every block; 5 are less than one vector.
-constexpr std::int64_t units[] = {0, 1, 5, 1023, 70'000};
+// 40,000 elements make blocks of up to several pieces; 5 are less than one vector.
+constexpr std::int64_t units[] = {0, 1, 5, 1023, 40'000};
 
 template <class T>
 void expect_sums(const T* sums, const Block& block, int members, int sum_group) {
@@ -273,6 +274,25 @@ TEST_F(Collectives_, MessagesBetweenTwoKeepTheirTagsApart) {
 
     EXPECT_EQ(filled<float>(3, previous, numbered), small_in);
     EXPECT_EQ(filled<float>(600'000, previous, numbered), large_in);
+}
+
+TEST_F(Collectives_, AResultIsReadableBeforeTheInputsAreFree) {
+    const auto blocks = uneven_blocks<float>(size(), 40'000);
+    auto vector = filled<float>(elements_of<float>(blocks), rank(), ragged);
+    const int call = collectives.prepare({.kind = CollectiveKind::all_reduce,
+                                          .input = bytes(vector),
+                                          .output = bytes(vector),
+                                          .blocks = blocks,
+                                          .label = "sums"});
+    collectives.start(call);
+    IdleWait idle;
+    while (!collectives.has_result(call)) {
+        idle.idle();
+    }
+
+    expect_sums(vector.data(), {0, blocks.back().end()}, size(), 0);
+    wait(collectives, call, never);
+    EXPECT_TRUE(collectives.has_result(call));
 }
 
 TEST_F(Collectives_, AnUnlikeCallIsRefusedByAllMembers) {

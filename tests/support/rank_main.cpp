@@ -48,14 +48,16 @@ const comm::Communicator& world() {
 
 int main(int argc, char** argv) {
     using namespace ziggurat;
+    const comm::Session session{&argc, &argv};
     try {
-        const comm::Session session{&argc, &argv};
         ::testing::InitGoogleTest(&argc, argv);
+        // An exception on one rank leaves the others waiting for it: end the job at once.
+        GTEST_FLAG_SET(catch_exceptions, false);
         const kernels::Runtime runtime{1};
         test::the_world = &session.world();
         return test::run_all_tests();
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "%s\n", error.what());
+        std::fprintf(stderr, "[rank %d] %s\n", session.world().rank(), error.what());
         comm::abort_all(1);
     }
 }

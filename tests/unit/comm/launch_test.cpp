@@ -8,20 +8,24 @@
 namespace ziggurat::comm {
 namespace {
 
-TEST(ExplainSingleton, SpeaksUpWhenSlurmStartedSeveralWorldsOfOne) {
-    const auto problem = explain_singleton(1, {.slurm_tasks = 8});
+TEST(ExplainSingleton, SpeaksUpWhenSeveralWorldsOfOneWereStarted) {
+    const auto by_slurm = explain_singleton(1, {.slurm_tasks = 8});
+    const auto by_mpirun = explain_singleton(1, {.launcher_ranks = 4});
 
-    ASSERT_TRUE(problem.has_value());
-    EXPECT_NE(std::string::npos, problem->find("8 tasks"));
-    EXPECT_NE(std::string::npos, problem->find("srun --mpi=pmix"));
-    EXPECT_NE(std::string::npos, problem->find("mpirun -n"));
+    ASSERT_TRUE(by_slurm.has_value());
+    EXPECT_NE(std::string::npos, by_slurm->find("Slurm started 8 tasks"));
+    EXPECT_NE(std::string::npos, by_slurm->find("srun --mpi=pmix"));
+    EXPECT_NE(std::string::npos, by_slurm->find("mpirun -n"));
+    ASSERT_TRUE(by_mpirun.has_value());
+    EXPECT_NE(std::string::npos, by_mpirun->find("the launcher started 4 tasks"));
 }
 
 TEST(ExplainSingleton, IsSilentWhereOneRankMayBeMeant) {
     EXPECT_FALSE(explain_singleton(1, {}));
     EXPECT_FALSE(explain_singleton(1, {.slurm_tasks = 1}));
     EXPECT_FALSE(explain_singleton(8, {.slurm_tasks = 8}));
-    EXPECT_FALSE(explain_singleton(1, {.slurm_tasks = 8, .from_mpirun = true}));
+    EXPECT_FALSE(explain_singleton(8, {.slurm_tasks = 1, .launcher_ranks = 8}));
+    EXPECT_FALSE(explain_singleton(1, {.slurm_tasks = 8, .launcher_ranks = 1}));
 }
 
 TEST(NodeTopology, NumbersNodesByTheirLowestRank) {
