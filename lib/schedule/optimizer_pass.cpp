@@ -1,5 +1,6 @@
 #include "schedule/optimizer_pass.hpp"
 
+#include <deque>
 #include <numeric>
 
 #include "base/contract.hpp"
@@ -58,7 +59,7 @@ class UpdateWriter {
     void publish(const std::vector<int>& units) {
         const int inner = model_.spans.parameters;
         const int span = model_.spans.optimizer;
-        if (inner == span || units.empty()) {
+        if (inner == span) {
             return;
         }
         auto& program = draft_.program;
@@ -96,6 +97,22 @@ class UpdateWriter {
     const ModelLayout& model_;
 };
 
+/// Consecutive units whose parameters travel together, in order of first use.
+std::deque<std::vector<int>> publication_buckets(const spec::RunSpec& spec, const ModelLayout& model) {
+    std::deque<std::vector<int>> buckets;
+    std::int64_t elements = 0;
+    for (const int u : model.units) {
+        const auto size = model.shards[static_cast<std::size_t>(u)].padded_elements();
+        if (buckets.empty() || elements + size > spec.overlap.bucket_elements) {
+            buckets.emplace_back();
+            elements = 0;
+        }
+        buckets.back().push_back(u);
+        elements += size;
+    }
+    return buckets;
+}
+
 }  // namespace
 
 layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayout& model) {
@@ -111,26 +128,19 @@ void optimizer_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& 
     UpdateWriter writer{draft, spec, model};
     writer.step_end();
     const auto chunks = optimizer_chunks(spec, model);
-    std::vector<int> updated;  // units whose publication is due
-    std::int64_t elements = 0;
+    auto bucket = publication_buckets(spec, model);
     for (int k = 0; k < chunks.num_chunks(); ++k) {
         const auto runs = chunks.chunk(k);
         writer.update(k, runs);
         for (const auto& [unit, range] : runs) {
             const auto& shards = model.shards[static_cast<std::size_t>(unit)];
-            if (range.end != shards.shard(model.spans.optimizer, model.data_rank).end) {
-                continue;  // the rest of the unit is in the next chunk
+            const bool is_whole = range.end == shards.shard(model.spans.optimizer, model.data_rank).end;
+            if (is_whole && unit == bucket.front().back()) {
+                writer.publish(bucket.front());
+                bucket.pop_front();
             }
-            if (elements + shards.padded_elements() > spec.overlap.bucket_elements) {
-                writer.publish(updated);
-                updated.clear();
-                elements = 0;
-            }
-            updated.push_back(unit);
-            elements += shards.padded_elements();
         }
     }
-    writer.publish(updated);
 }
 
 }  // namespace ziggurat::schedule

@@ -1,0 +1,144 @@
+#include "schedule/optimizer_pass.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "schedule/build_program.hpp"
+#include "tests/unit/schedule/program_text.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+spec::RunSpec sharded(int data, int p, int o) {
+    auto spec = test::small_spec(spec::Family::gpt2, data);
+    spec.sharding.parameters = spec.sharding.gradients = p;
+    spec.sharding.optimizer = o;
+    spec.tiers.chunk_elements = 1024;
+    return spec;
+}
+
+/// Elements of a unit's flat range that an operand covers.
+layout::ElementRange elements_of(const Program& program, const Operand& operand) {
+    const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
+    const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
+    const auto run = operand.runs.at(0);
+    return {buffer.first_element + run.offset / width,
+            buffer.first_element + (run.offset + run.bytes) / width};
+}
+
+std::vector<Operand> of_role(const std::vector<Operand>& operands, const std::string& role) {
+    std::vector<Operand> found;
+    std::copy_if(operands.begin(), operands.end(), std::back_inserter(found),
+                 [&](const Operand& operand) { return operand.role == role; });
+    return found;
+}
+
+TEST(OptimizerPass, UpdatesEachElementOfTheShardsOnceWithAllItsState) {
+    for (const auto type : {spec::DType::f32, spec::DType::bf16}) {
+        for (int rank = 0; rank < 4; ++rank) {
+            auto spec = sharded(4, 1, 2);
+            spec.precision.compute = type;
+            const ModelLayout model{spec, rank};
+            const auto program = build_program(spec, model, Variant::train);
+            std::map<int, std::int64_t> updated;  // unit -> where its updates have come to
+            for (const auto& op : program.ops) {
+                if (op.kind != OpKind::update) {
+                    continue;
+                }
+                const auto gradients = of_role(op.reads, "gradient");
+                for (std::size_t i = 0; i < gradients.size(); ++i) {
+                    const auto range = elements_of(program, gradients[i]);
+                    const int u = program.buffers[static_cast<std::size_t>(gradients[i].buffer)].unit;
+                    auto roles = std::vector<const char*>{"master", "first_moment", "second_moment"};
+                    if (type == spec::DType::bf16) {
+                        roles.push_back("parameters");
+                    }
+                    for (const char* role : roles) {
+                        EXPECT_EQ(elements_of(program, of_role(op.writes, role).at(i)), range);
+                    }
+                    const auto shard = model.shards[static_cast<std::size_t>(u)].shard(2, rank);
+                    const auto expected = updated.contains(u) ? updated[u] : shard.begin;
+                    EXPECT_EQ(range.begin, expected);
+                    updated[u] = range.end;
+                }
+            }
+            for (const int u : model.units) {
+                EXPECT_EQ(updated[u], model.shards[static_cast<std::size_t>(u)].shard(2, rank).end);
+            }
+        }
+    }
+}
+
+TEST(OptimizerPass, TakesTheParametersAsMasterInF32) {
+    const auto program = build_program(sharded(1, 1, 1), 0, Variant::train);
+    const auto& update = test::op_of(program, "update of chunk 0");
+
+    EXPECT_EQ(test::operands(program, update.writes),
+              "master=embedding.parameters first_moment=embedding.first_moment "
+              "second_moment=embedding.second_moment");
+    EXPECT_EQ(program.find_write(update, "parameters"), nullptr);
+    EXPECT_NE(program.find_read(update, "step_inputs"), nullptr);
+}
+
+TEST(OptimizerPass, CutsUpdatesToTheChunkSize) {
+    const auto spec = sharded(1, 1, 1);
+    const ModelLayout model{spec, 0};
+    const auto chunks = optimizer_chunks(spec, model);
+    const auto program = build_program(spec, model, Variant::train);
+
+    EXPECT_EQ(test::count(program, OpKind::update), chunks.num_chunks());
+    EXPECT_EQ(chunks.num_chunks(), (chunks.elements() + 1023) / 1024);
+}
+
+TEST(OptimizerPass, PublishesWithinTheHoldersOfOneShard) {
+    const auto publications = [](const Program& program) {
+        std::vector<std::vector<int>> groups;
+        for (const auto& op : program.ops) {
+            if (op.purpose == Purpose::publication) {
+                groups.push_back(program.groups[static_cast<std::size_t>(op.group)].members);
+            }
+        }
+        return groups;
+    };
+    using Groups = std::vector<std::vector<int>>;
+
+    EXPECT_EQ(publications(build_program(sharded(4, 1, 1), 0, Variant::train)), Groups{});
+    EXPECT_EQ(publications(build_program(sharded(4, 1, 2), 3, Variant::train)),
+              (Groups{3, std::vector<int>{2, 3}}));
+    EXPECT_EQ(publications(build_program(sharded(4, 2, 4), 1, Variant::train)),
+              (Groups{3, std::vector<int>{1, 3}}));
+    EXPECT_EQ(publications(build_program(sharded(4, 4, 4), 1, Variant::train)), Groups{});
+}
+
+TEST(OptimizerPass, PublishesAUnitBehindItsLastChunk) {
+    const auto spec = sharded(2, 1, 2);
+    const ModelLayout model{spec, 0};
+    const auto chunks = optimizer_chunks(spec, model);
+    const auto program = build_program(spec, model, Variant::train);
+
+    int last_update = -1;
+    for (const auto& op : program.ops) {
+        last_update = op.kind == OpKind::update ? op.chunk : last_update;
+        if (op.purpose == Purpose::publication) {
+            const auto shard = model.shards[static_cast<std::size_t>(op.unit)].shard(2, 0);
+            EXPECT_EQ(last_update, chunks.pieces({op.unit, shard}).back().chunk);
+        }
+    }
+}
+
+TEST(OptimizerPass, EndsTheStepOnTheLaneOfAllRanks) {
+    const auto one = build_program(sharded(1, 1, 1), 0, Variant::train);
+    const auto two = build_program(sharded(2, 1, 1), 0, Variant::train);
+    const auto lane = [](const Program& program) {
+        return program.lanes[static_cast<std::size_t>(test::op_of(program, "norm and clip factor").lane)]
+            .name;
+    };
+
+    EXPECT_EQ(lane(one), "compute");
+    EXPECT_EQ(lane(two), "collective[all]");
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule
