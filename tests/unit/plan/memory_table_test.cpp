@@ -1,0 +1,129 @@
+#include "plan/memory_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include "schedule/build_program.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Lifetime;
+
+std::int64_t device_bytes(const MemoryTable& table, const std::string& consumer) {
+    for (const auto& row : table.rows) {
+        if (row.consumer == consumer) {
+            return row.bytes[0];
+        }
+    }
+    return 0;
+}
+
+/// A buffer of `bytes` that the ops `first` .. `last` name.
+void add(schedule::Program& program, const char* consumer, std::int64_t bytes, int first, int last) {
+    schedule::Buffer buffer;
+    buffer.consumer = consumer;
+    buffer.bytes = bytes;
+    buffer.lifetime = first < 0 ? Lifetime::persistent : Lifetime::transient;
+    const int b = program.add_buffer(buffer);
+    for (int i = std::max(first, 0); i <= last; ++i) {
+        program.ops.resize(std::max(program.ops.size(), static_cast<std::size_t>(i) + 1));
+        program.ops[static_cast<std::size_t>(i)].reads.push_back(whole(program, b, "x"));
+    }
+}
+
+schedule::Program with_a_peak() {
+    schedule::Program program;
+    add(program, "parameters", 1000, -1, -1);
+    add(program, "activations", 300, 0, 3);
+    add(program, "logits", 500, 1, 1);
+    add(program, "workspaces", 400, 2, 2);
+    add(program, "something new", 150, 2, 3);
+    program.ops[2].label = "the peak";
+    program.arena_bytes[0] = 1900;
+    return program;
+}
+
+TEST(MemoryTable, CountsWhatLivesAtTheMomentOfMostUse) {
+    const auto table = memory_usage({}, with_a_peak());
+
+    EXPECT_EQ(device_bytes(table, "parameters"), 1000);
+    EXPECT_EQ(device_bytes(table, "activations"), 300);
+    EXPECT_EQ(device_bytes(table, "logits"), 0);
+    EXPECT_EQ(device_bytes(table, "workspaces"), 400);
+    EXPECT_EQ(device_bytes(table, "something new"), 150);
+    EXPECT_EQ(table.peak_op[0], "the peak");
+    EXPECT_EQ(table.total[0], 1900);
+    EXPECT_EQ(table.between[0], 50);
+}
+
+TEST(MemoryTable, HoldsTheTotalAgainstTheBudget) {
+    spec::RunSpec spec;
+    const auto program = with_a_peak();
+
+    EXPECT_TRUE(memory_usage(spec, program).fits());
+    spec.tiers.device_budget_bytes = 1900;
+    EXPECT_TRUE(memory_usage(spec, program).fits());
+    spec.tiers.device_budget_bytes = 1899;
+    EXPECT_FALSE(memory_usage(spec, program).fits());
+    EXPECT_TRUE(memory_usage(spec, program).fits(spec::Tier::host));
+}
+
+TEST(MemoryTable, SharesTheBudgetOfANodeAmongItsRanks) {
+    spec::RunSpec spec;
+    spec.parallel.ranks_per_node = 4;
+    spec.tiers.host_budget_bytes = 4000;
+    spec.tiers.nvme_budget_bytes = 8000;
+
+    const auto table = memory_usage(spec, with_a_peak());
+
+    EXPECT_EQ(table.budget, (std::array<std::int64_t, 3>{0, 1000, 2000}));
+}
+
+TEST(MemoryTable, AddsUpToTheArenaOfARealProgram) {
+    for (const auto type : {spec::DType::f32, spec::DType::bf16}) {
+        auto spec = test::small_spec(spec::Family::gpt2, 2);
+        spec.precision.compute = type;
+        spec.sharding.optimizer = 2;
+        const schedule::ModelLayout model{spec, 1};
+        std::int64_t elements = 0;
+        for (const auto& flat : model.flats) {
+            elements += flat.padded_elements();
+        }
+
+        const auto table = memory_usage(spec, build_program(spec, model, schedule::Variant::train));
+
+        const bool is_f32 = type == spec::DType::f32;
+        EXPECT_EQ(device_bytes(table, "parameters"), elements * (is_f32 ? 4 : 2));
+        EXPECT_EQ(device_bytes(table, "gradients"), elements * 4);
+        EXPECT_EQ(device_bytes(table, "optimizer"), elements / 2 * (is_f32 ? 8 : 12));
+        std::int64_t sum = table.between[0];
+        for (const auto& row : table.rows) {
+            sum += row.bytes[0];
+        }
+        EXPECT_EQ(sum, table.total[0]);
+        EXPECT_GE(table.between[0], 0);
+    }
+}
+
+TEST(MemoryTable, PrintsALinePerConsumerAndTheVerdict) {
+    spec::RunSpec spec;
+    spec.run.name = "tiny";
+    spec.tiers.device_budget_bytes = 1800;
+
+    EXPECT_EQ(memory_table(spec, with_a_peak()),
+              "MEMORY PLAN  tiny, rank 0 of 1, at the moment of most use\n"
+              "                                                            device         host         nvme\n"
+              "  parameters       f32, also the master                     1000 B            -            -\n"
+              "  activations      kept, no recomputation                    300 B            -            -\n"
+              "  workspaces                                                 400 B            -            -\n"
+              "  something new                                              150 B            -            -\n"
+              "  between          alignment and holes                        50 B            -            -\n"
+              "  ------------------------------------------------------------------------------------------\n"
+              "  total            per rank                               1.86 KiB            -            -\n"
+              "  budget           per rank                               1.76 KiB            -            -\n"
+              "  DOES NOT FIT: device needs 100 B more per rank, most of it at 'the peak'\n");
+}
+
+}  // namespace
+}  // namespace ziggurat::plan
