@@ -104,7 +104,7 @@ class Runner:
         folder = self.work / case.name
         command = [*shlex.split(self.mpiexec), "-n", str(case.ranks), self.binary, "train", self.family.deck.name,
                    f"run.dir={folder}", f"train.steps={self.family.steps}", *self.family.overrides, *case.overrides]
-        environment = dict(os.environ, OMP_NUM_THREADS="1")
+        environment = dict(os.environ)
         if os.geteuid() == 0:
             environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         done = subprocess.run(command, cwd=self.work, env=environment, stdin=subprocess.DEVNULL,
