@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times the same training step in Ziggurat and in PyTorch, alternating, and prints how they compare.
 
-  perf/compare_torch.py --ours 'build/release/bin/perf_step --model {model} --precision {precision}'
+  perf/compare_torch.py --ours 'build/release/bin/perf_step --model {model} --precision {precision} --no-floor'
 
 `--ours` is a command line that prints JSON lines, of which the last with `tokens_per_second` counts; {model},
 {precision} and {threads} in it are replaced. Each round runs ours, PyTorch eager and PyTorch compiled, each in

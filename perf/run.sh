@@ -22,11 +22,12 @@ rm -f build/perf/step.jsonl build/perf/compare_torch.jsonl
 export OMP_NUM_THREADS=2
 for model in gpt2-124m llama-124m; do
   for precision in f32 bf16; do
-    $step --model $model --precision $precision | tee -a build/perf/step.jsonl
+    $step --model $model --precision $precision | tee build/perf/step.log
+    grep '^{' build/perf/step.log >>build/perf/step.jsonl
   done
 done
 if $with_torch; then
-  python3 perf/compare_torch.py --ours "$step --model {model} --precision {precision} --threads {threads}"
+  python3 perf/compare_torch.py --ours "$step --model {model} --precision {precision} --threads {threads} --no-floor"
 fi
 echo
 python3 perf/verdicts.py build/perf/*.jsonl
