@@ -81,7 +81,7 @@ std::string data_line(const spec::RunSpec& spec, const data::Corpus& corpus) {
 
 }  // namespace
 
-bool introduce(const spec::RunSpec& spec,
+void introduce(const spec::RunSpec& spec,
                const std::string& version,
                const std::string& libraries,
                const std::string& command,
@@ -94,7 +94,7 @@ bool introduce(const spec::RunSpec& spec,
         places.push_back(from_text(text));
     }
     if (world.rank() != 0) {
-        return true;
+        return;
     }
     const std::vector<BannerEntry> entries{
         {"ziggurat", version + "\n" + libraries},
@@ -110,7 +110,6 @@ bool introduce(const spec::RunSpec& spec,
     for (const auto& warning : oversubscription_warnings(places)) {
         console.warn(warning);
     }
-    return true;
 }
 
 std::string environment_text(const std::string& version,

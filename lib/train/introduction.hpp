@@ -12,9 +12,8 @@ namespace ziggurat::train {
 
 /// Prints program, command, places of ranks, layout, model and data, with warnings and their remedies.
 ///
-/// \returns true
 /// Collective: over `world`; rank 0 prints
-bool introduce(const spec::RunSpec& spec,
+void introduce(const spec::RunSpec& spec,
                const std::string& version,
                const std::string& libraries,
                const std::string& command,

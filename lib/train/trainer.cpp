@@ -57,28 +57,45 @@ struct Reporting {
           is_line_due{spec.logging.every} {}
 };
 
+std::optional<Reporting> open_reporting(const spec::RunSpec& spec,
+                                        const RunContext& context,
+                                        const comm::Communicator& world,
+                                        Console& console) {
+    std::optional<Reporting> made;
+    if (world.rank() == 0) {
+        made.emplace(spec, console);
+        console.keep_log(made->directory.file("run.log"));
+        made->directory.write("deck.effective.yaml", context.effective_deck);
+        made->directory.write("env.txt",
+                              environment_text(context.version, context.libraries, context.command));
+        for (const auto& note : made->directory.notes()) {
+            console.print("note: " + note);
+        }
+    }
+    return made;
+}
+
 class Trainer {
   public:
+    /// \param reporting  of rank 0; nothing elsewhere
     Trainer(const spec::RunSpec& spec,
-            const RunContext& context,
             const comm::Communicator& world,
             const comm::AbortFlag& abort,
+            const data::Corpus& corpus,
             StopSignals& signals,
-            Console& console)
+            Console& console,
+            std::optional<Reporting>& reporting)
         : spec_{spec},
           world_{world},
           signals_{signals},
           console_{console},
+          reporting_{reporting},
           stream_{spec.parallel.threads},
-          reporting_{open_reporting(context)},
-          corpus_{open_corpus()},
-          introduced_{
-              introduce(spec, context.version, context.libraries, context.command, corpus_, world, console)},
           assembly_{spec, world, stream_, abort},
           model_{spec, world.rank()},
-          feeder_{spec, corpus_.training(), model_.data_rank},
+          feeder_{spec, corpus.training(), model_.data_rank},
           evaluation_{spec,
-                      corpus_.validation(spec.validate.batches * spec.train.global_batch),
+                      corpus.validation(spec.validate.batches * spec.train.global_batch),
                       world,
                       stream_,
                       model_.data_rank,
@@ -112,29 +129,6 @@ class Trainer {
     }
 
   private:
-    std::optional<Reporting> open_reporting(const RunContext& context) {
-        std::optional<Reporting> made;
-        if (world_.rank() == 0) {
-            made.emplace(spec_, console_);
-            console_.keep_log(made->directory.file("run.log"));
-            made->directory.write("deck.effective.yaml", context.effective_deck);
-            made->directory.write("env.txt",
-                                  environment_text(context.version, context.libraries, context.command));
-            for (const auto& note : made->directory.notes()) {
-                console_.print("note: " + note);
-            }
-        }
-        return made;
-    }
-
-    data::Corpus open_corpus() const {
-        data::Corpus corpus{spec_.data, spec_.model.vocab, spec_.run.seed};
-        if (world_.rank() == 0) {
-            corpus.check_tokens();
-        }
-        return corpus;
-    }
-
     RunFacts facts() const {
         RunFacts made;
         made.name = spec_.run.name;
@@ -302,11 +296,9 @@ class Trainer {
     const comm::Communicator& world_;
     StopSignals& signals_;
     Console& console_;
+    std::optional<Reporting>& reporting_;
     device::Stream stream_;
     std::int64_t begin_ns_ = monotonic_ns();
-    std::optional<Reporting> reporting_;
-    data::Corpus corpus_;
-    bool introduced_;
     Assembly assembly_;
     schedule::ModelLayout model_;
     Feeder feeder_;
@@ -332,7 +324,13 @@ int train(const spec::RunSpec& spec,
           const comm::AbortFlag& abort,
           StopSignals& signals,
           Console& console) {
-    Trainer trainer{spec, context, world, abort, signals, console};
+    auto reporting = open_reporting(spec, context, world, console);
+    const data::Corpus corpus{spec.data, spec.model.vocab, spec.run.seed};
+    if (world.rank() == 0) {
+        corpus.check_tokens();
+    }
+    introduce(spec, context.version, context.libraries, context.command, corpus, world, console);
+    Trainer trainer{spec, world, abort, corpus, signals, console, reporting};
     return trainer.run();
 }
 
