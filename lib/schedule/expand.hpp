@@ -1,8 +1,8 @@
 /// Stages into units into phases: the first form of a step program.
 #pragma once
 
-#include <cstdint>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "schedule/model_layout.hpp"

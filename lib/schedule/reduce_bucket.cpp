@@ -82,7 +82,7 @@ Op BucketWriter::collective(OpKind kind,
     op.microbatch = bucket.microbatch;
     op.group = program.group(group, members);
     op.lane = program.lane(Engine::collective, op.group);
-    op.payload = spec_.precision.reduce;
+    op.payload = spec::DType::f32;
     op.label = described(model_, bucket) + " gradients " + to_string(kind);
     return op;
 }
@@ -196,7 +196,6 @@ void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
         return;
     }
     auto op = data_collective(OpKind::all_gather, inner, span, bucket);
-    op.payload = spec::DType::f32;
     for (const int u : bucket.units) {
         const int buffer = accumulator(u);
         for (const int member : layout::data_group(model_.data_rank, inner, span)) {
@@ -242,27 +241,24 @@ void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
     }
 }
 
-std::deque<std::vector<Op>> BucketWriter::reduce(const Bucket& bucket) {
-    std::deque<std::vector<Op>> parts(1);
+Reduction BucketWriter::reduce(const Bucket& bucket) const {
+    Reduction made;
     const int first = first_span(spec_, model_);
+    const bool adds_up = bucket.microbatch >= 0 && !bucket.is_first;
     if (bucket.microbatch >= 0) {
-        scatter(parts.back(), bucket, true, 1, first);
-        if (!bucket.is_first) {
-            parts.emplace_back();
-            add_up(parts.back(), bucket);
-        }
+        scatter(made.now, bucket, true, 1, first);
+    }
+    if (adds_up) {
+        add_up(made.later, bucket);
     }
     if (bucket.is_last) {
-        if (bucket.is_shared) {
-            parts.emplace_back();
-        }
-        scatter(parts.back(), bucket, false, first, model_.spans.data);
-        sum_other_axes(parts.back(), bucket);
-        gather(parts.back(), bucket);
-        parts.emplace_back();
-        norms(parts.back(), bucket);
+        auto& out = bucket.is_shared ? made.at_end : adds_up ? made.later : made.now;
+        scatter(out, bucket, false, first, model_.spans.data);
+        sum_other_axes(out, bucket);
+        gather(out, bucket);
+        norms(made.norms, bucket);
     }
-    return parts;
+    return made;
 }
 
 }  // namespace ziggurat::schedule

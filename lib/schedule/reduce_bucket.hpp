@@ -1,7 +1,6 @@
 /// The ops that reduce one bucket of gradients; only reduce_*.cpp includes it.
 #pragma once
 
-#include <deque>
 #include <string>
 #include <vector>
 
@@ -20,6 +19,14 @@ struct Bucket {
     bool is_shared = false;  ///< a tied table, of which another stage has the other half of the gradient
 };
 
+/// What is to be done with a bucket, and when, so that the compute lane waits as little as may be.
+struct Reduction {
+    std::vector<Op> now;
+    std::vector<Op> later;   ///< with the next bucket: begins with sums of what `now` has moved
+    std::vector<Op> at_end;  ///< when all is sent for which other stages wait
+    std::vector<Op> norms;   ///< behind everything
+};
+
 /// Over how many data ranks gradients are summed before they are added up over micro-batches.
 int first_span(const spec::RunSpec& spec, const ModelLayout& model);
 
@@ -30,9 +37,7 @@ class BucketWriter {
     /// Empties the exact sums for this step.
     Op zero_sums() const;
 
-    /// The ops of `bucket`, the first part due now; each later part has compute ops that wait for collectives
-    /// of the part before it.
-    std::deque<std::vector<Op>> reduce(const Bucket& bucket);
+    Reduction reduce(const Bucket& bucket) const;
 
   private:
     const layout::ShardMap& shards(int unit) const { return model_.shards[static_cast<std::size_t>(unit)]; }

@@ -1,7 +1,6 @@
 #include "schedule/reduce_pass.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <tuple>
 
@@ -80,29 +79,10 @@ std::vector<Bucket> buckets(const std::vector<Completion>& completed,
     return made;
 }
 
-/// Ops that are due later: what waits for a collective is met one bucket after it.
-class Later {
-  public:
-    /// Emits the next part of everything that waits.
-    void advance(std::vector<Op>& out) {
-        for (auto& parts : waiting_) {
-            if (!parts.empty()) {
-                std::move(parts.front().begin(), parts.front().end(), std::back_inserter(out));
-                parts.pop_front();
-            }
-        }
-        std::erase_if(waiting_, [](const auto& parts) { return parts.empty(); });
-    }
-    void flush(std::vector<Op>& out) {
-        while (!waiting_.empty()) {
-            advance(out);
-        }
-    }
-    void add(std::deque<std::vector<Op>> parts) { waiting_.push_back(std::move(parts)); }
-
-  private:
-    std::vector<std::deque<std::vector<Op>>> waiting_;
-};
+void move_to(std::vector<Op>& out, std::vector<Op>& ops) {
+    std::move(ops.begin(), ops.end(), std::back_inserter(out));
+    ops.clear();
+}
 
 Op zeros(const Program& program, int buffer, const std::vector<layout::ElementRange>& ranges) {
     Op op;
@@ -183,35 +163,37 @@ void reduce_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& mod
     MicrobatchGradients gradients{draft, spec, model};
     GradientsWritten written;
     BucketWriter writer{draft, spec, model};
-    Later later;
+    std::vector<Op> later;
     // What two stages sum comes when each has sent all that others wait for: the sum waits for the other
     // stage, and the compute lane for the sum.
-    Later at_end;
+    std::vector<Op> at_end;
+    std::vector<Op> norms;
 
     std::vector<Op> out{writer.zero_sums()};
     std::vector<Op> before;
     std::size_t next = 0;
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         auto op = std::move(program.ops[i]);
-        before.clear();
         gradients.rename(op, before);
         written.meet(program, op, before);
-        std::move(before.begin(), before.end(), std::back_inserter(out));
+        move_to(out, before);
         out.push_back(std::move(op));
         for (; next < due.size() && due[next].after_op == static_cast<int>(i); ++next) {
             auto bucket = due[next];
             for (const int u : bucket.units) {
                 bucket.buffers.push_back(gradients.buffer(u, bucket.microbatch));
             }
-            later.advance(out);
-            auto parts = writer.reduce(bucket);
-            std::move(parts.front().begin(), parts.front().end(), std::back_inserter(out));
-            parts.pop_front();
-            (bucket.is_shared && bucket.is_last ? at_end : later).add(std::move(parts));
+            move_to(out, later);
+            auto reduction = writer.reduce(bucket);
+            move_to(out, reduction.now);
+            later = std::move(reduction.later);
+            move_to(at_end, reduction.at_end);
+            move_to(norms, reduction.norms);
         }
     }
-    later.flush(out);
-    at_end.flush(out);
+    for (auto* rest : {&later, &at_end, &norms}) {
+        move_to(out, *rest);
+    }
     program.ops = std::move(out);
 }
 

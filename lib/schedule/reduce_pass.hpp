@@ -24,8 +24,8 @@ namespace ziggurat::schedule {
 /// together and blocks[i * members + m] is member m's block in the buffer of reads[i] (reduce_scatter,
 /// all_reduce) or writes[i] (all_gather).
 ///
-/// What a compute op has to wait for is placed one bucket later than it could be, so that the compute lane
-/// meets it done.
+/// Sums over micro-batches are placed one bucket later than they could be, norms behind all of backward, so
+/// that the compute lane meets the collectives that they wait for done.
 ///
 /// Sets `accumulate` of all ops that write gradients of parameters: true where this step (with at_end) or
 /// this micro-batch has written them before. Where an op finds only some of its gradients written, a `fill`

@@ -77,10 +77,24 @@ TEST(ReducePass, StartsAReductionBehindTheLastOpThatWritesTheGradient) {
     };
 
     EXPECT_EQ(place("reduce_scatter: layers.0 gradients reduce_scatter"),
-              place("norm: head sum of squares") + 1);
-    EXPECT_EQ(place("norm: head sum of squares"), place("layers.0.attn_norm backward 1") + 1);
-    // The compute lane meets the sum of the layer one bucket later.
-    EXPECT_GT(place("norm: layers.0 sum of squares"), place("embedding.embedding backward 1"));
+              place("layers.0.attn_norm backward 1") + 1);
+    EXPECT_EQ(place("reduce_scatter: embedding gradients reduce_scatter"),
+              place("embedding.embedding backward 1") + 1);
+    // The compute lane meets sums behind all of backward.
+    EXPECT_EQ(place("norm: head sum of squares"),
+              place("reduce_scatter: embedding gradients reduce_scatter") + 1);
+    EXPECT_EQ(place("norm: embedding sum of squares") + 1, place("step_end: norm and clip factor"));
+}
+
+TEST(ReducePass, AddsUpOneBucketLater) {
+    const auto program = program_of(sharded(2, 1, 2, 2, ReducePlan::each_microbatch));
+    const auto all = test::labels(program);
+    const auto place = [&](const std::string& label) {
+        return std::find(all.begin(), all.end(), label) - all.begin();
+    };
+
+    EXPECT_EQ(place("add: head 1 gradients added up"), place("layers.0.attn_norm backward 1") + 1);
+    EXPECT_EQ(place("add: layers.0 1 gradients added up"), place("embedding.embedding backward 1") + 1);
 }
 
 TEST(ReducePass, CutsBlocksAsTheShardMapSays) {
