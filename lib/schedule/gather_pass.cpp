@@ -217,8 +217,8 @@ class Gathers {
 }  // namespace
 
 void gather_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
-    ZG_EXPECTS(spec.sharding.secondary <= 1 ? spec.sharding.secondary >= 0
-                                            : model.spans.parameters % spec.sharding.secondary == 0);
+    const int secondary = spec.sharding.secondary;
+    ZG_EXPECTS(secondary == 0 || (secondary > 1 && model.spans.parameters % secondary == 0));
     if (model.spans.parameters > 1) {
         Gathers{draft, spec, model}.run();
     }

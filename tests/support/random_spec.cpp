@@ -88,9 +88,14 @@ void draw_sharding(Draw& draw, spec::Sharding& sharding, const spec::Parallel& p
         sharding.parameters = draw.between_divisors(1, sharding.optimizer);
         sharding.gradients = draw.chance(0.5) ? sharding.parameters : sharding.optimizer;
     }
-    if (sharding.parameters > 1 && draw.chance(0.4)) {
-        sharding.secondary = draw.between_divisors(1, sharding.parameters);
-        sharding.secondary = sharding.secondary == sharding.parameters ? 0 : sharding.secondary;
+    if (sharding.parameters > 1 && draw.chance(0.6)) {
+        std::vector<int> proper{0};
+        for (int span = 2; span < sharding.parameters; ++span) {
+            if (sharding.parameters % span == 0) {
+                proper.push_back(span);
+            }
+        }
+        sharding.secondary = draw.one_of(proper);
     }
     sharding.reduce =
         draw.one_of<ReducePlan>({ReducePlan::at_end, ReducePlan::each_microbatch, ReducePlan::by_span});
