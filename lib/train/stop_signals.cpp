@@ -116,7 +116,7 @@ std::string stop_message(int signal, int level, std::int64_t step, double second
         signal != 0 ? "received " + signal_name(signal) : "another rank was asked to stop";
     const std::string again = ", then exits " + std::to_string(exit_code_run_again);
     if (level >= StopSignals::after_microbatch) {
-        return who + " again: stops after the running micro-batch, without finishing step " +
+        return who + " again: stops as soon as all ranks can, perhaps without finishing step " +
                std::to_string(step) + again;
     }
     const std::string when = seconds_left > 0 ? " (in about " + format_duration(seconds_left) + ")" : "";

@@ -18,12 +18,25 @@ long allocations_so_far() {
 
 }  // namespace ziggurat::test
 
-void* operator new(std::size_t bytes) {
+// Every form, because a sanitizer replaces those that are left out and then sees memory of two kinds.
+void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
     ++count;
-    if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) {
+    return std::malloc(bytes == 0 ? 1 : bytes);
+}
+
+void* operator new(std::size_t bytes) {
+    if (void* memory = operator new(bytes, std::nothrow)) {
         return memory;
     }
     throw std::bad_alloc{};
+}
+
+void* operator new[](std::size_t bytes) {
+    return operator new(bytes);
+}
+
+void* operator new[](std::size_t bytes, const std::nothrow_t& tag) noexcept {
+    return operator new(bytes, tag);
 }
 
 void operator delete(void* memory) noexcept {
@@ -31,5 +44,13 @@ void operator delete(void* memory) noexcept {
 }
 
 void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
+    std::free(memory);
+}
+
+void operator delete[](void* memory) noexcept {
+    std::free(memory);
+}
+
+void operator delete[](void* memory, std::size_t /*bytes*/) noexcept {
     std::free(memory);
 }

@@ -55,7 +55,7 @@ TEST(StopSignals, TellEachLevelOnce) {
     EXPECT_EQ(signals.news(1361, 2), "");
     raise(SIGUSR1);
     EXPECT_EQ(signals.news(1361, 2),
-              "received SIGUSR1 again: stops after the running micro-batch, without finishing step 1361, "
+              "received SIGUSR1 again: stops as soon as all ranks can, perhaps without finishing step 1361, "
               "then exits 75");
 }
 
