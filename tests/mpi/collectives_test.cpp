@@ -152,9 +152,9 @@ TYPED_TEST(CollectivesOf, AllGatherPutsEachBlockInItsPlace) {
     }
 }
 
-using Collectives_ = CollectivesOf<float>;
+using CollectivesOfFloats = CollectivesOf<float>;
 
-TEST_F(Collectives_, BlocksMayLeaveGapsWhichNobodyTouches) {
+TEST_F(CollectivesOfFloats, BlocksMayLeaveGapsWhichNobodyTouches) {
     std::vector<Block> blocks;
     for (int m = 0; m < size(); ++m) {
         blocks.push_back({m * 48 + 16, 24});
@@ -177,7 +177,7 @@ TEST_F(Collectives_, BlocksMayLeaveGapsWhichNobodyTouches) {
     }
 }
 
-TEST_F(Collectives_, AllToAllTransposesBlocksOfAnySize) {
+TEST_F(CollectivesOfFloats, AllToAllTransposesBlocksOfAnySize) {
     // Member r sends (r + 2 m) % 4 * 301 elements to member m.
     const auto count = [](int from, int to) { return (from + 2 * to) % 4 * 301; };
     std::vector<Block> blocks;
@@ -212,7 +212,7 @@ TEST_F(Collectives_, AllToAllTransposesBlocksOfAnySize) {
     }
 }
 
-TEST_F(Collectives_, BroadcastReachesAllFromAnyRoot) {
+TEST_F(CollectivesOfFloats, BroadcastReachesAllFromAnyRoot) {
     for (int root = 0; root < size(); ++root) {
         auto vector = filled<float>(300'001, rank(), numbered);
 
@@ -229,7 +229,7 @@ TEST_F(Collectives_, BroadcastReachesAllFromAnyRoot) {
     }
 }
 
-TEST_F(Collectives_, MessagesBetweenTwoKeepTheirTagsApart) {
+TEST_F(CollectivesOfFloats, MessagesBetweenTwoKeepTheirTagsApart) {
     const int next = (rank() + 1) % size();
     const int previous = (rank() - 1 + size()) % size();
     if (next == rank()) {
@@ -276,7 +276,7 @@ TEST_F(Collectives_, MessagesBetweenTwoKeepTheirTagsApart) {
     EXPECT_EQ(filled<float>(600'000, previous, numbered), large_in);
 }
 
-TEST_F(Collectives_, AResultIsReadableBeforeTheInputsAreFree) {
+TEST_F(CollectivesOfFloats, AResultIsReadableBeforeTheInputsAreFree) {
     const auto blocks = uneven_blocks<float>(size(), 40'000);
     auto vector = filled<float>(elements_of<float>(blocks), rank(), ragged);
     const int call = collectives.prepare({.kind = CollectiveKind::all_reduce,
@@ -295,7 +295,7 @@ TEST_F(Collectives_, AResultIsReadableBeforeTheInputsAreFree) {
     EXPECT_TRUE(collectives.has_result(call));
 }
 
-TEST_F(Collectives_, AnUnlikeCallIsRefusedByAllMembers) {
+TEST_F(CollectivesOfFloats, AnUnlikeCallIsRefusedByAllMembers) {
     if (size() == 1) {
         return;  // one alone always agrees
     }

@@ -37,6 +37,15 @@ TEST(SourceMix, KeepsEverySourceWithinAFewSamplesOfItsDue) {
     expect_deals({1, 0}, 100);
 }
 
+TEST(SourceMix, RoundsHalvesUpSoThatEqualSourcesTakeTurns) {
+    const SourceMix mix{std::vector<double>{1, 1}};
+
+    EXPECT_EQ((SourceMix::Pick{0, 0}), mix.pick(0));
+    EXPECT_EQ((SourceMix::Pick{1, 0}), mix.pick(1));
+    EXPECT_EQ((SourceMix::Pick{0, 1}), mix.pick(2));
+    EXPECT_EQ((SourceMix::Pick{1, 1}), mix.pick(3));
+}
+
 TEST(SourceMix, IsAClosedFormFarOut) {
     const SourceMix mix{std::vector<double>{0.7, 0.3}};
     const std::int64_t far = std::int64_t{1} << 61;
