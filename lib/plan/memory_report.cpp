@@ -1,0 +1,106 @@
+#include "plan/memory_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.hpp"
+#include "layout/mesh.hpp"
+#include "schedule/build_program.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Variant;
+using spec::RecomputeKind;
+
+constexpr std::size_t most_remedies = 3;
+
+/// The program of the rank that reserves most device memory, among one of each stage.
+schedule::Program fullest(const spec::RunSpec& spec) {
+    const layout::Mesh mesh{spec.parallel};
+    auto most = schedule::build_program(spec, 0, Variant::train);
+    for (int stage = 1; stage < spec.parallel.stages; ++stage) {
+        const int rank = mesh.neighbour(spec::Axis::pipeline, 0, stage);
+        auto program = schedule::build_program(spec, rank, Variant::train);
+        if (program.arena_bytes[0] > most.arena_bytes[0]) {
+            most = std::move(program);
+        }
+    }
+    return most;
+}
+
+struct Candidate {
+    std::string overrides;
+    spec::RunSpec spec;
+};
+
+/// Changes by what they cost in time: attention again, smaller products, whole layers again, both.
+std::vector<Candidate> candidates(const spec::RunSpec& spec) {
+    const auto recomputing = [](Candidate from, RecomputeKind kind) {
+        from.spec.recompute = {kind, 1};
+        from.overrides += kind == RecomputeKind::full ? " recompute.kind=full" : " recompute.kind=selective";
+        return from;
+    };
+    std::vector<Candidate> found;
+    const auto add_recomputing = [&](const Candidate& from) {
+        if (spec.recompute.kind == RecomputeKind::none) {
+            found.push_back(recomputing(from, RecomputeKind::selective));
+        }
+        if (spec.recompute.kind != RecomputeKind::full) {
+            found.push_back(recomputing(from, RecomputeKind::full));
+        }
+    };
+    add_recomputing({"", spec});
+    for (Candidate smaller{"", spec}; smaller.spec.train.micro_batch % 2 == 0;) {
+        smaller.spec.train.micro_batch /= 2;
+        smaller.spec.train.micro_batches *= 2;
+        smaller.overrides = fmt::format(" train.micro_batch={}", smaller.spec.train.micro_batch);
+        found.push_back(smaller);
+        add_recomputing(smaller);
+    }
+    return found;
+}
+
+std::vector<Remedy> remedies(const spec::RunSpec& spec) {
+    std::vector<Remedy> tried;
+    std::size_t fitting = 0;
+    for (const auto& candidate : candidates(spec)) {
+        const auto table = memory_usage(candidate.spec, fullest(candidate.spec));
+        tried.push_back({candidate.overrides.substr(1), table.total[0], table.fits()});
+        fitting += table.fits() ? 1 : 0;
+        if (fitting == most_remedies) {
+            break;
+        }
+    }
+    if (fitting > 0) {
+        std::erase_if(tried, [](const Remedy& remedy) { return !remedy.fits; });
+    } else if (!tried.empty()) {
+        tried = {*std::min_element(tried.begin(), tried.end(), [](const Remedy& a, const Remedy& b) {
+            return a.device_bytes < b.device_bytes;
+        })};
+    }
+    return tried;
+}
+
+}  // namespace
+
+MemoryReport memory_report(const spec::RunSpec& spec) {
+    const auto program = fullest(spec);
+    MemoryReport report;
+    report.table = memory_table(spec, program);
+    report.fits = memory_usage(spec, program).fits();
+    if (report.fits) {
+        return report;
+    }
+    report.remedies = remedies(spec);
+    for (const auto& remedy : report.remedies) {
+        report.table +=
+            fmt::format("  {} {}: {} of device memory per rank\n",
+                        remedy.fits ? "fits with" : "helps most, and does not suffice:", remedy.overrides,
+                        format_bytes(remedy.device_bytes));
+    }
+    return report;
+}
+
+}  // namespace ziggurat::plan

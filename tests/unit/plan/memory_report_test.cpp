@@ -1,0 +1,79 @@
+#include "plan/memory_report.hpp"
+
+#include <gtest/gtest.h>
+
+#include "schedule/build_program.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+spec::RunSpec wide() {
+    auto spec = test::small_spec(spec::Family::gpt2);
+    spec.model.layers = 8;
+    spec.data.seq = 512;
+    spec.train.micro_batch = 4;
+    return spec;
+}
+
+std::int64_t needed(spec::RunSpec spec, spec::RecomputeKind kind) {
+    spec.recompute.kind = kind;
+    return schedule::build_program(spec, 0, schedule::Variant::train).arena_bytes[0];
+}
+
+TEST(MemoryReport, NamesTheCheapestChangesThatFit) {
+    auto spec = wide();
+    spec.tiers.device_budget_bytes = needed(spec, spec::RecomputeKind::selective);
+
+    const auto report = memory_report(spec);
+
+    EXPECT_FALSE(report.fits);
+    ASSERT_EQ(report.remedies.size(), 3u);
+    EXPECT_EQ(report.remedies[0].overrides, "recompute.kind=selective");
+    EXPECT_EQ(report.remedies[1].overrides, "recompute.kind=full");
+    EXPECT_EQ(report.remedies[2].overrides, "train.micro_batch=2");
+    for (const auto& remedy : report.remedies) {
+        EXPECT_TRUE(remedy.fits);
+        EXPECT_LE(remedy.device_bytes, spec.tiers.device_budget_bytes);
+        EXPECT_NE(report.table.find("fits with " + remedy.overrides), std::string::npos);
+    }
+}
+
+TEST(MemoryReport, NamesWhatHelpsMostWhereNothingSuffices) {
+    auto spec = wide();
+    spec.tiers.device_budget_bytes = 1;
+
+    const auto report = memory_report(spec);
+
+    ASSERT_EQ(report.remedies.size(), 1u);
+    EXPECT_EQ(report.remedies[0].overrides, "train.micro_batch=1 recompute.kind=full");
+    EXPECT_FALSE(report.remedies[0].fits);
+}
+
+TEST(MemoryReport, HasNoRemediesForWhatFits) {
+    auto spec = wide();
+    spec.tiers.device_budget_bytes = needed(spec, spec::RecomputeKind::none);
+
+    const auto report = memory_report(spec);
+
+    EXPECT_TRUE(report.fits);
+    EXPECT_TRUE(report.remedies.empty());
+}
+
+TEST(MemoryReport, SpeaksOfTheFullestStage) {
+    auto spec = wide();
+    spec.parallel.stages = spec.parallel.ranks = 4;
+    spec.train.micro_batches = 8;
+    std::int64_t most = 0;
+    for (int rank = 0; rank < 4; ++rank) {
+        most = std::max(most, schedule::build_program(spec, rank, schedule::Variant::train).arena_bytes[0]);
+    }
+    spec.tiers.device_budget_bytes = most;
+    EXPECT_TRUE(memory_report(spec).fits);
+
+    spec.tiers.device_budget_bytes = most - 1;
+    EXPECT_FALSE(memory_report(spec).fits);
+}
+
+}  // namespace
+}  // namespace ziggurat::plan
