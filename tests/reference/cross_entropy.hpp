@@ -8,20 +8,25 @@
 
 namespace ziggurat::reference {
 
-inline double cross_entropy(const std::vector<double>& logits, std::size_t target) {
+inline double log_sum_exp(const std::vector<double>& logits) {
     const double top = *std::max_element(logits.begin(), logits.end());
     double sum = 0;
     for (const double logit : logits) {
         sum += std::exp(logit - top);
     }
-    return top + std::log(sum) - logits[target];
+    return top + std::log(sum);
 }
 
-/// softmax(logits) - onehot(target): component c of softmax is exp(-cross_entropy of target c).
+inline double cross_entropy(const std::vector<double>& logits, std::size_t target) {
+    return log_sum_exp(logits) - logits[target];
+}
+
+/// softmax(logits) - onehot(target).
 inline std::vector<double> cross_entropy_backward(const std::vector<double>& logits, std::size_t target) {
+    const double log_sum = log_sum_exp(logits);
     std::vector<double> d(logits.size());
     for (std::size_t c = 0; c < d.size(); ++c) {
-        d[c] = std::exp(-cross_entropy(logits, c)) - (c == target ? 1 : 0);
+        d[c] = std::exp(logits[c] - log_sum) - (c == target ? 1 : 0);
     }
     return d;
 }

@@ -150,6 +150,18 @@ TEST(CrossEntropyFloat, IsStableForLargeLogits) {
     EXPECT_LT(relative_error(data.losses, expected), 1e-5);
 }
 
+TEST(CrossEntropyFloat, IsStableWhereverTheMaximumLies) {
+    for (const std::size_t place : {0u, 1023u, 1024u, 2999u}) {
+        Data<float> data{1, 3000, 3000};
+        data.logits[place] = 300;
+        data.targets = {7};
+        const double expected = reference::cross_entropy(doubles(data.logits), 7);
+        data.run();
+        EXPECT_NEAR(data.losses[0], expected, 1e-4) << place;
+        EXPECT_NEAR(data.logits[place] * 96, 1, 1e-4) << place;
+    }
+}
+
 TEST(CrossEntropyFloat, AScaleOfZeroGivesNoGradientButTheLosses) {
     Data<float> data{5, 37, 64};
     Data<float> scaled{5, 37, 64};
