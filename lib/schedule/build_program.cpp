@@ -9,6 +9,7 @@
 #include "schedule/place_buffers.hpp"
 #include "schedule/recompute_pass.hpp"
 #include "schedule/reduce_pass.hpp"
+#include "schedule/transfer_pass.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -44,6 +45,7 @@ Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Varia
         reduce_pass(draft, spec, model);
         optimizer_pass(draft, spec, model);
     }
+    transfer_pass(draft, spec);
     place_buffers(draft.program);
     derive_dependencies(draft.program);
     return std::move(draft.program);

@@ -1,0 +1,64 @@
+#include "schedule/transfer_runs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ziggurat::schedule {
+
+ByteRuns::ByteRuns(std::vector<Run> runs) {
+    std::erase_if(runs, [](const Run& run) { return run.bytes == 0; });
+    std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.offset < b.offset; });
+    for (const auto& run : runs) {
+        if (!runs_.empty() && end() >= run.offset) {
+            runs_.back().bytes = std::max(end(), run.offset + run.bytes) - runs_.back().offset;
+        } else {
+            runs_.push_back(run);
+        }
+    }
+}
+
+bool ByteRuns::overlaps(const ByteRuns& other) const {
+    return std::any_of(runs_.begin(), runs_.end(), [&](const Run& a) {
+        return std::any_of(other.runs_.begin(), other.runs_.end(), [&](const Run& b) {
+            return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+        });
+    });
+}
+
+ByteRuns ByteRuns::without(const ByteRuns& other) const {
+    std::vector<Run> left;
+    for (const auto& run : runs_) {
+        auto position = run.offset;
+        const auto run_end = run.offset + run.bytes;
+        for (const auto& taken : other.runs_) {
+            const auto taken_end = taken.offset + taken.bytes;
+            if (taken_end <= position || taken.offset >= run_end) {
+                continue;
+            }
+            if (taken.offset > position) {
+                left.push_back({position, taken.offset - position});
+            }
+            position = std::max(position, taken_end);
+        }
+        if (position < run_end) {
+            left.push_back({position, run_end - position});
+        }
+    }
+    return ByteRuns{std::move(left)};
+}
+
+void ByteRuns::add(const ByteRuns& other) {
+    auto all = runs_;
+    all.insert(all.end(), other.runs_.begin(), other.runs_.end());
+    *this = ByteRuns{std::move(all)};
+}
+
+std::vector<Run> ByteRuns::moved(std::int64_t by) const {
+    auto runs = runs_;
+    for (auto& run : runs) {
+        run.offset += by;
+    }
+    return runs;
+}
+
+}  // namespace ziggurat::schedule
