@@ -8,7 +8,7 @@ namespace {
 bool can_judge(const Rule& rule, const Values& values) {
     const auto keys = split_words(rule.keys);
     return std::none_of(keys.begin(), keys.end(),
-                        [&](std::string_view key) { return values.is_bad(std::string{key}); });
+                        [&](std::string_view key) { return values.has_bad(std::string{key}); });
 }
 
 }  // namespace

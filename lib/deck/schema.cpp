@@ -41,7 +41,7 @@ constexpr Row rows[] = {
      .doc = "gpt2: LayerNorm, GELU, learned positions. llama: RMSNorm, SwiGLU, rotary positions, grouped queries."},
     {.path = "model.layers", .type = Type::integer, .noun = "layers", .min = 1, .max = 10000,
      .doc = "Decoder layers."},
-    {.path = "model.hidden", .type = Type::integer, .min = 1, .max = 1 << 20,
+    {.path = "model.hidden", .type = Type::integer, .min = 1, .max = 1 << 17,
      .doc = "Width of the residual stream."},
     {.path = "model.heads", .type = Type::integer, .min = 1, .max = 1 << 16, .doc = "Attention heads."},
     {.path = "model.kv_heads", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1, .max = 1 << 16,

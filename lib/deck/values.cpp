@@ -86,6 +86,15 @@ bool Values::is_bad(const std::string& path) const {
     return false;
 }
 
+bool Values::has_bad(const std::string& path) const {
+    const auto is_below = [&](char separator) {
+        const std::string prefix = path + separator;
+        const auto first = bad_.lower_bound(prefix);
+        return first != bad_.end() && first->starts_with(prefix);
+    };
+    return is_bad(path) || is_below('.') || is_below('[');
+}
+
 std::string parent_of(const std::string& path) {
     const std::size_t cut = path.find_last_of(".[");
     return cut == std::string::npos ? std::string{} : path.substr(0, cut);

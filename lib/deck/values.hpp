@@ -103,6 +103,9 @@ class Values {
     void mark_bad(std::string path) { bad_.insert(std::move(path)); }
     bool is_bad(const std::string& path) const;
 
+    /// The same, or something below `path` is bad.
+    bool has_bad(const std::string& path) const;
+
   private:
     std::map<std::string, Value> values_;
     std::map<std::string, std::int64_t> counts_;
