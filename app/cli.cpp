@@ -79,10 +79,6 @@ std::optional<std::string> problem_of(const CLI::App& command, const Arguments& 
     if (arguments.command == Command::plan && !arguments.program) {
         return "nothing is asked of 'plan'. Add --program to see what a rank will do.";
     }
-    if (arguments.command == Command::plan && arguments.rank >= arguments.ranks.value_or(1)) {
-        return "there is no rank " + std::to_string(arguments.rank) + " of " +
-               std::to_string(arguments.ranks.value_or(1)) + ". Ranks count from 0; set --ranks.";
-    }
     return std::nullopt;
 }
 

@@ -4,7 +4,6 @@
 #include <new>
 #include <variant>
 
-#include "app/build_facts.hpp"
 #include "app/cli.hpp"
 #include "app/commands.hpp"
 #include "app/wait_policy.hpp"
@@ -16,23 +15,16 @@ using namespace ziggurat;
 using namespace ziggurat::app;
 
 int run(const Arguments& arguments, char** argv) {
-    if constexpr (build_facts::has_check) {
-        if (arguments.command == Command::check) {
+    switch (arguments.command) {
+        case Command::check:
             return check(arguments);
-        }
-    }
-    if constexpr (build_facts::has_plan) {
-        if (arguments.command == Command::plan) {
+        case Command::plan:
             return plan(arguments);
-        }
-    }
-    if constexpr (build_facts::has_train) {
-        if (arguments.command == Command::train) {
+        case Command::train:
             choose_wait_policy(argv);
             return train(arguments);
-        }
     }
-    throw Error{ErrorKind::deck, "this build does not have that command. Use one that has."};
+    return static_cast<int>(ErrorKind::internal);
 }
 
 }  // namespace
