@@ -1,13 +1,12 @@
 /// Time of every kernel that is a sweep over memory, at the sizes of GPT-2 124M (4 sequences of 1024), beside
 /// a copy.
 ///
-///   perf_sweeps [threads] [name]     one JSON line per kernel whose name contains `name`
+///   sweeps_bench [threads] [name]     one JSON line per kernel whose name contains `name`
 ///
 /// Operands come from memory, not from a cache: each repetition takes others out of a large pool.
 /// `share_of_copy` is the kernel's bytes per second (each operand counted once per read and once per write)
 /// over those of a plain copy loop that runs in turn with it.
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -15,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "device/arena.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cross_entropy.hpp"
@@ -29,6 +27,7 @@
 #include "kernels/runtime.hpp"
 #include "kernels/swiglu.hpp"
 #include "layout/workspace.hpp"
+#include "perf/kernels/operand_pool.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace {
@@ -47,45 +46,6 @@ constexpr std::int64_t vocab_padded = 50304;
 constexpr std::int64_t parameters = 124'475'904;
 constexpr std::int64_t copy_elements = std::int64_t{16} << 20;
 constexpr int repetitions = 9;
-
-/// A large arena of numbers around one, dealt out from front to back and again from the front.
-class Pool {
-  public:
-    explicit Pool(std::int64_t bytes) : arena_{bytes, "operands"} {
-        auto* words = reinterpret_cast<std::uint32_t*>(arena_.data());
-        const auto count = arena_.bytes() / 4;
-        for (std::int64_t i = 0; i < count; ++i) {
-            const float value = static_cast<float>(i * 2654435761 % 1000003) * 1e-6f + 1e-3f;
-            words[i] = std::uint32_t{bfloat16(value).bits} * 0x10001u;  // a float, and two bfloat16
-        }
-    }
-
-    template <class T>
-    T* take(std::int64_t count) {
-        const auto bytes = (count * static_cast<std::int64_t>(sizeof(T)) + 4095) / 4096 * 4096;
-        if (next_ + bytes > arena_.bytes()) {
-            next_ = 0;
-        }
-        next_ += bytes;
-        return reinterpret_cast<T*>(arena_.data() + next_ - bytes);
-    }
-    template <class T>
-    TensorRef<T, 2> matrix(std::int64_t num_rows, std::int64_t width) {
-        return {take<T>(num_rows * width), {num_rows, width}};
-    }
-    template <class T>
-    TensorRef<T, 1> vector(std::int64_t width) {
-        return {take<T>(width), {width}};
-    }
-    template <class T>
-    std::span<T> span(std::int64_t count) {
-        return {take<T>(count), static_cast<std::size_t>(count)};
-    }
-
-  private:
-    device::Arena arena_;
-    std::int64_t next_ = 0;
-};
 
 double seconds_of(const std::function<void()>& work) {
     const auto start = std::chrono::steady_clock::now();
@@ -138,7 +98,7 @@ class Bench {
     }
 
     device::Stream stream;
-    Pool pool{std::int64_t{3} << 30};
+    perf::OperandPool pool{std::int64_t{3} << 30};
     kernels::StepInputs inputs;
     std::vector<std::int32_t> tokens;
     std::vector<std::int32_t> positions;
