@@ -5,48 +5,32 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
-#include <sstream>
 #include <vector>
 
 #include "base/error.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "train/gather_places.hpp"
 #include "train/threads.hpp"
 
 namespace ziggurat::app {
 namespace {
 
-/// A rank's place as text for a gather: host, threads asked for, limit of the control group, cores.
-std::string written_place() {
+/// Where this rank runs; `threads` as asked for, 0 when nobody asked.
+train::RankPlace my_place() {
     const char* asked = std::getenv("OMP_NUM_THREADS");
-    std::ostringstream text;
-    text << comm::machine_name() << ' ' << (asked == nullptr ? 0 : std::max(0, std::atoi(asked))) << ' '
-         << train::control_group_core_limit();
-    for (const int core : train::usable_cores()) {
-        text << ' ' << core;
-    }
-    return text.str();
+    return {.host = comm::machine_name(),
+            .cores = train::usable_cores(),
+            .threads = asked == nullptr ? 0 : std::max(0, std::atoi(asked)),
+            .core_limit = train::control_group_core_limit()};
 }
 
 /// The threads that every rank can have.
-int fewest_threads(const std::vector<std::string>& written_places) {
-    std::vector<train::RankPlace> places;
-    std::vector<int> limits;
-    for (const std::string& written : written_places) {
-        std::istringstream text{written};
-        train::RankPlace place;
-        int limit = 0;
-        text >> place.host >> place.threads >> limit;
-        for (int core = 0; text >> core;) {
-            place.cores.push_back(core);
-        }
-        places.push_back(place);
-        limits.push_back(limit);
-    }
+int fewest_threads(const std::vector<train::RankPlace>& places) {
     int fewest = std::numeric_limits<int>::max();
     for (std::size_t rank = 0; rank < places.size(); ++rank) {
         const int asked = places[rank].threads;
-        const int share = train::share_of_cores(places, static_cast<int>(rank), limits[rank]);
+        const int share = train::share_of_cores(places, static_cast<int>(rank), places[rank].core_limit);
         fewest = std::min(fewest, asked > 0 ? asked : share);
     }
     return fewest;
@@ -56,7 +40,7 @@ int fewest_threads(const std::vector<std::string>& written_places) {
 
 deck::LoadOptions find_launch(const comm::Communicator& world) {
     const comm::NodeTopology nodes = comm::find_nodes(world, 0);
-    const std::vector<std::string> places = comm::gather(world, written_place());
+    const auto places = train::gather_places(world, my_place());
     std::array<std::int64_t, 2> alike{};  // threads, ranks per node
     if (world.rank() == 0) {
         alike = {fewest_threads(places), nodes.ranks_on_node};

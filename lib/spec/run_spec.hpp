@@ -72,9 +72,9 @@ struct Data {
     std::int64_t seq = 0;
     std::vector<Source> train;
     std::vector<Source> validation;
-    double held_out = 0;              ///< share of the end of each training source kept for validation
-    bool shuffle = true;              ///< windows in an order given by (seed, global sample index)
-    bool reset_at_document = false;   ///< attention and positions start anew at each document
+    double held_out = 0;               ///< share of the end of each training source kept for validation
+    bool shuffle = true;               ///< windows in an order given by (seed, global sample index)
+    bool reset_at_document = false;    ///< attention and positions start anew at each document
     std::int64_t document_token = -1;  ///< the token that starts (llmc) or ends a document; -1: none
 
     bool operator==(const Data&) const = default;
@@ -84,10 +84,10 @@ struct Data {
 
 struct Train {
     std::int64_t steps = 0;
-    std::int64_t global_batch = 0;  ///< sequences per optimizer step
-    std::int64_t micro_batch = 0;   ///< sequences per rank, forward and backward
+    std::int64_t global_batch = 0;   ///< sequences per optimizer step
+    std::int64_t micro_batch = 0;    ///< sequences per rank, forward and backward
     std::int64_t micro_batches = 0;  ///< per step and rank: global_batch / (micro_batch x data degree)
-    std::vector<std::string> only;  ///< patterns of trained tensors; empty: all
+    std::vector<std::string> only;   ///< patterns of trained tensors; empty: all
 
     bool operator==(const Train&) const = default;
 };
@@ -110,7 +110,8 @@ struct Interval {
 
 struct Validate {
     std::optional<Interval> every;
-    std::int64_t batches = 0;  ///< global batches of micro_batch sequences per validation; 0: the whole set once
+    std::int64_t batches =
+        0;  ///< validation samples in global batches, evenly spread; 0: all of them
     std::optional<Sample> sample;
 
     bool operator==(const Validate&) const = default;
@@ -143,7 +144,8 @@ struct Parallel {
 
 enum class ReducePlan { at_end, each_microbatch, by_span };
 
-/// Over how many consecutive data ranks each state kind is sharded: 1 <= p <= g <= o <= d, each dividing the next.
+/// Over how many consecutive data ranks each state kind is sharded: 1 <= p <= g <= o <= d, each dividing the
+/// next.
 struct Sharding {
     int parameters = 1;
     int gradients = 1;
@@ -187,7 +189,7 @@ struct Tiers {
 };
 
 struct Overlap {
-    int prefetch = 1;  ///< segments gathered ahead of their use
+    int prefetch = 1;                  ///< segments gathered ahead of their use
     std::int64_t bucket_elements = 0;  ///< gradients sent in one collective; whole units are never split
     bool optimizer_with_backward = false;
     bool delayed_update = false;

@@ -14,6 +14,8 @@ struct RankPlace {
     std::string host;
     std::vector<int> cores;  ///< logical CPUs that the rank may use
     int threads = 1;         ///< of its compute lane
+    int core_limit =
+        0;  ///< cores that the host's control group grants to all its ranks together; 0: no limit
 
     bool operator==(const RankPlace&) const = default;
 };

@@ -4,39 +4,20 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <sstream>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
-#include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "spec/counts.hpp"
 #include "train/banner.hpp"
+#include "train/gather_places.hpp"
 #include "train/threads.hpp"
 
 extern char** environ;
 
 namespace ziggurat::train {
 namespace {
-
-std::string as_text(const RankPlace& place) {
-    std::string text = fmt::format("{} {}", place.host, place.threads);
-    for (const int core : place.cores) {
-        text += fmt::format(" {}", core);
-    }
-    return text;
-}
-
-RankPlace from_text(const std::string& text) {
-    std::istringstream words{text};
-    RankPlace place;
-    words >> place.host >> place.threads;
-    for (int core = 0; words >> core;) {
-        place.cores.push_back(core);
-    }
-    return place;
-}
 
 const char* name_of(spec::Family family) {
     return family == spec::Family::gpt2 ? "gpt2" : "llama";
@@ -88,11 +69,10 @@ void introduce(const spec::RunSpec& spec,
                const data::Corpus& corpus,
                const comm::Communicator& world,
                Console& console) {
-    const RankPlace mine{comm::machine_name(), usable_cores(), spec.parallel.threads};
-    std::vector<RankPlace> places;
-    for (const auto& text : comm::gather(world, as_text(mine))) {
-        places.push_back(from_text(text));
-    }
+    const auto places = gather_places(world, {.host = comm::machine_name(),
+                                              .cores = usable_cores(),
+                                              .threads = spec.parallel.threads,
+                                              .core_limit = control_group_core_limit()});
     if (world.rank() != 0) {
         return;
     }
@@ -120,7 +100,8 @@ std::string environment_text(const std::string& version,
     for (char** variable = environ; *variable != nullptr; ++variable) {
         for (const char* prefix :
              {"OMP_", "OMPI_", "SLURM_", "KOKKOS_", "DNNL_", "ZIGGURAT_", "CUDA_", "NCCL_"}) {
-            if (std::strncmp(*variable, prefix, std::strlen(prefix)) == 0) {
+            const bool is_secret = std::strstr(*variable, "precondition_transports") != nullptr;
+            if (!is_secret && std::strncmp(*variable, prefix, std::strlen(prefix)) == 0) {
                 text += *variable;
                 text += '\n';
             }

@@ -82,11 +82,13 @@ class Trainer {
             const comm::Communicator& world,
             const comm::AbortFlag& abort,
             const data::Corpus& corpus,
+            const std::string& version,
             StopSignals& signals,
             Console& console,
             std::optional<Reporting>& reporting)
         : spec_{spec},
           world_{world},
+          version_{version},
           signals_{signals},
           console_{console},
           reporting_{reporting},
@@ -105,13 +107,16 @@ class Trainer {
             trace_.emplace(world.rank(), op_account_.trace_lanes(), traced_steps);
         }
         data_activity_ = account_.activity("Wait for data");
-        validation_activity_ = account_.activity("Validation");
-        sampling_activity_ = account_.activity("Sampling");
+        validation_activity_ = account_.activity("Validation", Part::between_steps);
+        sampling_activity_ = account_.activity("Sampling", Part::between_steps);
         logging_activity_ = account_.activity("Logging and metrics");
         if (spec.validate.every) {
             is_validation_due_.emplace(*spec.validate.every);
         }
-        assembly_.trainer().between_ops([this] { say_news(); });
+        assembly_.trainer().between_ops([this] {
+            assembly_.ask_to_stop(signals_.requested());  // as late as the step's end still takes it along
+            say_news();
+        });
     }
 
     int run() {
@@ -132,6 +137,7 @@ class Trainer {
     RunFacts facts() const {
         RunFacts made;
         made.name = spec_.run.name;
+        made.version = version_;
         made.ranks = world_.size();
         made.threads = spec_.parallel.threads;
         made.steps = spec_.train.steps;
@@ -153,7 +159,6 @@ class Trainer {
         assembly_.step_inputs() = optim::make_step_inputs(spec_.optimizer, spec_.schedule, spec_.train.steps,
                                                           step_, step_ - skipped_ + 1, targets);
         report.lr = static_cast<double>(assembly_.step_inputs().learning_rate);
-        assembly_.ask_to_stop(signals_.requested());
         if (trace_) {
             trace_->begin_step(step_);
         }
@@ -285,7 +290,9 @@ class Trainer {
             reporting_->metrics.stop(signal_name(signals_.signal()), step_);
         }
         reporting_->metrics.end(step_, tokens_, seconds_between(begin_ns_, monotonic_ns()), exit_code, hash);
-        console_.print(account_table(records, spec::flops_per_token(spec_.model, spec_.data.seq)));
+        const auto table = account_table(records, spec::flops_per_token(spec_.model, spec_.data.seq));
+        reporting_->directory.write("perf.txt", table);
+        console_.print(table);
         console_.print(is_finished
                            ? fmt::format("finished: {} steps, {}", step_, reporting_->directory.path())
                            : fmt::format("stopped after step {} of {} as asked; exit code {}: run me again",
@@ -294,6 +301,7 @@ class Trainer {
 
     const spec::RunSpec& spec_;
     const comm::Communicator& world_;
+    const std::string& version_;
     StopSignals& signals_;
     Console& console_;
     std::optional<Reporting>& reporting_;
@@ -330,7 +338,7 @@ int train(const spec::RunSpec& spec,
         corpus.check_tokens();
     }
     introduce(spec, context.version, context.libraries, context.command, corpus, world, console);
-    Trainer trainer{spec, world, abort, corpus, signals, console, reporting};
+    Trainer trainer{spec, world, abort, corpus, context.version, signals, console, reporting};
     return trainer.run();
 }
 
