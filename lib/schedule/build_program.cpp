@@ -1,5 +1,6 @@
 #include "schedule/build_program.hpp"
 
+#include "schedule/context_ring.hpp"
 #include "schedule/derive_dependencies.hpp"
 #include "schedule/expand.hpp"
 #include "schedule/gather_pass.hpp"
@@ -40,6 +41,7 @@ Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Varia
     auto draft = expand(spec, model, variant, slots[static_cast<std::size_t>(model.stage)]);
     post_receives_early(draft, slots, model.stage);
     recompute_pass(draft, spec, model);
+    context_ring(draft, spec, model);
     gather_pass(draft, spec, model);
     if (variant == Variant::train) {
         reduce_pass(draft, spec, model);

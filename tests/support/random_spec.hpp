@@ -25,8 +25,8 @@ class Coverage {
 /// What a draw may contain.
 struct RandomSpecLimits {
     int most_ranks = 12;
-    bool context = false;
-    bool tiers = false;
+    bool context = true;
+    bool tiers = true;
 };
 
 /// The same spec for the same seed.

@@ -149,9 +149,8 @@ TEST(PlantedBug, AMissingWaitIsFoundEveryTime) {
         if (candidates.empty()) {
             return false;
         }
-        auto& waits = const_cast<Program&>(program)
-                          .ops[static_cast<std::size_t>(one_of(candidates, random))]
-                          .waits_for;
+        auto& waits =
+            const_cast<Program&>(program).ops[static_cast<std::size_t>(one_of(candidates, random))].waits_for;
         waits.erase(waits.begin() + static_cast<std::ptrdiff_t>(random() % waits.size()));
         return true;
     };
