@@ -39,7 +39,7 @@ std::string batch_line(const spec::RunSpec& run) {
 std::string layout_line(const spec::RunSpec& run) {
     const spec::Parallel& parallel = run.parallel;
     return fmt::format(
-        "layout    {} ranks = tensor {} x context {} x data {} x stages {}; {} a node, {} threads each; "
+        "layout    ranks {} = tensor {} x context {} x data {} x stages {}; {} a node, {} threads each; "
         "spans of "
         "parameters {}, gradients {}, optimizer {}\n",
         parallel.ranks, parallel.tensor, parallel.context, parallel.data, parallel.stages,

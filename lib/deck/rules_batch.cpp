@@ -19,7 +19,7 @@ void global_batch_is_made_of_micro_batches(const Resolution& at) {
         fmt::format("train.global_batch = {} cannot be made from this layout", train.global_batch),
         fmt::format("global_batch = micro_batch {} x data {} x accumulation, and {} / {} is not whole",
                     train.micro_batch, at.run.parallel.data, train.global_batch, at_once),
-        fmt::format("The nearest are {}.", list_or(nearest_multiples(train.global_batch, at_once))));
+        fmt::format("Use {}.", list_or(nearest_multiples(train.global_batch, at_once))));
 }
 
 void warmup_ends_within_the_run(const Resolution& at) {

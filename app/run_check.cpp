@@ -1,0 +1,72 @@
+#include "app/check.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "deck/load.hpp"
+#include "deck/machine.hpp"
+#include "deck/reference.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr int deck_is_wrong = static_cast<int>(ErrorKind::deck);
+constexpr int does_not_fit = static_cast<int>(ErrorKind::resource);
+
+void print(std::FILE* stream, const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stream);
+}
+
+int explain(const std::string& key) {
+    std::string meant;
+    const auto text = deck::explain(key, meant);
+    if (text) {
+        print(stdout, *text);
+        return 0;
+    }
+    print(stderr, fmt::format("error: unknown key {}.{}\n", deck::in_quotes(key),
+                              meant.empty() ? std::string{" decks/REFERENCE.md lists them all."}
+                                            : fmt::format(" Did you mean '{}'?", meant)));
+    return deck_is_wrong;
+}
+
+}  // namespace
+
+int run_check(const CheckOptions& options) {
+    if (!options.explain.empty()) {
+        return explain(options.explain);
+    }
+    deck::LoadOptions load{.ranks = options.ranks, .threads = options.threads};
+    if (!options.machine.empty()) {
+        deck::Diagnostics found;
+        load.machine = deck::load_machine(deck::machine_file(options.machine), found);
+        if (!load.machine) {
+            print(stderr, found.print());
+            return deck_is_wrong;
+        }
+    }
+    const deck::Loaded loaded = deck::load(options.deck, options.overrides, load);
+    if (!loaded.ok()) {
+        print(stderr, loaded.found.print());
+        return deck_is_wrong;
+    }
+    if (loaded.found.warnings() + loaded.found.notes() > 0) {
+        print(stderr, loaded.found.print());
+    }
+    if (options.print) {
+        print(stdout, loaded.effective);
+    } else {
+        print(stdout, summary(loaded.run));
+    }
+    if (!options.memory) {
+        return 0;
+    }
+    const MemoryReport memory = options.memory(loaded.run);
+    print(options.print ? stderr : stdout, memory.table);
+    return memory.fits ? 0 : does_not_fit;
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,102 @@
+#include "app/check.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "deck/load.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// Runs `run_check` where the small text of the bad decks is, and keeps what it prints.
+class Check : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        std::filesystem::current_path(std::filesystem::path{std::getenv("PROJECT_SOURCE_DIR")} /
+                                      "tests/decks/bad");
+        options_.deck = "parts/base.yaml";
+        options_.overrides = {"deck_version=1"};
+        options_.ranks = 2;
+    }
+
+    int run() {
+        ::testing::internal::CaptureStdout();
+        ::testing::internal::CaptureStderr();
+        const int code = run_check(options_);
+        out_ = ::testing::internal::GetCapturedStdout();
+        err_ = ::testing::internal::GetCapturedStderr();
+        return code;
+    }
+
+    CheckOptions options_;
+    std::string out_;
+    std::string err_;
+};
+
+TEST_F(Check, SaysWhatAGoodDeckMeans) {
+    options_.threads = 1;
+
+    EXPECT_EQ(run(), 0);
+    EXPECT_EQ(err_, "");
+    EXPECT_EQ(
+        out_,
+        "model     gpt2, 2 layers, hidden 32, heads 2 (16 channels), mlp 128, vocab 256, embeddings tied\n"
+        "size      34,176 parameters, 208.1kFLOP/token (6 (N - E) + 6 L C T), model state 600.8 KiB per "
+        "rank\n"
+        "batch     global 8 = micro 2 x accumulation 2 x data 2; 128 tokens a step, 1.28k tokens in 10 "
+        "steps\n"
+        "layout    ranks 2 = tensor 1 x context 1 x data 2 x stages 1; 2 a node, 1 threads each; spans of "
+        "parameters 1, gradients 1, optimizer 1\n");
+}
+
+TEST_F(Check, RefusesABadDeckWithCodeTwo) {
+    options_.overrides.push_back("train.global_batch=7");
+
+    EXPECT_EQ(run(), 2);
+    EXPECT_EQ(out_, "");
+    EXPECT_NE(err_.find("1 error, 0 warnings, 0 notes. Nothing was started."), std::string::npos) << err_;
+}
+
+TEST_F(Check, GivesCodeThreeWhenMemoryDoesNotFit) {
+    options_.memory = [](const spec::RunSpec& run) {
+        return MemoryReport{.table = "heads " + std::to_string(run.model.heads) + "\n", .fits = false};
+    };
+
+    EXPECT_EQ(run(), 3);
+    EXPECT_TRUE(out_.ends_with("heads 2\n")) << out_;
+}
+
+TEST_F(Check, PrintsADeckThatLoads) {
+    options_.print = true;
+
+    EXPECT_EQ(run(), 0);
+    EXPECT_TRUE(deck::load_text(out_, "printed.yaml", {}, {.ranks = 2}).ok()) << out_;
+}
+
+TEST_F(Check, ExplainsAKey) {
+    options_.explain = "train.micro_batch";
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(out_.find("takes    a whole number of sequences"), std::string::npos) << out_;
+
+    options_.explain = "train.microbatch";
+    EXPECT_EQ(run(), 2);
+    EXPECT_NE(err_.find("Did you mean 'train.micro_batch'?"), std::string::npos) << err_;
+}
+
+TEST_F(Check, TakesADescribedMachine) {
+    options_.machine = "../../../decks/machines/cpu-64.yaml";
+    options_.print = true;
+
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(out_.find("# auto: 64 cores / 2 ranks of a node"), std::string::npos) << out_;
+
+    options_.machine = "no-such-machine";
+    EXPECT_EQ(run(), 2);
+    EXPECT_NE(err_.find("cannot read the machine file 'decks/machines/no-such-machine.yaml'"),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace ziggurat::app
