@@ -21,8 +21,8 @@ void turn(T* __restrict first,
         const float sine = sign * table[2 * i + 1];
         const float a = float(first[i]);
         const float b = float(second[i]);
-        first[i] = T(std::fma(a, cosine, -b * sine));
-        second[i] = T(std::fma(b, cosine, a * sine));
+        tensor::store(first[i], std::fma(a, cosine, -b * sine));
+        tensor::store(second[i], std::fma(b, cosine, a * sine));
     }
 }
 
