@@ -80,9 +80,8 @@ class TiledProduct {
             for (std::int64_t r = 0; r < rows; r += tile::tile_rows) {
                 pack_left(row + r, at, static_cast<int>(std::min<std::int64_t>(tile::tile_rows, rows - r)),
                           depth, left);
-                tile::accumulate_rows<V, float, tile::tile_rows>(left, block_depth, 1, right, panel_step,
-                                                                 depth, sums + r * tile::tile_columns,
-                                                                 sums_step, columns);
+                tile::accumulate_rows<V, float, block_depth, 1, tile::tile_rows>(
+                    left, right, panel_step, depth, sums + r * tile::tile_columns, sums_step, columns);
             }
         }
     }

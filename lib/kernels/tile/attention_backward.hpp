@@ -22,9 +22,9 @@ class BackwardHead {
 
     BackwardHead(int seq, int head_dim, Scratch& scratch)
         : size_{seq, head_dim},
-          query_rows_{scratch.take<std::uint32_t>(size_.left_rows())},
+          query_rows_{scratch.take<std::uint32_t>(size_.columns())},
           query_columns_{pair == 1 ? query_rows_ : scratch.take<std::uint32_t>(size_.columns())},
-          d_out_rows_{scratch.take<std::uint32_t>(size_.left_rows())},
+          d_out_rows_{scratch.take<std::uint32_t>(size_.columns())},
           d_out_columns_{pair == 1 ? d_out_rows_ : scratch.take<std::uint32_t>(size_.columns())},
           keys_{scratch.take<std::uint32_t>(size_.transposed())},
           key_columns_{scratch.take<std::uint32_t>(size_.columns())},
@@ -56,8 +56,8 @@ class BackwardHead {
              const float* lse,
              T* d_q,
              std::int64_t d_step) {
-        query_left_ = pack_left<V>(head.q, query_rows_);
-        d_out_left_ = pack_left<V>(d_out, d_out_rows_);
+        pack_left<V>(head.q, query_rows_);
+        pack_left<V>(d_out, d_out_rows_);
         if constexpr (pair == 2) {
             pack_columns<V>(head.q, query_columns_);
             pack_columns<V>(d_out, d_out_columns_);
@@ -103,8 +103,13 @@ class BackwardHead {
     /// Queries [first, first + count) meet the keys of the panel that begins at `key`.
     void meet(const Head<T>& head, int key, int first, int count, const float* lse) {
         for (int row = 0; row < count; row += tile_rows) {
-            with_rows(std::min(tile_rows, count - row),
-                      [&](auto rows) { differentiate<rows>(head, key, first + row, row, lse); });
+            with_rows(std::min(tile_rows, count - row), [&](auto rows) {
+                if (head.dropout.drops()) {
+                    differentiate<rows, true>(head, key, first + row, row, lse);
+                } else {
+                    differentiate<rows, false>(head, key, first + row, row, lse);
+                }
+            });
         }
         const int keys = std::min(64, head.seq() - key);
         const std::int64_t words = divide_up(count, pair);
@@ -118,37 +123,37 @@ class BackwardHead {
             const auto at = skipped * tile_columns + row;
             const auto right = (query_word + skipped) * tile_columns;
             with_rows(std::min(tile_rows, keys - row), [&](auto rows) {
-                accumulate_rows<V, T, rows>(
-                    weights_ + at, 1, tile_columns, d_out_columns_ + right, size_.words_per_panel,
-                    words - skipped, d_value_ + (key + row) * tile_columns, sums_step, head.head_dim());
-                accumulate_rows<V, T, rows>(d_scores_ + at, 1, tile_columns, query_columns_ + right,
-                                            size_.words_per_panel, words - skipped,
-                                            d_key_ + (key + row) * tile_columns, sums_step, head.head_dim());
+                accumulate_rows<V, T, 1, tile_columns, rows>(
+                    weights_ + at, d_out_columns_ + right, size_.words_per_panel, words - skipped,
+                    d_value_ + (key + row) * tile_columns, sums_step, head.head_dim());
+                accumulate_rows<V, T, 1, tile_columns, rows>(
+                    d_scores_ + at, query_columns_ + right, size_.words_per_panel, words - skipped,
+                    d_key_ + (key + row) * tile_columns, sums_step, head.head_dim());
             });
         }
         for (int row = 0; row < count; row += tile_rows) {
             const int rows_here = std::min(tile_rows, count - row);
             const int live = std::min(keys, first + row + rows_here - key);
             with_rows(rows_here, [&](auto rows) {
-                accumulate_rows<V, T, rows>(d_score_rows_ + row * tile_columns / pair, tile_columns / pair, 1,
-                                            key_columns_ + key / pair * tile_columns, size_.words_per_panel,
-                                            divide_up(live, pair), d_query_ + (first + row) * tile_columns,
-                                            sums_step, head.head_dim());
+                accumulate_rows<V, T, tile_columns / pair, 1, rows>(
+                    d_score_rows_ + row * tile_columns / pair, key_columns_ + key / pair * tile_columns,
+                    size_.words_per_panel, divide_up(live, pair), d_query_ + (first + row) * tile_columns,
+                    sums_step, head.head_dim());
             });
         }
     }
 
     /// Weights (after dropout) and gradients of the scores of R queries against one panel of keys, stored in
     /// the order in which the three products that follow read them. `slot` is the row's place in its block.
-    template <int R>
+    template <int R, bool Drops>
     void differentiate(const Head<T>& head, int key, int row, int slot, const float* lse) {
         const bool masked = key + 63 > row || key < head.first_key(row + R - 1);
-        const int live = std::min(64, row + R - key);
-        const bool drops = head.dropout.drops();
+        const bool half = row + R - key <= 32;  // the diagonal cuts off the other columns
         float* weights = pair == 1 ? reinterpret_cast<float*>(weights_) + slot * tile_columns : exponentials_;
 
         Float tile[R][4];
-        product<R>(query_left_, row, keys_ + key * size_.words_per_row, live, tile);
+        product<R>(
+            query_rows_, row, keys_ + key * size_.words_per_row, half, [](int) { return V::zero(); }, tile);
         const Float slope = V::broadcast(head.log2_scale());
 #pragma GCC unroll 6
         for (int r = 0; r < R; ++r) {
@@ -165,24 +170,24 @@ class BackwardHead {
             }
         }
 
-        product<R>(d_out_left_, row, values_ + key * size_.words_per_row, live, tile);
-        for (int r = 0; drops && r < R; ++r) {
+        const float* delta = delta_ + row;
+        const auto start = [delta](int r) { return Drops ? V::zero() : V::broadcast(-delta[r]); };
+        product<R>(d_out_rows_, row, values_ + key * size_.words_per_row, half, start, tile);
+        for (int r = 0; Drops && r < R; ++r) {
             dropout_factors(head, row + r, key, 64, factors_ + r * tile_columns);
         }
 #pragma GCC unroll 6
         for (int r = 0; r < R; ++r) {
-            const Float minus_delta = V::broadcast(-delta_[row + r]);
 #pragma GCC unroll 4
             for (int v = 0; v < 4; ++v) {
                 float* at = weights + r * tile_columns + 16 * v;
                 const Float w = V::load(at);
-                if (drops) {
+                if constexpr (Drops) {
                     const Float factor = V::load(factors_ + r * tile_columns + 16 * v);
-                    tile[r][v] = V::multiply(V::fma(tile[r][v], factor, minus_delta), w);
+                    tile[r][v] = V::fma(tile[r][v], factor, V::broadcast(-delta[r]));
                     V::store(at, V::multiply(w, factor));
-                } else {
-                    tile[r][v] = V::multiply(V::add(tile[r][v], minus_delta), w);
                 }
+                tile[r][v] = V::multiply(tile[r][v], w);
             }
         }
         store_d_scores<R>(slot, tile);
@@ -191,31 +196,35 @@ class BackwardHead {
         }
     }
 
-    /// tile = rows of `left` times a panel; only its first half when no more is live.
-    template <int R>
-    [[gnu::always_inline]] static void product(
-        const LeftRows& left, int row, const std::uint32_t* panel, int live, Float (&tile)[R][4]) {
+    /// tile = start(row) + rows of `left` times a panel; only its first half when no more is live.
+    template <int R, class Start>
+    [[gnu::always_inline]] void product(const std::uint32_t* left,
+                                        int row,
+                                        const std::uint32_t* panel,
+                                        bool half,
+                                        const Start& start,
+                                        Float (&tile)[R][4]) const {
 #pragma GCC unroll 6
         for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
             for (int v = 0; v < 4; ++v) {
-                tile[r][v] = V::zero();
+                tile[r][v] = start(r);
             }
         }
-        if (live > 32) {
-            multiply_rows<V, T, R, 4>(left, row, panel, tile);
+        if (!half) {
+            multiply_rows(left, size_, row, panel, tile);
             return;
         }
-        Float half[R][2];
+        Float narrow[R][2];
 #pragma GCC unroll 6
         for (int r = 0; r < R; ++r) {
-            half[r][0] = half[r][1] = V::zero();
+            narrow[r][0] = narrow[r][1] = start(r);
         }
-        multiply_rows<V, T, R, 2>(left, row, panel, half);
+        multiply_rows(left, size_, row, panel, narrow);
 #pragma GCC unroll 6
         for (int r = 0; r < R; ++r) {
-            tile[r][0] = half[r][0];
-            tile[r][1] = half[r][1];
+            tile[r][0] = narrow[r][0];
+            tile[r][1] = narrow[r][1];
         }
     }
 
@@ -286,7 +295,6 @@ class BackwardHead {
         d_score_rows_;     ///< [queries][64 keys in words]; single words: the same memory as d_scores_
     float* exponentials_;  ///< [tile_rows][64], before they are rounded to pairs
     float* factors_;
-    LeftRows query_left_{}, d_out_left_{};
 };
 
 }  // namespace ziggurat::kernels::tile

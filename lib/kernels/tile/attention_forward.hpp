@@ -22,7 +22,7 @@ class ForwardHead {
 
     ForwardHead(int seq, int head_dim, Scratch& scratch)
         : size_{seq, head_dim},
-          queries_{scratch.take<std::uint32_t>(size_.left_rows())},
+          queries_{scratch.take<std::uint32_t>(size_.columns())},
           keys_{scratch.take<std::uint32_t>(size_.transposed())},
           values_{scratch.take<std::uint32_t>(size_.columns())},
           sums_{scratch.take<float>(size_.panels * forward_queries * tile_columns)},
@@ -40,7 +40,7 @@ class ForwardHead {
 
     /// out [seq, head_dim] with rows `out_step` apart; lse [seq] in units of log2.
     void run(const Head<T>& head, T* out, std::int64_t out_step, float* lse) {
-        left_ = pack_left<V>(head.q, queries_);
+        pack_left<V>(head.q, queries_);
         for (int first = 0; first < head.seq(); first += forward_queries) {
             const int last = std::min(head.seq(), first + forward_queries);
             std::memset(
@@ -73,10 +73,10 @@ class ForwardHead {
             Float top[R];
             score<R>(head, row, first, last, top);
             weigh<R>(head, row, slot, first, last, top);
-            accumulate_rows<V, T, R>(weights_, forward_keys / pair, 1, values_ + first / pair * tile_columns,
-                                     size_.words_per_panel, divide_up(last - first, pair),
-                                     sums_ + slot * tile_columns, forward_queries * tile_columns,
-                                     head.head_dim());
+            accumulate_rows<V, T, forward_keys / pair, 1, R>(
+                weights_, values_ + first / pair * tile_columns, size_.words_per_panel,
+                divide_up(last - first, pair), sums_ + slot * tile_columns, forward_queries * tile_columns,
+                head.head_dim());
         });
     }
 
@@ -98,14 +98,14 @@ class ForwardHead {
                 }
             }
             if (last - key > 32) {
-                multiply_rows<V, T, R, 4>(left_, row, panel, tile);
+                multiply_rows(queries_, size_, row, panel, tile);
             } else {  // the diagonal cuts off the other half
                 Float half[R][2];
 #pragma GCC unroll 6
                 for (int r = 0; r < R; ++r) {
                     half[r][0] = half[r][1] = V::zero();
                 }
-                multiply_rows<V, T, R, 2>(left_, row, panel, half);
+                multiply_rows(queries_, size_, row, panel, half);
 #pragma GCC unroll 6
                 for (int r = 0; r < R; ++r) {
                     tile[r][0] = half[r][0];
@@ -208,7 +208,6 @@ class ForwardHead {
     float* factors_;
     float* maxima_;
     float* totals_;
-    LeftRows left_{};
 };
 
 }  // namespace ziggurat::kernels::tile

@@ -79,7 +79,7 @@ class Scratch {
 /// Where words of `rows` x `columns` elements lie when they are packed one way or the other.
 template <class V, class T>
 struct PackedSize {
-    std::int64_t padded_rows, panels, words_per_row, words_per_panel;
+    std::int64_t padded_rows, panels, words_per_row, words_per_panel;  ///< of columns or of left rows
 
     PackedSize(std::int64_t rows, std::int64_t columns)
         : padded_rows{divide_up(rows, tile_columns) * tile_columns},
@@ -96,44 +96,27 @@ struct PackedSize {
     std::int64_t sums() const { return panels * padded_rows * tile_columns; }
 };
 
-/// Packs `x` as a left factor. Single words are laid out as pack_columns does, pairs as plain rows.
-template <class V, class T>
-LeftRows pack_left(const Block<T>& x, std::uint32_t* to) {
-    const PackedSize<V, T> size{x.rows, x.columns};
-    if constexpr (elements_per_word<V, T> == 2) {
-        pack_rows_of_pairs(x, to);
-        const auto words = static_cast<int>(size.words_per_row);
-        return {to, words, 0, words, words};
-    } else {
-        pack_columns<V>(x, to);
-        return {to, tile_columns, size.words_per_panel, x.columns, static_cast<int>(tile_columns)};
-    }
-}
-
-/// tile = `tile` + rows [row, row + R) of `left` times a panel packed by pack_transposed.
+/// tile += rows [row, row + R) of `left`, packed by pack_left, times a panel packed by pack_transposed.
 template <class V, class T, int R, int N>
-[[gnu::always_inline]] inline void multiply_rows(const LeftRows& left,
+[[gnu::always_inline]] inline void multiply_rows(const std::uint32_t* left,
+                                                 const PackedSize<V, T>& size,
                                                  int row,
                                                  const std::uint32_t* panel,
                                                  typename V::Float (&tile)[R][N]) {
-    const std::uint32_t* from = left.data + row * left.row_step;
-    int word = 0;
+    constexpr int step = tile_columns / elements_per_word<V, T>;
+    const std::uint32_t* from = left + row * step;
+    auto words = size.words_per_row;
     do {
-        const int words = std::min(left.panel_words, left.words - word);
-        multiply<V, T, R, N>(from, left.row_step, 1, panel + word * tile_columns, words, tile);
-        from += left.panel_step;
-        word += words;
-    } while (word < left.words);
+        multiply<V, T, step, 1>(from, panel, std::min<std::int64_t>(words, step), tile);
+        from += size.words_per_panel;
+        panel += step * tile_columns;
+        words -= step;
+    } while (words > 0);
 }
 
 /// Adds rows of a left factor times words of a panel packed by pack_columns to R rows of 64 floats.
-template <class V, class T, int R, int N>
-void accumulate_tile(const std::uint32_t* a,
-                     std::int64_t row_step,
-                     std::int64_t word_step,
-                     const std::uint32_t* panel,
-                     std::int64_t words,
-                     float* to) {
+template <class V, class T, int RowStep, int WordStep, int R, int N>
+void accumulate_tile(const std::uint32_t* a, const std::uint32_t* panel, std::int64_t words, float* to) {
     typename V::Float tile[R][N];
 #pragma GCC unroll 6
     for (int r = 0; r < R; ++r) {
@@ -142,7 +125,7 @@ void accumulate_tile(const std::uint32_t* a,
             tile[r][n] = V::load(to + r * tile_columns + 16 * n);
         }
     }
-    multiply<V, T, R, N>(a, row_step, word_step, panel, words, tile);
+    multiply<V, T, RowStep, WordStep>(a, panel, words, tile);
 #pragma GCC unroll 6
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
@@ -153,10 +136,8 @@ void accumulate_tile(const std::uint32_t* a,
 }
 
 /// The same over all columns, panel by panel: `to` and `right` advance by their steps.
-template <class V, class T, int R>
+template <class V, class T, int RowStep, int WordStep, int R>
 void accumulate_rows(const std::uint32_t* a,
-                     std::int64_t row_step,
-                     std::int64_t word_step,
                      const std::uint32_t* right,
                      std::int64_t right_step,
                      std::int64_t words,
@@ -166,16 +147,16 @@ void accumulate_rows(const std::uint32_t* a,
     for (int column = 0; column < columns; column += tile_columns) {
         switch (divide_up(std::min<std::int64_t>(columns - column, tile_columns), 16)) {
             case 1:
-                accumulate_tile<V, T, R, 1>(a, row_step, word_step, right, words, to);
+                accumulate_tile<V, T, RowStep, WordStep, R, 1>(a, right, words, to);
                 break;
             case 2:
-                accumulate_tile<V, T, R, 2>(a, row_step, word_step, right, words, to);
+                accumulate_tile<V, T, RowStep, WordStep, R, 2>(a, right, words, to);
                 break;
             case 3:
-                accumulate_tile<V, T, R, 3>(a, row_step, word_step, right, words, to);
+                accumulate_tile<V, T, RowStep, WordStep, R, 3>(a, right, words, to);
                 break;
             default:
-                accumulate_tile<V, T, R, 4>(a, row_step, word_step, right, words, to);
+                accumulate_tile<V, T, RowStep, WordStep, R, 4>(a, right, words, to);
                 break;
         }
         right += right_step;

@@ -110,11 +110,9 @@ struct Avx512 {
         }
     }
 
-    /// c[r][16 v ..] += sum over p < words of a[r row_step + p word_step] * b[64 p + 16 v ..]
-    template <int R, int V>
+    /// c[r][16 v ..] += sum over p < words of a[r RowStep + p WordStep] * b[64 p + 16 v ..]
+    template <int RowStep, int WordStep, int R, int V>
     [[gnu::always_inline]] static void multiply_tile(const std::uint32_t* a,
-                                                     std::int64_t row_step,
-                                                     std::int64_t word_step,
                                                      const std::uint32_t* b,
                                                      std::int64_t words,
                                                      Float (&c)[R][V]) {
@@ -127,7 +125,7 @@ struct Avx512 {
 #pragma GCC unroll 6
             for (int r = 0; r < R; ++r) {
                 const Float left =
-                    _mm512_castsi512_ps(_mm512_set1_epi32(static_cast<int>(a[r * row_step + p * word_step])));
+                    _mm512_castsi512_ps(_mm512_set1_epi32(static_cast<int>(a[r * RowStep + p * WordStep])));
 #pragma GCC unroll 4
                 for (int v = 0; v < V; ++v) {
                     c[r][v] = _mm512_fmadd_ps(left, right[v], c[r][v]);

@@ -31,17 +31,15 @@ struct Avx512Bf16 : Avx512 {
                                                   bool has_high) {
         const auto mask = static_cast<__mmask16>(count >= 16 ? 0xffffu : (1u << count) - 1u);
         const auto high_mask = static_cast<__mmask16>(has_high ? mask : 0);
-        const Word lower = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, low));
-        const Word upper = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(high_mask, high));
-        return _mm512_or_si512(lower, _mm512_slli_epi32(upper, 16));
+        const __m256i lower = _mm256_maskz_loadu_epi16(mask, low);
+        const __m256i upper = _mm256_maskz_loadu_epi16(high_mask, high);
+        const Word both = _mm512_inserti64x4(_mm512_castsi256_si512(lower), upper, 1);
+        return _mm512_permutexvar_epi16(alternating(), both);
     }
 
     /// Word i holds low[i] and high[i], rounded.
     [[gnu::always_inline]] static Word interleave(Float low, Float high) {
-        const __m256i lower = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(low));
-        const __m256i upper = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(high));
-        return _mm512_or_si512(_mm512_cvtepu16_epi32(lower),
-                               _mm512_slli_epi32(_mm512_cvtepu16_epi32(upper), 16));
+        return _mm512_permutexvar_epi16(alternating(), pairs(low, high));
     }
 
     /// The 32 values of `first`, then `second`, rounded, as neighbours.
@@ -50,10 +48,8 @@ struct Avx512Bf16 : Avx512 {
     }
 
     /// multiply_tile on words of pairs.
-    template <int R, int V>
+    template <int RowStep, int WordStep, int R, int V>
     [[gnu::always_inline]] static void multiply_pairs_tile(const std::uint32_t* a,
-                                                           std::int64_t row_step,
-                                                           std::int64_t word_step,
                                                            const std::uint32_t* b,
                                                            std::int64_t words,
                                                            Float (&c)[R][V]) {
@@ -66,13 +62,20 @@ struct Avx512Bf16 : Avx512 {
 #pragma GCC unroll 6
             for (int r = 0; r < R; ++r) {
                 const auto left = reinterpret_cast<__m512bh>(
-                    _mm512_set1_epi32(static_cast<int>(a[r * row_step + p * word_step])));
+                    _mm512_set1_epi32(static_cast<int>(a[r * RowStep + p * WordStep])));
 #pragma GCC unroll 4
                 for (int v = 0; v < V; ++v) {
                     c[r][v] = _mm512_dpbf16_ps(c[r][v], left, right[v]);
                 }
             }
         }
+    }
+
+  private:
+    /// 0, 16, 1, 17, ...: brings the halves of a register together.
+    [[gnu::always_inline]] static Word alternating() {
+        return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+                                21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
     }
 };
 

@@ -1,8 +1,8 @@
 /// Operands of the tiled products, packed into words once per head.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "tensor/bfloat16.hpp"
@@ -28,25 +28,16 @@ struct Block {
     int rows, columns;
 };
 
-/// A left factor: rows of words in panels of `panel_words`.
-struct LeftRows {
-    const std::uint32_t* data;
-    std::int64_t row_step, panel_step;
-    int words, panel_words;
-};
-
-/// c[r][16 v ..] += sum over p < words of a[r row_step + p word_step] * b[64 p + 16 v ..] for words of T.
-template <class V, class T, int R, int N>
+/// c[r][16 v ..] += sum over p < words of a[r RowStep + p WordStep] * b[64 p + 16 v ..] for words of T.
+template <class V, class T, int RowStep, int WordStep, int R, int N>
 [[gnu::always_inline]] inline void multiply(const std::uint32_t* a,
-                                            std::int64_t row_step,
-                                            std::int64_t word_step,
                                             const std::uint32_t* b,
                                             std::int64_t words,
                                             typename V::Float (&c)[R][N]) {
     if constexpr (elements_per_word<V, T> == 2) {
-        V::template multiply_pairs_tile<R, N>(a, row_step, word_step, b, words, c);
+        V::template multiply_pairs_tile<RowStep, WordStep>(a, b, words, c);
     } else {
-        V::template multiply_tile<R, N>(a, row_step, word_step, b, words, c);
+        V::template multiply_tile<RowStep, WordStep>(a, b, words, c);
     }
 }
 
@@ -64,6 +55,9 @@ void pack_transposed(const Block<T>& x, std::uint32_t* to) {
 #pragma GCC unroll 16
             for (int i = 0; i < 16; ++i) {
                 const T* from = x.data + (row + i) * x.step + word * pair;
+                if (row + i + 16 < x.rows) {
+                    __builtin_prefetch(from + 16 * x.step);
+                }
                 const int count = static_cast<int>(x.columns - word * pair);
                 if (row + i >= x.rows) {
                     block[i] = V::zero_words();
@@ -84,37 +78,73 @@ void pack_transposed(const Block<T>& x, std::uint32_t* to) {
     }
 }
 
+/// Rows that are asked for ahead of their turn: those of a head lie far apart, where the processor does not
+/// guess.
+inline constexpr int prefetched_rows = 12;
+
+/// One line of memory per 16 words of a row.
+template <class T>
+[[gnu::always_inline]] inline void prefetch_row(const T* row, int columns) {
+    for (int column = 0; column < columns; column += static_cast<int>(64 / sizeof(T))) {
+        __builtin_prefetch(row + column);
+    }
+}
+
 /// `x` in panels of 64 of its columns, [panel][word of rows][64], both padded with zeros (columns to 16):
 /// a right factor that sums over the rows of x.
 template <class V, class T>
 void pack_columns(const Block<T>& x, std::uint32_t* to) {
     constexpr int pair = elements_per_word<V, T>;
     const auto padded_words = divide_up(x.rows, tile_columns) * tile_columns / pair;
-    for (std::int64_t word = 0; word < padded_words; ++word) {
-        for (std::int64_t column = 0; column < x.columns; column += 16) {
-            const int count = static_cast<int>(x.columns - column);
-            const T* from = x.data + word * pair * x.step + column;
-            std::uint32_t* at =
-                to + (column / tile_columns * padded_words + word) * tile_columns + column % tile_columns;
-            if (word * pair >= x.rows) {
-                V::store_words(at, V::zero_words());
-            } else if constexpr (pair == 2) {
-                const bool has_second = word * pair + 1 < x.rows;
-                V::store_words(at, V::interleave(from, from + (has_second ? x.step : 0), count, has_second));
-            } else {
-                V::store_words(at, V::load_words(from, count));
+    const auto words = divide_up(x.rows, pair);
+    for (int panel = 0; panel < x.columns; panel += tile_columns) {
+        const int columns = std::min(x.columns - panel, static_cast<int>(tile_columns));
+        const T* from = x.data + panel;
+        for (std::int64_t word = 0; word < words; ++word) {
+            for (int i = 0; i < pair && word * pair + prefetched_rows + i < x.rows; ++i) {
+                prefetch_row(from + (prefetched_rows + i) * x.step, columns);
             }
+            for (int column = 0; column < columns; column += 16) {
+                if constexpr (pair == 2) {
+                    const bool has_second = word * 2 + 1 < x.rows;
+                    V::store_words(to + column,
+                                   V::interleave(from + column, from + (has_second ? x.step : 0) + column,
+                                                 columns - column, has_second));
+                } else {
+                    V::store_words(to + column, V::load_words(from + column, columns - column));
+                }
+            }
+            from += pair * x.step;
+            to += tile_columns;
         }
+        std::fill_n(to, (padded_words - words) * tile_columns, 0u);
+        to += (padded_words - words) * tile_columns;
     }
 }
 
-/// `x` as rows of words, one after the other, an odd last column padded with zero.
-template <class T>
-void pack_rows_of_pairs(const Block<T>& x, std::uint32_t* to) {
-    const auto words = divide_up(x.columns, 2);
-    for (std::int64_t row = 0; row < x.rows; ++row) {
-        to[(row + 1) * words - 1] = 0;
-        std::memcpy(to + row * words, x.data + row * x.step, static_cast<std::size_t>(x.columns) * sizeof(T));
+/// `x` in panels of 64 of its columns, [panel][row][words of 64 elements], an odd last column padded with
+/// zero: a left factor that sums over the columns of x.
+///
+/// Where a word is one float this is the layout of pack_columns.
+template <class V, class T>
+void pack_left(const Block<T>& x, std::uint32_t* to) {
+    if constexpr (elements_per_word<V, T> == 1) {
+        pack_columns<V>(x, to);
+    } else {
+        const auto padded_rows = divide_up(x.rows, tile_columns) * tile_columns;
+        for (int panel = 0; panel < x.columns; panel += tile_columns) {
+            const int columns = std::min(x.columns - panel, static_cast<int>(tile_columns));
+            const T* from = x.data + panel;
+            for (std::int64_t row = 0; row < x.rows; ++row) {
+                if (row + prefetched_rows < x.rows) {
+                    prefetch_row(from + prefetched_rows * x.step, columns);
+                }
+                V::store_words(to + row * 32, V::load_pairs(from, columns));
+                V::store_words(to + row * 32 + 16, V::load_pairs(from + 32, columns - 32));
+                from += x.step;
+            }
+            to += padded_rows * 32;
+        }
     }
 }
 

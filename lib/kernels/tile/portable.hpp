@@ -154,10 +154,8 @@ struct Portable {
     }
 
     /// As many columns at a time as leave the accumulators of R rows in 16 registers.
-    template <int R, int V>
+    template <int RowStep, int WordStep, int R, int V>
     [[gnu::always_inline]] static void multiply_tile(const std::uint32_t* a,
-                                                     std::int64_t row_step,
-                                                     std::int64_t word_step,
                                                      const std::uint32_t* b,
                                                      std::int64_t words,
                                                      Float (&c)[R][V]) {
@@ -181,7 +179,7 @@ struct Portable {
                 }
 #pragma GCC unroll 6
                 for (int r = 0; r < R; ++r) {
-                    const float left = std::bit_cast<float>(a[r * row_step + p * word_step]);
+                    const float left = std::bit_cast<float>(a[r * RowStep + p * WordStep]);
 #pragma GCC unroll 2
                     for (int w = 0; w < width; ++w) {
                         sums[r][w] = left * right[w] + sums[r][w];
