@@ -38,8 +38,9 @@ class UpdateWriter {
         op.kind = OpKind::update;
         op.chunk = chunk;
         op.label = "update of chunk " + std::to_string(chunk);
-        for (const auto& [unit, range] : runs) {
-            const auto& state = draft_.state.units[static_cast<std::size_t>(unit)];
+        for (const auto& run : runs) {
+            const auto range = run.range;
+            const auto& state = draft_.state.units[static_cast<std::size_t>(run.unit)];
             const auto both = [&](int buffer, const char* role) {
                 op.reads.push_back({buffer, role, {run_in(buffer, range)}});
                 op.writes.push_back({buffer, role, {run_in(buffer, range)}});

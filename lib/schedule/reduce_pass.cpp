@@ -42,6 +42,7 @@ std::vector<Completion> completions(const Draft& draft, const spec::RunSpec& spe
         }
     }
     std::vector<Completion> found;
+    found.reserve(last_op.size());
     for (const auto& [key, op] : last_op) {
         found.push_back({op, key.first, key.second, op == last_op_of_unit.at(key.first)});
     }
