@@ -78,35 +78,36 @@ class Gathers {
                 if (owner == owner_of_.end()) {
                     continue;
                 }
-                const bool is_head =
-                    model_.table.units[static_cast<std::size_t>(op.unit)].kind == layout::UnitKind::head;
-                const bool is_backward = !is_head && is_part_of_backward(op);
-                const auto [at, is_new] =
-                    known.try_emplace({op.unit, owner->second, op.microbatch, is_backward}, leases_.size());
+                const auto [at, is_new] = known.try_emplace(key(op, owner->second), leases_.size());
                 if (is_new) {
-                    leases_.push_back(make(owner->second, op.microbatch, is_backward, static_cast<int>(i)));
+                    leases_.push_back(make(owner->second, op, static_cast<int>(i)));
                 }
                 operand.buffer = leases_[at->second].buffer;
             }
         }
     }
 
-    /// Ops of a recomputation say that they are one; so do those of backward.
-    static bool is_part_of_backward(const Op& op) {
-        return op.direction != Direction::forward && op.direction != Direction::none;
+    /// Which lease serves an op. Recomputation is a part of backward; the head has no parts.
+    Key key(const Op& op, int owner) const {
+        const bool is_head =
+            model_.table.units[static_cast<std::size_t>(op.unit)].kind == layout::UnitKind::head;
+        const bool is_backward =
+            !is_head && op.direction != Direction::forward && op.direction != Direction::none;
+        return {op.unit, owner, op.microbatch, is_backward};
     }
 
-    Lease make(int unit, int microbatch, bool is_backward, int first_op) {
+    Lease make(int unit, const Op& first, int first_op) {
         const auto& state = draft_.state.units[static_cast<std::size_t>(unit)];
         Lease lease;
         lease.unit = unit;
-        lease.microbatch = microbatch;
+        lease.microbatch = first.microbatch;
+        const bool is_backward = std::get<3>(key(first, unit));
         lease.direction = is_backward ? Direction::backward : Direction::forward;
         lease.first_op = first_op;
         auto buffer = program_.buffers[static_cast<std::size_t>(state.full_parameters)];
-        buffer.name =
-            name(unit) + ".parameters for " + to_string(lease.direction) + " " + std::to_string(microbatch);
-        buffer.microbatch = microbatch;
+        buffer.name = name(unit) + ".parameters for " + to_string(lease.direction) + " " +
+                      std::to_string(lease.microbatch);
+        buffer.microbatch = lease.microbatch;
         buffer.consumer = consumer::leases;
         lease.buffer = program_.add_buffer(std::move(buffer));
         if (spec_.sharding.secondary > 0) {
@@ -121,12 +122,11 @@ class Gathers {
     /// for a second copy.
     bool is_used_again(int unit, int first_op) const {
         const int placeholder = draft_.state.units[static_cast<std::size_t>(unit)].full_parameters;
-        const auto& first = program_.ops[static_cast<std::size_t>(first_op)];
+        const auto first = key(program_.ops[static_cast<std::size_t>(first_op)], unit);
         return std::any_of(program_.ops.begin() + first_op, program_.ops.end(), [&](const Op& op) {
-            const bool same = op.unit == first.unit && op.microbatch == first.microbatch &&
-                              is_part_of_backward(op) == is_part_of_backward(first);
-            return !same && std::any_of(op.reads.begin(), op.reads.end(),
-                                        [&](const Operand& o) { return o.buffer == placeholder; });
+            return std::any_of(op.reads.begin(), op.reads.end(), [&](const Operand& operand) {
+                return operand.buffer == placeholder && key(op, unit) != first;
+            });
         });
     }
 

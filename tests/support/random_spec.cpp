@@ -79,7 +79,7 @@ void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) 
 void draw_sharding(Draw& draw, spec::Sharding& sharding, const spec::Parallel& parallel) {
     const int d = parallel.data;
     if (draw.chance(0.5)) {
-        const auto stage = draw.between(0, 3);
+        const auto stage = draw.one_of<int>({0, 1, 2, 3, 3});
         sharding.optimizer = stage >= 1 ? d : 1;
         sharding.gradients = stage >= 2 ? d : 1;
         sharding.parameters = stage >= 3 ? d : 1;
@@ -88,7 +88,7 @@ void draw_sharding(Draw& draw, spec::Sharding& sharding, const spec::Parallel& p
         sharding.parameters = draw.between_divisors(1, sharding.optimizer);
         sharding.gradients = draw.chance(0.5) ? sharding.parameters : sharding.optimizer;
     }
-    if (sharding.parameters > 1 && draw.chance(0.6)) {
+    if (sharding.parameters > 1 && draw.chance(0.8)) {
         std::vector<int> proper{0};
         for (int span = 2; span < sharding.parameters; ++span) {
             if (sharding.parameters % span == 0) {

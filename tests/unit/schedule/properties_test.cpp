@@ -19,6 +19,20 @@
 namespace ziggurat::schedule {
 namespace {
 
+std::string as_text(const Volumes& v) {
+    return std::to_string(v.gathers) + " gathered, " + std::to_string(v.secondary) + " from second copies, " +
+           std::to_string(v.reduction) + " reduced, " + std::to_string(v.publication) + " published";
+}
+
+/// Whether the program sends what the formulas say.
+std::string complaint_about_volumes(const spec::RunSpec& spec, const Program& program) {
+    const auto formula = volumes_by_formula(spec, ModelLayout{spec, program.rank});
+    const auto counted = volumes_counted(program);
+    return counted == formula ? std::string{}
+                              : "rank " + std::to_string(program.rank) + " sends " + as_text(counted) +
+                                    " instead of " + as_text(formula) + " elements\n";
+}
+
 /// Everything that is wrong with the programs of a run; empty when nothing is.
 std::string complaints(const spec::RunSpec& spec, const std::vector<Program>& programs, std::uint64_t seed) {
     std::string text;
@@ -26,6 +40,7 @@ std::string complaints(const spec::RunSpec& spec, const std::vector<Program>& pr
         for (const auto& finding : check_program(program)) {
             text += std::string{to_string(finding.kind)} + ": " + finding.text + "\n";
         }
+        text += complaint_about_volumes(spec, program);
         if (!text.empty()) {
             return text;
         }
@@ -34,8 +49,8 @@ std::string complaints(const spec::RunSpec& spec, const std::vector<Program>& pr
     return simulate(programs, &truth, {.seed = seed, .buffered_sends = seed % 3 == 0 ? 1 : 0}).report();
 }
 
-TEST(Programs, OfAllRanksComeToWhatWasAskedFor) {
-    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 120);
+TEST(Programs, OfAllRanksTogetherDoWhatWasAskedFor) {
+    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 200);
     test::Coverage coverage;
     for (std::int64_t seed = 1; seed <= count; ++seed) {
         const auto spec = test::random_spec(static_cast<std::uint64_t>(seed));
@@ -47,22 +62,8 @@ TEST(Programs, OfAllRanksComeToWhatWasAskedFor) {
         ASSERT_EQ(complaint, "") << "seed " << seed << ": " << test::described(spec);
     }
     std::printf("%s", coverage.report().c_str());
-}
-
-TEST(Programs, SendWhatTheFormulasSay) {
-    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 120);
-    for (std::int64_t seed = 1; seed <= count; ++seed) {
-        const auto spec = test::random_spec(static_cast<std::uint64_t>(seed));
-        for (const auto& program : test::programs_of_all_ranks(spec)) {
-            const auto formula = volumes_by_formula(spec, ModelLayout{spec, program.rank});
-
-            const auto counted = volumes_counted(program);
-
-            ASSERT_EQ(counted.gathers, formula.gathers) << "seed " << seed;
-            ASSERT_EQ(counted.secondary, formula.secondary) << "seed " << seed;
-            ASSERT_EQ(counted.reduction, formula.reduction) << "seed " << seed;
-            ASSERT_EQ(counted.publication, formula.publication) << "seed " << seed;
-        }
+    for (const auto& [key, values] : coverage.counts()) {
+        EXPECT_GE(values.size(), 2U) << key << " never varies";
     }
 }
 

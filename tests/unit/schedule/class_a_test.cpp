@@ -1,0 +1,55 @@
+/// Spreading never changes the training: what leaves the same bits leaves the same values in the simulation.
+#include <gtest/gtest.h>
+
+#include "tests/support/random_spec.hpp"
+#include "tests/support/simulated_ranks.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+std::uint64_t fingerprint(const spec::RunSpec& spec, std::uint64_t seed) {
+    const SimulationTruth truth{spec};
+    const auto result = simulate(test::programs_of_all_ranks(spec), &truth, {.steps = 2, .seed = seed});
+    EXPECT_EQ(result.report(), "") << test::described(spec);
+    EXPECT_NE(result.fingerprint, 0U);
+    return result.fingerprint;
+}
+
+/// Everything of class A put back to the simplest; axes, sums and precision stay.
+spec::RunSpec simplest(spec::RunSpec spec) {
+    const auto sums = spec.sharding;
+    spec.sharding = {1, 1, 1, 0, sums.reduce, sums.sum_group};
+    if (sums.reduce == spec::ReducePlan::by_span) {
+        spec.sharding.gradients = spec.sharding.optimizer = sums.gradients;
+    }
+    spec.overlap.prefetch = 0;
+    spec.overlap.bucket_elements = 0;
+    spec.recompute.kind = spec::RecomputeKind::none;
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = {1, 0, 0};
+    spec.tiers.chunk_elements = 0;
+    return spec;
+}
+
+TEST(ClassA, ShardingPrefetchBucketsRecomputationAndHomesLeaveTheSameBits) {
+    for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+        const auto spec = test::random_spec(seed, {.most_ranks = 8});
+
+        EXPECT_EQ(fingerprint(spec, seed), fingerprint(simplest(spec), seed + 1))
+            << "seed " << seed << ": " << test::described(spec);
+    }
+}
+
+TEST(ClassA, AnotherSumPlanIsSeen) {
+    auto spec = test::random_spec(1, {.context = false, .tiers = false});
+    spec.parallel = {};
+    spec.parallel.ranks = spec.parallel.data = 2;
+    spec.train.micro_batches = 2;
+    spec.sharding = {1, 1, 2, 0, spec::ReducePlan::at_end, 2};
+    const auto at_end = fingerprint(spec, 1);
+    spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+
+    EXPECT_NE(fingerprint(spec, 1), at_end);
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule

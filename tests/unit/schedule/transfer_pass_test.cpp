@@ -1,0 +1,159 @@
+#include "schedule/transfer_pass.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "schedule/build_program.hpp"
+#include "schedule/check.hpp"
+#include "schedule/transfer_runs.hpp"
+#include "tests/support/random_spec.hpp"
+#include "tests/support/simulated_ranks.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+constexpr spec::Home device{1, 0, 0};
+constexpr spec::Home host{0, 1, 0};
+constexpr spec::Home nvme{0, 0, 1};
+
+/// Everything sharded over `ranks`, bf16, gradients reduced each micro-batch.
+spec::RunSpec sharded(int ranks, std::int64_t microbatches) {
+    auto spec = test::random_spec(2, {.context = false, .tiers = false});
+    spec.parallel = {};
+    spec.parallel.ranks = spec.parallel.data = ranks;
+    spec.sharding = {ranks, ranks, ranks, 0, spec::ReducePlan::each_microbatch, ranks};
+    spec.model.layers = 3;
+    spec.model.tie_embeddings = false;
+    spec.train.micro_batches = microbatches;
+    spec.recompute.kind = spec::RecomputeKind::full;
+    spec.precision.compute = spec::DType::bf16;
+    spec.overlap.prefetch = 1;
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = device;
+    return spec;
+}
+
+std::map<Engine, std::int64_t> bytes_by_engine(const Program& program) {
+    std::map<Engine, std::int64_t> sum;
+    for (const auto& op : program.ops) {
+        if (op.purpose == Purpose::state) {
+            sum[program.lanes[static_cast<std::size_t>(op.lane)].engine] += op.reads.front().bytes();
+        }
+    }
+    return sum;
+}
+
+/// Elements of the rank's shards; and the same times the leases of each unit.
+struct Sizes {
+    std::int64_t elements = 0;
+    std::int64_t leased = 0;
+};
+
+Sizes sizes(const spec::RunSpec& spec) {
+    const ModelLayout model{spec, 0};
+    Sizes sum;
+    for (std::size_t u = 0; u < model.flats.size(); ++u) {
+        const auto size = model.flats[u].padded_elements() / spec.parallel.data;
+        const bool is_layer = model.table.units[u].kind == layout::UnitKind::layer;
+        sum.elements += size;
+        sum.leased += (is_layer ? 2 : 1) * size;
+    }
+    return sum;
+}
+
+TEST(TransferPass, MovesNothingWhenEverythingIsAtHomeOnTheDevice) {
+    EXPECT_TRUE(bytes_by_engine(build_program(sharded(2, 2), 0, Variant::train)).empty());
+}
+
+TEST(TransferPass, MovesSlicesOfParametersOncePerLease) {
+    for (const std::int64_t microbatches : {1, 3}) {
+        auto spec = sharded(4, microbatches);
+        spec.tiers.parameters = nvme;
+        spec.tiers.optimizer = nvme;
+        const auto [elements, leased] = sizes(spec);
+
+        auto bytes = bytes_by_engine(build_program(spec, 1, Variant::train));
+
+        EXPECT_EQ(bytes[Engine::host_to_device], microbatches * 2 * leased);
+        EXPECT_EQ(bytes[Engine::nvme_read], microbatches * 2 * leased + 12 * elements);
+        EXPECT_EQ(bytes[Engine::nvme_write], 2 * elements + 12 * elements);
+    }
+}
+
+TEST(TransferPass, SendsEachReducedSliceOfGradientsHomeOnce) {
+    for (const std::int64_t microbatches : {1, 3}) {
+        auto spec = sharded(4, microbatches);
+        spec.tiers.gradients = host;
+        spec.tiers.optimizer = host;
+        const auto elements = sizes(spec).elements;
+
+        auto bytes = bytes_by_engine(build_program(spec, 2, Variant::train));
+
+        EXPECT_EQ(bytes[Engine::device_to_host], microbatches * 4 * elements);
+        EXPECT_EQ(bytes[Engine::host_to_device], 2 * elements);  // updated parameters
+        EXPECT_EQ(bytes[Engine::nvme_read] + bytes[Engine::nvme_write], 0);
+    }
+}
+
+TEST(TransferPass, UpdatesOnTheHostWhatIsAtHomeThere) {
+    auto spec = sharded(2, 1);
+    spec.tiers.optimizer = nvme;
+    const auto program = build_program(spec, 0, Variant::train);
+
+    for (const auto& op : program.ops) {
+        if (op.kind == OpKind::update) {
+            EXPECT_EQ(program.lanes[static_cast<std::size_t>(op.lane)].engine, Engine::host_optimizer);
+        }
+    }
+}
+
+TEST(TransferPass, ReadsTheNextChunkBesideTheUpdateOfThisOne) {
+    auto spec = sharded(2, 1);
+    spec.tiers.optimizer = nvme;
+    spec.tiers.chunk_elements = 256;
+    const auto program = build_program(spec, 0, Variant::train);
+
+    // In list order, reads of a later chunk stand in front of the update of an earlier one.
+    int reads_ahead = 0;
+    bool is_updating = false;
+    for (const auto& op : program.ops) {
+        is_updating = is_updating || op.kind == OpKind::update;
+        reads_ahead += is_updating && op.kind == OpKind::read ? 1 : 0;
+    }
+    EXPECT_GT(reads_ahead, 0);
+    EXPECT_TRUE(check_program(program).empty());
+}
+
+// Class A: homes move bytes, not values.
+TEST(TransferPass, LeavesTheSameBitsWhateverTheHomes) {
+    const auto fingerprint = [](const spec::RunSpec& spec) {
+        const SimulationTruth truth{spec};
+        const auto result = simulate(test::programs_of_all_ranks(spec), &truth, {.seed = 3});
+        EXPECT_EQ(result.report(), "");
+        return result.fingerprint;
+    };
+    auto spec = sharded(2, 2);
+    const auto at_home = fingerprint(spec);
+
+    for (const auto& parameters : {device, host, nvme}) {
+        for (const auto& optimizer : {device, host, nvme}) {
+            spec.tiers.parameters = parameters;
+            spec.tiers.gradients = optimizer;
+            spec.tiers.optimizer = optimizer;
+            EXPECT_EQ(fingerprint(spec), at_home);
+        }
+    }
+}
+
+TEST(ByteRuns, AreSetsOfBytes) {
+    const ByteRuns runs{{{10, 5}, {0, 5}, {5, 2}}};
+
+    EXPECT_EQ(runs.moved(0), (std::vector<schedule::Run>{{0, 7}, {10, 5}}));
+    EXPECT_EQ(runs.without(ByteRuns{{{3, 8}}}).moved(1), (std::vector<schedule::Run>{{1, 3}, {12, 4}}));
+    EXPECT_TRUE(runs.overlaps(ByteRuns{{{6, 1}}}));
+    EXPECT_FALSE(runs.overlaps(ByteRuns{{{7, 3}}}));
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule
