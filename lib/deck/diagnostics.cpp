@@ -142,7 +142,11 @@ std::string Diagnostics::caret(const Place& at) const {
     }
     const std::size_t end = character_boundary(line, std::min(line.size(), begin + longest_line_shown));
     const std::string shown = shown_line(std::string_view{line}.substr(begin, end - begin));
-    return fmt::format("{:>4} | {}\n     | {:>{}}\n", at.line, shown, "^", column + 1);
+    const std::string before = shown_line(std::string_view{line}.substr(begin, column));
+    const auto characters = static_cast<std::size_t>(std::count_if(before.begin(), before.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
+    }));
+    return fmt::format("{:>4} | {}\n     | {:>{}}\n", at.line, shown, "^", characters + 1);
 }
 
 std::string Diagnostics::print(std::size_t most) const {

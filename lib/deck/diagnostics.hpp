@@ -15,7 +15,8 @@ namespace ziggurat::deck {
 /// The name under which overrides appear as a file: line n is the n-th of them.
 inline constexpr const char* command_line_name = "command line";
 
-/// Where a value was written. Lines and columns count from 1; line 0 means the file as a whole.
+/// Where a value was written. Lines and columns (in bytes, as compilers count them) begin with 1; line 0
+/// means the file as a whole.
 struct Place {
     std::string file;
     int line = 0;

@@ -35,7 +35,7 @@ bool is_plain_text(std::string_view text, const TextSource& source, Diagnostics&
         }
         in_comment = c != '\n' && (in_comment || (c == '#' && (before == ' ' || before == '\n')));
         before = c;
-        at.column = c == '\n' ? 1 : at.column + 1;
+        at.column = c == '\n' ? 1 : at.column + static_cast<int>(length);
         at.line += c == '\n' ? 1 : 0;
         i += length;
     }

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/contract.hpp"
-#include "base/units.hpp"
 #include "deck/nearest.hpp"
 #include "deck/reader.hpp"
 
@@ -197,10 +196,10 @@ std::string shown(const Row& row, const Node& node) {
     return in_quotes(node.kind == Node::Kind::scalar ? node.text : written(row, node, false));
 }
 
+/// A bound as a deck would say it.
 std::string bound(double value) {
-    return std::abs(value) >= 1e6 && value == std::floor(value) && std::abs(value) < 1e15
-               ? format_grouped(static_cast<std::int64_t>(value))
-               : write_real(value);
+    const bool is_whole = value == std::floor(value) && std::abs(value) < 1e15;
+    return is_whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : write_real(value);
 }
 
 bool is_within(

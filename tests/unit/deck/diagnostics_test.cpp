@@ -49,6 +49,14 @@ TEST(Diagnostics, ShowErrorsFirstWhenThereAreTooMany) {
     EXPECT_NE(found.print(3).find("and 4998 more"), std::string::npos);
 }
 
+TEST(Diagnostics, PointBelowTheCharacterWhateverItsBytes) {
+    Diagnostics found;
+    found.remember("a.yaml", "n: {a: \"\u00e9\u00e9\", b: 1}");
+    found.error({"a.yaml", 1, 16}, "b", "", "");
+
+    EXPECT_NE(found.print().find("\n     |              ^\n"), std::string::npos) << found.print();
+}
+
 TEST(Diagnostics, NeverSteerTheTerminal) {
     Diagnostics found;
     found.remember("a.yaml", "a: \x1b[31mred");

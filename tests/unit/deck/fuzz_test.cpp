@@ -1,7 +1,7 @@
 /// Whatever a deck says, loading it ends with a verdict: no crash, no exception, no hang, no unbounded
 /// memory.
 ///
-/// ZIGGURAT_FUZZ_COUNT decks (2000) are made from good and bad ones, from the seed ZIGGURAT_FUZZ_SEED (1).
+/// ZIGGURAT_FUZZ_COUNT decks (4000) are made from good and bad ones, from the seed ZIGGURAT_FUZZ_SEED (1).
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -318,7 +318,7 @@ TEST(Fuzz, EveryDeckGetsAVerdict) {
     }
     Mutator mutator{std::move(seeds),
                     static_cast<unsigned>(number_from_environment("ZIGGURAT_FUZZ_SEED", 1))};
-    const int count = number_from_environment("ZIGGURAT_FUZZ_COUNT", 2000);
+    const int count = number_from_environment("ZIGGURAT_FUZZ_COUNT", 4000);
     const std::int64_t peak_before = peak_bytes();
     const spec::MachineSpec machine{.name = "test", .cores_per_node = 2, .host_bytes = 8LL << 30};
 

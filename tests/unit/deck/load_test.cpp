@@ -167,6 +167,18 @@ TEST_F(Load, SubstitutesVariables) {
     EXPECT_EQ(run.run.seed, 7u);
 }
 
+TEST_F(Load, BoundsWhatVariablesGrowTo) {
+    std::string many = "vars: {a: '" + std::string(40000, 'a') + "'}\noptimizer: {no_decay: [";
+    for (int i = 0; i < 200; ++i) {
+        many += "'${a}', ";
+    }
+
+    const Loaded loaded = load_base(many + "last]}\n");
+
+    EXPECT_FALSE(loaded.ok());
+    EXPECT_NE(loaded.found.print().find("or 1024 KiB in all"), std::string::npos);
+}
+
 TEST_F(Load, FillsTheModelFromAPreset) {
     const Loaded loaded =
         load_base("", {"model={preset: llama-8b, layers: 4}", "data.seq=128", "model.norm_epsilon=1e-6"});
