@@ -112,25 +112,40 @@ class ForwardHead {
                     tile[r][1] = half[r][1];
                 }
             }
-            if (key + 63 > row || key < head.first_key(row + R - 1)) {
-#pragma GCC unroll 6
-                for (int r = 0; r < R; ++r) {
-                    const int seen = head.first_key(row + r);
-#pragma GCC unroll 4
-                    for (int v = 0; v < 4; ++v) {
-                        const int lane = key + 16 * v;
-                        tile[r][v] = V::keep(tile[r][v], seen - lane, row + r + 1 - lane, lowest);
-                    }
-                }
-            }
+            float* scores = scores_ + key - first;
 #pragma GCC unroll 6
             for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
                 for (int v = 0; v < 4; ++v) {
-                    V::store(scores_ + r * forward_keys + key - first + 16 * v, tile[r][v]);
+                    V::store(scores + r * forward_keys + 16 * v, tile[r][v]);
                 }
+            }
+            if (key + 63 > row || key < head.first_key(row + R - 1)) {
+                mask<R>(head, row, key, scores, top);
+                continue;
+            }
+#pragma GCC unroll 6
+            for (int r = 0; r < R; ++r) {
                 top[r] =
                     V::max(top[r], V::max(V::max(tile[r][0], tile[r][1]), V::max(tile[r][2], tile[r][3])));
+            }
+        }
+    }
+
+    /// Takes the scores of pairs that may not meet out of a panel. Few panels need it, and among the products
+    /// it would cost registers.
+    template <int R>
+    [[gnu::noinline]] static void mask(
+        const Head<T>& head, int row, int key, float* scores, Float (&top)[R]) {
+        const Float lowest = V::broadcast(masked_score);
+        for (int r = 0; r < R; ++r) {
+            for (int v = 0; v < 4; ++v) {
+                float* at = scores + r * forward_keys + 16 * v;
+                const int lane = key + 16 * v;
+                const Float kept =
+                    V::keep(V::load(at), head.first_key(row + r) - lane, row + r + 1 - lane, lowest);
+                V::store(at, kept);
+                top[r] = V::max(top[r], kept);
             }
         }
     }
@@ -171,18 +186,23 @@ class ForwardHead {
         const float* scores, int columns, float to_log2, float maximum, std::uint32_t* weights) const {
         const Float slope = V::broadcast(to_log2);
         const Float shift = V::broadcast(-maximum * to_log2);
-        Float total = V::zero();
         const auto weight = [&](int column) {
-            const Float w = V::exp2(V::fma(V::load(scores + column), slope, shift));
-            total = V::add(total, w);
+            return V::exp2(V::fma(V::load(scores + column), slope, shift));
+        };
+        const auto dropped = [&](Float w, int column) {
             return Drops ? V::multiply(w, V::load(factors_ + column)) : w;
         };
+        Float total = V::zero();
         for (int column = 0; column < columns; column += 16 * pair) {
+            const Float w = weight(column);
             if constexpr (pair == 2) {
-                const Float w = weight(column);
-                V::store_words(weights + column / 2, V::pairs(w, weight(column + 16)));
+                const Float next = weight(column + 16);
+                total = V::add(total, V::add(w, next));
+                V::store_words(weights + column / 2,
+                               V::pairs(dropped(w, column), dropped(next, column + 16)));
             } else {
-                V::store(reinterpret_cast<float*>(weights) + column, weight(column));
+                total = V::add(total, w);
+                V::store(reinterpret_cast<float*>(weights) + column, dropped(w, column));
             }
         }
         return V::sum(total);
