@@ -1,6 +1,7 @@
 #include "app/check.hpp"
 
 #include "app/commands.hpp"
+#include "plan/memory_report.hpp"
 
 namespace ziggurat::app {
 
@@ -12,7 +13,10 @@ int check(const Arguments& arguments) {
                       .machine = arguments.machine,
                       .print = arguments.print,
                       .explain = arguments.explain,
-                      .memory = {}});
+                      .memory = [](const spec::RunSpec& run) {
+                          auto report = plan::memory_report(run);
+                          return MemoryReport{std::move(report.table), report.fits};
+                      }});
 }
 
 }  // namespace ziggurat::app
