@@ -69,7 +69,9 @@ const char* detail_of(const std::string& consumer, const spec::RunSpec& spec) {
         return is_f32 ? "f32, also the master" : "bf16";
     }
     if (consumer == "gradients") {
-        return "f32";
+        const bool is_whole_in_spite =
+            spec.sharding.reduce == spec::ReducePlan::at_end && spec.sharding.gradients > 1;
+        return is_whole_in_spite ? "f32, unsharded: reduce is at_end" : "f32";
     }
     if (consumer == "optimizer") {
         return is_f32 ? "2 moments, f32" : "master and 2 moments, f32";

@@ -1,6 +1,7 @@
 #include "schedule/place_buffers.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -142,8 +143,8 @@ void place_buffers(Program& program) {
                                                                    rounded_up(buffer.bytes, 64));
         }
     }
-    for (std::size_t t = 0; t < tiers.size(); ++t) {
-        program.arena_bytes[t] = fixed[t] == 0 && tiers[t].end() == 0 ? 0 : tiers[t].end();
+    for (std::size_t t = 0; t < std::size(program.arena_bytes); ++t) {
+        program.arena_bytes[t] = tiers[t].end();
     }
 }
 

@@ -106,6 +106,19 @@ TEST(MemoryTable, AddsUpToTheArenaOfARealProgram) {
     }
 }
 
+TEST(MemoryTable, ShowsThatSumsAtTheEndKeepWholeGradients) {
+    auto spec = test::small_spec(spec::Family::llama, 2);
+    spec.sharding.gradients = spec.sharding.optimizer = 2;
+    const auto detail = [&] {
+        const auto table = memory_usage(spec, build_program(spec, 0, schedule::Variant::train));
+        return table.rows.at(1).consumer + ": " + table.rows.at(1).detail;
+    };
+
+    EXPECT_EQ(detail(), "gradients: f32, unsharded: reduce is at_end");
+    spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+    EXPECT_EQ(detail(), "gradients: f32");
+}
+
 TEST(MemoryTable, PrintsALinePerConsumerAndTheVerdict) {
     spec::RunSpec spec;
     spec.run.name = "tiny";
