@@ -162,7 +162,8 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             const bool uses = reader.kind == OpKind::compute || reader.kind == OpKind::loss ||
                               reader.kind == OpKind::update || reader.purpose == Purpose::parameters ||
                               reader.purpose == Purpose::secondary;
-            if (uses && described.state != StateKind::gradients && content.step != step) {
+            const bool changes = program(rank).variant == Variant::train;
+            if (uses && changes && described.state != StateKind::gradients && content.step != step) {
                 complain(FindingKind::stale_read, rank, op,
                          "reads " + where + " in step " + std::to_string(step) +
                              ", but it holds the state of step " + std::to_string(content.step) + last);

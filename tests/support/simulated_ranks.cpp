@@ -6,10 +6,10 @@
 
 namespace ziggurat::test {
 
-std::vector<schedule::Program> programs_of_all_ranks(const spec::RunSpec& spec) {
+std::vector<schedule::Program> programs_of_all_ranks(const spec::RunSpec& spec, schedule::Variant variant) {
     std::vector<schedule::Program> programs;
     for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
-        programs.push_back(schedule::build_program(spec, rank, schedule::Variant::train));
+        programs.push_back(schedule::build_program(spec, rank, variant));
     }
     return programs;
 }

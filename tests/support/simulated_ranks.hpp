@@ -11,8 +11,9 @@
 
 namespace ziggurat::test {
 
-/// The training program of each world rank.
-std::vector<schedule::Program> programs_of_all_ranks(const spec::RunSpec& spec);
+/// The program of each world rank.
+std::vector<schedule::Program> programs_of_all_ranks(const spec::RunSpec& spec,
+                                                     schedule::Variant variant = schedule::Variant::train);
 
 /// The value of an environment variable as a number.
 std::int64_t count_from_environment(const char* name, std::int64_t otherwise);

@@ -67,6 +67,21 @@ TEST(Programs, OfAllRanksTogetherDoWhatWasAskedFor) {
     }
 }
 
+TEST(Programs, ThatEvaluateEndAndReadWhatWasWritten) {
+    const auto count = test::count_from_environment("ZIGGURAT_SPECS", 200) / 2;
+    for (std::int64_t seed = 1; seed <= count; ++seed) {
+        const auto spec = test::random_spec(static_cast<std::uint64_t>(seed));
+        const auto programs = test::programs_of_all_ranks(spec, Variant::evaluate);
+        for (const auto& program : programs) {
+            EXPECT_TRUE(check_program(program).empty()) << "seed " << seed;
+        }
+        const SimulationTruth truth{spec};
+        const auto result = simulate(programs, &truth, {.seed = static_cast<std::uint64_t>(seed)});
+
+        ASSERT_EQ(result.report(), "") << "seed " << seed << ": " << test::described(spec);
+    }
+}
+
 /// Changes programs so that they are wrong; false where there is nothing of the kind to change.
 using Plant = std::function<bool(std::vector<Program>&, std::mt19937_64&)>;
 
