@@ -72,7 +72,7 @@ inline tile::Scratch scratch_of(std::span<std::byte> workspace,
     const auto address = reinterpret_cast<std::uintptr_t>(workspace.data());
     const auto skipped = static_cast<std::int64_t>(-address % 64);
     const auto share = (std::ssize(workspace) - skipped) / num_workers / 64 * 64;
-    return tile::Scratch{workspace.data() + skipped + index * share};
+    return {workspace.data() + skipped + index * share, share};
 }
 
 template <class V, class T>

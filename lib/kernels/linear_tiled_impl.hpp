@@ -44,7 +44,7 @@ class TiledProduct {
         const auto column_blocks = tile::divide_up(columns_, block_columns);
         const auto blocks = tile::divide_up(rows_, block_rows) * column_blocks;
         for_items_of_workers("ziggurat::tiled_product", blocks, num_threads, [&](auto& items, int worker) {
-            tile::Scratch mine{scratch + worker * scratch_bytes};
+            tile::Scratch mine{scratch + worker * scratch_bytes, scratch_bytes};
             auto* sums = mine.take<float>(block_rows * block_columns);
             auto* right = mine.take<std::uint32_t>(block_columns * block_depth);
             auto* left = mine.take<std::uint32_t>(tile::tile_rows * block_depth);

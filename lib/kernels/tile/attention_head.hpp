@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/contract.hpp"
 #include "kernels/dropout.hpp"
 #include "kernels/tile/packed.hpp"
 
@@ -62,18 +63,19 @@ void dropout_factors(const Head<T>& head, int query, int first_key, int count, f
 /// Carves aligned arrays from a run of bytes.
 class Scratch {
   public:
-    explicit Scratch(std::byte* at) : at_{at} {}
+    Scratch(std::byte* begin, std::int64_t bytes) : at_{begin}, end_{begin + bytes} {}
 
     template <class Element>
     Element* take(std::int64_t count) {
         std::byte* begin = at_;
         at_ += divide_up(count * static_cast<std::int64_t>(sizeof(Element)), 64) * 64;
+        ZG_EXPECTS(at_ <= end_);
         return reinterpret_cast<Element*>(begin);
     }
-    std::byte* end() const { return at_; }
 
   private:
     std::byte* at_;
+    std::byte* end_;
 };
 
 /// Where words of `rows` x `columns` elements lie when they are packed one way or the other.
