@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "base/contract.hpp"
+#include "base/error.hpp"
 #include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::schedule {
@@ -15,9 +16,21 @@ namespace {
 
 using spec::Tier;
 
-Tier tier_of(const spec::Home& home) {
-    ZG_EXPECTS(home.device == 1 || home.host == 1 || home.nvme == 1);
-    return home.device == 1 ? Tier::device : home.host == 1 ? Tier::host : Tier::nvme;
+/// The one tier of a home.
+Tier tier_of(const spec::Home& home, const char* kind) {
+    if (home.device == 1) {
+        return Tier::device;
+    }
+    if (home.host == 1) {
+        return Tier::host;
+    }
+    if (home.nvme == 1) {
+        return Tier::nvme;
+    }
+    throw Error{ErrorKind::deck,
+                std::string{"tiers.home."} + kind +
+                    ": shares of several tiers are not built yet (a kind of state moves as a whole). "
+                    "Name one tier."};
 }
 
 /// Ops of one occasion share what was brought for one of them.
@@ -56,11 +69,12 @@ class Transfers {
     Transfers(Draft& draft, const spec::RunSpec& spec)
         : program_{draft.program},
           prefetch_{spec.overlap.prefetch},
-          parameters_{tier_of(spec.tiers.parameters)},
-          gradients_{tier_of(spec.tiers.gradients)},
-          optimizer_{tier_of(spec.tiers.optimizer)} {}
+          parameters_{tier_of(spec.tiers.parameters, "parameters")},
+          gradients_{tier_of(spec.tiers.gradients, "gradients")},
+          optimizer_{tier_of(spec.tiers.optimizer, "optimizer")} {}
 
     void run() {
+        begin_occasions();
         if (parameters_ == Tier::device && gradients_ == Tier::device && optimizer_ == Tier::device) {
             return;
         }
@@ -71,6 +85,18 @@ class Transfers {
 
   private:
     Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
+
+    /// A unit's pass over a micro-batch is an occasion whether something is moved for it or not.
+    void begin_occasions() {
+        Occasion last;
+        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+            if (op.kind == OpKind::compute && (firsts_.empty() || occasion_of(op, i) != last)) {
+                last = occasion_of(op, i);
+                firsts_.push_back(i);
+            }
+        }
+    }
 
     void go_home() {
         for (auto& held : program_.buffers) {
@@ -245,8 +271,8 @@ class Transfers {
                 const auto stops = way(visit);
                 const int earliest = behind_changes(visit.home, visit.fetched, visit.first_op);
                 for (std::size_t s = 0; s + 1 < stops.size(); ++s) {
-                    const auto hops_left = static_cast<int>(stops.size() - 1 - s);
-                    const int wanted = issued_at(visit.first_op, prefetch_ * hops_left);
+                    const int distance = buffer(stops[s]).tier == Tier::nvme ? 2 : 1;
+                    const int wanted = issued_at(visit.first_op, prefetch_ * distance);
                     in_front.emplace(std::max(wanted, earliest),
                                      hop(visit, visit.fetched, stops[s], stops[s + 1]));
                 }
@@ -300,12 +326,17 @@ class Transfers {
     Tier parameters_, gradients_, optimizer_;
     std::vector<Visit> visits_;                   ///< by first op
     std::map<int, std::vector<Change>> changes_;  ///< by buffer at home
-    std::vector<int> firsts_;                     ///< first ops of visits, ascending
+    std::vector<int> firsts_;                     ///< first ops of occasions, ascending
 };
 
 }  // namespace
 
 void transfer_pass(Draft& draft, const spec::RunSpec& spec) {
+    if (tier_of(spec.tiers.activations, "activations") != Tier::device) {
+        throw Error{ErrorKind::deck,
+                    "tiers.home.activations: a home outside of the device is not built yet (activations stay "
+                    "where they are made). Set it to device."};
+    }
     Transfers{draft, spec}.run();
 }
 

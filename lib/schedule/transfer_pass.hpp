@@ -22,11 +22,11 @@ inline constexpr const char* staging = "transfers";
 /// of the op that last writes the same bytes at home; derive_dependencies extends that over the step's end.
 /// Only slices move: with sharded parameters the gather runs between device buffers.
 ///
-/// Does nothing when everything is at home on the device. Homes are whole tiers. Runs after all passes that
-/// name state.
+/// Does nothing when everything is at home on the device. Runs after all passes that name state.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, sections 5.1 (placement), 6.2 (overlap); Ren et al.,
 /// "ZeRO-Offload", 2021, section 4.
+/// Errors: Error{deck} for a home in shares of several tiers, and for activations away from the device
 void transfer_pass(Draft& draft, const spec::RunSpec& spec);
 
 }  // namespace ziggurat::schedule

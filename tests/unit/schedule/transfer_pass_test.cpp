@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/check.hpp"
 #include "schedule/transfer_runs.hpp"
@@ -106,6 +107,32 @@ TEST(TransferPass, UpdatesOnTheHostWhatIsAtHomeThere) {
             EXPECT_EQ(program.lanes[static_cast<std::size_t>(op.lane)].engine, Engine::host_optimizer);
         }
     }
+}
+
+TEST(TransferPass, ReadsTheFirstStateDuringBackwardAndNotBefore) {
+    auto spec = sharded(2, 1);
+    spec.tiers.optimizer = nvme;
+    const auto program = build_program(spec, 0, Variant::train);
+
+    const auto first_read = std::find_if(program.ops.begin(), program.ops.end(),
+                                         [](const Op& op) { return op.kind == OpKind::read; });
+    const auto is_backward = [](const Op& op) {
+        return op.kind == OpKind::compute && op.direction >= Direction::backward;
+    };
+
+    ASSERT_NE(first_read, program.ops.end());
+    EXPECT_TRUE(std::any_of(program.ops.begin(), first_read, is_backward));
+    EXPECT_TRUE(std::any_of(first_read, program.ops.end(), is_backward));
+}
+
+TEST(TransferPass, RefusesWhatIsNotBuiltYet) {
+    auto spec = sharded(2, 1);
+    spec.tiers.optimizer = {0.5, 0.5, 0};
+    EXPECT_THROW(build_program(spec, 0, Variant::train), Error);
+
+    spec = sharded(2, 1);
+    spec.tiers.activations = host;
+    EXPECT_THROW(build_program(spec, 0, Variant::train), Error);
 }
 
 TEST(TransferPass, ReadsTheNextChunkBesideTheUpdateOfThisOne) {
