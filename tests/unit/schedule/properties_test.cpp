@@ -158,6 +158,41 @@ TEST(PlantedBug, AMissingPublicationIsFound) {
               0);
 }
 
+TEST(PlantedBug, AnUpdateThatOneRankLeavesOutIsFound) {
+    EXPECT_GT(found_at([](std::vector<Program>& programs, std::mt19937_64& random) {
+                  auto& program = programs.back();
+                  const auto updates =
+                      ops_where(program, [](const Op& op) { return op.kind == OpKind::update; });
+                  if (updates.empty()) {
+                      return false;
+                  }
+                  program.ops.erase(program.ops.begin() + one_of(updates, random));
+                  place_buffers(program);
+                  derive_dependencies(program);
+                  return true;
+              }),
+              0);
+}
+
+TEST(PlantedBug, AnEvictionThatIsLeftOutIsFound) {
+    EXPECT_GT(found_at([](std::vector<Program>& programs, std::mt19937_64& random) {
+                  auto& program = programs.front();
+                  const auto evictions = ops_where(program, [&](const Op& op) {
+                      const auto engine = program.lanes[static_cast<std::size_t>(op.lane)].engine;
+                      return op.purpose == Purpose::state &&
+                             (engine == Engine::device_to_host || engine == Engine::nvme_write);
+                  });
+                  if (evictions.empty()) {
+                      return false;
+                  }
+                  program.ops.erase(program.ops.begin() + one_of(evictions, random));
+                  place_buffers(program);
+                  derive_dependencies(program);
+                  return true;
+              }),
+              0);
+}
+
 TEST(PlantedBug, AMissingWaitIsFoundEveryTime) {
     const auto drops_a_wait = [](std::vector<Program>& programs, std::mt19937_64& random) {
         auto& program = one_of(programs, random);
