@@ -14,11 +14,11 @@ namespace ziggurat::deck {
 
 /// What the deck does not say: where the run takes place.
 struct LoadOptions {
-    int ranks = 0;                             ///< 0: as few as the deck's degrees allow
-    int ranks_per_node = 0;                    ///< 0: as the machine has, at most all of them
-    int threads = 0;                           ///< per rank; 0: an equal part of the node's cores
+    int ranks = 0;                                  ///< 0: as few as the deck's degrees allow
+    int ranks_per_node = 0;                         ///< 0: as the machine has, at most all of them
+    int threads = 0;                                ///< per rank; 0: an equal part of the node's cores
     std::optional<spec::MachineSpec> machine = {};  ///< none: this one
-    bool for_plan = false;                     ///< takes what can be planned although it cannot be run yet
+    bool for_plan = false;  ///< takes what can be planned although it cannot be run yet
     Environment environment = process_environment;
 };
 

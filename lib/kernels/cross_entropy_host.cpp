@@ -55,7 +55,8 @@ float log2_sum_exp(const T* x, std::int64_t count) {
     return pivot + std::log2(sum);
 }
 
-/// -log of the probability of a token with this logit. The product is rounded as the pivot was: certainty costs 0.
+/// -log of the probability of a token with this logit. The product is rounded as the pivot was: certainty
+/// costs 0.
 float loss_of(float logit, float log2_sum) {
     constexpr float ln_2 = 0.693147181f;
     return (log2_sum - logit * log2_of_e) * ln_2;

@@ -71,7 +71,8 @@ void backward_row(const T* x,
         const float normalized = (float(x[c]) - mean) * inv_std;
         const float centred =
             float(dy[c]) * float(gain[c]) - mean_sum;  // rounded as above: 0 for equal terms
-        tensor::store(dx[c], std::fma(inv_std, std::fma(-normalized, mean_projection, centred), float(dx[c])));
+        tensor::store(dx[c],
+                      std::fma(inv_std, std::fma(-normalized, mean_projection, centred), float(dx[c])));
     }
 }
 

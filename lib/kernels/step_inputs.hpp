@@ -7,13 +7,13 @@ namespace ziggurat::kernels {
 
 /// Written by the trainer before a step's first op (and, where said, by ops of the step itself).
 struct StepInputs {
-    std::int64_t step = 0;              ///< index of this optimizer step, from 0
+    std::int64_t step = 0;  ///< index of this optimizer step, from 0
     float learning_rate = 0;
-    float inverse_bias1 = 1;            ///< 1 / (1 - beta1^t), t = updates done, this one included
-    float inverse_sqrt_bias2 = 1;       ///< 1 / sqrt(1 - beta2^t)
-    float loss_scale = 1;               ///< 1 / target tokens of the global batch
-    float gradient_scale = 1;           ///< the clip factor; written by the norm op
-    std::int32_t skip = 0;              ///< 1: the update is not applied (a non-finite gradient); written by the norm op
+    float inverse_bias1 = 1;       ///< 1 / (1 - beta1^t), t = updates done, this one included
+    float inverse_sqrt_bias2 = 1;  ///< 1 / sqrt(1 - beta2^t)
+    float loss_scale = 1;          ///< 1 / target tokens of the global batch
+    float gradient_scale = 1;      ///< the clip factor; written by the norm op
+    std::int32_t skip = 0;  ///< 1: the update is not applied (a non-finite gradient); written by the norm op
 };
 
 /// Where and with what probability values are dropped.
@@ -23,10 +23,11 @@ struct StepInputs {
 struct Dropout {
     float probability = 0;
     std::uint64_t seed = 0;
-    std::uint32_t purpose = 0;               ///< unique for each place of the model (layer and site)
-    const std::int64_t* samples = nullptr;   ///< [batch] global sample index of each sequence
-    std::int64_t sequence = 0;               ///< tokens per sequence: row r is position r % sequence of sample r / sequence
-    const StepInputs* inputs = nullptr;      ///< for the step
+    std::uint32_t purpose = 0;              ///< unique for each place of the model (layer and site)
+    const std::int64_t* samples = nullptr;  ///< [batch] global sample index of each sequence
+    std::int64_t sequence =
+        0;  ///< tokens per sequence: row r is position r % sequence of sample r / sequence
+    const StepInputs* inputs = nullptr;  ///< for the step
 };
 
 /// Whether a gradient is stored or added to what is there.

@@ -8,8 +8,8 @@
 namespace ziggurat::optim {
 namespace {
 
-/// 1 - beta^t; by expm1, for the plain difference loses digits where beta is close to 1. Of beta as the kernel
-/// has it, a float: the moments that are corrected were made with that.
+/// 1 - beta^t; by expm1, for the plain difference loses digits where beta is close to 1. Of beta as the
+/// kernel has it, a float: the moments that are corrected were made with that.
 double bias_correction(double wanted, std::int64_t update) {
     const double beta = static_cast<double>(static_cast<float>(wanted));
     return beta > 0 ? -std::expm1(static_cast<double>(update) * std::log(beta)) : 1.0;

@@ -110,8 +110,7 @@ struct Interval {
 
 struct Validate {
     std::optional<Interval> every;
-    std::int64_t batches =
-        0;  ///< validation samples in global batches, evenly spread; 0: all of them
+    std::int64_t batches = 0;  ///< validation samples in global batches, evenly spread; 0: all of them
     std::optional<Sample> sample;
 
     bool operator==(const Validate&) const = default;

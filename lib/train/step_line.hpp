@@ -10,7 +10,8 @@
 
 namespace ziggurat::train {
 
-/// Turns step reports into lines of at most 160 columns (up to 999,999 steps), `|` between the columns, `step` at their start.
+/// Turns step reports into lines of at most 160 columns (up to 999,999 steps), `|` between the columns,
+/// `step` at their start.
 ///
 /// Loss and seconds are means since the last line, stalls are shares of that time, lr and norm are the last
 /// step's. No allocation after the construction. Collective: local.
