@@ -107,20 +107,28 @@ struct KernelSum {
     double flops = 0;
 };
 
+/// What an op counts to in the table: its phase, or its kind, and its direction.
+std::string name_of(const schedule::Op& op, const layout::FamilyTable& table) {
+    if (op.unit < 0 || op.phase < 0) {
+        return to_string(op.kind);
+    }
+    const auto& unit = table.units[static_cast<std::size_t>(op.unit)];
+    const auto& phase = unit.phases[static_cast<std::size_t>(op.phase)];
+    const std::string direction =
+        op.direction == schedule::Direction::none ? "pack" : to_string(op.direction);
+    return phase.name + " " + direction;
+}
+
 /// Seconds of the kernels of one step, by phase and direction.
-std::map<std::string, KernelSum> sum_kernels(train::Executor& executor) {
+std::map<std::string, KernelSum> sum_kernels(const train::Executor& executor,
+                                             const layout::FamilyTable& table) {
     std::map<std::string, KernelSum> sums;
     for (const auto& record : executor.records()) {
         if (record.cause >= 0) {
             continue;
         }
         const auto& op = executor.program().ops[static_cast<std::size_t>(record.op)];
-        const auto dot = op.label.rfind("layers.");
-        auto name = dot == 0 ? op.label.substr(op.label.find(' ') + 1) : op.label;
-        if (op.kind == schedule::OpKind::update || op.kind == schedule::OpKind::norm) {
-            name = to_string(op.kind);
-        }
-        auto& sum = sums[name];
+        auto& sum = sums[name_of(op, table)];
         sum.seconds += seconds_between(record.begin_ns, record.end_ns);
         sum.flops += op.flops;
     }
@@ -182,6 +190,7 @@ int measure(const Choice& choice) {
 
     train::Assembly assembly{run, session.world(), stream, abort};
     fill(run, assembly.train_slots());
+    const auto table = layout::family_table(run.model, 1, false);
     double best = 1e9;
     std::map<std::string, KernelSum> kernels_of_best;
     for (int step = 0; step < choice.steps; ++step) {
@@ -195,7 +204,7 @@ int measure(const Choice& choice) {
                    assembly.outcome().grad_norm, seconds);
         if (step > 0 && seconds < best) {
             best = seconds;
-            kernels_of_best = sum_kernels(assembly.trainer());
+            kernels_of_best = sum_kernels(assembly.trainer(), table);
         }
     }
     print_kernels(kernels_of_best, best);
