@@ -34,8 +34,8 @@ class Check {
     void note(FindingKind kind, int op, const std::string& text) {
         auto where = "rank " + std::to_string(program_.rank);
         if (op >= 0) {
-            where += ", op " + std::to_string(op) + " '" +
-                     program_.ops[static_cast<std::size_t>(op)].label + "'";
+            where +=
+                ", op " + std::to_string(op) + " '" + program_.ops[static_cast<std::size_t>(op)].label + "'";
         }
         found_.push_back({kind, program_.rank, op, where + " " + text});
     }
@@ -67,11 +67,10 @@ class Check {
                 for (const auto& operand : *operands) {
                     const auto* held = buffer(operand.buffer);
                     const bool fits =
-                        held != nullptr && std::all_of(operand.runs.begin(), operand.runs.end(),
-                                                       [&](const Run& run) {
-                                                           return run.offset >= 0 && run.bytes >= 0 &&
-                                                                  run.offset + run.bytes <= held->bytes;
-                                                       });
+                        held != nullptr &&
+                        std::all_of(operand.runs.begin(), operand.runs.end(), [&](const Run& run) {
+                            return run.offset >= 0 && run.bytes >= 0 && run.offset + run.bytes <= held->bytes;
+                        });
                     if (!fits) {
                         note(FindingKind::memory, i,
                              "has a '" + operand.role + "' that reaches out of its buffer");
@@ -85,8 +84,7 @@ class Check {
         std::map<std::pair<std::string, std::vector<int>>, int> lane_of;
         for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
             const auto& op = program_.ops[static_cast<std::size_t>(i)];
-            const bool is_collective =
-                op.group >= 0 && op.kind != OpKind::send && op.kind != OpKind::receive;
+            const bool is_collective = op.group >= 0 && op.kind != OpKind::send && op.kind != OpKind::receive;
             if (!is_collective) {
                 continue;
             }

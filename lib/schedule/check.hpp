@@ -17,7 +17,8 @@ struct Budgets {
 
 /// Everything that is wrong, most basic things first; empty when nothing is:
 ///
-/// - waits go to earlier ops of the list, or to any op of the step before, so there is no circle within a rank;
+/// - waits go to earlier ops of the list, or to any op of the step before, so there is no circle within a
+/// rank;
 /// - the collectives of a group are on one lane, in one order;
 /// - operands lie within their buffers, buffers within their arenas, arenas within `budgets`;
 /// - what is gathered is used, and not kept past its last use: a lease ends within the step;
