@@ -7,18 +7,27 @@
 
 namespace ziggurat::kernels::host {
 
+/// Dispatches with a name only where a tool of Kokkos listens: making a string of it allocates.
+template <class Policy, class Body>
+void dispatch(const char* name, const Policy& policy, const Body& body) {
+    if (Kokkos::Tools::profileLibraryLoaded()) {
+        Kokkos::parallel_for(name, policy, body);
+    } else {
+        Kokkos::parallel_for(policy, body);
+    }
+}
+
 /// Calls body(i) for i in [0, count), each thread a contiguous run. `body` calls a function of its own for
 /// the loop over columns: a reduction inside a lambda that captures pointers is not vectorised by g++ 12.
 template <class Body>
 void for_rows(const char* name, std::int64_t count, const Body& body) {
-    Kokkos::parallel_for(name, Kokkos::RangePolicy<Kokkos::Schedule<Kokkos::Static>>(0, count), body);
+    dispatch(name, Kokkos::RangePolicy<Kokkos::Schedule<Kokkos::Static>>(0, count), body);
 }
 
 /// The same for items of unlike cost: whoever is free takes the next.
 template <class Body>
 void for_items(const char* name, std::int64_t count, const Body& body) {
-    Kokkos::parallel_for(
-        name, Kokkos::RangePolicy<Kokkos::Schedule<Kokkos::Dynamic>>(0, count).set_chunk_size(1), body);
+    dispatch(name, Kokkos::RangePolicy<Kokkos::Schedule<Kokkos::Dynamic>>(0, count).set_chunk_size(1), body);
 }
 
 /// Items [0, count) that workers take one after the other.

@@ -1,0 +1,144 @@
+/// A step allocates nothing on the heap: a run of twice as many steps allocates exactly as often.
+///
+/// Counts calls of malloc and its kin that our own code makes, at any depth of the C and C++ libraries. What
+/// oneDNN and MPI allocate within their own calls is theirs and not counted.
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "comm/abort_flag.hpp"
+#include "deck/load.hpp"
+#include "tests/support/rank_test.hpp"
+#include "train/console.hpp"
+#include "train/stop_signals.hpp"
+#include "train/trainer.hpp"
+
+extern "C" void* __libc_malloc(std::size_t bytes);
+extern "C" void* __libc_memalign(std::size_t alignment, std::size_t bytes);
+
+namespace {
+
+std::atomic<bool> is_counting{false};
+std::atomic<long> ours{0};
+thread_local bool is_looking = false;
+
+/// Whether the innermost caller outside libc and libstdc++ is this program.
+bool called_by_us() {
+    std::array<void*, 24> frames{};
+    const int depth = backtrace(frames.data(), int(frames.size()));
+    static const char* const me = [] {
+        Dl_info info{};
+        dladdr(reinterpret_cast<void*>(&called_by_us), &info);
+        return info.dli_fname;
+    }();
+    for (int i = 3; i < depth; ++i) {  // behind this function, the counter and malloc
+        Dl_info info{};
+        if (dladdr(frames[std::size_t(i)], &info) == 0 || info.dli_fname == nullptr) {
+            return false;
+        }
+        if (std::strstr(info.dli_fname, "libc.so") != nullptr ||
+            std::strstr(info.dli_fname, "libstdc++") != nullptr) {
+            continue;
+        }
+        return std::strcmp(info.dli_fname, me) == 0;
+    }
+    return false;
+}
+
+[[gnu::noinline]] void count_one() {
+    if (!is_counting.load(std::memory_order_relaxed) || is_looking) {
+        return;
+    }
+    is_looking = true;
+    ours += called_by_us() ? 1 : 0;
+    is_looking = false;
+}
+
+}  // namespace
+
+extern "C" [[gnu::noinline]] void* malloc(std::size_t bytes) {
+    count_one();
+    return __libc_malloc(bytes);
+}
+
+extern "C" [[gnu::noinline]] void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+    count_one();
+    return __libc_memalign(alignment, bytes);
+}
+
+namespace ziggurat::train {
+namespace {
+
+/// Allocations of our code in a run of `steps` steps, start and end included.
+long allocations_of_run(const std::string& folder, const std::string& model, int steps) {
+    const int ranks = test::world().size();
+    deck::LoadOptions options;
+    options.ranks = ranks;
+    options.threads = 1;
+    const std::string text =
+        "deck_version: 1\nrun: {dir: " + folder + "/run}\nmodel: {" + model +
+        ", layers: 2, hidden: 32, heads: 2, max_seq: 32}\n"
+        "data: {tokenizer: bytes, seq: 32, train: [{format: text, path: " +
+        folder + "/text.txt}]}\ntrain: {steps: " + std::to_string(steps) +
+        ", global_batch: " + std::to_string(4 * ranks) +
+        ", micro_batch: 2}\nlogging: {every: 1 steps}\nschedule: {kind: constant, warmup: 0 steps}\n";
+    const auto loaded = deck::load_text(text, "step_allocations", {}, options);
+    EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+    if (!loaded.ok()) {
+        return -1;
+    }
+    if (test::world().rank() == 0) {  // nothing of an earlier run to be moved aside
+        std::filesystem::remove_all(folder + "/run");
+    }
+    MPI_Barrier(test::world().native());
+    StopSignals signals;
+    const comm::AbortFlag abort;
+    Console console{Console::quiet};
+    const long before = ours;
+    is_counting = true;
+    train(loaded.run, {"test", "none", "test", loaded.effective}, test::world(), abort, signals, console);
+    is_counting = false;
+    return ours - before;
+}
+
+class StepAllocations : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(StepAllocations, AreNone) {
+    const auto folder = std::filesystem::temp_directory_path() /
+                        ("ziggurat-step-allocations-" + std::to_string(test::world().size()));
+    std::filesystem::create_directories(folder);
+    if (test::world().rank() == 0) {
+        std::ofstream text{folder / "text.txt"};
+        for (int line = 0; line < 500; ++line) {
+            text << "line " << line << " of a text that is long enough\n";
+        }
+    }
+    MPI_Barrier(test::world().native());
+    allocations_of_run(folder, GetParam(), 10);  // what happens once per process
+
+    const long shorter = allocations_of_run(folder, GetParam(), 20);
+    const long longer = allocations_of_run(folder, GetParam(), 40);
+
+    EXPECT_GT(shorter, 100) << "the counter counts nothing";
+    EXPECT_EQ(longer, shorter) << "allocations in 20 more steps";
+    MPI_Barrier(test::world().native());
+    if (test::world().rank() == 0) {
+        std::filesystem::remove_all(folder);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families,
+                         StepAllocations,
+                         ::testing::Values("family: gpt2, dropout: 0.1", "family: llama, ffn_hidden: 48"),
+                         [](const auto& parameter) { return parameter.index == 0 ? "Gpt2" : "Llama"; });
+
+}  // namespace
+}  // namespace ziggurat::train
