@@ -60,6 +60,11 @@ std::int64_t Linear<T>::packed_bytes(Packing packing) const noexcept {
 }
 
 template <class T>
+std::int64_t Linear<T>::packed_workspace_bytes() const noexcept {
+    return alignment + std::max(products_->scratch_bytes(), products_->weight_scratch_bytes());
+}
+
+template <class T>
 std::int64_t Linear<T>::workspace_bytes() const noexcept {
     const auto packed = std::max(packed_bytes(Packing::forward), packed_bytes(Packing::backward_input));
     return alignment +

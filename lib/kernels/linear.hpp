@@ -51,6 +51,9 @@ class Linear {
 
     /// Scratch that any call of this object needs; at most layout::linear_workspace_bytes.
     std::int64_t workspace_bytes() const noexcept;
+    /// Scratch of the calls that take a packed weight and of backward_weight; at most
+    /// layout::packed_linear_workspace_bytes.
+    std::int64_t packed_workspace_bytes() const noexcept;
     /// What `pack` writes; at most layout::packed_weight_bytes.
     std::int64_t packed_bytes(Packing packing) const noexcept;
 

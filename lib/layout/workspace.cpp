@@ -21,14 +21,22 @@ std::int64_t packed_weight_bytes(std::int64_t in, std::int64_t out, int element_
     return rounded_up(in, 64) * rounded_up(out, 64) * element_bytes;
 }
 
-std::int64_t linear_workspace_bytes(
-    std::int64_t rows, std::int64_t in, std::int64_t out, int element_bytes, int threads) {
-    const auto weight = packed_weight_bytes(in, out, element_bytes);
+std::int64_t packed_linear_workspace_bytes(std::int64_t rows,
+                                           std::int64_t in,
+                                           int element_bytes,
+                                           int threads) {
     const auto activation =
         element_bytes == 2 ? packed_weight_bytes(in, std::min(rows, rows_packed_at_once), element_bytes) : 0;
     const auto scratchpad =
         (std::int64_t{2} << 20) * threads;  // 1.64 MiB is the most that oneDNN was seen to ask
-    return alignment + std::max(weight, activation) + scratchpad;
+    return alignment + activation + scratchpad;
+}
+
+std::int64_t linear_workspace_bytes(
+    std::int64_t rows, std::int64_t in, std::int64_t out, int element_bytes, int threads) {
+    const auto of_rest = packed_linear_workspace_bytes(rows, in, element_bytes, threads);
+    const auto scratchpad = packed_linear_workspace_bytes(0, in, element_bytes, threads);
+    return std::max(of_rest, packed_weight_bytes(in, out, element_bytes) + scratchpad);
 }
 
 std::int64_t attention_workspace_bytes(std::int64_t seq,

@@ -10,6 +10,12 @@ namespace ziggurat::layout {
 std::int64_t linear_workspace_bytes(
     std::int64_t rows, std::int64_t in, std::int64_t out, int element_bytes, int threads);
 
+/// The same for a product of which the weight is packed already, and for the weight's gradient.
+std::int64_t packed_linear_workspace_bytes(std::int64_t rows,
+                                           std::int64_t in,
+                                           int element_bytes,
+                                           int threads);
+
 /// Bytes of the weight [out, in], packed for one of its products.
 std::int64_t packed_weight_bytes(std::int64_t in, std::int64_t out, int element_bytes);
 

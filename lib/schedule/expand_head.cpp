@@ -91,8 +91,8 @@ void PhaseWriter::logits_block(
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     const auto row_bytes = described.in * model_.element_bytes;
-    const auto workspace = layout::linear_workspace_bytes(end - begin, described.in, described.out,
-                                                          model_.element_bytes, spec_.parallel.threads);
+    const auto workspace = layout::packed_linear_workspace_bytes(
+        end - begin, described.in, model_.element_bytes, spec_.parallel.threads);
     const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
     const int logits =
         scratch(program, "logits of rows " + std::to_string(begin),

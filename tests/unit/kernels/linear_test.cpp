@@ -144,6 +144,8 @@ TYPED_TEST(LinearTest, NeedsNoMoreScratchThanThePlanHas) {
                     const Linear<TypeParam> linear{{rows, in, out, false}, threads};
                     EXPECT_LE(linear.workspace_bytes(),
                               layout::linear_workspace_bytes(rows, in, out, sizeof(TypeParam), threads));
+                    EXPECT_LE(linear.packed_workspace_bytes(),
+                              layout::packed_linear_workspace_bytes(rows, in, sizeof(TypeParam), threads));
                     const auto packed = layout::packed_weight_bytes(in, out, sizeof(TypeParam));
                     EXPECT_LE(linear.packed_bytes(Packing::forward), packed);
                     EXPECT_LE(linear.packed_bytes(Packing::backward_input), packed);
