@@ -12,6 +12,8 @@ function(ziggurat_module name)
     message(FATAL_ERROR "ziggurat_module(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
   endif()
   file(GLOB headers CONFIGURE_DEPENDS "*.hpp")
+  # Private to the sources of one library, whose headers they include.
+  list(FILTER headers EXCLUDE REGEX "_(host|impl)\\.hpp$")
   file(GLOB sources CONFIGURE_DEPENDS "*.cpp")
   set(kind PUBLIC)
   if(sources)

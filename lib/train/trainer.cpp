@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <optional>
 
@@ -34,6 +35,9 @@ namespace {
 
 /// So many updates in a row may be skipped; then the training itself has broken down.
 constexpr std::int64_t most_skips_in_a_row = 20;
+/// After Ctrl-C mpirun kills its ranks within a second: what may take longer is said before, by rank 0 for
+/// itself.
+constexpr double patience_of_launchers = 0.4;
 /// Steps that a trace file holds.
 constexpr int traced_steps = 8;
 
@@ -230,6 +234,11 @@ class Trainer {
         if (!news.empty()) {
             console_.print(news);
             reporting_->metrics.signal(signal_name(signals_.signal()), signals_.requested(), step_);
+            const bool may_be_killed = signals_.signal() == SIGTERM || signals_.signal() == SIGINT;
+            if (may_be_killed && step_seconds_ > patience_of_launchers) {
+                const auto mine = account_.record();
+                console_.print(account_table({&mine, 1}, spec::flops_per_token(spec_.model, spec_.data.seq)));
+            }
         }
     }
 

@@ -22,7 +22,7 @@ struct Portable {
     static constexpr bool has_bf16_pairs = false;
 
     using Register [[gnu::vector_size(4 * register_floats)]] = float;
-    using Integers [[gnu::vector_size(4 * register_floats)]] = std::int32_t;
+    using Integers [[gnu::vector_size(4 * register_floats)]] = std::uint32_t;
     struct Float {
         Register part[parts];
     };
