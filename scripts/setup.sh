@@ -34,7 +34,6 @@ libyaml-cpp-dev         cmake:yaml-cpp
 nlohmann-json3-dev      cmake:nlohmann_json
 libcli11-dev            cmake:CLI11
 libfmt-dev              cmake:fmt
-libhwloc-dev            pkg-config:hwloc
 libxxhash-dev           pkg-config:libxxhash
 libgtest-dev            cmake:GTest
 libbenchmark-dev        cmake:benchmark
