@@ -17,12 +17,12 @@ constexpr int most_ranks = 1'000'000;
 
 constexpr const char* examples = R"(Examples:
   ziggurat check decks/quickstart.yaml                      is the deck right, does it fit, what does it mean?
-  ziggurat check decks/quickstart.yaml --ranks 8 --print    the same for 8 ranks, with every value in effect
+  ziggurat check decks/quickstart.yaml --ranks 2 --print    the same for 2 ranks, with every value in effect
   ziggurat check --explain sharding.zero                    what a key means and takes
   ziggurat train decks/quickstart.yaml                      train in this process
   mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100
                                                             on two ranks, one value changed
-  ziggurat plan decks/quickstart.yaml --ranks 4 --program   what each rank will do, op by op
+  ziggurat plan decks/quickstart.yaml --ranks 2 --program   what each rank will do, op by op
 
 Exit codes: 0 done; 2 deck or command line; 3 memory, disk or device; 4 checkpoint; 5 numerics; 6 communication;
 70 a bug; 75 stopped as asked, run me again.)";
