@@ -36,6 +36,7 @@ libcli11-dev            cmake:CLI11
 libfmt-dev              cmake:fmt
 libxxhash-dev           pkg-config:libxxhash
 libgtest-dev            cmake:GTest
+libgmock-dev            pkg-config:gmock
 libbenchmark-dev        cmake:benchmark
 "
 to_fetch_kokkos="
