@@ -22,6 +22,20 @@ void global_batch_is_made_of_micro_batches(const Resolution& at) {
         fmt::format("Use {}.", list_or(nearest_multiples(train.global_batch, at_once))));
 }
 
+/// The step program of a rank lists every operation of every micro-batch.
+void a_step_can_be_listed(const Resolution& at) {
+    constexpr std::int64_t most = 65536;
+    const auto layers = (at.run.model.layers + at.run.parallel.stages - 1) / at.run.parallel.stages;
+    const auto passes = layers * at.run.train.micro_batches;
+    if (passes > most) {
+        at.found.error(
+            at.values.place("train.global_batch"),
+            fmt::format("{} micro-batches through {} layers in one step", at.run.train.micro_batches, layers),
+            fmt::format("a rank passes {} layers, and its step program can list {}", passes, most),
+            "Use a larger train.micro_batch, more ranks, or a smaller train.global_batch.");
+    }
+}
+
 void warmup_ends_within_the_run(const Resolution& at) {
     const spec::LearningRate& schedule = at.run.schedule;
     if (schedule.warmup_steps > at.run.train.steps) {
@@ -116,6 +130,7 @@ void names_are_folders(const Resolution& at) {
 constexpr std::array rules = {
     Rule{names_are_folders, "run.name"},
     Rule{global_batch_is_made_of_micro_batches, "train.global_batch train.micro_batch parallel"},
+    Rule{a_step_can_be_listed, "train.global_batch train.micro_batch parallel model"},
     Rule{warmup_ends_within_the_run, "train schedule data.seq"},
     Rule{decay_fits_behind_the_warmup, "train schedule data.seq"},
     Rule{constant_has_no_end, "schedule"},

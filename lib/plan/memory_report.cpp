@@ -16,13 +16,37 @@ using spec::RecomputeKind;
 
 constexpr std::size_t most_remedies = 3;
 
+/// The training program of a rank as far as memory goes.
+///
+/// From some micro-batch on, each finds the arena as the one before left it; the room for the tokens of those
+/// that are not compiled is added. So a plan costs the same however many micro-batches a step has.
+schedule::Program build_for_memory(const spec::RunSpec& spec, int rank) {
+    auto shorter = spec;
+    const std::int64_t enough = 2 * spec.parallel.stages * spec.parallel.chunks_per_stage + 2;
+    shorter.train.micro_batches = std::min(spec.train.micro_batches, enough);
+    auto program = schedule::build_program(shorter, rank, Variant::train);
+    schedule::Buffer others;
+    others.name = "batches of the other micro-batches";
+    others.lifetime = schedule::Lifetime::inputs;
+    others.consumer = "batch";
+    for (const auto& buffer : program.buffers) {
+        if (buffer.lifetime == schedule::Lifetime::inputs && buffer.microbatch == 0) {
+            others.bytes += buffer.bytes * (spec.train.micro_batches - shorter.train.micro_batches);
+        }
+    }
+    others.offset = program.arena_bytes[0];
+    program.arena_bytes[0] += others.bytes;
+    program.add_buffer(std::move(others));
+    return program;
+}
+
 /// The program of the rank that reserves most device memory, among one of each stage.
 schedule::Program fullest(const spec::RunSpec& spec) {
     const layout::Mesh mesh{spec.parallel};
-    auto most = schedule::build_program(spec, 0, Variant::train);
+    auto most = build_for_memory(spec, 0);
     for (int stage = 1; stage < spec.parallel.stages; ++stage) {
         const int rank = mesh.neighbour(spec::Axis::pipeline, 0, stage);
-        auto program = schedule::build_program(spec, rank, Variant::train);
+        auto program = build_for_memory(spec, rank);
         if (program.arena_bytes[0] > most.arena_bytes[0]) {
             most = std::move(program);
         }

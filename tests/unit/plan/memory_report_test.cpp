@@ -50,6 +50,21 @@ TEST(MemoryReport, NamesWhatHelpsMostWhereNothingSuffices) {
     EXPECT_FALSE(report.remedies[0].fits);
 }
 
+TEST(MemoryReport, OfManyMicroBatchesIsThatOfTheirWholeProgram) {
+    for (const auto reduce : {spec::ReducePlan::at_end, spec::ReducePlan::each_microbatch}) {
+        auto spec = wide();
+        spec.sharding.reduce = reduce;
+        spec.train.micro_batches = 9;
+        spec.train.global_batch = 9 * spec.train.micro_batch;
+        const auto whole = schedule::build_program(spec, 0, schedule::Variant::train).arena_bytes[0];
+
+        spec.tiers.device_budget_bytes = whole + whole / 100;
+        EXPECT_TRUE(memory_report(spec).fits);
+        spec.tiers.device_budget_bytes = whole - whole / 100;
+        EXPECT_FALSE(memory_report(spec).fits);
+    }
+}
+
 TEST(MemoryReport, HasNoRemediesForWhatFits) {
     auto spec = wide();
     spec.tiers.device_budget_bytes = needed(spec, spec::RecomputeKind::none);
