@@ -15,6 +15,8 @@ using schedule::Variant;
 using spec::RecomputeKind;
 
 constexpr std::size_t most_remedies = 3;
+/// Ops of all programs that are built in search of remedies: a second or two.
+constexpr std::size_t most_ops_tried = 500'000;
 
 /// The training program of a rank as far as memory goes.
 ///
@@ -89,11 +91,14 @@ std::vector<Candidate> candidates(const spec::RunSpec& spec) {
 std::vector<Remedy> remedies(const spec::RunSpec& spec) {
     std::vector<Remedy> tried;
     std::size_t fitting = 0;
+    std::size_t ops = 0;
     for (const auto& candidate : candidates(spec)) {
-        const auto table = memory_usage(candidate.spec, fullest(candidate.spec));
+        const auto program = fullest(candidate.spec);
+        const auto table = memory_usage(candidate.spec, program);
+        ops += program.ops.size() * static_cast<std::size_t>(spec.parallel.stages);
         tried.push_back({candidate.overrides.substr(1), table.total[0], table.fits()});
         fitting += table.fits() ? 1 : 0;
-        if (fitting == most_remedies) {
+        if (fitting == most_remedies || ops > most_ops_tried) {
             break;
         }
     }

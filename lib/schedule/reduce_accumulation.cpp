@@ -8,21 +8,31 @@ bool is_parameter_gradient(const Program& program, const Operand& operand) {
     return program.buffers[static_cast<std::size_t>(operand.buffer)].state == StateKind::gradients;
 }
 
-std::vector<layout::ElementRange> without_gradient(
-    const Program& program, const StateBuffers& state, const ModelLayout& model, int unit, bool with_gaps) {
-    const auto& flat = model.flats[static_cast<std::size_t>(unit)];
-    const int buffer = state.units[static_cast<std::size_t>(unit)].full_gradients;
-    std::map<std::int64_t, std::int64_t> written;  // begin -> end
+GradientRanges gradient_ranges(const Program& program) {
+    GradientRanges written;
     for (const auto& op : program.ops) {
         for (const auto& operand : op.writes) {
-            if (operand.buffer == buffer) {
-                for (const auto& run : operand.runs) {
-                    auto& end = written[run.offset / 4];
-                    end = std::max(end, (run.offset + run.bytes) / 4);
-                }
+            if (!is_parameter_gradient(program, operand)) {
+                continue;
+            }
+            auto& of_buffer = written[operand.buffer];
+            for (const auto& run : operand.runs) {
+                auto& end = of_buffer[run.offset / 4];
+                end = std::max(end, (run.offset + run.bytes) / 4);
             }
         }
     }
+    return written;
+}
+
+std::vector<layout::ElementRange> without_gradient(const GradientRanges& ranges,
+                                                   const StateBuffers& state,
+                                                   const ModelLayout& model,
+                                                   int unit,
+                                                   bool with_gaps) {
+    const auto& flat = model.flats[static_cast<std::size_t>(unit)];
+    const auto found = ranges.find(state.units[static_cast<std::size_t>(unit)].full_gradients);
+    const auto written = found == ranges.end() ? GradientRanges::mapped_type{} : found->second;
     std::vector<layout::ElementRange> missing;
     if (with_gaps) {
         std::int64_t at = 0;

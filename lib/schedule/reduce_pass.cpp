@@ -104,10 +104,11 @@ class MicrobatchGradients {
   public:
     MicrobatchGradients(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
         : draft_{draft}, spec_{spec}, model_{model} {
+        const auto ranges = gradient_ranges(draft.program);
         for (const int u : model.units) {
             const int placeholder = draft.state.units[static_cast<std::size_t>(u)].full_gradients;
             unit_of_[placeholder] = u;
-            missing_[u] = without_gradient(draft.program, draft.state, model, u, is_per_microbatch(spec));
+            missing_[u] = without_gradient(ranges, draft.state, model, u, is_per_microbatch(spec));
         }
     }
 
