@@ -12,7 +12,7 @@ function(ziggurat_test name)
     message(FATAL_ERROR "ziggurat_test(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 60)
+    set(arg_TIMEOUT 300)  # against hangs only: no test depends on time
   endif()
 
   string(REPLACE "/" "_" target "test_${name}")
