@@ -87,7 +87,7 @@ void BatchSource::cut_at_documents(Batch& batch, std::int64_t row, const Window&
     const bool has_index = source.has_document_index();
     if (has_index) {
         source.mark_document_starts(window.first_token + 1,
-                                    mask);  // for now: does target i begin a document?
+                                    mask);  // until the loop below: does target i begin a document?
     }
     std::int32_t start = 0;
     for (std::size_t i = 0; i < targets.size(); ++i) {
