@@ -11,11 +11,3 @@ namespace ziggurat::test {
 const comm::Communicator& world();
 
 }  // namespace ziggurat::test
-
-/// Skips the test on all ranks alike when there are fewer than `n`.
-#define ZG_NEEDS_RANKS(n)                                \
-    do {                                                 \
-        if (::ziggurat::test::world().size() < (n)) {    \
-            GTEST_SKIP() << "needs " << (n) << " ranks"; \
-        }                                                \
-    } while (false)
