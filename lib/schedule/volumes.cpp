@@ -27,7 +27,9 @@ std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout&
     return (looks_up ? 1 : 0) + (multiplies ? 1 : 0);
 }
 
-std::int64_t ring_bytes(const Op& op, const Program& program) {
+}  // namespace
+
+std::int64_t bytes_sent(const Op& op, const Program& program) {
     const auto members =
         op.group < 0 ? std::int64_t{1} : program.groups.at(static_cast<std::size_t>(op.group)).size();
     std::int64_t vector_bytes = 0;
@@ -49,8 +51,6 @@ std::int64_t ring_bytes(const Op& op, const Program& program) {
             return 0;
     }
 }
-
-}  // namespace
 
 Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
     const auto& spans = model.spans;
@@ -94,7 +94,7 @@ Volumes volumes_counted(const Program& program) {
             continue;
         }
         const auto& moved = program.buffers.at(static_cast<std::size_t>(op.reads.front().buffer));
-        const auto elements = ring_bytes(op, program) / (moved.type == spec::DType::f32 ? 4 : 2);
+        const auto elements = bytes_sent(op, program) / (moved.type == spec::DType::f32 ? 4 : 2);
         switch (op.purpose) {
             case Purpose::parameters:
                 sum.gathers += elements;
@@ -118,7 +118,7 @@ Volumes volumes_counted(const Program& program) {
 std::map<Purpose, std::int64_t> bytes_sent_by_purpose(const Program& program) {
     std::map<Purpose, std::int64_t> sent;
     for (const auto& op : program.ops) {
-        if (const auto bytes = ring_bytes(op, program); bytes > 0) {
+        if (const auto bytes = bytes_sent(op, program); bytes > 0) {
             sent[op.purpose] += bytes;
         }
     }

@@ -39,8 +39,11 @@ Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 /// The same, counted from the collectives of a program.
 Volumes volumes_counted(const Program& program);
 
-/// Bytes that the rank sends in one step, as a ring would: b(n-1)/n for gathering or scattering b bytes among
-/// n ranks, twice that for both, b for a message.
+/// Bytes that the rank sends with `op`, as a ring would: b(n-1)/n for gathering or scattering b bytes among n
+/// ranks, twice that for both, b for a message; 0 for what is no collective.
+std::int64_t bytes_sent(const Op& op, const Program& program);
+
+/// bytes_sent of all ops of one step.
 std::map<Purpose, std::int64_t> bytes_sent_by_purpose(const Program& program);
 
 }  // namespace ziggurat::schedule
