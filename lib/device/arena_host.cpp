@@ -1,4 +1,5 @@
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -18,16 +19,19 @@ std::int64_t whole_pages(std::int64_t bytes) {
     return (bytes + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
 }
 
-/// Maps `bytes` at an address that is a multiple of a huge page: maps one page more and gives the rest back.
-std::byte* map(std::int64_t bytes, const char* purpose) {
+[[noreturn]] void refuse(std::int64_t bytes, const char* purpose) {
+    throw Error{ErrorKind::resource,
+                "cannot reserve " + std::to_string(bytes) + " bytes for " + purpose + " (" +
+                    std::strerror(errno) +
+                    "). Use more ranks, a smaller micro_batch, or recompute.kind: full."};
+}
+
+/// Address space for `bytes` at a multiple of a huge page: reserves one page more and gives the rest back.
+std::uintptr_t reserve(std::int64_t bytes, const char* purpose) {
     const auto reserved = static_cast<std::size_t>(bytes + huge_page_bytes);
-    void* address =
-        mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* address = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED) {
-        throw Error{ErrorKind::resource,
-                    "cannot reserve " + std::to_string(bytes) + " bytes for " + purpose + " (" +
-                        std::strerror(errno) +
-                        "). Use more ranks, a smaller micro_batch, or recompute.kind: full."};
+        refuse(bytes, purpose);
     }
     const auto start = reinterpret_cast<std::uintptr_t>(address);
     const auto page = static_cast<std::uintptr_t>(huge_page_bytes);
@@ -39,16 +43,53 @@ std::byte* map(std::int64_t bytes, const char* purpose) {
     if (start + reserved > end) {
         munmap(reinterpret_cast<void*>(end), start + reserved - end);
     }
-    madvise(reinterpret_cast<void*>(aligned), static_cast<std::size_t>(bytes), MADV_HUGEPAGE);
-    return reinterpret_cast<std::byte*>(aligned);
+    return aligned;
+}
+
+/// Puts memory where `reserve` has made room: of the segment `descriptor`, or anonymous with -1.
+std::byte* map(std::int64_t bytes, int descriptor, const char* purpose) {
+    auto* at = reinterpret_cast<void*>(reserve(bytes, purpose));
+    const auto size = static_cast<std::size_t>(bytes);
+    const int flags = descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+    if (mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, descriptor, 0) == MAP_FAILED) {
+        const int reason = errno;
+        munmap(at, size);
+        errno = reason;
+        refuse(bytes, purpose);
+    }
+    madvise(at, size, MADV_HUGEPAGE);
+    return static_cast<std::byte*>(at);
+}
+
+int make_segment(std::int64_t bytes, const char* purpose) {
+    const int descriptor = memfd_create("ziggurat", MFD_CLOEXEC);
+    if (descriptor < 0) {
+        refuse(bytes, purpose);
+    }
+    if (ftruncate(descriptor, bytes) != 0) {
+        const int reason = errno;
+        close(descriptor);
+        errno = reason;
+        refuse(bytes, purpose);
+    }
+    return descriptor;
 }
 
 }  // namespace
 
-Arena::Arena(std::int64_t bytes, const char* purpose) : bytes_{whole_pages(bytes)} {
+Arena::Arena(std::int64_t bytes, const char* purpose, Kind kind) : bytes_{whole_pages(bytes)} {
     ZG_EXPECTS(bytes >= 0);
-    if (bytes_ > 0) {
-        data_ = map(bytes_, purpose);
+    if (bytes_ == 0) {
+        return;
+    }
+    if (kind == Kind::shared) {
+        descriptor_ = make_segment(bytes_, purpose);
+    }
+    try {
+        data_ = map(bytes_, descriptor_, purpose);
+    } catch (...) {
+        close(descriptor_);
+        throw;
     }
 }
 
@@ -56,14 +97,20 @@ Arena::~Arena() {
     if (data_ != nullptr) {
         munmap(data_, static_cast<std::size_t>(bytes_));
     }
+    if (descriptor_ >= 0) {
+        close(descriptor_);
+    }
 }
 
 Arena::Arena(Arena&& other) noexcept
-    : data_{std::exchange(other.data_, nullptr)}, bytes_{std::exchange(other.bytes_, 0)} {}
+    : data_{std::exchange(other.data_, nullptr)},
+      bytes_{std::exchange(other.bytes_, 0)},
+      descriptor_{std::exchange(other.descriptor_, -1)} {}
 
 Arena& Arena::operator=(Arena&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(descriptor_, other.descriptor_);
     return *this;
 }
 

@@ -24,8 +24,8 @@ namespace ziggurat::model {
 /// A bound op. Calling it computes and allocates nothing.
 using Kernel = std::function<void()>;
 
-/// Where the arenas of the tiers begin, indexed by spec::Tier.
-using Arenas = std::array<std::byte*, 3>;
+/// Where the arenas begin, indexed by schedule::arena_of.
+using Arenas = std::array<std::byte*, schedule::num_arenas>;
 
 /// Binds the ops of one or several programs of one model on one rank.
 ///

@@ -29,7 +29,7 @@ std::span<std::byte> Operands::bytes(const schedule::Operand& operand) const {
     if (buffer.offset < 0 || run.offset + run.bytes > buffer.bytes) {
         throw broken(op_, operand.role, "lies outside its buffer '" + buffer.name + "'");
     }
-    auto* base = arenas_[static_cast<std::size_t>(buffer.tier)];
+    auto* base = arenas_[schedule::arena_of(buffer)];
     return {base + buffer.offset + run.offset, static_cast<std::size_t>(run.bytes)};
 }
 

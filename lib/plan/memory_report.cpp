@@ -49,7 +49,7 @@ schedule::Program fullest(const spec::RunSpec& spec) {
     for (int stage = 1; stage < spec.parallel.stages; ++stage) {
         const int rank = mesh.neighbour(spec::Axis::pipeline, 0, stage);
         auto program = build_for_memory(spec, rank);
-        if (program.arena_bytes[0] > most.arena_bytes[0]) {
+        if (program.tier_bytes(spec::Tier::device) > most.tier_bytes(spec::Tier::device)) {
             most = std::move(program);
         }
     }

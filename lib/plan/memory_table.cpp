@@ -155,8 +155,8 @@ MemoryTable memory_usage(const spec::RunSpec& spec, const schedule::Program& pro
                 sum += buffer.bytes;
             }
         }
-        table.total[t] = program.arena_bytes[t];
-        table.between[t] = program.arena_bytes[t] - sum;
+        table.total[t] = program.tier_bytes(tier);
+        table.between[t] = program.tier_bytes(tier) - sum;
         table.peak_op[t] = at < 0 ? "" : program.ops[static_cast<std::size_t>(at)].label;
     }
     const auto ranks_per_node = std::max(spec.parallel.ranks_per_node, 1);

@@ -98,22 +98,26 @@ class Check {
     }
 
     void places() {
-        std::array<std::int64_t, 3> ends{0, 0, 0};
+        std::array<std::int64_t, num_arenas> ends{};
         for (const auto& held : program_.buffers) {
             if (held.offset >= 0) {
-                auto& end = ends[static_cast<std::size_t>(held.tier)];
+                auto& end = ends[arena_of(held)];
                 end = std::max(end, held.offset + held.bytes);
             }
         }
-        for (std::size_t t = 0; t < ends.size(); ++t) {
-            if (ends[t] > program_.arena_bytes[t]) {
+        for (std::size_t a = 0; a < ends.size(); ++a) {
+            if (ends[a] > program_.arena_bytes[a]) {
                 note(FindingKind::memory, -1,
-                     "has buffers up to byte " + std::to_string(ends[t]) + " of an arena of " +
-                         std::to_string(program_.arena_bytes[t]) + " bytes (" + tier_names[t] + ")");
+                     "has buffers up to byte " + std::to_string(ends[a]) + " of an arena of " +
+                         std::to_string(program_.arena_bytes[a]) + " bytes (" + tier_names[a % 3] +
+                         (a >= 3 ? ", shared)" : ")"));
             }
-            if (budgets_.bytes[t] > 0 && program_.arena_bytes[t] > budgets_.bytes[t]) {
+        }
+        for (const auto tier : {spec::Tier::device, spec::Tier::host, spec::Tier::nvme}) {
+            const auto t = static_cast<std::size_t>(tier);
+            if (budgets_.bytes[t] > 0 && program_.tier_bytes(tier) > budgets_.bytes[t]) {
                 note(FindingKind::memory, -1,
-                     "needs " + std::to_string(program_.arena_bytes[t]) + " bytes of " + tier_names[t] +
+                     "needs " + std::to_string(program_.tier_bytes(tier)) + " bytes of " + tier_names[t] +
                          " memory where " + std::to_string(budgets_.bytes[t]) + " are allowed");
             }
         }

@@ -98,7 +98,7 @@ class Races {
         for (const auto& operand : operands) {
             const auto& buffer = program_.buffers[static_cast<std::size_t>(operand.buffer)];
             const bool is_placed = buffer.offset >= 0;
-            auto& space = spaces_[is_placed ? static_cast<int>(buffer.tier) : 3];
+            auto& space = spaces_[is_placed ? static_cast<int>(arena_of(buffer)) : -1];
             const auto base = is_placed ? buffer.offset : apart * operand.buffer;
             for (const auto& run : operand.runs) {
                 each_part(space, base + run.offset, base + run.offset + run.bytes, visit);

@@ -114,7 +114,7 @@ class Derivation {
             ZG_EXPECTS(buffer.offset >= 0);
             for (const auto& run : operand.runs) {
                 const auto begin = buffer.offset + run.offset;
-                arenas_[static_cast<std::size_t>(buffer.tier)].visit(begin, begin + run.bytes, visit);
+                arenas_[arena_of(buffer)].visit(begin, begin + run.bytes, visit);
             }
         }
     }
@@ -164,7 +164,7 @@ class Derivation {
     const Program& program_;
     int num_ops_;
     std::size_t lanes_;
-    std::array<History, 3> arenas_;
+    std::array<History, num_arenas> arenas_;
     std::vector<Clock> clocks_;  // by op: what is done once it is
     std::vector<int> last_on_lane_;
 };

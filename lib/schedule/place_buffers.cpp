@@ -1,6 +1,7 @@
 #include "schedule/place_buffers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <set>
@@ -79,6 +80,26 @@ class FreeList {
     std::set<std::pair<std::int64_t, std::int64_t>> by_size_;
 };
 
+/// Of persistent buffers by what they hold, whatever this variant does with them: they have one place in all.
+void choose_arenas(Program& program) {
+    for (auto& buffer : program.buffers) {
+        buffer.is_shared = buffer.lifetime == Lifetime::persistent && buffer.tier != spec::Tier::nvme &&
+                           (buffer.state == StateKind::parameters || buffer.state == StateKind::gradients ||
+                            buffer.state == StateKind::secondary);
+    }
+    for (const auto& op : program.ops) {
+        if (op.kind < OpKind::all_gather || op.kind > OpKind::receive) {
+            continue;
+        }
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
+                buffer.is_shared = buffer.is_shared || buffer.lifetime == Lifetime::transient;
+            }
+        }
+    }
+}
+
 }  // namespace
 
 std::int64_t alignment_of(std::int64_t bytes) {
@@ -102,11 +123,12 @@ std::vector<LiveRange> live_ranges(const Program& program) {
 }
 
 void place_buffers(Program& program) {
-    std::int64_t fixed[3] = {0, 0, 0};
+    choose_arenas(program);
+    std::array<std::int64_t, num_arenas> fixed{};
     for (const auto lifetime : {Lifetime::persistent, Lifetime::inputs}) {
         for (auto& buffer : program.buffers) {
             if (buffer.lifetime == lifetime) {
-                auto& end = fixed[static_cast<std::size_t>(buffer.tier)];
+                auto& end = fixed[arena_of(buffer)];
                 buffer.offset = rounded_up(end, alignment_of(buffer.bytes));
                 end = buffer.offset + buffer.bytes;
             }
@@ -127,24 +149,23 @@ void place_buffers(Program& program) {
             ends[static_cast<std::size_t>(ranges[b].last)].push_back(static_cast<int>(b));
         }
     }
-    std::vector<FreeList> tiers;
+    std::vector<FreeList> arenas;
     for (const auto begin : fixed) {
-        tiers.emplace_back(rounded_up(begin, 4096));
+        arenas.emplace_back(rounded_up(begin, 4096));
     }
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         for (const int b : begins[i]) {
             auto& buffer = program.buffers[static_cast<std::size_t>(b)];
-            buffer.offset = tiers[static_cast<std::size_t>(buffer.tier)].take(rounded_up(buffer.bytes, 64),
-                                                                              alignment_of(buffer.bytes));
+            buffer.offset =
+                arenas[arena_of(buffer)].take(rounded_up(buffer.bytes, 64), alignment_of(buffer.bytes));
         }
         for (const int b : ends[i]) {
             const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
-            tiers[static_cast<std::size_t>(buffer.tier)].give_back(buffer.offset,
-                                                                   rounded_up(buffer.bytes, 64));
+            arenas[arena_of(buffer)].give_back(buffer.offset, rounded_up(buffer.bytes, 64));
         }
     }
-    for (std::size_t t = 0; t < std::size(program.arena_bytes); ++t) {
-        program.arena_bytes[t] = tiers[t].end();
+    for (std::size_t a = 0; a < num_arenas; ++a) {
+        program.arena_bytes[a] = arenas[a].end();
     }
 }
 

@@ -1,4 +1,4 @@
-/// A place in its tier's arena for every buffer.
+/// An arena and a place in it for every buffer.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,11 @@ std::vector<LiveRange> live_ranges(const Program& program);
 /// Where buffers begin: multiples of 64 bytes, or of 4096 for those of at least 1 MiB.
 std::int64_t alignment_of(std::int64_t bytes);
 
-/// Sets Buffer::offset and Program::arena_bytes.
+/// Sets Buffer::is_shared, Buffer::offset and Program::arena_bytes.
+///
+/// Parameters and gradients at home, and whatever a collective touches, lie in a shared arena: peers read
+/// them where they are. Nothing else does: each rank of a node maps all shared arenas, which costs page
+/// tables.
 ///
 /// Persistent buffers come first, in their order, so they lie at the same place in every variant; then the
 /// inputs; then transient ones, which share what is left by their live ranges in list order. A transient

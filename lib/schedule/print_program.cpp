@@ -75,7 +75,8 @@ void append_summary(const Program& program, std::string& text) {
     }
     text += "\narenas   ";
     for (std::size_t t = 0; t < tier_names.size(); ++t) {
-        text += std::string{" "} + tier_names[t] + " " + size(program.arena_bytes[t]) + ";";
+        text += std::string{" "} + tier_names[t] + " " +
+                size(program.tier_bytes(static_cast<spec::Tier>(t))) + ";";
     }
     text += "\n";
 }
@@ -165,6 +166,7 @@ std::string buffer_as_json(const Buffer& buffer) {
     object.add("microbatch", buffer.microbatch);
     object.add("first_element", buffer.first_element);
     object.add_text("type", type_name(buffer.type));
+    object.add("shared", buffer.is_shared ? 1 : 0);
     object.add("offset", buffer.offset);
     return object.take();
 }
@@ -243,7 +245,7 @@ std::string print_program(const Program& program) {
 std::string program_as_json(const Program& program) {
     Object arenas;
     for (std::size_t t = 0; t < tier_names.size(); ++t) {
-        arenas.add(tier_names[t], program.arena_bytes[t]);
+        arenas.add(tier_names[t], program.tier_bytes(static_cast<spec::Tier>(t)));
     }
     Object object;
     object.add_text("schema", "ziggurat.program/1");

@@ -29,7 +29,7 @@ World::World(const std::vector<Program>& programs,
              std::function<void(Finding)> report)
     : programs_{programs}, truth_{truth}, report_{std::move(report)} {
     for (int rank = 0; rank < static_cast<int>(programs.size()); ++rank) {
-        memories_.emplace_back(4);
+        memories_.emplace_back(num_arenas + 1);
         fill_initially(rank);
     }
 }
@@ -44,7 +44,7 @@ std::string World::name_of(int rank, int op) const {
 
 Memory& World::memory(int rank, int index) {
     const auto& described = buffer(rank, index);
-    const auto space = described.offset < 0 ? 3U : static_cast<unsigned>(described.tier);
+    const auto space = described.offset < 0 ? num_arenas : arena_of(described);
     return memories_[static_cast<std::size_t>(rank)][space];
 }
 

@@ -57,6 +57,7 @@ enum class Purpose {
     control,  ///< norms, counts, flags
     state,    ///< tiers: fetches and evictions
 };
+inline constexpr int num_purposes = 10;
 
 struct Run {
     std::int64_t offset = 0;  ///< bytes from the start of the buffer
@@ -95,8 +96,18 @@ struct Buffer {
     int microbatch = -1;
     std::int64_t first_element = 0;  ///< persistent shards: where in the unit's flat range byte 0 lies
     spec::DType type = spec::DType::f32;
-    std::int64_t offset = -1;  ///< in its tier's arena; set by place_buffers
+    bool is_shared = false;    ///< in an arena that ranks of the node read; set by place_buffers
+    std::int64_t offset = -1;  ///< in its arena; set by place_buffers
 };
+
+/// The arenas of a rank: one of each tier, indexed by spec::Tier, that it alone maps, then those of device
+/// and host memory that the other ranks of its node map as well, for what collectives touch.
+inline constexpr std::size_t num_arenas = 5;
+
+/// Index of the arena that `buffer` lies in.
+constexpr std::size_t arena_of(const Buffer& buffer) {
+    return static_cast<std::size_t>(buffer.tier) + (buffer.is_shared ? 3 : 0);
+}
 
 enum class Engine {
     compute,
@@ -164,8 +175,13 @@ struct Program {
     std::vector<Buffer> buffers;
     std::vector<Op> ops;
 
-    /// Bytes of each tier's arena; set by place_buffers. Indexed by spec::Tier.
-    std::int64_t arena_bytes[3] = {0, 0, 0};
+    /// Bytes of each arena (see arena_of); set by place_buffers.
+    std::int64_t arena_bytes[num_arenas] = {};
+    /// Bytes of both arenas of a tier.
+    std::int64_t tier_bytes(spec::Tier tier) const noexcept {
+        const auto t = static_cast<std::size_t>(tier);
+        return arena_bytes[t] + (tier == spec::Tier::nvme ? 0 : arena_bytes[t + 3]);
+    }
 
     /// Index of the lane of that engine, group and direction; made when it is not there.
     int lane(Engine engine, int group = -1, Direction direction = Direction::none);

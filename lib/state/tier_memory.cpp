@@ -3,29 +3,37 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "base/contract.hpp"
 
 namespace ziggurat::state {
 namespace {
 
-std::int64_t most_bytes(const std::vector<const schedule::Program*>& programs, spec::Tier tier) {
+constexpr std::size_t nvme = static_cast<std::size_t>(spec::Tier::nvme);
+
+/// As large as the largest program wants. Blocks on NVMe are not memory.
+device::Arena reserve(const std::vector<const schedule::Program*>& programs, std::size_t arena, int ranks) {
     std::int64_t most = 0;
     for (const auto* program : programs) {
-        most = std::max(most, program->arena_bytes[static_cast<std::size_t>(tier)]);
+        most = std::max(most, program->arena_bytes[arena]);
     }
-    return most;
+    const bool is_shared = arena > nvme && ranks > 1;
+    const bool is_of_device = arena % 3 == static_cast<std::size_t>(spec::Tier::device);
+    return {arena == nvme ? 0 : most, is_of_device ? "the device tier" : "the host tier",
+            is_shared ? device::Arena::Kind::shared : device::Arena::Kind::own};
 }
 
 /// Every persistent buffer that several programs name lies at one place.
 void check_shared_places(const std::vector<const schedule::Program*>& programs) {
-    std::map<std::string, std::pair<std::int64_t, std::int64_t>> places;
+    using Place = std::tuple<std::size_t, std::int64_t, std::int64_t>;
+    std::map<std::string, Place> places;
     for (const auto* program : programs) {
         for (const auto& buffer : program->buffers) {
             if (buffer.lifetime != schedule::Lifetime::persistent) {
                 continue;
             }
-            const auto place = std::make_pair(buffer.offset, buffer.bytes);
+            const Place place{schedule::arena_of(buffer), buffer.offset, buffer.bytes};
             const auto [at, is_new] = places.emplace(buffer.name, place);
             ZG_EXPECTS(is_new || at->second == place);
         }
@@ -34,20 +42,24 @@ void check_shared_places(const std::vector<const schedule::Program*>& programs) 
 
 }  // namespace
 
-TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs)
-    : arenas_{device::Arena{most_bytes(programs, spec::Tier::device), "the device tier"},
-              device::Arena{most_bytes(programs, spec::Tier::host), "the host tier"},
-              device::Arena{0, "the NVMe tier"}} {
+TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs, int ranks)
+    : arenas_{reserve(programs, 0, ranks), reserve(programs, 1, ranks), reserve(programs, 2, ranks),
+              reserve(programs, 3, ranks), reserve(programs, 4, ranks)} {
     check_shared_places(programs);
 }
 
-std::array<std::byte*, 3> TierMemory::arenas() const noexcept {
-    return {arenas_[0].data(), arenas_[1].data(), arenas_[2].data()};
+std::array<std::byte*, schedule::num_arenas> TierMemory::arenas() const noexcept {
+    return {arenas_[0].data(), arenas_[1].data(), arenas_[2].data(), arenas_[3].data(), arenas_[4].data()};
+}
+
+std::int64_t TierMemory::bytes(spec::Tier tier) const noexcept {
+    const auto t = static_cast<std::size_t>(tier);
+    return arenas_[t].bytes() + (t == nvme ? 0 : arenas_[t + 3].bytes());
 }
 
 std::byte* TierMemory::at(const schedule::Buffer& buffer) const {
     ZG_EXPECTS(buffer.offset >= 0);
-    return arenas_[static_cast<std::size_t>(buffer.tier)].data() + buffer.offset;
+    return arenas_[schedule::arena_of(buffer)].data() + buffer.offset;
 }
 
 }  // namespace ziggurat::state

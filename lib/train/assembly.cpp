@@ -1,9 +1,6 @@
 #include "train/assembly.hpp"
 
-#include <xxhash.h>
-
 #include <algorithm>
-#include <map>
 #include <variant>
 
 #include "base/contract.hpp"
@@ -16,6 +13,8 @@
 #include "train/bind_collectives.hpp"
 #include "train/bind_state_ops.hpp"
 #include "train/step_end.hpp"
+#include "train/tensor_access.hpp"
+#include "train/weights_hash.hpp"
 
 namespace ziggurat::train {
 
@@ -67,6 +66,11 @@ AnyBinder make_binder(const spec::RunSpec& spec,
     return AnyBinder{std::in_place_type<model::Binder<tensor::bfloat16>>, spec, model.table, stream};
 }
 
+/// The ranks that differ from this one only on the data axis. Collective: over `world`.
+comm::Communicator data_ranks(const comm::Communicator& world, const schedule::ModelLayout& model) {
+    return world.split(model.mesh.neighbour(spec::Axis::data, model.rank, 0), model.data_rank);
+}
+
 /// Copies the logits of one token when the op that covers it has just run.
 struct LogitsWatch {
     std::int64_t row = -1;
@@ -103,11 +107,13 @@ struct Assembly::Parts {
     StepEnd step_end;
     GroupCollectives train_groups;
     GroupCollectives evaluate_groups;
+    TensorAccess tensors;
     LogitsWatch watch;
     Executor trainer;
     Executor evaluator;
 
     Parts(const spec::RunSpec& asked,
+          Programs programs,
           const comm::Communicator& all,
           const device::Stream& on,
           const comm::AbortFlag& abort)
@@ -115,17 +121,18 @@ struct Assembly::Parts {
           world{all},
           stream{on},
           model{spec, world.rank()},
-          train{schedule::build_program(spec, world.rank(), schedule::Variant::train)},
-          evaluate{schedule::build_program(spec, world.rank(), schedule::Variant::evaluate)},
-          memory{{&train, &evaluate}},
+          train{std::move(programs.train)},
+          evaluate{std::move(programs.evaluate)},
+          memory{{&train, &evaluate}, world.size()},
           binder{make_binder(spec, model, stream)},
           train_slots{slots_of(train, memory)},
           evaluate_slots{slots_of(evaluate, memory)},
           step_inputs{memory.span<kernels::StepInputs>(buffer_named(train, "step_inputs", -1)).front()},
           squares{reinterpret_cast<ExactSum&>(*memory.at(buffer_named(train, "exact_sums", -1)))},
           step_end{world, spec.optimizer, stream, squares},
-          train_groups{world, train, spec.sharding.sum_group},
-          evaluate_groups{world, evaluate, spec.sharding.sum_group},
+          train_groups{world, train, spec},
+          evaluate_groups{world, evaluate, spec},
+          tensors{data_ranks(world, model), model, train, memory},
           trainer{train, actions(train, train_groups), abort, spec.run.hang_timeout_seconds},
           evaluator{evaluate, actions(evaluate, evaluate_groups), abort, spec.run.hang_timeout_seconds} {
         state::set_initial_values(spec, model.table, train, stream, model.tensor_rank, memory);
@@ -151,6 +158,8 @@ struct Assembly::Parts {
                 return bind_fill(context, op);
             case OpKind::add:
                 return bind_add(context, op);
+            case OpKind::copy:
+                return bind_copy(context, op);
             case OpKind::norm:
                 return bind_norm(context, op);
             case OpKind::update:
@@ -187,76 +196,26 @@ struct Assembly::Parts {
     }
 };
 
-namespace {
-
-/// A tensor's elements that hold data, in every persistent buffer of the kinds that `is_wanted` takes.
-///
-/// \param visit  takes a span of float or bfloat16
-template <class Wanted, class Visit>
-void visit_tensor(const schedule::ModelLayout& model,
-                  const Program& program,
-                  const state::TierMemory& memory,
-                  const std::string& name,
-                  const Wanted& is_wanted,
-                  const Visit& visit) {
-    bool is_found = false;
-    for (const auto& buffer : program.buffers) {
-        if (buffer.lifetime != schedule::Lifetime::persistent || buffer.unit < 0 ||
-            !is_wanted(buffer.state)) {
-            continue;
-        }
-        const auto& parameters = model.table.units.at(static_cast<std::size_t>(buffer.unit)).parameters;
-        const auto at = std::ranges::find(parameters, name, &layout::Parameter::name);
-        if (at == parameters.end()) {
-            continue;
-        }
-        auto range = model.flats.at(static_cast<std::size_t>(buffer.unit))
-                         .parameter(static_cast<int>(at - parameters.begin()));
-        if (at->valid_rows >= 0) {
-            range.end = range.begin + at->valid_rows * at->extents.back();
-        }
-        const bool is_float = buffer.type == spec::DType::f32;
-        ZG_EXPECTS(buffer.first_element == 0 && range.end * (is_float ? 4 : 2) <= buffer.bytes);
-        const auto begin = static_cast<std::size_t>(range.begin);
-        const auto size = static_cast<std::size_t>(range.size());
-        if (is_float) {
-            visit(memory.span<float>(buffer).subspan(begin, size));
-        } else {
-            visit(memory.span<tensor::bfloat16>(buffer).subspan(begin, size));
-        }
-        is_found = true;
-    }
-    ZG_EXPECTS(is_found);
-}
-
-}  // namespace
-
 void Assembly::set_tensor(const std::string& name, std::span<const float> values) {
-    const auto is_wanted = [](schedule::StateKind kind) {
-        return kind == schedule::StateKind::parameters || kind == schedule::StateKind::master;
-    };
-    visit_tensor(parts_->model, parts_->train, parts_->memory, name, is_wanted, [&](auto held) {
-        ZG_EXPECTS(held.size() == values.size());
-        using Element = typename decltype(held)::element_type;
-        std::ranges::transform(values, held.begin(), [](float value) { return static_cast<Element>(value); });
-    });
+    parts_->tensors.set(name, values);
 }
 
 std::vector<float> Assembly::tensor(schedule::StateKind kind, const std::string& name) const {
-    std::vector<float> values;
-    const auto is_wanted = [kind](schedule::StateKind other) { return other == kind; };
-    visit_tensor(parts_->model, parts_->train, parts_->memory, name, is_wanted, [&](auto held) {
-        values.resize(held.size());
-        std::ranges::transform(held, values.begin(), [](auto value) { return static_cast<float>(value); });
-    });
-    return values;
+    return parts_->tensors.get(kind, name);
 }
 
 Assembly::Assembly(const spec::RunSpec& spec,
                    const comm::Communicator& world,
                    const device::Stream& stream,
                    const comm::AbortFlag& abort)
-    : parts_{std::make_unique<Parts>(spec, world, stream, abort)} {}
+    : Assembly{spec, build_programs(spec, world.rank()), world, stream, abort} {}
+
+Assembly::Assembly(const spec::RunSpec& spec,
+                   Programs programs,
+                   const comm::Communicator& world,
+                   const device::Stream& stream,
+                   const comm::AbortFlag& abort)
+    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, stream, abort)} {}
 
 Assembly::~Assembly() = default;
 
@@ -301,25 +260,7 @@ std::int64_t Assembly::arena_bytes(spec::Tier tier) const {
 }
 
 std::uint64_t Assembly::weights_hash() const {
-    const auto kind = parts_->spec.precision.compute == spec::DType::f32 ? schedule::StateKind::parameters
-                                                                         : schedule::StateKind::master;
-    std::map<int, const schedule::Buffer*> by_unit;
-    for (const auto& buffer : parts_->train.buffers) {
-        if (buffer.state == kind && buffer.lifetime == schedule::Lifetime::persistent) {
-            by_unit.emplace(buffer.unit, &buffer);
-        }
-    }
-    std::uint64_t hash = 0;
-    for (const auto& [unit, buffer] : by_unit) {
-        const auto& flat = parts_->model.flats[static_cast<std::size_t>(unit)];
-        const auto held = parts_->memory.span<float>(*buffer);
-        for (const auto& range : flat.parameters()) {
-            const auto values =
-                held.subspan(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.size()));
-            hash = XXH3_64bits_withSeed(values.data(), values.size_bytes(), hash);
-        }
-    }
-    return hash;
+    return train::weights_hash(parts_->world, parts_->model, parts_->train, parts_->memory);
 }
 
 }  // namespace ziggurat::train

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 
@@ -56,11 +57,12 @@ std::int64_t most_live(const Program& program) {
 /// Walks the ops and holds every buffer that begins against those alive at its place.
 void expect_no_overlap(const Program& program) {
     const auto ranges = live_ranges(program);
-    std::map<std::int64_t, std::int64_t> taken;  // begin -> end
+    std::array<std::map<std::int64_t, std::int64_t>, num_arenas> taken_of;  // begin -> end
     const auto take = [&](const Buffer& buffer) {
+        auto& taken = taken_of[arena_of(buffer)];
         const auto end = buffer.offset + buffer.bytes;
         ASSERT_GE(buffer.offset, 0) << buffer.name;
-        EXPECT_LE(end, program.arena_bytes[0]) << buffer.name;
+        EXPECT_LE(end, program.arena_bytes[arena_of(buffer)]) << buffer.name;
         EXPECT_EQ(buffer.offset % alignment_of(buffer.bytes), 0) << buffer.name;
         const auto next = taken.lower_bound(buffer.offset);
         EXPECT_TRUE(next == taken.end() || next->first >= end) << buffer.name;
@@ -86,7 +88,7 @@ void expect_no_overlap(const Program& program) {
             take(*at->second);
         }
         for (auto [at, end] = ends.equal_range(i); at != end; ++at) {
-            taken.erase(at->second->offset);
+            taken_of[arena_of(*at->second)].erase(at->second->offset);
         }
     }
 }
@@ -200,9 +202,32 @@ TEST(PlaceBuffers, StaysCloseToTheMostThatLivesAtOnce) {
         const auto program = build_program(spec, 0, Variant::train);
 
         expect_no_overlap(program);
-        EXPECT_LT(static_cast<double>(program.arena_bytes[0]),
+        EXPECT_LT(static_cast<double>(program.tier_bytes(spec::Tier::device)),
                   1.03 * static_cast<double>(most_live(program)));
     }
+}
+
+TEST(PlaceBuffers, SharesWhatCollectivesTouchAndNothingElse) {
+    auto spec = test::small_spec(spec::Family::llama);
+    spec.parallel.ranks = spec.parallel.data = 4;
+    spec.sharding = {4, 4, 4, 0, spec::ReducePlan::each_microbatch, 4};
+    const auto program = build_program(spec, 1, Variant::train);
+
+    std::vector<bool> is_touched(program.buffers.size());
+    for (const auto& op : program.ops) {
+        const bool is_collective = op.kind >= OpKind::all_gather && op.kind <= OpKind::receive;
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                const auto b = static_cast<std::size_t>(operand.buffer);
+                is_touched[b] = is_touched[b] || is_collective;
+            }
+        }
+    }
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+        EXPECT_EQ(program.buffers[b].is_shared, is_touched[b]) << program.buffers[b].name;
+    }
+    EXPECT_GT(program.arena_bytes[3], 0);
+    EXPECT_GT(program.arena_bytes[0], 0);
 }
 
 TEST(PlaceBuffers, PutsStateAtOnePlaceInAllVariants) {

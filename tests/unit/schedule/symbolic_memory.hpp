@@ -86,7 +86,7 @@ class SymbolicMemory {
         if (operand.role == "workspace") {
             return;  // scratch: written before it is read, within one op; its place is judged by its buffer
         }
-        auto& arena = arenas[static_cast<std::size_t>(buffer.tier)];
+        auto& arena = arenas[schedule::arena_of(buffer)];
         std::int64_t at = 0;
         for (const auto& run : operand.runs) {
             const auto begin = (buffer.offset + run.offset) / cell_bytes;
@@ -106,7 +106,7 @@ class SymbolicMemory {
     }
 
     const schedule::Program& program_;
-    std::array<std::vector<std::uint64_t>, 3> arenas_;
+    std::array<std::vector<std::uint64_t>, schedule::num_arenas> arenas_;
 };
 
 /// The persistent bytes after `steps` steps in list order.
