@@ -1,0 +1,51 @@
+/// What a collective is measured against: Open MPI's own call, and copying in private memory.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "comm/collectives.hpp"
+#include "comm/communicator.hpp"
+
+namespace ziggurat::perf {
+
+/// The MPI library's own call for `kind` over private buffers: MPI_Reduce_scatter, MPI_Allreduce or
+/// MPI_Allgatherv.
+///
+/// Numerics: bf16 travels as 16-bit words with an operation of our own (fp32 sum, rounded), as fast as MPI's
+/// on floats
+class PlainMpi {
+  public:
+    /// `blocks`: one per member, as in a CollectiveCall.
+    PlainMpi(const comm::Communicator& world,
+             comm::CollectiveKind kind,
+             spec::DType type,
+             const std::vector<comm::Block>& blocks);
+    ~PlainMpi();
+    PlainMpi(const PlainMpi&) = delete;
+    PlainMpi& operator=(const PlainMpi&) = delete;
+
+    /// Collective: over the world. all_gather is in place: this member's block is already in `output`.
+    void run(const std::byte* input, std::byte* output) const;
+
+  private:
+    MPI_Comm world_;
+    comm::CollectiveKind kind_;
+    MPI_Datatype type_;
+    MPI_Op sum_ = MPI_SUM;
+    std::vector<int> counts_;
+    std::vector<int> offsets_;
+    int elements_ = 0;
+};
+
+/// How a private buffer is copied.
+enum class Stores { ordinary, non_temporal };
+
+/// Both 64-byte aligned; `bytes` a multiple of 64. Where the processor has no non-temporal stores that we
+/// use, both ways are the ordinary one.
+void copy_private(const std::byte* from, std::byte* to, std::int64_t bytes, Stores stores);
+
+}  // namespace ziggurat::perf
