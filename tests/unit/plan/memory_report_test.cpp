@@ -56,7 +56,8 @@ TEST(MemoryReport, OfManyMicroBatchesIsThatOfTheirWholeProgram) {
         spec.sharding.reduce = reduce;
         spec.train.micro_batches = 9;
         spec.train.global_batch = 9 * spec.train.micro_batch;
-        const auto whole = schedule::build_program(spec, 0, schedule::Variant::train).tier_bytes(spec::Tier::device);
+        const auto whole =
+            schedule::build_program(spec, 0, schedule::Variant::train).tier_bytes(spec::Tier::device);
 
         spec.tiers.device_budget_bytes = whole + whole / 100;
         EXPECT_TRUE(memory_report(spec).fits);
@@ -81,7 +82,9 @@ TEST(MemoryReport, SpeaksOfTheFullestStage) {
     spec.train.micro_batches = 8;
     std::int64_t most = 0;
     for (int rank = 0; rank < 4; ++rank) {
-        most = std::max(most, schedule::build_program(spec, rank, schedule::Variant::train).tier_bytes(spec::Tier::device));
+        most = std::max(
+            most,
+            schedule::build_program(spec, rank, schedule::Variant::train).tier_bytes(spec::Tier::device));
     }
     spec.tiers.device_budget_bytes = most;
     EXPECT_TRUE(memory_report(spec).fits);
