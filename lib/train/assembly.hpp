@@ -36,6 +36,15 @@ struct StepOutcome {
     std::int64_t stop_level = 0;  ///< the highest that any rank asked for
 };
 
+/// What an assembly carries out.
+struct Programs {
+    schedule::Program train;
+    schedule::Program evaluate;
+};
+
+/// Collective: local
+Programs build_programs(const spec::RunSpec& spec, int world_rank);
+
 /// Programs, memory, kernels, collectives and executors of one rank.
 ///
 /// Collective: construction and both executors, over `world`
@@ -43,6 +52,12 @@ class Assembly {
   public:
     /// Errors: Error{resource} when memory is short; Error{internal} when program and kernels disagree
     Assembly(const spec::RunSpec& spec,
+             const comm::Communicator& world,
+             const device::Stream& stream,
+             const comm::AbortFlag& abort);
+    /// Carries out these programs of `spec` in the place of those that it builds itself.
+    Assembly(const spec::RunSpec& spec,
+             Programs programs,
              const comm::Communicator& world,
              const device::Stream& stream,
              const comm::AbortFlag& abort);
@@ -69,17 +84,18 @@ class Assembly {
     std::span<const float> watched_logits() const;
 
     std::int64_t arena_bytes(spec::Tier tier) const;
-    /// Gives one tensor its values, in master weights and parameters alike. Rows of padding stay as they are.
+    /// Gives one tensor its values, in master weights and parameters alike; each rank keeps what it holds of
+    /// it. Rows of padding stay as they are.
     ///
-    /// Errors: contract, when the model has no such tensor, it has another size, or this rank holds a part of
-    /// it
+    /// Errors: contract, when the model has no such tensor or it has another size
     void set_tensor(const std::string& name, std::span<const float> values);
-    /// One tensor of a state kind, without rows of padding. Gradients are those of the last step, before
-    /// clipping.
+    /// All of one tensor of a state kind, on all ranks, without rows of padding. Gradients are those of the
+    /// last step, before clipping. Neither executor has work left.
     ///
-    /// Errors: as of set_tensor
+    /// Collective: over the data ranks
+    /// Errors:     contract, when the model has no such tensor or keeps nothing of that kind
     std::vector<float> tensor(schedule::StateKind kind, const std::string& name) const;
-    /// XXH3 of all master weights in the order of the model's table. Collective: over `world`.
+    /// See train/weights_hash.hpp. Neither executor has work left. Collective: over `world`.
     std::uint64_t weights_hash() const;
 
   private:

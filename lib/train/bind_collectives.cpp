@@ -5,6 +5,8 @@
 #include "base/contract.hpp"
 #include "comm/control.hpp"
 #include "comm/mpi_collectives.hpp"
+#include "layout/mesh.hpp"
+#include "layout/sum_group.hpp"
 
 namespace ziggurat::train {
 
@@ -47,8 +49,15 @@ bool is_collective(OpKind kind) {
 
 GroupCollectives::GroupCollectives(const comm::Communicator& world,
                                    const schedule::Program& program,
-                                   int sum_group)
-    : sum_group_{sum_group} {
+                                   const spec::RunSpec& spec) {
+    const layout::Mesh mesh{spec.parallel};
+    for (const auto& group : program.groups) {
+        std::vector<int> data_ranks;
+        for (const int member : group.members) {
+            data_ranks.push_back(mesh.coordinate(spec::Axis::data, member));
+        }
+        sum_groups_.push_back(layout::members_summed_together(data_ranks, spec.sharding.sum_group));
+    }
     // Ranks have different groups in the same places of their programs, so each place is one split of the
     // world: by its lowest member, in member order.
     std::vector<std::int64_t> most{std::ssize(program.groups)};
@@ -97,7 +106,7 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
     call.label = op.label;
     call.peer = op.peer;
     call.tag = op.tag;
-    call.sum_group = std::min(sum_group_, members);
+    call.sum_group = sum_groups_.at(static_cast<std::size_t>(op.group));
     const bool is_between_two = op.blocks.size() < static_cast<std::size_t>(members);
     const auto per_part = is_between_two ? std::size_t{1} : static_cast<std::size_t>(members);
     for (std::size_t m = 0; m < per_part && part * per_part + m < op.blocks.size(); ++m) {

@@ -7,6 +7,7 @@
 #include "comm/collectives.hpp"
 #include "comm/communicator.hpp"
 #include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
 #include "train/executor.hpp"
 
@@ -18,7 +19,9 @@ class GroupCollectives {
     /// Makes a communicator for every group of `program`.
     ///
     /// Collective: over `world`; every rank has the program of the same spec
-    GroupCollectives(const comm::Communicator& world, const schedule::Program& program, int sum_group);
+    GroupCollectives(const comm::Communicator& world,
+                     const schedule::Program& program,
+                     const spec::RunSpec& spec);
 
     /// The calls of `op`, one for each of its operands, reserved and ready to be started together.
     ///
@@ -36,7 +39,7 @@ class GroupCollectives {
                                  const state::TierMemory& memory) const;
 
     std::vector<std::unique_ptr<comm::Collectives>> groups_;
-    int sum_group_;
+    std::vector<int> sum_groups_;  ///< by group: members summed together before the runs are
 };
 
 bool is_collective(schedule::OpKind kind);

@@ -1,6 +1,8 @@
 #include "train/bind_state_ops.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "base/contract.hpp"
 #include "kernels/adamw.hpp"
@@ -142,6 +144,22 @@ Action bind_add(const StateContext& context, const Op& op) {
     return {.run = [pairs = std::move(pairs), &stream = context.stream] {
         for (const auto& [from, into] : pairs) {
             kernels::add_to(stream, from, into);
+        }
+    }};
+}
+
+Action bind_copy(const StateContext& context, const Op& op) {
+    ZG_EXPECTS(op.reads.size() == op.writes.size());
+    std::vector<std::pair<std::span<const std::byte>, std::span<std::byte>>> pairs;
+    for (std::size_t i = 0; i < op.writes.size(); ++i) {
+        ZG_EXPECTS(op.reads[i].runs.size() == 1 && op.writes[i].runs.size() == 1);
+        pairs.emplace_back(run_of<const std::byte>(context, op.reads[i], 0),
+                           run_of<std::byte>(context, op.writes[i], 0));
+        ZG_EXPECTS(pairs.back().first.size() == pairs.back().second.size());
+    }
+    return {.run = [pairs = std::move(pairs)] {
+        for (const auto& [from, to] : pairs) {
+            std::memcpy(to.data(), from.data(), to.size());
         }
     }};
 }

@@ -34,6 +34,7 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
       weights_(static_cast<std::size_t>(spec.model.vocab)) {}
 
 ValidationLoss Evaluation::validate() {
+    assembly_.trainer().finish();  // parameters may still be on their way to their other holders
     const auto rows = spec_.train.micro_batch;
     const auto rows_of_all = rows * spec_.parallel.data;
     ExactSum losses;
@@ -81,6 +82,7 @@ std::int32_t Evaluation::draw(const spec::Sample& sample, std::int64_t step, std
 }
 
 std::string Evaluation::generate(const spec::Sample& sample, std::int64_t step) {
+    assembly_.trainer().finish();
     const auto& slot = assembly_.evaluate_slot();
     const auto seq = spec_.data.seq;
     std::vector<std::int32_t> text;
@@ -106,6 +108,7 @@ std::string Evaluation::generate(const spec::Sample& sample, std::int64_t step) 
         assembly_.evaluator().run_step();
         text.push_back(draw(sample, step, place));
     }
+    assembly_.evaluator().finish();
     assembly_.watch_logits(-1);
     std::string continuation;
     for (auto i = prompt; i < text.size(); ++i) {

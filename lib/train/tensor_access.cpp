@@ -1,0 +1,127 @@
+#include "train/tensor_access.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "comm/control.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::train {
+
+using layout::ElementRange;
+using schedule::StateKind;
+
+namespace {
+
+/// Words that travel in one exchange.
+constexpr std::size_t words_at_once = std::size_t{1} << 20;
+
+ElementRange common_part(ElementRange a, ElementRange b) {
+    return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+}
+
+/// Elements of the unit's flat range that `buffer` holds.
+ElementRange held_by(const schedule::Buffer& buffer) {
+    const std::int64_t element_bytes = buffer.type == spec::DType::f32 ? 4 : 2;
+    return {buffer.first_element, buffer.first_element + buffer.bytes / element_bytes};
+}
+
+/// Calls `visit` with the elements `wanted` of `buffer`, as float or bfloat16.
+template <class Visit>
+void visit_elements(const state::TierMemory& memory,
+                    const schedule::Buffer& buffer,
+                    ElementRange wanted,
+                    const Visit& visit) {
+    const auto begin = static_cast<std::size_t>(wanted.begin - buffer.first_element);
+    const auto size = static_cast<std::size_t>(wanted.size());
+    if (buffer.type == spec::DType::f32) {
+        visit(memory.span<float>(buffer).subspan(begin, size));
+    } else {
+        visit(memory.span<tensor::bfloat16>(buffer).subspan(begin, size));
+    }
+}
+
+}  // namespace
+
+TensorAccess::TensorAccess(comm::Communicator data_ranks,
+                           const schedule::ModelLayout& model,
+                           const schedule::Program& program,
+                           const state::TierMemory& memory)
+    : data_ranks_{std::move(data_ranks)}, model_{model}, program_{program}, memory_{memory} {}
+
+TensorAccess::Place TensorAccess::place_of(const std::string& name) const {
+    for (const int unit : model_.units) {
+        const auto& parameters = model_.table.units[static_cast<std::size_t>(unit)].parameters;
+        const auto at = std::ranges::find(parameters, name, &layout::Parameter::name);
+        if (at != parameters.end()) {
+            auto range = model_.flats[static_cast<std::size_t>(unit)].parameter(
+                static_cast<int>(at - parameters.begin()));
+            if (at->valid_rows >= 0) {
+                range.end = range.begin + at->valid_rows * at->extents.back();
+            }
+            return {unit, range};
+        }
+    }
+    return {};
+}
+
+const schedule::Buffer* TensorAccess::buffer_of(StateKind kind, int unit) const {
+    const auto at = std::ranges::find_if(program_.buffers, [&](const schedule::Buffer& buffer) {
+        return buffer.lifetime == schedule::Lifetime::persistent && buffer.state == kind &&
+               buffer.unit == unit;
+    });
+    return at == program_.buffers.end() ? nullptr : &*at;
+}
+
+void TensorAccess::set(const std::string& name, std::span<const float> values) const {
+    const auto [unit, range] = place_of(name);
+    ZG_EXPECTS(unit >= 0 && range.size() == std::ssize(values));
+    for (const auto kind : {StateKind::parameters, StateKind::master}) {
+        const auto* buffer = buffer_of(kind, unit);
+        if (buffer == nullptr) {
+            continue;
+        }
+        const auto held = common_part(held_by(*buffer), range);
+        if (held.empty()) {
+            continue;
+        }
+        const auto from = values.subspan(static_cast<std::size_t>(held.begin - range.begin),
+                                         static_cast<std::size_t>(held.size()));
+        visit_elements(memory_, *buffer, held, [&](auto to) {
+            using Element = typename decltype(to)::element_type;
+            std::ranges::transform(from, to.begin(), [](float value) { return static_cast<Element>(value); });
+        });
+    }
+}
+
+std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) const {
+    const auto [unit, range] = place_of(name);
+    ZG_EXPECTS(unit >= 0);
+    const auto* buffer = buffer_of(kind, unit);
+    ZG_EXPECTS(buffer != nullptr);
+
+    const auto& shards = model_.shards[static_cast<std::size_t>(unit)];
+    const auto mine = common_part(shards.shard(model_.spans.data, model_.data_rank), range);
+    std::vector<float> values(static_cast<std::size_t>(range.size()));
+    if (!mine.empty()) {
+        visit_elements(memory_, *buffer, mine, [&](auto from) {
+            std::ranges::transform(from, values.begin() + (mine.begin - range.begin),
+                                   [](auto value) { return static_cast<float>(value); });
+        });
+    }
+    // Of the bits of each element all ranks but one have zeros, so that their sum is the element.
+    std::vector<std::uint64_t> words(std::min(words_at_once, (values.size() + 1) / 2));
+    for (std::size_t begin = 0; begin < values.size(); begin += 2 * words.size()) {
+        const auto bytes = std::min(2 * words.size(), values.size() - begin) * sizeof(float);
+        words.back() = 0;
+        std::memcpy(words.data(), &values[begin], bytes);
+        comm::all_reduce_sum(data_ranks_, std::span{words}.first((bytes + 7) / 8));
+        std::memcpy(&values[begin], words.data(), bytes);
+    }
+    return values;
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,56 @@
+/// Whole tensors in and out of state that is spread over the data axis.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "schedule/model_layout.hpp"
+#include "schedule/step_program.hpp"
+#include "state/tier_memory.hpp"
+
+namespace ziggurat::train {
+
+/// Reads and writes single tensors by name, whatever the spans. For tests, imports and tools: no step does.
+///
+/// A tensor is that of this rank's place on the tensor axis, without rows of padding.
+class TensorAccess {
+  public:
+    /// \param data_ranks  the ranks that differ from this one only on the data axis, in their order there
+    /// \param program     the train program: its persistent buffers are the state. It, `model` and `memory`
+    ///                    must outlive this
+    TensorAccess(comm::Communicator data_ranks,
+                 const schedule::ModelLayout& model,
+                 const schedule::Program& program,
+                 const state::TierMemory& memory);
+
+    /// Gives master weights and parameters alike what of `values` this rank holds of them.
+    ///
+    /// Collective: local; all ranks that hold a part have to call it
+    /// Errors:     contract, when the model has no such tensor or it has another size
+    void set(const std::string& name, std::span<const float> values) const;
+
+    /// The tensor of one state kind, on all ranks. Each element comes from the one rank whose piece over the
+    /// whole data axis it lies in: of gradients, it is there that their sum is complete under every plan.
+    ///
+    /// Collective: over the data ranks
+    /// Errors:     contract, when the model has no such tensor or nothing of that kind is kept
+    std::vector<float> get(schedule::StateKind kind, const std::string& name) const;
+
+  private:
+    /// Where a tensor's data lies in the flat range of its unit.
+    struct Place {
+        int unit = -1;
+        layout::ElementRange range;
+    };
+    Place place_of(const std::string& name) const;
+    const schedule::Buffer* buffer_of(schedule::StateKind kind, int unit) const;
+
+    comm::Communicator data_ranks_;
+    const schedule::ModelLayout& model_;
+    const schedule::Program& program_;
+    const state::TierMemory& memory_;
+};
+
+}  // namespace ziggurat::train
