@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/contract.hpp"
-#include "comm/check_mpi.hpp"
 #include "comm/fold.hpp"
 #include "comm/mpi_collectives.hpp"
 
@@ -25,7 +24,7 @@ std::byte* without_const(const std::byte* pointer) {
 }  // namespace
 
 MpiExchange::MpiExchange(CollectiveCall call, int size, int rank, MPI_Comm comm, int tag)
-    : call_{std::move(call)}, size_{size}, rank_{rank}, comm_{comm}, tag_{tag} {
+    : call_{std::move(call)}, size_{size}, rank_{rank}, tag_{tag}, streams_{comm} {
     const std::byte* in = call_.input + call_.input_offset_bytes;
     std::byte* out = call_.output + call_.output_offset_bytes;
     switch (call_.kind) {
@@ -41,15 +40,6 @@ MpiExchange::MpiExchange(CollectiveCall call, int size, int rank, MPI_Comm comm,
         default:
             add_direct(in, out);
     }
-    requests_.assign(requests_.size(), MPI_REQUEST_NULL);
-    finished_.resize(requests_.size());
-}
-
-std::size_t MpiExchange::add(Stream stream) {
-    stream.first_request = requests_.size();
-    requests_.resize(requests_.size() + static_cast<std::size_t>(stream.window));
-    streams_.push_back(stream);
-    return streams_.size() - 1;
 }
 
 void MpiExchange::add_blocks_to_sum(const std::byte* in) {
@@ -61,22 +51,22 @@ void MpiExchange::add_blocks_to_sum(const std::byte* in) {
     for (int i = 1; i < size_; ++i) {
         const int to = (rank_ + i) % size_;
         const Block block = call_.blocks[static_cast<std::size_t>(to)];
-        add({.peer = to,
-             .tag = tag_,
-             .is_send = true,
-             .base = without_const(in + block.offset_bytes),
-             .bytes = block.bytes,
-             .piece_bytes = piece,
-             .window = direct_window});
+        streams_.add({.peer = to,
+                      .tag = tag_,
+                      .is_send = true,
+                      .base = without_const(in + block.offset_bytes),
+                      .bytes = block.bytes,
+                      .piece_bytes = piece,
+                      .window = direct_window});
     }
     for (int i = 1; i < size_ && own.bytes > 0; ++i) {
         const int from = (rank_ - i + size_) % size_;
-        const auto stream = add({.peer = from,
-                                 .tag = tag_,
-                                 .is_staged = true,
-                                 .bytes = own.bytes,
-                                 .piece_bytes = piece,
-                                 .window = static_cast<int>(MpiStaging::depth)});
+        const auto stream = streams_.add({.peer = from,
+                                          .tag = tag_,
+                                          .is_staged = true,
+                                          .bytes = own.bytes,
+                                          .piece_bytes = piece,
+                                          .window = static_cast<int>(MpiStaging::depth)});
         arriving_of_member_[static_cast<std::size_t>(from)] = stream;
         arriving_.push_back(stream);
     }
@@ -88,23 +78,23 @@ void MpiExchange::add_sums(std::byte* out, bool is_in_place) {
     const Block own = call_.blocks[static_cast<std::size_t>(rank_)];
     for (int i = 1; i < size_; ++i) {
         const int to = (rank_ + i) % size_;
-        departing_sums_.push_back(add({.peer = to,
-                                       .tag = tag_ + 1,
-                                       .is_send = true,
-                                       .base = out + own.offset_bytes,
-                                       .bytes = own.bytes,
-                                       .piece_bytes = piece,
-                                       .window = direct_window}));
+        departing_sums_.push_back(streams_.add({.peer = to,
+                                                .tag = tag_ + 1,
+                                                .is_send = true,
+                                                .base = out + own.offset_bytes,
+                                                .bytes = own.bytes,
+                                                .piece_bytes = piece,
+                                                .window = direct_window}));
     }
     for (int i = 1; i < size_; ++i) {
         const int from = (rank_ - i + size_) % size_;
         const Block block = call_.blocks[static_cast<std::size_t>(from)];
-        const auto receive = add({.peer = from,
-                                  .tag = tag_ + 1,
-                                  .base = out + block.offset_bytes,
-                                  .bytes = block.bytes,
-                                  .piece_bytes = piece,
-                                  .window = direct_window});
+        const auto receive = streams_.add({.peer = from,
+                                           .tag = tag_ + 1,
+                                           .base = out + block.offset_bytes,
+                                           .bytes = block.bytes,
+                                           .piece_bytes = piece,
+                                           .window = direct_window});
         if (is_in_place) {
             // The addend for `from` left this memory as the stream to him: its place in the ring of sends.
             const auto send = static_cast<std::size_t>((from - rank_ + size_) % size_ - 1);
@@ -115,21 +105,21 @@ void MpiExchange::add_sums(std::byte* out, bool is_in_place) {
 
 void MpiExchange::add_direct(const std::byte* in, std::byte* out) {
     const auto send = [&](int to, const Block& block) {
-        add({.peer = to,
-             .tag = tag_,
-             .is_send = true,
-             .base = without_const(in + block.offset_bytes),
-             .bytes = block.bytes,
-             .piece_bytes = direct_piece_bytes,
-             .window = direct_window});
+        streams_.add({.peer = to,
+                      .tag = tag_,
+                      .is_send = true,
+                      .base = without_const(in + block.offset_bytes),
+                      .bytes = block.bytes,
+                      .piece_bytes = direct_piece_bytes,
+                      .window = direct_window});
     };
     const auto receive = [&](int from, const Block& block) {
-        add({.peer = from,
-             .tag = tag_,
-             .base = out + block.offset_bytes,
-             .bytes = block.bytes,
-             .piece_bytes = direct_piece_bytes,
-             .window = direct_window});
+        streams_.add({.peer = from,
+                      .tag = tag_,
+                      .base = out + block.offset_bytes,
+                      .bytes = block.bytes,
+                      .piece_bytes = direct_piece_bytes,
+                      .window = direct_window});
     };
     const auto own = static_cast<std::size_t>(rank_);
     switch (call_.kind) {
@@ -175,11 +165,7 @@ void MpiExchange::start() {
     is_running_ = true;
     has_staging_ = false;
     summed_ = 0;
-    for (auto& stream : streams_) {
-        stream.posted = 0;
-        stream.done = 0;
-        stream.allowed = stream.num_pieces();
-    }
+    streams_.rewind();
     if (own_copy_.bytes > 0 && own_copy_.from != own_copy_.to) {
         std::memcpy(own_copy_.to, own_copy_.from, static_cast<std::size_t>(own_copy_.bytes));
     }
@@ -196,29 +182,7 @@ void MpiExchange::stage_at(std::byte* area) {
 }
 
 bool MpiExchange::has_result() const noexcept {
-    return !is_running_ ||
-           (summed_ == pieces_to_sum_ && std::all_of(streams_.begin(), streams_.end(), [](const Stream& s) {
-                return s.is_send || s.is_complete();
-            }));
-}
-
-bool MpiExchange::collect() {
-    if (num_active_ == 0) {
-        return false;
-    }
-    int count = 0;
-    ZG_MPI(MPI_Testsome(mpi_count(std::ssize(requests_)), requests_.data(), &count, finished_.data(),
-                        MPI_STATUSES_IGNORE));
-    if (count == MPI_UNDEFINED || count == 0) {
-        return false;
-    }
-    num_active_ -= count;
-    for (auto& stream : streams_) {
-        while (stream.done < stream.posted && requests_[stream.request_of(stream.done)] == MPI_REQUEST_NULL) {
-            ++stream.done;
-        }
-    }
-    return true;
+    return !is_running_ || (summed_ == pieces_to_sum_ && streams_.has_arrived());
 }
 
 bool MpiExchange::sum_arrived() {
@@ -234,8 +198,7 @@ bool MpiExchange::sum_arrived() {
             if (m == rank_) {
                 addends_[member] = own_addend_ + offset;
             } else {
-                const Stream& stream = streams_[arriving_of_member_[member]];
-                addends_[member] = stream.base + summed_ % stream.window * piece_bytes;
+                addends_[member] = streams_[arriving_of_member_[member]].at(summed_);
             }
         }
         fold(addends_, sum_to_ + offset, std::min(piece_bytes, own_bytes - offset) / bytes_of(call_.type),
@@ -257,37 +220,14 @@ void MpiExchange::allow() {
     }
 }
 
-bool MpiExchange::post(Stream& stream, std::int64_t& bytes_sent) {
-    const std::int64_t before = stream.posted;
-    const std::int64_t limit = std::min({stream.allowed, stream.num_pieces(), stream.done + stream.window});
-    for (; stream.posted < limit; ++stream.posted) {
-        const std::int64_t offset = stream.posted * stream.piece_bytes;
-        const std::int64_t bytes = std::min(stream.piece_bytes, stream.bytes - offset);
-        std::byte* at =
-            stream.base + (stream.is_staged ? stream.posted % stream.window * stream.piece_bytes : offset);
-        MPI_Request* request = &requests_[stream.request_of(stream.posted)];
-        if (stream.is_send) {
-            ZG_MPI(MPI_Isend(at, mpi_count(bytes), MPI_BYTE, stream.peer, stream.tag, comm_, request));
-            bytes_sent += bytes;
-        } else {
-            ZG_MPI(MPI_Irecv(at, mpi_count(bytes), MPI_BYTE, stream.peer, stream.tag, comm_, request));
-        }
-        ++num_active_;
-    }
-    return stream.posted != before;
-}
-
 bool MpiExchange::progress(std::int64_t& bytes_sent) {
     for (bool is_moving = true; is_moving;) {
-        is_moving = collect();
+        is_moving = streams_.collect();
         is_moving = sum_arrived() || is_moving;
         allow();
-        for (auto& stream : streams_) {
-            is_moving = post(stream, bytes_sent) || is_moving;
-        }
+        is_moving = streams_.post(bytes_sent) || is_moving;
     }
-    is_running_ = summed_ < pieces_to_sum_ || !std::all_of(streams_.begin(), streams_.end(),
-                                                           [](const Stream& s) { return s.is_complete(); });
+    is_running_ = summed_ < pieces_to_sum_ || !streams_.is_complete();
     return !is_running_;
 }
 

@@ -8,31 +8,9 @@
 #include <vector>
 
 #include "comm/collectives.hpp"
+#include "comm/message_streams.hpp"
 
 namespace ziggurat::comm {
-
-/// Some consecutive bytes that go to or come from one member, cut into pieces of which `window` travel at a
-/// time.
-struct Stream {
-    int peer = 0;
-    int tag = 0;
-    bool is_send = false;
-    bool is_staged = false;     ///< lands in a ring of `window` pieces instead of the whole vector
-    std::byte* base = nullptr;  ///< of the bytes, or of the ring
-    std::int64_t bytes = 0;
-    std::int64_t piece_bytes = 0;
-    int window = 0;
-    std::int64_t allowed = 0;  ///< pieces that may have been posted by now
-    std::int64_t posted = 0;
-    std::int64_t done = 0;  ///< pieces 0 .. done - 1 have arrived or left
-    std::size_t first_request = 0;
-
-    std::int64_t num_pieces() const noexcept { return (bytes + piece_bytes - 1) / piece_bytes; }
-    bool is_complete() const noexcept { return done == num_pieces(); }
-    std::size_t request_of(std::int64_t piece) const noexcept {
-        return first_request + static_cast<std::size_t>(piece % window);
-    }
-};
 
 /// All streams of a call and where it stands. Phase one brings blocks to who sums them (or simply to whom
 /// they belong), phase two brings the sums of an all-reduce to everybody, piece by piece as they appear.
@@ -56,27 +34,20 @@ class MpiExchange {
     bool progress(std::int64_t& bytes_sent);
 
   private:
-    std::size_t add(Stream stream);
     void add_blocks_to_sum(const std::byte* in);
     void add_sums(std::byte* out, bool is_in_place);
     void add_direct(const std::byte* in, std::byte* out);
-    bool collect();
     bool sum_arrived();
     void allow();
-    bool post(Stream& stream, std::int64_t& bytes_sent);
 
     CollectiveCall call_;
     int size_;
     int rank_;
-    MPI_Comm comm_;
     int tag_;
     bool is_running_ = false;
     bool has_staging_ = false;
 
-    std::vector<Stream> streams_;
-    std::vector<MPI_Request> requests_;  // of all streams
-    std::vector<int> finished_;          // for MPI_Testsome
-    int num_active_ = 0;
+    MessageStreams streams_;
 
     /// What this member passes to itself.
     struct Copy {
