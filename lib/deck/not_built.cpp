@@ -46,22 +46,6 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) {
                 return run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
             }},
-    Feature{"sharding.zero", "a ZeRO stage above 0 on several data ranks", in_training,
-            [](const RunSpec& run, const Values& values) {
-                return values.integer("sharding.zero") > 0 && run.parallel.data > 1;
-            }},
-    Feature{"sharding.parameters", "a span above 1", in_training,
-            [](const RunSpec& run, const Values& values) {
-                return !values.has("sharding.zero") && run.sharding.parameters > 1;
-            }},
-    Feature{"sharding.gradients", "a span above 1", in_training,
-            [](const RunSpec& run, const Values& values) {
-                return !values.has("sharding.zero") && run.sharding.gradients > 1;
-            }},
-    Feature{"sharding.optimizer", "a span above 1", in_training,
-            [](const RunSpec& run, const Values& values) {
-                return !values.has("sharding.zero") && run.sharding.optimizer > 1;
-            }},
     Feature{
         "sharding.parameters", "a span chosen by the planner", everywhere,
         [](const RunSpec&, const Values& values) { return values.is_word("sharding.parameters", "auto"); }},
@@ -71,11 +55,6 @@ constexpr std::array features = {
     Feature{
         "sharding.optimizer", "a span chosen by the planner", everywhere,
         [](const RunSpec&, const Values& values) { return values.is_word("sharding.optimizer", "auto"); }},
-    Feature{"sharding.secondary", "a second copy of the parameters", everywhere,
-            [](const RunSpec& run, const Values&) { return run.sharding.secondary > 0; }},
-    Feature{
-        "sharding.reduce", "the sum plan by_span", in_training,
-        [](const RunSpec& run, const Values&) { return run.sharding.reduce == spec::ReducePlan::by_span; }},
     Feature{"tiers.home.parameters", "parameters at home outside of the device", in_training,
             [](const RunSpec& run, const Values&) { return is_away(run.tiers.parameters); }},
     Feature{"tiers.home.gradients", "gradients at home outside of the device", in_training,

@@ -36,7 +36,7 @@ void resolve_sharding(Resolution& resolution);
 void resolve_tiers(Resolution& resolution);
 void resolve_numerics(Resolution& resolution);
 
-/// Consecutive data ranks that share a node.
-int data_ranks_per_node(const spec::Parallel& parallel);
+/// Consecutive data ranks that share a node, or one of debug.nodes.
+int data_ranks_per_node(const Resolution& resolution);
 
 }  // namespace ziggurat::deck

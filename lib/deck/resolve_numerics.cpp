@@ -96,6 +96,9 @@ void resolve_numerics(Resolution& resolution) {
     run.overlap.optimizer_with_backward = values.truth("overlap.optimizer_with_backward");
     run.overlap.delayed_update = values.truth("overlap.delayed_update.enabled");
     run.overlap.delayed_update_after = steps_of(resolution, "overlap.delayed_update.after");
+    if (resolution.is_auto("debug.nodes")) {
+        values.settle("debug.nodes", {}, "none", "the real nodes");
+    }
     run.debug.nodes = static_cast<int>(values.integer("debug.nodes"));
     resolve_optimizer(resolution);
     resolve_schedule(resolution);

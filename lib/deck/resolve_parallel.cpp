@@ -94,7 +94,10 @@ void resolve_parallel(Resolution& resolution) {
     settle_threads(resolution);
 }
 
-int data_ranks_per_node(const spec::Parallel& parallel) {
+int data_ranks_per_node(const Resolution& resolution) {
+    const spec::Parallel& parallel = resolution.run.parallel;
+    const auto pretended = static_cast<int>(resolution.values.integer("debug.nodes"));
+    const int on_a_node = pretended > 0 ? parallel.ranks / pretended : parallel.ranks_per_node;
     int stride = 1;
     for (const spec::Axis faster : parallel.order) {
         if (faster == spec::Axis::data) {
@@ -104,7 +107,7 @@ int data_ranks_per_node(const spec::Parallel& parallel) {
                   : faster == spec::Axis::context ? parallel.context
                                                   : parallel.stages;
     }
-    return std::clamp(parallel.ranks_per_node / std::max(1, stride), 1, std::max(1, parallel.data));
+    return std::clamp(on_a_node / std::max(1, stride), 1, std::max(1, parallel.data));
 }
 
 }  // namespace ziggurat::deck

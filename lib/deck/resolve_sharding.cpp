@@ -17,7 +17,7 @@ int span_of(Resolution& resolution, const std::string& path) {
     if (word == "all") {
         resolution.settle_integer(path, parallel.data, "all data ranks");
     } else if (word == "node") {
-        resolution.settle_integer(path, data_ranks_per_node(parallel), "data ranks of a node");
+        resolution.settle_integer(path, data_ranks_per_node(resolution), "data ranks of a node");
     }
     return resolution.values.has(path) && !resolution.is_auto(path)
                ? static_cast<int>(resolution.values.integer(path))
@@ -92,22 +92,34 @@ void settle_sum_group(Resolution& resolution) {
         resolution.settle_integer("sharding.sum_group", parallel.data, "flat: all data ranks");
     } else if (word == "node") {
         resolution.settle_integer("sharding.sum_group",
-                                  std::gcd(parallel.data, data_ranks_per_node(parallel)),
+                                  std::gcd(parallel.data, data_ranks_per_node(resolution)),
                                   "data ranks of a node");
     }
     resolution.run.sharding.sum_group = static_cast<int>(resolution.values.integer("sharding.sum_group"));
 }
 
+/// The word `node` means a copy where one helps: cut over fewer ranks than the parameters, and over several.
+void settle_secondary(Resolution& resolution) {
+    Values& values = resolution.values;
+    spec::Sharding& sharding = resolution.run.sharding;
+    if (values.is_word("sharding.secondary", "node")) {
+        const int span = std::gcd(sharding.parameters, data_ranks_per_node(resolution));
+        if (span == sharding.parameters) {
+            values.settle("sharding.secondary", {}, "none", "parameters are not cut over more than a node");
+        } else if (span == 1) {
+            values.settle("sharding.secondary", {}, "none", "no data ranks share a node");
+        } else {
+            resolution.settle_integer("sharding.secondary", span, "data ranks of a node");
+        }
+    }
+    sharding.secondary = static_cast<int>(values.integer("sharding.secondary"));
+}
+
 }  // namespace
 
 void resolve_sharding(Resolution& resolution) {
-    Values& values = resolution.values;
     settle_spans(resolution);
-    if (values.is_word("sharding.secondary", "node")) {
-        resolution.settle_integer("sharding.secondary", data_ranks_per_node(resolution.run.parallel),
-                                  "data ranks of a node");
-    }
-    resolution.run.sharding.secondary = static_cast<int>(values.integer("sharding.secondary"));
+    settle_secondary(resolution);
     settle_reduce(resolution);
     settle_sum_group(resolution);
 }

@@ -47,16 +47,29 @@ void gradients_follow_one_of_the_others(const Resolution& at) {
                    fmt::format("Use {}.", list_or({sharding.parameters, sharding.optimizer})));
 }
 
+/// Wang et al., "ZeRO++", 2023: later leases gather from a second copy that fewer ranks share.
 void secondary_is_inside_the_parameters_span(const Resolution& at) {
     const spec::Sharding& sharding = at.run.sharding;
     if (sharding.secondary == 0 || sharding.parameters % sharding.secondary == 0) {
         return;
     }
+    auto choices = divisors(sharding.parameters);
+    std::erase(choices, 1);
     at.found.error(at.values.place("sharding.secondary"),
                    fmt::format("sharding.secondary = {} does not divide the span of parameters, {}",
                                sharding.secondary, sharding.parameters),
                    "the second copy is cut inside the first",
-                   fmt::format("Use {}.", list_or(divisors(sharding.parameters))));
+                   choices.empty() ? "Leave it out." : fmt::format("Use {}.", list_or(choices)));
+}
+
+void pretended_nodes_have_ranks(const Resolution& at) {
+    const int ranks = at.run.parallel.ranks;
+    if (at.run.debug.nodes > ranks) {
+        at.found.error(at.values.place("debug.nodes"),
+                       fmt::format("debug.nodes = {} with {} ranks", at.run.debug.nodes, ranks),
+                       "every pretended node has at least one rank",
+                       fmt::format("Use at most {}, or start more ranks.", ranks));
+    }
 }
 
 void sum_groups_are_equal(const Resolution& at) {
@@ -86,6 +99,7 @@ constexpr std::array rules = {
     Rule{spans_nest, "sharding parallel"},
     Rule{gradients_follow_one_of_the_others, "sharding"},
     Rule{secondary_is_inside_the_parameters_span, "sharding"},
+    Rule{pretended_nodes_have_ranks, "debug.nodes parallel"},
     Rule{sum_groups_are_equal, "sharding.sum_group parallel"},
     Rule{absent_gradients_are_summed_at_once, "sharding.reduce tiers.home.gradients"},
 };

@@ -155,8 +155,8 @@ constexpr Row rows[] = {
      .doc = "Data ranks over which the gradients are cut: the span of parameters or that of optimizer."},
     {.path = "sharding.optimizer", .type = Type::integer, .words = "all node auto", .min = 1, .max = most_ranks,
      .doc = "Data ranks over which master weights and moments are cut."},
-    {.path = "sharding.secondary", .type = Type::integer, .fallback = "none", .words = "none node", .min = 1,
-     .max = most_ranks, .doc = "Span of a second copy of the parameters for backward (hpZ)."},
+    {.path = "sharding.secondary", .type = Type::integer, .fallback = "none", .words = "none node", .min = 2,
+     .max = most_ranks, .doc = "Data ranks over which a second copy of the parameters is cut, for leases after the first (hpZ)."},
     {.path = "sharding.reduce", .type = Type::word, .fallback = "auto",
      .words = "auto at_end each_microbatch by_span",
      .doc = "The order in which gradients are added over micro-batches and ranks."},
@@ -298,7 +298,7 @@ constexpr Row rows[] = {
     {.path = "debug.throttle", .type = Type::text, .fallback = "none", .words = "none", .built = Built::no,
      .doc = "Slows a tier down."},
     {.path = "debug.nodes", .type = Type::integer, .fallback = "none", .words = "none auto", .min = 1, .max = most_ranks,
-     .built = Built::no, .doc = "Splits the ranks of one machine into so many pretended nodes."},
+     .doc = "Splits the ranks of one machine into so many pretended nodes: for the words `node` and for collectives."},
 };
 
 constexpr Row machine_rows[] = {

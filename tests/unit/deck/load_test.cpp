@@ -58,6 +58,39 @@ class Load : public ::testing::Test {
         .name = "test", .ranks_per_node = 4, .cores_per_node = 16, .host_bytes = 64LL << 30};
 };
 
+TEST_F(Load, ReadsNodeAsTheDataRanksThatShareOne) {
+    const spec::RunSpec real =
+        run("sharding: {zero: 3, secondary: node}\n", {"train.global_batch=16"}, {.ranks = 8});
+    EXPECT_EQ(real.sharding.secondary, 4);
+    EXPECT_EQ(real.sharding.sum_group, 4);
+
+    const spec::RunSpec pretended = run("sharding: {zero: 3, secondary: node}\ndebug: {nodes: 4}\n",
+                                        {"train.global_batch=16"}, {.ranks = 8});
+    EXPECT_EQ(pretended.sharding.secondary, 2);
+    EXPECT_EQ(pretended.sharding.sum_group, 2);
+    EXPECT_EQ(pretended.parallel.ranks_per_node, 4) << "what memory and cores are shared by";
+
+    const spec::RunSpec amsp =
+        run("sharding: {parameters: node, gradients: node, optimizer: all}\ndebug: {nodes: 2}\n",
+            {"train.global_batch=16"}, {.ranks = 8});
+    EXPECT_EQ(amsp.sharding.parameters, 4);
+    EXPECT_EQ(amsp.sharding.optimizer, 8);
+    EXPECT_EQ(amsp.sharding.reduce, spec::ReducePlan::by_span);
+}
+
+TEST_F(Load, MakesNoSecondCopyWhereItSavesNothing) {
+    EXPECT_EQ(run("sharding: {zero: 3, secondary: node}\n", {}, {.ranks = 4}).sharding.secondary, 0)
+        << "all ranks share the node";
+    EXPECT_EQ(
+        run("sharding: {zero: 2, secondary: node}\ndebug: {nodes: 2}\n", {}, {.ranks = 4}).sharding.secondary,
+        0)
+        << "parameters are not cut at all";
+    EXPECT_EQ(
+        run("sharding: {zero: 3, secondary: node}\ndebug: {nodes: 4}\n", {}, {.ranks = 4}).sharding.secondary,
+        0)
+        << "every rank is a node";
+}
+
 TEST_F(Load, ResolvesEveryAuto) {
     const spec::RunSpec run = this->run("", {}, {.ranks = 6});
 
