@@ -1,8 +1,9 @@
 #include "tests/support/random_spec.hpp"
 
 #include <algorithm>
-#include <random>
 #include <vector>
+
+#include "tests/support/draw.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -11,34 +12,6 @@ using spec::DType;
 using spec::PipelineSchedule;
 using spec::RecomputeKind;
 using spec::ReducePlan;
-
-class Draw {
-  public:
-    explicit Draw(std::uint64_t seed) : engine_{seed * 7919 + 17} {}
-
-    std::int64_t between(std::int64_t low, std::int64_t high) {
-        return low + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(high - low + 1));
-    }
-    bool chance(double probability) { return static_cast<double>(between(0, 999)) < 1000 * probability; }
-    template <class T>
-    T one_of(const std::vector<T>& values) {
-        return values[static_cast<std::size_t>(between(0, static_cast<std::int64_t>(values.size()) - 1))];
-    }
-    /// A divisor of `high` that is a multiple of `low`.
-    int between_divisors(int low, int high) {
-        std::vector<int> found;
-        for (int d = low; d <= high; d += low) {
-            if (high % d == 0) {
-                found.push_back(d);
-            }
-        }
-        return one_of(found);
-    }
-    std::mt19937_64& engine() { return engine_; }
-
-  private:
-    std::mt19937_64 engine_;
-};
 
 void draw_axes(Draw& draw, spec::Parallel& parallel, const RandomSpecLimits& limits) {
     do {

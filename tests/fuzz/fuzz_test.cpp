@@ -1,0 +1,123 @@
+/// Spreading never changes the training: random decks beside the same training with its state replicated.
+///
+/// ZIGGURAT_FUZZ decks, from seed ZIGGURAT_FUZZ_SEED on. What fails is printed as a deck that `ziggurat
+/// train` takes, started in the root of the sources.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "comm/control.hpp"
+#include "deck/load.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/volumes.hpp"
+#include "tests/fuzz/rounds.hpp"
+#include "tests/fuzz/training.hpp"
+#include "tests/support/random_deck.hpp"
+#include "tests/support/random_spec.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/simulated_ranks.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+std::vector<RandomDeck> random_decks() {
+    const auto first = count_from_environment("ZIGGURAT_FUZZ_SEED", 1);
+    std::vector<RandomDeck> decks;
+    for (std::int64_t i = 0; i < count_from_environment("ZIGGURAT_FUZZ", 20); ++i) {
+        decks.push_back(random_deck(static_cast<std::uint64_t>(first + i), world().size()));
+    }
+    return decks;
+}
+
+std::string described(const RandomDeck& deck) {
+    return fmt::format("seed {} on {} ranks:\n{}", deck.seed, deck.ranks, deck.text);
+}
+
+/// What was drawn, and what the rules said to it.
+void print_draws(const std::vector<RandomDeck>& decks) {
+    Coverage coverage;
+    std::map<std::string, int> reasons;
+    std::size_t refused = 0;
+    for (const auto& deck : decks) {
+        coverage.note(deck.run);
+        coverage.note("ranks", std::to_string(deck.ranks));
+        coverage.note("sum group", std::to_string(deck.run.sharding.sum_group));
+        coverage.note("pretended nodes", std::to_string(deck.run.debug.nodes));
+        coverage.note("frozen", deck.run.train.only.empty() ? "none" : "some");
+        coverage.note("accumulator", deck.run.precision.gradient == spec::DType::f32 ? "f32" : "bf16");
+        refused += deck.refusals.size();
+        for (const auto& refusal : deck.refusals) {
+            ++reasons[refusal.substr(0, refusal.find_first_of("=:"))];
+        }
+    }
+    std::cout << fmt::format("{} of {} draws were refused by the rules:", refused, refused + decks.size());
+    for (const auto& [reason, times] : reasons) {
+        std::cout << fmt::format(" [{}] x{}", reason, times);
+    }
+    std::cout << '\n' << coverage.report();
+}
+
+/// What is wrong on this rank of the run, in words; empty when nothing is.
+///
+/// Collective: over `group`, the ranks of the run
+std::string compare(const RandomDeck& deck, const comm::Communicator& group) {
+    try {
+        const schedule::ModelLayout model{deck.run, group.rank()};
+        if (schedule::volumes_counted(
+                schedule::build_program(deck.run, group.rank(), schedule::Variant::train)) !=
+            schedule::volumes_by_formula(deck.run, model)) {
+            return "volumes";
+        }
+        const auto ours = train_on_made_up_batches(deck.run, group);
+        const auto expected = train_on_made_up_batches(reference_of(deck.run), group);
+        return ours.first_difference(expected);
+    } catch (const std::exception& error) {
+        // The others may wait for this rank: main ends the job, and nobody gathers what was found.
+        std::fprintf(stderr, "[rank %d] %s\n%s\n", group.rank(), error.what(), described(deck).c_str());
+        throw;
+    }
+}
+
+TEST(Fuzz, RandomDecksLeaveTheBitsOfReplicatedStateAndSendWhatTheFormulasSay) {
+    const auto decks = random_decks();
+    std::vector<int> ranks;
+    for (const auto& deck : decks) {
+        ranks.push_back(deck.ranks);
+    }
+    if (world().rank() == 0) {
+        print_draws(decks);
+    }
+    for (const auto& round : rounds_of(ranks, world().size())) {
+        const int run = round[static_cast<std::size_t>(world().rank())];
+        const auto group = world().split(run + 1);
+        const auto found = run < 0 ? std::string{} : compare(decks[static_cast<std::size_t>(run)], group);
+        const auto all = comm::gather(world(), found);
+        for (std::size_t rank = 0; rank < all.size(); ++rank) {
+            if (!all[rank].empty()) {
+                ADD_FAILURE() << "rank " << rank << " of the job: " << all[rank] << "\n"
+                              << described(decks[static_cast<std::size_t>(round[rank])]);
+            }
+        }
+    }
+}
+
+TEST(Fuzz, EffectiveDecksGiveTheSameRun) {
+    for (const auto& deck : random_decks()) {
+        deck::LoadOptions options;
+        options.ranks = deck.ranks;
+        options.threads = 1;
+        const auto first = deck::load_text(deck.text, "drawn", {}, options);
+
+        const auto again = deck::load_text(first.effective, "effective", {}, options);
+
+        EXPECT_TRUE(again.ok() && again.run == first.run) << again.found.print() << described(deck);
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::test

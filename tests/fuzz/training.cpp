@@ -1,0 +1,129 @@
+#include "tests/fuzz/training.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <bit>
+
+#include "optim/step_inputs.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+/// A number of 64 bits that looks random and is a function of its arguments alone.
+std::uint64_t mixed(std::int64_t sample, std::int64_t position) {
+    const std::int64_t pair[2] = {sample, position};
+    return XXH3_64bits(pair, sizeof pair);
+}
+
+/// Token `position` of a sample: one that depends on its predecessor often enough to be learnt from.
+std::int32_t token(const spec::RunSpec& run, std::int64_t sample, std::int64_t position) {
+    const auto random = mixed(sample, position);
+    const auto of = static_cast<std::uint64_t>(run.model.vocab);
+    return static_cast<std::int32_t>(random % 4 == 0 ? random / 4 % of
+                                                     : static_cast<std::uint64_t>(position * 7 + 3) % of);
+}
+
+/// One sample in six counts nowhere, one target in five does not.
+bool is_target(std::int64_t sample, std::int64_t position) {
+    return mixed(sample, -1) % 6 != 0 && mixed(sample, position + 1000) % 5 != 0;
+}
+
+/// Documents begin anywhere in every second sample.
+std::int32_t document_start(std::int64_t sample, std::int64_t position) {
+    for (auto at = position; at > 0; --at) {
+        if (mixed(sample, at + 2000) % 4 == 0 && sample % 2 == 0) {
+            return static_cast<std::int32_t>(at);
+        }
+    }
+    return 0;
+}
+
+void fill(const train::BatchSlot& slot, const spec::RunSpec& run, std::int64_t first_sample) {
+    const auto seq = run.data.seq;
+    for (std::size_t i = 0; i < slot.tokens.size(); ++i) {
+        const auto sample = first_sample + static_cast<std::int64_t>(i) / seq;
+        const auto position = static_cast<std::int64_t>(i) % seq;
+        slot.tokens[i] = token(run, sample, position);
+        slot.targets[i] = token(run, sample, position + 1);
+        slot.document_starts[i] = document_start(sample, position);
+        slot.positions[i] = static_cast<std::int32_t>(position) - slot.document_starts[i];
+        slot.mask[i] = is_target(sample, position) ? 1 : 0;
+    }
+    for (std::size_t row = 0; row < slot.samples.size(); ++row) {
+        slot.samples[row] = first_sample + static_cast<std::int64_t>(row);
+    }
+}
+
+std::int64_t targets_of_step(const spec::RunSpec& run, std::int64_t step) {
+    std::int64_t targets = 0;
+    for (std::int64_t i = 0; i < run.train.global_batch * run.data.seq; ++i) {
+        targets += is_target(step * run.train.global_batch + i / run.data.seq, i % run.data.seq) ? 1 : 0;
+    }
+    return targets;
+}
+
+bool same_bits(double a, double b) {
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+}  // namespace
+
+TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::Communicator& group) {
+    return train_on_made_up_batches(run, group, train::build_programs(run, group.rank()));
+}
+
+TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
+                                         const comm::Communicator& group,
+                                         train::Programs programs) {
+    const device::Stream stream{run.parallel.threads};
+    const comm::AbortFlag abort;
+    train::Assembly assembly{run, std::move(programs), group, stream, abort};
+    const auto batch = run.train.global_batch;
+    const auto mine = group.rank() * (batch / run.parallel.data);
+    TrainingOutcome outcome;
+    std::int64_t updates = 0;
+    for (std::int64_t step = 0; step < run.train.steps; ++step) {
+        const auto slots = assembly.train_slots();
+        for (std::size_t m = 0; m < slots.size(); ++m) {
+            fill(slots[m], run, step * batch + mine + static_cast<std::int64_t>(m) * run.train.micro_batch);
+        }
+        assembly.step_inputs() = optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step,
+                                                         updates + 1, targets_of_step(run, step));
+        assembly.trainer().run_step();
+        updates += assembly.outcome().is_skipped ? 0 : 1;
+        outcome.loss_sums.push_back(assembly.outcome().loss_sum);
+        outcome.grad_norms.push_back(assembly.outcome().grad_norm);
+    }
+    assembly.trainer().finish();
+    outcome.weights_hash = assembly.weights_hash();
+    fill(assembly.evaluate_slot(), run, run.train.steps * batch + mine);
+    assembly.evaluator().run_step();
+    assembly.evaluator().finish();
+    const auto losses = assembly.evaluate_slot().losses;
+    outcome.evaluated_losses_hash = XXH3_64bits(losses.data(), losses.size_bytes());
+    return outcome;
+}
+
+std::string TrainingOutcome::first_difference(const TrainingOutcome& expected) const {
+    for (std::size_t step = 0; step < loss_sums.size(); ++step) {
+        if (!same_bits(loss_sums[step], expected.loss_sums[step])) {
+            return fmt::format("step {}: the loss sum is {} and should be {}", step + 1, loss_sums[step],
+                               expected.loss_sums[step]);
+        }
+        if (!same_bits(grad_norms[step], expected.grad_norms[step])) {
+            return fmt::format("step {}: the gradient norm is {} and should be {}", step + 1,
+                               grad_norms[step], expected.grad_norms[step]);
+        }
+    }
+    if (weights_hash != expected.weights_hash) {
+        return fmt::format("the weights after {} steps have the hash {:016x} and should have {:016x}",
+                           loss_sums.size(), weights_hash, expected.weights_hash);
+    }
+    if (evaluated_losses_hash != expected.evaluated_losses_hash) {
+        return "the losses of a batch after the last step differ";
+    }
+    return {};
+}
+
+}  // namespace ziggurat::test

@@ -1,0 +1,36 @@
+/// Trains a small run on made-up batches and keeps every number that spreading must not change.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "spec/run_spec.hpp"
+#include "train/assembly.hpp"
+
+namespace ziggurat::test {
+
+/// What a training leaves on one rank: its steps, the weights at the end and a look at the next batch.
+struct TrainingOutcome {
+    std::vector<double> loss_sums;
+    std::vector<double> grad_norms;
+    std::uint64_t weights_hash = 0;
+    std::uint64_t evaluated_losses_hash = 0;  ///< of this rank's micro-batch, without dropout
+
+    /// In words; empty when the bits are the same.
+    std::string first_difference(const TrainingOutcome& expected) const;
+};
+
+/// Trains all of `run.train.steps`. Tokens, targets, masks and documents are functions of step and global
+/// sample alone; some samples are masked whole.
+///
+/// Collective: over `group`, the ranks of the run
+TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::Communicator& group);
+
+/// The same with these programs in the place of those of `run`.
+TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
+                                         const comm::Communicator& group,
+                                         train::Programs programs);
+
+}  // namespace ziggurat::test

@@ -1,0 +1,223 @@
+#include "tests/support/random_deck.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "deck/load.hpp"
+#include "tests/support/draw.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+/// A deck in writing: one line for each section, keys in the order in which they come.
+class DeckText {
+  public:
+    template <class T>
+    void set(const char* key, const T& value) {
+        keys_ += fmt::format("{}{}: {}", keys_.empty() ? "" : ", ", key, value);
+    }
+    /// Ends the section of the keys since the last one.
+    void section(const char* name) {
+        if (!keys_.empty()) {
+            text_ += fmt::format("{}: {{{}}}\n", name, keys_);
+        }
+        keys_.clear();
+    }
+    const std::string& text() const { return text_; }
+
+  private:
+    std::string text_ = "deck_version: 1\n";
+    std::string keys_;
+};
+
+std::int64_t odd(Draw& draw, std::int64_t low, std::int64_t high) {
+    return draw.between(low / 2, (high - 1) / 2) * 2 + 1;
+}
+
+void draw_model(Draw& draw, DeckText& deck, std::int64_t seq) {
+    const bool is_gpt2 = draw.chance(0.5);
+    const auto heads = draw.between(1, 5);
+    const auto head_dim = is_gpt2 || draw.chance(0.05) ? odd(draw, 3, 9) : 2 * draw.between(2, 5);
+    deck.set("family", is_gpt2 ? "gpt2" : "llama");
+    deck.set("layers", draw.between(1, 3));
+    deck.set("hidden", heads * head_dim);
+    deck.set("heads", heads);
+    if (!is_gpt2) {
+        deck.set("kv_heads", draw.chance(0.9) ? draw.between_divisors(1, static_cast<int>(heads)) : 2);
+    }
+    if (!is_gpt2 || draw.chance(0.3)) {
+        deck.set("ffn_hidden", odd(draw, 5, 61));
+    }
+    deck.set("vocab", draw.between(257, 300));
+    deck.set("vocab_pad_to", draw.between(1, 9));
+    deck.set("max_seq", seq + draw.between(0, 4));
+    if (draw.chance(0.7)) {
+        deck.set("tie_embeddings", draw.chance(0.5));
+    }
+    if (is_gpt2 && draw.chance(0.3)) {
+        deck.set("dropout", 0.1);
+    }
+    deck.section("model");
+}
+
+void draw_batches(Draw& draw, DeckText& deck, int ranks) {
+    const auto micro_batch = draw.between(1, 3);
+    deck.set("steps", 3);
+    deck.set("micro_batch", micro_batch);
+    deck.set("global_batch", micro_batch * draw.between(1, 4) * ranks + (draw.chance(0.03) ? 1 : 0));
+    if (draw.chance(0.25)) {
+        deck.set("only", draw.one_of<std::string>({"[layers.*]", "[\"*.weight\"]", "[\"*bias\", \"*norm*\"]",
+                                                   "[layers.0.*, embedding.*]", "[\"*mlp*\"]",
+                                                   "[head.*, \"*attention.out*\"]"}));
+    }
+    deck.section("train");
+}
+
+std::string span(Draw& draw, int inner, int outer) {
+    return draw.chance(0.1)   ? std::string{draw.chance(0.5) ? "all" : "node"}
+           : draw.chance(0.1) ? std::to_string(draw.between(1, outer))
+                              : std::to_string(draw.between_divisors(inner, outer));
+}
+
+void draw_sharding(Draw& draw, DeckText& deck, int ranks) {
+    int parameters = ranks;
+    if (draw.chance(0.35)) {
+        const auto stage = draw.one_of<int>({0, 1, 2, 3, 3});
+        parameters = stage == 3 ? ranks : 1;
+        deck.set("zero", stage);
+    } else {
+        const auto optimizer = draw.between_divisors(1, ranks);
+        parameters = draw.between_divisors(1, optimizer);
+        const auto gradients = draw.chance(0.5) ? parameters : optimizer;
+        const bool is_exact = draw.chance(0.8);
+        deck.set("parameters", is_exact ? std::to_string(parameters) : span(draw, 1, parameters));
+        deck.set("gradients", is_exact ? std::to_string(gradients) : span(draw, parameters, optimizer));
+        deck.set("optimizer", is_exact ? std::to_string(optimizer) : span(draw, gradients, ranks));
+    }
+    if (draw.chance(parameters > 1 ? 0.6 : 0.05)) {
+        deck.set("secondary", draw.chance(0.2) ? std::string{"node"}
+                                               : std::to_string(draw.between_divisors(1, parameters)));
+    }
+    if (draw.chance(0.8)) {
+        deck.set("reduce", draw.one_of<std::string>({"at_end", "each_microbatch", "by_span"}));
+    }
+    if (draw.chance(0.7)) {
+        deck.set("sum_group", draw.chance(0.2)   ? std::string{"flat"}
+                              : draw.chance(0.1) ? std::to_string(draw.between(1, ranks))
+                                                 : std::to_string(draw.between_divisors(1, ranks)));
+    }
+    deck.section("sharding");
+}
+
+void draw_movement(Draw& draw, DeckText& deck, int ranks) {
+    if (draw.chance(0.7)) {
+        deck.set("chunk", 256 * draw.between(1, 30));
+    }
+    deck.section("tiers");
+    if (draw.chance(0.8)) {
+        deck.set("prefetch", draw.between(0, 4));
+    }
+    if (draw.chance(0.8)) {
+        deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
+    }
+    deck.section("overlap");
+    if (draw.chance(0.6)) {
+        deck.set("kind", draw.one_of<std::string>({"none", "selective", "selective", "full", "full"}));
+        if (draw.chance(0.05)) {
+            deck.set("every", 2);
+        }
+        deck.section("recompute");
+    }
+    if (draw.chance(0.5)) {
+        deck.set("nodes", draw.chance(0.9) ? draw.between_divisors(1, ranks) : draw.between(1, ranks));
+        deck.section("debug");
+    }
+}
+
+void draw_numerics(Draw& draw, DeckText& deck) {
+    deck.set("compute", draw.chance(0.5) ? "fp32" : "bf16");
+    if (draw.chance(0.2)) {
+        deck.set("gradient", "bf16");
+    }
+    deck.section("precision");
+    deck.set("lr", draw.one_of<std::string>({"1.0e-3", "1.0e-2"}));
+    if (draw.chance(0.8)) {
+        deck.set("clip", draw.one_of<std::string>({"{policy: off}", "0.05", "1.0"}));
+    }
+    if (draw.chance(0.3)) {
+        deck.set("no_decay", "[\"*embedding*\", \"*.down.weight\"]");
+    }
+    deck.section("optimizer");
+    deck.set("kind", draw.one_of<std::string>({"constant", "linear", "cosine"}));
+    deck.set("warmup", fmt::format("{} steps", draw.between(0, 2)));
+    deck.section("schedule");
+}
+
+std::string drawn_text(Draw& draw, int ranks) {
+    DeckText deck;
+    deck.set("name", "fuzz");
+    deck.set("seed", draw.between(0, 1 << 30));
+    deck.set("hang_timeout", "2min");
+    deck.section("run");
+    const auto seq = odd(draw, 3, 15);
+    draw_model(draw, deck, seq);
+    deck.set("seq", seq);
+    deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
+    deck.section("data");
+    draw_batches(draw, deck, ranks);
+    deck.set("threads", draw.chance(0.2) ? 2 : 1);
+    deck.section("parallel");
+    draw_sharding(draw, deck, ranks);
+    draw_movement(draw, deck, ranks);
+    draw_numerics(draw, deck);
+    return deck.text();
+}
+
+}  // namespace
+
+RandomDeck random_deck(std::uint64_t seed, int most_ranks) {
+    Draw draw{seed};
+    RandomDeck made;
+    made.seed = seed;
+    // Numbers with divisors have more to choose from.
+    do {
+        made.ranks = draw.one_of<int>({1, 2, 3, 4, 4, 5, 6, 6, 6, 7});
+    } while (made.ranks > most_ranks);
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        made.text = drawn_text(draw, made.ranks);
+        deck::LoadOptions options;
+        options.ranks = made.ranks;
+        options.threads = 1;
+        const auto loaded = deck::load_text(made.text, fmt::format("seed {}", seed), {}, options);
+        if (loaded.ok()) {
+            made.run = loaded.run;
+            return made;
+        }
+        made.refusals.push_back(loaded.found.sorted().front().problem);
+    }
+    throw Error{ErrorKind::internal,
+                fmt::format("no deck of seed {} is taken (the last was refused: {}). Draw others.", seed,
+                            made.refusals.back())};
+}
+
+spec::RunSpec reference_of(const spec::RunSpec& run) {
+    auto reference = run;
+    auto& sharding = reference.sharding;
+    sharding.parameters = sharding.gradients = sharding.optimizer = 1;
+    if (sharding.reduce == spec::ReducePlan::by_span) {
+        const int span = sharding.gradients = run.sharding.gradients;
+        const bool is_replicated_there = run.sharding.parameters == 1 && run.sharding.optimizer == span;
+        sharding.parameters = is_replicated_there ? span : 1;
+        sharding.optimizer = span;
+    }
+    sharding.secondary = 0;
+    reference.parallel.ranks_per_node = run.parallel.ranks;
+    reference.debug = {};
+    reference.overlap.prefetch = spec::Overlap{}.prefetch;
+    reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
+    reference.tiers.chunk_elements = 1 << 20;
+    reference.recompute = {};
+    return reference;
+}
+
+}  // namespace ziggurat::test
