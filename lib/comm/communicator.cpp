@@ -31,14 +31,18 @@ Communicator::Communicator(MPI_Comm owned, Adopt) : handle_{owned} {
 }
 
 Communicator Communicator::duplicate() const {
-    return Communicator{native()};
+    Communicator copy{native()};
+    copy.watch_with(liveness_);
+    return copy;
 }
 
 Communicator Communicator::split(int color, int key) const {
     ZG_EXPECTS(color >= 0);
     MPI_Comm part = MPI_COMM_NULL;
     ZG_MPI(MPI_Comm_split(native(), color, key, &part));
-    return Communicator{part, Adopt{}};
+    Communicator group{part, Adopt{}};
+    group.watch_with(liveness_);
+    return group;
 }
 
 }  // namespace ziggurat::comm

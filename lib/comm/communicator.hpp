@@ -7,6 +7,8 @@
 
 namespace ziggurat::comm {
 
+class Liveness;
+
 struct MpiCommTraits {
     using Handle = MPI_Comm;
     static Handle null() noexcept { return MPI_COMM_NULL; }
@@ -40,6 +42,10 @@ class Communicator {
     int size() const noexcept { return size_; }
     MPI_Comm native() const noexcept { return handle_.get(); }
 
+    /// Who watches the ranks, for those who wait for them; nullptr: nobody. Duplicates and parts inherit it.
+    Liveness* liveness() const noexcept { return liveness_; }
+    void watch_with(Liveness* liveness) noexcept { liveness_ = liveness; }
+
   private:
     struct Adopt {};
     Communicator(MPI_Comm owned, Adopt);
@@ -47,6 +53,7 @@ class Communicator {
     UniqueHandle<MpiCommTraits> handle_;
     int rank_ = 0;
     int size_ = 1;
+    Liveness* liveness_ = nullptr;
 };
 
 }  // namespace ziggurat::comm

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "comm/check_mpi.hpp"
+#include "comm/find_peers.hpp"
 
 namespace ziggurat::comm {
 
@@ -60,11 +61,14 @@ Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
              "this MPI serves single-threaded programs only (MPI_THREAD_SINGLE). Use an MPI built with "
              "threads.");
     }
+    liveness_.emplace(find_peers(*world_));
+    world_->watch_with(&*liveness_);
 }
 
 Session::~Session() {
     world_.reset();
     if (std::uncaught_exceptions() == exceptions_at_start_) {
+        liveness_->takes_leave();
         MPI_Finalize();
     }
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "comm/communicator.hpp"
+#include "comm/liveness.hpp"
 
 namespace ziggurat::comm {
 
@@ -43,11 +44,12 @@ class Session {
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    /// All ranks. Valid while the session lives.
+    /// All ranks, watched from the first moment until after MPI is finalized. Valid while the session lives.
     const Communicator& world() const noexcept { return *world_; }
 
   private:
     std::optional<Communicator> world_;
+    std::optional<Liveness> liveness_;
     int exceptions_at_start_ = 0;
 };
 
