@@ -4,6 +4,7 @@
 
 #include "base/contract.hpp"
 #include "layout/unit_builder.hpp"
+#include "spec/tensors.hpp"
 
 namespace ziggurat::layout {
 
@@ -101,6 +102,18 @@ FamilyTable family_table(const spec::Model& model, int tensor, bool sequence) {
                                       : llama_layer(model, layer, tensor, sequence));
     }
     table.units.push_back(head_unit(model, table.norm, tensor, sequence));
+    return table;
+}
+
+FamilyTable family_table(const spec::RunSpec& run) {
+    auto table = family_table(run.model, run.parallel.tensor, run.parallel.sequence);
+    for (auto& unit : table.units) {
+        for (auto& parameter : unit.parameters) {
+            parameter.is_trained = spec::is_trained(run.train, parameter.name);
+            // Parts of one matrix lie behind each other, so they are trained or frozen together.
+            ZG_EXPECTS(!parameter.joined_to_previous || parameter.is_trained == (&parameter - 1)->is_trained);
+        }
+    }
     return table;
 }
 

@@ -55,7 +55,7 @@ enum class NormKind { layer_norm, rms_norm };
 
 enum class Initial { normal, zero, one };
 
-/// One tensor that is trained.
+/// One tensor of weights.
 struct Parameter {
     std::string name;  ///< global: "layers.3.attention.q.weight"
     std::string role;  ///< within its phase: "weight", "bias", "gain", "table", "position_table"
@@ -67,6 +67,7 @@ struct Parameter {
     bool joined_to_previous = false;  ///< lies right behind the previous parameter: both form one matrix
     /// Its gradient is a summand over the tensor axis (a replicated parameter used on a slice of the tokens).
     bool gradient_is_partial = false;
+    bool is_trained = true;  ///< a frozen one has no gradient and no optimizer state
 
     bool operator==(const Parameter&) const = default;
 };
@@ -134,6 +135,9 @@ struct FamilyTable {
 /// Errors: contract, when `tensor` does not divide heads, kv_heads, ffn_hidden or vocab_padded (the deck's
 /// rules say so first)
 FamilyTable family_table(const spec::Model& model, int tensor, bool sequence);
+
+/// The same for a run, in which tensors may be frozen.
+FamilyTable family_table(const spec::RunSpec& run);
 
 /// Extents of `parameter` on one rank of a tensor axis of that degree.
 std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor);

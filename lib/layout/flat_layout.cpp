@@ -1,5 +1,8 @@
 #include "layout/flat_layout.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/contract.hpp"
 
 namespace ziggurat::layout {
@@ -11,20 +14,39 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
 
 }  // namespace
 
-FlatLayout::FlatLayout(const Unit& unit, int tensor, int shards) {
+FlatLayout::FlatLayout(const Unit& unit, int tensor, int shards) : parameters_(unit.parameters.size()) {
     ZG_EXPECTS(shards >= 1);
-    for (const auto& parameter : unit.parameters) {
-        const auto begin = parameter.joined_to_previous ? elements_ : rounded_up(elements_, alignment);
-        elements_ = begin + local_elements(parameter, tensor);
-        parameters_.push_back({begin, elements_});
+    for (const bool trained : {true, false}) {
+        for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
+            const auto& parameter = unit.parameters[p];
+            if (parameter.is_trained != trained) {
+                continue;
+            }
+            const auto from = std::max(elements_, padded_);
+            const auto begin = parameter.joined_to_previous ? from : rounded_up(from, alignment);
+            elements_ = begin + local_elements(parameter, tensor);
+            parameters_[p] = {begin, elements_};
+        }
+        padded_ = std::max(padded_, rounded_up(elements_, block * shards));
+        if (trained) {
+            trained_ = padded_;
+        }
     }
-    padded_ = rounded_up(elements_, block * shards);
+}
+
+std::vector<int> FlatLayout::ascending() const {
+    std::vector<int> order(parameters_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](int a, int b) { return parameter(a).begin < parameter(b).begin; });
+    return order;
 }
 
 std::vector<ElementRange> FlatLayout::gaps() const {
     std::vector<ElementRange> found;
     std::int64_t end = 0;
-    for (const auto& range : parameters_) {
+    for (const int p : ascending()) {
+        const auto& range = parameter(p);
         if (range.begin > end) {
             found.push_back({end, range.begin});
         }

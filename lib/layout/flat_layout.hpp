@@ -18,10 +18,16 @@ struct ElementRange {
     bool operator==(const ElementRange&) const = default;
 };
 
-/// A unit's parameters, in order, each at an aligned offset (joined ones right behind their predecessor).
+/// A unit's parameters, each at an aligned offset (joined ones right behind their predecessor).
+///
+/// Two regions follow each other, each padded to whole shards: the trained parameters in their order, then
+/// the frozen ones in theirs. Every state kind has the first, parameters alone have the second, so that
+/// chunk, shard and element numbers are the same in all kinds.
 ///
 /// Rajbhandari et al., "ZeRO", 2020, section 5: states are flattened, padded and cut. What lies between
-/// parameters and behind the last one is zero in every state kind and stays zero.
+/// parameters and behind the last one of a region is zero in every state kind and stays zero.
+///
+/// Parameters a b c of which b is frozen:   aaaa cc.. | bbb.
 class FlatLayout {
   public:
     /// Every state kind begins a parameter at a multiple of this many elements.
@@ -31,20 +37,32 @@ class FlatLayout {
 
     /// \param unit    its parameters as one rank of the tensor axis holds them
     /// \param tensor  degree of the tensor axis
-    /// \param shards  the padded size is a multiple of `block` times this (the data degree)
+    /// \param shards  padded sizes are multiples of `block` times this (the data degree)
     FlatLayout(const Unit& unit, int tensor, int shards);
 
+    /// End of the last parameter.
     std::int64_t elements() const noexcept { return elements_; }
+    /// Both regions.
     std::int64_t padded_elements() const noexcept { return padded_; }
+    /// The trained region, padded: [0, trained_elements()) of the flat range.
+    std::int64_t trained_elements() const noexcept { return trained_; }
+    std::int64_t frozen_elements() const noexcept { return padded_ - trained_; }
+    ElementRange trained() const noexcept { return {0, trained_}; }
+    ElementRange frozen() const noexcept { return {trained_, padded_}; }
+    /// By parameter of the unit; ascending within a region.
     const std::vector<ElementRange>& parameters() const noexcept { return parameters_; }
     const ElementRange& parameter(int index) const { return parameters_.at(static_cast<std::size_t>(index)); }
 
-    /// Ranges without data: between parameters and behind the last.
+    /// The parameters in the order of their ranges.
+    std::vector<int> ascending() const;
+
+    /// Ranges without data, ascending: between parameters and behind the last of a region.
     std::vector<ElementRange> gaps() const;
 
   private:
     std::vector<ElementRange> parameters_;
     std::int64_t elements_ = 0;
+    std::int64_t trained_ = 0;
     std::int64_t padded_ = 0;
 };
 

@@ -6,7 +6,8 @@
 
 namespace ziggurat::layout {
 
-ShardMap::ShardMap(std::int64_t padded_elements, Spans spans) : padded_{padded_elements}, spans_{spans} {
+ShardMap::ShardMap(std::int64_t padded_elements, Spans spans, std::int64_t first_element)
+    : padded_{padded_elements}, spans_{spans}, first_{first_element} {
     ZG_EXPECTS(spans.parameters >= 1 && spans.gradients % spans.parameters == 0);
     ZG_EXPECTS(spans.optimizer % spans.gradients == 0 && spans.data % spans.optimizer == 0);
     ZG_EXPECTS(padded_elements % (FlatLayout::block * spans.data) == 0);
@@ -29,7 +30,7 @@ int ShardMap::shard_index(int span, int rank) const {
 
 ElementRange ShardMap::shard(int span, int rank) const {
     const auto size = padded_ / span;
-    const auto begin = shard_index(span, rank) * size;
+    const auto begin = first_ + shard_index(span, rank) * size;
     return {begin, begin + size};
 }
 

@@ -1,4 +1,4 @@
-/// Which data rank owns which part of a unit's flat range, for each state kind.
+/// Which data rank owns which part of a region of a unit's flat range, for each state kind.
 #pragma once
 
 #include <cstdint>
@@ -35,20 +35,22 @@ struct Spans {
 ///     optimizer a    c    b    d
 class ShardMap {
   public:
+    /// \param first_element  where the region begins in the unit's flat range
     /// \pre padded_elements is a multiple of FlatLayout::block * spans.data; each span divides the next
-    ShardMap(std::int64_t padded_elements, Spans spans);
+    ShardMap(std::int64_t padded_elements, Spans spans, std::int64_t first_element = 0);
 
     const Spans& spans() const noexcept { return spans_; }
     std::int64_t padded_elements() const noexcept { return padded_; }
 
     /// Place of the shard of data rank `rank` among `span` shards; `span` is one of the four of `spans()`.
     int shard_index(int span, int rank) const;
-    /// The elements of that shard.
+    /// The elements of that shard, of the unit's flat range.
     ElementRange shard(int span, int rank) const;
 
   private:
     std::int64_t padded_;
     Spans spans_;
+    std::int64_t first_;
 };
 
 /// Data ranks that gather, reduce or exchange with `rank`: those of the same run of `span` ranks that differ

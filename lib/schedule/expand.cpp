@@ -64,16 +64,20 @@ class SlotWalk {
         }
     }
 
+    /// Down to the first unit with something to train; below it nobody asks for gradients.
     void backward(const Slot& slot) {
         const int v = model_.virtual_stage(slot.chunk);
+        const auto& held = units(slot);
+        if (!model_.runs_backward(held.back())) {
+            return;
+        }
         int d_x =
             v + 1 == model_.virtual_stages ? -1 : arrive(Direction::backward, slot.microbatch, v + 1, v);
-        const auto& held = units(slot);
-        for (auto unit = held.rbegin(); unit != held.rend(); ++unit) {
+        for (auto unit = held.rbegin(); unit != held.rend() && model_.runs_backward(*unit); ++unit) {
             d_x = is_head(*unit) ? writer_.head(*unit, slot.microbatch, head_input_.at(slot.microbatch))
                                  : writer_.backward(*unit, slot.microbatch, d_x);
         }
-        if (v > 0) {
+        if (v > 0 && model_.runs_backward(held.front() - 1)) {
             leave(Direction::backward, slot.microbatch, v, v - 1, d_x);
         }
     }

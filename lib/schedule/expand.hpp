@@ -29,7 +29,9 @@ inline constexpr std::int64_t rows_per_logits_block = 1024;
 /// The state of one unit on this rank, as indices of buffers; -1 where there is none.
 struct UnitState {
     int parameters = -1;       ///< this rank's shard over the span of parameters, in the compute type
+    int frozen = -1;           ///< the same of those that are not trained
     int full_parameters = -1;  ///< what phases read: `parameters` itself, or a placeholder for leases
+    int full_frozen = -1;      ///< the same of `frozen`; one placeholder stands for both
     int gradients = -1;        ///< the accumulator that lives through the step
     int full_gradients = -1;   ///< what phases write: `gradients` itself, or a placeholder for reduce_pass
     int master = -1;           ///< -1 with f32 compute: the parameters are the master
@@ -60,10 +62,12 @@ struct Draft {
 /// shard, in which its finest piece is summed up and to which the others are gathered; with `by_span` its
 /// gradient shard.
 ///
+/// Of what ModelLayout::trains denies there is `frozen` only.
+///
 /// The placeholders `full_parameters` (span of parameters above 1) and `full_gradients` (reduce other than
-/// at_end) are transient buffers of the unit's whole padded range. gather_pass and reduce_pass replace every
-/// operand in them by one in the buffer of a lease or of one micro-batch's gradient at the same byte offset;
-/// place_buffers gives no memory to what no op names.
+/// at_end) are transient buffers of all that is held of the unit, and of its trained region. gather_pass and
+/// reduce_pass replace every operand in them by one in the buffer of a lease or of one micro-batch's gradient
+/// at the same byte offset; place_buffers gives no memory to what no op names.
 StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelLayout& model);
 
 /// Forward and backward of all slots, unit by unit and phase by phase, with the collectives that neighbouring

@@ -73,14 +73,19 @@ void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
     add(std::move(through));
 
     auto weight = compute_op(unit, phase, microbatch, Direction::backward_weight);
-    weight.reads.push_back(whole(program, x, "input"));
-    weight.reads.push_back(whole(program, d_y.buffer, "d_output"));
-    add_gradients(weight, described);
-    add_workspace(weight, workspace_bytes(described, Direction::backward_weight));
-    if (is_deferring_ && !d_y.is_stream) {
-        deferred_[{microbatch, chunk_}].push_back(std::move(weight));
-    } else {
-        add(std::move(weight));
+    if (add_gradients(weight, described)) {
+        if (program.find_write(weight, "d_weight") != nullptr) {
+            weight.reads.push_back(whole(program, x, "input"));
+        } else {
+            weight.flops = 0;  // sums for the bias alone
+        }
+        weight.reads.push_back(whole(program, d_y.buffer, "d_output"));
+        add_workspace(weight, workspace_bytes(described, Direction::backward_weight));
+        if (is_deferring_ && !d_y.is_stream) {
+            deferred_[{microbatch, chunk_}].push_back(std::move(weight));
+        } else {
+            add(std::move(weight));
+        }
     }
     leave_gradient(unit, phase, microbatch, d_x);
 }
@@ -147,9 +152,11 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
         d_branch = gradient_buffer(unit, described.reads[1].value, described.reads[1].wanted, microbatch);
         op.writes.push_back(whole(program, d_branch, "d_branch"));
     }
-    add_gradients(op, described);
-    add_workspace(op, workspace_bytes(described, Direction::backward));
-    if (described.gradient != GradientRule::pass_through || described.has_dropout) {
+    if (add_gradients(op, described) || !is_norm) {
+        add_workspace(op, workspace_bytes(described, Direction::backward));
+    }
+    const bool passes = described.gradient == GradientRule::pass_through && !described.has_dropout;
+    if (!passes && !op.writes.empty()) {
         add(std::move(op));
     }
 

@@ -58,8 +58,8 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
         const bool shares = described.writes_in_place && &use == &described.writes.front();
         const int buffer =
             shares ? op.reads.front().buffer
-                   : value_buffer(unit, use.value, use.wanted, microbatch, is_kept(unit_of(unit), use.value));
-        if (shares && is_kept(unit_of(unit), use.value)) {
+                   : value_buffer(unit, use.value, use.wanted, microbatch, is_kept(unit, use.value));
+        if (shares && is_kept(unit, use.value)) {
             program.buffers[static_cast<std::size_t>(buffer)].consumer = consumer::activations;
         }
         values_[{microbatch, unit, use.value}] = {buffer, use.wanted};

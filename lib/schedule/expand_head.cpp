@@ -139,9 +139,10 @@ void PhaseWriter::logits_block(
     auto weight = block_op(Direction::backward_weight);
     weight.reads.push_back(part(h, "input", begin, end, row_bytes));
     weight.reads.push_back(whole(program, logits, "d_output"));
-    add_gradients(weight, described);
-    add_workspace(weight, workspace);
-    add(std::move(weight));
+    if (add_gradients(weight, described)) {
+        add_workspace(weight, workspace);
+        add(std::move(weight));
+    }
 }
 
 int PhaseWriter::head(int unit, int mb, int input) {

@@ -130,9 +130,13 @@ int PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
     return draft_.program.add_buffer(std::move(buffer));
 }
 
-bool PhaseWriter::is_kept(const layout::Unit& unit, int value) const {
+bool PhaseWriter::is_kept(int index, int value) const {
+    const auto& unit = unit_of(index);
     if (draft_.program.variant == Variant::evaluate) {
         return false;
+    }
+    if (!model_.runs_backward(index)) {
+        return value == unit.output && model_.runs_backward(index + 1);
     }
     const auto holds = [&](const layout::Phase& phase) {
         return std::any_of(phase.kept.begin(), phase.kept.end(),
@@ -150,21 +154,29 @@ void PhaseWriter::add_parameters(Op& op, const layout::Phase& phase, const std::
             continue;
         }
         const auto range = model_.flats[static_cast<std::size_t>(owner)].parameter(use.parameter);
-        const auto buffer = draft_.state.units[static_cast<std::size_t>(owner)].full_parameters;
+        const auto& state = draft_.state.units[static_cast<std::size_t>(owner)];
+        const int buffer = parameter.is_trained ? state.full_parameters : state.full_frozen;
+        const auto first = draft_.program.buffers[static_cast<std::size_t>(buffer)].first_element;
         const std::int64_t width = model_.element_bytes;
-        add_run(op.reads, buffer, role, {range.begin * width, range.size() * width});
+        add_run(op.reads, buffer, role, {(range.begin - first) * width, range.size() * width});
     }
 }
 
-void PhaseWriter::add_gradients(Op& op, const layout::Phase& phase) {
+bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase) {
+    bool has_any = false;
     for (const auto& use : phase.parameters) {
         const int owner = use.unit >= 0 ? use.unit : op.unit;
         const auto& parameter = unit_of(owner).parameters[static_cast<std::size_t>(use.parameter)];
+        if (!parameter.is_trained) {
+            continue;
+        }
+        has_any = true;
         const auto range = model_.flats[static_cast<std::size_t>(owner)].parameter(use.parameter);
         const auto buffer = draft_.state.units[static_cast<std::size_t>(owner)].full_gradients;
         add_run(op.writes, buffer, "d_" + role_of(parameter, use),
                 {range.begin * gradient_bytes, range.size() * gradient_bytes});
     }
+    return has_any;
 }
 
 void PhaseWriter::add_dropout_reads(Op& op) {

@@ -39,7 +39,8 @@ class PhaseWriter {
 
     /// Forward of one unit; `input` is what the unit before left. Returns the unit's output, placed outside.
     int forward(int unit, int microbatch, int input);
-    /// Backward of one unit; `d_output` is the gradient of its output. Returns that of its input.
+    /// Backward of one unit; `d_output` is the gradient of its output. Returns that of its input. Nothing is
+    /// left of ops that only form gradients of frozen tensors.
     int backward(int unit, int microbatch, int d_output);
     /// The head: forward, loss and, in training, backward. Returns the gradient of its input, or -1.
     int head(int unit, int microbatch, int input);
@@ -59,7 +60,8 @@ class PhaseWriter {
     int value_buffer(int unit, int value, layout::Placement placement, int microbatch, bool is_kept);
     int gradient_buffer(int unit, int value, layout::Placement placement, int microbatch);
     void add_parameters(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles = {});
-    void add_gradients(Op& op, const layout::Phase& phase);
+    /// Of the tensors that are trained; false when there are none.
+    bool add_gradients(Op& op, const layout::Phase& phase);
     void add_dropout_reads(Op& op);
     void add_workspace(Op& op, std::int64_t bytes);
     std::int64_t workspace_bytes(const layout::Phase& phase, Direction direction) const;
@@ -94,7 +96,7 @@ class PhaseWriter {
     int statistics_of(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
 
     const layout::Unit& unit_of(int unit) const { return model_.table.units[static_cast<std::size_t>(unit)]; }
-    bool is_kept(const layout::Unit& unit, int value) const;
+    bool is_kept(int unit, int value) const;
 
     const spec::RunSpec& spec_;
     const ModelLayout& model_;

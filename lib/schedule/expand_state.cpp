@@ -15,8 +15,9 @@ int state_buffer(Program& program,
                  const char* line,
                  layout::ElementRange range,
                  spec::DType type) {
-    static constexpr const char* suffixes[] = {
-        "", ".parameters", ".gradients", ".master", ".first_moment", ".second_moment", ".secondary"};
+    static constexpr const char* suffixes[] = {"",           ".parameters",   ".gradients",
+                                               ".master",    ".first_moment", ".second_moment",
+                                               ".secondary", ".frozen"};
     Buffer buffer;
     buffer.name =
         model.table.units[static_cast<std::size_t>(unit)].name + suffixes[static_cast<std::size_t>(kind)];
@@ -30,13 +31,12 @@ int state_buffer(Program& program,
     return program.add_buffer(std::move(buffer));
 }
 
-/// A name for the unit's whole range, until a pass puts something in its place.
+/// A name for all parameters or gradients of the unit, until a pass puts something in its place.
 int placeholder(Program& program, const ModelLayout& model, int unit, StateKind kind, spec::DType type) {
-    const auto padded = model.flats[static_cast<std::size_t>(unit)].padded_elements();
     const bool is_gradient = kind == StateKind::gradients;
-    const int made =
-        state_buffer(program, model, unit, kind, is_gradient ? consumer::gradients : consumer::parameters,
-                     {0, padded}, type);
+    const int made = state_buffer(
+        program, model, unit, kind, is_gradient ? consumer::gradients : consumer::parameters,
+        is_gradient ? model.flats[static_cast<std::size_t>(unit)].trained() : model.held(unit), type);
     auto& buffer = program.buffers[static_cast<std::size_t>(made)];
     buffer.lifetime = Lifetime::transient;
     buffer.name = "all of " + buffer.name;
@@ -65,14 +65,27 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
     for (const int u : model.units) {
         auto& unit = state.units[static_cast<std::size_t>(u)];
         const auto& shards = model.shards[static_cast<std::size_t>(u)];
-        const layout::ElementRange all{0, shards.padded_elements()};
+        const auto& flat = model.flats[static_cast<std::size_t>(u)];
+        const auto all = flat.trained();
         const auto held = spans.parameters == 1 ? all : shards.shard(spans.parameters, model.data_rank);
         const auto summed = gradient_span == 1 ? all : shards.shard(gradient_span, model.data_rank);
         const auto updated = shards.shard(spans.optimizer, model.data_rank);
         const auto add = [&](StateKind kind, const char* line, layout::ElementRange range, spec::DType type) {
             return state_buffer(program, model, u, kind, line, range, type);
         };
-        unit.parameters = add(StateKind::parameters, consumer::parameters, held, compute);
+        if (model.trains(u)) {
+            unit.parameters = add(StateKind::parameters, consumer::parameters, held, compute);
+        }
+        if (flat.frozen_elements() > 0) {
+            const auto& frozen = model.frozen_shards[static_cast<std::size_t>(u)];
+            unit.frozen =
+                add(StateKind::frozen, consumer::parameters,
+                    spans.parameters == 1 ? flat.frozen() : frozen.shard(spans.parameters, model.data_rank),
+                    compute);
+        }
+        if (!model.trains(u)) {
+            continue;
+        }
         unit.gradients = add(StateKind::gradients, consumer::gradients, summed, spec::DType::f32);
         if (compute != spec::DType::f32) {
             unit.master = add(StateKind::master, consumer::optimizer, updated, spec::DType::f32);
@@ -84,9 +97,16 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
     state.exact_sums = shared_buffer(program, "exact_sums", exact_sums_bytes);
     for (const int u : model.units) {
         auto& unit = state.units[static_cast<std::size_t>(u)];
-        unit.full_parameters = spans.parameters == 1
-                                   ? unit.parameters
-                                   : placeholder(program, model, u, StateKind::parameters, compute);
+        if (spans.parameters == 1) {
+            unit.full_parameters = unit.parameters;
+            unit.full_frozen = unit.frozen;
+        } else {
+            unit.full_parameters = placeholder(program, model, u, StateKind::parameters, compute);
+            unit.full_frozen = unit.full_parameters;
+        }
+        if (!model.trains(u)) {
+            continue;
+        }
         unit.full_gradients = spec.sharding.reduce == spec::ReducePlan::at_end
                                   ? unit.gradients
                                   : placeholder(program, model, u, StateKind::gradients, spec::DType::f32);

@@ -134,8 +134,10 @@ class Gathers {
         return model_.table.units[static_cast<std::size_t>(unit)].name;
     }
 
-    Run run_of(layout::ElementRange range, std::int64_t first) const {
-        return {(range.begin - first) * model_.element_bytes, range.size() * model_.element_bytes};
+    /// Place of `range` in the buffer of a lease of `unit`.
+    Run run_of(int unit, layout::ElementRange range) const {
+        return {(range.begin - model_.held(unit).begin) * model_.element_bytes,
+                range.size() * model_.element_bytes};
     }
 
     Op collective(const Lease& lease, Purpose purpose, int span) const {
@@ -150,27 +152,42 @@ class Gathers {
         op.lane = program_.lane(Engine::collective, op.group);
         op.label = name(lease.unit) + " gathered for " + to_string(lease.direction) + " " +
                    std::to_string(lease.microbatch);
-        op.writes.push_back(whole(program_, lease.buffer, "output"));
         return op;
     }
 
     Op gather(const Lease& lease) const {
-        const int span = model_.spans.parameters;
-        const int shard = draft_.state.units[static_cast<std::size_t>(lease.unit)].parameters;
-        const auto& map = model_.shards[static_cast<std::size_t>(lease.unit)];
-        auto op = collective(lease, Purpose::parameters, span);
-        op.reads.push_back(whole(program_, shard, "input"));
-        for (const int member : layout::data_group(model_.data_rank, 1, span)) {
-            op.blocks.push_back(run_of(map.shard(span, member), 0));
+        const auto unit = static_cast<std::size_t>(lease.unit);
+        const auto& state = draft_.state.units[unit];
+        auto op = collective(lease, Purpose::parameters, model_.spans.parameters);
+        if (state.parameters >= 0) {
+            add_region(op, lease, state.parameters, model_.flats[unit].trained(), model_.shards[unit]);
+        }
+        if (state.frozen >= 0) {
+            add_region(op, lease, state.frozen, model_.flats[unit].frozen(), model_.frozen_shards[unit]);
         }
         return op;
+    }
+
+    /// Gathers `region` of the unit, of which this rank has `shard`.
+    void add_region(Op& op,
+                    const Lease& lease,
+                    int shard,
+                    layout::ElementRange region,
+                    const layout::ShardMap& map) const {
+        const int span = model_.spans.parameters;
+        op.reads.push_back(whole(program_, shard, "input"));
+        op.writes.push_back({lease.buffer, "output", {run_of(lease.unit, region)}});
+        for (const int member : layout::data_group(model_.data_rank, 1, span)) {
+            op.blocks.push_back(run_of(lease.unit, map.shard(span, member)));
+        }
     }
 
     /// The part of the unit that data rank `rank` has in its second copy.
     layout::ElementRange slice(int unit, int rank) const {
         const int span = spec_.sharding.secondary;
-        const auto size = model_.flats[static_cast<std::size_t>(unit)].padded_elements() / span;
-        return {rank % span * size, (rank % span + 1) * size};
+        const auto all = model_.held(unit);
+        const auto size = all.size() / span;
+        return {all.begin + rank % span * size, all.begin + (rank % span + 1) * size};
     }
 
     Op keep(const Lease& lease) {
@@ -189,7 +206,7 @@ class Gathers {
         op.purpose = Purpose::secondary;
         op.unit = lease.unit;
         op.label = name(lease.unit) + " second copy";
-        op.reads.push_back({lease.buffer, "input", {run_of(mine, 0)}});
+        op.reads.push_back({lease.buffer, "input", {run_of(lease.unit, mine)}});
         op.writes.push_back(whole(program_, copies_[lease.unit], "output"));
         return op;
     }
@@ -198,8 +215,9 @@ class Gathers {
         const int span = spec_.sharding.secondary;
         auto op = collective(lease, Purpose::secondary, span);
         op.reads.push_back(whole(program_, copies_.at(lease.unit), "input"));
+        op.writes.push_back(whole(program_, lease.buffer, "output"));
         for (const int member : layout::data_group(model_.data_rank, 1, span)) {
-            op.blocks.push_back(run_of(slice(lease.unit, member), 0));
+            op.blocks.push_back(run_of(lease.unit, slice(lease.unit, member)));
         }
         return op;
     }

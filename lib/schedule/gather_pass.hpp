@@ -10,7 +10,8 @@ inline constexpr const char* leases = "gathered parameters";
 }  // namespace consumer
 
 /// Gives every unit's parameters a buffer for as long as one pass of one micro-batch needs them, and fills it
-/// by an all_gather over the span of parameters.
+/// by an all_gather over the span of parameters. Of a unit with trained and frozen tensors both regions
+/// travel in one collective, an operand each.
 ///
 /// One lease serves the forward of a unit, one its backward and what is recomputed for it, one the head,
 /// which runs forward and backward in one go (and with tied weights takes one of the embedding too). A

@@ -25,7 +25,7 @@ std::vector<int> virtual_stage_of_units(std::int64_t layers, int virtual_stages)
 
 ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
     : mesh{spec.parallel},
-      table{layout::family_table(spec.model, spec.parallel.tensor, spec.parallel.sequence)},
+      table{layout::family_table(spec)},
       spans{spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer, spec.parallel.data},
       rank{world_rank},
       tensor_rank{mesh.coordinate(Axis::tensor, world_rank)},
@@ -34,6 +34,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       stage{mesh.coordinate(Axis::pipeline, world_rank)},
       virtual_stages{spec.parallel.stages * spec.parallel.chunks_per_stage},
       chunk_units(static_cast<std::size_t>(spec.parallel.chunks_per_stage)),
+      is_tied{spec.model.tie_embeddings},
       tokens{spec.train.micro_batch * (spec.data.seq / spec.parallel.context)},
       element_bytes{spec.precision.compute == spec::DType::f32 ? 4 : 2} {
     ZG_EXPECTS(spec.data.seq % spec.parallel.context == 0);
@@ -41,13 +42,19 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
     ZG_ENSURES(stage_of.size() == table.units.size());
     for (std::size_t u = 0; u < table.units.size(); ++u) {
         flats.emplace_back(table.units[u], tensor(), spans.data);
-        shards.emplace_back(flats.back().padded_elements(), spans);
+        shards.emplace_back(flats.back().trained_elements(), spans);
+        frozen_shards.emplace_back(flats.back().frozen_elements(), spans, flats.back().trained_elements());
         if (stage_of[u] % spec.parallel.stages == stage) {
             const auto chunk = static_cast<std::size_t>(stage_of[u] / spec.parallel.stages);
             chunk_units[chunk].push_back(static_cast<int>(u));
             units.push_back(static_cast<int>(u));
         }
     }
+    const auto trained = std::find_if(flats.begin(), flats.end(), [](const layout::FlatLayout& flat) {
+        return flat.trained_elements() > 0;
+    });
+    ZG_EXPECTS(trained != flats.end());
+    first_trained_unit = static_cast<int>(trained - flats.begin());
     const bool has_head = stage_of.back() % spec.parallel.stages == stage;
     if (has_head && spec.model.tie_embeddings && units.front() != 0) {
         units.push_back(0);
@@ -56,6 +63,24 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
 
 bool ModelLayout::has_copy_of_embedding() const {
     return stage != 0 && std::find(units.begin(), units.end(), 0) != units.end();
+}
+
+bool ModelLayout::trains(int unit) const {
+    const bool is_copy = unit == 0 && has_copy_of_embedding();
+    if (is_copy && !table.units.front().parameters.front().is_trained) {
+        return false;
+    }
+    return flats.at(static_cast<std::size_t>(unit)).trained_elements() > 0;
+}
+
+layout::ElementRange ModelLayout::held(int unit) const {
+    const auto& flat = flats.at(static_cast<std::size_t>(unit));
+    return {trains(unit) ? 0 : flat.trained_elements(), flat.padded_elements()};
+}
+
+bool ModelLayout::is_shared_by_stages(int unit) const {
+    const bool has_other_half = is_tied && mesh.degree(Axis::pipeline) > 1;
+    return unit == 0 && has_other_half && table.units.front().parameters.front().is_trained;
 }
 
 bool ModelLayout::counts(int unit, int parameter) const {

@@ -23,8 +23,9 @@ struct ModelLayout {
 
     layout::Mesh mesh;
     layout::FamilyTable table;
-    std::vector<layout::FlatLayout> flats;  ///< by unit of the table
-    std::vector<layout::ShardMap> shards;   ///< by unit of the table
+    std::vector<layout::FlatLayout> flats;        ///< by unit of the table
+    std::vector<layout::ShardMap> shards;         ///< by unit of the table: its trained region
+    std::vector<layout::ShardMap> frozen_shards;  ///< by unit of the table: what only parameters have
     layout::Spans spans;
     int rank = 0;
     int tensor_rank = 0;
@@ -36,8 +37,10 @@ struct ModelLayout {
     /// Units whose state this rank holds, in order of first use. On the last of several stages a tied head
     /// brings a copy of the embedding with it.
     std::vector<int> units;
-    std::int64_t tokens = 0;  ///< of a micro-batch on this rank, before any cut over the tensor axis
-    int element_bytes = 4;    ///< of the compute type
+    int first_trained_unit = 0;  ///< of the table: the first with a tensor that is not frozen
+    bool is_tied = false;        ///< the head's product uses the embedding table
+    std::int64_t tokens = 0;     ///< of a micro-batch on this rank, before any cut over the tensor axis
+    int element_bytes = 4;       ///< of the compute type
 
     /// Index of a chunk's virtual stage in the model.
     int virtual_stage(int chunk) const { return chunk * mesh.degree(spec::Axis::pipeline) + stage; }
@@ -45,6 +48,15 @@ struct ModelLayout {
     int tensor() const { return mesh.degree(spec::Axis::tensor); }
     /// True where the head of this rank uses an embedding table of which another stage has the original.
     bool has_copy_of_embedding() const;
+    /// Whether this rank has gradients and optimizer state of the unit. It has none of a unit that is frozen,
+    /// nor of its copy of the embedding when the table is: nothing else of a copy is used.
+    bool trains(int unit) const;
+    /// The part of the unit's flat range that this rank has parameters of.
+    layout::ElementRange held(int unit) const;
+    /// Whether the gradient of the unit is a sum of halves on the first and the last stage: a tied table.
+    bool is_shared_by_stages(int unit) const;
+    /// Whether the unit takes part in backward: not below the first unit with a trained tensor.
+    bool runs_backward(int unit) const { return unit >= first_trained_unit; }
     /// Whether the world rank of this layout is the one that counts `parameter` of `unit` in sums over all
     /// ranks: replicas over the tensor and context axes and copies on other stages count once.
     bool counts(int unit, int parameter) const;

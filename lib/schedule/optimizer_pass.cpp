@@ -103,6 +103,9 @@ std::deque<std::vector<int>> publication_buckets(const spec::RunSpec& spec, cons
     std::deque<std::vector<int>> buckets;
     std::int64_t elements = 0;
     for (const int u : model.units) {
+        if (!model.trains(u)) {
+            continue;
+        }
         const auto size = model.shards[static_cast<std::size_t>(u)].padded_elements();
         if (buckets.empty() || elements + size > spec.overlap.bucket_elements) {
             buckets.emplace_back();
@@ -119,8 +122,10 @@ std::deque<std::vector<int>> publication_buckets(const spec::RunSpec& spec, cons
 layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayout& model) {
     std::vector<layout::UnitRange> shards;
     for (const int u : model.units) {
-        shards.push_back(
-            {u, model.shards[static_cast<std::size_t>(u)].shard(model.spans.optimizer, model.data_rank)});
+        if (model.trains(u)) {
+            shards.push_back(
+                {u, model.shards[static_cast<std::size_t>(u)].shard(model.spans.optimizer, model.data_rank)});
+        }
     }
     return {std::move(shards), spec.tiers.chunk_elements};
 }

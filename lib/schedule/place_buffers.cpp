@@ -84,8 +84,8 @@ class FreeList {
 void choose_arenas(Program& program) {
     for (auto& buffer : program.buffers) {
         buffer.is_shared = buffer.lifetime == Lifetime::persistent && buffer.tier != spec::Tier::nvme &&
-                           (buffer.state == StateKind::parameters || buffer.state == StateKind::gradients ||
-                            buffer.state == StateKind::secondary);
+                           (buffer.state == StateKind::parameters || buffer.state == StateKind::frozen ||
+                            buffer.state == StateKind::gradients || buffer.state == StateKind::secondary);
     }
     for (const auto& op : program.ops) {
         if (op.kind < OpKind::all_gather || op.kind > OpKind::receive) {

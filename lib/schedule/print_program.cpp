@@ -154,7 +154,7 @@ const char* type_name(spec::DType type) {
 std::string buffer_as_json(const Buffer& buffer) {
     constexpr std::array lifetimes{"persistent", "transient", "inputs"};
     constexpr std::array states{
-        "", "parameters", "gradients", "master", "first_moment", "second_moment", "secondary"};
+        "", "parameters", "gradients", "master", "first_moment", "second_moment", "secondary", "frozen"};
     Object object;
     object.add_text("name", buffer.name);
     object.add_text("tier", tier_names[static_cast<std::size_t>(buffer.tier)]);

@@ -29,7 +29,7 @@ class Recomputation {
             int layers = 0;
             for (const int u : model.chunk_units[chunk]) {
                 const auto kind = model.table.units[static_cast<std::size_t>(u)].kind;
-                if (kind == UnitKind::layer) {
+                if (kind == UnitKind::layer && model.runs_backward(u)) {
                     const int run = spec.recompute.kind == spec::RecomputeKind::full
                                         ? layers / spec.recompute.every
                                         : layers;

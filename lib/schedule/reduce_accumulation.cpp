@@ -42,12 +42,15 @@ std::vector<layout::ElementRange> without_gradient(const GradientRanges& ranges,
             }
             at = std::max(at, end);
         }
-        if (at < flat.padded_elements()) {
-            missing.push_back({at, flat.padded_elements()});
+        if (at < flat.trained_elements()) {
+            missing.push_back({at, flat.trained_elements()});
         }
         return missing;
     }
     for (const auto& range : flat.parameters()) {
+        if (range.begin >= flat.trained_elements()) {
+            continue;
+        }
         const auto after = written.upper_bound(range.begin);
         if (after == written.begin() || std::prev(after)->second <= range.begin) {
             missing.push_back(range);

@@ -17,8 +17,8 @@ bool is_parameter_gradient(const Program& program, const Operand& operand);
 using GradientRanges = std::map<int, std::map<std::int64_t, std::int64_t>>;
 GradientRanges gradient_ranges(const Program& program);
 
-/// Ranges of elements of `unit` that no op of the program gives a gradient; what lies between parameters
-/// counts to them if `with_gaps`.
+/// Ranges of trained elements of `unit` that no op of the program gives a gradient; what lies between
+/// parameters counts to them if `with_gaps`.
 std::vector<layout::ElementRange> without_gradient(const GradientRanges& ranges,
                                                    const StateBuffers& state,
                                                    const ModelLayout& model,

@@ -173,7 +173,7 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
             }
         }
         pieces.push_back({accumulator(u), "input", {run_in(accumulator(u), piece)}});
-        if (u == 0 && spec_.model.tie_embeddings) {
+        if (model_.is_shared_by_stages(u)) {
             shared.push_back(pieces.back());
         }
     }
@@ -214,7 +214,7 @@ void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
         Operand counted{accumulator(u), "gradient", {}};
         bool counts_all = true;
         for (std::size_t p = 0; p < parameters.size(); ++p) {
-            counts_all = counts_all && model_.counts(u, static_cast<int>(p));
+            counts_all = counts_all && (!parameters[p].is_trained || model_.counts(u, static_cast<int>(p)));
         }
         for (std::size_t p = 0; p < parameters.size() && !counts_all; ++p) {
             const auto range =

@@ -27,7 +27,9 @@ std::vector<Completion> completions(const Draft& draft, const spec::RunSpec& spe
     const auto& program = draft.program;
     std::map<int, int> unit_of_buffer;
     for (const int u : model.units) {
-        unit_of_buffer[draft.state.units[static_cast<std::size_t>(u)].full_gradients] = u;
+        if (model.trains(u)) {
+            unit_of_buffer[draft.state.units[static_cast<std::size_t>(u)].full_gradients] = u;
+        }
     }
     std::map<std::pair<int, int>, int> last_op;  // (unit, micro-batch) -> op
     std::map<int, int> last_op_of_unit;
@@ -59,8 +61,8 @@ std::vector<Bucket> buckets(const std::vector<Completion>& completed,
     std::vector<Bucket> made;
     std::int64_t elements = 0;
     for (const auto& done : completed) {
-        const auto size = model.flats[static_cast<std::size_t>(done.unit)].padded_elements();
-        const bool is_shared = done.unit == 0 && spec.model.tie_embeddings && spec.parallel.stages > 1;
+        const auto size = model.flats[static_cast<std::size_t>(done.unit)].trained_elements();
+        const bool is_shared = model.is_shared_by_stages(done.unit);
         const bool joins = !made.empty() && made.back().microbatch == done.microbatch &&
                            made.back().is_last == done.is_last && !is_shared && !made.back().is_shared &&
                            elements + size <= spec.overlap.bucket_elements;
@@ -106,6 +108,9 @@ class MicrobatchGradients {
         : draft_{draft}, spec_{spec}, model_{model} {
         const auto ranges = gradient_ranges(draft.program);
         for (const int u : model.units) {
+            if (!model.trains(u)) {
+                continue;
+            }
             const int placeholder = draft.state.units[static_cast<std::size_t>(u)].full_gradients;
             unit_of_[placeholder] = u;
             missing_[u] = without_gradient(ranges, draft.state, model, u, is_per_microbatch(spec));

@@ -18,6 +18,8 @@ namespace ziggurat::schedule {
 ///                       of a tied table with its copy on another stage; all_gather over the d/o ranks of one
 ///                       optimizer shard
 ///
+/// All of this concerns the trained region of units; what is frozen has no gradient.
+///
 /// Each op `norm` covers this rank's piece only, so over the data axis everything counts once.
 ///
 /// A collective of several units, or of several ranges, has several operands: reads[i] and writes[i] belong

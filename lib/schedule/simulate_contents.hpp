@@ -17,6 +17,9 @@ std::uint64_t hash_of(const std::string& text);
 
 /// What a run of bytes holds.
 struct Content {
+    /// In place of a step: the same in all, as frozen parameters are.
+    static constexpr int every_step = -2;
+
     std::uint64_t thing = 0;  ///< what it is a part of (a unit's parameters, some activation); 0: nothing
     std::int64_t first = 0;   ///< element of the thing where the run begins
     int element_bytes = 1;

@@ -63,6 +63,10 @@ void World::judge_norms(int steps) const {
         for (const int unit : layout.units) {
             const auto& parameters = layout.flats[static_cast<std::size_t>(unit)].parameters();
             for (std::size_t p = 0; p < parameters.size(); ++p) {
+                if (!layout.trains(unit) ||
+                    parameters[p].begin >= layout.flats[static_cast<std::size_t>(unit)].trained_elements()) {
+                    continue;
+                }
                 auto& ranges = expected[truth_->holders_key(rank, unit, static_cast<int>(p))];
                 if (std::find(ranges.begin(), ranges.end(), parameters[p]) == ranges.end()) {
                     ranges.push_back(parameters[p]);
@@ -107,8 +111,9 @@ std::uint64_t World::judge_states(int steps) {
         for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
             const auto& described = buffers[static_cast<std::size_t>(b)];
             const bool is_versioned =
-                described.state == StateKind::parameters || described.state == StateKind::master ||
-                described.state == StateKind::first_moment || described.state == StateKind::second_moment;
+                described.state == StateKind::parameters || described.state == StateKind::frozen ||
+                described.state == StateKind::master || described.state == StateKind::first_moment ||
+                described.state == StateKind::second_moment;
             if (described.lifetime != Lifetime::persistent || described.unit < 0 || !is_versioned) {
                 continue;
             }
@@ -122,14 +127,15 @@ std::uint64_t World::judge_states(int steps) {
                     }
                     const auto where = "rank " + std::to_string(rank) + ": '" + described.name +
                                        "' at element " + std::to_string(stretch.elements.begin);
+                    const int wanted = described.state == StateKind::frozen ? Content::every_step : steps;
                     if (content.thing != state_thing(described.state, described.unit) ||
-                        content.first != begin || content.step != steps) {
+                        content.first != begin || content.step != wanted) {
                         report_({FindingKind::wrong_state, rank, content.op,
                                  where + " holds the state of step " + std::to_string(content.step) +
                                      " after " + std::to_string(steps) + " steps"});
                         return 0;
                     }
-                    if (described.state != StateKind::parameters) {
+                    if (described.state != StateKind::parameters && described.state != StateKind::frozen) {
                         continue;
                     }
                     auto& known = first_holders[truth_->holders_key(rank, described.unit, stretch.parameter)];

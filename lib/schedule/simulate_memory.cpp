@@ -20,7 +20,8 @@ bool holds_state(const Buffer& buffer) {
 }  // namespace
 
 std::uint64_t state_thing(StateKind kind, int unit) {
-    const auto shown = kind == StateKind::secondary ? StateKind::parameters : kind;
+    const bool is_copy = kind == StateKind::secondary || kind == StateKind::frozen;
+    const auto shown = is_copy ? StateKind::parameters : kind;
     return mixed(mixed(0x57a7e, static_cast<std::uint64_t>(shown)), static_cast<std::uint64_t>(unit));
 }
 
@@ -68,6 +69,7 @@ void World::fill_initially(int rank) {
         }
         content.thing = state_thing(described.state, described.unit);
         content.element_bytes = static_cast<int>(element_bytes(described));
+        content.step = described.state == StateKind::frozen ? Content::every_step : 0;
         const auto first = described.first_element;
         const auto end = first + described.bytes / content.element_bytes;
         std::vector<SimulationTruth::Stretch> stretches{{{first, end}, -1}};
@@ -76,6 +78,7 @@ void World::fill_initially(int rank) {
         }
         for (const auto& stretch : stretches) {
             const bool has_value = truth_ != nullptr && (described.state == StateKind::parameters ||
+                                                         described.state == StateKind::frozen ||
                                                          described.state == StateKind::master);
             content.first = stretch.elements.begin;
             content.term =
@@ -163,7 +166,8 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
                               reader.kind == OpKind::update || reader.purpose == Purpose::parameters ||
                               reader.purpose == Purpose::secondary;
             const bool changes = program(rank).variant == Variant::train;
-            if (uses && changes && described.state != StateKind::gradients && content.step != step) {
+            if (uses && changes && described.state != StateKind::gradients && content.step != step &&
+                content.step != Content::every_step) {
                 complain(FindingKind::stale_read, rank, op,
                          "reads " + where + " in step " + std::to_string(step) +
                              ", but it holds the state of step " + std::to_string(content.step) + last);

@@ -43,7 +43,7 @@ SimulationTruth::SimulationTruth(const spec::RunSpec& spec) : spec_{spec} {
 
 std::vector<SimulationTruth::Stretch> SimulationTruth::stretches(int unit,
                                                                  layout::ElementRange elements) const {
-    const auto& parameters = layouts_.front().flats.at(static_cast<std::size_t>(unit)).parameters();
+    const auto& flat = layouts_.front().flats.at(static_cast<std::size_t>(unit));
     std::vector<Stretch> found;
     auto position = elements.begin;
     const auto add = [&](std::int64_t end, int parameter) {
@@ -52,10 +52,11 @@ std::vector<SimulationTruth::Stretch> SimulationTruth::stretches(int unit,
             position = end;
         }
     };
-    for (std::size_t p = 0; p < parameters.size() && position < elements.end; ++p) {
-        if (parameters[p].end > position) {
-            add(std::min(parameters[p].begin, elements.end), -1);
-            add(std::min(parameters[p].end, elements.end), static_cast<int>(p));
+    for (const int p : flat.ascending()) {
+        const auto& range = flat.parameter(p);
+        if (range.end > position && position < elements.end) {
+            add(std::min(range.begin, elements.end), -1);
+            add(std::min(range.end, elements.end), p);
         }
     }
     add(elements.end, -1);

@@ -82,8 +82,8 @@ enum class Lifetime {
     inputs,      ///< filled by the trainer before the step: the batch of a micro-batch, StepInputs
 };
 
-/// What a persistent buffer holds.
-enum class StateKind { none, parameters, gradients, master, first_moment, second_moment, secondary };
+/// What a persistent buffer holds. `frozen` are parameters that no step changes.
+enum class StateKind { none, parameters, gradients, master, first_moment, second_moment, secondary, frozen };
 
 struct Buffer {
     std::string name;

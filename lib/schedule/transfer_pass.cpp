@@ -105,6 +105,7 @@ class Transfers {
             }
             switch (held.state) {
                 case StateKind::parameters:
+                case StateKind::frozen:
                     held.tier = parameters_;
                     break;
                 case StateKind::gradients:

@@ -16,7 +16,7 @@ std::int64_t without_own_part(std::int64_t amount, std::int64_t parts) {
 std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
     const auto kind = model.table.units[static_cast<std::size_t>(unit)].kind;
     if (kind == layout::UnitKind::layer) {
-        return 2;
+        return model.runs_backward(unit) ? 2 : 1;
     }
     if (kind == layout::UnitKind::head) {
         return 1;
@@ -58,28 +58,30 @@ Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) 
     const std::int64_t secondary = spec.sharding.secondary;
     Volumes sum;
     for (const int unit : model.units) {
-        const auto size = model.flats[static_cast<std::size_t>(unit)].padded_elements();
+        const auto held = model.held(unit).size();
+        const auto trained =
+            model.trains(unit) ? model.shards[static_cast<std::size_t>(unit)].padded_elements() : 0;
         const auto leases = microbatches * leases_per_microbatch(spec, model, unit);
         const bool keeps_copy = secondary > 0 && spans.parameters > 1;
         const auto primary_leases = keeps_copy ? std::min<std::int64_t>(leases, 1) : leases;
-        sum.gathers += primary_leases * without_own_part(size, spans.parameters);
+        sum.gathers += primary_leases * without_own_part(held, spans.parameters);
         if (keeps_copy) {
-            sum.secondary += (leases - primary_leases) * without_own_part(size, secondary);
+            sum.secondary += (leases - primary_leases) * without_own_part(held, secondary);
         }
         switch (spec.sharding.reduce) {
             case spec::ReducePlan::at_end:
-                sum.reduction += without_own_part(size, spans.data);
+                sum.reduction += without_own_part(trained, spans.data);
                 break;
             case spec::ReducePlan::each_microbatch:
-                sum.reduction += microbatches * without_own_part(size, spans.data);
+                sum.reduction += microbatches * without_own_part(trained, spans.data);
                 break;
             case spec::ReducePlan::by_span:
-                sum.reduction += microbatches * without_own_part(size, spans.gradients) +
-                                 without_own_part(size / spans.gradients, spans.data / spans.gradients);
+                sum.reduction += microbatches * without_own_part(trained, spans.gradients) +
+                                 without_own_part(trained / spans.gradients, spans.data / spans.gradients);
                 break;
         }
-        sum.reduction += without_own_part(size / spans.optimizer, spans.data / spans.optimizer);
-        sum.publication += without_own_part(size / spans.parameters, spans.optimizer / spans.parameters);
+        sum.reduction += without_own_part(trained / spans.optimizer, spans.data / spans.optimizer);
+        sum.publication += without_own_part(trained / spans.parameters, spans.optimizer / spans.parameters);
     }
     return sum;
 }

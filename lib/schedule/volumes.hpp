@@ -22,18 +22,18 @@ struct Volumes {
     bool operator==(const Volumes&) const = default;
 };
 
-/// For M micro-batches, spans p, g, o of d data ranks, a secondary span s and units of padded size P, summed
-/// over the units of the rank:
+/// For M micro-batches, spans p, g, o of d data ranks, a secondary span s and units of padded size P, of
+/// which T are trained, summed over the units of the rank:
 ///
-///     gathers      M leases P(1 - 1/p); leases are 2 for a decoder layer, 1 for a lookup and for the head.
-///     With a
-///                  secondary span only the first lease of a step.
+///     gathers      M leases P(1 - 1/p); leases are 2 for a decoder layer, 1 for a lookup, for the head and
+///                  for a layer below the first trained tensor. With a secondary span only the first lease
+///                  of a step.
 ///     secondary    all later leases, P(1 - 1/s) each
-///     reduction    at_end           P(1 - 1/d)
-///                  each_microbatch  M P(1 - 1/d)
-///                  by_span          M P(1 - 1/g) + P/g (1 - g/d)
-///                  and in all       P/o (1 - o/d)
-///     publication  P/p (1 - p/o)
+///     reduction    at_end           T(1 - 1/d)
+///                  each_microbatch  M T(1 - 1/d)
+///                  by_span          M T(1 - 1/g) + T/g (1 - g/d)
+///                  and in all       T/o (1 - o/d)
+///     publication  T/p (1 - p/o)
 Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 
 /// The same, counted from the collectives of a program.

@@ -1,5 +1,7 @@
 #include "spec/counts.hpp"
 
+#include "spec/tensors.hpp"
+
 namespace ziggurat::spec {
 namespace {
 
@@ -45,12 +47,15 @@ double flops_per_token(const Model& model, std::int64_t seq) {
 
 StateBytes count_state_bytes(const RunSpec& run) {
     const std::int64_t parts = static_cast<std::int64_t>(run.parallel.tensor) * run.parallel.stages;
-    const std::int64_t parameters = (count_parameters(run.model).total + parts - 1) / parts;
-    const auto share = [&](std::int64_t bytes_each, int span) { return parameters * bytes_each / span; };
+    const auto share = [&](std::int64_t numbers, std::int64_t bytes_each, int span) {
+        return (numbers + parts - 1) / parts * bytes_each / span;
+    };
+    const std::int64_t all = count_parameters(run.model).total;
+    const std::int64_t trained = count_trained(run);
     return {
-        .parameters = share(bytes_of(run.precision.compute), run.sharding.parameters),
-        .gradients = share(bytes_of(run.precision.gradient), run.sharding.gradients),
-        .optimizer = share(bytes_of(run.precision.master) + 8, run.sharding.optimizer),
+        .parameters = share(all, bytes_of(run.precision.compute), run.sharding.parameters),
+        .gradients = share(trained, bytes_of(run.precision.gradient), run.sharding.gradients),
+        .optimizer = share(trained, bytes_of(run.precision.master) + 8, run.sharding.optimizer),
     };
 }
 

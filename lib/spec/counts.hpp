@@ -9,7 +9,7 @@
 
 namespace ziggurat::spec {
 
-/// Trained numbers of a model; rows that only pad the vocabulary do not count.
+/// Numbers that a model has; rows that only pad the vocabulary do not count.
 struct ParameterCount {
     std::int64_t embedding = 0;  ///< token table and, for gpt2, position table
     std::int64_t layer = 0;      ///< one decoder layer
@@ -44,7 +44,7 @@ struct StateBytes {
 };
 
 /// Model state of one rank, spread evenly over its spans and over tensor ranks and stages; padding not
-/// counted. The compiled program's memory table is the exact one.
+/// counted. Frozen tensors have parameters only. The compiled program's memory table is the exact one.
 StateBytes count_state_bytes(const RunSpec& run);
 
 /// Bytes of one number.

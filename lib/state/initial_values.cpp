@@ -105,7 +105,8 @@ void set_initial_values(const spec::RunSpec& spec,
                         int tensor_rank,
                         TierMemory& memory) {
     for (const auto& buffer : program.buffers) {
-        if (buffer.state != StateKind::parameters && buffer.state != StateKind::master) {
+        if (buffer.state != StateKind::parameters && buffer.state != StateKind::frozen &&
+            buffer.state != StateKind::master) {
             continue;
         }
         if (buffer.lifetime != schedule::Lifetime::persistent) {

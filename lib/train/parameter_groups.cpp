@@ -1,6 +1,6 @@
 #include "train/parameter_groups.hpp"
 
-#include "optim/tensor_pattern.hpp"
+#include "spec/tensor_pattern.hpp"
 
 namespace ziggurat::train {
 
@@ -10,8 +10,11 @@ std::vector<ParameterGroup> parameter_groups(const spec::RunSpec& spec,
     std::vector<ParameterGroup> groups;
     for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
         const auto& parameter = unit.parameters[p];
+        if (!parameter.is_trained) {
+            continue;
+        }
         const bool decays =
-            parameter.extents.size() > 1 && !optim::matches_any(spec.optimizer.no_decay, parameter.name);
+            parameter.extents.size() > 1 && !spec::matches_any(spec.optimizer.no_decay, parameter.name);
         const auto decay = decays ? static_cast<float>(spec.optimizer.weight_decay) : 0.0f;
         const auto range = flat.parameter(static_cast<int>(p));
         if (!groups.empty() && groups.back().weight_decay == decay) {
@@ -24,7 +27,7 @@ std::vector<ParameterGroup> parameter_groups(const spec::RunSpec& spec,
         groups.push_back({range, decay});
     }
     if (!groups.empty()) {
-        groups.back().range.end = flat.padded_elements();
+        groups.back().range.end = flat.trained_elements();
     }
     return groups;
 }

@@ -15,8 +15,8 @@ struct ParameterGroup {
     float weight_decay = 0;
 };
 
-/// The groups of `unit`, ascending, adjacent ones of the same setting joined; padding belongs to whatever
-/// precedes it.
+/// The groups of the trained region of `unit`, ascending, adjacent ones of the same setting joined; padding
+/// belongs to whatever precedes it.
 ///
 /// Tensors of one dimension (gains and biases) and those that match a pattern of optimizer.no_decay do not
 /// decay. Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019; the exclusions are

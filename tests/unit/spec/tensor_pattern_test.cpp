@@ -1,8 +1,8 @@
-#include "optim/tensor_pattern.hpp"
+#include "spec/tensor_pattern.hpp"
 
 #include <gtest/gtest.h>
 
-namespace ziggurat::optim {
+namespace ziggurat::spec {
 namespace {
 
 TEST(TensorPattern, FitsWholeNames) {
@@ -46,4 +46,4 @@ TEST(TensorPattern, TellsPatternsThatFitNothing) {
 }
 
 }  // namespace
-}  // namespace ziggurat::optim
+}  // namespace ziggurat::spec

@@ -1,8 +1,8 @@
-#include "optim/tensor_pattern.hpp"
+#include "spec/tensor_pattern.hpp"
 
 #include <algorithm>
 
-namespace ziggurat::optim {
+namespace ziggurat::spec {
 
 bool matches(std::string_view pattern, std::string_view name) noexcept {
     // Only the last star needs another try: an earlier one that took more could not make the rest fit better.
@@ -44,4 +44,4 @@ std::vector<std::string> unmatched_patterns(std::span<const std::string> pattern
     return unmatched;
 }
 
-}  // namespace ziggurat::optim
+}  // namespace ziggurat::spec

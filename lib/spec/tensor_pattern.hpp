@@ -1,4 +1,4 @@
-/// Patterns that name groups of parameter tensors, as in `train.only` and `optimizer.no_decay`.
+/// Patterns that name groups of parameter tensors, as in `train.only` and `specizer.no_decay`.
 #pragma once
 
 #include <span>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ziggurat::optim {
+namespace ziggurat::spec {
 
 /// True if the whole of `name` fits: `*` stands for any characters, also none and dots; `?` for one; every
 /// other character for itself.
@@ -19,4 +19,4 @@ bool matches_any(std::span<const std::string> patterns, std::string_view name) n
 std::vector<std::string> unmatched_patterns(std::span<const std::string> patterns,
                                             std::span<const std::string> names);
 
-}  // namespace ziggurat::optim
+}  // namespace ziggurat::spec
