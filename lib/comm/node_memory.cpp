@@ -57,12 +57,12 @@ NodeMemory::NodeMemory(const Communicator& world, const Options& options)
     nodes_ = find_real_and_pretended(world, nodes_, options.pretended_nodes);
     node_ = world.split(nodes_.node);
     me_ = node_.rank();
-    num_members_ = node_.size();
+    num_bells_ = node_.size();
     int next = 0;
     for (const int node : nodes_.node_of) {
         local_ranks_.push_back(node == nodes_.node ? next++ : -1);
     }
-    lay_out_control();
+    make_bells();
 }
 
 NodeMemory::~NodeMemory() = default;
@@ -80,21 +80,17 @@ void NodeMemory::find_wait_policy() {
     wait_ = options_.wait.value_or(WaitPolicy::of(threads, cores));
 }
 
-void NodeMemory::lay_out_control() {
-    const auto bytes = static_cast<std::int64_t>(sizeof(NodeHead)) +
-                       static_cast<std::int64_t>(sizeof(NodeMember)) * num_members_;
+void NodeMemory::make_bells() {
+    const auto bytes = static_cast<std::int64_t>(sizeof(Bell)) * num_bells_;
     std::string problem;
-    control_ =
-        CommonSegment::make(node_, bytes, "the control segment of a node", options_.may_share, problem);
+    bell_segment_ = CommonSegment::make(node_, bytes, "the bells of a node", options_.may_share, problem);
     if (!agree_on_success(world_, problem)) {
         why_not_shared_ = problem;
-        control_.reset();
-        lonely_control_.emplace(bytes, "the control segment of a rank");
+        bell_segment_.reset();
+        own_bell_.emplace(bytes, "the bell of a rank");
     }
-    std::byte* base = control_ ? control_->data() : lonely_control_->data();
-    // Zeroed memory is what these are made of, and each rank makes his own: nobody's first ring is lost.
-    head_ = reinterpret_cast<NodeHead*>(base);
-    members_ = reinterpret_cast<NodeMember*>(base + sizeof(NodeHead));
+    std::byte* base = bell_segment_ ? bell_segment_->data() : own_bell_->data();
+    bells_ = reinterpret_cast<Bell*>(base);  // zeroed memory is silent bells
 }
 
 void NodeMemory::share(const device::Arena& arena) {
@@ -175,7 +171,7 @@ std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
         std::byte* place = base + m * sizeof(Seat);
         const int local = local_rank_of(ranks[m]);
         made.seats.seats.push_back(reinterpret_cast<Seat*>(place));
-        made.seats.bells.push_back(&members_[local].bell);
+        made.seats.bells.push_back(&bells_[local]);
         made.seats.local_rank_of.push_back(local);
     }
     auto* mailboxes = reinterpret_cast<Mailbox*>(base + size * sizeof(Seat));
@@ -190,8 +186,8 @@ std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
 }
 
 void NodeMemory::ring_all() const noexcept {
-    for (int r = 0; r < num_members_; ++r) {
-        ring(members_[r].bell);
+    for (int r = 0; r < num_bells_; ++r) {
+        ring(bells_[r]);
     }
 }
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "comm/bell.hpp"
 #include "comm/communicator.hpp"
 #include "comm/mailbox.hpp"
-#include "comm/node_control.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/peer_arenas.hpp"
 #include "comm/seat_channel.hpp"
@@ -40,7 +40,7 @@ struct WaitCounts {
 
 /// Made once per assembly and outlives all collectives made with it.
 ///
-/// Owns a control segment per (pretended) node and the seats of groups; maps the arenas that peers share.
+/// Owns the bells of a (pretended) node and the seats of groups; maps the arenas that peers share.
 /// Nothing has a name anywhere: whoever dies, nothing is left behind.
 class NodeMemory {
   public:
@@ -106,15 +106,13 @@ class NodeMemory {
         }
     }
 
-    /// The control segment; there without sharing too, though then only this rank sees it.
-    NodeHead& head() const noexcept { return *head_; }
-    NodeMember& member(int local_rank) const noexcept { return members_[local_rank]; }
-    NodeMember& me() const noexcept { return members_[me_]; }
-    int num_members() const noexcept { return num_members_; }
+    /// Where this rank sleeps; there without sharing too, though then only he knows it.
+    Bell& bell() const noexcept { return bells_[me_]; }
+    /// Wakes all ranks of this node: something has happened that is no operation of a group.
     void ring_all() const noexcept;
 
   private:
-    void lay_out_control();
+    void make_bells();
     void find_wait_policy();
 
     Communicator world_;
@@ -129,12 +127,11 @@ class NodeMemory {
     int mpi_requests_ = 0;
     std::function<void()> look_;
 
-    std::optional<CommonSegment> control_;
-    std::optional<device::Arena> lonely_control_;  // without sharing
-    NodeHead* head_ = nullptr;
-    NodeMember* members_ = nullptr;
+    std::optional<CommonSegment> bell_segment_;
+    std::optional<device::Arena> own_bell_;  // without sharing
+    Bell* bells_ = nullptr;                  // by local rank
     int me_ = 0;
-    int num_members_ = 1;
+    int num_bells_ = 1;
 
     PeerArenas arenas_;
     std::vector<PeerMapping> mappings_;

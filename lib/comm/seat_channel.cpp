@@ -55,12 +55,12 @@ std::span<std::byte> SeatChannel::next_payload() noexcept {
         .payload;
 }
 
-SeatChannel::Operation SeatChannel::post(const Descriptor& descriptor,
+SeatChannel::Operation SeatChannel::post(const PostedCall& call,
                                          std::span<const std::byte> payload) noexcept {
     Seat& seat = *group_.seats[static_cast<std::size_t>(group_.me)];
     ++last_;
     Seat::Slot& slot = seat.ring[last_ % Seat::ring_operations];
-    slot.descriptor = descriptor;
+    slot.call = call;
     if (!payload.empty()) {
         std::memcpy(slot.payload.data(), payload.data(), payload.size());
     }

@@ -14,7 +14,7 @@
 namespace ziggurat::comm {
 
 /// What a member says about an operation: enough to read his memory and to notice that he means another one.
-struct Descriptor {
+struct PostedCall {
     std::uint32_t call = 0;  ///< its number among the group's prepared calls
     std::uint32_t kind = 0;
     std::uint32_t type = 0;
@@ -29,7 +29,7 @@ struct alignas(64) Seat {
     static constexpr std::int64_t payload_bytes = 4096;
 
     struct alignas(64) Slot {
-        Descriptor descriptor;
+        PostedCall call;
         alignas(64) std::array<std::byte, payload_bytes> payload;  // left alone: its pages may never be used
     };
 
@@ -64,7 +64,7 @@ struct SeatGroup {
 ///
 ///     can_post()          the ring has room: all members are done with the operation four before
 ///     k = post(...)       my inputs are ready, here is where they lie (or the payload itself)
-///     all_posted(k)       now anybody's descriptor(m, k) and payload(m, k) may be read, and what they name
+///     all_posted(k)       now anybody's posted_call(m, k) and payload(m, k) may be read, and what they name
 ///     ...                 do my part: read others' memory, write to it where the kind says so
 ///     finish(k)           I am done with others' memory; in the order of posts
 ///     all_done(k)         others are done with mine
@@ -85,7 +85,7 @@ class SeatChannel {
     /// Publishes the next operation and wakes members that sleep.
     ///
     /// \param payload  copied into the seat for others to read; at most Seat::payload_bytes
-    Operation post(const Descriptor& descriptor, std::span<const std::byte> payload = {}) noexcept;
+    Operation post(const PostedCall& call, std::span<const std::byte> payload = {}) noexcept;
 
     /// Where the payload of the next operation lies: what is packed piece by piece is written here, then
     /// posted without one. Valid while can_post().
@@ -95,8 +95,8 @@ class SeatChannel {
     /// The first member who has not posted it, -1 when all have: whom to name in a report.
     int missing_post(Operation operation) const noexcept;
 
-    const Descriptor& descriptor(int member, Operation operation) const noexcept {
-        return slot(member, operation).descriptor;
+    const PostedCall& posted_call(int member, Operation operation) const noexcept {
+        return slot(member, operation).call;
     }
     const std::byte* payload(int member, Operation operation) const noexcept {
         return slot(member, operation).payload.data();
