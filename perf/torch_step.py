@@ -88,7 +88,7 @@ class Model(nn.Module):
         for layer in self.layers:
             x = layer(x, self.cosine, self.sine)
         logits = self.head(self.final_norm(x))
-        return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]).float(), targets.view(-1))
 
 
 def main():

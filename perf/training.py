@@ -1,0 +1,68 @@
+"""Short trainings by `ziggurat train`, for the scripts that measure whole steps over several ranks."""
+
+import array
+import json
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "build" / "perf"
+TOKENS = RESULTS / "random_tokens.bin"
+VOCABULARY = 50257
+
+
+class TrainingFailed(Exception):
+    """What was started, how it ended and what it printed last."""
+
+
+def write_tokens(count=1 << 20):
+    """A token file in llm.c's format: as good as any for timing, and its first loss is known (ln of the vocabulary)."""
+    header = array.array("i", [20240520, 1, count] + [0] * 253)
+    draw = random.Random(1234)
+    tokens = array.array("H", (draw.randrange(VOCABULARY) for _ in range(count)))
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    temporary = TOKENS.with_suffix(f".{os.getpid()}")
+    temporary.write_bytes(header.tobytes() + tokens.tobytes())
+    temporary.rename(TOKENS)
+
+
+def command_of(binary, ranks, threads, settings, steps, directory):
+    """mpirun's command line. `settings` are the deck's keys, by path."""
+    chosen = {"run.dir": directory, "parallel.threads": threads, "train.steps": steps} | settings
+    return ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", str(binary), "train",
+            str(ROOT / "perf" / "sharding.yaml"), *(f"{key}={value}" for key, value in chosen.items())]
+
+
+def train(binary, ranks, threads, settings, steps, name):
+    """Trains `steps` steps, at least 3, and gives `step_seconds` (the least, without the first two), `median_seconds`,
+    `tokens_per_second`, `losses`, `cpu_seconds` (of all ranks and the launcher, from start to end) and
+    `wall_seconds`. Raises TrainingFailed with what was printed when the training fails."""
+    if not TOKENS.exists():
+        write_tokens()
+    directory = RESULTS / "runs" / name
+    shutil.rmtree(directory, ignore_errors=True)
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads), "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    command = command_of(binary, ranks, threads, settings, steps, directory)
+    RESULTS.joinpath("runs").mkdir(parents=True, exist_ok=True)
+    log = RESULTS / "runs" / f"{name}.log"
+    with open(log, "w") as output:
+        begin = time.perf_counter()
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - begin
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise TrainingFailed(f"'{' '.join(command)}' ended with exit code {process.returncode}:\n{log.read_text()[-3000:]}")
+    with open(directory / "metrics.jsonl") as lines:
+        records = [record for record in map(json.loads, lines) if record["event"] == "step"]
+    seconds = sorted(record["step_s"] for record in records[2:])  # the first two touch memory for the first time
+    best = seconds[0]
+    return {"ranks": ranks, "threads": threads, "step_seconds": best, "median_seconds": seconds[len(seconds) // 2],
+            "tokens_per_second": records[-1]["tokens"] / len(records) / best,
+            "losses": [record["loss"] for record in records],
+            "cpu_seconds": usage.ru_utime + usage.ru_stime, "wall_seconds": wall}
