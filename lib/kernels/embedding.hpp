@@ -29,7 +29,8 @@ void embedding_forward(const device::Stream& stream,
 /// With Accumulate::no a table is zeroed first; a tied table that the head has written already takes
 /// Accumulate::yes.
 ///
-/// Shapes:  as forward; d_table [vocab, width]; d_position_table [max_seq, width] or empty
+/// Shapes:  as forward; d_table [vocab, width] and d_position_table [max_seq, width], each empty where it is
+///          not asked for
 /// Numerics: each table row is a float sum in the order of the rows of d_out: the same bits for any number of
 ///          threads
 /// Errors:  Error{internal} when shapes disagree or an index is outside its table

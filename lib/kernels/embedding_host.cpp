@@ -129,11 +129,13 @@ void embedding_backward(const device::Stream& stream,
                         TensorRef<float, 2> d_position_table,
                         Accumulate accumulate_position_table) {
     ZG_EXPECTS(stream.space() == device::MemorySpace::host);
-    ZG_EXPECTS(tokens.extent(0) == d_out.extent(0) && d_table.extent(1) == d_out.extent(1));
-    ZG_EXPECTS(are_rows_of(tokens, d_table.extent(0)));
 
     const host::DropoutRows dropped{dropout, d_out.extent(0)};
-    scatter_add(stream, tokens, d_out, dropped, d_table, accumulate_table);
+    if (!d_table.empty()) {
+        ZG_EXPECTS(tokens.extent(0) == d_out.extent(0) && d_table.extent(1) == d_out.extent(1));
+        ZG_EXPECTS(are_rows_of(tokens, d_table.extent(0)));
+        scatter_add(stream, tokens, d_out, dropped, d_table, accumulate_table);
+    }
     if (!d_position_table.empty()) {
         ZG_EXPECTS(positions.extent(0) == d_out.extent(0) && d_position_table.extent(1) == d_out.extent(1));
         ZG_EXPECTS(are_rows_of(positions, d_position_table.extent(0)));

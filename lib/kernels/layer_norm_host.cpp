@@ -143,9 +143,12 @@ void layer_norm_backward(const device::Stream& stream,
     ZG_EXPECTS(stream.space() == device::MemorySpace::host);
     ZG_EXPECTS(dy.extents == x.extents && dx.extents == x.extents);
     ZG_EXPECTS(gain.extent(0) == x.extent(1));
-    ZG_EXPECTS(d_gain.extent(0) == x.extent(1) && d_bias.extent(0) == x.extent(1));
+    ZG_EXPECTS(d_gain.empty() || d_gain.extent(0) == x.extent(1));
+    ZG_EXPECTS(d_bias.empty() || d_bias.extent(0) == x.extent(1));
     ZG_EXPECTS(mean.extent(0) == x.extent(0) && inv_std.extent(0) == x.extent(0));
 
+    // The sums are formed even where nobody asks for them: dx gets the same bits, and they cost no memory
+    // traffic.
     const host::ColumnSumBlocks blocks{x.extent(0), x.extent(1), workspace};
     blocks.for_each("ziggurat::layer_norm_backward", [=](std::int64_t begin, std::int64_t end,
                                                          float* gain_sums, float* bias_sums) {
@@ -154,8 +157,12 @@ void layer_norm_backward(const device::Stream& stream,
                          gain_sums, bias_sums, x.extent(1));
         }
     });
-    blocks.finish(0, d_gain, accumulate);
-    blocks.finish(1, d_bias, accumulate);
+    if (!d_gain.empty()) {
+        blocks.finish(0, d_gain, accumulate);
+    }
+    if (!d_bias.empty()) {
+        blocks.finish(1, d_bias, accumulate);
+    }
 }
 
 template decltype(layer_norm_forward<float>) layer_norm_forward<float>;

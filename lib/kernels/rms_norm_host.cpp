@@ -104,7 +104,8 @@ void rms_norm_backward(const device::Stream& stream,
                        std::span<std::byte> workspace) {
     ZG_EXPECTS(stream.space() == device::MemorySpace::host);
     ZG_EXPECTS(dy.extents == x.extents && dx.extents == x.extents);
-    ZG_EXPECTS(gain.extent(0) == x.extent(1) && d_gain.extent(0) == x.extent(1));
+    ZG_EXPECTS(gain.extent(0) == x.extent(1));
+    ZG_EXPECTS(d_gain.empty() || d_gain.extent(0) == x.extent(1));
     ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
 
     const host::ColumnSumBlocks blocks{x.extent(0), x.extent(1), workspace};
@@ -115,7 +116,9 @@ void rms_norm_backward(const device::Stream& stream,
                                          gain_sums, x.extent(1));
                         }
                     });
-    blocks.finish(0, d_gain, accumulate);
+    if (!d_gain.empty()) {
+        blocks.finish(0, d_gain, accumulate);
+    }
 }
 
 template decltype(rms_norm_forward<float>) rms_norm_forward<float>;

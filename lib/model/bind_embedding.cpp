@@ -24,9 +24,8 @@ Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, const Opera
         };
     }
     const auto d_out = use.matrix_in<T>("d_output", width);
-    const auto d_table = use.matrix_out<float>("d_table", width);
-    const auto d_learned = use.writes("d_position_table") ? use.matrix_out<float>("d_position_table", width)
-                                                          : tensor::TensorRef<float, 2>{};
+    const auto d_table = use.gradient("d_table", width);
+    const auto d_learned = use.gradient("d_position_table", width);
     // A tied head has written its part of the table's gradient before: the lookup's is added to it.
     const auto table_part = binder.spec().model.tie_embeddings ? Accumulate::yes : use.accumulate();
     const auto position_part = use.accumulate();

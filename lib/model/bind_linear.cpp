@@ -25,12 +25,16 @@ Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, const Operands
         const auto dy = use.matrix_in<T>("d_output", out);
         const auto* product = &binder.linear(dy.extent(0), in, out, false);
         const auto accumulate = use.accumulate();
+        const auto db = use.gradient("d_bias");
+        if (!use.writes("d_weight")) {
+            return [=] { kernels::column_sum<T>(stream, dy, db, accumulate, workspace); };
+        }
         const auto x = use.matrix_in<T>("input", in);
         const auto dw = use.matrix_out<float>("d_weight", in);
-        if (!use.writes("d_bias")) {
+        if (db.empty()) {
             return [=] { product->backward_weight(stream, x, dy, dw, accumulate, workspace); };
         }
-        return [=, db = use.vector_out<float>("d_bias")] {
+        return [=] {
             product->backward_weight(stream, x, dy, dw, accumulate, workspace);
             kernels::column_sum<T>(stream, dy, db, accumulate, workspace);
         };

@@ -62,14 +62,13 @@ Kernel norm_backward(Binder<T>& binder,
     const auto gain = use.vector_in<T>("gain");
     const auto inv_std = use.vector_in<float>("inv_std");
     const auto dx = use.matrix_out<T>("d_input", width);
-    const bool trains = use.writes("d_gain");
-    const auto d_gain = trains ? use.vector_out<float>("d_gain") : tensor::TensorRef<float, 1>{};
+    const auto d_gain = use.gradient("d_gain");
     const auto accumulate = use.accumulate();
     const auto workspace = use.workspace();
 
     Kernel norm;
     if (use.reads("mean")) {
-        const auto d_bias = trains ? use.vector_out<float>("d_bias") : tensor::TensorRef<float, 1>{};
+        const auto d_bias = use.gradient("d_bias");
         norm = [=, mean = use.vector_in<float>("mean")] {
             kernels::layer_norm_backward<T>(stream, x, dy, gain, mean, inv_std, dx, d_gain, d_bias,
                                             accumulate, workspace);

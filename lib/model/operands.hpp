@@ -56,6 +56,14 @@ class Operands {
         return {data.data(), {std::ssize(data) / width, width}};
     }
 
+    /// The gradient of a parameter, in rows of `width`; empty where it is frozen.
+    tensor::TensorRef<float, 2> gradient(const std::string& role, std::int64_t width) const {
+        return writes(role) ? matrix_out<float>(role, width) : tensor::TensorRef<float, 2>{};
+    }
+    tensor::TensorRef<float, 1> gradient(const std::string& role) const {
+        return writes(role) ? vector_out<float>(role) : tensor::TensorRef<float, 1>{};
+    }
+
     /// What step_inputs the op reads.
     const kernels::StepInputs& step_inputs() const;
     /// The op's scratch; empty when it has none.

@@ -152,9 +152,8 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
         d_branch = gradient_buffer(unit, described.reads[1].value, described.reads[1].wanted, microbatch);
         op.writes.push_back(whole(program, d_branch, "d_branch"));
     }
-    if (add_gradients(op, described) || !is_norm) {
-        add_workspace(op, workspace_bytes(described, Direction::backward));
-    }
+    add_gradients(op, described);
+    add_workspace(op, workspace_bytes(described, Direction::backward));
     const bool passes = described.gradient == GradientRule::pass_through && !described.has_dropout;
     if (!passes && !op.writes.empty()) {
         add(std::move(op));

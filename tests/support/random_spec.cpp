@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "spec/counts.hpp"
+#include "spec/tensors.hpp"
 #include "tests/support/draw.hpp"
 
 namespace ziggurat::test {
@@ -80,6 +82,43 @@ spec::Home draw_home(Draw& draw) {
     return {tier == 0 ? 1.0 : 0.0, tier == 1 ? 1.0 : 0.0, tier == 2 ? 1.0 : 0.0};
 }
 
+/// Patterns of units and kinds of tensors, or any tensors one by one; parts of one matrix stay together.
+std::vector<std::string> draw_trained(Draw& draw, const spec::RunSpec& spec) {
+    const auto layer = [&] { return std::to_string(draw.between(0, spec.model.layers - 1)); };
+    const std::vector<std::string> patterns{"*",
+                                            "*.bias",
+                                            "*norm*",
+                                            "embedding.*",
+                                            "embedding.position",
+                                            "head.*",
+                                            "final_norm.gain",
+                                            "*.attention.*",
+                                            "*.mlp.down.*",
+                                            "*weight",
+                                            "layers." + layer() + ".*",
+                                            "layers." + layer() + ".mlp*"};
+    if (draw.chance(0.6)) {
+        return {draw.one_of(patterns), draw.one_of(patterns)};
+    }
+    const auto share = draw.one_of<double>({0.05, 0.3, 0.8});
+    std::vector<std::string> names;
+    bool is_chosen = false;
+    for (const auto& tensor : spec::tensors(spec.model)) {
+        is_chosen = tensor.joined_to_previous ? is_chosen : draw.chance(share);
+        if (is_chosen) {
+            names.push_back(tensor.name);
+        }
+    }
+    return names;
+}
+
+/// In words, for the report.
+std::string trained_part(const spec::RunSpec& spec) {
+    const auto trained = spec::count_trained(spec);
+    const auto all = spec::count_parameters(spec.model).total;
+    return trained == all ? "all" : trained > all / 2 ? "most" : trained > all / 10 ? "some" : "few";
+}
+
 const char* name(const spec::Home& home) {
     return home.device == 1 ? "device" : home.host == 1 ? "host" : "nvme";
 }
@@ -114,6 +153,11 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
         spec.tiers.gradients = draw_home(draw);
         spec.tiers.optimizer = draw_home(draw);
     }
+    if (limits.frozen && draw.chance(0.4)) {
+        do {
+            spec.train.only = draw_trained(draw, spec);
+        } while (spec.train.only.empty() || spec::count_trained(spec) == 0);
+    }
     return spec;
 }
 
@@ -138,6 +182,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("sharding.optimizer", number(s.sharding.optimizer));
     note("sharding.secondary", number(s.sharding.secondary));
     note("sharding.reduce", number(static_cast<int>(s.sharding.reduce)));
+    note("train.only", trained_part(s));
     note("train.micro_batches", number(s.train.micro_batches));
     note("overlap.prefetch", number(s.overlap.prefetch));
     note("overlap.bucket", number(s.overlap.bucket_elements));

@@ -27,6 +27,7 @@ struct RandomSpecLimits {
     int most_ranks = 12;
     bool context = true;
     bool tiers = true;
+    bool frozen = true;
 };
 
 /// The same spec for the same seed.
