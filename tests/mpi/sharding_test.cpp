@@ -1,0 +1,208 @@
+/// Class A of sharding: however the state of a training is cut over the data ranks, and however that is
+/// carried out, its bits are those of ZeRO 0 with the same sum plan.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/rank_test.hpp"
+#include "tests/support/tiny_training.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using spec::Family;
+using spec::ReducePlan;
+using test::TinyOutcome;
+
+struct Spans {
+    int parameters = 1;
+    int gradients = 1;
+    int optimizer = 1;
+    int secondary = 0;
+
+    std::string text() const {
+        return "spans " + std::to_string(parameters) + " " + std::to_string(gradients) + " " +
+               std::to_string(optimizer) + ", second copy " + std::to_string(secondary);
+    }
+};
+
+/// ZeRO 1 to 3, AMSP's choices in between and second copies, for `d` data ranks.
+std::vector<Spans> ways_to_shard(int d) {
+    std::vector<Spans> ways = {{1, 1, d}, {1, d, d}, {d, d, d}};
+    if (d == 4) {
+        ways.insert(ways.end(), {{1, 1, 2}, {1, 2, 2}, {2, 2, 2}, {2, 2, 4}, {2, 4, 4}});
+        ways.insert(ways.end(), {{4, 4, 4, 2}, {2, 2, 4, 2}});
+    } else if (d == 6) {
+        ways.insert(ways.end(), {{1, 1, 2}, {1, 3, 3}, {2, 2, 2}, {3, 3, 6}, {2, 6, 6}});
+        ways.insert(ways.end(), {{6, 6, 6, 2}, {6, 6, 6, 3}});
+    }
+    return ways;
+}
+
+spec::RunSpec sharded(spec::RunSpec run, const Spans& spans) {
+    run.sharding.parameters = spans.parameters;
+    run.sharding.gradients = spans.gradients;
+    run.sharding.optimizer = spans.optimizer;
+    run.sharding.secondary = spans.secondary;
+    return run;
+}
+
+TinyOutcome train(const spec::RunSpec& run) {
+    return test::train_tiny(run, test::world(), test::Keep::nothing);
+}
+
+template <class Number>
+bool same_bits(const std::vector<Number>& a, const std::vector<Number>& b) {
+    using Bits = std::array<std::byte, sizeof(Number)>;
+    return std::ranges::equal(
+        a, b, [](Number x, Number y) { return std::bit_cast<Bits>(x) == std::bit_cast<Bits>(y); });
+}
+
+void expect_same_bits(const TinyOutcome& ours, const TinyOutcome& expected) {
+    EXPECT_TRUE(same_bits(ours.losses, expected.losses));
+    EXPECT_TRUE(same_bits(ours.norms, expected.norms));
+    EXPECT_EQ(ours.weights_hash, expected.weights_hash);
+    EXPECT_TRUE(same_bits(ours.evaluated, expected.evaluated));
+}
+
+int ranks() {
+    return test::world().size();
+}
+
+struct Training {
+    Family family;
+    int micro_batches;
+};
+
+class Sharding : public ::testing::TestWithParam<Training> {
+  protected:
+    static spec::RunSpec run() {
+        return test::tiny_run(GetParam().family, ranks(), 2, GetParam().micro_batches);
+    }
+};
+
+TEST_P(Sharding, GivesTheBitsOfZeRO0) {
+    for (const auto plan : {ReducePlan::at_end, ReducePlan::each_microbatch}) {
+        auto run = this->run();
+        run.sharding.reduce = plan;
+        const auto expected = train(run);
+        for (const auto& way : ways_to_shard(ranks())) {
+            SCOPED_TRACE(way.text() + (plan == ReducePlan::at_end ? ", at_end" : ", each_microbatch"));
+            expect_same_bits(train(sharded(run, way)), expected);
+        }
+    }
+}
+
+/// Under by_span the gradient span is part of the order of sums; the other two are not.
+TEST_P(Sharding, GivesTheSameBitsWithTheSameGradientSpan) {
+    std::map<int, TinyOutcome> expected;
+    auto ways = ways_to_shard(ranks());
+    ways.insert(ways.begin(), Spans{});
+    for (const auto& way : ways) {
+        SCOPED_TRACE(way.text() + ", by_span");
+        auto run = sharded(this->run(), way);
+        run.sharding.reduce = ReducePlan::by_span;
+        const auto ours = train(run);
+        expect_same_bits(ours, expected.try_emplace(way.gradients, ours).first->second);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Trainings,
+                         Sharding,
+                         ::testing::Values(Training{Family::gpt2, 1},
+                                           Training{Family::gpt2, 3},
+                                           Training{Family::llama, 1},
+                                           Training{Family::llama, 3}),
+                         [](const auto& made) {
+                             const bool is_gpt2 = made.param.family == Family::gpt2;
+                             return std::string{is_gpt2 ? "Gpt2In" : "LlamaIn"} +
+                                    std::to_string(made.param.micro_batches);
+                         });
+
+/// The spans of which all collectives of a step follow, and one where several groups take part.
+std::vector<Spans> busy_ways() {
+    const int d = ranks();
+    std::vector<Spans> ways = {{d, d, d}};
+    if (d == 4 || d == 6) {
+        ways.insert(ways.end(), {{2, 2, d}, {d, d, d, 2}});
+    }
+    return ways;
+}
+
+class Execution : public ::testing::TestWithParam<Family> {
+  protected:
+    static spec::RunSpec run() { return test::tiny_run(GetParam(), ranks(), 1, 2); }
+};
+
+TEST_P(Execution, KeepsBitsWhateverIsFetchedAheadAndSentTogether) {
+    const auto run = this->run();
+    const auto expected = train(run);
+    for (const auto& way : busy_ways()) {
+        for (const int prefetch : {0, 1, 3}) {
+            for (const std::int64_t bucket : {0, 20000, 1 << 30}) {
+                SCOPED_TRACE(way.text() + ", prefetch " + std::to_string(prefetch) + ", bucket " +
+                             std::to_string(bucket));
+                auto ours = sharded(run, way);
+                ours.overlap.prefetch = prefetch;
+                ours.overlap.bucket_elements = bucket;
+                expect_same_bits(train(ours), expected);
+            }
+        }
+    }
+}
+
+TEST_P(Execution, KeepsBitsUnderRecomputation) {
+    const auto run = this->run();
+    const auto expected = train(run);
+    for (const auto& way : busy_ways()) {
+        for (const auto kind : {spec::RecomputeKind::selective, spec::RecomputeKind::full}) {
+            SCOPED_TRACE(way.text());
+            auto ours = sharded(run, way);
+            ours.recompute.kind = kind;
+            expect_same_bits(train(ours), expected);
+        }
+    }
+}
+
+TEST_P(Execution, KeepsBitsOfBf16AndOfEitherTying) {
+    for (const bool is_tied : {true, false}) {
+        auto run = this->run();
+        run.precision.compute = spec::DType::bf16;
+        run.model.tie_embeddings = is_tied;
+        run.sharding.reduce = ReducePlan::each_microbatch;
+        const auto expected = train(run);
+        for (const auto& way : ways_to_shard(ranks())) {
+            SCOPED_TRACE(way.text() + (is_tied ? ", tied" : ", untied"));
+            expect_same_bits(train(sharded(run, way)), expected);
+        }
+    }
+}
+
+TEST_P(Execution, KeepsBitsWithSumsInGroups) {
+    for (int group = 1; group < ranks(); ++group) {
+        if (ranks() % group != 0) {
+            continue;
+        }
+        auto run = this->run();
+        run.sharding.sum_group = group;
+        run.sharding.reduce = ReducePlan::each_microbatch;
+        const auto expected = train(run);
+        for (const auto& way : busy_ways()) {
+            SCOPED_TRACE(way.text() + ", sum group " + std::to_string(group));
+            expect_same_bits(train(sharded(run, way)), expected);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families,
+                         Execution,
+                         ::testing::Values(Family::gpt2, Family::llama),
+                         [](const auto& made) { return made.param == Family::gpt2 ? "Gpt2" : "Llama"; });
+
+}  // namespace
+}  // namespace ziggurat::train

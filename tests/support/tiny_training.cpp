@@ -1,0 +1,123 @@
+#include "tests/support/tiny_training.hpp"
+
+#include "layout/family.hpp"
+#include "optim/step_inputs.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+constexpr std::int64_t vocab = 41;
+
+bool is_target(std::int64_t sample, std::int64_t position) {
+    return (sample + position) % 5 != 0;
+}
+
+std::int32_t token(std::int64_t sample, std::int64_t position, std::int64_t step) {
+    return static_cast<std::int32_t>((sample * 7 + position * position + step * 3) % vocab);
+}
+
+void fill(const train::BatchSlot& slot,
+          const spec::RunSpec& run,
+          std::int64_t first_sample,
+          std::int64_t step) {
+    const auto seq = run.data.seq;
+    for (std::size_t i = 0; i < slot.tokens.size(); ++i) {
+        const auto sample = first_sample + static_cast<std::int64_t>(i) / seq;
+        const auto position = static_cast<std::int64_t>(i) % seq;
+        slot.tokens[i] = token(sample, position, step);
+        slot.targets[i] = token(sample, position + 1, step);
+        slot.positions[i] = static_cast<std::int32_t>(position);
+        slot.document_starts[i] = 0;
+        slot.mask[i] = is_target(sample, position) ? 1 : 0;
+    }
+    for (std::size_t row = 0; row < slot.samples.size(); ++row) {
+        slot.samples[row] = step * run.train.global_batch + first_sample + static_cast<std::int64_t>(row);
+    }
+}
+
+std::int64_t targets_of_batch(const spec::RunSpec& run) {
+    std::int64_t targets = 0;
+    for (std::int64_t sample = 0; sample < run.train.global_batch; ++sample) {
+        for (std::int64_t position = 0; position < run.data.seq; ++position) {
+            targets += is_target(sample, position) ? 1 : 0;
+        }
+    }
+    return targets;
+}
+
+}  // namespace
+
+spec::RunSpec tiny_run(spec::Family family, int ranks, std::int64_t micro_batch, std::int64_t micro_batches) {
+    const bool is_gpt2 = family == spec::Family::gpt2;
+    spec::RunSpec run;
+    run.model.family = family;
+    run.model.layers = 2;
+    run.model.hidden = 36;
+    run.model.heads = 6;
+    run.model.kv_heads = is_gpt2 ? 6 : 2;
+    run.model.head_dim = 6;
+    run.model.ffn_hidden = 52;
+    run.model.vocab = vocab;
+    run.model.vocab_padded = 48;
+    run.model.max_seq = 13;
+    run.model.tie_embeddings = is_gpt2;
+    run.model.dropout = is_gpt2 ? 0.1 : 0;
+    run.data.seq = 11;
+    run.train.steps = 3;
+    run.train.global_batch = ranks * micro_batch * micro_batches;
+    run.train.micro_batch = micro_batch;
+    run.train.micro_batches = micro_batches;
+    run.parallel.ranks = run.parallel.ranks_per_node = run.parallel.data = ranks;
+    run.parallel.threads = 1;
+    run.sharding.sum_group = ranks;
+    run.optimizer.lr = 1e-3;
+    run.schedule.kind = spec::ScheduleKind::constant;
+    return run;
+}
+
+Tensors all_tensors(const train::Assembly& assembly, const spec::RunSpec& run, schedule::StateKind kind) {
+    Tensors all;
+    for (const auto& unit : layout::family_table(run.model, 1, false).units) {
+        for (const auto& parameter : unit.parameters) {
+            all[parameter.name] = assembly.tensor(kind, parameter.name);
+        }
+    }
+    return all;
+}
+
+TinyOutcome train_tiny(const spec::RunSpec& run, const comm::Communicator& group, Keep keep) {
+    const device::Stream stream{run.parallel.threads};
+    const comm::AbortFlag abort;
+    train::Assembly assembly{run, group, stream, abort};
+    const auto targets = targets_of_batch(run);
+    const auto first = group.rank() * (run.train.global_batch / run.parallel.data);
+    TinyOutcome outcome;
+    for (std::int64_t step = 0; step < run.train.steps; ++step) {
+        const auto slots = assembly.train_slots();
+        for (std::size_t m = 0; m < slots.size(); ++m) {
+            fill(slots[m], run, first + static_cast<std::int64_t>(m) * run.train.micro_batch, step);
+        }
+        assembly.step_inputs() =
+            optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step, step + 1, targets);
+        assembly.trainer().run_step();
+        outcome.losses.push_back(assembly.outcome().loss_sum / static_cast<double>(targets));
+        outcome.norms.push_back(assembly.outcome().grad_norm);
+        if (step == 0 && keep == Keep::tensors) {
+            assembly.trainer().finish();
+            outcome.gradients = all_tensors(assembly, run, schedule::StateKind::gradients);
+        }
+    }
+    assembly.trainer().finish();
+    outcome.weights_hash = assembly.weights_hash();
+    fill(assembly.evaluate_slot(), run, first, run.train.steps);
+    assembly.evaluator().run_step();
+    assembly.evaluator().finish();
+    const auto losses = assembly.evaluate_slot().losses;
+    outcome.evaluated.assign(losses.begin(), losses.end());
+    if (keep == Keep::tensors) {
+        outcome.weights = all_tensors(assembly, run, schedule::StateKind::parameters);
+    }
+    return outcome;
+}
+
+}  // namespace ziggurat::test

@@ -1,0 +1,46 @@
+/// Small trainings inside the test's own process, spread over the ranks of a group in any way.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
+#include "train/assembly.hpp"
+
+namespace ziggurat::test {
+
+/// Two layers of odd sizes: no extent is a multiple of a vector, no unit of a piece. GPT-2 has dropout.
+///
+/// `ranks` data ranks with one thread each, ZeRO 0, sums in the order of ranks.
+spec::RunSpec tiny_run(spec::Family family, int ranks, std::int64_t micro_batch, std::int64_t micro_batches);
+
+using Tensors = std::map<std::string, std::vector<float>>;
+
+/// Every tensor of the model, of one state kind.
+///
+/// Collective: over the ranks of the assembly
+Tensors all_tensors(const train::Assembly& assembly, const spec::RunSpec& run, schedule::StateKind kind);
+
+/// What a training leaves on one rank.
+struct TinyOutcome {
+    std::vector<double> losses;  ///< mean over the target tokens, of every step
+    std::vector<double> norms;
+    std::uint64_t weights_hash = 0;
+    std::vector<float> evaluated;  ///< losses of the rank's first micro-batch after the last step
+    Tensors gradients;             ///< of the first step
+    Tensors weights;               ///< at the end
+};
+
+/// Which tensors to keep of a training.
+enum class Keep { nothing, tensors };
+
+/// Trains run.train.steps steps. Tokens, targets and masks are functions of step and global sample alone.
+///
+/// Collective: over `group`, the ranks of `run`
+TinyOutcome train_tiny(const spec::RunSpec& run, const comm::Communicator& group, Keep keep);
+
+}  // namespace ziggurat::test
