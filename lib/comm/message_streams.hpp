@@ -9,6 +9,10 @@
 
 namespace ziggurat::comm {
 
+/// Of messages that land where they belong: long enough that their handshakes do not count.
+inline constexpr std::int64_t direct_piece_bytes = 1024 * 1024;
+inline constexpr int direct_window = 4;
+
 /// Some consecutive bytes that go to or come from one member, cut into pieces of which `window` travel at a
 /// time.
 struct Stream {
@@ -46,6 +50,9 @@ struct Stream {
 class MessageStreams {
   public:
     explicit MessageStreams(MPI_Comm comm) : comm_{comm} {}
+
+    /// MPI takes what it sends as const; a Stream has one pointer for both directions.
+    static std::byte* without_const(const std::byte* pointer) { return const_cast<std::byte*>(pointer); }
 
     /// Gives the stream's number, from 0.
     std::size_t add(Stream stream);

@@ -10,18 +10,6 @@
 #include "comm/mpi_collectives.hpp"
 
 namespace ziggurat::comm {
-namespace {
-
-/// Of messages that land where they belong: long enough that their handshakes do not count.
-constexpr std::int64_t direct_piece_bytes = 1024 * 1024;
-constexpr int direct_window = 4;
-
-/// MPI takes what it sends as const; a Stream has one pointer for both directions.
-std::byte* without_const(const std::byte* pointer) {
-    return const_cast<std::byte*>(pointer);
-}
-
-}  // namespace
 
 MpiExchange::MpiExchange(CollectiveCall call, int size, int rank, MPI_Comm comm, int tag)
     : call_{std::move(call)}, size_{size}, rank_{rank}, tag_{tag}, streams_{comm} {
@@ -54,7 +42,7 @@ void MpiExchange::add_blocks_to_sum(const std::byte* in) {
         streams_.add({.peer = to,
                       .tag = tag_,
                       .is_send = true,
-                      .base = without_const(in + block.offset_bytes),
+                      .base = MessageStreams::without_const(in + block.offset_bytes),
                       .bytes = block.bytes,
                       .piece_bytes = piece,
                       .window = direct_window});
@@ -108,7 +96,7 @@ void MpiExchange::add_direct(const std::byte* in, std::byte* out) {
         streams_.add({.peer = to,
                       .tag = tag_,
                       .is_send = true,
-                      .base = without_const(in + block.offset_bytes),
+                      .base = MessageStreams::without_const(in + block.offset_bytes),
                       .bytes = block.bytes,
                       .piece_bytes = direct_piece_bytes,
                       .window = direct_window});

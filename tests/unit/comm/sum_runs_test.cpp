@@ -1,4 +1,4 @@
-#include "comm/hierarchical_sum.hpp"
+#include "comm/sum_runs.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "comm/hierarchical_sum.hpp"
+#include "comm/sum_runs.hpp"
 
 #include <algorithm>
 #include <cstring>

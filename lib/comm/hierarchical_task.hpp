@@ -1,0 +1,44 @@
+/// What one member knows of a call between nodes: the call, who does what, and where neighbours keep theirs.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "comm/collectives.hpp"
+#include "comm/hierarchical_plan.hpp"
+
+namespace ziggurat::comm {
+
+/// What the members of a node show each other, by place in HierarchicalPlan::members_on, this one among them.
+struct NeighbourVectors {
+    std::vector<const std::byte*> inputs = {};  ///< where `in` begins; all_gather, broadcast: the own block
+    std::vector<std::byte*> outputs = {};       ///< where `out` begins
+    std::vector<std::int64_t> offsets_for_me = {};  ///< all_to_all: in `inputs`, of the block for this member
+};
+
+/// Neighbours are the members of the same node.
+struct HierarchicalTask {
+    CollectiveCall call;
+    const HierarchicalPlan* plan = nullptr;  ///< outlives the task
+    int rank = 0;
+    NeighbourVectors vectors;
+    int tag = 0;  ///< this and the next are the call's own
+
+    int node() const { return plan->node_of(rank); }
+    std::span<const int> neighbours() const { return plan->members_on(node()); }
+    bool is_neighbour(int member) const { return plan->node_of(member) == node(); }
+    std::size_t place_of(int neighbour) const {
+        const auto all = neighbours();
+        return static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), neighbour) - all.begin());
+    }
+    const std::byte* input_of(int neighbour) const { return vectors.inputs[place_of(neighbour)]; }
+    std::byte* output_of(int neighbour) const { return vectors.outputs[place_of(neighbour)]; }
+    const Block& block_of(int member) const { return call.blocks[static_cast<std::size_t>(member)]; }
+
+    const std::byte* in() const { return call.input + call.input_offset_bytes; }
+    std::byte* out() const { return call.output + call.output_offset_bytes; }
+};
+
+}  // namespace ziggurat::comm
