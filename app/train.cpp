@@ -13,6 +13,7 @@
 #include "app/version.hpp"
 #include "base/error.hpp"
 #include "comm/abort_flag.hpp"
+#include "comm/liveness.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/session.hpp"
 #include "kernels/runtime.hpp"
@@ -29,14 +30,14 @@ train::Display display_of_rank() {
                             : train::display_of(STDOUT_FILENO);
 }
 
-int train_together(const Arguments& arguments, const comm::Communicator& world) {
-    train::StopSignals signals;
+int train_together(const Arguments& arguments, const comm::Communicator& world, train::StopSignals& signals) {
     const std::optional<deck::Loaded> loaded = load_on_all_ranks(arguments, world);
     if (!loaded) {
         return static_cast<int>(ErrorKind::deck);
     }
     const kernels::Runtime runtime{loaded->run.parallel.threads};
-    const comm::AbortFlag abort;
+    world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
+    const comm::AbortFlag abort{world.liveness()};
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, display_of_rank()};
     return train::train(loaded->run,
                         {.version = version(),
@@ -46,13 +47,14 @@ int train_together(const Arguments& arguments, const comm::Communicator& world) 
                         world, abort, signals, console);
 }
 
-/// One rank has failed, perhaps alone: says which and ends the others, which may wait for it.
+/// One rank has failed, perhaps alone: says why, and the others, which may wait for it, leave with it.
 int end_job(const comm::Communicator& world, const std::string& problem, int exit_code) {
-    std::fprintf(stderr, "ziggurat: error on rank %d of %d (%s): %s\n", world.rank(), world.size(),
-                 comm::machine_name().c_str(), problem.c_str());
     if (world.size() > 1) {
-        comm::abort_all(exit_code);
+        std::fflush(nullptr);
+        world.liveness()->fail(exit_code, problem);
     }
+    std::fprintf(stderr, "ziggurat: error on rank 0 of 1 (%s): %s\n", comm::machine_name().c_str(),
+                 problem.c_str());
     return exit_code;
 }
 
@@ -61,10 +63,12 @@ int end_job(const comm::Communicator& world, const std::string& problem, int exi
 int train(const Arguments& arguments) {
     // A reader of our output that has gone is no reason to lose a training.
     ::signal(SIGPIPE, SIG_IGN);
+    // Before MPI: from now on a launcher that ends the job leaves time to say why.
+    train::StopSignals signals;
     const comm::Session session{nullptr, nullptr};
     const comm::Communicator& world = session.world();
     try {
-        return train_together(arguments, world);
+        return train_together(arguments, world, signals);
     } catch (const Error& error) {
         return end_job(world, error.what(), error.exit_code());
     } catch (const std::bad_alloc&) {

@@ -115,6 +115,7 @@ void Liveness::waits_for(std::string_view what) noexcept {
 void Liveness::moves() noexcept {
     if (is_waiting_) {
         my_line().activity.is_waiting.store(0, std::memory_order_relaxed);
+        my_line().activity.what.store("looking for its next op");
         is_waiting_ = false;
     }
 }
@@ -261,7 +262,7 @@ void Liveness::judge(std::int64_t now_ns) {
     const HangVerdict verdict = judge_hang(reports, list_.me, num_elsewhere, rounds_);
     const std::string line = own_work() + ": " + verdict.text;
     if (verdict.leaves) {
-        claim_verdict(exit_code_of_loss, verdict.text);
+        claim_verdict(exit_code_of_loss, place_of(verdict.culprit), verdict.text);
         const std::lock_guard lock{looking_};
         leave(exit_code_of_loss, "error on " + line);
     }
@@ -269,6 +270,12 @@ void Liveness::judge(std::int64_t now_ns) {
     ++rounds_;
     patient_since_ns_ = now_ns;
     noted_ns_ = 0;
+}
+
+int Liveness::place_of(int rank) const {
+    const auto at = std::find_if(list_.peers.begin(), list_.peers.end(),
+                                 [rank](const Peer& peer) { return peer.rank == rank; });
+    return at == list_.peers.end() ? -1 : static_cast<int>(at - list_.peers.begin());
 }
 
 std::string Liveness::who_am_i() const {
@@ -282,12 +289,13 @@ std::string Liveness::own_work() const {
     return who_am_i() + (work.empty() ? "" : ", which " + work);
 }
 
-bool Liveness::claim_verdict(int exit_code, const std::string& reason) {
+bool Liveness::claim_verdict(int exit_code, int culprit, const std::string& reason) {
     auto& verdict = list_.board.verdict();
     std::int32_t nobody = 0;
     if (!verdict.author.compare_exchange_strong(nobody, static_cast<std::int32_t>(list_.me) + 1)) {
         return false;
     }
+    verdict.culprit = culprit + 1;
     verdict.exit_code = exit_code;
     verdict.reason.store(reason);
     verdict.is_written.store(1, std::memory_order_release);
@@ -316,33 +324,35 @@ void Liveness::leave_for_dead(const Watched& dead) {
         text += ", it " + work;
     }
     text += " (killed, or out of memory?). Look at the system's log, and start the job again.";
-    claim_verdict(exit_code_of_loss, text);
+    claim_verdict(exit_code_of_loss, static_cast<int>(dead.peer), text);
     leave(exit_code_of_loss, "error on " + own_work() + ": " + text);
 }
 
 void Liveness::leave_for_failed(const Watched& failed) {
     const Peer& peer = list_.peers[failed.peer];
-    const auto& line = list_.board.line(static_cast<int>(failed.peer));
     const auto& verdict = list_.board.verdict();
     const auto reason = verdict_of_others();
-    const auto author = static_cast<std::size_t>(std::max(0, verdict.author.load() - 1));
-    const bool is_authors = reason && author == failed.peer;
-    const int exit_code = reason ? verdict.exit_code.load() : line.exit_code.load();
-    std::string text = own_work() + ": leaves, for ";
-    if (reason && !is_authors) {
-        text += *reason;
-    } else {
-        text += name_of_rank(peer.rank, peer.pid) + " on " + list_.host + " has failed with exit code " +
-                std::to_string(line.exit_code.load());
-        text += reason ? ": " + *reason : ". Its own message says why.";
+    const int author = verdict.author.load() - 1;
+    const int culprit = verdict.culprit.load() - 1;
+    if (reason && culprit == static_cast<int>(list_.me)) {
+        leave(verdict.exit_code,
+              "error on " + who_am_i() + ": the others have given this rank up (" + *reason + ")");
     }
-    leave(exit_code == 0 ? exit_code_of_loss : exit_code, text);
+    if (reason && culprit != author) {
+        leave(verdict.exit_code, "error on " + own_work() + ": " + *reason);
+    }
+    const auto& line = list_.board.line(static_cast<int>(failed.peer));
+    leave(line.exit_code,
+          own_work() + ": leaves, for " + name_of_rank(peer.rank, peer.pid) + " on " + list_.host +
+              " has failed with exit code " + std::to_string(line.exit_code) +
+              (reason && author == static_cast<int>(failed.peer) ? ": " + *reason
+                                                                 : ". Its own message says why."));
 }
 
 void Liveness::leave_without_launcher() {
     const std::string text = "the launcher (pid " + std::to_string(*list_.launcher) +
                              ") is gone, and with it who would end this job. Start the job again.";
-    claim_verdict(exit_code_of_loss, text);
+    claim_verdict(exit_code_of_loss, -1, text);
     leave(exit_code_of_loss, "error on " + own_work() + ": " + text);
 }
 
@@ -352,7 +362,7 @@ void Liveness::fail(int exit_code, const std::string& message) {
         look();
         std::this_thread::sleep_for(loss_pause);
     }
-    const bool is_first = claim_verdict(exit_code, message);
+    const bool is_first = claim_verdict(exit_code, static_cast<int>(list_.me), message);
     std::unique_lock lock{looking_, std::try_to_lock};
     if (!lock.owns_lock()) {
         std::this_thread::sleep_for(std::chrono::seconds{1});  // the watching thread leaves for both

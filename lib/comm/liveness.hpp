@@ -96,9 +96,11 @@ class Liveness {
     void judge(std::int64_t now_ns);
     void note_processor_time();
     RankReport report_of(std::size_t peer, std::int64_t now_ns) const;
+    int place_of(int rank) const;
     std::string own_work() const;
     std::string who_am_i() const;
-    bool claim_verdict(int exit_code, const std::string& reason);
+    /// \param culprit  place among the peers; none of them: -1
+    bool claim_verdict(int exit_code, int culprit, const std::string& reason);
     std::optional<std::string> verdict_of_others() const;
     BoardLine& my_line() const noexcept { return list_.board.line(static_cast<int>(list_.me)); }
 

@@ -38,6 +38,7 @@ struct alignas(64) BoardLine {
 struct alignas(64) BoardVerdict {
     std::atomic<std::int32_t> author{0};      ///< line of the first to raise the abort word, + 1; 0: nobody
     std::atomic<std::int32_t> is_written{0};  ///< the rest of this may be read
+    std::atomic<std::int32_t> culprit{0};     ///< a line, + 1; 0: none of this machine
     std::atomic<std::int32_t> exit_code{0};
     SharedText<504> reason{};  ///< says it all, in one sentence
 };

@@ -59,7 +59,11 @@ std::string name_of_rank(int rank, pid_t pid) {
 
 std::string seconds_text(double seconds) {
     std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), seconds < 10 ? "%.1f s" : "%.0f s", seconds);
+    if (seconds < 1) {
+        std::snprintf(text.data(), text.size(), "%.0f ms", seconds * 1e3);
+    } else {
+        std::snprintf(text.data(), text.size(), seconds < 10 ? "%.1f s" : "%.0f s", seconds);
+    }
     return text.data();
 }
 

@@ -48,7 +48,7 @@ std::string name_of_rank(int rank, pid_t pid);
 /// `waited 2.1 s for 'x'` or `was 2.1 s into 'x'`; empty when it is not known.
 std::string describe_work(const RankReport& report);
 
-/// `3 s`, `0.25 s`: short, for messages.
+/// `12 s`, `2.5 s`, `30 ms`: short, for messages.
 std::string seconds_text(double seconds);
 
 }  // namespace ziggurat::comm
