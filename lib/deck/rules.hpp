@@ -16,6 +16,7 @@ struct Rule {
 std::span<const Rule> model_rules();
 std::span<const Rule> layout_rules();
 std::span<const Rule> batch_rules();
+std::span<const Rule> trained_rules();
 std::span<const Rule> sharding_rules();
 std::span<const Rule> tier_rules();
 std::span<const Rule> data_rules();

@@ -103,8 +103,8 @@ constexpr Row rows[] = {
      .doc = "Sequences of one optimizer step, over all ranks."},
     {.path = "train.micro_batch", .type = Type::integer, .noun = "sequences", .min = 1, .max = 1 << 20,
      .doc = "Sequences that a rank takes forward and backward at once; gradient accumulation follows."},
-    {.path = "train.only", .type = Type::texts, .fallback = "all", .words = "all", .built = Built::no,
-     .doc = "Patterns of the tensors to train; the others are frozen."},
+    {.path = "train.only", .type = Type::texts, .fallback = "all", .words = "all",
+     .doc = "Patterns of the tensors to train, such as 'layers.*' or '*.bias'; the others are frozen: no gradient, no optimizer state."},
 
     {.path = "validate", .doc = "Looking at data that is not trained on."},
     {.path = "validate.every", .type = Type::interval, .fallback = "none", .words = "none",
