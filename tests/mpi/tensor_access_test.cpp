@@ -1,0 +1,137 @@
+/// Whole tensors in and out of sharded state, and the one number for all of it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "layout/family.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/tiny_training.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using schedule::StateKind;
+using spec::Family;
+
+/// An assembly with what it refers to.
+struct Model {
+    Model(const spec::RunSpec& asked, const comm::Communicator& group)
+        : run{asked}, assembly{run, group, stream, abort} {}
+
+    spec::RunSpec run;
+    device::Stream stream{1};
+    comm::AbortFlag abort;
+    Assembly assembly;
+};
+
+int ranks() {
+    return test::world().size();
+}
+
+spec::RunSpec zero_3(Family family, int over) {
+    auto run = test::tiny_run(family, over, 1, 2);
+    run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = over;
+    return run;
+}
+
+/// One-half more of each element than of the one before: no two are alike, and each is its own rounding.
+std::vector<float> ramp(std::size_t size) {
+    std::vector<float> values(size);
+    for (std::size_t i = 0; i < size; ++i) {
+        values[i] = static_cast<float>(i % 200) / 2;
+    }
+    return values;
+}
+
+class TensorAccess : public ::testing::TestWithParam<Family> {};
+
+TEST_P(TensorAccess, GathersWhatOneRankAloneHolds) {
+    const auto myself = test::world().split(test::world().rank());
+    Model alone{zero_3(GetParam(), 1), myself};
+    Model spread{zero_3(GetParam(), ranks()), test::world()};
+
+    const auto expected = test::all_tensors(alone.assembly, alone.run, StateKind::parameters);
+    EXPECT_EQ(test::all_tensors(spread.assembly, spread.run, StateKind::parameters), expected);
+}
+
+TEST_P(TensorAccess, GivesBackWhatWasSet) {
+    auto run = zero_3(GetParam(), ranks());
+    run.precision.compute = spec::DType::bf16;
+    Model model{run, test::world()};
+    for (const auto& [name, old] : test::all_tensors(model.assembly, model.run, StateKind::master)) {
+        const auto values = ramp(old.size());
+        model.assembly.set_tensor(name, values);
+
+        EXPECT_EQ(model.assembly.tensor(StateKind::master, name), values) << name;
+        EXPECT_EQ(model.assembly.tensor(StateKind::parameters, name), values) << name;
+    }
+}
+
+TEST_P(TensorAccess, GathersGradientsAndMomentsOfEverySpan) {
+    auto run = test::tiny_run(GetParam(), ranks(), 1, 2);
+    run.train.steps = 1;
+    for (const auto plan : {spec::ReducePlan::at_end, spec::ReducePlan::each_microbatch}) {
+        run.sharding = {.reduce = plan, .sum_group = ranks()};
+        const auto expected = test::train_tiny(run, test::world(), test::Keep::tensors);
+        run.sharding.optimizer = ranks();
+        EXPECT_EQ(test::train_tiny(run, test::world(), test::Keep::tensors).gradients, expected.gradients);
+        run.sharding.gradients = ranks();
+        EXPECT_EQ(test::train_tiny(run, test::world(), test::Keep::tensors).gradients, expected.gradients);
+        run.sharding.parameters = ranks();
+        EXPECT_EQ(test::train_tiny(run, test::world(), test::Keep::tensors).gradients, expected.gradients);
+    }
+}
+
+TEST_P(TensorAccess, HashIsThatOfOneRankAlone) {
+    const auto myself = test::world().split(test::world().rank());
+    Model alone{zero_3(GetParam(), 1), myself};
+    Model whole{test::tiny_run(GetParam(), ranks(), 1, 2), test::world()};
+    Model spread{zero_3(GetParam(), ranks()), test::world()};
+
+    EXPECT_EQ(whole.assembly.weights_hash(), alone.assembly.weights_hash());
+    EXPECT_EQ(spread.assembly.weights_hash(), alone.assembly.weights_hash());
+}
+
+TEST_P(TensorAccess, HashSeesAFlippedBitAnywhere) {
+    auto run = zero_3(GetParam(), ranks());
+    run.precision.compute = spec::DType::bf16;  // the parameters do not have the lowest bit of a master
+    Model model{run, test::world()};
+    const auto before = model.assembly.weights_hash();
+    std::set<std::uint64_t> seen{before};
+    std::size_t flips = 0;
+    for (auto [name, values] : test::all_tensors(model.assembly, model.run, StateKind::master)) {
+        for (const auto at : {std::size_t{0}, values.size() / 3, values.size() - 1}) {
+            auto changed = values;
+            changed[at] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(changed[at]) ^ 1u);
+            model.assembly.set_tensor(name, changed);
+            seen.insert(model.assembly.weights_hash());
+            ++flips;
+        }
+        model.assembly.set_tensor(name, values);
+    }
+    EXPECT_EQ(seen.size(), flips + 1) << "every flip is seen, and as a different number";
+    EXPECT_EQ(model.assembly.weights_hash(), before);
+}
+
+TEST_P(TensorAccess, HashSeesTwoElementsChangePlaces) {
+    Model model{zero_3(GetParam(), ranks()), test::world()};
+    const auto before = model.assembly.weights_hash();
+    const std::string name = "embedding.token";
+    auto values = model.assembly.tensor(StateKind::parameters, name);
+    std::swap_ranges(values.begin(), values.begin() + 256, values.begin() + 256);
+    model.assembly.set_tensor(name, values);
+    EXPECT_NE(model.assembly.weights_hash(), before) << "whole blocks have changed places";
+}
+
+INSTANTIATE_TEST_SUITE_P(Families,
+                         TensorAccess,
+                         ::testing::Values(Family::gpt2, Family::llama),
+                         [](const auto& made) { return made.param == Family::gpt2 ? "Gpt2" : "Llama"; });
+
+}  // namespace
+}  // namespace ziggurat::train
