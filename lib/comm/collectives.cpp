@@ -191,8 +191,8 @@ void check_call(const CollectiveCall& call, int size, int rank) {
     check_aliasing(call, rank);
 }
 
-void wait(Collectives& collectives, int call, const AbortFlag& abort) {
-    IdleWait idle;
+void wait(Collectives& collectives, int call, const AbortFlag& abort, NodeMemory* node) {
+    IdleWait idle{node};
     while (!collectives.poll(call)) {
         abort.check("a collective operation");
         idle.idle();

@@ -11,6 +11,7 @@
 namespace ziggurat::comm {
 
 class AbortFlag;
+class NodeMemory;
 
 enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, send, receive };
 
@@ -105,16 +106,19 @@ class Collectives {
     /// later than poll(), and earlier where members read each other's memory.
     virtual bool has_result(int call) { return poll(call); }
 
-    /// Since construction, counted where bytes leave this rank.
-    virtual std::int64_t bytes_sent() const = 0;
+    /// Bytes that all executions of `call` so far have moved between this member and others, counted by the
+    /// member that copies them: by who sends with messages, by who reads or writes others' memory with
+    /// shared memory. Of equal blocks, so much as a ring would send.
+    virtual std::int64_t bytes_moved(int call) const = 0;
 
     virtual int size() const = 0;
     virtual int rank() const = 0;
 };
 
-/// Polls until `call` is complete.
+/// Polls until `call` is complete. With a node, sleeps on this rank's bell: then nothing else that others
+/// wait for may be running.
 ///
 /// Errors: Error{communication} when the flag is raised meanwhile
-void wait(Collectives& collectives, int call, const AbortFlag& abort);
+void wait(Collectives& collectives, int call, const AbortFlag& abort, NodeMemory* node = nullptr);
 
 }  // namespace ziggurat::comm

@@ -15,7 +15,9 @@ class DryRunCollectives final : public Collectives {
     int prepare(CollectiveCall call) override;
     void start(int call) override;
     bool poll(int call) override;
-    std::int64_t bytes_sent() const override { return bytes_sent_; }
+    std::int64_t bytes_moved(int call) const override {
+        return bytes_moved_.at(static_cast<std::size_t>(call));
+    }
     int size() const override { return size_; }
     int rank() const override { return rank_; }
 
@@ -23,7 +25,7 @@ class DryRunCollectives final : public Collectives {
     int size_;
     int rank_;
     std::vector<std::int64_t> bytes_of_call_;
-    std::int64_t bytes_sent_ = 0;
+    std::vector<std::int64_t> bytes_moved_;
 };
 
 }  // namespace ziggurat::comm

@@ -3,24 +3,76 @@
 #include <sched.h>
 #include <time.h>
 
+#include "base/clock.hpp"
+#include "comm/bell.hpp"
+#include "comm/node_memory.hpp"
+
 namespace ziggurat::comm {
 namespace {
 
-constexpr int spins = 500;
-constexpr int yields = 100;
-constexpr long sleep_nanoseconds = 20'000;
+constexpr WaitPolicy policy_without_node{500, 100};
+constexpr long nap_nanoseconds = 20'000;
+
+/// Tells the core that this is a wait.
+inline void relax() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
 
 }  // namespace
 
-void IdleWait::idle() noexcept {
-    if (tries_ < spins) {
+void IdleWait::idle() {
+    const WaitPolicy& policy = node_ != nullptr ? node_->wait_policy() : policy_without_node;
+    if (tries_ < policy.spins) {
         ++tries_;
-    } else if (tries_ < spins + yields) {
+        relax();
+    } else if (tries_ < policy.spins + policy.yields) {
         ++tries_;
         sched_yield();
+    } else if (node_ == nullptr || node_->must_poll()) {
+        nap();
     } else {
-        const timespec pause{0, sleep_nanoseconds};
-        nanosleep(&pause, nullptr);
+        sleep_on_bell();
+    }
+}
+
+void IdleWait::nap() {
+    const timespec pause{0, nap_nanoseconds};
+    nanosleep(&pause, nullptr);
+    if (node_ != nullptr) {
+        look_around();
+    }
+}
+
+void IdleWait::sleep_on_bell() {
+    if (!is_announced_) {
+        announced_ = announce_sleep(node_->bell());
+        is_announced_ = true;  // and now the caller looks once more
+        return;
+    }
+    ++node_->wait_counts().sleeps;
+    const Woken woken = sleep_until_rung(node_->bell(), announced_, node_->longest_sleep_ns());
+    node_->wait_counts().timeouts += woken == Woken::by_time ? 1 : 0;
+    withdraw_sleep(node_->bell());
+    is_announced_ = false;
+    tries_ = node_->wait_policy().spins;  // after a sleep: yields, no spins
+    look_around();
+}
+
+void IdleWait::look_around() {
+    const std::int64_t now = monotonic_ns();
+    if (now - last_look_ns_ >= node_->longest_sleep_ns() / 2) {
+        last_look_ns_ = now;
+        node_->look();
+    }
+}
+
+void IdleWait::reset() noexcept {
+    tries_ = 0;
+    if (is_announced_) {
+        withdraw_sleep(node_->bell());
+        is_announced_ = false;
     }
 }
 

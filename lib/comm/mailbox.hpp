@@ -12,6 +12,14 @@
 
 namespace ziggurat::comm {
 
+/// What the sender says of a message.
+struct Message {
+    std::int32_t tag = 0;
+    std::uint64_t number = 0;  ///< in the sender's order: equal tags are taken in this order
+    std::int64_t bytes = 0;
+    SharedPlace place = {};  ///< not shared: it comes another way
+};
+
 /// The messages under way from one member to another. Lies in shared memory; zeroed memory is an empty one.
 ///
 /// A slot belongs to the sender while it is empty and to the receiver while it is full.
@@ -20,10 +28,7 @@ struct alignas(64) Mailbox {
 
     struct alignas(64) Slot {
         std::atomic<std::uint32_t> is_full{0};
-        std::int32_t tag = 0;
-        std::uint64_t number = 0;  ///< in the sender's order: equal tags are taken in this order
-        std::int64_t bytes = 0;
-        SharedPlace place = {};  ///< not shared: it comes by MPI
+        Message message;
     };
 
     std::array<Slot, num_slots> slots;
@@ -35,13 +40,8 @@ struct GroupSeats {
     std::vector<Mailbox*> mailboxes = {};
 };
 
-/// Puts a message into an empty slot and gives its number; nothing when all are full: try again later.
-std::optional<int> leave_message(Mailbox& box,
-                                 Bell& receiver,
-                                 int tag,
-                                 std::uint64_t number,
-                                 std::int64_t bytes,
-                                 const SharedPlace& place);
+/// Puts a message into a slot that the sender knows to be empty.
+void leave_message(Mailbox& box, Bell& receiver, int slot, const Message& message) noexcept;
 
 /// The slot with the oldest message of this tag, if there is one. Only the receiver asks.
 std::optional<int> find_message(const Mailbox& box, int tag) noexcept;

@@ -1,12 +1,10 @@
 #include "comm/mpi_collectives.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/contract.hpp"
-#include "base/error.hpp"
-#include "comm/check_mpi.hpp"
+#include "comm/call_agreement.hpp"
 #include "comm/mpi_exchange.hpp"
 
 namespace ziggurat::comm {
@@ -20,27 +18,6 @@ bool is_between_two(const CollectiveCall& call) {
 
 bool is_sum(const CollectiveCall& call) {
     return call.kind == CollectiveKind::reduce_scatter || call.kind == CollectiveKind::all_reduce;
-}
-
-/// A number that differs between calls that do not fit each other (FNV-1a over what must be equal).
-std::uint64_t fingerprint(const CollectiveCall& call) {
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    const auto mix = [&hash](std::int64_t word) {
-        for (int byte = 0; byte < 8; ++byte) {
-            hash = (hash ^ (static_cast<std::uint64_t>(word) >> (8 * byte) & 0xffu)) * 0x100000001b3u;
-        }
-    };
-    mix(static_cast<std::int64_t>(call.kind));
-    mix(static_cast<std::int64_t>(call.type));
-    mix(call.sum_group);
-    mix(call.peer);
-    if (call.kind != CollectiveKind::all_to_all) {
-        for (const auto& block : call.blocks) {
-            mix(block.offset_bytes);
-            mix(block.bytes);
-        }
-    }
-    return hash;
 }
 
 }  // namespace
@@ -64,7 +41,7 @@ int MpiCollectives::prepare(CollectiveCall call) {
     check_call(call, size(), rank());
     const bool is_local = is_between_two(call);
     if (!is_local) {
-        check_agreement(call);
+        check_agreement(group_, call, num_group_calls_);
     }
     if (is_sum(call)) {
         reserve_staging();
@@ -72,36 +49,9 @@ int MpiCollectives::prepare(CollectiveCall call) {
     const MPI_Comm comm = is_local ? between_two_.native() : group_.native();
     const int tag = is_local ? call.tag : 2 * num_group_calls_++;
     calls_.push_back(std::make_unique<MpiExchange>(std::move(call), size(), rank(), comm, tag));
+    bytes_moved_.push_back(0);
     running_.reserve(calls_.size());
     return static_cast<int>(calls_.size()) - 1;
-}
-
-void MpiCollectives::check_agreement(const CollectiveCall& call) const {
-    const std::uint64_t mine = fingerprint(call);
-    std::array<std::uint64_t, 2> extremes{mine, ~mine};
-    ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_UINT64_T, MPI_MAX, group_.native()));
-    bool is_agreed = extremes[0] == ~extremes[1];
-    if (is_agreed && call.kind == CollectiveKind::all_to_all) {
-        std::vector<std::int64_t> sends;
-        for (const auto& block : call.blocks) {
-            sends.push_back(block.bytes);
-        }
-        std::vector<std::int64_t> comes(sends.size());
-        ZG_MPI(MPI_Alltoall(sends.data(), 1, MPI_INT64_T, comes.data(), 1, MPI_INT64_T, group_.native()));
-        int differs = 0;
-        for (std::size_t m = 0; m < comes.size(); ++m) {
-            differs = comes[m] == call.output_blocks[m].bytes ? differs : 1;
-        }
-        ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, &differs, 1, MPI_INT, MPI_MAX, group_.native()));
-        is_agreed = differs == 0;
-    }
-    if (!is_agreed) {
-        throw Error{ErrorKind::internal, "the members of a group of " + std::to_string(size()) +
-                                             " ranks disagree about its call number " +
-                                             std::to_string(num_group_calls_) + " (here: '" + call.label +
-                                             "', " + name_of(call.kind) +
-                                             "). A bug in ziggurat: please report it with the deck."};
-    }
 }
 
 void MpiCollectives::reserve_staging() {
@@ -148,7 +98,7 @@ void MpiCollectives::progress() {
         if (exchange.needs_staging() && !exchange.has_staging()) {
             lend_staging(exchange);
         }
-        if (exchange.progress(bytes_sent_)) {
+        if (exchange.progress(bytes_moved_[static_cast<std::size_t>(running)])) {
             std::replace(area_users_.begin(), area_users_.end(), static_cast<const MpiExchange*>(&exchange),
                          static_cast<const MpiExchange*>(nullptr));
         }

@@ -40,12 +40,13 @@ class MpiCollectives final : public Collectives {
     void start(int call) override;
     bool poll(int call) override;
     bool has_result(int call) override;
-    std::int64_t bytes_sent() const override { return bytes_sent_; }
+    std::int64_t bytes_moved(int call) const override {
+        return bytes_moved_.at(static_cast<std::size_t>(call));
+    }
     int size() const override { return group_.size(); }
     int rank() const override { return group_.rank(); }
 
   private:
-    void check_agreement(const CollectiveCall& call) const;
     void reserve_staging();
     void lend_staging(MpiExchange& exchange);
     void progress();
@@ -56,8 +57,8 @@ class MpiCollectives final : public Collectives {
     std::vector<int> running_;                    // in the order of starts
     std::vector<std::byte> staging_;              // calls_at_a_time areas, once a sum is prepared
     std::vector<const MpiExchange*> area_users_;  // by area: who receives into it
+    std::vector<std::int64_t> bytes_moved_;       // by call
     int num_group_calls_ = 0;
-    std::int64_t bytes_sent_ = 0;
 };
 
 }  // namespace ziggurat::comm

@@ -49,7 +49,8 @@ class NodeMemory {
         int threads = 1;          ///< of each rank, for large pulls
         bool may_share = true;    ///< false: as on a system that denies it
         std::optional<WaitPolicy> wait = {};
-        std::uint32_t first_operation = 0;  ///< what the counters of groups start at
+        std::int64_t longest_sleep_ns = 100'000'000;  ///< between two looks around
+        std::uint32_t first_operation = 0;            ///< what the counters of groups start at
     };
 
     /// Collective: over `world`
@@ -72,8 +73,11 @@ class NodeMemory {
     /// Of the world; pretended nodes count as nodes.
     const NodeTopology& nodes() const noexcept { return nodes_; }
     int threads() const noexcept { return options_.threads; }
-    /// More threads than cores on this machine.
+    /// More threads than cores on any machine of the world.
     bool is_oversubscribed() const noexcept { return is_oversubscribed_; }
+    /// Vectors up to this travel inside the seats of a group: one phase instead of two, worth more where
+    /// each phase costs a change of processes. Alike on all ranks.
+    std::int64_t inline_bytes() const noexcept { return is_oversubscribed_ ? 4096 : 1024; }
     /// World ranks of a group's members, in member order.
     std::vector<int> world_ranks_of(const Communicator& group) const;
     /// Place of a world rank among those of this node, -1 when it is on another.
@@ -91,6 +95,7 @@ class NodeMemory {
 
     // Waiting. See IdleWait for the loop itself.
     const WaitPolicy& wait_policy() const noexcept { return wait_; }
+    std::int64_t longest_sleep_ns() const noexcept { return options_.longest_sleep_ns; }
     WaitCounts& wait_counts() noexcept { return counts_; }
     /// News may come that rings no bell: from another node, or of MPI requests.
     bool must_poll() const noexcept { return !is_shared() || nodes_.num_nodes > 1 || mpi_requests_ > 0; }
