@@ -4,7 +4,7 @@
 
 #include "base/contract.hpp"
 #include "comm/control.hpp"
-#include "comm/mpi_collectives.hpp"
+#include "comm/make_collectives.hpp"
 #include "layout/mesh.hpp"
 #include "layout/sum_group.hpp"
 
@@ -48,6 +48,7 @@ bool is_collective(OpKind kind) {
 }
 
 GroupCollectives::GroupCollectives(const comm::Communicator& world,
+                                   comm::NodeMemory& node,
                                    const schedule::Program& program,
                                    const spec::RunSpec& spec) {
     const layout::Mesh mesh{spec.parallel};
@@ -70,7 +71,8 @@ GroupCollectives::GroupCollectives(const comm::Communicator& world,
         const auto group =
             world.split(*std::min_element(members.begin(), members.end()), static_cast<int>(me));
         ZG_ENSURES(group.size() == std::ssize(members));
-        groups_.push_back(std::make_unique<comm::MpiCollectives>(group));
+        const auto name = has_group ? program.groups[static_cast<std::size_t>(place)].name : "alone";
+        groups_.push_back(comm::make_collectives(group, node, name));
     }
 }
 
@@ -80,9 +82,13 @@ Action GroupCollectives::bind(const schedule::Program& program,
     auto& group = *groups_.at(static_cast<std::size_t>(op.group));
     const auto parts = std::max({op.reads.size(), op.writes.size(), std::size_t{1}});
     std::vector<int> calls;
+    calls.reserve(parts);
     for (std::size_t part = 0; part < parts; ++part) {
         calls.push_back(group.prepare(call_of(program, op, part, group.size(), memory)));
     }
+    const auto index = static_cast<std::size_t>(&op - program.ops.data());
+    ops_.resize(std::max(ops_.size(), index + 1));
+    ops_[index] = {&group, calls};
     return {.start =
                 [&group, calls] {
                     for (const int call : calls) {
@@ -132,10 +138,13 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
     return call;
 }
 
-std::int64_t GroupCollectives::bytes_sent() const {
+std::int64_t GroupCollectives::bytes_moved(int op) const {
+    const auto index = static_cast<std::size_t>(op);
     std::int64_t total = 0;
-    for (const auto& group : groups_) {
-        total += group->bytes_sent();
+    if (index < ops_.size() && ops_[index].group != nullptr) {
+        for (const int call : ops_[index].calls) {
+            total += ops_[index].group->bytes_moved(call);
+        }
     }
     return total;
 }

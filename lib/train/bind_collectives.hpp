@@ -6,6 +6,7 @@
 
 #include "comm/collectives.hpp"
 #include "comm/communicator.hpp"
+#include "comm/node_memory.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
@@ -18,8 +19,10 @@ class GroupCollectives {
   public:
     /// Makes a communicator for every group of `program`.
     ///
+    /// \param node  has mapped the arenas that the program's collectives touch; outlives this
     /// Collective: over `world`; every rank has the program of the same spec
     GroupCollectives(const comm::Communicator& world,
+                     comm::NodeMemory& node,
                      const schedule::Program& program,
                      const spec::RunSpec& spec);
 
@@ -28,8 +31,9 @@ class GroupCollectives {
     /// Collective: over the op's group; groups bind their ops in program order on all members
     Action bind(const schedule::Program& program, const schedule::Op& op, const state::TierMemory& memory);
 
-    /// Bytes that this rank has handed to others, all groups together.
-    std::int64_t bytes_sent() const;
+    /// Bytes that the calls of one op have moved since they were bound, counted where this rank copied them
+    /// (comm::Collectives::bytes_moved); 0 for other ops.
+    std::int64_t bytes_moved(int op) const;
 
   private:
     comm::CollectiveCall call_of(const schedule::Program& program,
@@ -38,7 +42,13 @@ class GroupCollectives {
                                  int members,
                                  const state::TierMemory& memory) const;
 
+    struct BoundOp {
+        const comm::Collectives* group = nullptr;
+        std::vector<int> calls;
+    };
+
     std::vector<std::unique_ptr<comm::Collectives>> groups_;
+    std::vector<BoundOp> ops_;     ///< by op of the program
     std::vector<int> sum_groups_;  ///< by group: members summed together before the runs are
 };
 

@@ -35,11 +35,11 @@ TEST(DryRunCollectives, CountsWhatEachKindWouldSend) {
     const auto sent = [](CollectiveCall call, int size, int rank) {
         DryRunCollectives collectives{size, rank};
         const int id = collectives.prepare(std::move(call));
-        EXPECT_EQ(0, collectives.bytes_sent());
+        EXPECT_EQ(0, collectives.bytes_moved(id));
         collectives.start(id);
         collectives.start(id);
         EXPECT_TRUE(collectives.poll(id));
-        return collectives.bytes_sent() / 2;
+        return collectives.bytes_moved(id) / 2;
     };
 
     EXPECT_EQ(80, sent({.kind = CollectiveKind::all_gather, .blocks = thirds()}, 3, 2));
@@ -63,8 +63,9 @@ TEST(DryRunCollectives, VolumesOfEvenBlocksAreThoseOfARing) {
     std::int64_t total = 0;
     for (const int rank : {0, 1, 500, 999}) {
         DryRunCollectives collectives{members, rank};
-        collectives.start(collectives.prepare({.kind = CollectiveKind::all_reduce, .blocks = blocks}));
-        total += collectives.bytes_sent();
+        const int id = collectives.prepare({.kind = CollectiveKind::all_reduce, .blocks = blocks});
+        collectives.start(id);
+        total += collectives.bytes_moved(id);
     }
 
     EXPECT_EQ(4 * 2 * vector / members * (members - 1), total);
@@ -131,7 +132,7 @@ TEST(AbortFlag, KeepsTheFirstCodeAndEndsAWait) {
             }
             return false;
         }
-        std::int64_t bytes_sent() const override { return 0; }
+        std::int64_t bytes_moved(int) const override { return 0; }
         int size() const override { return 1; }
         int rank() const override { return 0; }
 
