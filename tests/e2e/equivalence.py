@@ -7,8 +7,8 @@
       [WITHIN bound     name RANKS n [SET key=value ...]  ...]
       [LOSS_GAP bound   name RANKS n [SET key=value ...]  ...]
 
-SAME_BITS holds among its own cases: loss and gradient norm of every step as written in metrics.jsonl, and the
-hash of the final weights. WITHIN (relative, every step's loss and the first step's gradient norm) and LOSS_GAP
+SAME_BITS holds among its own cases: loss and gradient norm of every step and every validation loss as written in
+metrics.jsonl, and the hash of the final weights. WITHIN (relative, every step's loss and the first step's gradient norm) and LOSS_GAP
 (absolute, the last loss) are measured against the deck on one rank. SET before the first case is for all.
 The deck finds a text of 64 KiB beside it as `text.txt`.
 """
@@ -89,6 +89,7 @@ class Curve:
     losses: list  # texts of numbers
     norms: list
     weights_hash: str
+    validations: list
 
 
 class Runner:
@@ -130,7 +131,8 @@ class Runner:
         losses = [event["loss"] for event in steps]
         if float(losses[-1]) >= float(losses[0]):
             raise Failure(f"{case.name}: the loss did not fall: {losses[0]} to {losses[-1]}")
-        return Curve(losses, [event["grad_norm"] for event in steps], ends[0]["weights_hash"])
+        return Curve(losses, [event["grad_norm"] for event in steps], ends[0]["weights_hash"],
+                     [event["loss"] for event in events if event["event"] == "validate"])
 
 
 def same_bits(name, ours, other_name, other):
@@ -138,6 +140,8 @@ def same_bits(name, ours, other_name, other):
         for step, (x, y) in enumerate(zip(a, b), start=1):
             if x != y:
                 raise Failure(f"{name}: {what} of step {step} is {x}, but {y} in {other_name}")
+    if ours.validations != other.validations:
+        raise Failure(f"{name}: validation losses are {ours.validations}, but {other.validations} in {other_name}")
     if ours.weights_hash != other.weights_hash:
         raise Failure(f"{name}: final weights differ from {other_name}'s though losses and norms are the same")
 

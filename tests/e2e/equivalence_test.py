@@ -20,6 +20,8 @@ with open(folder / "metrics.jsonl", "w") as file:
         loss = 5 - 0.1 * step + float(set_.get(f"loss.{step}", 0))
         norm = 1 + float(set_.get(f"norm.{step}", 0))
         file.write(json.dumps({"event": "step", "step": step, "loss": loss if loss == loss else None, "grad_norm": norm}) + "\n")
+    if "validation" in set_:
+        file.write(json.dumps({"event": "validate", "step": step, "loss": float(set_["validation"])}) + "\n")
     file.write(json.dumps({"event": "end", "weights_hash": set_.get("hash", "0a1b")}) + "\n")
 sys.exit(int(set_.get("code", 0)))
 """
@@ -59,6 +61,11 @@ class Families(unittest.TestCase):
 
     def test_a_bit_of_a_norm_is_found(self):
         self.assertIn("b: gradient norm of step 3", self.complaint("SAME_BITS a b SET norm.3=1e-15"))
+
+    def test_a_bit_of_a_validation_is_found(self):
+        self.assertEqual(self.complaint("SET validation=3 SAME_BITS a b"), "")
+        self.assertIn("b: validation losses", self.complaint("SAME_BITS a SET validation=3 b SET validation=3.0000001"))
+        self.assertIn("b: validation losses", self.complaint("SAME_BITS a SET validation=3 b"))
 
     def test_other_weights_are_found(self):
         self.assertIn("b: final weights differ", self.complaint("SAME_BITS a b SET hash=ff"))
