@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "comm/collectives.hpp"
+#include "comm/communicator.hpp"
 #include "comm/hierarchical_plan.hpp"
+#include "comm/seat_channel.hpp"
 
 namespace ziggurat::comm {
 
@@ -17,6 +21,17 @@ struct NeighbourVectors {
     std::vector<std::byte*> outputs = {};       ///< where `out` begins
     std::vector<std::int64_t> offsets_for_me = {};  ///< all_to_all: in `inputs`, of the block for this member
 };
+
+/// Tells neighbours where the vectors of a call lie, and learns it from them; nothing, on all members, when
+/// on some node of several members not all of a vector lies in an arena that they share.
+///
+/// \param node_of     by member
+/// \param neighbours  a channel of the members of this node
+/// Collective: over `group`
+std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
+                                             const Communicator& group,
+                                             const std::vector<int>& node_of,
+                                             const SeatChannel& neighbours);
 
 /// Neighbours are the members of the same node.
 struct HierarchicalTask {

@@ -1,11 +1,25 @@
 #include "comm/make_collectives.hpp"
 
+#include <set>
 #include <utility>
 
+#include "comm/hierarchical_collectives.hpp"
 #include "comm/mpi_collectives.hpp"
 #include "comm/shared_collectives.hpp"
 
 namespace ziggurat::comm {
+namespace {
+
+/// Some node has two of the members.
+bool has_neighbours(const Communicator& group, const NodeMemory& node) {
+    std::set<int> nodes;
+    for (const int rank : node.world_ranks_of(group)) {
+        nodes.insert(node.nodes().node_of[static_cast<std::size_t>(rank)]);
+    }
+    return std::ssize(nodes) < group.size();
+}
+
+}  // namespace
 
 std::unique_ptr<Collectives> make_collectives(const Communicator& group,
                                               NodeMemory& node,
@@ -14,6 +28,9 @@ std::unique_ptr<Collectives> make_collectives(const Communicator& group,
         if (auto seats = node.make_seats(group)) {
             return std::make_unique<SharedCollectives>(group, node, std::move(*seats), name);
         }
+    }
+    if (node.is_shared() && has_neighbours(group, node)) {
+        return std::make_unique<HierarchicalCollectives>(group, node);
     }
     return std::make_unique<MpiCollectives>(group);
 }

@@ -10,8 +10,8 @@
 
 namespace ziggurat::comm {
 
-/// Through shared memory when all members are on one node and memory is shared, else over MPI. The results
-/// have the same bits.
+/// Where memory is shared: through it when all members are on one node, and hierarchical when several nodes
+/// have members and one of them more than one. Else over MPI. The results have the same bits.
 ///
 /// \param group  in member order, which is the order of sums
 /// \param node   outlives what is made; arenas may be shared with it before or after, but before the calls
