@@ -29,6 +29,7 @@ FlatLayout::FlatLayout(const Unit& unit, int tensor, int shards) : parameters_(u
         }
         padded_ = std::max(padded_, rounded_up(elements_, block * shards));
         if (trained) {
+            trained_end_ = elements_;
             trained_ = padded_;
         }
     }

@@ -42,6 +42,8 @@ class FlatLayout {
 
     /// End of the last parameter.
     std::int64_t elements() const noexcept { return elements_; }
+    /// End of the last parameter of the trained region.
+    std::int64_t trained_end() const noexcept { return trained_end_; }
     /// Both regions.
     std::int64_t padded_elements() const noexcept { return padded_; }
     /// The trained region, padded: [0, trained_elements()) of the flat range.
@@ -62,6 +64,7 @@ class FlatLayout {
   private:
     std::vector<ElementRange> parameters_;
     std::int64_t elements_ = 0;
+    std::int64_t trained_end_ = 0;
     std::int64_t trained_ = 0;
     std::int64_t padded_ = 0;
 };

@@ -79,7 +79,7 @@ const schedule::Buffer* TensorAccess::buffer_of(StateKind kind, int unit) const 
 void TensorAccess::set(const std::string& name, std::span<const float> values) const {
     const auto [unit, range] = place_of(name);
     ZG_EXPECTS(unit >= 0 && range.size() == std::ssize(values));
-    for (const auto kind : {StateKind::parameters, StateKind::master}) {
+    for (const auto kind : {StateKind::parameters, StateKind::master, StateKind::frozen}) {
         const auto* buffer = buffer_of(kind, unit);
         if (buffer == nullptr) {
             continue;
@@ -100,10 +100,13 @@ void TensorAccess::set(const std::string& name, std::span<const float> values) c
 std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) const {
     const auto [unit, range] = place_of(name);
     ZG_EXPECTS(unit >= 0);
-    const auto* buffer = buffer_of(kind, unit);
+    const bool is_frozen = range.begin >= model_.flats[static_cast<std::size_t>(unit)].trained_elements();
+    ZG_EXPECTS(!is_frozen || kind == StateKind::parameters || kind == StateKind::master);
+    const auto* buffer = buffer_of(is_frozen ? StateKind::frozen : kind, unit);
     ZG_EXPECTS(buffer != nullptr);
 
-    const auto& shards = model_.shards[static_cast<std::size_t>(unit)];
+    const auto& of_region = is_frozen ? model_.frozen_shards : model_.shards;
+    const auto& shards = of_region[static_cast<std::size_t>(unit)];
     const auto mine = common_part(shards.shard(model_.spans.data, model_.data_rank), range);
     std::vector<float> values(static_cast<std::size_t>(range.size()));
     if (!mine.empty()) {

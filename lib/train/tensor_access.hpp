@@ -35,7 +35,8 @@ class TensorAccess {
     /// whole data axis it lies in: of gradients, it is there that their sum is complete under every plan.
     ///
     /// Collective: over the data ranks
-    /// Errors:     contract, when the model has no such tensor or nothing of that kind is kept
+    /// Errors:     contract, when the model has no such tensor or nothing of that kind is kept: of a frozen
+    ///             tensor only parameters are, which are their own masters
     std::vector<float> get(schedule::StateKind kind, const std::string& name) const;
 
   private:

@@ -11,8 +11,9 @@
 namespace ziggurat::train {
 
 /// The sum modulo 2^64, over all blocks of layout::FlatLayout::block elements of all units' flat ranges, of
-/// the block's XXH3 with a seed made of its unit, its rank on the tensor axis and its number. Of master
-/// weights, or of the parameters where they are their own masters.
+/// the block's XXH3 with a seed made of its unit, its rank on the tensor axis and its number within its
+/// region, trained or frozen. Of master weights, or of the parameters where they are their own masters or
+/// frozen.
 ///
 /// Each block is hashed by the rank in whose piece over the data axis it lies, and replicas on other axes
 /// count once; what pads a unit to equal pieces does not count. So the number does not depend on any span nor

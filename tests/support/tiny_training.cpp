@@ -2,6 +2,7 @@
 
 #include "layout/family.hpp"
 #include "optim/step_inputs.hpp"
+#include "spec/tensors.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -79,6 +80,11 @@ Tensors all_tensors(const train::Assembly& assembly, const spec::RunSpec& run, s
     Tensors all;
     for (const auto& unit : layout::family_table(run.model, 1, false).units) {
         for (const auto& parameter : unit.parameters) {
+            const bool has_any =
+                kind == schedule::StateKind::parameters || spec::is_trained(run.train, parameter.name);
+            if (!has_any) {
+                continue;
+            }
             all[parameter.name] = assembly.tensor(kind, parameter.name);
         }
     }

@@ -20,7 +20,7 @@ spec::RunSpec tiny_run(spec::Family family, int ranks, std::int64_t micro_batch,
 
 using Tensors = std::map<std::string, std::vector<float>>;
 
-/// Every tensor of the model, of one state kind.
+/// Every tensor of the model that has the state kind.
 ///
 /// Collective: over the ranks of the assembly
 Tensors all_tensors(const train::Assembly& assembly, const spec::RunSpec& run, schedule::StateKind kind);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "spec/tensors.hpp"
 
 namespace ziggurat::layout {
 namespace {
@@ -58,6 +59,46 @@ std::int64_t parameters(const FamilyTable& table, int tensor) {
 TEST(Family, HasThePublishedNumberOfParameters) {
     EXPECT_EQ(parameters(family_table(gpt2_124m(), 1, false), 1), 124'439'808);
     EXPECT_EQ(parameters(family_table(llama_8b(), 1, false), 1), 8'030'261'248);
+}
+
+/// What patterns of a deck name is what the model consists of.
+TEST(Family, HasTheTensorsThatTheSpecNames) {
+    for (auto model : {gpt2_124m(), llama_8b()}) {
+        for (const bool tied : {false, true}) {
+            model.tie_embeddings = tied;
+            std::vector<spec::Tensor> found;
+            for (const auto& unit : family_table(model, 1, false).units) {
+                for (const auto& parameter : unit.parameters) {
+                    const auto rows =
+                        parameter.valid_rows < 0 ? parameter.extents.front() : parameter.valid_rows;
+                    const auto columns = parameter.extents.size() > 1 ? parameter.extents.back() : 1;
+                    found.push_back({parameter.name, rows * columns, parameter.joined_to_previous});
+                }
+            }
+            EXPECT_EQ(found, spec::tensors(model));
+        }
+    }
+}
+
+TEST(Family, FreezesWhatNoPatternNames) {
+    spec::RunSpec run;
+    run.model = gpt2_124m();
+    run.train.only = {"layers.1*.mlp.*", "*_norm.bias"};
+    for (const auto& unit : family_table(run).units) {
+        for (const auto& parameter : unit.parameters) {
+            const bool is_mlp =
+                parameter.name.find(".mlp.") != std::string::npos && unit.name.starts_with("layers.1");
+            const bool is_bias = parameter.name.find("_norm.bias") != std::string::npos;
+            EXPECT_EQ(parameter.is_trained, is_mlp || is_bias) << parameter.name;
+        }
+    }
+}
+
+TEST(Family, RefusesToFreezeAPartOfAMatrix) {
+    spec::RunSpec run;
+    run.model = llama_8b();
+    run.train.only = {"*.gate.weight"};
+    EXPECT_THROW(family_table(run), Error);
 }
 
 TEST(Family, CountsTwoFlopsPerWeightOfAProduct) {

@@ -52,6 +52,34 @@ TEST(FlatLayout, HoldsTheSliceOfATensorRank) {
     EXPECT_EQ(flat.parameter(2).size(), 6);
 }
 
+TEST(FlatLayout, PutsFrozenParametersIntoARegionBehindTheTrainedOnes) {
+    auto unit = unit_of({{20}, {300}, {3}, {5}});
+    unit.parameters[0].is_trained = unit.parameters[3].is_trained = false;
+
+    const FlatLayout flat{unit, 1, 2};
+
+    EXPECT_EQ(flat.parameter(1), (ElementRange{0, 300}));
+    EXPECT_EQ(flat.parameter(2), (ElementRange{304, 307}));
+    EXPECT_EQ(flat.trained_end(), 307);
+    EXPECT_EQ(flat.trained(), (ElementRange{0, 512}));
+    EXPECT_EQ(flat.parameter(0), (ElementRange{512, 532}));
+    EXPECT_EQ(flat.parameter(3), (ElementRange{544, 549}));
+    EXPECT_EQ(flat.frozen(), (ElementRange{512, 1024}));
+    EXPECT_EQ(flat.ascending(), (std::vector<int>{1, 2, 0, 3}));
+    EXPECT_EQ(flat.gaps(), (std::vector<ElementRange>{{300, 304}, {307, 512}, {532, 544}, {549, 1024}}));
+}
+
+TEST(FlatLayout, HasNoRegionWithoutParameters) {
+    auto unit = unit_of({{3}});
+    EXPECT_EQ((FlatLayout{unit, 1, 1}).frozen_elements(), 0);
+    unit.parameters[0].is_trained = false;
+
+    const FlatLayout flat{unit, 1, 1};
+
+    EXPECT_EQ(flat.trained_elements(), 0);
+    EXPECT_EQ(flat.frozen(), (ElementRange{0, 256}));
+}
+
 TEST(FlatLayout, NamesTheGapsBetweenAndBehindParameters) {
     const FlatLayout flat{unit_of({{3}, {16}}), 1, 1};
 

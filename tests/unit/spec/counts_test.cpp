@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "spec/presets.hpp"
+#include "spec/tensors.hpp"
 
 namespace ziggurat::spec {
 namespace {
@@ -64,6 +65,26 @@ TEST(CountStateBytes, SharesEachKindOverItsSpan) {
     EXPECT_EQ(state.parameters, 4 * 8'030'261'248);
     EXPECT_EQ(state.gradients, 2 * 8'030'261'248);
     EXPECT_EQ(state.optimizer, 3 * 8'030'261'248);
+}
+
+TEST(CountStateBytes, GivesFrozenTensorsParametersOnly) {
+    RunSpec run;
+    run.model = preset("gpt2-124m");
+    run.train.only = {"layers.*.attn_norm.bias", "embedding.token"};
+    const std::int64_t trained = 12 * 768 + 50257 * 768;
+
+    EXPECT_EQ(count_trained(run), trained);
+    EXPECT_EQ(count_state_bytes(run).parameters, 4 * 124'439'808LL);
+    EXPECT_EQ(count_state_bytes(run).gradients, 4 * trained);
+    EXPECT_EQ(count_state_bytes(run).optimizer, 12 * trained);
+}
+
+TEST(CountTrained, CountsEverythingByDefault) {
+    for (const auto* name : {"gpt2-124m", "llama-8b"}) {
+        RunSpec run;
+        run.model = preset(name);
+        EXPECT_EQ(count_trained(run), count_parameters(run.model).total);
+    }
 }
 
 TEST(FindPreset, KnowsNoOtherNames) {
