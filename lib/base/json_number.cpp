@@ -100,6 +100,15 @@ void JsonLine::field(std::string_view name, std::string_view value) {
     append_json_string(text_, value);
 }
 
+void JsonLine::text_or_null(std::string_view name, std::string_view value) {
+    if (!value.empty()) {
+        field(name, value);
+        return;
+    }
+    key(name);
+    text_ += "null";
+}
+
 std::string_view JsonLine::end() {
     text_ += "}\n";
     return text_;

@@ -31,6 +31,8 @@ class JsonLine {
     void field(std::string_view key, bool value);
     void field(std::string_view key, std::string_view value);
     void field(std::string_view key, const char* value) { field(key, std::string_view{value}); }
+    /// `null` for a text that is empty.
+    void text_or_null(std::string_view key, std::string_view value);
     /// Ends the object and its line; valid until the next begin().
     std::string_view end();
 

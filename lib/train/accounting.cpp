@@ -19,8 +19,19 @@ std::string encode(const AccountRecord& record) {
     for (const KernelTime& kernel : record.kernels) {
         kernels.push_back({kernel.phase, kernel.direction, kernel.calls, kernel.seconds, kernel.flops});
     }
+    Json flows = Json::array();
+    for (const Flow& flow : record.flows) {
+        flows.push_back({flow.kind, flow.purpose, flow.calls, flow.planned_bytes, flow.moved_bytes,
+                         flow.steps, flow.seconds, flow.timed_bytes});
+    }
+    Json causes = Json::array();
+    for (const StallCause& cause : record.stall_causes) {
+        causes.push_back({cause.lane, cause.name, cause.calls, cause.seconds});
+    }
     return Json{{"activities", activities},
                 {"kernels", kernels},
+                {"flows", flows},
+                {"stall_causes", causes},
                 {"steps", {record.first_step, record.last_step, record.excluded_steps}},
                 {"tokens", record.tokens},
                 {"seconds", {record.wall_seconds, record.excluded_seconds}}}
@@ -36,6 +47,13 @@ AccountRecord decode(const std::string& text) {
     }
     for (const Json& row : json.at("kernels")) {
         record.kernels.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4)});
+    }
+    for (const Json& row : json.at("flows")) {
+        record.flows.push_back(
+            {row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6), row.at(7)});
+    }
+    for (const Json& row : json.at("stall_causes")) {
+        record.stall_causes.push_back({row.at(0), row.at(1), row.at(2), row.at(3)});
     }
     record.first_step = json.at("steps").at(0);
     record.last_step = json.at("steps").at(1);

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "train/stall_causes.hpp"
+#include "train/traffic.hpp"
 
 namespace ziggurat::train {
 
@@ -36,6 +38,8 @@ struct KernelTime {
 struct AccountRecord {
     std::vector<Activity> activities;
     std::vector<KernelTime> kernels;
+    std::vector<Flow> flows = {};  ///< of all steps of the run; empty while collectives may be under way
+    std::vector<StallCause> stall_causes = {};
     std::int64_t first_step = 0;  ///< of the steps that are counted; 0: there is none
     std::int64_t last_step = 0;
     std::int64_t tokens = 0;  ///< of all ranks, in those steps

@@ -8,6 +8,7 @@
 
 #include "base/contract.hpp"
 #include "base/units.hpp"
+#include "train/accounting_traffic.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -98,6 +99,8 @@ class Table {
     std::string build(double flops_per_token) {
         add_title();
         add_activities();
+        text_ += stall_cause_table(ranks_);
+        text_ += traffic_table(ranks_);
         add_kernels();
         add_performance(flops_per_token);
         add_notes();

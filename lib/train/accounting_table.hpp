@@ -8,8 +8,9 @@
 
 namespace ziggurat::train {
 
-/// Activities with minimum, mean and maximum over ranks, `Rest` and `Total`; kernels of all ranks together;
-/// tokens per second; notes. Tables are 96 columns wide. Pure; rank r's record is at index r.
+/// Activities with minimum, mean and maximum over ranks, `Rest` and `Total`; the longest waits by name;
+/// planned and counted bytes of collectives; kernels of all ranks together; tokens per second; notes. Tables
+/// are 96 columns wide. Pure; rank r's record is at index r.
 ///
 /// \param flops_per_token  of the model, forward and backward; 0: the rate is not printed
 std::string account_table(std::span<const AccountRecord> ranks, double flops_per_token);

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/contract.hpp"
+#include "comm/node_memory.hpp"
 #include "model/binder.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
@@ -71,6 +72,14 @@ comm::Communicator data_ranks(const comm::Communicator& world, const schedule::M
     return world.split(model.mesh.neighbour(spec::Axis::data, model.rank, 0), model.data_rank);
 }
 
+/// Lets the ranks of the node read what collectives touch.
+state::TierMemory shared_with(comm::NodeMemory& node, state::TierMemory memory) {
+    for (const auto& arena : memory.shared()) {
+        node.share(arena);
+    }
+    return memory;
+}
+
 /// Copies the logits of one token when the op that covers it has just run.
 struct LogitsWatch {
     std::int64_t row = -1;
@@ -98,6 +107,7 @@ struct Assembly::Parts {
     schedule::ModelLayout model;
     Program train;
     Program evaluate;
+    comm::NodeMemory node;
     state::TierMemory memory;
     AnyBinder binder;
     std::vector<BatchSlot> train_slots;
@@ -123,18 +133,20 @@ struct Assembly::Parts {
           model{spec, world.rank()},
           train{std::move(programs.train)},
           evaluate{std::move(programs.evaluate)},
-          memory{{&train, &evaluate}, world.size()},
+          node{world, {.pretended_nodes = spec.debug.nodes, .threads = spec.parallel.threads}},
+          memory{shared_with(node, {{&train, &evaluate}, world.size()})},
           binder{make_binder(spec, model, stream)},
           train_slots{slots_of(train, memory)},
           evaluate_slots{slots_of(evaluate, memory)},
           step_inputs{memory.span<kernels::StepInputs>(buffer_named(train, "step_inputs", -1)).front()},
           squares{reinterpret_cast<ExactSum&>(*memory.at(buffer_named(train, "exact_sums", -1)))},
           step_end{world, spec.optimizer, stream, squares},
-          train_groups{world, train, spec},
-          evaluate_groups{world, evaluate, spec},
+          train_groups{world, node, train, spec},
+          evaluate_groups{world, node, evaluate, spec},
           tensors{data_ranks(world, model), model, train, memory},
-          trainer{train, actions(train, train_groups), abort, spec.run.hang_timeout_seconds},
-          evaluator{evaluate, actions(evaluate, evaluate_groups), abort, spec.run.hang_timeout_seconds} {
+          trainer{train, actions(train, train_groups), abort, spec.run.hang_timeout_seconds, &node},
+          evaluator{evaluate, actions(evaluate, evaluate_groups), abort, spec.run.hang_timeout_seconds,
+                    &node} {
         state::set_initial_values(spec, model.table, train, stream, model.tensor_rank, memory);
         watch.logits.resize(static_cast<std::size_t>(spec.model.vocab));
     }
@@ -204,6 +216,11 @@ std::vector<float> Assembly::tensor(schedule::StateKind kind, const std::string&
     return parts_->tensors.get(kind, name);
 }
 
+Programs build_programs(const spec::RunSpec& spec, int world_rank) {
+    return {schedule::build_program(spec, world_rank, schedule::Variant::train),
+            schedule::build_program(spec, world_rank, schedule::Variant::evaluate)};
+}
+
 Assembly::Assembly(const spec::RunSpec& spec,
                    const comm::Communicator& world,
                    const device::Stream& stream,
@@ -253,6 +270,18 @@ void Assembly::watch_logits(std::int64_t row) {
 
 std::span<const float> Assembly::watched_logits() const {
     return parts_->watch.logits;
+}
+
+std::int64_t Assembly::bytes_moved(int op) const {
+    return parts_->train_groups.bytes_moved(op);
+}
+
+BytesByPurpose Assembly::bytes_moved() const {
+    BytesByPurpose moved{};
+    for (std::size_t i = 0; i < parts_->train.ops.size(); ++i) {
+        moved[static_cast<std::size_t>(parts_->train.ops[i].purpose)] += bytes_moved(static_cast<int>(i));
+    }
+    return moved;
 }
 
 std::int64_t Assembly::arena_bytes(spec::Tier tier) const {

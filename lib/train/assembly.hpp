@@ -14,6 +14,7 @@
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "train/executor.hpp"
+#include "train/step_report.hpp"
 
 namespace ziggurat::train {
 
@@ -84,6 +85,12 @@ class Assembly {
     std::span<const float> watched_logits() const;
 
     std::int64_t arena_bytes(spec::Tier tier) const;
+    /// Bytes that the collectives of one op of the trainer have moved since construction, counted where this
+    /// rank copied them.
+    std::int64_t bytes_moved(int op) const;
+    /// All that the trainer's collectives have moved. After trainer().finish(): steps done times
+    /// schedule::bytes_sent_by_purpose of its program.
+    BytesByPurpose bytes_moved() const;
     /// Gives one tensor its values, in master weights and parameters alike; each rank keeps what it holds of
     /// it. Rows of padding stay as they are.
     ///

@@ -12,19 +12,24 @@
 namespace ziggurat::train {
 namespace {
 
-/// A poll of an idle loop in a hundred looks at the clock and the abort flag.
-constexpr int polls_between_checks = 100;
+/// While nothing moves, the abort flag is looked at this often; a rank may sleep as long as that between two
+/// polls.
+constexpr std::int64_t ns_between_checks = 50'000'000;
+/// Work of other lanes on this thread that is shorter is lost in the times of clocks.
+constexpr std::int64_t shortest_noted_ns = 1000;
 
 }  // namespace
 
 Executor::Executor(const schedule::Program& program,
                    std::vector<Action> actions,
                    const comm::AbortFlag& abort,
-                   double hang_seconds)
+                   double hang_seconds,
+                   comm::NodeMemory* node)
     : program_{program},
       actions_{std::move(actions)},
       abort_{abort},
       hang_seconds_{hang_seconds},
+      node_{node},
       lanes_(program.lanes.size()),
       completed_(program.ops.size(), 0) {
     ZG_EXPECTS(actions_.size() == program.ops.size());
@@ -36,7 +41,7 @@ Executor::Executor(const schedule::Program& program,
             compute_lanes_.push_back(static_cast<int>(lane));
         }
     }
-    records_.reserve(3 * program.ops.size() + 16);  // each op may have waited, and lag by a step
+    records_.reserve(8 * program.ops.size() + 16);  // each op may have waited, have been moved, lag by a step
 }
 
 int Executor::missing(int op, std::int64_t step) const noexcept {
@@ -73,12 +78,14 @@ bool Executor::advance(LaneState& lane) {
     }
     const int op = lane.ops[lane.next];
     auto& action = actions_[static_cast<std::size_t>(op)];
+    if (!lane.is_running && missing(op, lane.step) >= 0) {
+        return false;
+    }
+    const auto begin_ns = monotonic_ns();
     if (!lane.is_running) {
-        if (missing(op, lane.step) >= 0) {
-            return false;
-        }
-        lane.began_ns = monotonic_ns();
+        lane.began_ns = begin_ns;
         if (!action.is_asynchronous()) {
+            abort_.does(program_.ops[static_cast<std::size_t>(op)].label, begin_ns);
             action.run();
             complete(lane, monotonic_ns());
             if (between_ops_) {
@@ -89,11 +96,13 @@ bool Executor::advance(LaneState& lane) {
         action.start();
         lane.is_running = true;
     }
-    if (!action.poll()) {
-        return false;
+    const bool is_done = action.poll();
+    const auto end_ns = monotonic_ns();
+    note_work(op, begin_ns, end_ns);
+    if (is_done) {
+        complete(lane, end_ns);
     }
-    complete(lane, monotonic_ns());
-    return true;
+    return is_done;
 }
 
 std::pair<int, int> Executor::first_wait() const {
@@ -111,6 +120,22 @@ std::pair<int, int> Executor::first_wait() const {
     const int op = waiting->ops[waiting->next];
     const int cause = waiting->is_running ? op : missing(op, waiting->step);
     return {op, cause < 0 ? op : cause};
+}
+
+void Executor::note_work(int op, std::int64_t begin_ns, std::int64_t end_ns) {
+    const bool is_computing = std::ranges::any_of(
+        compute_lanes_, [&](int lane) { return lanes_[static_cast<std::size_t>(lane)].is_running; });
+    if (end_ns - begin_ns < shortest_noted_ns || is_waiting_ || is_computing) {
+        return;
+    }
+    const int next = first_wait().first;
+    const bool goes_on = !records_.empty() && records_.back().op == next && records_.back().cause == op &&
+                         begin_ns - records_.back().end_ns < shortest_noted_ns;
+    if (goes_on) {
+        records_.back().end_ns = end_ns;
+    } else if (next != op) {
+        note_wait(next, op, begin_ns, end_ns);
+    }
 }
 
 void Executor::note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns) {
@@ -136,9 +161,11 @@ void Executor::give_up(int op, int cause, double seconds) const {
 
 template <class Done>
 void Executor::run_until(const Done& done) {
-    comm::IdleWait idle;
+    comm::IdleWait idle{node_};
     std::int64_t waiting_since = 0;
-    int waiting_op = -1, waiting_cause = -1, polls = 0;
+    is_waiting_ = false;
+    std::int64_t next_check = 0;
+    int waiting_op = -1, waiting_cause = -1;
     while (!done()) {
         bool moved = false;
         for (auto& lane : lanes_) {
@@ -148,19 +175,23 @@ void Executor::run_until(const Done& done) {
             if (waiting_op >= 0) {
                 note_wait(waiting_op, waiting_cause, waiting_since, monotonic_ns());
                 waiting_op = -1;
+                is_waiting_ = false;
+                abort_.moves();
             }
             idle.reset();
-            polls = 0;
             continue;
         }
         if (waiting_op < 0) {
             std::tie(waiting_op, waiting_cause) = first_wait();
             waiting_since = monotonic_ns();
+            next_check = waiting_since + ns_between_checks;
+            is_waiting_ = true;
         }
-        if (++polls % polls_between_checks == 0) {
+        if (const auto now = monotonic_ns(); now >= next_check) {
+            next_check = now + ns_between_checks;
             abort_.check(program_.ops[static_cast<std::size_t>(waiting_cause)].label);
-            const double seconds = seconds_between(waiting_since, monotonic_ns());
-            if (seconds > hang_seconds_) {
+            const double seconds = seconds_between(waiting_since, now);
+            if (seconds > hang_seconds_ && !abort_.is_watched()) {
                 give_up(waiting_op, waiting_cause, seconds);
             }
         }
@@ -178,6 +209,7 @@ void Executor::run_step() {
 }
 
 void Executor::finish() {
+    records_.clear();
     run_until([&] {
         return std::none_of(lanes_.begin(), lanes_.end(), [&](const auto& l) { return has_work(l); });
     });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/abort_flag.hpp"
+#include "comm/node_memory.hpp"
 #include "schedule/step_program.hpp"
 
 namespace ziggurat::train {
@@ -21,7 +22,8 @@ struct Action {
     bool is_asynchronous() const noexcept { return static_cast<bool>(start); }
 };
 
-/// One op, or one wait of the compute lane, with its own times.
+/// One op, or one wait of the compute lane, with its own times. What its thread does for another lane, such
+/// as copying what peers have left, is a wait for that lane's op.
 struct LaneRecord {
     int op = -1;     ///< what was done, or what the compute lane would have done next
     int cause = -1;  ///< of a wait: the op that it waited for; -1 for work
@@ -40,11 +42,15 @@ struct LaneRecord {
 class Executor {
   public:
     /// \param actions       by op
-    /// \param hang_seconds  waiting longer than this for one op is an error
+    /// \param abort         where waits are published
+    /// \param node          where a waiting rank sleeps; nothing: short naps
+    /// \param hang_seconds  waiting longer than this for one op is an error, unless somebody watches the
+    ///                      ranks, who then knows better whom to blame
     Executor(const schedule::Program& program,
              std::vector<Action> actions,
              const comm::AbortFlag& abort,
-             double hang_seconds);
+             double hang_seconds,
+             comm::NodeMemory* node = nullptr);
 
     /// `hook` is called after every op that was computed here; it must be quick.
     void between_ops(std::function<void()> hook) { between_ops_ = std::move(hook); }
@@ -59,7 +65,7 @@ class Executor {
 
     const schedule::Program& program() const noexcept { return program_; }
     std::int64_t steps_begun() const noexcept { return steps_begun_; }
-    /// What was done and waited for in the last run_step, in order of ending.
+    /// What was done and waited for in the last run_step or finish, in order of ending.
     std::span<const LaneRecord> records() const noexcept { return records_; }
 
   private:
@@ -82,6 +88,8 @@ class Executor {
     /// What the compute lane, or with nothing left there the first other lane, would do next, and what it
     /// waits for.
     std::pair<int, int> first_wait() const;
+    /// The compute lane stood still while its thread did `op` of another lane: a wait with that cause.
+    void note_work(int op, std::int64_t begin_ns, std::int64_t end_ns);
     void note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns);
     /// Runs lanes until `done` says so.
     template <class Done>
@@ -93,11 +101,13 @@ class Executor {
     std::function<void()> between_ops_;
     const comm::AbortFlag& abort_;
     double hang_seconds_;
+    comm::NodeMemory* node_;
     std::vector<LaneState> lanes_;
     std::vector<int> compute_lanes_;
     std::vector<std::int64_t> completed_;  ///< by op: in how many steps it is done
     std::vector<LaneRecord> records_;
     std::int64_t steps_begun_ = 0;
+    bool is_waiting_ = false;  ///< nothing has moved since some time, which ends as one wait
 };
 
 }  // namespace ziggurat::train

@@ -14,6 +14,26 @@ namespace {
 constexpr std::array<std::string_view, num_stalls> stall_fields{
     "stall_data_s",           "stall_collective_s", "stall_channel_s",    "stall_host_to_device_s",
     "stall_device_to_host_s", "stall_nvme_read_s",  "stall_nvme_write_s", "stall_host_optimizer_s"};
+constexpr std::array<std::string_view, num_stalls> cause_fields{
+    "stall_data_cause",           "stall_collective_cause",     "stall_channel_cause",
+    "stall_host_to_device_cause", "stall_device_to_host_cause", "stall_nvme_read_cause",
+    "stall_nvme_write_cause",     "stall_host_optimizer_cause"};
+
+/// What travels between ranks, with the fields of what was counted and of what was planned.
+struct SentFields {
+    schedule::Purpose purpose;
+    std::string_view counted, planned;
+};
+using schedule::Purpose;
+constexpr std::array<SentFields, 7> sent_fields{{
+    {Purpose::parameters, "sent_parameters_B", "plan_parameters_B"},
+    {Purpose::secondary, "sent_secondary_B", "plan_secondary_B"},
+    {Purpose::gradients, "sent_gradients_B", "plan_gradients_B"},
+    {Purpose::publication, "sent_publication_B", "plan_publication_B"},
+    {Purpose::tensor, "sent_tensor_B", "plan_tensor_B"},
+    {Purpose::context, "sent_context_B", "plan_context_B"},
+    {Purpose::pipeline, "sent_pipeline_B", "plan_pipeline_B"},
+}};
 
 }  // namespace
 
@@ -48,6 +68,10 @@ void Metrics::step(const StepReport& report) {
     for (std::size_t i = 0; i < stall_fields.size(); ++i) {
         line_.field(stall_fields[i], report.stall_s[i]);
     }
+    for (std::size_t i = 0; i < cause_fields.size(); ++i) {
+        line_.text_or_null(cause_fields[i], report.stall_cause[i]);
+    }
+    sent(report.sent_bytes, report.planned_bytes);
     line_.field("device_peak_B", report.device_peak_bytes);
     line_.field("host_peak_B", report.host_peak_bytes);
     line_.field("nvme_B", report.nvme_bytes);
@@ -82,16 +106,23 @@ void Metrics::stop(std::string_view reason, std::int64_t step) {
     write();
 }
 
-void Metrics::end(
-    std::int64_t step, std::int64_t tokens, double wall_s, int exit_code, std::uint64_t weights_hash) {
+void Metrics::end(const RunEnd& facts) {
     begin("end");
     line_.field("time", calendar_seconds());
-    line_.field("step", step);
-    line_.field("tokens", tokens);
-    line_.field("wall_s", wall_s);
-    line_.field("exit_code", exit_code);
-    line_.field("weights_hash", fmt::format("{:016x}", weights_hash));
+    line_.field("step", facts.step);
+    line_.field("tokens", facts.tokens);
+    line_.field("wall_s", facts.wall_s);
+    line_.field("exit_code", facts.exit_code);
+    line_.field("weights_hash", fmt::format("{:016x}", facts.weights_hash));
+    sent(facts.sent_bytes, facts.planned_bytes);
     write();
+}
+
+void Metrics::sent(const BytesByPurpose& counted, const BytesByPurpose& planned) {
+    for (const auto& fields : sent_fields) {
+        line_.field(fields.counted, counted[static_cast<std::size_t>(fields.purpose)]);
+        line_.field(fields.planned, planned[static_cast<std::size_t>(fields.purpose)]);
+    }
 }
 
 void Metrics::begin(std::string_view event) {

@@ -25,6 +25,16 @@ struct RunFacts {
     std::uint64_t seed = 0;
 };
 
+/// What a whole run has come to, written once as `event: end`.
+struct RunEnd {
+    std::int64_t step = 0;
+    std::int64_t tokens = 0;
+    double wall_s = 0;
+    int exit_code = 0;
+    std::uint64_t weights_hash = 0;  ///< of all master weights, so that two runs can be compared
+    BytesByPurpose sent_bytes{}, planned_bytes{};  ///< of all ranks and all steps of the run
+};
+
 /// Appends to run.dir/metrics.jsonl; each line is one write(2), so a killed run has whole lines.
 ///
 /// Collective: local; rank 0 has one. Numerics: numbers read back to the same bits; what is not finite is
@@ -37,18 +47,22 @@ class Metrics {
     Metrics(const std::string& path, Warn warn);
 
     void start(const RunFacts& facts);
+    /// Beside the fields of its report, `stall_<lane>_cause`: what of that lane was waited for longest, or
+    /// null. `sent_<purpose>_B`: what rank 0 has sent to other ranks since the row before, counted where it
+    /// was copied; collectives may end while the next step is under way, so a step's bytes may be split over
+    /// two rows. `plan_<purpose>_B`: what the plan says of one step.
     void step(const StepReport& report);
     void validate(const ValidationReport& report);
     /// A signal was seen: `level` as in StopSignals.
     void signal(std::string_view name, int level, std::int64_t step);
     /// The run will end before its last step, and why.
     void stop(std::string_view reason, std::int64_t step);
-    /// `weights_hash`: of all master weights, so that two runs can be compared.
-    void end(
-        std::int64_t step, std::int64_t tokens, double wall_s, int exit_code, std::uint64_t weights_hash);
+    void end(const RunEnd& facts);
 
   private:
     void begin(std::string_view event);
+    /// `sent_<purpose>_B` beside `plan_<purpose>_B`.
+    void sent(const BytesByPurpose& counted, const BytesByPurpose& planned);
     void write();
 
     std::string path_;

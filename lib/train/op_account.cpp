@@ -73,6 +73,24 @@ std::string phase_of(const Op& op, const layout::FamilyTable& table) {
     return table.units[static_cast<std::size_t>(op.unit)].phases[static_cast<std::size_t>(op.phase)].name;
 }
 
+/// `all_gather of layer 3 parameters for backward over data`: the same for all micro-batches.
+std::string cause_of(const Op& op, const schedule::Program& program, const layout::FamilyTable& table) {
+    std::string name = op.unit < 0 || op.purpose == schedule::Purpose::none ? op.label : std::string{};
+    if (name.empty()) {
+        name = std::string{to_string(op.kind)} + " of " +
+               table.units[static_cast<std::size_t>(op.unit)].name + " " + to_string(op.purpose);
+        const bool is_lease =
+            op.purpose == schedule::Purpose::parameters || op.purpose == schedule::Purpose::secondary;
+        if (is_lease && op.direction != Direction::none) {
+            name += std::string{" for "} + to_string(op.direction);
+        }
+    }
+    if (op.group >= 0) {
+        name += " over " + program.groups[static_cast<std::size_t>(op.group)].name;
+    }
+    return name;
+}
+
 }  // namespace
 
 OpAccount::OpAccount(const schedule::Program& program, const layout::FamilyTable& table, Account& account)
@@ -85,15 +103,22 @@ OpAccount::OpAccount(const schedule::Program& program, const layout::FamilyTable
             place.activity = account.activity(activity_of(op));
             place.kernel = account.kernel(phase_of(op, table), to_string(op.direction));
             place.flops = op.flops;
+            if (op.kind == OpKind::step_end) {
+                place.cause = causes_.cause(place.stall, op.label + " over all ranks");
+            }
         } else {
+            place.cause = causes_.cause(place.stall, cause_of(op, program, table));
             auto& wait = wait_activities_[static_cast<std::size_t>(place.stall)];
             wait = wait < 0 ? account.activity(wait_name(place.stall)) : wait;
         }
         places_.push_back(place);
     }
+    data_cause_ = causes_.cause(Stall::data, "reading the batch");
 }
 
 void OpAccount::add(std::span<const LaneRecord> records, StepReport& report) {
+    causes_.begin_step();
+    causes_.add(data_cause_, report.stall(Stall::data));
     for (const auto& record : records) {
         const double seconds = seconds_between(record.begin_ns, record.end_ns);
         if (record.cause >= 0) {
@@ -102,6 +127,7 @@ void OpAccount::add(std::span<const LaneRecord> records, StepReport& report) {
                 continue;  // an op of the compute lane itself: its own time is the wait
             }
             report.stall(stall) += seconds;
+            causes_.add(places_[static_cast<std::size_t>(record.cause)].cause, seconds);
             const int activity = wait_activities_[static_cast<std::size_t>(stall)];
             if (activity >= 0) {
                 account_.add(activity, seconds);
@@ -116,10 +142,12 @@ void OpAccount::add(std::span<const LaneRecord> records, StepReport& report) {
         account_.add_kernel(place.kernel, seconds, place.flops);
         if (program_.ops[static_cast<std::size_t>(record.op)].kind == OpKind::step_end) {
             report.stall(Stall::collective) += seconds;
+            causes_.add(place.cause, seconds);
         } else {
             report.compute_s += seconds;
         }
     }
+    causes_.name_in(report);
 }
 
 std::vector<std::string> OpAccount::trace_lanes() const {

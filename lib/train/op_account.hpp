@@ -8,18 +8,23 @@
 #include "schedule/model_layout.hpp"
 #include "train/accounting.hpp"
 #include "train/executor.hpp"
+#include "train/stall_causes.hpp"
 #include "train/step_report.hpp"
 #include "train/trace.hpp"
 
 namespace ziggurat::train {
 
-/// Knows, for each op of a program, which activity and kernel it counts to and which stall waiting for it is.
+/// Knows, for each op of a program, which activity and kernel it counts to, which stall waiting for it is and
+/// what that wait is called.
 class OpAccount {
   public:
     OpAccount(const schedule::Program& program, const layout::FamilyTable& table, Account& account);
 
-    /// Adds the records of one step to the account and to `report`'s compute and stall seconds.
+    /// Adds the records of one step, and its wait for data that is in `report` already, to the account and to
+    /// `report`: compute and stall seconds, and the causes of the longest stalls.
     void add(std::span<const LaneRecord> records, StepReport& report);
+
+    const StallCauses& stall_causes() const noexcept { return causes_; }
 
     /// Adds them to a trace whose lanes are trace_lanes().
     void add_to(Trace& trace, std::span<const LaneRecord> records) const;
@@ -29,6 +34,7 @@ class OpAccount {
     struct Place {
         int activity = -1;
         int kernel = -1;  ///< -1: not of the compute lane
+        int cause = -1;   ///< of waits for it; -1: nothing waits for it but its own lane
         Stall stall = Stall::collective;
         double flops = 0;
     };
@@ -37,6 +43,8 @@ class OpAccount {
     Account& account_;
     std::vector<Place> places_;         ///< by op
     std::vector<int> wait_activities_;  ///< by stall
+    StallCauses causes_;
+    int data_cause_ = -1;
 };
 
 }  // namespace ziggurat::train

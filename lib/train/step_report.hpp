@@ -6,7 +6,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "schedule/step_program.hpp"
+
 namespace ziggurat::train {
+
+/// Bytes by schedule::Purpose.
+using BytesByPurpose = std::array<std::int64_t, schedule::num_purposes>;
 
 /// Why the compute lane of a rank stood still.
 enum class Stall {
@@ -40,6 +45,9 @@ struct StepReport {
     double tok_s = 0;
     double compute_s = 0;
     std::array<double, num_stalls> stall_s{};
+    std::array<std::string_view, num_stalls> stall_cause{};  ///< the longest wait of each; empty: none
+    /// What rank 0 has moved since the report before, by schedule::Purpose, and what the plan says of a step.
+    BytesByPurpose sent_bytes{}, planned_bytes{};
     std::int64_t device_peak_bytes = 0;
     std::int64_t host_peak_bytes = 0;
     std::int64_t nvme_bytes = 0;

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "comm/control.hpp"
+#include "comm/liveness.hpp"
 #include "comm/node_topology.hpp"
 #include "data/corpus.hpp"
 #include "optim/step_inputs.hpp"
@@ -29,6 +30,7 @@
 #include "train/run_directory.hpp"
 #include "train/step_line.hpp"
 #include "train/trace.hpp"
+#include "train/traffic.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -40,6 +42,8 @@ constexpr std::int64_t most_skips_in_a_row = 20;
 constexpr double patience_of_launchers = 0.4;
 /// Steps that a trace file holds.
 constexpr int traced_steps = 8;
+/// Waits of each lane that a rank names at the end.
+constexpr std::size_t causes_told = 8;
 
 std::int64_t peak_resident_bytes() {
     rusage usage{};
@@ -106,7 +110,8 @@ class Trainer {
                       stream_,
                       model_.data_rank,
                       assembly_},
-          op_account_{assembly_.trainer().program(), model_.table, account_} {
+          op_account_{assembly_.trainer().program(), model_.table, account_},
+          traffic_{assembly_.trainer().program(), [this](int op) { return assembly_.bytes_moved(op); }} {
         if (spec.run.trace) {
             trace_.emplace(world.rank(), op_account_.trace_lanes(), traced_steps);
         }
@@ -131,6 +136,7 @@ class Trainer {
             one_step();
         }
         assembly_.trainer().finish();
+        traffic_.count(assembly_.trainer().records(), false);
         const bool is_finished = step_ == spec_.train.steps;
         const int exit_code = is_finished ? 0 : exit_code_run_again;
         report_end(is_finished, exit_code);
@@ -169,6 +175,9 @@ class Trainer {
         assembly_.trainer().run_step();
         const auto& outcome = assembly_.outcome();
         op_account_.add(assembly_.trainer().records(), report);
+        traffic_.count(assembly_.trainer().records());
+        report.sent_bytes = traffic_.latest();
+        report.planned_bytes = traffic_.planned();
         if (trace_) {
             op_account_.add_to(*trace_, assembly_.trainer().records());
         }
@@ -232,6 +241,9 @@ class Trainer {
         }
         const auto news = signals_.news(step_ + 1, step_seconds_);
         if (!news.empty()) {
+            if (auto* liveness = world_.liveness()) {
+                liveness->look();  // launchers end a job that has lost a rank by the same signals
+            }
             console_.print(news);
             reporting_->metrics.signal(signal_name(signals_.signal()), signals_.requested(), step_);
             const bool may_be_killed = signals_.signal() == SIGTERM || signals_.signal() == SIGINT;
@@ -285,7 +297,9 @@ class Trainer {
     }
 
     void report_end(bool is_finished, int exit_code) {
-        const auto record = account_.record();
+        auto record = account_.record();
+        record.flows = traffic_.flows();
+        record.stall_causes = op_account_.stall_causes().longest(causes_told);
         const auto records =
             gather_records(record, [this](const std::string& text) { return comm::gather(world_, text); });
         const auto hash = assembly_.weights_hash();
@@ -298,7 +312,15 @@ class Trainer {
         if (!is_finished) {
             reporting_->metrics.stop(signal_name(signals_.signal()), step_);
         }
-        reporting_->metrics.end(step_, tokens_, seconds_between(begin_ns_, monotonic_ns()), exit_code, hash);
+        RunEnd facts{.step = step_,
+                     .tokens = tokens_,
+                     .wall_s = seconds_between(begin_ns_, monotonic_ns()),
+                     .exit_code = exit_code,
+                     .weights_hash = hash};
+        for (const auto& of_rank : records) {
+            add_up(of_rank.flows, facts.sent_bytes, facts.planned_bytes);
+        }
+        reporting_->metrics.end(facts);
         const auto table = account_table(records, spec::flops_per_token(spec_.model, spec_.data.seq));
         reporting_->directory.write("perf.txt", table);
         console_.print(table);
@@ -322,6 +344,7 @@ class Trainer {
     Evaluation evaluation_;
     Account account_;
     OpAccount op_account_;
+    Traffic traffic_;
     std::optional<Trace> trace_;
     std::optional<Due> is_validation_due_;
     int data_activity_ = -1, validation_activity_ = -1, sampling_activity_ = -1, logging_activity_ = -1;

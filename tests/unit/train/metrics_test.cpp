@@ -42,6 +42,12 @@ StepReport some_report() {
     for (std::size_t i = 0; i < num_stalls; ++i) {
         report.stall_s[i] = 0.001 * static_cast<double>(i + 1);
     }
+    report.stall_cause[static_cast<std::size_t>(Stall::collective)] =
+        "all_gather of head parameters over data";
+    for (std::size_t i = 0; i < schedule::num_purposes; ++i) {
+        report.sent_bytes[i] = static_cast<std::int64_t>(100 + i);
+        report.planned_bytes[i] = static_cast<std::int64_t>(200 + i);
+    }
     return report;
 }
 
@@ -73,6 +79,28 @@ TEST(Metrics, WritesExactlyThePromisedFieldsOfAStep) {
                                              "stall_nvme_read_s",
                                              "stall_nvme_write_s",
                                              "stall_host_optimizer_s",
+                                             "stall_data_cause",
+                                             "stall_collective_cause",
+                                             "stall_channel_cause",
+                                             "stall_host_to_device_cause",
+                                             "stall_device_to_host_cause",
+                                             "stall_nvme_read_cause",
+                                             "stall_nvme_write_cause",
+                                             "stall_host_optimizer_cause",
+                                             "sent_parameters_B",
+                                             "sent_secondary_B",
+                                             "sent_gradients_B",
+                                             "sent_publication_B",
+                                             "sent_tensor_B",
+                                             "sent_context_B",
+                                             "sent_pipeline_B",
+                                             "plan_parameters_B",
+                                             "plan_secondary_B",
+                                             "plan_gradients_B",
+                                             "plan_publication_B",
+                                             "plan_tensor_B",
+                                             "plan_context_B",
+                                             "plan_pipeline_B",
                                              "device_peak_B",
                                              "host_peak_B",
                                              "nvme_B",
@@ -83,6 +111,14 @@ TEST(Metrics, WritesExactlyThePromisedFieldsOfAStep) {
     EXPECT_EQ(line.at("skipped"), 2);
     EXPECT_EQ(line.at("stall_data_s"), 0.001);
     EXPECT_EQ(line.at("stall_host_optimizer_s"), 0.008);
+    EXPECT_EQ(line.at("stall_collective_cause"), "all_gather of head parameters over data");
+    EXPECT_TRUE(line.at("stall_nvme_read_cause").is_null());
+    for (const auto* purpose :
+         {"parameters", "secondary", "gradients", "publication", "tensor", "context", "pipeline"}) {
+        const std::string name = std::string{purpose} + "_B";
+        EXPECT_EQ(line.at("plan_" + name), line.at("sent_" + name).get<int>() + 100) << name;
+    }
+    EXPECT_EQ(line.at("sent_secondary_B"), 100 + static_cast<int>(schedule::Purpose::secondary));
 }
 
 TEST(Metrics, NumbersReadBackToTheSameBits) {
@@ -129,7 +165,9 @@ TEST(Metrics, AppendsOneLinePerEventAtOnce) {
     metrics.validate({.step = 3, .tokens = 24, .loss = 1.5, .loss_tokens = 7, .seconds = 0.5});
     metrics.signal("SIGUSR1", 1, 3);
     metrics.stop("SIGUSR1", 4);
-    metrics.end(4, 32, 1.5, 75, 0x12);
+    RunEnd facts{.step = 4, .tokens = 32, .wall_s = 1.5, .exit_code = 75, .weights_hash = 0x12};
+    facts.sent_bytes[static_cast<std::size_t>(schedule::Purpose::gradients)] = 1LL << 50;
+    metrics.end(facts);
 
     const std::vector<Json> lines = lines_of(folder.file("metrics.jsonl"));
     ASSERT_EQ(lines.size(), 5U);
@@ -142,6 +180,8 @@ TEST(Metrics, AppendsOneLinePerEventAtOnce) {
     EXPECT_EQ(lines[3].at("event"), "stop");
     EXPECT_EQ(lines[4].at("exit_code"), 75);
     EXPECT_EQ(lines[4].at("weights_hash"), "0000000000000012");
+    EXPECT_EQ(lines[4].at("sent_gradients_B"), 1LL << 50);
+    EXPECT_EQ(lines[4].at("plan_gradients_B"), 0);
 }
 
 TEST(Metrics, WritesStepsWithoutAllocating) {
