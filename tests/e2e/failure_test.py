@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""No hang, ever: ranks that die, stop or fail are named by all others, which leave by themselves.
+
+  failure_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+  ZIGGURAT_KILLS=200 failure_test.py ...     so many kills at random instants; ZIGGURAT_SEED repeats them
+
+mpirun says little of how each rank ended, so every rank runs under a wrapper (this file, --as-rank) that keeps
+its messages and its exit code.
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+RANKS = 4
+PATIENCE_S = 60  # to come to where a test begins
+LEAVING_S = 20  # from a death to the end of all ranks; they need milliseconds
+SHARED_SLACK_KB = 64 * 1024  # what other programs may add meanwhile
+TAG = "ZIGGURAT_TEST_JOB"
+
+
+def as_rank(folder, command):
+    """Runs one rank: its stderr and exit code go to files. Outlives the launcher's signals to see the end."""
+    rank = os.environ["OMPI_COMM_WORLD_RANK"]
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
+    (folder / "job").write_text(os.environ.get("OMPI_MCA_ess_base_jobid", "0"))
+    with open(folder / f"stderr.{rank}", "w") as messages:
+        child = subprocess.Popen(command, stderr=messages)
+    (folder / f"pid.{rank}").write_text(str(child.pid))
+    code = child.wait()
+    code = 128 - code if code < 0 else code
+    temporary = folder / f".code.{rank}"
+    temporary.write_text(str(code))
+    temporary.rename(folder / f"code.{rank}")
+    return code
+
+
+def wait_until(holds, seconds):
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def shared_kb():
+    return int(re.search(r"Shmem:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())[1])
+
+
+def thread_names(pid):
+    try:
+        return [(task / "comm").read_text().strip() for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+    except OSError:
+        return []
+
+
+def processes_of(tag):
+    """Who still runs of the job that carries `tag` in its environment, zombies left out."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if tag.encode() in (process / "environ").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            pass
+    return found
+
+
+class Job:
+    """One training of four ranks that does not end by itself soon."""
+
+    def __init__(self, name, chosen, launcher_flags=(), settings=(), steps=1000000):
+        self.name = name
+        self.folder = pathlib.Path(chosen.work) / name
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        (self.folder / "text.txt").write_text("a text that is long enough for a few windows of tokens\n" * 200)
+        shutil.copy(pathlib.Path(__file__).parent / "decks" / "gpt2_tiny.yaml", self.folder / "deck.yaml")
+        self.tag = f"{TAG}={uuid.uuid4()}"
+        key, value = self.tag.split("=")
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                           OMP_NUM_THREADS="1", **{key: value})
+        command = [*shlex.split(chosen.mpiexec), *launcher_flags, "-n", str(RANKS), sys.executable, __file__,
+                   "--as-rank", str(self.folder), chosen.binary, "train", "deck.yaml", "run.dir=run",
+                   f"train.steps={steps}", "train.global_batch=40", "validate.every=5 steps",
+                   "data.validation=[{format: text, path: text.txt}]", *settings]
+        self.output = open(self.folder / "output", "w+")
+        self.launcher = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=self.output,
+                                         stderr=subprocess.STDOUT, start_new_session=True)
+
+    def read(self, name):
+        path = self.folder / name
+        return path.read_text() if path.exists() else ""
+
+    def pid(self, rank):
+        return int(self.read(f"pid.{rank}") or 0)
+
+    def code(self, rank):
+        text = self.read(f"code.{rank}")
+        return int(text) if text else None
+
+    def codes(self):
+        return [self.code(rank) for rank in range(RANKS)]
+
+    def messages(self, rank):
+        return "".join(line for line in self.read(f"stderr.{rank}").splitlines(True) if "ziggurat:" in line)
+
+    def is_watched(self):
+        return all(self.pid(rank) and "zg-watch" in thread_names(self.pid(rank)) for rank in range(RANKS))
+
+    def has_trained(self):
+        return self.read("run/metrics.jsonl").count('"event":"step"') >= 3 or \
+            self.read("run/metrics.jsonl").count('"event": "step"') >= 3
+
+    def wait_until(self, holds, what):
+        if not wait_until(lambda: holds() or self.launcher.poll() is not None, PATIENCE_S) or not holds():
+            self.fail(f"did not come to {what}")
+
+    def fail(self, what):
+        self.end()
+        self.output.seek(0)
+        messages = "".join(f"--- rank {rank}, exit code {self.code(rank)}\n{self.read(f'stderr.{rank}')}"
+                           for rank in range(RANKS))
+        sys.exit(f"FAILED: {self.name}: {what}\n{self.output.read()}{messages}")
+
+    def expect(self, what, holds):
+        if not holds:
+            self.fail(what)
+
+    def expect_all_left(self):
+        """All ranks have ended by themselves and nothing of the job is left."""
+        begin = time.monotonic()
+        self.expect(f"some rank did not leave within {LEAVING_S} s",
+                    wait_until(lambda: None not in self.codes(), LEAVING_S))
+        self.left_s = time.monotonic() - begin
+        self.expect("the launcher did not end", wait_until(lambda: self.launcher.poll() is not None, LEAVING_S))
+        self.expect("some process of the job is left", wait_until(lambda: not processes_of(self.tag), LEAVING_S))
+
+    def expect_named(self, victim, pid, how):
+        for rank in range(RANKS):
+            if rank != victim:
+                self.expect(f"rank {rank} leaves with 6", self.code(rank) == 6)
+                self.expect(f"rank {rank} names the victim",
+                            f"rank {victim} (pid {pid})" in self.messages(rank) and how in self.messages(rank))
+
+    def end(self):
+        """Whatever has happened, this test leaves nothing behind, nor does an MPI whose mpirun was killed."""
+        for pid in processes_of(self.tag):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.launcher.wait()
+        job = int(self.read("job") or 0)
+        for segment in pathlib.Path("/dev/shm").glob(f"vader_segment.*.{job:x}.*"):
+            segment.unlink(missing_ok=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+        self.output.close()
+
+
+def duration(chosen, steps):
+    """Of a run that nobody disturbs, from when it is watched."""
+    with Job("undisturbed", chosen, steps=steps) as job:
+        job.wait_until(job.is_watched, "watching")
+        begin = time.monotonic()
+        job.launcher.wait(timeout=PATIENCE_S)
+        job.expect("all ranks finish", job.codes() == [0] * RANKS)
+        return time.monotonic() - begin
+
+
+def killed_at(instant, number, chance, chosen, steps):
+    """SIGKILL of one rank, `instant` seconds after all are watched."""
+    with Job("killed", chosen, steps=steps) as job:
+        job.wait_until(job.is_watched, "watching")
+        victim = chance.randrange(RANKS)
+        time.sleep(instant)
+        finished_before = [rank for rank in range(RANKS) if job.code(rank) is not None]
+        pid = job.pid(victim)
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        job.expect_all_left()
+        is_late = "finished:" in job.read("output")
+        if job.code(victim) == 137:
+            for rank in range(RANKS):
+                if rank == victim or (is_late and job.code(rank) == 0):
+                    continue  # who has finished has nobody to wait for
+                job.expect(f"rank {rank} leaves with 6", job.code(rank) == 6)
+                job.expect(f"rank {rank} names rank {victim}",
+                           f"rank {victim} (pid {pid}) on" in job.messages(rank) and
+                           "has died" in job.messages(rank))
+            job.expect("no talk of stopping as asked", "received SIGTERM" not in job.read("output"))
+            if not is_late:
+                job.expect("the launcher reports the killed rank", job.launcher.returncode == 137)
+        else:
+            job.expect("a rank that was not killed in time finishes", job.code(victim) == 0)
+        print(f"ok: kill {number} of rank {victim} at {instant:.2f} s{' (at the end)' if is_late else ''}: "
+              f"exit codes {job.codes()}, all left after {job.left_s:.2f} s; finished before: {finished_before}",
+              flush=True)
+
+
+def killed_at_random_instants(chosen):
+    seed = int(os.environ.get("ZIGGURAT_SEED", random.randrange(10**6)))
+    kills = int(os.environ.get("ZIGGURAT_KILLS", "6"))
+    chance = random.Random(seed)
+    steps = 20
+    seconds = duration(chosen, steps)
+    print(f"{kills} kills, seed {seed}; an undisturbed run takes {seconds:.2f} s", flush=True)
+    for number in range(1, kills + 1):
+        killed_at(chance.uniform(0, 1.1) * seconds, number, chance, chosen, steps)
+
+
+def killed_while_starting(chosen):
+    """Before ranks know each other only the launcher can end them; it does, and nobody stays."""
+    with Job("killed_while_starting", chosen) as job:
+        job.wait_until(lambda: job.pid(1) != 0, "the start of rank 1")
+        os.kill(job.pid(1), signal.SIGKILL)
+        job.expect_all_left()
+        job.expect("rank 1 was killed", job.code(1) == 137)
+        print("ok: killed while starting: all ranks end")
+
+
+def killed_under_a_launcher_that_does_not_kill(chosen):
+    with Job("recovery", chosen, launcher_flags=["-enable-recovery"]) as job:
+        job.wait_until(job.has_trained, "training")
+        pid = job.pid(3)
+        os.kill(pid, signal.SIGKILL)
+        job.expect_all_left()
+        job.expect_named(3, pid, "has died")
+        print(f"ok: under a launcher that does not kill, all left after {job.left_s:.2f} s")
+
+
+def stopped(chosen):
+    with Job("stopped", chosen, settings=["run.hang_timeout=3s"]) as job:
+        job.wait_until(job.has_trained, "training")
+        pid = job.pid(2)
+        os.kill(pid, signal.SIGSTOP)
+        job.expect_all_left()
+        job.expect_named(2, pid, "state T = stopped (SIGSTOP)")
+        job.expect("the launcher reports 6", job.launcher.returncode == 6)
+        print(f"ok: a stopped rank is named; all left after {job.left_s:.2f} s")
+
+
+def launcher_killed(chosen):
+    with Job("launcher_killed", chosen) as job:
+        job.wait_until(job.has_trained, "training")
+        job.launcher.kill()
+        job.expect_all_left()
+        for rank in range(RANKS):
+            job.expect(f"rank {rank} leaves with 6", job.code(rank) == 6)
+            job.expect(f"rank {rank} says why",
+                       f"the launcher (pid {job.launcher.pid}) is gone" in job.messages(rank))
+        print(f"ok: without the launcher all left after {job.left_s:.2f} s")
+
+
+def failed_by_itself(chosen):
+    """Rank 0 alone cannot write; the others leave with its code and say so."""
+    with Job("failed", chosen, settings=["run.dir=text.txt/run"]) as job:
+        job.expect_all_left()
+        job.expect("all leave with rank 0's code 3", job.codes() == [3] * RANKS)
+        job.expect("the launcher reports it", job.launcher.returncode == 3)
+        job.expect("rank 0 says why", "ziggurat: error on rank 0" in job.messages(0))
+        for rank in range(1, RANKS):
+            job.expect(f"rank {rank} says who failed", "rank 0 (pid" in job.messages(rank))
+            job.expect(f"rank {rank} says it once", job.messages(rank).count("ziggurat:") == 1)
+        print("ok: a rank that fails by itself takes the others with it")
+
+
+def main():
+    if sys.argv[1:2] == ["--as-rank"]:
+        sys.exit(as_rank(pathlib.Path(sys.argv[2]), sys.argv[3:]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--mpiexec", required=True)
+    chosen = parser.parse_args()
+    before = shared_kb()
+    failed_by_itself(chosen)
+    killed_while_starting(chosen)
+    killed_under_a_launcher_that_does_not_kill(chosen)
+    stopped(chosen)
+    launcher_killed(chosen)
+    killed_at_random_instants(chosen)
+    if not wait_until(lambda: shared_kb() <= before + SHARED_SLACK_KB, LEAVING_S):
+        sys.exit(f"FAILED: shared memory is left: {before} kB before, {shared_kb()} kB after")
+    print(f"ok: shared memory: {before} kB before, {shared_kb()} kB after")
+
+
+if __name__ == "__main__":
+    main()

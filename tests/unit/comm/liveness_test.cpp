@@ -1,0 +1,291 @@
+/// Ranks without MPI: forked children that watch each other, one of which is killed, stopped or fails.
+#include "comm/liveness.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+constexpr int patience_ms = 30'000;  // against hangs of the test itself
+
+/// What one rank does once all are there and watch.
+using Part = std::function<void(Liveness&)>;
+
+class Ranks {
+  public:
+    /// Starts as many children as there are parts; returns when all of them watch each other.
+    explicit Ranks(std::vector<Part> parts) : board_{MachineBoard::create(static_cast<int>(parts.size()))} {
+        for (const auto& part : parts) {
+            children_.push_back(start(part));
+        }
+        std::vector<pid_t> pids;
+        for (const auto& child : children_) {
+            pids.push_back(child.pid);
+        }
+        for (const auto& child : children_) {
+            tell(child, pids.data(), pids.size() * sizeof(pid_t));
+        }
+        for (const auto& child : children_) {
+            EXPECT_EQ("watching\n", next_line(child));
+        }
+        for (const auto& child : children_) {
+            tell(child, "!", 1);
+        }
+    }
+    ~Ranks() {
+        for (const auto& child : children_) {
+            kill(child.pid, SIGKILL);
+            waitpid(child.pid, nullptr, 0);
+            close(child.to);
+            close(child.from);
+        }
+    }
+    Ranks(const Ranks&) = delete;
+    Ranks& operator=(const Ranks&) = delete;
+
+    pid_t pid(int rank) const { return children_[static_cast<std::size_t>(rank)].pid; }
+    std::string name(int rank) const { return name_of_rank(rank, pid(rank)); }
+    /// Waits until the rank has printed a line.
+    std::string hear(int rank) const { return next_line(children_[static_cast<std::size_t>(rank)]); }
+    /// Waits until the rank has ended; its exit code, or 128 + the signal that killed it.
+    int exit_code(int rank) {
+        auto& child = children_[static_cast<std::size_t>(rank)];
+        child.said += rest(child);
+        siginfo_t info{};
+        waitid(P_PID, static_cast<id_t>(child.pid), &info, WEXITED | WNOWAIT);
+        return info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+    }
+    /// What it has printed, once exit_code() was asked.
+    const std::string& said(int rank) const { return children_[static_cast<std::size_t>(rank)].said; }
+
+  private:
+    struct Child {
+        pid_t pid = 0;
+        int to = -1;
+        int from = -1;
+        std::string said = {};
+    };
+
+    Child start(const Part& part) {
+        std::array<int, 2> down{}, up{};
+        EXPECT_EQ(0, pipe(down.data()));
+        EXPECT_EQ(0, pipe(up.data()));
+        const int line = static_cast<int>(children_.size());
+        const pid_t pid = fork();
+        if (pid == 0) {
+            dup2(up[1], STDERR_FILENO);
+            // Else a pipe stays open, and who reads it waits, until all children have ended.
+            close(up[0]);
+            close(up[1]);
+            be_rank(line, down[0], part);
+        }
+        close(down[0]);
+        close(up[1]);
+        return {pid, down[1], up[0]};
+    }
+
+    [[noreturn]] void be_rank(int me, int from, const Part& part) const {
+        std::vector<pid_t> pids(static_cast<std::size_t>(board_.num_lines()));
+        read_all(from, pids.data(), pids.size() * sizeof(pid_t));
+        WatchList list{.peers = {},
+                       .me = static_cast<std::size_t>(me),
+                       .world_size = board_.num_lines(),
+                       .host = "machine",
+                       .board = *MachineBoard::open(getppid(), board_.descriptor(), board_.num_lines()),
+                       .is_shared = true,
+                       .launcher = std::nullopt};
+        for (std::size_t rank = 0; rank < pids.size(); ++rank) {
+            const auto state = process_state(pids[rank]);
+            list.peers.push_back({static_cast<int>(rank), pids[rank], state ? state->started_at : 0});
+        }
+        {
+            Liveness liveness{std::move(list)};
+            [[maybe_unused]] ssize_t ignored = write(STDERR_FILENO, "watching\n", 9);
+            char go = 0;
+            read_all(from, &go, 1);
+            part(liveness);
+        }
+        _exit(0);
+    }
+
+    static void read_all(int file, void* into, std::size_t bytes) {
+        for (std::size_t done = 0; done < bytes;) {
+            const ssize_t got = read(file, static_cast<char*>(into) + done, bytes - done);
+            if (got <= 0) {
+                _exit(99);
+            }
+            done += static_cast<std::size_t>(got);
+        }
+    }
+    static void tell(const Child& child, const void* what, std::size_t bytes) {
+        ASSERT_EQ(static_cast<ssize_t>(bytes), write(child.to, what, bytes));
+    }
+    static bool has_more(const Child& child) {
+        pollfd asked{child.from, POLLIN, 0};
+        return poll(&asked, 1, patience_ms) > 0;
+    }
+    static std::string next_line(const Child& child) {
+        std::string line;
+        for (char c = 0; c != '\n' && has_more(child) && read(child.from, &c, 1) == 1;) {
+            line += c;
+        }
+        return line;
+    }
+    static std::string rest(const Child& child) {
+        std::string text;
+        for (std::string line = next_line(child); !line.empty(); line = next_line(child)) {
+            text += line;
+        }
+        return text;
+    }
+
+    MachineBoard board_;
+    std::vector<Child> children_;
+};
+
+void wait_for_ever(Liveness& liveness) {
+    liveness.waits_for("all_reduce of 'norm'");
+    for (;;) {
+        pause();
+    }
+}
+
+void compute_for_ever(Liveness& liveness) {
+    liveness.does("layer 3 backward", monotonic_ns());
+    for (;;) {
+        liveness.moves();
+    }
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+TEST(Liveness, NamesAKilledRankEverywhereWhateverTheOthersDo) {
+    Ranks ranks{{wait_for_ever, compute_for_ever, wait_for_ever}};
+
+    kill(ranks.pid(2), SIGKILL);
+
+    EXPECT_EQ(6, ranks.exit_code(0));
+    EXPECT_EQ(6, ranks.exit_code(1));
+    EXPECT_EQ(128 + SIGKILL, ranks.exit_code(2));
+    EXPECT_TRUE(has(ranks.said(0), ranks.name(2) + " on machine has died")) << ranks.said(0);
+    EXPECT_TRUE(has(ranks.said(0), "for 'all_reduce of 'norm''")) << ranks.said(0);
+    EXPECT_TRUE(has(ranks.said(1), ranks.name(2) + " on machine has died")) << ranks.said(1);
+    EXPECT_TRUE(has(ranks.said(1), "into 'layer 3 backward'")) << ranks.said(1);
+}
+
+TEST(Liveness, NamesAStoppedRankWhenPatienceEnds) {
+    const Part patient = [](Liveness& liveness) {
+        liveness.set_patience(1);
+        wait_for_ever(liveness);
+    };
+    Ranks ranks{{patient, patient, compute_for_ever}};
+
+    kill(ranks.pid(2), SIGSTOP);
+
+    EXPECT_EQ(6, ranks.exit_code(0));
+    EXPECT_EQ(6, ranks.exit_code(1));
+    EXPECT_TRUE(has(ranks.said(0), ranks.name(2) + ": state T = stopped (SIGSTOP)")) << ranks.said(0);
+    EXPECT_TRUE(has(ranks.said(1), ranks.name(2) + ": state T = stopped (SIGSTOP)")) << ranks.said(1);
+    // It was given up; once it may run again it finds that out and leaves as well.
+    kill(ranks.pid(2), SIGCONT);
+    EXPECT_EQ(6, ranks.exit_code(2));
+    EXPECT_TRUE(has(ranks.said(2), "the others have given this rank up")) << ranks.said(2);
+}
+
+volatile sig_atomic_t may_end = 0;
+
+TEST(Liveness, OnlyReportsARankThatComputes) {
+    const Part until_told = [](Liveness& liveness) {
+        while (may_end == 0) {
+            liveness.does("a long op", 1);
+        }
+    };
+    const Part patient = [](Liveness& liveness) {
+        liveness.set_patience(1);
+        liveness.waits_for("x");
+        while (may_end == 0) {
+            usleep(10'000);
+        }
+    };
+    signal(SIGUSR1, [](int) { may_end = 1; });
+    Ranks ranks{{patient, until_told}};
+
+    const std::string warning = ranks.hear(0);
+    kill(ranks.pid(0), SIGUSR1);
+    kill(ranks.pid(1), SIGUSR1);
+    signal(SIGUSR1, SIG_DFL);
+
+    EXPECT_TRUE(has(warning, "warning on rank 0 of 2 (machine), which waited")) << warning;
+    EXPECT_TRUE(has(warning, ranks.name(1) + ": state ")) << warning;
+    EXPECT_TRUE(has(warning, "into 'a long op', and computes. Waiting on.")) << warning;
+    EXPECT_EQ(0, ranks.exit_code(0));
+    EXPECT_EQ(0, ranks.exit_code(1));
+}
+
+TEST(Liveness, LeavesWithTheCodeOfARankThatFails) {
+    const Part fails = [](Liveness& liveness) { liveness.fail(5, "the loss is not finite"); };
+    Ranks ranks{{wait_for_ever, fails, compute_for_ever}};
+
+    for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(5, ranks.exit_code(rank)) << rank;
+    }
+    EXPECT_TRUE(has(ranks.said(1), "error on rank 1 of 3 (machine): the loss is not finite"));
+    for (const int rank : {0, 2}) {
+        EXPECT_TRUE(
+            has(ranks.said(rank), ranks.name(1) + " on machine has failed with exit code 5: the loss"))
+            << ranks.said(rank);
+    }
+}
+
+TEST(Liveness, SaysTheSameErrorOnce) {
+    const Part fails = [](Liveness& liveness) { liveness.fail(5, "the loss is not finite"); };
+    Ranks ranks{{fails, fails, fails}};
+
+    int full = 0;
+    for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(5, ranks.exit_code(rank)) << rank;
+        full += has(ranks.said(rank), "error on rank") ? 1 : 0;
+    }
+    EXPECT_EQ(1, full) << ranks.said(0) << ranks.said(1) << ranks.said(2);
+}
+
+TEST(Liveness, TakesALossThatAnotherRankNoticedFirstForTheReason) {
+    const Part loses = [](Liveness& liveness) {
+        liveness.fail(6, "MPI call failed (connection reset)");  // as a library sees the death of a peer
+    };
+    const Part dies = [](Liveness&) { raise(SIGKILL); };
+    Ranks ranks{{loses, dies}};
+
+    EXPECT_EQ(6, ranks.exit_code(0));
+    EXPECT_TRUE(has(ranks.said(0), ranks.name(1) + " on machine has died")) << ranks.said(0);
+    EXPECT_FALSE(has(ranks.said(0), "connection reset")) << ranks.said(0);
+}
+
+TEST(Liveness, LetsRanksFinishOneAfterTheOther) {
+    const Part finishes = [](Liveness& liveness) { liveness.takes_leave(); };
+    const Part later = [](Liveness& liveness) {
+        usleep(200'000);
+        liveness.look();
+    };
+    Ranks ranks{{finishes, later, finishes}};
+
+    for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(0, ranks.exit_code(rank)) << ranks.said(rank);
+        EXPECT_EQ("", ranks.said(rank));
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::comm

@@ -1,0 +1,110 @@
+#include "comm/watchdog.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace ziggurat::comm {
+namespace {
+
+RankReport waiting(int rank, char state = 'S') {
+    return {.rank = rank,
+            .pid = 100 + rank,
+            .state = ProcessState{.code = state},
+            .is_waiting = true,
+            .seconds = 3,
+            .what = "sum " + std::to_string(rank)};
+}
+
+RankReport busy(int rank, char state, bool has_moved) {
+    auto report = waiting(rank, state);
+    report.is_waiting = false;
+    report.what = "op " + std::to_string(rank);
+    report.has_moved = has_moved;
+    return report;
+}
+
+bool says(const HangVerdict& verdict, const std::string& part) {
+    return verdict.text.find(part) != std::string::npos;
+}
+
+TEST(JudgeHang, BlamesAStoppedRankBeforeOneThatComputes) {
+    const std::vector reports{waiting(0), busy(1, 'R', true), busy(2, 'T', false), waiting(3)};
+
+    const auto verdict = judge_hang(reports, 0, 0, 0);
+
+    EXPECT_TRUE(verdict.leaves);
+    EXPECT_EQ(2, verdict.culprit);
+    EXPECT_TRUE(says(verdict, "rank 2 (pid 102): state T = stopped (SIGSTOP), was 3.0 s into 'op 2'"))
+        << verdict.text;
+    EXPECT_TRUE(says(verdict, "kill -CONT 102"));
+}
+
+TEST(JudgeHang, BlamesARankThatWasStoppedWhileItWaited) {
+    const std::vector reports{waiting(0), waiting(1, 'T')};
+
+    const auto verdict = judge_hang(reports, 0, 0, 0);
+
+    EXPECT_TRUE(verdict.leaves);
+    EXPECT_EQ(1, verdict.culprit);
+    EXPECT_TRUE(says(verdict, "waited 3.0 s for 'sum 1'")) << verdict.text;
+}
+
+TEST(JudgeHang, OnlyReportsARankUnderADebugger) {
+    const std::vector reports{waiting(0), busy(1, 't', false)};
+
+    const auto verdict = judge_hang(reports, 0, 0, 1000);
+
+    EXPECT_FALSE(verdict.leaves);
+    EXPECT_EQ(1, verdict.culprit);
+    EXPECT_TRUE(says(verdict, "held by a debugger")) << verdict.text;
+}
+
+TEST(JudgeHang, LetsARankComputeButNotForEver) {
+    const std::vector reports{waiting(0), busy(1, 'R', true)};
+
+    EXPECT_FALSE(judge_hang(reports, 0, 0, 0).leaves);
+    EXPECT_FALSE(judge_hang(reports, 0, 0, most_rounds - 1).leaves);
+    EXPECT_TRUE(judge_hang(reports, 0, 0, most_rounds).leaves);
+    EXPECT_EQ(1, judge_hang(reports, 0, 0, 0).culprit);
+}
+
+TEST(JudgeHang, BlamesARankThatNeitherWaitsNorComputes) {
+    const std::vector reports{waiting(0), busy(1, 'R', true), busy(2, 'D', false)};
+
+    const auto verdict = judge_hang(reports, 0, 0, 0);
+
+    EXPECT_TRUE(verdict.leaves);
+    EXPECT_EQ(2, verdict.culprit);
+    EXPECT_TRUE(says(verdict, "waiting for a disk")) << verdict.text;
+}
+
+TEST(JudgeHang, ShowsTheCircleWhenAllWait) {
+    const std::vector reports{waiting(0), waiting(1), waiting(2)};
+
+    const auto verdict = judge_hang(reports, 1, 0, 0);
+
+    EXPECT_TRUE(verdict.leaves);
+    EXPECT_EQ(-1, verdict.culprit);
+    EXPECT_TRUE(says(verdict, "rank 0 (pid 100) waited 3.0 s for 'sum 0'")) << verdict.text;
+    EXPECT_TRUE(says(verdict, "rank 2 (pid 102) waited 3.0 s for 'sum 2'"));
+    EXPECT_FALSE(says(verdict, "rank 1")) << "who judges says elsewhere what it waited for";
+}
+
+TEST(JudgeHang, SaysWhatItCannotKnowOfOtherMachines) {
+    const std::vector reports{waiting(0), waiting(1)};
+
+    const auto verdict = judge_hang(reports, 0, 6, 0);
+
+    EXPECT_TRUE(verdict.leaves);
+    EXPECT_TRUE(says(verdict, "nothing is known here of the 6 ranks of others")) << verdict.text;
+}
+
+TEST(JudgeHang, NeverBlamesItself) {
+    const std::vector reports{busy(0, 'T', false), waiting(1)};
+
+    EXPECT_EQ(-1, judge_hang(reports, 0, 0, 0).culprit);
+}
+
+}  // namespace
+}  // namespace ziggurat::comm
