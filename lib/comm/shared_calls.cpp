@@ -192,25 +192,24 @@ void SharedCalls::pull(const Call& call) {
     std::byte* out = call.call.output + call.call.output_offset_bytes;
     if (call.is_inline) {
         pull_inline(call);
+    } else if (!is_sum(call.call.kind)) {
+        pull_blocks(call);
+    } else if (call.call.blocks[me].bytes == 0) {
+        return;  // nothing of the sum is this member's
     } else if (call.call.kind == CollectiveKind::reduce_scatter) {
         pull_sum(call, {&out, 1});
-    } else if (call.call.kind == CollectiveKind::all_reduce && call.call.blocks[me].bytes > 0) {
+    } else {
         for (int m = 0; m < size(); ++m) {
             std::byte* vector =
                 m == rank() ? out : channel_.address(m, channel_.posted_call(m, call.operation).output);
             outputs_[static_cast<std::size_t>(m)] = vector + call.call.blocks[me].offset_bytes;
         }
         pull_sum(call, outputs_);
-    } else {
-        pull_blocks(call);
     }
 }
 
 void SharedCalls::pull_sum(const Call& call, std::span<std::byte* const> outputs) {
     const Block own = call.call.blocks[static_cast<std::size_t>(rank())];
-    if (own.bytes == 0) {
-        return;
-    }
     for (int m = 0; m < size(); ++m) {
         inputs_[static_cast<std::size_t>(m)] = input_of(call, m) + own.offset_bytes;
     }
