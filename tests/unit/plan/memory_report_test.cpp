@@ -51,11 +51,15 @@ TEST(MemoryReport, NamesWhatHelpsMostWhereNothingSuffices) {
 }
 
 TEST(MemoryReport, OfManyMicroBatchesIsThatOfTheirWholeProgram) {
-    for (const auto reduce : {spec::ReducePlan::at_end, spec::ReducePlan::each_microbatch}) {
+    const spec::Sharding zero_3{4, 4, 4, 2, spec::ReducePlan::each_microbatch, 4};
+    for (const auto& sharding : {spec::Sharding{.reduce = spec::ReducePlan::at_end},
+                                 spec::Sharding{.reduce = spec::ReducePlan::each_microbatch}, zero_3}) {
         auto spec = wide();
-        spec.sharding.reduce = reduce;
+        spec.parallel.ranks = spec.parallel.ranks_per_node = spec.parallel.data = 4;
+        spec.sharding = sharding;
+        spec.overlap.prefetch = 3;
         spec.train.micro_batches = 9;
-        spec.train.global_batch = 9 * spec.train.micro_batch;
+        spec.train.global_batch = 9 * spec.train.micro_batch * spec.parallel.data;
         const auto whole =
             schedule::build_program(spec, 0, schedule::Variant::train).tier_bytes(spec::Tier::device);
 
