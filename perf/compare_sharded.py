@@ -7,7 +7,7 @@
 GPT-2 124M, two sequences of 1024 a process, optimizer and clipping included; random tokens, initial weights drawn
 alike, so all must begin at a loss near ln(50257) = 10.8 and fall. A round runs each system once, in processes of
 its own and alone; the ratio counts as the median over the rounds. Peers come from PyPI into build/venv
-(perf/requirements.txt). Results go to build/perf/compare_PEER.jsonl.
+(perf/requirements.txt). Results go to build/perf/PEER.jsonl.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def main():
     chosen = parser.parse_args()
 
     training.RESULTS.mkdir(parents=True, exist_ok=True)
-    with open(training.RESULTS / f"compare_{chosen.peer}.jsonl", "w") as log:
+    with open(training.RESULTS / f"{chosen.peer}.jsonl", "w") as log:
         try:
             install_peers()
             rates = compare(chosen.peer, chosen, log)

@@ -6,7 +6,7 @@
 `--ours` is a command line that prints JSON lines, of which the last with `tokens_per_second` counts; {model},
 {precision} and {threads} in it are replaced. Each round runs ours, PyTorch eager and PyTorch compiled, each in
 a process of its own and alone; the best round of each counts. PyTorch comes from PyPI (scripts/torch_python.sh).
-Results go to build/perf/compare_torch.jsonl.
+Results go to build/perf/torch.jsonl.
 """
 
 import argparse
@@ -82,7 +82,7 @@ def main():
 
     RESULTS.mkdir(parents=True, exist_ok=True)
     rows = []
-    with open(RESULTS / "compare_torch.jsonl", "w") as log:
+    with open(RESULTS / "torch.jsonl", "w") as log:
         for model in chosen.models.split(","):
             for precision in chosen.precisions.split(","):
                 best = compare(model, precision, chosen, log)

@@ -1,33 +1,78 @@
 #!/usr/bin/env bash
-# Measures whole training steps, alone and beside PyTorch, and prints a table of figure, bar and verdict.
+# Measures Ziggurat, alone and beside its peers, and prints a table of figure, bar and verdict.
 #
-#   perf/run.sh [--no-torch]       takes half an hour on two cores, which should have nothing else to do
+#   perf/run.sh [PART...]      all parts take an hour on two cores, which should have nothing else to do
 #
-# Every measurement is a JSON line under build/perf.
+#   step          a training step's share of its matrix products, one rank of two threads     10 min
+#   collectives   reduce-scatter, all-reduce, all-gather beside MPI's own, 2, 4 and 8 ranks     5 min
+#   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
+#   spread        ZeRO 3 beside ZeRO 0, two ranks beside one, processor time of eight           15 min
+#   torch         a step beside PyTorch, eager and compiled                                     20 min
+#   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min
+#   deepspeed     ZeRO 3 on two ranks beside DeepSpeed ZeRO-3                                    6 min
+#
+# PyTorch and DeepSpeed come from PyPI into build/venv. A peer that cannot be had leaves its figures 'not measured'
+# and does not stop the rest. Every measurement is a JSON line in build/perf/PART.jsonl. Exit code 1: a bar is
+# missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-with_torch=true
-case ${1:-} in
-  --no-torch) with_torch=false ;;
-  '') ;;
-  *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
-esac
+all="step collectives adamw spread torch fsdp2 deepspeed"
+for part; do
+  [[ " $all " == *" $part "* ]] || { sed -n '2,16s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+done
+[ $# -gt 0 ] || set -- $all
 
 scripts/setup.sh
-scripts/build.sh release perf_step
-step=build/release/bin/perf_step
-mkdir -p build/perf
-rm -f build/perf/step.jsonl build/perf/compare_torch.jsonl
-
-export OMP_NUM_THREADS=2
-for model in gpt2-124m llama-124m; do
-  for precision in f32 bf16; do
-    $step --model $model --precision $precision | tee build/perf/step.log
-    grep '^{' build/perf/step.log >>build/perf/step.jsonl
-  done
-done
-if $with_torch; then
-  python3 perf/compare_torch.py --ours "$step --model {model} --precision {precision} --threads {threads} --no-floor"
+scripts/build.sh release ziggurat perf_step perf_collectives adamw_bench
+bin=build/release/bin
+results=build/perf
+mkdir -p $results
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+read -r load _ </proc/loadavg
+if awk -v load="$load" 'BEGIN {exit !(load > 0.7)}'; then
+  echo "perf: the load is $load (something else runs here, or has just run). Ratios of this run may be off." >&2
 fi
+
+# Runs the rest of its arguments, shows what they print and keeps their JSON lines in the file of part $1.
+keep() {
+  local part=$1
+  shift
+  "$@" | tee "$results/$part.log" || return
+  grep '^{' "$results/$part.log" >>"$results/$part.jsonl"
+}
+
+measure_step() {
+  local model precision
+  for model in gpt2-124m llama-124m; do
+    for precision in f32 bf16; do
+      OMP_NUM_THREADS=2 keep step $bin/perf_step --model $model --precision $precision || return
+    done
+  done
+}
+measure_collectives() {
+  local ranks
+  for ranks in 2 4 8; do
+    keep collectives mpirun -n $ranks --oversubscribe --bind-to none $bin/perf_collectives || return
+  done
+}
+measure_adamw() {
+  local threads
+  for threads in 1 2; do
+    OMP_NUM_THREADS=$threads keep adamw $bin/adamw_bench $threads || return
+  done
+}
+measure_spread() { python3 perf/spread.py --binary $bin/ziggurat; }
+measure_torch() {
+  python3 perf/compare_torch.py \
+    --ours "$bin/perf_step --model {model} --precision {precision} --threads {threads} --no-floor"
+}
+measure_fsdp2() { python3 perf/compare_sharded.py fsdp2 --binary $bin/ziggurat; }
+measure_deepspeed() { python3 perf/compare_sharded.py deepspeed --binary $bin/ziggurat; }
+
+for part; do
+  echo "== $part"
+  rm -f "$results/$part.jsonl"
+  measure_"$part" || echo "perf: part '$part' has failed (see above)." >&2
+done
 echo
-python3 perf/verdicts.py build/perf/*.jsonl
+python3 perf/verdicts.py --results $results "$@"

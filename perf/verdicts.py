@@ -1,44 +1,109 @@
 #!/usr/bin/env python3
-"""Reads measurements (JSON lines) and prints a table: figure | measured | bar | verdict.
+"""Reads the measurements of parts of perf/run.sh and prints a table: figure | measured | bar | verdict.
 
-  perf/verdicts.py FILE...         exit code 1 when a bar is missed, or has no measurement
+  perf/verdicts.py [--results build/perf] PART...
+
+Exit code 1 when a bar is missed, or one that needs no peer has no measurement.
 """
 
+import argparse
+import dataclasses
 import json
+import pathlib
 import sys
 
-MODELS = ("gpt2-124m", "llama-124m")
-# measurement, its key, a name for people, and the least value by precision
-BARS = [
-    ("step", "share_of_floor", "share of the floor's rate", {"f32": 0.95, "bf16": 0.90}),
-    ("compare_torch", "ratio", "tokens/s over the faster PyTorch", {"f32": 1.4, "bf16": 1.4}),
-]
+MIB = 1 << 20
 
 
-def rows(records):
-    """(figure, best measured value or None, bar) for every bar."""
-    for measurement, key, title, bars in BARS:
-        for model in MODELS:
-            for precision, bar in bars.items():
-                values = [r[key] for r in records if r.get("measurement") == measurement and key in r
-                          and r["model"] == model and r["precision"] == precision]
-                yield f"{model} {precision}: {title}", max(values, default=None), bar
+@dataclasses.dataclass
+class Bar:
+    """`key` of the records that match `where` must be at least, or at most, `value`: every one of them."""
+
+    title: str
+    where: dict
+    key: str
+    value: float
+    is_most: bool = False
+
+    def worst(self, records):
+        """The measured value that decides; None without one."""
+        values = [record[self.key] for record in records if self.key in record and self.matches(record)]
+        return (max if self.is_most else min)(values, default=None)
+
+    def matches(self, record):
+        return all(test(record) if callable(test) else record.get(key) == test for key, test in self.where.items())
+
+    def holds(self, value):
+        return value <= self.value if self.is_most else value >= self.value
 
 
-def main(paths):
-    records = []
-    for path in paths:
-        with open(path) as file:
-            records += [json.loads(line) for line in file if line.startswith("{")]
-    missed = False
-    print(f"{'figure':<56} {'measured':>9} {'bar':>8}  verdict")
-    for figure, value, bar in rows(records):
-        holds = value is not None and value >= bar
-        missed |= not holds
-        verdict = "holds" if holds else "MISSED" if value is not None else "not measured"
-        print(f"{figure:<56} {'-' if value is None else format(value, '9.3f'):>9} {'>= ' + format(bar, '.2f'):>8}  {verdict}")
-    return 1 if missed else 0
+def model_bars(measurement, key, title, least):
+    return [Bar(f"{model} {precision}: {title}", {"measurement": measurement, "model": model, "precision": precision},
+                key, value)
+            for model in ("gpt2-124m", "llama-124m") for precision, value in least.items()]
+
+
+def collective_bars():
+    large = {"measurement": "collectives", "type": "f32", "ranks": 2, "bytes": 64 * MIB}
+    small = {"measurement": "collectives", "bytes": 4096, "cores": lambda record: record["ranks"] <= record["cores"]}
+    bars = []
+    for kind, times in {"reduce_scatter": 12, "all_reduce": 6, "all_gather": 3}.items():
+        name = kind.replace("_", "-")
+        bars += [Bar(f"{name}, 64 MiB fp32, 2 ranks: times MPI's", large | {"kind": kind}, "ratio", times),
+                 Bar(f"{name}, 64 MiB fp32, 2 ranks: share of copy", large | {"kind": kind}, "share_of_copy", 0.85),
+                 Bar(f"{name}, 4 KiB, a core for each rank: times MPI's", small | {"kind": kind}, "ratio", 1)]
+    return bars + [Bar("collectives: all results right", {"measurement": "collectives"}, "is_right", True)]
+
+
+BARS = {
+    "step": model_bars("step", "share_of_floor", "share of the floor's rate", {"f32": 0.95, "bf16": 0.90}),
+    "collectives": collective_bars(),
+    "adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): share of the plain loop",
+                  {"measurement": "adamw", "type": kind, "threads": threads}, "share_of_plain", 0.85)
+              for kind in ("f32", "bf16") for threads in (1, 2)],
+    "spread": [Bar(title, {"measurement": "spread", "figure": figure}, "ratio", value, is_most=True)
+               for figure, title, value in (
+                   ("zero3", "two ranks: step with ZeRO 3 over ZeRO 0", 1.10),
+                   ("ranks", "two ranks over one of two threads: time per token", 1.05),
+                   ("processor_time", "eight ranks over two: processor time", 1.5))],
+    "torch": model_bars("compare_torch", "ratio", "tokens/s over the faster PyTorch", {"f32": 1.4, "bf16": 1.4}),
+    "fsdp2": [Bar("ZeRO 3 bf16: tokens/s over PyTorch FSDP2", {"measurement": "compare_sharded", "peer": "fsdp2"},
+                  "ratio", 1.6)],
+    "deepspeed": [Bar("ZeRO 3 fp32: tokens/s over DeepSpeed ZeRO-3",
+                      {"measurement": "compare_sharded", "peer": "deepspeed"}, "ratio", 2)],
+}
+NEEDS_PEER = {"torch", "fsdp2", "deepspeed"}
+
+
+def read(path):
+    if not path.exists():
+        return []
+    with open(path) as file:
+        return [json.loads(line) for line in file if line.startswith("{")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("build/perf"))
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(BARS))
+    chosen = parser.parse_args()
+    if unknown := set(chosen.parts) - set(BARS):
+        parser.error(f"no part is called {', '.join(sorted(unknown))} ({', '.join(BARS)} are).")
+
+    failed = False
+    print(f"{'figure':<60} {'measured':>9} {'bar':>9}  verdict")
+    for part in chosen.parts or BARS:
+        records = read(chosen.results / f"{part}.jsonl")
+        for bar in BARS[part]:
+            value = bar.worst(records)
+            if value is None:
+                verdict, failed = "not measured", failed or part not in NEEDS_PEER
+            else:
+                verdict, failed = ("ok", failed) if bar.holds(value) else ("MISSED", True)
+            shown = "-" if value is None else format(value, ".3f")
+            print(f"{bar.title:<60} {shown:>9} {('<= ' if bar.is_most else '>= ') + format(bar.value, '.2f'):>9}  {verdict}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -12,10 +12,13 @@
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 
+#include "base/error.hpp"
 #include "comm/abort_flag.hpp"
 #include "comm/fold.hpp"
-#include "comm/mpi_collectives.hpp"
+#include "comm/make_collectives.hpp"
+#include "comm/node_memory.hpp"
 #include "comm/session.hpp"
 #include "device/arena.hpp"
 #include "perf/comm/plain_calls.hpp"
@@ -161,6 +164,7 @@ bool is_right(const Contest& contest, const Vectors& at, int rank, int ranks) {
 
 nlohmann::json measure(const Contest& contest,
                        const comm::Communicator& world,
+                       comm::NodeMemory& node,
                        comm::Collectives& ours,
                        const Vectors& shared,
                        const Vectors& own,
@@ -173,7 +177,7 @@ nlohmann::json measure(const Contest& contest,
 
     const auto run_ours = [&] {
         ours.start(call);
-        comm::wait(ours, call, abort);
+        comm::wait(ours, call, abort, &node);
     };
     run_ours();
     int right = is_right(contest, shared, world.rank(), world.size()) ? 1 : 0;
@@ -192,6 +196,7 @@ nlohmann::json measure(const Contest& contest,
             {"kind", name_of(contest.kind)},
             {"type", contest.type == spec::DType::f32 ? "f32" : "bf16"},
             {"ranks", world.size()},
+            {"cores", std::thread::hardware_concurrency()},
             {"bytes", contest.bytes},
             {"is_right", right == 1},
             {"seconds", timings[0].median},
@@ -216,9 +221,15 @@ void print_row(const nlohmann::json& line) {
 
 int measure_all(const Choice& choice, const comm::Communicator& world) {
     const auto most = *std::ranges::max_element(choice.sizes);
-    const device::Arena shared{2 * most, "vectors of the collectives"};
+    const device::Arena shared{2 * most, "vectors of the collectives", device::Arena::Kind::shared};
     const device::Arena own{2 * most, "private vectors"};
-    comm::MpiCollectives ours{world};
+    comm::NodeMemory node{world, {}};
+    node.share(shared);
+    if (!node.is_shared()) {
+        throw Error{ErrorKind::resource,
+                    "nothing to measure (memory is not shared: " + node.why_not_shared() + ")."};
+    }
+    const auto ours = comm::make_collectives(world, node, "the benchmark's group");
     const perf::Patience patience{.rounds = choice.rounds, .sample_seconds = choice.sample_ms * 1e-3};
 
     std::vector<nlohmann::json> lines;
@@ -236,7 +247,7 @@ int measure_all(const Choice& choice, const comm::Communicator& world) {
                 const int element_bytes = comm::bytes_of(contest.type);
                 contest.blocks = comm::even_blocks(contest.bytes / element_bytes, element_bytes, world.size(),
                                                    64 / element_bytes);
-                lines.push_back(measure(contest, world, ours, carve(shared), carve(own), patience));
+                lines.push_back(measure(contest, world, node, *ours, carve(shared), carve(own), patience));
                 if (world.rank() == 0) {
                     print_row(lines.back());
                 }

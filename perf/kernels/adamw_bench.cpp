@@ -1,0 +1,125 @@
+/// AdamW over the parameters of GPT-2 124M beside a loop that reads and writes the same streams.
+///
+///   adamw_bench [threads]     one JSON line per type of the published parameters
+///
+/// Both read gradient, master, m and v and write master, m, v and, in bf16, the parameters; the plain loop
+/// only adds. They run in turn, on operands from memory; the median of each counts.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/adamw.hpp"
+#include "kernels/runtime.hpp"
+#include "perf/kernels/operand_pool.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace {
+
+using namespace ziggurat;
+using tensor::bfloat16;
+
+constexpr std::int64_t parameters = 124'475'904;
+constexpr std::int64_t block = 8192;
+constexpr int rounds = 15;
+
+struct State {
+    std::span<float> master;
+    std::span<float> gradient;
+    std::span<float> m;
+    std::span<float> v;
+    std::span<bfloat16> published;
+};
+
+void add_block(const State& s, std::int64_t begin, std::int64_t count, bool publishes) {
+    float* master = s.master.data() + begin;
+    const float* gradient = s.gradient.data() + begin;
+    float* m = s.m.data() + begin;
+    float* v = s.v.data() + begin;
+    bfloat16* published = s.published.data() + begin;
+    if (publishes) {
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) {
+            m[i] += gradient[i];
+            v[i] += gradient[i];
+            const float weight = master[i] + gradient[i];
+            master[i] = weight;
+            tensor::store(published[i], weight);
+        }
+    } else {
+#pragma omp simd
+        for (std::int64_t i = 0; i < count; ++i) {
+            m[i] += gradient[i];
+            v[i] += gradient[i];
+            master[i] += gradient[i];
+        }
+    }
+}
+
+void add_all(const State& s, int threads, bool publishes) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (std::int64_t begin = 0; begin < parameters; begin += block) {
+        add_block(s, begin, std::min(block, parameters - begin), publishes);
+    }
+}
+
+template <class Work>
+double seconds_of(const Work& work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+}
+
+template <class T>
+void measure(const State& s, int threads, const char* type) {
+    constexpr bool publishes = !std::is_same_v<T, float>;
+    constexpr double bytes = double(parameters) * (publishes ? 30 : 28);
+    const device::Stream stream{threads};
+    kernels::StepInputs inputs;
+    inputs.learning_rate = 1e-4f;
+    std::span<T> published;
+    if constexpr (publishes) {
+        published = s.published;
+    }
+    const auto update = [&] {
+        kernels::adamw_update<T>(stream, {}, 0.1f, 1, inputs, s.master, s.gradient, s.m, s.v, published);
+    };
+    const auto add = [&] { add_all(s, threads, publishes); };
+
+    std::vector<double> ours, plain;
+    update();
+    add();
+    for (int round = 0; round < rounds; ++round) {
+        ours.push_back(seconds_of(update));
+        plain.push_back(seconds_of(add));
+    }
+    std::printf(
+        "{\"measurement\": \"adamw\", \"type\": \"%s\", \"threads\": %d, \"seconds\": %.6f, "
+        "\"plain_seconds\": %.6f, \"GB_per_s\": %.1f, \"share_of_plain\": %.4f}\n",
+        type, threads, median(ours), median(plain), bytes / median(ours) / 1e9, median(plain) / median(ours));
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int threads = argc > 1 ? std::atoi(argv[1]) : 2;
+    const kernels::Runtime runtime{threads};
+    perf::OperandPool pool{parameters * 18 + (std::int64_t{1} << 20)};
+    const State state{.master = pool.span<float>(parameters),
+                      .gradient = pool.span<float>(parameters),
+                      .m = pool.span<float>(parameters),
+                      .v = pool.span<float>(parameters),
+                      .published = pool.span<bfloat16>(parameters)};
+    measure<float>(state, threads, "f32");
+    measure<bfloat16>(state, threads, "bf16");
+    return 0;
+}
