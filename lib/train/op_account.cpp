@@ -86,7 +86,8 @@ std::string cause_of(const Op& op, const schedule::Program& program, const layou
         }
     }
     if (op.group >= 0) {
-        name += " over " + program.groups[static_cast<std::size_t>(op.group)].name;
+        const auto& group = program.groups[static_cast<std::size_t>(op.group)].name;
+        name += " over " + (group == "all" ? "all ranks" : group);
     }
     return name;
 }
