@@ -26,9 +26,11 @@ bool is_of(const Op& op, OpKind kind, Purpose purpose) {
     return op.kind == kind && op.purpose == purpose;
 }
 
-bool is_scatter(const Program& program, const Op& op) {
+/// In its place it would be refused: the sum has to land in the rank's own block.
+bool is_scatter_elsewhere(const Program& program, const Op& op) {
     return op.kind == OpKind::reduce_scatter &&
-           program.groups.at(static_cast<std::size_t>(op.group)).size() > 1;
+           program.groups.at(static_cast<std::size_t>(op.group)).size() > 1 &&
+           op.reads.front().buffer != op.writes.front().buffer;
 }
 
 bool is_reduction(const Program&, const Op& op) {
@@ -62,9 +64,13 @@ void keep_to_oneself(Program&, Op& op) {
 }
 
 constexpr std::array bugs = {
-    PlantedBug{"TwoBlocksOfAReduceScatterChangePlaces", is_scatter, swap_two_blocks},
+    PlantedBug{"TwoBlocksOfAReduceScatterChangePlaces", is_scatter_elsewhere, swap_two_blocks},
     PlantedBug{"AReductionIsForgotten", is_reduction, forget},
     PlantedBug{"AReductionWaitsForNothing", is_reduction, [](Program&, Op& op) { op.waits_for.clear(); }},
+    PlantedBug{
+        "APhaseWaitsForNothing",
+        [](const Program&, const Op& op) { return op.kind == OpKind::compute && !op.waits_for.empty(); },
+        [](Program&, Op& op) { op.waits_for.clear(); }},
     PlantedBug{
         "APublicationIsForgotten",
         [](const Program&, const Op& op) { return is_of(op, OpKind::all_gather, Purpose::publication); },

@@ -5,7 +5,9 @@
 
 #include <bit>
 
+#include "comm/control.hpp"
 #include "optim/step_inputs.hpp"
+#include "schedule/volumes.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -96,6 +98,7 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
         outcome.grad_norms.push_back(assembly.outcome().grad_norm);
     }
     assembly.trainer().finish();
+    outcome.bytes_moved = assembly.bytes_moved();
     outcome.weights_hash = assembly.weights_hash();
     fill(assembly.evaluate_slot(), run, run.train.steps * batch + mine);
     assembly.evaluator().run_step();
@@ -124,6 +127,34 @@ std::string TrainingOutcome::first_difference(const TrainingOutcome& expected) c
         return "the losses of a batch after the last step differ";
     }
     return {};
+}
+
+std::string volume_difference(const spec::RunSpec& run,
+                              const comm::Communicator& group,
+                              const TrainingOutcome& outcome) {
+    using schedule::Purpose;
+    const auto volumes = schedule::volumes_by_formula(run, schedule::ModelLayout{run, group.rank()});
+    const std::int64_t width = run.precision.compute == spec::DType::f32 ? 4 : 2;
+    const std::pair<Purpose, std::int64_t> of_a_step[] = {
+        {Purpose::parameters, volumes.gathers * width},
+        {Purpose::secondary, volumes.secondary * width},
+        {Purpose::gradients, volumes.reduction * 4},
+        {Purpose::publication, volumes.publication * width},
+    };
+    std::string difference;
+    for (const auto& [purpose, bytes] : of_a_step) {
+        std::int64_t moved_and_due[] = {outcome.bytes_moved[static_cast<std::size_t>(purpose)],
+                                        bytes * run.train.steps};
+        if (run.debug.nodes > 1) {
+            comm::all_reduce_sum(group, moved_and_due);
+        }
+        if (moved_and_due[0] != moved_and_due[1]) {
+            difference +=
+                fmt::format("{}: {} bytes were moved in {} steps and should be {}. ", to_string(purpose),
+                            moved_and_due[0], run.train.steps, moved_and_due[1]);
+        }
+    }
+    return difference;
 }
 
 }  // namespace ziggurat::test

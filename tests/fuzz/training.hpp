@@ -17,8 +17,9 @@ struct TrainingOutcome {
     std::vector<double> grad_norms;
     std::uint64_t weights_hash = 0;
     std::uint64_t evaluated_losses_hash = 0;  ///< of this rank's micro-batch, without dropout
+    train::BytesByPurpose bytes_moved{};      ///< in all steps, as the collectives count them
 
-    /// In words; empty when the bits are the same.
+    /// In words; empty when the bits are the same. What it moved is another matter.
     std::string first_difference(const TrainingOutcome& expected) const;
 };
 
@@ -32,5 +33,14 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::C
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Communicator& group,
                                          train::Programs programs);
+
+/// In words, where the collectives have not moved what the closed forms say of the steps; empty when they
+/// have: each rank on one node, all of them together on several, which deal out their work unevenly where the
+/// order of sums or the size of groups does not fit the nodes.
+///
+/// Collective: over `group`, the ranks of the run
+std::string volume_difference(const spec::RunSpec& run,
+                              const comm::Communicator& group,
+                              const TrainingOutcome& outcome);
 
 }  // namespace ziggurat::test

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "deck/load.hpp"
 #include "tests/support/draw.hpp"
@@ -80,23 +82,25 @@ std::string span(Draw& draw, int inner, int outer) {
 }
 
 void draw_sharding(Draw& draw, DeckText& deck, int ranks) {
-    int parameters = ranks;
-    if (draw.chance(0.35)) {
-        const auto stage = draw.one_of<int>({0, 1, 2, 3, 3});
+    int parameters = 1;
+    if (draw.chance(0.4)) {
+        const auto stage = draw.one_of<int>({0, 1, 2, 3, 3, 3});
         parameters = stage == 3 ? ranks : 1;
         deck.set("zero", stage);
     } else {
-        const auto optimizer = draw.between_divisors(1, ranks);
-        parameters = draw.between_divisors(1, optimizer);
+        // Spans that are replicated leave little to be wrong.
+        const auto optimizer = std::max(draw.between_divisors(1, ranks), draw.between_divisors(1, ranks));
+        parameters = std::max(draw.between_divisors(1, optimizer), draw.between_divisors(1, optimizer));
         const auto gradients = draw.chance(0.5) ? parameters : optimizer;
-        const bool is_exact = draw.chance(0.8);
+        const bool is_exact = draw.chance(0.85);
         deck.set("parameters", is_exact ? std::to_string(parameters) : span(draw, 1, parameters));
         deck.set("gradients", is_exact ? std::to_string(gradients) : span(draw, parameters, optimizer));
         deck.set("optimizer", is_exact ? std::to_string(optimizer) : span(draw, gradients, ranks));
     }
-    if (draw.chance(parameters > 1 ? 0.6 : 0.05)) {
-        deck.set("secondary", draw.chance(0.2) ? std::string{"node"}
-                                               : std::to_string(draw.between_divisors(1, parameters)));
+    if (draw.chance(parameters > 1 ? 0.7 : 0.02)) {
+        const auto copy = draw.chance(0.9) ? std::max(2, draw.between_divisors(1, parameters))
+                                           : static_cast<int>(draw.between(1, parameters));
+        deck.set("secondary", draw.chance(0.1) ? std::string{"node"} : std::to_string(copy));
     }
     if (draw.chance(0.8)) {
         deck.set("reduce", draw.one_of<std::string>({"at_end", "each_microbatch", "by_span"}));
