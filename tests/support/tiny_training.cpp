@@ -64,7 +64,7 @@ spec::RunSpec tiny_run(spec::Family family, int ranks, std::int64_t micro_batch,
     run.model.tie_embeddings = is_gpt2;
     run.model.dropout = is_gpt2 ? 0.1 : 0;
     run.data.seq = 11;
-    run.train.steps = 3;
+    run.train.steps = 2;
     run.train.global_batch = ranks * micro_batch * micro_batches;
     run.train.micro_batch = micro_batch;
     run.train.micro_batches = micro_batches;
