@@ -54,7 +54,7 @@ std::vector<Block> blocks_with_a_long_one(int members, int long_one) {
     std::vector<Block> blocks;
     std::int64_t offset = 0;
     for (int m = 0; m < members; ++m) {
-        const std::int64_t elements = m == long_one ? 300'007 : sizes[m % 5];
+        const std::int64_t elements = m == long_one ? 150'007 : sizes[m % 5];
         blocks.push_back({offset, elements * static_cast<std::int64_t>(sizeof(T))});
         offset = blocks.back().end();
     }
@@ -64,7 +64,7 @@ std::vector<Block> blocks_with_a_long_one(int members, int long_one) {
 template <class T>
 class HierarchicalOf : public ::testing::Test {
   protected:
-    /// Calls `body` for the world and for its ranks in reverse order, on 2, 3 and 4 pretended nodes.
+    /// Calls `body` for the world on 2, 3 and 4 pretended nodes, and for its ranks in reverse order.
     template <class Body>
     static void on_nodes(const Body& body) {
         for (int nodes = 2; nodes <= std::min(4, world().size()); ++nodes) {
@@ -72,6 +72,9 @@ class HierarchicalOf : public ::testing::Test {
             SharedVectors vectors{memory, arena_bytes};
             ASSERT_TRUE(memory.is_shared()) << memory.why_not_shared();
             for (const bool is_reversed : {false, true}) {
+                if (is_reversed && nodes > 2) {
+                    continue;
+                }
                 SCOPED_TRACE(std::to_string(nodes) + " nodes" + (is_reversed ? ", in reverse order" : ""));
                 const auto group = world().split(0, is_reversed ? -world().rank() : world().rank());
                 std::vector<int> nodes_of_members;
@@ -149,7 +152,7 @@ TYPED_TEST_SUITE(HierarchicalOf, ElementTypes);
 TYPED_TEST(HierarchicalOf, SumsHaveTheBitsOfFoldInEveryOrder) {
     this->on_nodes([](Collectives& collectives, SharedVectors& vectors) {
         for (int sum_group = 0; sum_group <= collectives.size(); ++sum_group) {
-            for (const std::int64_t unit : {0, 1, 5, 101}) {
+            for (const std::int64_t unit : {0, 5, 101}) {
                 TestFixture::expect_sums(collectives, vectors,
                                          uneven_blocks<TypeParam>(collectives.size(), unit), sum_group);
             }
@@ -206,7 +209,7 @@ using HierarchicalOfFloats = HierarchicalOf<float>;
 TEST_F(HierarchicalOfFloats, BroadcastReachesAllFromAnyRoot) {
     on_nodes([](Collectives& collectives, SharedVectors& vectors) {
         for (int root = 0; root < collectives.size(); ++root) {
-            for (const std::int64_t elements : {0, 1, 400'003}) {
+            for (const std::int64_t elements : {0, 1, 300'003}) {
                 vectors.clear();
                 const auto vector = vectors.take(filled<float>(elements + 2, collectives.rank(), numbered));
 
