@@ -32,6 +32,8 @@ constexpr double least_cpu_share = 0.01;
 /// How long the text of a verdict may take to appear after its author has claimed it.
 constexpr int verdict_tries = 100;
 constexpr auto verdict_pause = std::chrono::milliseconds{1};
+/// Launchers report the exit code of the process that they see end first: it should be the one to blame.
+constexpr auto courtesy_pause = std::chrono::milliseconds{100};
 /// How long a failed exchange may be older than the death that explains it.
 constexpr int loss_tries = 30;
 constexpr auto loss_pause = std::chrono::milliseconds{10};
@@ -325,28 +327,28 @@ void Liveness::leave_for_dead(const Watched& dead) {
     }
     text += " (killed, or out of memory?). Look at the system's log, and start the job again.";
     claim_verdict(exit_code_of_loss, static_cast<int>(dead.peer), text);
-    leave(exit_code_of_loss, "error on " + own_work() + ": " + text);
+    leave_after_others(exit_code_of_loss, "error on " + own_work() + ": " + text);
 }
 
 void Liveness::leave_for_failed(const Watched& failed) {
-    const Peer& peer = list_.peers[failed.peer];
     const auto& verdict = list_.board.verdict();
     const auto reason = verdict_of_others();
     const int author = verdict.author.load() - 1;
     const int culprit = verdict.culprit.load() - 1;
     if (reason && culprit == static_cast<int>(list_.me)) {
-        leave(verdict.exit_code,
-              "error on " + who_am_i() + ": the others have given this rank up (" + *reason + ")");
+        leave_after_others(verdict.exit_code, "error on " + who_am_i() +
+                                                  ": the others have given this rank up (" + *reason + ")");
     }
     if (reason && culprit != author) {
-        leave(verdict.exit_code, "error on " + own_work() + ": " + *reason);
+        leave_after_others(verdict.exit_code, "error on " + own_work() + ": " + *reason);
     }
-    const auto& line = list_.board.line(static_cast<int>(failed.peer));
-    leave(line.exit_code,
-          own_work() + ": leaves, for " + name_of_rank(peer.rank, peer.pid) + " on " + list_.host +
-              " has failed with exit code " + std::to_string(line.exit_code) +
-              (reason && author == static_cast<int>(failed.peer) ? ": " + *reason
-                                                                 : ". Its own message says why."));
+    // Who failed first is the one to name; others may have left for him before this rank looked.
+    const std::size_t first = reason ? static_cast<std::size_t>(author) : failed.peer;
+    const Peer& peer = list_.peers[first];
+    const int exit_code = list_.board.line(static_cast<int>(failed.peer)).exit_code;
+    leave_after_others(exit_code, own_work() + ": leaves, for " + name_of_rank(peer.rank, peer.pid) + " on " +
+                                      list_.host + " has failed with exit code " + std::to_string(exit_code) +
+                                      (reason ? ": " + *reason : ". Its own message says why."));
 }
 
 void Liveness::leave_without_launcher() {
@@ -376,13 +378,23 @@ void Liveness::fail(int exit_code, const std::string& message) {
     leave(exit_code, "error on " + who_am_i() + ": " + message);
 }
 
+void Liveness::leave_after_others(int exit_code, const std::string& line) {
+    begin_to_leave(exit_code, line);
+    std::this_thread::sleep_for(courtesy_pause);
+    ::_exit(exit_code);
+}
+
 void Liveness::leave(int exit_code, const std::string& line) {
+    begin_to_leave(exit_code, line);
+    ::_exit(exit_code);
+}
+
+void Liveness::begin_to_leave(int exit_code, const std::string& line) {
     is_ending_ = true;
-    say(line);
     auto& mine = my_line();
     mine.exit_code = exit_code;
     mine.stage = Stage::failed;
-    ::_exit(exit_code);
+    say(line);
 }
 
 }  // namespace ziggurat::comm

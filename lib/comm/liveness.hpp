@@ -92,6 +92,8 @@ class Liveness {
     [[noreturn]] void leave_for_failed(const Watched& failed);
     [[noreturn]] void leave_without_launcher();
     [[noreturn]] void leave(int exit_code, const std::string& line);
+    [[noreturn]] void leave_after_others(int exit_code, const std::string& line);
+    void begin_to_leave(int exit_code, const std::string& line);
     void check_patience(std::int64_t tick_ns);
     void judge(std::int64_t now_ns);
     void note_processor_time();
