@@ -49,13 +49,13 @@ T expected_sum(int members, int sum_group, std::int64_t i, const Value& value) {
 template <class T>
 constexpr spec::DType dtype_of = sizeof(T) == 4 ? spec::DType::f32 : spec::DType::bf16;
 
-template <class T>
-const std::byte* bytes(const std::vector<T>& vector) {
+template <class T, class Allocator>
+const std::byte* bytes(const std::vector<T, Allocator>& vector) {
     return reinterpret_cast<const std::byte*>(vector.data());
 }
 
-template <class T>
-std::byte* bytes(std::vector<T>& vector) {
+template <class T, class Allocator>
+std::byte* bytes(std::vector<T, Allocator>& vector) {
     return reinterpret_cast<std::byte*>(vector.data());
 }
 
