@@ -38,8 +38,12 @@ std::int64_t odd(Draw& draw, std::int64_t low, std::int64_t high) {
 
 void draw_model(Draw& draw, DeckText& deck, std::int64_t seq) {
     const bool is_gpt2 = draw.chance(0.5);
-    const auto heads = draw.between(1, 5);
-    const auto head_dim = is_gpt2 || draw.chance(0.05) ? odd(draw, 3, 9) : 2 * draw.between(2, 5);
+    // Blocks of wide models travel in several pieces.
+    const bool is_wide = draw.chance(0.08);
+    const auto heads = is_wide ? draw.between(6, 8) : draw.between(1, 5);
+    const bool is_odd = is_gpt2 || draw.chance(0.05);
+    const auto pairs = is_wide ? draw.between(12, 16) : draw.between(2, 4);
+    const auto head_dim = 2 * pairs + (is_odd ? 1 : 0);
     deck.set("family", is_gpt2 ? "gpt2" : "llama");
     deck.set("layers", draw.between(1, 3));
     deck.set("hidden", heads * head_dim);
@@ -48,9 +52,9 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq) {
         deck.set("kv_heads", draw.chance(0.9) ? draw.between_divisors(1, static_cast<int>(heads)) : 2);
     }
     if (!is_gpt2 || draw.chance(0.3)) {
-        deck.set("ffn_hidden", odd(draw, 5, 61));
+        deck.set("ffn_hidden", odd(draw, 5, is_wide ? 601 : 61));
     }
-    deck.set("vocab", draw.between(257, 300));
+    deck.set("vocab", draw.between(257, is_wide ? 1300 : 300));
     deck.set("vocab_pad_to", draw.between(1, 9));
     deck.set("max_seq", seq + draw.between(0, 4));
     if (draw.chance(0.7)) {
