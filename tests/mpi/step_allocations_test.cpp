@@ -77,19 +77,26 @@ extern "C" [[gnu::noinline]] void* aligned_alloc(std::size_t alignment, std::siz
 namespace ziggurat::train {
 namespace {
 
+struct Training {
+    const char* name;
+    const char* model;
+    const char* sharding;
+};
+
 /// Allocations of our code in a run of `steps` steps, start and end included.
-long allocations_of_run(const std::string& folder, const std::string& model, int steps) {
+long allocations_of_run(const std::string& folder, const Training& training, int steps) {
     const int ranks = test::world().size();
     deck::LoadOptions options;
     options.ranks = ranks;
     options.threads = 1;
-    const std::string text =
-        "deck_version: 1\nrun: {dir: " + folder + "/run}\nmodel: {" + model +
-        ", layers: 2, hidden: 32, heads: 2, max_seq: 32}\n"
-        "data: {tokenizer: bytes, seq: 32, train: [{format: text, path: " +
-        folder + "/text.txt}]}\ntrain: {steps: " + std::to_string(steps) +
-        ", global_batch: " + std::to_string(4 * ranks) +
-        ", micro_batch: 2}\nlogging: {every: 1 steps}\nschedule: {kind: constant, warmup: 0 steps}\n";
+    const std::string text = "deck_version: 1\nrun: {dir: " + folder + "/run}\nmodel: {" + training.model +
+                             ", layers: 2, hidden: 32, heads: 2, max_seq: 32}\n"
+                             "data: {tokenizer: bytes, seq: 32, train: [{format: text, path: " +
+                             folder + "/text.txt}]}\ntrain: {steps: " + std::to_string(steps) +
+                             ", global_batch: " + std::to_string(4 * ranks) +
+                             ", micro_batch: 2}\nlogging: {every: 1 steps}\nschedule: {kind: constant, "
+                             "warmup: 0 steps}\nsharding: {" +
+                             training.sharding + "}\n";
     const auto loaded = deck::load_text(text, "step_allocations", {}, options);
     EXPECT_TRUE(loaded.ok()) << loaded.found.print();
     if (!loaded.ok()) {
@@ -109,7 +116,7 @@ long allocations_of_run(const std::string& folder, const std::string& model, int
     return ours - before;
 }
 
-class StepAllocations : public ::testing::TestWithParam<const char*> {};
+class StepAllocations : public ::testing::TestWithParam<Training> {};
 
 TEST_P(StepAllocations, AreNone) {
     const auto folder = std::filesystem::temp_directory_path() /
@@ -137,10 +144,13 @@ TEST_P(StepAllocations, AreNone) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families,
+INSTANTIATE_TEST_SUITE_P(Trainings,
                          StepAllocations,
-                         ::testing::Values("family: gpt2, dropout: 0.1", "family: llama, ffn_hidden: 48"),
-                         [](const auto& parameter) { return parameter.index == 0 ? "Gpt2" : "Llama"; });
+                         ::testing::Values(Training{"ZeRO0", "family: gpt2, dropout: 0.1", "zero: 0"},
+                                           Training{"ZeRO1", "family: gpt2, dropout: 0.1", "zero: 1"},
+                                           Training{"ZeRO2", "family: llama, ffn_hidden: 48", "zero: 2"},
+                                           Training{"ZeRO3", "family: llama, ffn_hidden: 48", "zero: 3"}),
+                         [](const auto& made) { return made.param.name; });
 
 }  // namespace
 }  // namespace ziggurat::train
