@@ -52,13 +52,16 @@ struct Data {
         embedding_forward<T>(two_threads, row(tokens), row(positions), matrix(table, vocab, width),
                              matrix(position_table, sequence, width), dropout, matrix(out, rows, width));
     }
+    /// Nothing where the table is frozen.
+    tensor::TensorRef<float, 2> of(std::vector<float>& gradient, std::int64_t table_rows) const {
+        return gradient.empty() ? tensor::TensorRef<float, 2>{} : matrix(gradient, table_rows, width);
+    }
     void backward(const device::Stream& stream,
                   const Dropout& dropout,
                   Accumulate tokens_,
                   Accumulate positions_) {
         embedding_backward<T>(stream, row(tokens), row(positions), matrix(d_out, rows, width), dropout,
-                              matrix(d_table, vocab, width), tokens_,
-                              matrix(d_position_table, sequence, width), positions_);
+                              of(d_table, vocab), tokens_, of(d_position_table, sequence), positions_);
     }
 };
 
@@ -117,6 +120,20 @@ TYPED_TEST(Embedding, BackwardZeroesTheTableThatIsNotAddedTo) {
 
     EXPECT_LT(relative_error(data.d_table, tied), 1e-6);
     EXPECT_LT(relative_error(data.d_position_table, fresh), 1e-6);
+}
+
+TYPED_TEST(Embedding, BackwardLeavesAFrozenTableOut) {
+    Data<TypeParam> both{37};
+    Data<TypeParam> tokens_only{37};
+    Data<TypeParam> positions_only{37};
+    tokens_only.d_position_table.clear();
+    positions_only.d_table.clear();
+    for (auto* data : {&both, &tokens_only, &positions_only}) {
+        data->backward(two_threads, {}, Accumulate::no, Accumulate::no);
+    }
+
+    EXPECT_EQ(tokens_only.d_table, both.d_table);
+    EXPECT_EQ(positions_only.d_position_table, both.d_position_table);
 }
 
 TYPED_TEST(Embedding, DropsTheSameForwardAndBackward) {

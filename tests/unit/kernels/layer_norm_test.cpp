@@ -93,6 +93,23 @@ TYPED_TEST(LayerNorm, AddsToGradientsWhenAsked) {
     }
 }
 
+TYPED_TEST(LayerNorm, GivesTheSameBitsWhereGainOrBiasAreFrozen) {
+    Data<TypeParam> all{{67, 37}};
+    Data<TypeParam> frozen_gain{{67, 37}};
+    Data<TypeParam> frozen{{67, 37}};
+    frozen_gain.d_gain.clear();
+    frozen.d_gain.clear();
+    frozen.d_bias.clear();
+    for (auto* data : {&all, &frozen_gain, &frozen}) {
+        data->forward(two_threads);
+        data->backward(two_threads, Accumulate::no);
+    }
+
+    EXPECT_EQ(doubles(frozen_gain.dx), doubles(all.dx));
+    EXPECT_EQ(doubles(frozen.dx), doubles(all.dx));
+    EXPECT_EQ(frozen_gain.d_bias, all.d_bias);
+}
+
 TYPED_TEST(LayerNorm, ResidualFormIsAdditionThenNorm) {
     for (const auto extents : odd_extents) {
         Data<TypeParam> data{extents};

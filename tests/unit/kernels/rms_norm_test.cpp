@@ -87,6 +87,18 @@ TYPED_TEST(RmsNorm, AddsToGradientsWhenAsked) {
     }
 }
 
+TYPED_TEST(RmsNorm, GivesTheSameBitsWhereTheGainIsFrozen) {
+    Data<TypeParam> trained{{67, 37}};
+    Data<TypeParam> frozen{{67, 37}};
+    frozen.d_gain.clear();
+    for (auto* data : {&trained, &frozen}) {
+        data->forward(two_threads);
+        data->backward(two_threads, Accumulate::no);
+    }
+
+    EXPECT_EQ(doubles(frozen.dx), doubles(trained.dx));
+}
+
 TYPED_TEST(RmsNorm, ResidualFormIsAdditionThenNorm) {
     for (const auto extents : odd_extents) {
         Data<TypeParam> data{extents};
