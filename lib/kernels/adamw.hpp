@@ -5,6 +5,7 @@
 
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
+#include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
@@ -37,6 +38,18 @@ void adamw_update(const device::Stream& stream,
                   const StepInputs& inputs,
                   std::span<float> master,
                   std::span<const float> gradient,
+                  std::span<float> m,
+                  std::span<float> v,
+                  std::span<T> parameters);
+/// The same with gradients that were accumulated in bfloat16: the bits of an update with their floats.
+template <class T>
+void adamw_update(const device::Stream& stream,
+                  const AdamW& adamw,
+                  float weight_decay,
+                  float lr_factor,
+                  const StepInputs& inputs,
+                  std::span<float> master,
+                  std::span<const tensor::bfloat16> gradient,
                   std::span<float> m,
                   std::span<float> v,
                   std::span<T> parameters);

@@ -33,43 +33,41 @@ struct Factors {
     return std::fma(-f.learning_rate, std::fma(f.weight_decay, weight, step), weight);
 }
 
-void update_block(
-    Factors factors, float* master, const float* gradient, float* m, float* v, std::int64_t count) {
+template <class G>
+void update_block(Factors factors, float* master, const G* gradient, float* m, float* v, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
-        master[i] = updated(factors, master[i], gradient[i], m[i], v[i]);
+        master[i] = updated(factors, master[i], float(gradient[i]), m[i], v[i]);
     }
 }
 
-template <class T>
+template <class T, class G>
 void update_and_publish_block(Factors factors,
                               float* master,
-                              const float* gradient,
+                              const G* gradient,
                               float* m,
                               float* v,
                               T* parameters,
                               std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
-        const float weight = updated(factors, master[i], gradient[i], m[i], v[i]);
+        const float weight = updated(factors, master[i], float(gradient[i]), m[i], v[i]);
         master[i] = weight;
         tensor::store(parameters[i], weight);
     }
 }
 
-}  // namespace
-
-template <class T>
-void adamw_update(const device::Stream& stream,
-                  const AdamW& adamw,
-                  float weight_decay,
-                  float lr_factor,
-                  const StepInputs& inputs,
-                  std::span<float> master,
-                  std::span<const float> gradient,
-                  std::span<float> m,
-                  std::span<float> v,
-                  std::span<T> parameters) {
+template <class T, class G>
+void update(const device::Stream& stream,
+            const AdamW& adamw,
+            float weight_decay,
+            float lr_factor,
+            const StepInputs& inputs,
+            std::span<float> master,
+            std::span<const G> gradient,
+            std::span<float> m,
+            std::span<float> v,
+            std::span<T> parameters) {
     ZG_EXPECTS(stream.space() == device::MemorySpace::host);
     ZG_EXPECTS(gradient.size() == master.size() && m.size() == master.size() && v.size() == master.size());
     ZG_EXPECTS(parameters.empty() || parameters.size() == master.size());
@@ -88,7 +86,7 @@ void adamw_update(const device::Stream& stream,
     const auto size = static_cast<std::int64_t>(master.size());
     host::for_blocks("ziggurat::adamw_update", size, [=](std::int64_t begin, std::int64_t count) {
         float* p = master.data() + begin;
-        const float* g = gradient.data() + begin;
+        const G* g = gradient.data() + begin;
         if (parameters.empty()) {
             update_block(factors, p, g, m.data() + begin, v.data() + begin, count);
         } else {
@@ -98,7 +96,75 @@ void adamw_update(const device::Stream& stream,
     });
 }
 
-template decltype(adamw_update<float>) adamw_update<float>;
-template decltype(adamw_update<bfloat16>) adamw_update<bfloat16>;
+}  // namespace
+
+template <class T>
+void adamw_update(const device::Stream& stream,
+                  const AdamW& adamw,
+                  float weight_decay,
+                  float lr_factor,
+                  const StepInputs& inputs,
+                  std::span<float> master,
+                  std::span<const float> gradient,
+                  std::span<float> m,
+                  std::span<float> v,
+                  std::span<T> parameters) {
+    update(stream, adamw, weight_decay, lr_factor, inputs, master, gradient, m, v, parameters);
+}
+
+template <class T>
+void adamw_update(const device::Stream& stream,
+                  const AdamW& adamw,
+                  float weight_decay,
+                  float lr_factor,
+                  const StepInputs& inputs,
+                  std::span<float> master,
+                  std::span<const bfloat16> gradient,
+                  std::span<float> m,
+                  std::span<float> v,
+                  std::span<T> parameters) {
+    update(stream, adamw, weight_decay, lr_factor, inputs, master, gradient, m, v, parameters);
+}
+
+template void adamw_update(const device::Stream&,
+                           const AdamW&,
+                           float,
+                           float,
+                           const StepInputs&,
+                           std::span<float>,
+                           std::span<const float>,
+                           std::span<float>,
+                           std::span<float>,
+                           std::span<float>);
+template void adamw_update(const device::Stream&,
+                           const AdamW&,
+                           float,
+                           float,
+                           const StepInputs&,
+                           std::span<float>,
+                           std::span<const bfloat16>,
+                           std::span<float>,
+                           std::span<float>,
+                           std::span<float>);
+template void adamw_update(const device::Stream&,
+                           const AdamW&,
+                           float,
+                           float,
+                           const StepInputs&,
+                           std::span<float>,
+                           std::span<const float>,
+                           std::span<float>,
+                           std::span<float>,
+                           std::span<bfloat16>);
+template void adamw_update(const device::Stream&,
+                           const AdamW&,
+                           float,
+                           float,
+                           const StepInputs&,
+                           std::span<float>,
+                           std::span<const bfloat16>,
+                           std::span<float>,
+                           std::span<float>,
+                           std::span<bfloat16>);
 
 }  // namespace ziggurat::kernels

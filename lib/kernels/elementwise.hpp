@@ -4,6 +4,7 @@
 #include <span>
 
 #include "device/stream.hpp"
+#include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
@@ -13,8 +14,10 @@ void fill_zero(const device::Stream& stream, std::span<T> values);
 
 /// into += x, element by element.
 ///
-/// Errors: Error{internal} when lengths disagree
+/// Numerics: added in float and rounded once to the type of `into`
+/// Errors:   Error{internal} when lengths disagree
 void add_to(const device::Stream& stream, std::span<const float> x, std::span<float> into);
+void add_to(const device::Stream& stream, std::span<const float> x, std::span<tensor::bfloat16> into);
 
 /// to = from, rounded to nearest even where To is the narrower type. From, To: float, bfloat16.
 ///

@@ -18,10 +18,11 @@ void convert_block(const From* from, To* to, std::int64_t count) {
     }
 }
 
-void add_block(const float* x, float* into, std::int64_t count) {
+template <class Sum>
+void add_block(const float* x, Sum* into, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
-        into[i] += x[i];
+        tensor::store(into[i], float(into[i]) + x[i]);
     }
 }
 
@@ -36,6 +37,15 @@ std::int64_t length(std::size_t size) {
     return static_cast<std::int64_t>(size);
 }
 
+template <class Sum>
+void add(const device::Stream& stream, std::span<const float> x, std::span<Sum> into) {
+    ZG_EXPECTS(stream.space() == device::MemorySpace::host);
+    ZG_EXPECTS(x.size() == into.size());
+    host::for_blocks("ziggurat::add_to", length(x.size()), [=](std::int64_t begin, std::int64_t count) {
+        add_block(x.data() + begin, into.data() + begin, count);
+    });
+}
+
 }  // namespace
 
 template <class T>
@@ -48,11 +58,11 @@ void fill_zero(const device::Stream& stream, std::span<T> values) {
 }
 
 void add_to(const device::Stream& stream, std::span<const float> x, std::span<float> into) {
-    ZG_EXPECTS(stream.space() == device::MemorySpace::host);
-    ZG_EXPECTS(x.size() == into.size());
-    host::for_blocks("ziggurat::add_to", length(x.size()), [=](std::int64_t begin, std::int64_t count) {
-        add_block(x.data() + begin, into.data() + begin, count);
-    });
+    add(stream, x, into);
+}
+
+void add_to(const device::Stream& stream, std::span<const float> x, std::span<bfloat16> into) {
+    add(stream, x, into);
 }
 
 template <class From, class To>

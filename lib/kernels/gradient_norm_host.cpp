@@ -10,6 +10,8 @@
 namespace ziggurat::kernels {
 namespace {
 
+using tensor::bfloat16;
+
 constexpr std::int64_t block_elements = 256;
 constexpr std::int64_t lanes = 32;
 constexpr std::int64_t blocks_per_slice = 1024;
@@ -26,25 +28,28 @@ constexpr std::int64_t blocks_per_slice = 1024;
 
 /// Sum of squares of a whole block: lane j takes elements j, j + 32, ...; then the lanes are folded in
 /// halves.
-double block_squares(const float* x) {
+template <class E>
+double block_squares(const E* x) {
     double lane[lanes] = {};
     for (std::int64_t i = 0; i < block_elements; i += lanes) {
 #pragma omp simd
         for (std::int64_t j = 0; j < lanes; ++j) {
-            lane[j] = std::fma(double(x[i + j]), double(x[i + j]), lane[j]);
+            const double element(float(x[i + j]));
+            lane[j] = std::fma(element, element, lane[j]);
         }
     }
     return fold(lane);
 }
 
 /// A short block counts as one that is filled up with zeros.
-void add_squares(const float* x, std::int64_t count, ExactSum& into) {
+template <class E>
+void add_squares(const E* x, std::int64_t count, ExactSum& into) {
     std::int64_t begin = 0;
     for (; begin + block_elements <= count; begin += block_elements) {
         into.add(block_squares(x + begin));
     }
     if (begin < count) {
-        float rest[block_elements] = {};
+        E rest[block_elements] = {};
         std::copy_n(x + begin, count - begin, rest);
         into.add(block_squares(rest));
     }
@@ -57,8 +62,8 @@ void add_each(const float* x, std::int64_t count, ExactSum& into) {
 }
 
 /// Slices are summed side by side; the order in which they are merged has no influence on the bits.
-template <class AddSlice>
-void sum_slices(const char* name, std::span<const float> values, const AddSlice& add_slice, ExactSum& into) {
+template <class E, class AddSlice>
+void sum_slices(const char* name, std::span<const E> values, const AddSlice& add_slice, ExactSum& into) {
     constexpr std::int64_t slice = blocks_per_slice * block_elements;
     const auto size = static_cast<std::int64_t>(values.size());
     std::mutex merging;
@@ -74,7 +79,12 @@ void sum_slices(const char* name, std::span<const float> values, const AddSlice&
 
 void sum_of_squares(const device::Stream& stream, std::span<const float> gradient, ExactSum& into) {
     ZG_EXPECTS(stream.space() == device::MemorySpace::host);
-    sum_slices("ziggurat::sum_of_squares", gradient, add_squares, into);
+    sum_slices("ziggurat::sum_of_squares", gradient, add_squares<float>, into);
+}
+
+void sum_of_squares(const device::Stream& stream, std::span<const bfloat16> gradient, ExactSum& into) {
+    ZG_EXPECTS(stream.space() == device::MemorySpace::host);
+    sum_slices("ziggurat::sum_of_squares", gradient, add_squares<bfloat16>, into);
 }
 
 void loss_sum(const device::Stream& stream, std::span<const float> losses, ExactSum& into) {

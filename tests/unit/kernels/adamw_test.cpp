@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "tests/reference/adamw.hpp"
 #include "tests/support/kernel_data.hpp"
@@ -149,6 +151,26 @@ TEST(AdamW, PublishingChangesNoBitOfTheMaster) {
                         plain.m, plain.v, {});
 
     EXPECT_TRUE(same_bits(published.master, plain.master));
+}
+
+TEST(AdamW, TakesBfloat16GradientsAsTheirFloats) {
+    const auto narrow = normal_values<bfloat16>(20011, 5);
+    std::vector<float> wide(narrow.size());
+    std::ranges::transform(narrow, wide.begin(), [](bfloat16 value) { return float(value); });
+    Data of_narrow{20011};
+    Data of_wide{20011};
+    adamw_update<bfloat16>(two_threads, adamw, weight_decay, 1, inputs_of(1), of_narrow.master, narrow,
+                           of_narrow.m, of_narrow.v, of_narrow.parameters);
+    adamw_update<bfloat16>(two_threads, adamw, weight_decay, 1, inputs_of(1), of_wide.master, wide, of_wide.m,
+                           of_wide.v, of_wide.parameters);
+    EXPECT_TRUE(same_bits(of_narrow.master, of_wide.master));
+    EXPECT_TRUE(same_bits(of_narrow.v, of_wide.v));
+    EXPECT_TRUE(same_bits(of_narrow.parameters, of_wide.parameters));
+
+    Data alone{20011};
+    adamw_update<float>(two_threads, adamw, weight_decay, 1, inputs_of(1), alone.master, narrow, alone.m,
+                        alone.v, {});
+    EXPECT_TRUE(same_bits(alone.master, of_wide.master));
 }
 
 TEST(AdamW, RefusesLengthsThatDisagree) {

@@ -35,6 +35,16 @@ TEST(Elementwise, AddsAndScales) {
     }
 }
 
+TEST(Elementwise, AddsToBfloat16InFloatAndRoundsOnce) {
+    const auto x = normal_values<float>(20011, 1);
+    const auto before = normal_values<bfloat16>(20011, 2);
+    auto sum = before;
+    add_to(two_threads, x, sum);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        ASSERT_EQ(sum[i], bfloat16(float(before[i]) + x[i]));
+    }
+}
+
 TEST(Elementwise, EveryBfloat16SurvivesTheWayToFloatAndBack) {
     std::vector<bfloat16> all(65536);
     for (std::size_t i = 0; i < all.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/support/kernel_data.hpp"
@@ -80,9 +81,20 @@ TEST(SumOfSquares, IsNotFiniteWhenAnElementIsNot) {
     }
 }
 
+TEST(SumOfSquares, OfBfloat16IsThatOfItsFloats) {
+    const auto narrow = normal_values<tensor::bfloat16>(count, 1, 1e-3f);
+    std::vector<float> wide(narrow.size());
+    std::ranges::transform(narrow, wide.begin(), [](tensor::bfloat16 value) { return float(value); });
+    ExactSum of_narrow, of_wide;
+    sum_of_squares(two_threads, narrow, of_narrow);
+    sum_of_squares(two_threads, wide, of_wide);
+    EXPECT_EQ(of_narrow.limbs(), of_wide.limbs());
+    EXPECT_GT(of_narrow.value(), 0);
+}
+
 TEST(SumOfSquares, OfNothingIsZero) {
     ExactSum sum;
-    sum_of_squares(two_threads, {}, sum);
+    sum_of_squares(two_threads, std::span<const float>{}, sum);
     EXPECT_EQ(sum.value(), 0);
 }
 
