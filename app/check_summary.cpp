@@ -3,6 +3,7 @@
 #include "app/check.hpp"
 #include "base/units.hpp"
 #include "spec/counts.hpp"
+#include "spec/tensors.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -18,11 +19,14 @@ std::string model_line(const spec::RunSpec& run) {
 }
 
 std::string size_line(const spec::RunSpec& run) {
-    const double flops = spec::flops_per_token(run.model, run.data.seq);
+    const double flops = spec::flops_per_token(run);
     const spec::StateBytes state = spec::count_state_bytes(run);
-    return fmt::format("size      {} parameters, {}FLOP/token ({}), model state {} per rank\n",
-                       format_grouped(spec::count_parameters(run.model).total), format_count(flops),
-                       spec::flops_formula, format_bytes(state.total()));
+    const auto all = spec::count_parameters(run.model).total;
+    const auto trained = spec::count_trained(run);
+    return fmt::format("size      {} parameters{}, {}FLOP/token ({}), model state {} per rank\n",
+                       format_grouped(all),
+                       trained == all ? "" : fmt::format(" ({} of them trained)", format_grouped(trained)),
+                       format_count(flops), spec::flops_formula(run), format_bytes(state.total()));
 }
 
 std::string batch_line(const spec::RunSpec& run) {
@@ -38,12 +42,13 @@ std::string batch_line(const spec::RunSpec& run) {
 
 std::string layout_line(const spec::RunSpec& run) {
     const spec::Parallel& parallel = run.parallel;
+    const std::string pretended =
+        run.debug.nodes > 0 ? fmt::format(", in all {} pretended nodes", run.debug.nodes) : "";
     return fmt::format(
-        "layout    ranks {} = tensor {} x context {} x data {} x stages {}; {} a node, {} threads each; "
-        "spans of "
-        "parameters {}, gradients {}, optimizer {}\n",
+        "layout    ranks {} = tensor {} x context {} x data {} x stages {}; {} a node{}, {} threads each; "
+        "spans of parameters {}, gradients {}, optimizer {}\n",
         parallel.ranks, parallel.tensor, parallel.context, parallel.data, parallel.stages,
-        parallel.ranks_per_node, parallel.threads, run.sharding.parameters, run.sharding.gradients,
+        parallel.ranks_per_node, pretended, parallel.threads, run.sharding.parameters, run.sharding.gradients,
         run.sharding.optimizer);
 }
 

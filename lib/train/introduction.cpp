@@ -10,6 +10,7 @@
 #include "base/units.hpp"
 #include "comm/node_topology.hpp"
 #include "spec/counts.hpp"
+#include "spec/tensors.hpp"
 #include "train/banner.hpp"
 #include "train/gather_places.hpp"
 #include "train/threads.hpp"
@@ -35,19 +36,25 @@ const char* name_of(spec::RecomputeKind kind) {
 
 std::string layout_line(const spec::RunSpec& spec) {
     const auto& p = spec.parallel;
+    const std::string nodes =
+        spec.debug.nodes > 0 ? fmt::format(", on {} pretended nodes", spec.debug.nodes) : "";
     return fmt::format(
-        "{} ranks = tensor {} x context {} x data {} x pipeline {}; spans of parameters {}, gradients {}, "
+        "{} ranks = tensor {} x context {} x data {} x pipeline {}{}; spans of parameters {}, gradients {}, "
         "optimizer {}; recompute {}",
-        p.ranks, p.tensor, p.context, p.data, p.stages, spec.sharding.parameters, spec.sharding.gradients,
-        spec.sharding.optimizer, name_of(spec.recompute.kind));
+        p.ranks, p.tensor, p.context, p.data, p.stages, nodes, spec.sharding.parameters,
+        spec.sharding.gradients, spec.sharding.optimizer, name_of(spec.recompute.kind));
 }
 
 std::string model_line(const spec::RunSpec& spec) {
     const auto& m = spec.model;
+    const auto all = spec::count_parameters(m).total;
+    const auto trained = spec::count_trained(spec);
     return fmt::format(
-        "{} {} layers x {} wide, {} heads, vocabulary {}: {} parameters, {:.3g} MFLOP/token ({}), {} compute",
-        name_of(m.family), m.layers, m.hidden, m.heads, m.vocab, spec::count_parameters(m).total,
-        spec::flops_per_token(m, spec.data.seq) * 1e-6, spec::flops_formula, name_of(spec.precision.compute));
+        "{} {} layers x {} wide, {} heads, vocabulary {}: {} parameters{}, {:.3g} MFLOP/token ({}), {} "
+        "compute",
+        name_of(m.family), m.layers, m.hidden, m.heads, m.vocab, all,
+        trained == all ? "" : fmt::format(" ({} of them trained)", trained),
+        spec::flops_per_token(spec) * 1e-6, spec::flops_formula(spec), name_of(spec.precision.compute));
 }
 
 std::string data_line(const spec::RunSpec& spec, const data::Corpus& corpus) {

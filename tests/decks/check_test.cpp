@@ -51,6 +51,14 @@ TEST_F(Check, SaysWhatAGoodDeckMeans) {
         "parameters 1, gradients 1, optimizer 1\n");
 }
 
+TEST_F(Check, NamesPretendedNodes) {
+    options_.threads = 1;
+    options_.overrides.push_back("debug.nodes=2");
+
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(out_.find("; 2 a node, in all 2 pretended nodes, 1 threads each;"), std::string::npos) << out_;
+}
+
 TEST_F(Check, RefusesABadDeckWithCodeTwo) {
     options_.overrides.push_back("train.global_batch=7");
 
