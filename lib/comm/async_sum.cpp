@@ -1,11 +1,24 @@
 #include "comm/async_sum.hpp"
 
+#include <algorithm>
+#include <cstring>
+
+#include "base/contract.hpp"
 #include "comm/check_mpi.hpp"
+#include "comm/node_memory.hpp"
 
 namespace ziggurat::comm {
 
-AsyncSum::AsyncSum(const Communicator& group, int num_words)
-    : group_{group.duplicate()}, words_(static_cast<std::size_t>(num_words)) {}
+AsyncSum::AsyncSum(const Communicator& group, int num_words, NodeMemory* node)
+    : group_{group.duplicate()}, node_{node}, words_(static_cast<std::size_t>(num_words)) {
+    // All of these are alike on all members.
+    const bool fits = static_cast<std::int64_t>(words_.size() * sizeof(std::int64_t)) <= Seat::payload_bytes;
+    if (node != nullptr && node->is_shared() && fits && node->is_on_this_node(group_)) {
+        if (auto seats = node->make_seats(group_)) {
+            seats_.emplace(std::move(seats->seats));
+        }
+    }
+}
 
 AsyncSum::~AsyncSum() {
     if (request_ != MPI_REQUEST_NULL) {
@@ -14,13 +27,60 @@ AsyncSum::~AsyncSum() {
 }
 
 void AsyncSum::start() {
+    ZG_EXPECTS(!is_running_);
+    is_running_ = true;
+    if (seats_) {
+        is_posted_ = false;
+        return;
+    }
+    if (node_ != nullptr) {
+        node_->mpi_request_started();
+    }
     ZG_MPI(MPI_Iallreduce(MPI_IN_PLACE, words_.data(), mpi_count(std::ssize(words_)), MPI_INT64_T, MPI_SUM,
                           group_.native(), &request_));
 }
 
 bool AsyncSum::poll() {
+    if (is_running_ && (seats_ ? poll_seats() : poll_mpi())) {
+        is_running_ = false;
+    }
+    return !is_running_;
+}
+
+bool AsyncSum::poll_seats() {
+    if (!is_posted_) {
+        if (!seats_->can_post()) {
+            return false;
+        }
+        const auto payload = std::as_bytes(std::span{words_});
+        operation_ = seats_->post({.bytes = std::ssize(payload)}, payload);
+        is_posted_ = true;
+    }
+    if (!seats_->all_posted(operation_)) {
+        return false;
+    }
+    for (int member = 0; member < seats_->size(); ++member) {
+        if (member == seats_->me()) {
+            continue;
+        }
+        const std::byte* theirs = seats_->payload(member, operation_);
+        for (auto& word : words_) {
+            std::uint64_t addend = 0;
+            std::memcpy(&addend, theirs, sizeof addend);
+            theirs += sizeof addend;
+            word = static_cast<std::int64_t>(static_cast<std::uint64_t>(word) + addend);
+        }
+    }
+    seats_->finish(operation_);
+    return true;
+}
+
+bool AsyncSum::poll_mpi() {
     int done = 0;
     ZG_MPI(MPI_Test(&request_, &done, MPI_STATUS_IGNORE));
+    if (done != 0 && node_ != nullptr) {
+        node_->mpi_request_ended();
+    }
     return done != 0;
 }
 

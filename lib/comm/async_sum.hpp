@@ -2,18 +2,26 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "comm/seat_channel.hpp"
 
 namespace ziggurat::comm {
 
+class NodeMemory;
+
 /// The limbs of exact sums, counts and flags of a step. For a few words, never payload.
+///
+/// Where all members share a node, the words travel in their seats: each reads what all others have posted,
+/// no MPI is polled, and who waits may sleep on his bell. Else it is an all-reduce of MPI.
 class AsyncSum {
   public:
+    /// \param node  where the group may find seats; outlives this. nullptr: MPI
     /// Collective: over `group`
-    AsyncSum(const Communicator& group, int num_words);
+    AsyncSum(const Communicator& group, int num_words, NodeMemory* node = nullptr);
     ~AsyncSum();
     AsyncSum(const AsyncSum&) = delete;
     AsyncSum& operator=(const AsyncSum&) = delete;
@@ -27,9 +35,20 @@ class AsyncSum {
     /// True once words() holds the sums modulo 2^64.
     bool poll();
 
+    /// Whether it goes without MPI. For the record of a run, and for tests.
+    bool is_shared() const noexcept { return seats_.has_value(); }
+
   private:
+    bool poll_seats();
+    bool poll_mpi();
+
     Communicator group_;
+    NodeMemory* node_;
     std::vector<std::int64_t> words_;
+    std::optional<SeatChannel> seats_;
+    SeatChannel::Operation operation_ = 0;
+    bool is_posted_ = false;
+    bool is_running_ = false;
     MPI_Request request_ = MPI_REQUEST_NULL;
 };
 

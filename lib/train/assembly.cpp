@@ -140,7 +140,7 @@ struct Assembly::Parts {
           evaluate_slots{slots_of(evaluate, memory)},
           step_inputs{memory.span<kernels::StepInputs>(buffer_named(train, "step_inputs", -1)).front()},
           squares{reinterpret_cast<ExactSum&>(*memory.at(buffer_named(train, "exact_sums", -1)))},
-          step_end{world, spec.optimizer, stream, squares},
+          step_end{world, node, spec.optimizer, stream, squares},
           train_groups{world, node, train, spec},
           evaluate_groups{world, node, evaluate, spec},
           tensors{data_ranks(world, model), model, train, memory},

@@ -15,10 +15,11 @@ constexpr int num_words = 2 * limbs + 2;
 }  // namespace
 
 StepEnd::StepEnd(const comm::Communicator& world,
+                 comm::NodeMemory& node,
                  const spec::Optimizer& optimizer,
                  const device::Stream& stream,
                  const ExactSum& squares)
-    : optimizer_{optimizer}, stream_{stream}, sum_{world, num_words}, squares_{squares} {}
+    : optimizer_{optimizer}, stream_{stream}, sum_{world, num_words, &node}, squares_{squares} {}
 
 Action StepEnd::action(std::span<const BatchSlot> slots, kernels::StepInputs& inputs) {
     return {.start = [this, slots] { start(slots); },

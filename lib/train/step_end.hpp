@@ -3,6 +3,7 @@
 
 #include "base/exact_sum.hpp"
 #include "comm/async_sum.hpp"
+#include "comm/node_memory.hpp"
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
 #include "spec/run_spec.hpp"
@@ -18,8 +19,10 @@ namespace ziggurat::train {
 /// over all ranks
 class StepEnd {
   public:
+    /// \param node     lends seats to the small all-reduce; outlives this
     /// \param squares  of this rank's part of the gradient, which norm ops have added up
     StepEnd(const comm::Communicator& world,
+            comm::NodeMemory& node,
             const spec::Optimizer& optimizer,
             const device::Stream& stream,
             const ExactSum& squares);

@@ -1,0 +1,94 @@
+#include "comm/async_sum.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "comm/idle_wait.hpp"
+#include "comm/node_memory.hpp"
+#include "tests/support/rank_test.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+using test::world;
+
+enum class Way { mpi, seats, nodes };
+
+/// A sum as a step does it: started, then polled beside other work.
+class AsyncSumBy : public ::testing::TestWithParam<Way> {
+  protected:
+    AsyncSumBy() {
+        if (GetParam() != Way::mpi) {
+            const int pretended = GetParam() == Way::nodes ? world().size() : 0;
+            // A wake-up that is lost must not look like one that was slow.
+            node_ = std::make_unique<NodeMemory>(
+                world(),
+                NodeMemory::Options{.pretended_nodes = pretended, .longest_sleep_ns = 20'000'000'000});
+        }
+    }
+
+    void finish(AsyncSum& sum) {
+        IdleWait idle{node_.get()};
+        while (!sum.poll()) {
+            idle.idle();
+        }
+    }
+
+    std::unique_ptr<NodeMemory> node_;
+};
+
+TEST_P(AsyncSumBy, GivesAllRanksTheSumOfEveryRound) {
+    AsyncSum sum{world(), 3, node_.get()};
+    const int n = world().size();
+    EXPECT_EQ(GetParam() == Way::seats || (GetParam() == Way::nodes && n == 1), sum.is_shared());
+
+    for (std::int64_t round = 0; round < 200; ++round) {
+        if (round % 50 == world().rank()) {
+            usleep(3000);  // some come late, others are a round ahead by then
+        }
+        sum.words()[0] = world().rank() * 1000 + round;
+        sum.words()[1] = -world().rank();
+        sum.words()[2] = std::numeric_limits<std::int64_t>::min();
+        sum.start();
+        finish(sum);
+
+        const std::int64_t ranks = n * (n - 1) / 2;
+        ASSERT_EQ(1000 * ranks + n * round, sum.words()[0]) << "round " << round;
+        ASSERT_EQ(-ranks, sum.words()[1]);
+        ASSERT_EQ(n % 2 == 0 ? 0 : std::numeric_limits<std::int64_t>::min(), sum.words()[2])
+            << "modulo 2^64, as limbs need it";
+    }
+    if (node_ != nullptr) {
+        EXPECT_EQ(0, node_->wait_counts().timeouts);
+    }
+}
+
+TEST_P(AsyncSumBy, OfPartsOfTheWorldRunsBesideThatOfAll) {
+    const auto parity = world().split(world().rank() % 2);
+    AsyncSum of_all{world(), 1, node_.get()};
+    AsyncSum of_part{parity, 1, node_.get()};
+
+    for (std::int64_t round = 0; round < 50; ++round) {
+        of_all.words()[0] = 1;
+        of_part.words()[0] = 1;
+        of_all.start();
+        of_part.start();
+        IdleWait idle{node_.get()};
+        for (bool all = false, part = false; !all || !part;) {
+            all = of_all.poll();
+            part = of_part.poll();
+            idle.idle();
+        }
+        ASSERT_EQ(world().size(), of_all.words()[0]);
+        ASSERT_EQ(parity.size(), of_part.words()[0]);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, AsyncSumBy, ::testing::Values(Way::mpi, Way::seats, Way::nodes));
+
+}  // namespace
+}  // namespace ziggurat::comm
