@@ -91,7 +91,10 @@ Tensors all_tensors(const train::Assembly& assembly, const spec::RunSpec& run, s
     return all;
 }
 
-TinyOutcome train_tiny(const spec::RunSpec& run, const comm::Communicator& group, Keep keep) {
+TinyOutcome train_tiny(const spec::RunSpec& run,
+                       const comm::Communicator& group,
+                       Keep keep,
+                       const std::function<void(const train::Assembly&)>& look) {
     const device::Stream stream{run.parallel.threads};
     const comm::AbortFlag abort;
     train::Assembly assembly{run, group, stream, abort};
@@ -122,6 +125,9 @@ TinyOutcome train_tiny(const spec::RunSpec& run, const comm::Communicator& group
     outcome.evaluated.assign(losses.begin(), losses.end());
     if (keep == Keep::tensors) {
         outcome.weights = all_tensors(assembly, run, schedule::StateKind::parameters);
+    }
+    if (look) {
+        look(assembly);
     }
     return outcome;
 }

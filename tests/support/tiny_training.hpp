@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -40,7 +41,11 @@ enum class Keep { nothing, tensors };
 
 /// Trains run.train.steps steps. Tokens, targets and masks are functions of step and global sample alone.
 ///
+/// \param look  called at the end, while all is still there
 /// Collective: over `group`, the ranks of `run`
-TinyOutcome train_tiny(const spec::RunSpec& run, const comm::Communicator& group, Keep keep);
+TinyOutcome train_tiny(const spec::RunSpec& run,
+                       const comm::Communicator& group,
+                       Keep keep,
+                       const std::function<void(const train::Assembly&)>& look = {});
 
 }  // namespace ziggurat::test
