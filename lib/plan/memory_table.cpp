@@ -13,8 +13,8 @@ namespace {
 using schedule::Lifetime;
 
 constexpr std::array tiers{spec::Tier::device, spec::Tier::host, spec::Tier::nvme};
-constexpr std::array lines{"parameters",      "gradients", "optimizer",  "activations",
-                           "working buffers", "logits",    "workspaces", "batch"};
+constexpr std::array lines{"parameters",      "leases", "gradients",  "optimizer", "activations",
+                           "working buffers", "logits", "workspaces", "batch"};
 
 std::size_t index(spec::Tier tier) {
     return static_cast<std::size_t>(tier);
@@ -63,18 +63,46 @@ int peak(const schedule::Program& program, const std::vector<Use>& used, spec::T
     return at;
 }
 
-const char* detail_of(const std::string& consumer, const spec::RunSpec& spec) {
+/// `what` as a rank holds it of a state that is cut over `span` ranks.
+std::string cut(int span, const std::string& what) {
+    return span > 1 ? fmt::format("1/{} of {}", span, what) : what;
+}
+
+std::string detail_of_parameters(const spec::RunSpec& spec) {
+    const bool is_f32 = spec.precision.compute == spec::DType::f32;
+    auto text = cut(spec.sharding.parameters, is_f32 ? "f32, also the master" : "bf16");
+    if (spec.sharding.secondary > 0) {
+        text += fmt::format("; again 1/{}", spec.sharding.secondary);
+    }
+    return text;
+}
+
+std::string detail_of_gradients(const spec::RunSpec& spec) {
+    const auto& sharding = spec.sharding;
+    switch (sharding.reduce) {
+        case spec::ReducePlan::at_end:
+            return sharding.gradients > 1 ? "f32, unsharded: reduce is at_end" : "f32";
+        case spec::ReducePlan::each_microbatch:
+            return cut(sharding.optimizer, "f32; whole on their way");
+        case spec::ReducePlan::by_span:
+            return cut(sharding.gradients, "f32; whole on their way");
+    }
+    return "";
+}
+
+std::string detail_of(const std::string& consumer, const spec::RunSpec& spec) {
     const bool is_f32 = spec.precision.compute == spec::DType::f32;
     if (consumer == "parameters") {
-        return is_f32 ? "f32, also the master" : "bf16";
+        return detail_of_parameters(spec);
+    }
+    if (consumer == "leases") {
+        return "whole units while they are used";
     }
     if (consumer == "gradients") {
-        const bool is_whole_in_spite =
-            spec.sharding.reduce == spec::ReducePlan::at_end && spec.sharding.gradients > 1;
-        return is_whole_in_spite ? "f32, unsharded: reduce is at_end" : "f32";
+        return detail_of_gradients(spec);
     }
     if (consumer == "optimizer") {
-        return is_f32 ? "2 moments, f32" : "master and 2 moments, f32";
+        return cut(spec.sharding.optimizer, is_f32 ? "2 f32 moments" : "f32 master and 2 moments");
     }
     if (consumer == "activations") {
         switch (spec.recompute.kind) {

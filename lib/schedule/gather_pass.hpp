@@ -6,7 +6,7 @@
 namespace ziggurat::schedule {
 
 namespace consumer {
-inline constexpr const char* leases = "gathered parameters";
+inline constexpr const char* leases = "leases";
 }  // namespace consumer
 
 /// Gives every unit's parameters a buffer for as long as one pass of one micro-batch needs them, and fills it

@@ -106,17 +106,38 @@ TEST(MemoryTable, AddsUpToTheArenaOfARealProgram) {
     }
 }
 
+/// The detail of a line of the first rank's table.
+std::string detail(const spec::RunSpec& spec, const std::string& consumer) {
+    const auto table = memory_usage(spec, build_program(spec, 0, schedule::Variant::train));
+    for (const auto& row : table.rows) {
+        if (row.consumer == consumer) {
+            return row.detail;
+        }
+    }
+    return "no such line";
+}
+
 TEST(MemoryTable, ShowsThatSumsAtTheEndKeepWholeGradients) {
     auto spec = test::small_spec(spec::Family::llama, 2);
     spec.sharding.gradients = spec.sharding.optimizer = 2;
-    const auto detail = [&] {
-        const auto table = memory_usage(spec, build_program(spec, 0, schedule::Variant::train));
-        return table.rows.at(1).consumer + ": " + table.rows.at(1).detail;
-    };
 
-    EXPECT_EQ(detail(), "gradients: f32, unsharded: reduce is at_end");
+    EXPECT_EQ(detail(spec, "gradients"), "f32, unsharded: reduce is at_end");
     spec.sharding.reduce = spec::ReducePlan::each_microbatch;
-    EXPECT_EQ(detail(), "gradients: f32");
+    EXPECT_EQ(detail(spec, "gradients"), "1/2 of f32; whole on their way");
+}
+
+TEST(MemoryTable, SaysHowStateIsCut) {
+    auto spec = test::small_spec(spec::Family::llama, 8);
+    EXPECT_EQ(detail(spec, "parameters"), "f32, also the master");
+    EXPECT_EQ(detail(spec, "leases"), "no such line");
+    EXPECT_EQ(detail(spec, "optimizer"), "2 f32 moments");
+
+    spec.precision.compute = spec::DType::bf16;
+    spec.sharding = {4, 4, 8, 2, spec::ReducePlan::by_span, 8};
+    EXPECT_EQ(detail(spec, "parameters"), "1/4 of bf16; again 1/2");
+    EXPECT_EQ(detail(spec, "leases"), "whole units while they are used");
+    EXPECT_EQ(detail(spec, "gradients"), "1/4 of f32; whole on their way");
+    EXPECT_EQ(detail(spec, "optimizer"), "1/8 of f32 master and 2 moments");
 }
 
 TEST(MemoryTable, PrintsALinePerConsumerAndTheVerdict) {
