@@ -11,7 +11,6 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "build" / "perf"
-TOKENS = RESULTS / "random_tokens.bin"
 VOCABULARY = 50257
 
 
@@ -19,20 +18,28 @@ class TrainingFailed(Exception):
     """What was started, how it ended and what it printed last."""
 
 
-def write_tokens(count=1 << 20):
-    """A token file in llm.c's format: as good as any for timing, and its first loss is known (ln of the vocabulary)."""
-    header = array.array("i", [20240520, 1, count] + [0] * 253)
-    draw = random.Random(1234)
-    tokens = array.array("H", (draw.randrange(VOCABULARY) for _ in range(count)))
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    temporary = TOKENS.with_suffix(f".{os.getpid()}")
-    temporary.write_bytes(header.tobytes() + tokens.tobytes())
-    temporary.rename(TOKENS)
+def token_file(count):
+    """A file of `count` random tokens in llm.c's format, written when it is not there."""
+    path = RESULTS / f"random_tokens_{count}.bin"
+    if not path.exists():
+        header = array.array("i", [20240520, 1, count] + [0] * 253)
+        draw = random.Random(1234)
+        tokens = array.array("H", (draw.randrange(VOCABULARY) for _ in range(count)))
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(f".{os.getpid()}")
+        temporary.write_bytes(header.tobytes() + tokens.tobytes())
+        temporary.rename(path)
+    return path
 
 
 def command_of(binary, ranks, threads, settings, steps, directory):
-    """mpirun's command line. `settings` are the deck's keys, by path."""
-    chosen = {"run.dir": directory, "parallel.threads": threads, "train.steps": steps} | settings
+    """mpirun's command line. `settings` are the deck's keys, by path.
+
+    Every step trains on the same sequences, so that the loss falls although the tokens mean nothing."""
+    chosen = {"run.dir": directory, "parallel.threads": threads, "train.steps": steps, "data.seq": 1024,
+              "train.global_batch": 4} | settings
+    tokens = token_file(chosen["train.global_batch"] * chosen["data.seq"] + 1)
+    chosen["data.train"] = f"[{{format: llmc, path: {tokens}}}]"
     return ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", str(binary), "train",
             str(ROOT / "perf" / "sharding.yaml"), *(f"{key}={value}" for key, value in chosen.items())]
 
@@ -41,8 +48,6 @@ def train(binary, ranks, threads, settings, steps, name):
     """Trains `steps` steps, at least 3, and gives `step_seconds` (the least, without the first two), `median_seconds`,
     `tokens_per_second`, `losses`, `cpu_seconds` (of all ranks and the launcher, from start to end) and
     `wall_seconds`. Raises TrainingFailed with what was printed when the training fails."""
-    if not TOKENS.exists():
-        write_tokens()
     directory = RESULTS / "runs" / name
     shutil.rmtree(directory, ignore_errors=True)
     environment = os.environ | {"OMP_NUM_THREADS": str(threads), "OMPI_ALLOW_RUN_AS_ROOT": "1",
