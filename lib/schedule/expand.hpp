@@ -32,7 +32,7 @@ struct UnitState {
     int frozen = -1;           ///< the same of those that are not trained
     int full_parameters = -1;  ///< what phases read: `parameters` itself, or a placeholder for leases
     int full_frozen = -1;      ///< the same of `frozen`; one placeholder stands for both
-    int gradients = -1;        ///< the accumulator that lives through the step
+    int gradients = -1;        ///< the accumulator that lives through the step, in precision.gradient
     int full_gradients = -1;   ///< what phases write: `gradients` itself, or a placeholder for reduce_pass
     int master = -1;           ///< -1 with f32 compute: the parameters are the master
     int first_moment = -1;
@@ -56,6 +56,10 @@ struct Draft {
     std::vector<std::size_t> slot_begins;  ///< by slot: its first op, as expand leaves the list
 };
 
+/// Whether phases add their gradients straight to the accumulator: nothing is summed over ranks before the
+/// last micro-batch, and it has the type in which gradients are computed.
+bool adds_in_place(const spec::RunSpec& spec);
+
 /// Adds the persistent buffers of `model`, the same and in the same order in every variant.
 ///
 /// Gradients: with reduce `at_end` the unit's whole gradient; with `each_microbatch` this rank's optimizer
@@ -64,10 +68,10 @@ struct Draft {
 ///
 /// Of what ModelLayout::trains denies there is `frozen` only.
 ///
-/// The placeholders `full_parameters` (span of parameters above 1) and `full_gradients` (reduce other than
-/// at_end) are transient buffers of all that is held of the unit, and of its trained region. gather_pass and
-/// reduce_pass replace every operand in them by one in the buffer of a lease or of one micro-batch's gradient
-/// at the same byte offset; place_buffers gives no memory to what no op names.
+/// The placeholders `full_parameters` (span of parameters above 1) and `full_gradients` (unless
+/// adds_in_place) are transient buffers of all that is held of the unit, and of its trained region.
+/// gather_pass and reduce_pass replace every operand in them by one in the buffer of a lease or of one
+/// micro-batch's gradient at the same byte offset; place_buffers gives no memory to what no op names.
 StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelLayout& model);
 
 /// Forward and backward of all slots, unit by unit and phase by phase, with the collectives that neighbouring

@@ -54,6 +54,10 @@ int shared_buffer(Program& program, const char* name, std::int64_t bytes) {
 
 }  // namespace
 
+bool adds_in_place(const spec::RunSpec& spec) {
+    return spec.sharding.reduce == spec::ReducePlan::at_end && spec.precision.gradient == spec::DType::f32;
+}
+
 StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
     StateBuffers state;
     state.units.resize(model.table.units.size());
@@ -86,7 +90,7 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
         if (!model.trains(u)) {
             continue;
         }
-        unit.gradients = add(StateKind::gradients, consumer::gradients, summed, spec::DType::f32);
+        unit.gradients = add(StateKind::gradients, consumer::gradients, summed, spec.precision.gradient);
         if (compute != spec::DType::f32) {
             unit.master = add(StateKind::master, consumer::optimizer, updated, spec::DType::f32);
         }
@@ -107,7 +111,7 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
         if (!model.trains(u)) {
             continue;
         }
-        unit.full_gradients = spec.sharding.reduce == spec::ReducePlan::at_end
+        unit.full_gradients = adds_in_place(spec)
                                   ? unit.gradients
                                   : placeholder(program, model, u, StateKind::gradients, spec::DType::f32);
     }

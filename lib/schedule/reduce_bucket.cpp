@@ -7,6 +7,10 @@
 namespace ziggurat::schedule {
 namespace {
 
+int width_of(spec::DType type) {
+    return type == spec::DType::f32 ? 4 : 2;
+}
+
 layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b) {
     return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
@@ -60,7 +64,8 @@ Op BucketWriter::zero_sums() const {
 
 Run BucketWriter::run_in(int buffer, layout::ElementRange range) const {
     const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
-    const Run run{(range.begin - held.first_element) * 4, range.size() * 4};
+    const std::int64_t width = width_of(held.type);
+    const Run run{(range.begin - held.first_element) * width, range.size() * width};
     ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
     return run;
 }
@@ -82,7 +87,6 @@ Op BucketWriter::collective(OpKind kind,
     op.microbatch = bucket.microbatch;
     op.group = program.group(group, members);
     op.lane = program.lane(Engine::collective, op.group);
-    op.payload = spec::DType::f32;
     op.label = described(model_, bucket) + " gradients " + to_string(kind);
     return op;
 }
@@ -97,11 +101,12 @@ void BucketWriter::scatter(
         return;
     }
     auto op = data_collective(OpKind::reduce_scatter, inner, span, bucket);
+    op.payload = of_microbatch ? spec::DType::f32 : spec_.precision.gradient;
     for (std::size_t i = 0; i < bucket.units.size(); ++i) {
         const auto& map = shards(bucket.units[i]);
         const int sum = accumulator(bucket.units[i]);
         const int from = of_microbatch ? bucket.buffers[i] : sum;
-        const int to = of_microbatch && bucket.is_first ? sum : from;
+        const int to = of_microbatch && bucket.is_first && !is_narrow() ? sum : from;
         std::vector<Run> runs;
         for (const int member : layout::data_group(model_.data_rank, inner, span)) {
             runs.push_back(run_in(from, map.shard(span, member)));
@@ -125,10 +130,12 @@ void BucketWriter::add_up(std::vector<Op>& out, const Bucket& bucket) const {
         op.direction = Direction::backward;
         op.unit = bucket.units[i];
         op.microbatch = bucket.microbatch;
-        op.accumulate = true;
+        op.accumulate = !bucket.is_first;
         op.label = described(model_, bucket) + " gradients added up";
         op.reads.push_back({bucket.buffers[i], "input", {run_in(bucket.buffers[i], range)}});
-        op.reads.push_back({sum, "sum", {run_in(sum, range)}});
+        if (op.accumulate) {
+            op.reads.push_back({sum, "sum", {run_in(sum, range)}});
+        }
         op.writes.push_back({sum, "sum", {run_in(sum, range)}});
         out.push_back(std::move(op));
     }
@@ -144,10 +151,12 @@ void BucketWriter::sum_ranges(std::vector<Op>& out,
         return;
     }
     auto op = collective(OpKind::all_reduce, name, members, bucket);
+    op.payload = spec_.precision.gradient;
     op.label += std::string{" over "} + name;
     for (const auto& range : ranges) {
         const auto run = range.runs.front();
-        for (auto block : equal_blocks(run.bytes / 4, 4, static_cast<int>(members.size()))) {
+        const int width = width_of(spec_.precision.gradient);
+        for (auto block : equal_blocks(run.bytes / width, width, static_cast<int>(members.size()))) {
             block.offset += run.offset;
             op.blocks.push_back(block);
         }
@@ -196,6 +205,7 @@ void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
         return;
     }
     auto op = data_collective(OpKind::all_gather, inner, span, bucket);
+    op.payload = spec_.precision.gradient;
     for (const int u : bucket.units) {
         const int buffer = accumulator(u);
         for (const int member : layout::data_group(model_.data_rank, inner, span)) {
@@ -244,15 +254,17 @@ void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
 Reduction BucketWriter::reduce(const Bucket& bucket) const {
     Reduction made;
     const int first = first_span(spec_, model_);
-    const bool adds_up = bucket.microbatch >= 0 && !bucket.is_first;
+    // What has moved in no collective can be added at once.
+    const bool adds_up = bucket.microbatch >= 0 && (!bucket.is_first || is_narrow());
+    const bool adds_now = is_narrow() && first == 1;
     if (bucket.microbatch >= 0) {
         scatter(made.now, bucket, true, 1, first);
     }
     if (adds_up) {
-        add_up(made.later, bucket);
+        add_up(adds_now ? made.now : made.later, bucket);
     }
     if (bucket.is_last) {
-        auto& out = bucket.is_shared ? made.at_end : adds_up ? made.later : made.now;
+        auto& out = bucket.is_shared ? made.at_end : adds_up && !adds_now ? made.later : made.now;
         scatter(out, bucket, false, first, model_.spans.data);
         sum_other_axes(out, bucket);
         gather(out, bucket);

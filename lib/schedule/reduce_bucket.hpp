@@ -41,6 +41,8 @@ class BucketWriter {
 
   private:
     const layout::ShardMap& shards(int unit) const { return model_.shards[static_cast<std::size_t>(unit)]; }
+    /// Gradients are added up in a type narrower than that in which they are computed.
+    bool is_narrow() const { return spec_.precision.gradient != spec::DType::f32; }
     int accumulator(int unit) const { return draft_.state.units[static_cast<std::size_t>(unit)].gradients; }
     Run run_in(int buffer, layout::ElementRange range) const;
     Op collective(OpKind kind,

@@ -19,7 +19,7 @@ struct Completion {
 };
 
 bool is_per_microbatch(const spec::RunSpec& spec) {
-    return spec.sharding.reduce != spec::ReducePlan::at_end;
+    return !adds_in_place(spec);
 }
 
 /// The completions in list order.
@@ -144,7 +144,8 @@ class MicrobatchGradients {
         if (microbatch < 0) {
             return state.full_gradients;
         }
-        if (microbatch == 0 && first_span(spec_, model_) == 1) {
+        if (microbatch == 0 && first_span(spec_, model_) == 1 &&
+            spec_.precision.gradient == spec::DType::f32) {
             return state.gradients;  // nothing to sum over ranks before it is added up
         }
         auto made = draft_.program.buffers[static_cast<std::size_t>(state.full_gradients)];

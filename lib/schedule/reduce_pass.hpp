@@ -20,6 +20,11 @@ namespace ziggurat::schedule {
 ///
 /// All of this concerns the trained region of units; what is frozen has no gradient.
 ///
+/// With `precision.gradient: bf16` every micro-batch has a buffer of its own, in fp32, and sums of a
+/// micro-batch over ranks are sums of fp32. What is added up over micro-batches is a bf16 accumulator,
+/// rounded after each `add` (whose first one of a step only converts); what is summed over ranks after the
+/// last micro-batch travels in bf16 and is rounded once.
+///
 /// Each op `norm` covers this rank's piece only, so over the data axis everything counts once.
 ///
 /// A collective of several units, or of several ranges, has several operands: reads[i] and writes[i] belong

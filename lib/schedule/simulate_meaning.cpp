@@ -161,6 +161,7 @@ std::vector<Pieces> World::updated(int rank, int op, int step, const Found& foun
     // By unit: gradients and the state that they change.
     struct Sources {
         const Pieces* gradient = nullptr;
+        int gradient_bytes = 4;
         const Pieces* base = nullptr;
         StateKind base_kind = StateKind::none;
     };
@@ -170,6 +171,7 @@ std::vector<Pieces> World::updated(int rank, int op, int step, const Found& foun
         auto& source = sources[described.unit];
         if (described.state == StateKind::gradients) {
             source.gradient = &found.reads[r];
+            source.gradient_bytes = element_bytes(described);
         } else if (described.state == StateKind::master ||
                    (described.state == StateKind::parameters && source.base_kind != StateKind::master)) {
             source.base = &found.reads[r];
@@ -191,7 +193,7 @@ std::vector<Pieces> World::updated(int rank, int op, int step, const Found& foun
             continue;
         }
         const int width = element_bytes(described);
-        const auto gradient = retyped(*source.gradient, 4, width);
+        const auto gradient = retyped(*source.gradient, source.gradient_bytes, width);
         const auto base = retyped(
             *source.base, source.base->empty() ? width : source.base->front().content.element_bytes, width);
         const auto all = cuts({&gradient, &base});
@@ -240,7 +242,12 @@ std::vector<Pieces> World::local(int rank, int op, int step, const Found& found)
             return values;
         }
         case OpKind::add: {
-            auto total = summed({found.before.front(), found.reads.front()}, rank, op);
+            const auto& from = buffer(rank, done.reads.front().buffer);
+            const auto& to = buffer(rank, done.writes.front().buffer);
+            auto total = retyped(found.reads.front(), element_bytes(from), element_bytes(to));
+            if (done.accumulate) {
+                total = summed({found.before.front(), total}, rank, op);
+            }
             for (auto& piece : total) {
                 piece.content.step = step;
             }

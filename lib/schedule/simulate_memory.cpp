@@ -214,7 +214,7 @@ Found World::begin(int rank, int op, int step) {
     for (const auto& operand : starting.writes) {
         found.before.push_back(look(rank, operand));
     }
-    const bool adds = starting.accumulate || starting.kind == OpKind::add;
+    const bool adds = starting.accumulate;
     for (std::size_t w = 0; w < starting.writes.size() && adds; ++w) {
         const auto& operand = starting.writes[w];
         if (buffer(rank, operand.buffer).state == StateKind::gradients || starting.kind == OpKind::add) {

@@ -171,8 +171,17 @@ std::uint64_t SimulationTruth::over_data_axis(const Summands& summands, Terms& t
         return left_fold(sums, terms);
     };
     switch (spec_.sharding.reduce) {
-        case spec::ReducePlan::at_end:
-            return over_ranks(summands);
+        case spec::ReducePlan::at_end: {
+            if (spec_.precision.gradient == spec::DType::f32) {
+                return over_ranks(summands);
+            }
+            // Each micro-batch's gradient is complete before it is added to the accumulator.
+            std::vector<std::uint64_t> accumulators;
+            for (const auto& [rank, mine] : grouped(summands, data_rank)) {
+                accumulators.push_back(over_microbatches(mine));
+            }
+            return terms.sum(accumulators);
+        }
         case spec::ReducePlan::each_microbatch:
             return over_microbatches(summands);
         case spec::ReducePlan::by_span:

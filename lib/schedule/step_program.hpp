@@ -23,7 +23,7 @@ enum class OpKind {
     compute,   ///< a phase in some direction
     loss,      ///< cross-entropy over a block of rows
     fill,      ///< zeroes its writes
-    add,       ///< writes[0] += reads[0] (fp32)
+    add,       ///< writes[0] += reads[0] (fp32), or = without `accumulate`; rounded to the type of writes[0]
     update,    ///< the optimizer on one chunk's runs
     norm,      ///< adds squares of gradients to the step's exact sum
     step_end,  ///< global norm, clip factor and skip flag from the exact sums (all_reduce of integers inside)

@@ -70,19 +70,20 @@ Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) 
         }
         switch (spec.sharding.reduce) {
             case spec::ReducePlan::at_end:
-                sum.reduction += without_own_part(trained, spans.data);
+                sum.accumulated += without_own_part(trained, spans.data);
                 break;
             case spec::ReducePlan::each_microbatch:
                 sum.reduction += microbatches * without_own_part(trained, spans.data);
                 break;
             case spec::ReducePlan::by_span:
-                sum.reduction += microbatches * without_own_part(trained, spans.gradients) +
-                                 without_own_part(trained / spans.gradients, spans.data / spans.gradients);
+                sum.reduction += microbatches * without_own_part(trained, spans.gradients);
+                sum.accumulated += without_own_part(trained / spans.gradients, spans.data / spans.gradients);
                 break;
         }
-        sum.reduction += without_own_part(trained / spans.optimizer, spans.data / spans.optimizer);
+        sum.accumulated += without_own_part(trained / spans.optimizer, spans.data / spans.optimizer);
         sum.publication += without_own_part(trained / spans.parameters, spans.optimizer / spans.parameters);
     }
+    sum.reduction += sum.accumulated;
     return sum;
 }
 
@@ -115,6 +116,16 @@ Volumes volumes_counted(const Program& program) {
         }
     }
     return sum;
+}
+
+std::map<Purpose, std::int64_t> bytes_of(const Volumes& volumes, const spec::Precision& precision) {
+    const auto width = [](spec::DType type) { return std::int64_t{type == spec::DType::f32 ? 4 : 2}; };
+    const auto parameters = width(precision.compute);
+    return {{Purpose::parameters, volumes.gathers * parameters},
+            {Purpose::secondary, volumes.secondary * parameters},
+            {Purpose::gradients, (volumes.reduction - volumes.accumulated) * width(spec::DType::f32) +
+                                     volumes.accumulated * width(precision.gradient)},
+            {Purpose::publication, volumes.publication * parameters}};
 }
 
 std::map<Purpose, std::int64_t> bytes_sent_by_purpose(const Program& program) {

@@ -17,6 +17,7 @@ struct Volumes {
     std::int64_t gathers = 0;      ///< leases of parameters over the span of parameters
     std::int64_t secondary = 0;    ///< leases from the second copy
     std::int64_t reduction = 0;    ///< of gradients
+    std::int64_t accumulated = 0;  ///< the part of it that is of accumulators, not of one micro-batch
     std::int64_t publication = 0;  ///< of updated parameters
 
     bool operator==(const Volumes&) const = default;
@@ -33,10 +34,14 @@ struct Volumes {
 ///                  each_microbatch  M T(1 - 1/d)
 ///                  by_span          M T(1 - 1/g) + T/g (1 - g/d)
 ///                  and in all       T/o (1 - o/d)
+///     accumulated  the terms of these without M
 ///     publication  T/p (1 - p/o)
 Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 
-/// The same, counted from the collectives of a program.
+/// Those volumes in bytes: gradients of a micro-batch travel in fp32, accumulators in precision.gradient.
+std::map<Purpose, std::int64_t> bytes_of(const Volumes& volumes, const spec::Precision& precision);
+
+/// The volumes counted from the collectives of a program, which do not tell what is `accumulated` (0).
 Volumes volumes_counted(const Program& program);
 
 /// Bytes that the rank sends with `op`, as a ring would: b(n-1)/n for gathering or scattering b bytes among n

@@ -15,6 +15,7 @@ namespace ziggurat::train {
 
 using schedule::Op;
 using schedule::Operand;
+using tensor::bfloat16;
 
 namespace {
 
@@ -41,11 +42,11 @@ std::vector<const Operand*> with_role(const std::vector<Operand>& operands, cons
 }
 
 /// A range of one parameter group within one run, in all state kinds.
-template <class T>
+template <class T, class G>
 struct UpdatePiece {
     float weight_decay = 0;
     std::span<float> master;
-    std::span<const float> gradient;
+    std::span<const G> gradient;
     std::span<float> first_moment;
     std::span<float> second_moment;
     std::span<T> parameters;
@@ -59,7 +60,7 @@ layout::ElementRange elements_of(const StateContext& context, const Operand& ope
     return {begin, begin + operand.runs[index].bytes / element_bytes};
 }
 
-template <class T>
+template <class T, class G>
 Action bind_update_as(const StateContext& context, const Op& op) {
     const auto masters = with_role(op.writes, "master");
     const auto gradients = with_role(op.reads, "gradient");
@@ -70,7 +71,7 @@ Action bind_update_as(const StateContext& context, const Op& op) {
                seconds.size() == masters.size());
     ZG_EXPECTS(published.empty() || published.size() == masters.size());
 
-    std::vector<UpdatePiece<T>> pieces;
+    std::vector<UpdatePiece<T, G>> pieces;
     for (std::size_t i = 0; i < masters.size(); ++i) {
         const int unit = buffer_of(context, *masters[i]).unit;
         const auto groups =
@@ -86,10 +87,10 @@ Action bind_update_as(const StateContext& context, const Op& op) {
                 }
                 const auto at = static_cast<std::size_t>(begin - held.begin);
                 const auto size = static_cast<std::size_t>(end - begin);
-                UpdatePiece<T> piece;
+                UpdatePiece<T, G> piece;
                 piece.weight_decay = group.weight_decay;
                 piece.master = run_of<float>(context, *masters[i], run).subspan(at, size);
-                piece.gradient = run_of<const float>(context, *gradients[i], run).subspan(at, size);
+                piece.gradient = run_of<const G>(context, *gradients[i], run).subspan(at, size);
                 piece.first_moment = run_of<float>(context, *firsts[i], run).subspan(at, size);
                 piece.second_moment = run_of<float>(context, *seconds[i], run).subspan(at, size);
                 if (!published.empty()) {
@@ -114,6 +115,47 @@ Action bind_update_as(const StateContext& context, const Op& op) {
     }};
 }
 
+bool is_narrow(const StateContext& context, const Operand& operand) {
+    return buffer_of(context, operand).type == spec::DType::bf16;
+}
+
+/// Adds gradients of a micro-batch to the accumulator, or the first of a step takes its place.
+template <class Sum>
+Action bind_add_as(const StateContext& context, const Op& op) {
+    std::vector<std::pair<std::span<const float>, std::span<Sum>>> pairs;
+    ZG_EXPECTS(op.reads.size() >= op.writes.size());
+    for (std::size_t i = 0; i < op.writes.size(); ++i) {
+        for (std::size_t run = 0; run < op.writes[i].runs.size(); ++run) {
+            pairs.emplace_back(run_of<const float>(context, op.reads[i], run),
+                               run_of<Sum>(context, op.writes[i], run));
+        }
+    }
+    return {.run = [pairs = std::move(pairs), adds = op.accumulate, &stream = context.stream] {
+        for (const auto& [from, into] : pairs) {
+            if (adds) {
+                kernels::add_to(stream, from, into);
+            } else {
+                kernels::convert<float, Sum>(stream, from, into);
+            }
+        }
+    }};
+}
+
+template <class G>
+Action bind_norm_as(const StateContext& context, const std::vector<const Operand*>& gradients) {
+    std::vector<std::span<const G>> ranges;
+    for (const auto* operand : gradients) {
+        for (std::size_t run = 0; run < operand->runs.size(); ++run) {
+            ranges.push_back(run_of<const G>(context, *operand, run));
+        }
+    }
+    return {.run = [ranges = std::move(ranges), &stream = context.stream, &squares = context.squares] {
+        for (const auto& range : ranges) {
+            kernels::sum_of_squares(stream, range, squares);
+        }
+    }};
+}
+
 }  // namespace
 
 Action bind_fill(const StateContext& context, const Op& op) {
@@ -133,19 +175,9 @@ Action bind_fill(const StateContext& context, const Op& op) {
 }
 
 Action bind_add(const StateContext& context, const Op& op) {
-    std::vector<std::pair<std::span<const float>, std::span<float>>> pairs;
-    ZG_EXPECTS(op.reads.size() >= op.writes.size());
-    for (std::size_t i = 0; i < op.writes.size(); ++i) {
-        for (std::size_t run = 0; run < op.writes[i].runs.size(); ++run) {
-            pairs.emplace_back(run_of<const float>(context, op.reads[i], run),
-                               run_of<float>(context, op.writes[i], run));
-        }
-    }
-    return {.run = [pairs = std::move(pairs), &stream = context.stream] {
-        for (const auto& [from, into] : pairs) {
-            kernels::add_to(stream, from, into);
-        }
-    }};
+    ZG_EXPECTS(!op.writes.empty());
+    return is_narrow(context, op.writes.front()) ? bind_add_as<bfloat16>(context, op)
+                                                 : bind_add_as<float>(context, op);
 }
 
 Action bind_copy(const StateContext& context, const Op& op) {
@@ -165,22 +197,20 @@ Action bind_copy(const StateContext& context, const Op& op) {
 }
 
 Action bind_norm(const StateContext& context, const Op& op) {
-    std::vector<std::span<const float>> ranges;
-    for (const auto* operand : with_role(op.reads, "gradient")) {
-        for (std::size_t run = 0; run < operand->runs.size(); ++run) {
-            ranges.push_back(run_of<const float>(context, *operand, run));
-        }
-    }
-    return {.run = [ranges = std::move(ranges), &stream = context.stream, &squares = context.squares] {
-        for (const auto& range : ranges) {
-            kernels::sum_of_squares(stream, range, squares);
-        }
-    }};
+    const auto gradients = with_role(op.reads, "gradient");
+    ZG_EXPECTS(!gradients.empty());
+    return is_narrow(context, *gradients.front()) ? bind_norm_as<bfloat16>(context, gradients)
+                                                  : bind_norm_as<float>(context, gradients);
 }
 
 Action bind_update(const StateContext& context, const Op& op) {
-    return context.spec.precision.compute == spec::DType::f32 ? bind_update_as<float>(context, op)
-                                                              : bind_update_as<tensor::bfloat16>(context, op);
+    const bool is_plain = context.spec.precision.compute == spec::DType::f32;
+    if (context.spec.precision.gradient == spec::DType::f32) {
+        return is_plain ? bind_update_as<float, float>(context, op)
+                        : bind_update_as<bfloat16, float>(context, op);
+    }
+    return is_plain ? bind_update_as<float, bfloat16>(context, op)
+                    : bind_update_as<bfloat16, bfloat16>(context, op);
 }
 
 }  // namespace ziggurat::train

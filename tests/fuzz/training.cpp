@@ -132,17 +132,9 @@ std::string TrainingOutcome::first_difference(const TrainingOutcome& expected) c
 std::string volume_difference(const spec::RunSpec& run,
                               const comm::Communicator& group,
                               const TrainingOutcome& outcome) {
-    using schedule::Purpose;
     const auto volumes = schedule::volumes_by_formula(run, schedule::ModelLayout{run, group.rank()});
-    const std::int64_t width = run.precision.compute == spec::DType::f32 ? 4 : 2;
-    const std::pair<Purpose, std::int64_t> of_a_step[] = {
-        {Purpose::parameters, volumes.gathers * width},
-        {Purpose::secondary, volumes.secondary * width},
-        {Purpose::gradients, volumes.reduction * 4},
-        {Purpose::publication, volumes.publication * width},
-    };
     std::string difference;
-    for (const auto& [purpose, bytes] : of_a_step) {
+    for (const auto& [purpose, bytes] : schedule::bytes_of(volumes, run.precision)) {
         std::int64_t moved_and_due[] = {outcome.bytes_moved[static_cast<std::size_t>(purpose)],
                                         bytes * run.train.steps};
         if (run.debug.nodes > 1) {

@@ -92,13 +92,18 @@ std::vector<std::string> draw_trained(Draw& draw, const spec::RunSpec& spec) {
                                             "embedding.position",
                                             "head.*",
                                             "final_norm.gain",
+                                            "layers." + std::to_string(spec.model.layers - 1) + ".*",
                                             "*.attention.*",
                                             "*.mlp.down.*",
                                             "*weight",
                                             "layers." + layer() + ".*",
                                             "layers." + layer() + ".mlp*"};
     if (draw.chance(0.6)) {
-        return {draw.one_of(patterns), draw.one_of(patterns)};
+        std::vector<std::string> chosen{draw.one_of(patterns)};
+        if (draw.chance(0.5)) {
+            chosen.push_back(draw.one_of(patterns));
+        }
+        return chosen;
     }
     const auto share = draw.one_of<double>({0.05, 0.3, 0.8});
     std::vector<std::string> names;
@@ -146,6 +151,8 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     spec.recompute.every = static_cast<int>(draw.between(1, 2));
     spec.precision.compute = draw.one_of<DType>({DType::f32, DType::bf16});
 
+    spec.precision.gradient = draw.one_of<DType>({DType::f32, DType::f32, DType::bf16});
+
     spec.tiers.chunk_elements = 256 * draw.between(1, 40);
     spec.tiers.device_budget_bytes = spec.tiers.host_budget_bytes = spec.tiers.nvme_budget_bytes = 1LL << 40;
     if (limits.tiers && draw.chance(0.5)) {
@@ -189,6 +196,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("recompute.kind", number(static_cast<int>(s.recompute.kind)));
     note("recompute.every", number(s.recompute.every));
     note("precision.compute", s.precision.compute == DType::f32 ? "f32" : "bf16");
+    note("precision.gradient", s.precision.gradient == DType::f32 ? "f32" : "bf16");
     note("tiers.home.parameters", name(s.tiers.parameters));
     note("tiers.home.gradients", name(s.tiers.gradients));
     note("tiers.home.optimizer", name(s.tiers.optimizer));
