@@ -1,5 +1,7 @@
 #include "spec/counts.hpp"
 
+#include <algorithm>
+
 #include "spec/tensors.hpp"
 
 namespace ziggurat::spec {
@@ -35,14 +37,32 @@ ParameterCount count_parameters(const Model& model) {
     return count;
 }
 
-double flops_per_token(const Model& model, std::int64_t seq) {
-    const ParameterCount count = count_parameters(model);
-    const std::int64_t table = model.vocab * model.hidden;
-    const std::int64_t looked_up = count.embedding - (model.tie_embeddings ? table : 0);
-    const double products = 6.0 * static_cast<double>(count.total - looked_up);
-    const double attention = 6.0 * static_cast<double>(model.layers) *
-                             static_cast<double>(model.heads * model.head_dim) * static_cast<double>(seq);
-    return products + attention;
+const char* flops_formula(const RunSpec& run) {
+    return count_trained(run) == count_parameters(run.model).total
+               ? "6 (N - E) + 6 L C T"
+               : "6 (N - E) + 6 L C T, less what frozen tensors save";
+}
+
+double flops_per_token(const RunSpec& run) {
+    const auto& model = run.model;
+    const int head = static_cast<int>(model.layers) + 1;
+    const auto all = tensors(model);
+    const auto first = std::find_if(all.begin(), all.end(),
+                                    [&](const Tensor& tensor) { return is_trained(run.train, tensor.name); });
+    const int first_trained = first == all.end() ? head + 1 : first->unit;
+    std::int64_t products = 0;
+    for (const auto& tensor : all) {
+        const bool is_tied_table = model.tie_embeddings && &tensor == &all.front();
+        const int unit = is_tied_table ? head : tensor.unit;
+        if (unit > 0) {
+            const int passes =
+                1 + (unit >= first_trained ? 1 : 0) + (is_trained(run.train, tensor.name) ? 1 : 0);
+            products += 2 * passes * tensor.elements;
+        }
+    }
+    const auto backward_layers = std::clamp<std::int64_t>(model.layers + 1 - first_trained, 0, model.layers);
+    const auto attention = (2 * model.layers + 4 * backward_layers) * model.heads * model.head_dim;
+    return static_cast<double>(products) + static_cast<double>(attention) * static_cast<double>(run.data.seq);
 }
 
 StateBytes count_state_bytes(const RunSpec& run) {

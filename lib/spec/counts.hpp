@@ -23,15 +23,16 @@ struct ParameterCount {
 ParameterCount count_parameters(const Model& model);
 
 /// Formula behind flops_per_token, for the line that shows it.
-inline constexpr const char* flops_formula = "6 (N - E) + 6 L C T";
+const char* flops_formula(const RunSpec& run);
 
-/// Floating-point operations of training on one token of a sequence of `seq`: forward and backward,
-/// recomputation not counted.
+/// Floating-point operations of training on one token: forward and backward, recomputation not counted.
 ///
 /// Source: Kaplan et al., "Scaling Laws for Neural Language Models", 2020, section 2.1, with the causal half
 /// of attention: 6 per weight of a product, plus 6 layers x (heads x head_dim) x seq. E are the parameters
-/// that are only looked up: position table, and token table unless it is the head's too.
-double flops_per_token(const Model& model, std::int64_t seq);
+/// that are only looked up: position table, and token table unless it is the head's too. Of the 6, 2 are
+/// forward's, 2 those of the gradient of the input, which nothing below the first trained tensor needs, and 2
+/// those of the gradient of the weight, which a frozen one does not have; of attention's 6, backward has 4.
+double flops_per_token(const RunSpec& run);
 
 /// Bytes of model state by kind.
 struct StateBytes {

@@ -20,10 +20,12 @@ class TensorList {
             add("embedding.position", model_.max_seq * model_.hidden);
         }
         for (std::int64_t layer = 0; layer < model_.layers; ++layer) {
+            ++unit_;
             prefix_ = "layers." + std::to_string(layer) + ".";
             attention();
             feed_forward();
         }
+        ++unit_;
         prefix_.clear();
         norm("final_norm");
         if (!model_.tie_embeddings) {
@@ -34,7 +36,7 @@ class TensorList {
 
   private:
     void add(const char* name, std::int64_t elements, bool is_joined = false) {
-        list_.push_back({prefix_ + name, elements, is_joined});
+        list_.push_back({prefix_ + name, unit_, elements, is_joined});
     }
 
     void norm(const std::string& name) {
@@ -79,6 +81,7 @@ class TensorList {
     bool is_gpt2_;
     std::int64_t query_;
     std::int64_t key_value_;
+    int unit_ = 0;
     std::string prefix_;
     std::vector<Tensor> list_;
 };

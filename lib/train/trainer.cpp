@@ -153,7 +153,7 @@ class Trainer {
         made.steps = spec_.train.steps;
         made.parameters = spec::count_parameters(spec_.model).total;
         made.tokens_per_step = spec_.train.global_batch * spec_.data.seq;
-        made.flops_per_token = spec::flops_per_token(spec_.model, spec_.data.seq);
+        made.flops_per_token = spec::flops_per_token(spec_);
         made.seed = spec_.run.seed;
         return made;
     }
@@ -249,7 +249,7 @@ class Trainer {
             const bool may_be_killed = signals_.signal() == SIGTERM || signals_.signal() == SIGINT;
             if (may_be_killed && step_seconds_ > patience_of_launchers) {
                 const auto mine = account_.record();
-                console_.print(account_table({&mine, 1}, spec::flops_per_token(spec_.model, spec_.data.seq)));
+                console_.print(account_table({&mine, 1}, spec::flops_per_token(spec_)));
             }
         }
     }
@@ -321,7 +321,7 @@ class Trainer {
             add_up(of_rank.flows, facts.sent_bytes, facts.planned_bytes);
         }
         reporting_->metrics.end(facts);
-        const auto table = account_table(records, spec::flops_per_token(spec_.model, spec_.data.seq));
+        const auto table = account_table(records, spec::flops_per_token(spec_));
         reporting_->directory.write("perf.txt", table);
         console_.print(table);
         console_.print(is_finished

@@ -67,12 +67,14 @@ TEST(Family, HasTheTensorsThatTheSpecNames) {
         for (const bool tied : {false, true}) {
             model.tie_embeddings = tied;
             std::vector<spec::Tensor> found;
-            for (const auto& unit : family_table(model, 1, false).units) {
-                for (const auto& parameter : unit.parameters) {
+            const auto table = family_table(model, 1, false);
+            for (std::size_t u = 0; u < table.units.size(); ++u) {
+                for (const auto& parameter : table.units[u].parameters) {
                     const auto rows =
                         parameter.valid_rows < 0 ? parameter.extents.front() : parameter.valid_rows;
                     const auto columns = parameter.extents.size() > 1 ? parameter.extents.back() : 1;
-                    found.push_back({parameter.name, rows * columns, parameter.joined_to_previous});
+                    found.push_back(
+                        {parameter.name, static_cast<int>(u), rows * columns, parameter.joined_to_previous});
                 }
             }
             EXPECT_EQ(found, spec::tensors(model));

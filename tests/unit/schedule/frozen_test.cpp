@@ -134,6 +134,26 @@ TEST(Frozen, WeightsLeaveNoProductForTheirGradient) {
     EXPECT_EQ(sums, 2 * 3 * 4) << "two micro-batches of three layers with four products";
 }
 
+TEST(Frozen, ProductsWithoutATrainedTensorLeaveNoOp) {
+    for (const auto& op : build_program(training({"*norm.gain"}), 0, Variant::train).ops) {
+        EXPECT_NE(op.direction, Direction::backward_weight) << op.label;
+    }
+    for (const auto& op : build_program(training({"layers.0.*"}), 0, Variant::train).ops) {
+        EXPECT_FALSE(op.unit == 0 && op.kind == OpKind::compute && op.direction == Direction::backward)
+            << op.label;
+    }
+}
+
+TEST(Frozen, TensorsLiveWhereParametersDo) {
+    auto spec = training({"*.bias"});
+    spec.tiers.parameters = {0, 1, 0};
+    for (const auto& buffer : build_program(spec, 0, Variant::train).buffers) {
+        if (buffer.lifetime == Lifetime::persistent && buffer.state == StateKind::frozen) {
+            EXPECT_EQ(buffer.tier, spec::Tier::host) << buffer.name;
+        }
+    }
+}
+
 TEST(Frozen, UnitsBelowTheFirstTrainedTensorRunForwardOnly) {
     auto spec = training({"layers.1.mlp.up.weight"});
     for (const auto kind : {spec::RecomputeKind::none, spec::RecomputeKind::full}) {

@@ -14,6 +14,13 @@ Model preset(const char* name) {
     return model;
 }
 
+RunSpec preset_run(const char* name, std::int64_t seq) {
+    RunSpec run;
+    run.model = preset(name);
+    run.data.seq = seq;
+    return run;
+}
+
 TEST(CountParameters, GivesThePublishedSizes) {
     EXPECT_EQ(count_parameters(preset("gpt2-124m")).total, 124'439'808);
     EXPECT_EQ(count_parameters(preset("gpt2-350m")).total, 354'823'168);
@@ -32,17 +39,32 @@ TEST(CountParameters, IsTheSumOfItsParts) {
 }
 
 TEST(FlopsPerToken, CountsEachProductOnceForwardAndTwiceBackward) {
-    Model model = preset("llama-8b");
+    const auto run = preset_run("llama-8b", 8192);
+    const auto& model = run.model;
     const auto products = static_cast<double>(count_parameters(model).total - model.vocab * model.hidden);
 
-    EXPECT_DOUBLE_EQ(flops_per_token(model, 8192), 6 * products + 6.0 * 32 * 4096 * 8192);
+    EXPECT_DOUBLE_EQ(flops_per_token(run), 6 * products + 6.0 * 32 * 4096 * 8192);
 }
 
 TEST(FlopsPerToken, CountsATiedTableOnceAsTheHead) {
-    const Model model = preset("gpt2-124m");
-    const auto products = static_cast<double>(count_parameters(model).total - 1024 * 768);
+    const auto run = preset_run("gpt2-124m", 1024);
+    const auto products = static_cast<double>(count_parameters(run.model).total - 1024 * 768);
 
-    EXPECT_DOUBLE_EQ(flops_per_token(model, 1024), 6 * products + 6.0 * 12 * 768 * 1024);
+    EXPECT_DOUBLE_EQ(flops_per_token(run), 6 * products + 6.0 * 12 * 768 * 1024);
+}
+
+TEST(FlopsPerToken, LeavesOutWhatFrozenTensorsSave) {
+    auto run = preset_run("gpt2-124m", 1024);
+    const auto layer = count_parameters(run.model).layer;
+    const auto table = 50257 * 768;
+    const auto norm = 2 * 768;
+    run.train.only = {"layers.11.*"};
+    const std::int64_t forward = 12 * layer + norm + table;
+    const std::int64_t through = layer + norm + table;
+    const std::int64_t attention = 768 * 1024;
+
+    EXPECT_DOUBLE_EQ(flops_per_token(run),
+                     static_cast<double>(2 * (forward + through + layer) + (12 * 2 + 4) * attention));
 }
 
 TEST(CountStateBytes, AddsUpTheTypesOfAllKinds) {
