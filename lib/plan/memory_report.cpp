@@ -61,29 +61,81 @@ struct Candidate {
     spec::RunSpec spec;
 };
 
-/// Changes by what they cost in time: attention again, smaller products, whole layers again, both.
-std::vector<Candidate> candidates(const spec::RunSpec& spec) {
-    const auto recomputing = [](Candidate from, RecomputeKind kind) {
-        from.spec.recompute = {kind, 1};
-        from.overrides += kind == RecomputeKind::full ? " recompute.kind=full" : " recompute.kind=selective";
-        return from;
+/// The ZeRO stages above the one that the spans of `from` are; none where they are not those of a stage.
+std::vector<Candidate> higher_stages(const Candidate& from) {
+    const int data = from.spec.parallel.data;
+    const auto& spans = from.spec.sharding;
+    const auto is_cut_as = [&](int parameters, int gradients, int optimizer) {
+        return spans.parameters == parameters && spans.gradients == gradients && spans.optimizer == optimizer;
     };
+    const int stage = is_cut_as(1, 1, 1) ? 0 : is_cut_as(1, 1, data) ? 1 : is_cut_as(1, data, data) ? 2 : 3;
     std::vector<Candidate> found;
-    const auto add_recomputing = [&](const Candidate& from) {
-        if (spec.recompute.kind == RecomputeKind::none) {
-            found.push_back(recomputing(from, RecomputeKind::selective));
+    for (int higher = data > 1 ? stage + 1 : 4; higher <= 3; ++higher) {
+        auto made = from;
+        auto& sharding = made.spec.sharding;
+        sharding.optimizer = data;
+        sharding.gradients = higher >= 2 ? data : 1;
+        sharding.parameters = higher >= 3 ? data : 1;
+        made.overrides += fmt::format(" sharding.zero={}", higher);
+        if (higher >= 2 && sharding.reduce != spec::ReducePlan::each_microbatch) {
+            sharding.reduce = spec::ReducePlan::each_microbatch;
+            made.overrides += " sharding.reduce=each_microbatch";
         }
-        if (spec.recompute.kind != RecomputeKind::full) {
-            found.push_back(recomputing(from, RecomputeKind::full));
+        found.push_back(std::move(made));
+    }
+    return found;
+}
+
+Candidate recomputing(Candidate from, RecomputeKind kind) {
+    from.spec.recompute = {kind, 1};
+    from.overrides += kind == RecomputeKind::full ? " recompute.kind=full" : " recompute.kind=selective";
+    return from;
+}
+
+/// `from` with micro-batches of a half, a quarter ... each with more recomputation as well.
+void add_smaller_products(std::vector<Candidate>& found, Candidate from) {
+    const auto kind = from.spec.recompute.kind;
+    const auto sharding = from.overrides;
+    while (from.spec.train.micro_batch % 2 == 0) {
+        from.spec.train.micro_batch /= 2;
+        from.spec.train.micro_batches *= 2;
+        from.overrides = sharding + fmt::format(" train.micro_batch={}", from.spec.train.micro_batch);
+        found.push_back(from);
+        for (const auto more : {RecomputeKind::selective, RecomputeKind::full}) {
+            if (kind < more) {
+                found.push_back(recomputing(from, more));
+            }
+        }
+    }
+}
+
+/// Changes by what they cost in time: an optimizer that is cut, attention again, gradients and parameters
+/// that are cut, whole layers again, smaller products, all of them.
+std::vector<Candidate> candidates(const spec::RunSpec& spec) {
+    const Candidate same{"", spec};
+    const auto stages = higher_stages(same);
+    std::vector<Candidate> found;
+    const auto add_stages = [&](bool with_gradients) {
+        for (const auto& stage : stages) {
+            if ((stage.spec.sharding.gradients > 1) == with_gradients) {
+                found.push_back(stage);
+            }
         }
     };
-    add_recomputing({"", spec});
-    for (Candidate smaller{"", spec}; smaller.spec.train.micro_batch % 2 == 0;) {
-        smaller.spec.train.micro_batch /= 2;
-        smaller.spec.train.micro_batches *= 2;
-        smaller.overrides = fmt::format(" train.micro_batch={}", smaller.spec.train.micro_batch);
-        found.push_back(smaller);
-        add_recomputing(smaller);
+    add_stages(false);
+    if (spec.recompute.kind < RecomputeKind::selective) {
+        found.push_back(recomputing(same, RecomputeKind::selective));
+    }
+    add_stages(true);
+    if (spec.recompute.kind < RecomputeKind::full) {
+        found.push_back(recomputing(same, RecomputeKind::full));
+    }
+    add_smaller_products(found, same);
+    if (!stages.empty()) {
+        if (spec.recompute.kind < RecomputeKind::full) {
+            found.push_back(recomputing(stages.back(), RecomputeKind::full));
+        }
+        add_smaller_products(found, stages.back());
     }
     return found;
 }

@@ -39,6 +39,40 @@ TEST(MemoryReport, NamesTheCheapestChangesThatFit) {
     }
 }
 
+std::vector<std::string> overrides_that_fit(const spec::RunSpec& spec) {
+    std::vector<std::string> found;
+    for (const auto& remedy : memory_report(spec).remedies) {
+        EXPECT_TRUE(remedy.fits) << remedy.overrides;
+        found.push_back(remedy.overrides);
+    }
+    return found;
+}
+
+TEST(MemoryReport, NamesStagesThatFit) {
+    auto spec = wide();
+    spec.model.hidden = 256;
+    spec.model.ffn_hidden = 1024;
+    spec.data.seq = 8;
+    spec.recompute.kind = spec::RecomputeKind::full;
+    spec.parallel.ranks = spec.parallel.ranks_per_node = spec.parallel.data = 4;
+    const auto all = needed(spec, spec.recompute.kind);
+    using Overrides = std::vector<std::string>;
+
+    spec.tiers.device_budget_bytes = all - 1;
+    EXPECT_EQ(overrides_that_fit(spec),
+              (Overrides{"sharding.zero=1", "sharding.zero=2 sharding.reduce=each_microbatch",
+                         "sharding.zero=3 sharding.reduce=each_microbatch"}));
+    spec.tiers.device_budget_bytes = all / 2;
+    EXPECT_EQ(overrides_that_fit(spec).front(), "sharding.zero=3 sharding.reduce=each_microbatch");
+
+    spec.sharding = {1, 4, 4, 0, spec::ReducePlan::each_microbatch, 4};
+    EXPECT_EQ(overrides_that_fit(spec).front(), "sharding.zero=3") << "from ZeRO 2";
+    spec.sharding = {2, 2, 4, 0, spec::ReducePlan::by_span, 4};
+    spec.tiers.device_budget_bytes = all / 100;
+    EXPECT_EQ(memory_report(spec).remedies.front().overrides.find("zero"), std::string::npos)
+        << "spans of its own are left alone";
+}
+
 TEST(MemoryReport, NamesWhatHelpsMostWhereNothingSuffices) {
     auto spec = wide();
     spec.tiers.device_budget_bytes = 1;
