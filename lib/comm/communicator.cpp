@@ -33,6 +33,7 @@ Communicator::Communicator(MPI_Comm owned, Adopt) : handle_{owned} {
 Communicator Communicator::duplicate() const {
     Communicator copy{native()};
     copy.watch_with(liveness_);
+    copy.exchange_with(board_exchange_);
     return copy;
 }
 

@@ -7,6 +7,7 @@
 
 namespace ziggurat::comm {
 
+class BoardExchange;
 class Liveness;
 
 struct MpiCommTraits {
@@ -46,6 +47,11 @@ class Communicator {
     Liveness* liveness() const noexcept { return liveness_; }
     void watch_with(Liveness* liveness) noexcept { liveness_ = liveness; }
 
+    /// Carries small exchanges of all ranks of the job without MPI; nullptr: there is none, or these are not
+    /// all ranks. Duplicates inherit it.
+    BoardExchange* board_exchange() const noexcept { return board_exchange_; }
+    void exchange_with(BoardExchange* exchange) noexcept { board_exchange_ = exchange; }
+
   private:
     struct Adopt {};
     Communicator(MPI_Comm owned, Adopt);
@@ -54,6 +60,7 @@ class Communicator {
     int rank_ = 0;
     int size_ = 1;
     Liveness* liveness_ = nullptr;
+    BoardExchange* board_exchange_ = nullptr;
 };
 
 }  // namespace ziggurat::comm

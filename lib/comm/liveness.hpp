@@ -74,6 +74,8 @@ class Liveness {
     /// rank has said the same.
     [[noreturn]] void fail(int exit_code, const std::string& message);
 
+    const WatchList& watch_list() const noexcept { return list_; }
+
     /// The others may end before this rank can see why; called before MPI is finalized.
     void takes_leave() noexcept;
 

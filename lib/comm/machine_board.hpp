@@ -3,12 +3,14 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
 #include <type_traits>
 
 #include "base/unique_handle.hpp"
+#include "comm/bell.hpp"
 #include "comm/shared_text.hpp"
 
 namespace ziggurat::comm {
@@ -27,11 +29,21 @@ struct Activity {
     SharedText<120> what{};                   ///< the op, or what is waited for
 };
 
+/// What a rank posts for all others (board_exchange.hpp).
+struct BoardSeat {
+    static constexpr std::size_t max_words = 32;
+
+    Bell bell;
+    std::atomic<std::uint32_t> posted{0};  ///< exchanges that this rank has posted its words for
+    std::array<std::array<std::uint64_t, max_words>, 2> words{};
+};
+
 /// One rank's line of the board.
 struct alignas(64) BoardLine {
     std::atomic<Stage> stage{Stage::running};
     std::atomic<std::int32_t> exit_code{0};
     Activity activity{};
+    BoardSeat seat{};
 };
 
 /// Why the job ends, written by the first rank that knew.

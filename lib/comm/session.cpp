@@ -63,6 +63,11 @@ Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
     }
     liveness_.emplace(find_peers(*world_));
     world_->watch_with(&*liveness_);
+    const WatchList& list = liveness_->watch_list();
+    if (list.is_shared && std::ssize(list.peers) == world_->size()) {
+        board_exchange_.emplace(list.board, world_->size(), world_->rank());
+        world_->exchange_with(&*board_exchange_);
+    }
 }
 
 Session::~Session() {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "comm/board_exchange.hpp"
 #include "comm/communicator.hpp"
 #include "comm/liveness.hpp"
 
@@ -50,6 +51,7 @@ class Session {
   private:
     std::optional<Communicator> world_;
     std::optional<Liveness> liveness_;
+    std::optional<BoardExchange> board_exchange_;
     int exceptions_at_start_ = 0;
 };
 

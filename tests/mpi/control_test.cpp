@@ -50,6 +50,30 @@ TEST(Control, GathersTextsAndNumbersInRankOrderOnRankZero) {
     }
 }
 
+TEST(Control, ManyExchangesOfTheWorldAndItsPartsStayApart) {
+    const auto copy = world().duplicate();
+    const auto parity = world().split(world().rank() % 2);
+    ASSERT_NE(nullptr, world().board_exchange()) << "all ranks of a test run on one machine";
+    ASSERT_EQ(world().board_exchange(), copy.board_exchange());
+    ASSERT_EQ(nullptr, parity.board_exchange());
+    const std::int64_t n = world().size();
+
+    for (std::int64_t round = 0; round < 300; ++round) {
+        std::vector<std::int64_t> words(static_cast<std::size_t>(round % 40), round);
+        std::int64_t rank = world().rank();
+        std::int64_t one = 1;
+
+        all_reduce_sum(world(), words);  // beyond the board's places, too
+        all_reduce_sum(parity, {&one, 1});
+        all_reduce_max(copy, {&rank, 1});
+        barrier(world());
+
+        ASSERT_EQ(std::vector<std::int64_t>(words.size(), n * round), words);
+        ASSERT_EQ(parity.size(), one);
+        ASSERT_EQ(n - 1, rank);
+    }
+}
+
 TEST(Control, SumsWrapLikeLimbsAndMaximaKeepSigns) {
     const int n = world().size();
     std::vector<std::uint64_t> limbs{std::numeric_limits<std::uint64_t>::max(),
