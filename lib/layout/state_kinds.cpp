@@ -1,5 +1,8 @@
 #include "layout/state_kinds.hpp"
 
+#include "spec/counts.hpp"
+#include "spec/tensors.hpp"
+
 namespace ziggurat::layout {
 
 std::vector<StateKindRow> state_kinds(const spec::RunSpec& spec) {
@@ -13,16 +16,23 @@ std::vector<StateKindRow> state_kinds(const spec::RunSpec& spec) {
                     .home = spec.tiers.parameters,
                     .is_saved = is_own_master,
                     .on_relayout = is_own_master ? OnRelayout::reshard : OnRelayout::made_anew});
+    if (spec::count_trained(spec) < spec::count_parameters(spec.model).total) {
+        rows.push_back({.name = "frozen",
+                        .type = spec.precision.compute,
+                        .of_frozen = true,
+                        .span = SpanOf::parameters,
+                        .home = spec.tiers.parameters,
+                        .is_saved = true,
+                        .on_relayout = OnRelayout::reshard});
+    }
     rows.push_back({.name = "gradients",
                     .type = spec.precision.gradient,
-                    .of_trained_only = true,
                     .span = SpanOf::gradients,
                     .home = spec.tiers.gradients,
                     .on_relayout = OnRelayout::made_anew});
     const auto optimizer_state = [&](const char* name) {
         return StateKindRow{.name = name,
                             .type = DType::f32,
-                            .of_trained_only = true,
                             .span = SpanOf::optimizer,
                             .home = spec.tiers.optimizer,
                             .is_saved = true,

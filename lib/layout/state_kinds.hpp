@@ -24,7 +24,7 @@ struct StateKindRow {
     const char* name = "";
     spec::DType type = spec::DType::f32;
     int elements_per_parameter = 1;
-    bool of_trained_only = false;  ///< none for frozen parameters
+    bool of_frozen = false;  ///< frozen tensors have it, otherwise trained ones
     SpanOf span = SpanOf::optimizer;
     spec::Home home;
     bool is_saved = false;
@@ -35,8 +35,10 @@ struct StateKindRow {
     }
 };
 
-/// The kinds of `spec`, in the order in which they are held: parameters, gradients, master (where the compute
-/// type is not f32: otherwise the parameters are the master), first and second moment.
+/// The kinds of `spec`, in the order in which they are held: parameters, those of frozen tensors (where
+/// train.only leaves some out; no step changes them, so they are their own masters in any type), gradients,
+/// master (where the compute type is not f32: otherwise the parameters are the master), first and second
+/// moment.
 std::vector<StateKindRow> state_kinds(const spec::RunSpec& spec);
 
 /// Data ranks over which `row` is cut.

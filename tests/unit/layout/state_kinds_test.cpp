@@ -38,6 +38,27 @@ TEST(StateKinds, SaveTheMasterOnceWhateverTheComputeType) {
     }
 }
 
+TEST(StateKinds, SaveFrozenParametersAsTheyAre) {
+    spec::RunSpec spec;
+    spec.model.hidden = 8;
+    spec.model.layers = 1;
+    spec.model.vocab = 5;
+    spec.precision.compute = spec::DType::bf16;
+    spec.train.only = {"final_norm.*"};
+
+    int frozen = 0;
+    for (const auto& row : state_kinds(spec)) {
+        if (row.of_frozen) {
+            ++frozen;
+            EXPECT_TRUE(row.is_saved);
+            EXPECT_EQ(row.bytes_per_parameter(), 2);
+            EXPECT_EQ(row.span, SpanOf::parameters);
+        }
+    }
+
+    EXPECT_EQ(frozen, 1);
+}
+
 TEST(StateKinds, AreCutOverTheirOwnSpan) {
     spec::Sharding sharding;
     sharding.parameters = 2;
