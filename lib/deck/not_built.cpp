@@ -84,8 +84,6 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) { return run.recompute.every > 1; }},
     Feature{"precision.master", "master weights other than fp32", everywhere,
             [](const RunSpec& run, const Values&) { return run.precision.master != spec::DType::f32; }},
-    Feature{"precision.gradient", "an accumulator other than fp32", everywhere,
-            [](const RunSpec& run, const Values&) { return run.precision.gradient != spec::DType::f32; }},
     Feature{"precision.reduce", "gradients on the wire other than fp32", everywhere,
             [](const RunSpec& run, const Values&) { return run.precision.reduce != spec::DType::f32; }},
     Feature{"optimizer.clip.policy", "a clip policy other than global and off", everywhere,

@@ -245,9 +245,9 @@ constexpr Row rows[] = {
     {.path = "precision.master", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
      .doc = "The weights that the optimizer updates."},
     {.path = "precision.gradient", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
-     .doc = "The accumulator over micro-batches."},
+     .doc = "The accumulator over micro-batches; the gradient of one is fp32."},
     {.path = "precision.reduce", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
-     .doc = "Gradients on the wire."},
+     .doc = "Gradients on the wire; what is accumulated travels as it is kept."},
 
     {.path = "optimizer", .doc = "The update."},
     {.path = "optimizer.kind", .type = Type::word, .fallback = "adamw", .words = "adamw",

@@ -183,6 +183,27 @@ TEST_P(Execution, KeepsBitsOfBf16AndOfEitherTying) {
     }
 }
 
+/// Every micro-batch is rounded into the accumulator, so three of them; another plan rounds elsewhere.
+TEST_P(Execution, KeepsBitsOfGradientsAccumulatedInBf16) {
+    for (const auto plan : {ReducePlan::at_end, ReducePlan::each_microbatch, ReducePlan::by_span}) {
+        auto run = test::tiny_run(GetParam(), ranks(), 1, 3);
+        run.precision.compute = spec::DType::bf16;
+        run.sharding.reduce = plan;
+        const auto in_full = train(run);
+        run.precision.gradient = spec::DType::bf16;
+        std::map<int, TinyOutcome> expected;
+        expected.emplace(1, train(run));
+        EXPECT_NE(expected.at(1).norms, in_full.norms) << "nothing was rounded";
+        EXPECT_NEAR(expected.at(1).norms.front() / in_full.norms.front(), 1, 1e-2);
+        for (const auto& way : ways_to_shard(ranks())) {
+            SCOPED_TRACE(way.text() + ", sum plan " + std::to_string(static_cast<int>(plan)));
+            const auto ours = train(sharded(run, way));
+            const int key = plan == ReducePlan::by_span ? way.gradients : 1;
+            expect_same_bits(ours, expected.try_emplace(key, ours).first->second);
+        }
+    }
+}
+
 TEST_P(Execution, KeepsBitsWithSumsInGroups) {
     for (int group = 1; group < ranks(); ++group) {
         if (ranks() % group != 0) {

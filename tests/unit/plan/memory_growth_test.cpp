@@ -55,10 +55,15 @@ Size size_of(const spec::RunSpec& run) {
 }
 
 /// Expects that from each depth to the next a rank's memory grows by `bytes` for each parameter.
-void expect_growth(double bytes, DType compute, const spec::Sharding& sharding) {
-    auto before = size_of(model_of(4, compute, sharding));
+void expect_growth(double bytes, DType compute, const spec::Sharding& sharding, DType gradient = DType::f32) {
+    const auto size = [&](std::int64_t layers) {
+        auto run = model_of(layers, compute, sharding);
+        run.precision.gradient = gradient;
+        return size_of(run);
+    };
+    auto before = size(4);
     for (const std::int64_t layers : {8, 16, 32}) {
-        const auto now = size_of(model_of(layers, compute, sharding));
+        const auto now = size(layers);
         const auto slope = (now.bytes - before.bytes) / (now.parameters - before.parameters);
         EXPECT_NEAR(slope / bytes, 1, 0.01) << "up to " << layers << " layers";
         before = now;
@@ -84,6 +89,12 @@ TEST(MemoryGrowth, OfZeRO2CutsGradientsToo) {
 TEST(MemoryGrowth, OfZeRO3IsThatOfZeRO0OverAllRanks) {
     expect_growth(18.0 / d, DType::bf16, {d, d, d, 0, ReducePlan::each_microbatch});
     expect_growth(16.0 / d, DType::f32, {d, d, d, 0, ReducePlan::each_microbatch});
+}
+
+TEST(MemoryGrowth, OfGradientsInBf16IsTwoBytesLess) {
+    expect_growth(16, DType::bf16, {1, 1, 1, 0, ReducePlan::at_end}, DType::bf16);
+    expect_growth(2 + 14.0 / d, DType::bf16, {1, d, d, 0, ReducePlan::each_microbatch}, DType::bf16);
+    expect_growth(16.0 / d, DType::bf16, {d, d, d, 0, ReducePlan::each_microbatch}, DType::bf16);
 }
 
 TEST(MemoryGrowth, OfSpansInBetweenFollowsEachOfThem) {
