@@ -36,7 +36,8 @@ HierarchicalCollectives::HierarchicalCollectives(const Communicator& group, Node
       node_of_{nodes_of(group_, memory)},
       inputs_{make_channel(memory, node_group_)},
       rounds_{make_channel(memory, node_group_)},
-      messages_{group_} {}
+      messages_{group_},
+      threads_{memory.threads()} {}
 
 HierarchicalCollectives::~HierarchicalCollectives() = default;
 
@@ -58,13 +59,16 @@ int HierarchicalCollectives::prepare(CollectiveCall call) {
         check_agreement(group_, call, num_group_calls_);
         if (auto vectors = show_vectors(call, group_, node_of_, inputs_)) {
             const HierarchicalPlan& plan = plan_for(call);
-            prepared.exchange =
-                std::make_unique<HierarchicalExchange>(HierarchicalTask{.call = std::move(call),
-                                                                        .plan = &plan,
-                                                                        .rank = rank(),
-                                                                        .vectors = std::move(*vectors),
-                                                                        .tag = 2 * num_group_calls_},
-                                                       group_.native());
+            const bool fits_caches = bytes_touched(call, inputs_.size()) <= last_level_cache_bytes();
+            prepared.exchange = std::make_unique<HierarchicalExchange>(
+                HierarchicalTask{.call = std::move(call),
+                                 .plan = &plan,
+                                 .rank = rank(),
+                                 .vectors = std::move(*vectors),
+                                 .tag = 2 * num_group_calls_,
+                                 .threads = threads_,
+                                 .stores = fits_caches ? Stores::ordinary : Stores::non_temporal},
+                group_.native());
             reserve_staging(prepared.exchange->staging_bytes());
         }
         ++num_group_calls_;

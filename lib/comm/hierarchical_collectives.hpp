@@ -78,6 +78,7 @@ class HierarchicalCollectives final : public Collectives {
     SeatChannel inputs_;
     SeatChannel rounds_;
     MpiCollectives messages_;
+    int threads_;
 
     std::vector<std::unique_ptr<HierarchicalPlan>> plans_;  // one for each order of sums
     std::vector<Call> calls_;

@@ -1,6 +1,5 @@
 #include "comm/hierarchical_exchange.hpp"
 
-#include <cstring>
 #include <utility>
 
 #include "base/contract.hpp"
@@ -95,7 +94,7 @@ void HierarchicalExchange::start() {
         gathering_->rewind();
     }
     if (own_copy_.bytes > 0 && own_copy_.from != own_copy_.to) {
-        std::memcpy(own_copy_.to, own_copy_.from, static_cast<std::size_t>(own_copy_.bytes));
+        copy_with(task_.threads, own_copy_.to, own_copy_.from, own_copy_.bytes, task_.stores);
     }
 }
 
@@ -104,7 +103,7 @@ bool HierarchicalExchange::pull_inputs() {
         return false;
     }
     const auto& [from, to, bytes] = input_pulls_[inputs_pulled_++];
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    copy_with(task_.threads, to, from, bytes, task_.stores);
     bytes_moved_ += bytes;
     return true;
 }

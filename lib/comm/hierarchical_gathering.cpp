@@ -1,7 +1,6 @@
 #include "comm/hierarchical_gathering.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/contract.hpp"
 
@@ -14,6 +13,8 @@ HierarchicalGathering::HierarchicalGathering(const HierarchicalTask& task,
                                              MessageStreams& streams)
     : streams_{&streams},
       sums_{sums},
+      threads_{task.threads},
+      stores_{task.stores},
       is_in_place_{task.in() == task.out()},
       own_bytes_{blocks[static_cast<std::size_t>(task.rank)].bytes} {
     const HierarchicalPlan& plan = *task.plan;
@@ -105,7 +106,7 @@ std::int64_t HierarchicalGathering::pull_round() {
     for (const auto& [owner, from, to, bytes] : pulls_) {
         const std::int64_t count = std::clamp<std::int64_t>(bytes - begin, 0, round_bytes);
         if (count > 0) {
-            std::memcpy(to + begin, from + begin, static_cast<std::size_t>(count));
+            copy_with(threads_, to + begin, from + begin, count, stores_);
             pulled += count;
         }
     }

@@ -62,6 +62,8 @@ class HierarchicalGathering {
 
     MessageStreams* streams_;
     const HierarchicalReduction* sums_;
+    int threads_;
+    Stores stores_;
     bool is_in_place_ = false;
     std::int64_t own_bytes_ = 0;
     std::vector<std::size_t> departures_;

@@ -4,10 +4,14 @@
 #include <limits>
 #include <utility>
 
+#include "comm/in_pieces.hpp"
+
 namespace ziggurat::comm {
 namespace {
 
 constexpr spec::DType partial_type = spec::DType::f32;
+/// Of a piece: long enough to be worth a thread.
+constexpr std::int64_t elements_of_thread = 16 * 1024;
 constexpr int ring_pieces = static_cast<int>(HierarchicalPlan::depth);
 
 }  // namespace
@@ -17,6 +21,8 @@ HierarchicalReduction::HierarchicalReduction(const HierarchicalTask& task,
                                              MessageStreams& streams)
     : streams_{&streams},
       type_{task.call.type},
+      threads_{task.threads},
+      stores_{task.stores},
       piece_elements_{task.plan->piece_elements()},
       piece_bytes_{piece_elements_ * bytes_of(type_)},
       to_{to},
@@ -129,6 +135,15 @@ Addend HierarchicalReduction::piece_of(Addend addend, std::int64_t piece) const 
     return addend;
 }
 
+void HierarchicalReduction::sum(std::byte* output,
+                                std::int64_t elements,
+                                spec::DType type,
+                                Stores stores) const {
+    in_pieces(threads_, elements, elements_of_thread, [&](std::int64_t begin, std::int64_t end) {
+        sum_runs(addends_, output, type, begin, end, stores);
+    });
+}
+
 bool HierarchicalReduction::make_piece(Departure& departure, std::int64_t& bytes_moved) {
     const Stream& stream = (*streams_)[departure.stream];
     if (departure.inputs.empty() || departure.made == stream.num_pieces() ||
@@ -140,7 +155,7 @@ bool HierarchicalReduction::make_piece(Departure& departure, std::int64_t& bytes
         addends_.push_back(piece_of(input, departure.made));
     }
     const std::int64_t elements = stream.bytes_of(departure.made) / bytes_of(partial_type);
-    sum_runs(addends_, stream.at(departure.made), elements, partial_type);
+    sum(stream.at(departure.made), elements, partial_type, Stores::ordinary);
     bytes_moved += (std::ssize(addends_) - 1) * elements * bytes_of(type_);
     ++departure.made;
     return true;
@@ -160,7 +175,7 @@ bool HierarchicalReduction::add_piece(std::int64_t& bytes_moved) {
     }
     const std::int64_t offset = summed_ * piece_bytes_;
     const std::int64_t bytes = std::min(piece_bytes_, own_bytes_ - offset);
-    sum_runs(addends_, to_ + offset, bytes / bytes_of(type_), type_);
+    sum(to_ + offset, bytes / bytes_of(type_), type_, stores_);
     bytes_moved += num_neighbours_ * bytes;
     ++summed_;
     return true;

@@ -66,9 +66,12 @@ class HierarchicalReduction {
     bool make_piece(Departure& departure, std::int64_t& bytes_moved);
     bool add_piece(std::int64_t& bytes_moved);
     Addend piece_of(Addend addend, std::int64_t piece) const;
+    void sum(std::byte* output, std::int64_t elements, spec::DType type, Stores stores) const;
 
     MessageStreams* streams_;
     spec::DType type_;
+    int threads_;
+    Stores stores_;
     std::int64_t piece_elements_;
     std::int64_t piece_bytes_;
     bool has_staging_ = false;

@@ -5,9 +5,12 @@
 
 #include "comm/call_shape.hpp"
 #include "comm/check_mpi.hpp"
+#include "comm/in_pieces.hpp"
 
 namespace ziggurat::comm {
 namespace {
+
+constexpr std::int64_t copied_at_once = 256 * 1024;
 
 /// Some bytes of this member that neighbours read, named from where the call's offsets count.
 struct Shown {
@@ -82,6 +85,12 @@ std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
         ++place;
     }
     return vectors;
+}
+
+void copy_with(int threads, std::byte* to, const std::byte* from, std::int64_t bytes, Stores stores) {
+    in_pieces(threads, bytes, copied_at_once, [&](std::int64_t begin, std::int64_t end) {
+        copy_shared(to + begin, from + begin, end - begin, stores);
+    });
 }
 
 }  // namespace ziggurat::comm

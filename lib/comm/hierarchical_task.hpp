@@ -12,6 +12,7 @@
 #include "comm/communicator.hpp"
 #include "comm/hierarchical_plan.hpp"
 #include "comm/seat_channel.hpp"
+#include "comm/shared_sum.hpp"
 
 namespace ziggurat::comm {
 
@@ -33,13 +34,18 @@ std::optional<NeighbourVectors> show_vectors(const CollectiveCall& call,
                                              const std::vector<int>& node_of,
                                              const SeatChannel& neighbours);
 
+/// Copies long parts with all threads.
+void copy_with(int threads, std::byte* to, const std::byte* from, std::int64_t bytes, Stores stores);
+
 /// Neighbours are the members of the same node.
 struct HierarchicalTask {
     CollectiveCall call;
     const HierarchicalPlan* plan = nullptr;  ///< outlives the task
     int rank = 0;
     NeighbourVectors vectors;
-    int tag = 0;  ///< this and the next are the call's own
+    int tag = 0;                       ///< this and the next are the call's own
+    int threads = 1;                   ///< of this rank, for what it reads and sums
+    Stores stores = Stores::ordinary;  ///< of results
 
     int node() const { return plan->node_of(rank); }
     std::span<const int> neighbours() const { return plan->members_on(node()); }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "comm/shared_sum.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::comm {
@@ -16,12 +17,17 @@ struct Addend {
     bool begins_run = false;  ///< of the first always true
 };
 
-/// output[i] = sum over runs of (sum over the run's addends), each from left to right: `fold`, where some
-/// runs may have been summed before.
+/// output[i] = sum over runs of (sum over the run's addends), each from left to right, for the elements i in
+/// [begin, end): `fold`, where some runs may have been summed before.
 ///
 /// Shapes:    addends [addends][elements] of their types, output [elements] of `type`
 /// Numerics:  fp32, rounded once to `type`; a single addend of that type is copied bit for bit
 /// Aliasing:  output may be one of the addends of its own type
-void sum_runs(std::span<const Addend> addends, std::byte* output, std::int64_t elements, spec::DType type);
+void sum_runs(std::span<const Addend> addends,
+              std::byte* output,
+              spec::DType type,
+              std::int64_t begin,
+              std::int64_t end,
+              Stores stores = Stores::ordinary);
 
 }  // namespace ziggurat::comm

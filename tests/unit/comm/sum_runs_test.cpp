@@ -32,19 +32,20 @@ std::vector<T> summed_by_runs(const std::vector<std::vector<T>>& vectors, int su
         }
         if (run % 2 == summed) {
             partial_sums.emplace_back(static_cast<std::size_t>(elements));
-            sum_runs(members, bytes(partial_sums.back()), elements, spec::DType::f32);
+            sum_runs(members, bytes(partial_sums.back()), spec::DType::f32, 0, elements);
             members = {{.at = bytes(partial_sums.back()), .type = spec::DType::f32, .begins_run = true}};
         }
         addends.insert(addends.end(), members.begin(), members.end());
     }
     std::vector<T> output(static_cast<std::size_t>(elements));
-    sum_runs(addends, bytes(output), elements, dtype_of<T>);
+    sum_runs(addends, bytes(output), dtype_of<T>, 0, elements / 3);
+    sum_runs(addends, bytes(output), dtype_of<T>, elements / 3, elements, Stores::non_temporal);
     return output;
 }
 
 TYPED_TEST(SumRunsOf, GivesTheBitsOfFoldWhicheverRunsWereSummedBefore) {
     using T = TypeParam;
-    for (const int members : {1, 2, 3, 6, 9}) {
+    for (const int members : {1, 2, 3, 6, 9, 40}) {
         for (const std::int64_t elements : {0, 1, 15, 16, 17, 2047, 2048, 5001}) {
             std::vector<std::vector<T>> vectors;
             std::vector<const std::byte*> inputs;
@@ -52,7 +53,7 @@ TYPED_TEST(SumRunsOf, GivesTheBitsOfFoldWhicheverRunsWereSummedBefore) {
                 vectors.push_back(filled<T>(elements, m, ragged));
                 inputs.push_back(bytes(vectors.back()));
             }
-            for (const int sum_group : {0, 1, 2, 3, 4, 100}) {
+            for (const int sum_group : {0, 1, 2, 3, 4, 20, 100}) {
                 std::vector<T> want(static_cast<std::size_t>(elements));
                 fold(inputs, bytes(want), elements, dtype_of<T>, sum_group);
 
@@ -78,7 +79,7 @@ TYPED_TEST(SumRunsOf, MayWriteOverAnAddend) {
     const Addend addends[] = {{.at = bytes(a), .type = dtype_of<T>, .begins_run = true},
                               {.at = bytes(b), .type = dtype_of<T>},
                               {.at = bytes(c), .type = spec::DType::f32, .begins_run = true}};
-    sum_runs(addends, bytes(b), 3001, dtype_of<T>);
+    sum_runs(addends, bytes(b), dtype_of<T>, 0, 3001);
 
     EXPECT_EQ(first, b.front());
     EXPECT_EQ(last, b.back());
