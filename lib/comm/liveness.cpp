@@ -24,7 +24,7 @@ constexpr std::int64_t longest_tick_ns = 1'000'000'000;
 /// Where ends of processes cannot be waited for, their states are read this often.
 constexpr std::int64_t polling_tick_ns = 100'000'000;
 /// A rank that waited this share of the patience is judged: the rest is for the looks between.
-constexpr double judged_share = 0.85;
+constexpr double judged_share = 0.8;
 /// From this share of it on, processor times of the others are compared: a short wait reads nothing.
 constexpr double noted_share = 0.3;
 /// A rank that used less of the time than this does not compute.

@@ -17,21 +17,6 @@ constexpr std::array<std::string_view, 4> rank_variables{"OMPI_COMM_WORLD_RANK",
 /// Wrappers in wrappers: more than anybody has, and an end to the loop.
 constexpr int most_wrappers = 16;
 
-/// Files of /proc tell no size. Empty when it cannot be read.
-std::string read_all(const std::string& path) {
-    const FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-    std::string text;
-    std::array<char, 4096> part{};
-    while (file) {
-        const ssize_t bytes = ::read(file.get(), part.data(), part.size());
-        if (bytes <= 0) {
-            break;
-        }
-        text.append(part.data(), static_cast<std::size_t>(bytes));
-    }
-    return text;
-}
-
 std::string proc_file(pid_t pid, const char* name) {
     return "/proc/" + std::to_string(pid) + "/" + name;
 }
@@ -53,7 +38,7 @@ bool sets(const std::string& environment, const std::string& variable) {
 }
 
 pid_t parent_of(pid_t pid) {
-    const std::string text = read_all(proc_file(pid, "stat"));
+    const std::string text = read_proc_file(proc_file(pid, "stat"));
     const auto name_end = text.rfind(')');
     if (name_end == std::string::npos) {
         return 0;
@@ -66,6 +51,20 @@ pid_t parent_of(pid_t pid) {
 }
 
 }  // namespace
+
+std::string read_proc_file(const std::string& path) {
+    const FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    std::string text;
+    std::array<char, 4096> part{};
+    while (file) {
+        const ssize_t bytes = ::read(file.get(), part.data(), part.size());
+        if (bytes <= 0) {
+            break;
+        }
+        text.append(part.data(), static_cast<std::size_t>(bytes));
+    }
+    return text;
+}
 
 std::optional<ProcessState> parse_process_state(std::string_view text) {
     // The second field is the command in brackets, which may hold spaces and brackets itself.
@@ -95,7 +94,7 @@ std::optional<ProcessState> parse_process_state(std::string_view text) {
 }
 
 std::optional<ProcessState> process_state(pid_t pid) {
-    return parse_process_state(read_all(proc_file(pid, "stat")));
+    return parse_process_state(read_proc_file(proc_file(pid, "stat")));
 }
 
 std::string describe(const ProcessState& state) {
@@ -132,7 +131,7 @@ std::optional<pid_t> find_launcher() {
     pid_t ancestor = ::getppid();
     for (int i = 0; i < most_wrappers && ancestor > 1; ++i) {
         // Another user's process, as a daemon of the batch system is, does not show its environment.
-        if (!sets(read_all(proc_file(ancestor, "environ")), variable)) {
+        if (!sets(read_proc_file(proc_file(ancestor, "environ")), variable)) {
             return ancestor;
         }
         ancestor = parent_of(ancestor);

@@ -12,6 +12,9 @@
 
 namespace ziggurat::comm {
 
+/// A whole file of /proc, which tells no size; empty when it cannot be read.
+std::string read_proc_file(const std::string& path);
+
 /// Of /proc/<pid>/stat (proc(5)).
 struct ProcessState {
     char code = '?';              ///< R, S, D, T, t, Z, X ...

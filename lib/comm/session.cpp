@@ -47,6 +47,8 @@ Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
     : exceptions_at_start_{std::uncaught_exceptions()} {
     int provided = MPI_THREAD_SINGLE;
     ZG_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
+    ZG_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    liveness_.emplace(find_peers(MPI_COMM_WORLD));
     world_.emplace(MPI_COMM_WORLD);
     const auto fail = [&](ErrorKind kind, const std::string& message) {
         world_.reset();
@@ -61,7 +63,6 @@ Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
              "this MPI serves single-threaded programs only (MPI_THREAD_SINGLE). Use an MPI built with "
              "threads.");
     }
-    liveness_.emplace(find_peers(*world_));
     world_->watch_with(&*liveness_);
     const WatchList& list = liveness_->watch_list();
     if (list.is_shared && std::ssize(list.peers) == world_->size()) {
