@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <iterator>
 #include <vector>
@@ -57,22 +56,15 @@ std::vector<WorstCause> worst_causes(std::span<const AccountRecord> ranks) {
     return shown;
 }
 
-/// One kind of collective for one purpose, on the rank whose count is farthest from its plan.
+/// One kind of collective for one purpose, on the rank that has moved most by it.
 struct WorstFlow {
     Flow flow;
     std::size_t rank = 0;
-    double bytes_per_second = 0;  ///< mean over the ranks that timed it
+    std::int64_t moved = 0, planned = 0;  ///< of all ranks
+    double bytes_per_second = 0;          ///< mean over the ranks that timed it
+
+    std::int64_t difference() const noexcept { return moved - planned; }
 };
-
-std::int64_t difference(const Flow& flow) {
-    return flow.moved_bytes - flow.planned_bytes;
-}
-
-bool is_worse(const Flow& a, const Flow& b) {
-    const auto gap_a = std::abs(difference(a));
-    const auto gap_b = std::abs(difference(b));
-    return gap_a != gap_b ? gap_a > gap_b : a.moved_bytes > b.moved_bytes;
-}
 
 std::vector<WorstFlow> worst_flows(std::span<const AccountRecord> ranks) {
     std::vector<WorstFlow> worst;
@@ -82,9 +74,9 @@ std::vector<WorstFlow> worst_flows(std::span<const AccountRecord> ranks) {
                 return w.flow.kind == flow.kind && w.flow.purpose == flow.purpose;
             });
             if (known == worst.end()) {
-                worst.push_back({flow, rank});
-            } else if (is_worse(flow, known->flow)) {
-                *known = {flow, rank};
+                worst.push_back({.flow = flow, .rank = rank});
+            } else if (flow.moved_bytes > known->flow.moved_bytes) {
+                *known = {.flow = flow, .rank = rank};
             }
         }
     }
@@ -93,6 +85,8 @@ std::vector<WorstFlow> worst_flows(std::span<const AccountRecord> ranks) {
         for (const auto& record : ranks) {
             for (const auto& flow : record.flows) {
                 if (flow.kind == row.flow.kind && flow.purpose == row.flow.purpose) {
+                    row.moved += flow.moved_bytes;
+                    row.planned += flow.planned_bytes;
                     bytes += static_cast<double>(flow.timed_bytes);
                     seconds += flow.seconds;
                 }
@@ -101,7 +95,7 @@ std::vector<WorstFlow> worst_flows(std::span<const AccountRecord> ranks) {
         row.bytes_per_second = seconds > 0 ? bytes / seconds : 0;
     }
     std::erase_if(worst, [](const WorstFlow& row) {
-        return row.flow.steps == 0 || (row.flow.planned_bytes == 0 && row.flow.moved_bytes == 0);
+        return row.flow.steps == 0 || (row.planned == 0 && row.moved == 0);
     });
     return worst;
 }
@@ -142,20 +136,21 @@ std::string traffic_table(std::span<const AccountRecord> ranks) {
         fmt::format("\n {:<29}{:>11}{:>15}{:>15}{:>8}{:>9}{:>8}\n", "Collectives", "calls/step",
                     "planned B/step", "counted B/step", "(rank)", "diff. B", "GB/s");
     rule(text);
-    for (const auto& [flow, rank, rate] : flows) {
+    for (const auto& row : flows) {
         fmt::format_to(std::back_inserter(text), " {:<29}{:>11}{:>15}{:>15}{:>8}{:>9}{:>8.2f}\n",
-                       flow.kind + " of " + flow.purpose, per_step(flow.calls, flow.steps),
-                       per_step(flow.planned_bytes, flow.steps), per_step(flow.moved_bytes, flow.steps),
-                       fmt::format("({})", rank), difference(flow), 1e-9 * rate);
+                       row.flow.kind + " of " + row.flow.purpose, per_step(row.flow.calls, row.flow.steps),
+                       per_step(row.flow.planned_bytes, row.flow.steps),
+                       per_step(row.flow.moved_bytes, row.flow.steps), fmt::format("({})", row.rank),
+                       row.difference(), 1e-9 * row.bytes_per_second);
     }
     rule(text);
-    for (const auto& [flow, rank, rate] : flows) {
-        if (difference(flow) != 0) {
+    for (const auto& row : flows) {
+        if (row.difference() != 0) {
             fmt::format_to(
                 std::back_inserter(text),
-                " WARNING  rank {} has moved {} bytes by {} of {} where the plan says {} (a bug in "
-                "ziggurat).\n          Please report it with the deck.\n",
-                rank, flow.moved_bytes, flow.kind, flow.purpose, flow.planned_bytes);
+                " WARNING  all ranks have moved {} bytes by {} of {} where the plan says {} (a bug "
+                "in ziggurat).\n          Please report it with the deck.\n",
+                row.moved, row.flow.kind, row.flow.purpose, row.planned);
         }
     }
     return text;

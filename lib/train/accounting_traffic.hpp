@@ -12,8 +12,10 @@ namespace ziggurat::train {
 /// nothing was waited for. Pure; rank r's record is at index r.
 std::string stall_cause_table(std::span<const AccountRecord> ranks);
 
-/// Bytes per step that the plan says and that were counted, of the rank that differs most, or else moves
-/// most; with a warning for each difference. Empty when nothing travels. Pure; rank r's record is at index r.
+/// Bytes per step that the plan says and that were counted, of the rank that has moved most; and the
+/// difference over all ranks and steps, with a warning where it is not 0. Where nodes have different numbers
+/// of ranks, one rank moves more than a ring would and another less, in all the same. Empty when nothing
+/// travels. Pure; rank r's record is at index r.
 std::string traffic_table(std::span<const AccountRecord> ranks);
 
 }  // namespace ziggurat::train

@@ -116,7 +116,7 @@ AccountRecord record_with(Flow flow) {
     return record;
 }
 
-TEST(TrafficTable, ShowsTheRankThatDiffersMostAndWarns) {
+TEST(TrafficTable, ShowsTheRankThatMovesMostAndWarnsOfDifferences) {
     const Flow planned{.kind = "all_gather",
                        .purpose = "parameters",
                        .calls = 4,
@@ -126,7 +126,9 @@ TEST(TrafficTable, ShowsTheRankThatDiffersMostAndWarns) {
                        .seconds = 1e-6,
                        .timed_bytes = 2000};
     Flow differs = planned;
-    differs.moved_bytes = 659;
+    differs.moved_bytes = 661;
+    Flow makes_up = planned;
+    makes_up.moved_bytes = 659;
 
     EXPECT_EQ(traffic_table(std::vector{record_with(planned), record_with(planned)}), R"(
  Collectives                   calls/step planned B/step counted B/step  (rank)  diff. B    GB/s
@@ -137,11 +139,14 @@ TEST(TrafficTable, ShowsTheRankThatDiffersMostAndWarns) {
     EXPECT_EQ(traffic_table(std::vector{record_with(planned), record_with(differs)}), R"(
  Collectives                   calls/step planned B/step counted B/step  (rank)  diff. B    GB/s
  -----------------------------------------------------------------------------------------------
- all_gather of parameters               2            330          329.5     (1)       -1    2.00
+ all_gather of parameters               2            330          330.5     (1)        1    2.00
  -----------------------------------------------------------------------------------------------
- WARNING  rank 1 has moved 659 bytes by all_gather of parameters where the plan says 660 (a bug in ziggurat).
+ WARNING  all ranks have moved 1321 bytes by all_gather of parameters where the plan says 1320 (a bug in ziggurat).
           Please report it with the deck.
 )");
+    EXPECT_EQ(traffic_table(std::vector{record_with(makes_up), record_with(differs)}).find("WARNING"),
+              std::string::npos)
+        << "ranks of uneven nodes share the work unevenly";
     EXPECT_NE(account_table(std::vector{record_with(differs)}, 0).find("WARNING"), std::string::npos);
     EXPECT_EQ(traffic_table(std::vector{AccountRecord{}}), "");
 }
