@@ -94,7 +94,7 @@ long allocations_of_run(const std::string& folder, const Training& training, int
                              "data: {tokenizer: bytes, seq: 32, train: [{format: text, path: " +
                              folder + "/text.txt}]}\ntrain: {steps: " + std::to_string(steps) +
                              ", global_batch: " + std::to_string(4 * ranks) +
-                             ", micro_batch: 2}\nsharding: {zero: 3}\nlogging: {every: 1 steps}\nschedule: {kind: constant, "
+                             ", micro_batch: 2}\nlogging: {every: 1 steps}\nschedule: {kind: constant, "
                              "warmup: 0 steps}\nsharding: {" +
                              training.sharding + "}\n";
     const auto loaded = deck::load_text(text, "step_allocations", {}, options);
