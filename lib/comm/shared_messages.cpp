@@ -41,7 +41,6 @@ void SharedMessages::start(int message) {
     started.state = State::started;
     started.number = num_started_++;
     running_.push_back(message);
-    progress();
 }
 
 bool SharedMessages::progress() {

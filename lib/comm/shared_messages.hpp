@@ -23,6 +23,7 @@ class SharedMessages {
 
     int add(CollectiveCall call);
 
+    /// Moves at the next progress().
     void start(int message);
     /// False if nothing could move.
     ///

@@ -3,37 +3,23 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
-#include <new>
+#include <memory_resource>
+#include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "comm/abort_flag.hpp"
 #include "comm/control.hpp"
 #include "comm/dry_run_collectives.hpp"
 #include "comm/idle_wait.hpp"
-#include "comm/mpi_collectives.hpp"
+#include "comm/make_collectives.hpp"
+#include "comm/node_memory.hpp"
+#include "tests/mpi/arena_vectors.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
+#include "tests/support/counted_allocations.hpp"
 #include "tests/support/rank_test.hpp"
-
-namespace {
-std::size_t num_allocations = 0;
-}
-
-void* operator new(std::size_t bytes) {
-    ++num_allocations;
-    if (void* memory = std::malloc(bytes)) {
-        return memory;
-    }
-    throw std::bad_alloc{};
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
 
 namespace ziggurat::comm {
 namespace {
@@ -43,35 +29,41 @@ using namespace ziggurat::test;
 /// A group with calls of many kinds and sizes, their memory and their dry-run twin.
 class BusyGroup {
   public:
-    BusyGroup(const Communicator& group, int seed)
-        : collectives_{group}, dry_run_{group.size(), group.rank()} {
+    BusyGroup(std::unique_ptr<Collectives> collectives, ArenaVectors& vectors, int seed)
+        : collectives_{std::move(collectives)},
+          vectors_{vectors},
+          dry_run_{collectives_->size(), collectives_->rank()} {
         std::mt19937 random(static_cast<unsigned>(seed));  // the same on all members
         for (int i = 0; i < 8; ++i) {
             const std::int64_t unit = i % 4 == 3 ? 30'000 : static_cast<std::int64_t>(random() % 3000);
-            add(i % 3, uneven_blocks<float>(group.size(), unit), static_cast<int>(random() % 4));
+            add(i % 3, uneven_blocks<float>(collectives_->size(), unit), static_cast<int>(random() % 4));
         }
     }
 
     int num_calls() const { return static_cast<int>(runs_.size()); }
-    Collectives& collectives() { return collectives_; }
-    std::int64_t bytes_expected(int call) const { return dry_run_.bytes_moved(call); }
+    Collectives& collectives() { return *collectives_; }
+    /// What this member has moved beyond what it would have sent: nothing, all members together.
+    std::int64_t surplus_bytes(int call) const {
+        return collectives_->bytes_moved(call) - dry_run_.bytes_moved(call);
+    }
 
     void start(int call) {
         Run& run = *runs_[static_cast<std::size_t>(call)];
         std::copy(run.before.begin(), run.before.end(), run.vector.begin());
-        collectives_.start(call);
+        collectives_->start(call);
         dry_run_.start(call);
     }
 
     void expect_result(int call) const {
         const Run& run = *runs_[static_cast<std::size_t>(call)];
-        const Block own = run.blocks[static_cast<std::size_t>(collectives_.rank())];
+        const Block own = run.blocks[static_cast<std::size_t>(collectives_->rank())];
         const bool is_gather = run.kind == CollectiveKind::all_gather;
         const Block result =
             run.kind == CollectiveKind::reduce_scatter ? own : Block{0, run.blocks.back().end()};
         for (std::int64_t i = result.offset_bytes / 4; i < result.end() / 4; ++i) {
-            const float want = is_gather ? gathered(run.blocks, i)
-                                         : expected_sum<float>(collectives_.size(), run.sum_group, i, ragged);
+            const float want = is_gather
+                                   ? gathered(run.blocks, i)
+                                   : expected_sum<float>(collectives_->size(), run.sum_group, i, ragged);
             ASSERT_EQ(want, run.vector[static_cast<std::size_t>(i)]) << "call " << call << ", element " << i;
         }
     }
@@ -82,7 +74,7 @@ class BusyGroup {
         std::vector<Block> blocks;
         int sum_group;
         std::vector<float> before;
-        std::vector<float> vector;  // in place
+        std::pmr::vector<float> vector;  // in place
     };
 
     static float gathered(const std::vector<Block>& blocks, std::int64_t i) {
@@ -96,14 +88,13 @@ class BusyGroup {
     void add(int kind, std::vector<Block> blocks, int sum_group) {
         constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
                                             CollectiveKind::all_gather};
+        const auto before = filled<float>(elements_of<float>(blocks), collectives_->rank(), ragged);
         auto run = std::make_unique<Run>(Run{.kind = kinds[kind],
                                              .blocks = std::move(blocks),
                                              .sum_group = sum_group,
-                                             .before = {},
-                                             .vector = {}});
-        run->before = filled<float>(elements_of<float>(run->blocks), collectives_.rank(), ragged);
-        run->vector = run->before;
-        const std::int64_t own = run->blocks[static_cast<std::size_t>(collectives_.rank())].offset_bytes;
+                                             .before = before,
+                                             .vector = vectors_(before)});
+        const std::int64_t own = run->blocks[static_cast<std::size_t>(collectives_->rank())].offset_bytes;
         const CollectiveCall call{
             .kind = run->kind,
             .input = bytes(run->vector),
@@ -113,34 +104,51 @@ class BusyGroup {
             .blocks = run->blocks,
             .sum_group = sum_group,
             .label = "busy"};
-        collectives_.prepare(call);
+        collectives_->prepare(call);
         dry_run_.prepare(call);
         runs_.push_back(std::move(run));
     }
 
-    MpiCollectives collectives_;
+    std::unique_ptr<Collectives> collectives_;
+    ArenaVectors& vectors_;
     DryRunCollectives dry_run_;
     std::vector<std::unique_ptr<Run>> runs_;
 };
 
-std::vector<std::unique_ptr<BusyGroup>> make_groups(int seed) {
-    const int rank = world().rank();
-    std::vector<std::unique_ptr<BusyGroup>> groups;
-    const auto add = [&](const Communicator& group) {
-        groups.push_back(std::make_unique<BusyGroup>(group, seed + static_cast<int>(groups.size())));
-    };
-    add(world());
-    add(world().split(rank / 2));
-    add(world().split(rank % 2));
-    add(world().split(0, -rank));
-    return groups;
+/// How the groups' calls travel. Ranks in shared memory never spin, and their counters are about to wrap
+/// around.
+enum class Transport { messages, shared_memory };
+
+NodeMemory::Options options_of(Transport transport) {
+    return {.may_share = transport == Transport::shared_memory,
+            .wait = transport == Transport::shared_memory ? std::optional{WaitPolicy{0, 0}} : std::nullopt,
+            .longest_sleep_ns = 60'000'000'000,  // a lost wake-up would last so long, and be counted
+            .first_operation = 0xfffffff0u};
 }
+
+/// All ranks, pairs, every second rank, and all in reverse order: of each, the group that has this rank.
+struct BusyGroups {
+    BusyGroups(Transport transport, int seed) : node{world(), options_of(transport)}, vectors{node} {
+        const int rank = world().rank();
+        const auto add = [&](const Communicator& group) {
+            groups.push_back(std::make_unique<BusyGroup>(make_collectives(group, node), vectors,
+                                                         seed + static_cast<int>(groups.size())));
+        };
+        add(world());
+        add(world().split(rank / 2));
+        add(world().split(rank % 2));
+        add(world().split(0, -rank));
+    }
+
+    NodeMemory node;
+    ArenaVectors vectors;
+    std::vector<std::unique_ptr<BusyGroup>> groups;
+};
 
 /// Starts the calls of every group in an order that its members share and groups in an order that is this
 /// rank's own; looks after them at random; keeps up to four of a group running.
-void run_interleaved(std::vector<std::unique_ptr<BusyGroup>>& groups,
-                     std::mt19937& shared,
-                     std::mt19937& own) {
+void run_interleaved(BusyGroups& busy, std::mt19937& shared, std::mt19937& own) {
+    auto& groups = busy.groups;
     struct Progress {
         std::array<int, 8> order{};
         int started = 0;
@@ -153,13 +161,19 @@ void run_interleaved(std::vector<std::unique_ptr<BusyGroup>>& groups,
         }
         std::shuffle(order.begin(), order.end(), shared);
     }
-    IdleWait idle;
+    IdleWait idle{&busy.node};
     for (int unfinished = 4; unfinished > 0;) {
-        const auto g = static_cast<std::size_t>(own() % 4);
-        auto& [order, started, finished] = progress[g];
-        if (started < 8 && started - finished < 4) {
-            groups[g]->start(order[static_cast<std::size_t>(started++)]);
-            idle.reset();
+        // From a random group on, the first that may start something: who could start and sleeps instead
+        // would let others wait.
+        const auto first = static_cast<std::size_t>(own() % 4);
+        for (std::size_t i = 0; i < 4; ++i) {
+            const std::size_t g = (first + i) % 4;
+            auto& [order, started, finished] = progress[g];
+            if (started < 8 && started - finished < 4) {
+                groups[g]->start(order[static_cast<std::size_t>(started++)]);
+                idle.reset();
+                break;
+            }
         }
         bool has_moved = false;
         for (std::size_t other = 0; other < 4; ++other) {
@@ -174,38 +188,47 @@ void run_interleaved(std::vector<std::unique_ptr<BusyGroup>>& groups,
     }
 }
 
-TEST(Interleaving, ManyGroupsInRandomOrdersGiveExactResultsAndAllocateNothing) {
-    auto groups = make_groups(7);
+class Interleaving : public ::testing::TestWithParam<Transport> {};
+INSTANTIATE_TEST_SUITE_P(Over,
+                         Interleaving,
+                         ::testing::Values(Transport::messages, Transport::shared_memory));
+
+TEST_P(Interleaving, ManyGroupsInRandomOrdersGiveExactResultsAndAllocateNothing) {
+    BusyGroups busy{GetParam(), 7};
     std::mt19937 shared{5};
     std::mt19937 own{static_cast<unsigned>(world().rank()) + 100};
     for (int round = 0; round < 3; ++round) {
-        const std::size_t allocations_before = num_allocations;
+        const CountedAllocations counted;
 
-        run_interleaved(groups, shared, own);
+        run_interleaved(busy, shared, own);
 
-        EXPECT_EQ(allocations_before, num_allocations) << "in round " << round;
-        for (const auto& group : groups) {
+        EXPECT_EQ(0, counted.allocations()) << "in round " << round;
+        for (const auto& group : busy.groups) {
             for (int call = 0; call < group->num_calls(); ++call) {
                 group->expect_result(call);
             }
         }
         barrier(world());
     }
-    for (const auto& group : groups) {
-        for (int call = 0; call < group->num_calls(); ++call) {
-            EXPECT_EQ(group->bytes_expected(call), group->collectives().bytes_moved(call)) << "call " << call;
+    EXPECT_EQ(0, busy.node.wait_counts().timeouts);
+    std::array<std::int64_t, 4 * 8> surplus{};  // by group and call
+    for (std::size_t g = 0; g < 4; ++g) {
+        for (int call = 0; call < busy.groups[g]->num_calls(); ++call) {
+            surplus[g * 8 + static_cast<std::size_t>(call)] = busy.groups[g]->surplus_bytes(call);
         }
     }
+    all_reduce_sum(world(), std::span<std::int64_t>{surplus});
+    EXPECT_EQ(surplus, (std::array<std::int64_t, 4 * 8>{}));
 }
 
-TEST(Interleaving, ALaterCallMayBeAwaitedFirst) {
-    auto groups = make_groups(9);
-    auto& group = *groups[0];
+TEST_P(Interleaving, ALaterCallMayBeAwaitedFirst) {
+    BusyGroups busy{GetParam(), 9};
+    auto& group = *busy.groups[0];
     const AbortFlag never;
     group.start(0);
     group.start(3);
-    wait(group.collectives(), 3, never);
-    wait(group.collectives(), 0, never);
+    wait(group.collectives(), 3, never, &busy.node);
+    wait(group.collectives(), 0, never, &busy.node);
 
     group.expect_result(0);
     group.expect_result(3);

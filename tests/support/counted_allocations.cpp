@@ -1,19 +1,18 @@
 #include "tests/support/counted_allocations.hpp"
 
-#include <atomic>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
-std::atomic<long> count{0};
+thread_local long count = 0;
 
 }  // namespace
 
 namespace ziggurat::test {
 
 long allocations_so_far() {
-    return count.load();
+    return count;
 }
 
 }  // namespace ziggurat::test

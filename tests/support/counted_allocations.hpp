@@ -3,10 +3,11 @@
 
 namespace ziggurat::test {
 
-/// Calls of operator new in this process so far, by any thread.
+/// Calls of operator new so far by the calling thread: others, such as a watchdog's, have their own right to
+/// allocate.
 long allocations_so_far();
 
-/// Those since this was made.
+/// Those since this was made, by the thread that made it.
 class CountedAllocations {
   public:
     long allocations() const { return allocations_so_far() - begin_; }

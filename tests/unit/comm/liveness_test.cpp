@@ -204,6 +204,24 @@ TEST(Liveness, NamesAStoppedRankWhenPatienceEnds) {
     EXPECT_TRUE(has(ranks.said(2), "the others have given this rank up")) << ranks.said(2);
 }
 
+TEST(Liveness, NamesAStoppedRankThoughNobodySaysThatHeWaits) {
+    const Part busy = [](Liveness& liveness) {
+        liveness.set_patience(1);
+        for (;;) {
+            liveness.does("a call of a library", monotonic_ns());
+        }
+    };
+    Ranks ranks{{busy, busy, busy}};
+
+    kill(ranks.pid(1), SIGSTOP);
+
+    for (const int rank : {0, 2}) {
+        EXPECT_EQ(6, ranks.exit_code(rank));
+        EXPECT_TRUE(has(ranks.said(rank), ranks.name(1) + ": state T = stopped (SIGSTOP)"))
+            << ranks.said(rank);
+    }
+}
+
 volatile sig_atomic_t may_end = 0;
 
 TEST(Liveness, OnlyReportsARankThatComputes) {
