@@ -35,7 +35,7 @@ class BusyGroup {
           dry_run_{collectives_->size(), collectives_->rank()} {
         std::mt19937 random(static_cast<unsigned>(seed));  // the same on all members
         for (int i = 0; i < 8; ++i) {
-            const std::int64_t unit = i % 4 == 3 ? 30'000 : static_cast<std::int64_t>(random() % 3000);
+            const std::int64_t unit = i % 4 == 3 ? 8'000 : static_cast<std::int64_t>(random() % 3000);
             add(i % 3, uneven_blocks<float>(collectives_->size(), unit), static_cast<int>(random() % 4));
         }
     }
