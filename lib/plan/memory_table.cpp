@@ -79,13 +79,16 @@ std::string detail_of_parameters(const spec::RunSpec& spec) {
 
 std::string detail_of_gradients(const spec::RunSpec& spec) {
     const auto& sharding = spec.sharding;
+    const bool is_f32 = spec.precision.gradient == spec::DType::f32;
+    const std::string type = is_f32 ? "f32" : "bf16";
+    const auto on_their_way = type + (is_f32 ? "; whole on their way" : "; whole in f32 on their way");
     switch (sharding.reduce) {
         case spec::ReducePlan::at_end:
-            return sharding.gradients > 1 ? "f32, unsharded: reduce is at_end" : "f32";
+            return sharding.gradients > 1 ? type + ", unsharded: reduce is at_end" : type;
         case spec::ReducePlan::each_microbatch:
-            return cut(sharding.optimizer, "f32; whole on their way");
+            return cut(sharding.optimizer, on_their_way);
         case spec::ReducePlan::by_span:
-            return cut(sharding.gradients, "f32; whole on their way");
+            return cut(sharding.gradients, on_their_way);
     }
     return "";
 }

@@ -22,6 +22,8 @@ CASES = {
     "zero_3": (["sharding.zero=3"], {"parameters", "gradients"}),
     "zero_3_with_micro_batches": (["sharding.zero=3", "train.global_batch=36"], {"parameters", "gradients"}),
     "zero_3_bf16": (["sharding.zero=3", "precision.compute=bf16"], {"parameters", "gradients"}),
+    "bf16_gradients": (["sharding.zero=2", "sharding.reduce=at_end", "precision.gradient=bf16", "debug.nodes=2"],
+                       {"gradients", "publication"}),
     "second_copy": (["sharding.zero=3", "sharding.secondary=node", "debug.nodes=2"],
                     {"parameters", "secondary", "gradients"}),
     "spans": (["sharding.parameters=2", "sharding.gradients=2", "sharding.optimizer=all", "debug.nodes=2"],

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensor/bfloat16.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_training.hpp"
 
@@ -200,6 +201,25 @@ TEST_P(Execution, KeepsBitsOfGradientsAccumulatedInBf16) {
             const auto ours = train(sharded(run, way));
             const int key = plan == ReducePlan::by_span ? way.gradients : 1;
             expect_same_bits(ours, expected.try_emplace(key, ours).first->second);
+        }
+    }
+}
+
+/// Of one micro-batch that is summed in fp32 the accumulator is the rounded sum.
+TEST_P(Execution, RoundsTheSumOfEachMicrobatchOnce) {
+    auto run = test::tiny_run(GetParam(), ranks(), 2, 1);
+    run.train.steps = 1;
+    run.sharding.reduce = ReducePlan::each_microbatch;
+    const auto in_full = test::train_tiny(run, test::world(), test::Keep::tensors).gradients;
+    run.precision.gradient = spec::DType::bf16;
+    for (const auto& way : {Spans{}, Spans{ranks(), ranks(), ranks()}}) {
+        SCOPED_TRACE(way.text());
+        const auto narrow = test::train_tiny(sharded(run, way), test::world(), test::Keep::tensors).gradients;
+        for (const auto& [name, values] : in_full) {
+            auto rounded = values;
+            std::ranges::transform(values, rounded.begin(),
+                                   [](float value) { return float(tensor::bfloat16(value)); });
+            EXPECT_TRUE(same_bits(narrow.at(name), rounded)) << name;
         }
     }
 }

@@ -137,6 +137,8 @@ TEST(MemoryTable, SaysHowStateIsCut) {
     EXPECT_EQ(detail(spec, "parameters"), "1/4 of bf16; again 1/2");
     EXPECT_EQ(detail(spec, "leases"), "whole units while they are used");
     EXPECT_EQ(detail(spec, "gradients"), "1/4 of f32; whole on their way");
+    spec.precision.gradient = spec::DType::bf16;
+    EXPECT_EQ(detail(spec, "gradients"), "1/4 of bf16; whole in f32 on their way");
     EXPECT_EQ(detail(spec, "optimizer"), "1/8 of f32 master and 2 moments");
 }
 

@@ -69,6 +69,32 @@ TEST(ReducePass, ReducesEachMicrobatchWithinASpanAndOverReplicasOnce) {
                      "reduce_scatter over 2 of 2", "add of 2", "reduce_scatter over 2 of 2", "norm"}));
 }
 
+TEST(ReducePass, RoundsEachMicrobatchIntoANarrowAccumulator) {
+    const auto narrow = [](spec::RunSpec spec) {
+        spec.precision.gradient = spec::DType::bf16;
+        return program_of(spec);
+    };
+    const auto at_end = narrow(sharded(4, 1, 1, 2, ReducePlan::at_end));
+    EXPECT_EQ(reduction_of_layer(at_end), (Texts{"add of 0", "add of 1", "reduce_scatter over 4 of 1",
+                                                 "all_gather over 2 of 1", "norm"}));
+    const auto each = narrow(sharded(4, 1, 4, 4, ReducePlan::each_microbatch));
+    EXPECT_EQ(reduction_of_layer(each), (Texts{"reduce_scatter over 4 of 0", "add of 0",
+                                               "reduce_scatter over 4 of 1", "add of 1", "norm"}));
+    for (const auto* program : {&at_end, &each}) {
+        for (const auto& op : program->ops) {
+            if (op.kind == OpKind::add) {
+                EXPECT_EQ(op.accumulate, op.microbatch > 0) << op.label;
+                EXPECT_EQ(op.reads.front().bytes(), 2 * op.writes.front().bytes()) << op.label;
+            }
+            if (op.purpose == Purpose::gradients) {
+                const auto type = program->buffers[static_cast<std::size_t>(op.reads.front().buffer)].type;
+                EXPECT_EQ(op.payload, type) << op.label;
+                EXPECT_EQ(type, program == &each ? spec::DType::f32 : spec::DType::bf16) << op.label;
+            }
+        }
+    }
+}
+
 TEST(ReducePass, StartsAReductionBehindTheLastOpThatWritesTheGradient) {
     const auto program = program_of(sharded(2, 1, 1, 2, ReducePlan::at_end));
     const auto all = test::labels(program);
