@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <iostream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -90,12 +91,16 @@ TEST(Fuzz, RandomDecksLeaveTheBitsOfReplicatedStateAndSendWhatTheFormulasSay) {
         const int run = round[static_cast<std::size_t>(world().rank())];
         const auto group = world().split(run + 1);
         const auto found = run < 0 ? std::string{} : compare(decks[static_cast<std::size_t>(run)], group);
-        const auto all = comm::gather(world(), found);
-        for (std::size_t rank = 0; rank < all.size(); ++rank) {
-            if (!all[rank].empty()) {
-                ADD_FAILURE() << "rank " << rank << " of the job: " << all[rank] << "\n"
-                              << described(decks[static_cast<std::size_t>(round[rank])]);
+        const auto by_rank = comm::gather(world(), found);
+        std::map<int, std::set<std::string>> by_run;  // what its ranks say alike is said once
+        for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+            if (!by_rank[rank].empty()) {
+                by_run[round[rank]].insert(by_rank[rank]);
             }
+        }
+        for (const auto& [failed, differences] : by_run) {
+            ADD_FAILURE() << fmt::format("{}\n{}", fmt::join(differences, "\n"),
+                                         described(decks[static_cast<std::size_t>(failed)]));
         }
     }
 }
