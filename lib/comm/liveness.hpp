@@ -1,6 +1,8 @@
 /// No rank waits for ever: who dies, stops or fails is named by all others, and they leave.
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -10,29 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "comm/machine_board.hpp"
-#include "comm/process_state.hpp"
-#include "comm/watchdog.hpp"
+#include "comm/hang_watch.hpp"
+#include "comm/watch_list.hpp"
 
 namespace ziggurat::comm {
-
-/// A rank of this machine; its place in the list is its line on the board.
-struct Peer {
-    int rank = 0;
-    pid_t pid = 0;
-    std::int64_t started_at = 0;  ///< as ProcessState has it
-};
-
-/// Who watches whom.
-struct WatchList {
-    std::vector<Peer> peers;  ///< all ranks of this machine, this one among them
-    std::size_t me = 0;       ///< this rank's place in `peers`
-    int world_size = 1;
-    std::string host;
-    MachineBoard board;
-    bool is_shared = true;          ///< all peers see this board
-    std::optional<pid_t> launcher;  ///< whose death ends the job
-};
 
 /// Watches the ranks of this machine and their launcher from a thread of its own, which sleeps until one of
 /// them ends: it needs no help from whoever waits, computes or sits in a library, and costs nothing.
@@ -80,51 +63,33 @@ class Liveness {
     void takes_leave() noexcept;
 
   private:
-    struct Watched {
-        std::size_t peer = 0;
-        FileDescriptor descriptor = {};
-        bool is_gone = false;
-    };
-
     void run();
-    static bool is_ended(const FileDescriptor& process);
-    bool is_dead(const Watched& watched) const;
-    Stage stage_of(const Watched& watched) const;
-    [[noreturn]] void leave_for_dead(const Watched& dead);
-    [[noreturn]] void leave_for_failed(const Watched& failed);
+    /// Until somebody ends or a look is due; true when somebody may have ended.
+    bool sleep_until_news();
+    void judge();
+    bool is_dead(std::size_t peer) const;
+    [[noreturn]] void leave_for_dead(std::size_t peer);
+    [[noreturn]] void leave_for_failed(std::size_t peer);
+    [[noreturn]] void leave_for(const Verdict& verdict);
     [[noreturn]] void leave_without_launcher();
     [[noreturn]] void leave(int exit_code, const std::string& line);
     [[noreturn]] void leave_after_others(int exit_code, const std::string& line);
     void begin_to_leave(int exit_code, const std::string& line);
-    void check_patience(std::int64_t tick_ns);
-    void judge(std::int64_t now_ns);
-    void note_processor_time();
-    RankReport report_of(std::size_t peer, std::int64_t now_ns) const;
-    int place_of(int rank) const;
-    std::string own_work() const;
-    std::string who_am_i() const;
-    /// \param culprit  place among the peers; none of them: -1
-    bool claim_verdict(int exit_code, int culprit, const std::string& reason);
-    std::optional<std::string> verdict_of_others() const;
-    BoardLine& my_line() const noexcept { return list_.board.line(static_cast<int>(list_.me)); }
+    /// Of another rank.
+    std::optional<Verdict> verdict_of_others() const;
 
     WatchList list_;
-    std::vector<Watched> watched_;
+    std::vector<FileDescriptor> processes_;  ///< by peer; empty for this rank, and where it cannot be had
+    std::vector<bool> ended_;                ///< by peer: it has finished
     FileDescriptor launcher_;
     FileDescriptor wake_;  ///< ends the thread
     std::atomic<double> patience_seconds_{first_patience_seconds};
     std::atomic<bool> is_ending_{false};
     std::atomic<bool> stops_{false};
     std::mutex looking_;
-    bool is_waiting_ = false;  ///< of the thread that waits; mirrors the board
-
-    // Of the watching thread.
-    std::vector<std::int64_t> ticks_before_;  ///< processor time of each peer at noted_ns_
-    std::int64_t last_tick_ns_ = 0;
-    std::int64_t patient_since_ns_ = 0;  ///< patience does not count what came before
-    std::int64_t judged_wait_ = 0;       ///< the wait that rounds_ counts, by its beginning
-    std::int64_t noted_ns_ = 0;          ///< when ticks_before_ were read; 0: not yet
-    int rounds_ = 0;
+    bool is_waiting_ = false;    ///< of the thread that waits; mirrors the board
+    HangWatch hangs_;            ///< of the watching thread
+    std::vector<pollfd> asked_;  ///< of the watching thread
     std::thread thread_;
 };
 

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/contract.hpp"
@@ -14,6 +16,10 @@
 
 namespace ziggurat::comm {
 namespace {
+
+/// How long the text of a verdict may take to appear after its author has claimed it.
+constexpr int verdict_tries = 100;
+constexpr auto verdict_pause = std::chrono::milliseconds{1};
 
 std::size_t bytes_of(int num_lines) {
     return sizeof(BoardVerdict) + static_cast<std::size_t>(num_lines) * sizeof(BoardLine);
@@ -70,8 +76,28 @@ std::optional<MachineBoard> MachineBoard::open(pid_t pid, int descriptor, int nu
     return MachineBoard{FileDescriptor{}, memory, num_lines};
 }
 
-BoardVerdict& MachineBoard::verdict() const noexcept {
-    return *static_cast<BoardVerdict*>(memory_);
+bool MachineBoard::claim_verdict(const Verdict& verdict) const {
+    auto& shared = shared_verdict();
+    std::int32_t nobody = 0;
+    if (!shared.author.compare_exchange_strong(nobody, verdict.author + 1)) {
+        return false;
+    }
+    shared.culprit = verdict.culprit + 1;
+    shared.exit_code = verdict.exit_code;
+    shared.reason.store(verdict.reason);
+    shared.is_written.store(1, std::memory_order_release);
+    return true;
+}
+
+std::optional<Verdict> MachineBoard::verdict() const {
+    const auto& shared = shared_verdict();
+    for (int i = 0; i < verdict_tries && shared.author.load() != 0; ++i) {
+        if (shared.is_written.load(std::memory_order_acquire) != 0) {
+            return Verdict{shared.author - 1, shared.culprit - 1, shared.exit_code, shared.reason.load()};
+        }
+        std::this_thread::sleep_for(verdict_pause);
+    }
+    return std::nullopt;
 }
 
 BoardLine& MachineBoard::line(int index) const noexcept {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <type_traits>
 
 #include "base/unique_handle.hpp"
@@ -47,12 +48,20 @@ struct alignas(64) BoardLine {
 };
 
 /// Why the job ends, written by the first rank that knew.
+struct Verdict {
+    int author = -1;   ///< a line
+    int culprit = -1;  ///< a line; -1: none of this machine
+    int exit_code = 0;
+    std::string reason = {};  ///< says it all, in one sentence
+};
+
+/// The same in shared memory.
 struct alignas(64) BoardVerdict {
-    std::atomic<std::int32_t> author{0};      ///< line of the first to raise the abort word, + 1; 0: nobody
+    std::atomic<std::int32_t> author{0};      ///< + 1; 0: nobody
     std::atomic<std::int32_t> is_written{0};  ///< the rest of this may be read
-    std::atomic<std::int32_t> culprit{0};     ///< a line, + 1; 0: none of this machine
+    std::atomic<std::int32_t> culprit{0};     ///< + 1
     std::atomic<std::int32_t> exit_code{0};
-    SharedText<504> reason{};  ///< says it all, in one sentence
+    SharedText<504> reason{};
 };
 
 static_assert(std::is_standard_layout_v<BoardLine> && std::atomic<std::int64_t>::is_always_lock_free &&
@@ -82,7 +91,11 @@ class MachineBoard {
 
     int num_lines() const noexcept { return num_lines_; }
     BoardLine& line(int index) const noexcept;
-    BoardVerdict& verdict() const noexcept;
+
+    /// True for the first rank that claims; what the others would have said does not count.
+    bool claim_verdict(const Verdict& verdict) const;
+    /// Nothing when nobody has claimed it, or did not live to write it down.
+    std::optional<Verdict> verdict() const;
 
     /// What others open it by, until close_descriptor().
     int descriptor() const noexcept { return descriptor_.get(); }
@@ -91,6 +104,7 @@ class MachineBoard {
 
   private:
     MachineBoard(FileDescriptor descriptor, void* memory, int num_lines) noexcept;
+    BoardVerdict& shared_verdict() const noexcept { return *static_cast<BoardVerdict*>(memory_); }
 
     FileDescriptor descriptor_;
     void* memory_;

@@ -4,7 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
@@ -16,6 +19,12 @@ constexpr std::array<std::string_view, 4> rank_variables{"OMPI_COMM_WORLD_RANK",
                                                          "SLURM_PROCID"};
 /// Wrappers in wrappers: more than anybody has, and an end to the loop.
 constexpr int most_wrappers = 16;
+
+// Of /proc/<pid>/stat, counted from 1 (proc(5)).
+constexpr int field_of_state = 3;
+constexpr int field_of_user_time = 14;
+constexpr int field_of_system_time = 15;
+constexpr int field_of_start = 22;
 
 std::string proc_file(pid_t pid, const char* name) {
     return "/proc/" + std::to_string(pid) + "/" + name;
@@ -72,29 +81,43 @@ std::optional<ProcessState> parse_process_state(std::string_view text) {
     if (name_end == std::string_view::npos) {
         return std::nullopt;
     }
-    std::istringstream fields{std::string{text.substr(name_end + 1)}};
     ProcessState state;
-    std::string skipped;
-    std::int64_t user = 0;
-    std::int64_t system = 0;
-    fields >> state.code;
-    for (int field = 4; field <= 13; ++field) {
-        fields >> skipped;
+    int field = 2;
+    for (std::string_view rest = text.substr(name_end + 1); field < field_of_start;) {
+        rest.remove_prefix(std::min(rest.find_first_not_of(" \n"), rest.size()));
+        const std::string_view word = rest.substr(0, rest.find_first_of(" \n"));
+        if (word.empty()) {
+            return std::nullopt;
+        }
+        rest.remove_prefix(word.size());
+        std::int64_t number = 0;
+        std::from_chars(word.data(), word.data() + word.size(), number);
+        switch (++field) {
+            case field_of_state:
+                state.code = word.front();
+                break;
+            case field_of_user_time:
+            case field_of_system_time:
+                state.cpu_ticks += number;
+                break;
+            case field_of_start:
+                state.started_at = number;
+                break;
+            default:
+                break;
+        }
     }
-    fields >> user >> system;
-    for (int field = 16; field <= 21; ++field) {
-        fields >> skipped;
-    }
-    fields >> state.started_at;
-    if (!fields) {
-        return std::nullopt;
-    }
-    state.cpu_ticks = user + system;
     return state;
 }
 
 std::optional<ProcessState> process_state(pid_t pid) {
-    return parse_process_state(read_proc_file(proc_file(pid, "stat")));
+    // Read again and again beside the steps of a training: allocates nothing.
+    std::array<char, 32> path{};
+    std::array<char, 1024> text{};
+    std::snprintf(path.data(), path.size(), "/proc/%d/stat", static_cast<int>(pid));
+    const FileDescriptor file{::open(path.data(), O_RDONLY | O_CLOEXEC)};
+    const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : 0;
+    return parse_process_state({text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))});
 }
 
 std::string describe(const ProcessState& state) {

@@ -2,7 +2,8 @@
 """No hang, ever: ranks that die, stop or fail are named by all others, which leave by themselves.
 
   failure_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
-  ZIGGURAT_KILLS=200 failure_test.py ...     so many kills at random instants; ZIGGURAT_SEED repeats them
+  ZIGGURAT_KILLS=200 failure_test.py ...     so many kills at random instants, on a machine of one's own;
+                                             ZIGGURAT_SEED=N repeats them
 
 mpirun says little of how each rank ended, so every rank runs under a wrapper (this file, --as-rank) that keeps
 its messages and its exit code.
@@ -175,6 +176,7 @@ class Job:
     def expect_nothing_left(self):
         self.expect("the launcher did not end", wait_until(lambda: self.launcher.poll() is not None, LEAVING_S))
         self.expect("some process of the job is left", wait_until(lambda: not processes_of(self.tag), LEAVING_S))
+        self.expect("something of ours is left in /dev/shm", not list(pathlib.Path("/dev/shm").glob("*ziggurat*")))
 
     def expect_named(self, victim, pid, how):
         for rank in range(RANKS):
@@ -342,7 +344,9 @@ def main():
     stopped(chosen)
     launcher_killed(chosen)
     killed_at_random_instants(chosen)
-    if not wait_until(lambda: shared_kb() <= before + SHARED_SLACK_KB, LEAVING_S):
+    # Without a name and without a process, shared memory is gone. Counting it needs a machine of one's own.
+    if "ZIGGURAT_KILLS" in os.environ and \
+            not wait_until(lambda: shared_kb() <= before + SHARED_SLACK_KB, LEAVING_S):
         sys.exit(f"FAILED: shared memory is left: {before} kB before, {shared_kb()} kB after")
     print(f"ok: shared memory: {before} kB before, {shared_kb()} kB after")
 
