@@ -222,6 +222,7 @@ TEST(SharedCalls, TransposeBlocksOfAnySize) {
             }
         }
     });
+    EXPECT_EQ(0, ranks.num_lost_wakes);
 }
 
 TEST(SharedCalls, ManyMayRunAtOnceAndQueueBeyondTheRing) {

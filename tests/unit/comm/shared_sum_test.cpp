@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -48,14 +49,14 @@ using Summing = void (*)(const SharedSum&, std::int64_t, std::int64_t);
 template <class T>
 void expect_fold(Summing sum, int members, std::int64_t elements, int shift, int sum_group, Stores stores) {
     Case<T> given{members, elements, shift, sum_group};
-    std::vector<std::vector<T>> results(2);
+    std::vector<std::vector<T>> results(static_cast<std::size_t>(std::max(2, members)));
     std::vector<std::byte*> outputs;
     for (std::size_t o = 0; o < results.size(); ++o) {
         results[o].assign(static_cast<std::size_t>(elements) + 64, T{-7.0f});
         outputs.push_back(reinterpret_cast<std::byte*>(Case<T>::first_of_line(results[o]) + shift % 32));
     }
-    // One output, then several, in two ranges as two threads would.
-    for (const std::size_t num_outputs : {std::size_t{1}, std::size_t{2}}) {
+    // One output, two, and one per member, in two ranges as two threads would.
+    for (const std::size_t num_outputs : {std::size_t{1}, std::size_t{2}, results.size()}) {
         const SharedSum what{.inputs = given.inputs,
                              .outputs = std::span{outputs}.first(num_outputs),
                              .type = dtype_of<T>,
