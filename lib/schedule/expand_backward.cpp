@@ -63,14 +63,17 @@ void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
     const auto d_y = d_output(unit, phase, microbatch);
     const auto& input = described.reads.front();
     const int x = use_value(unit, input, microbatch, Direction::backward);
-    const int d_x = gradient_buffer(unit, input.value, input.wanted, microbatch);
+    const bool passes_on = model_.passes_gradient_on(unit, phase);
+    const int d_x = passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : -1;
 
     auto through = compute_op(unit, phase, microbatch, Direction::backward_input);
-    through.reads.push_back(whole(program, d_y.buffer, "d_output"));
-    add_parameters(through, described, {"weight"});
-    through.writes.push_back(whole(program, d_x, "d_input"));
-    add_workspace(through, workspace_bytes(described, Direction::backward_input));
-    add(std::move(through));
+    if (passes_on) {
+        through.reads.push_back(whole(program, d_y.buffer, "d_output"));
+        add_parameters(through, described, {"weight"});
+        through.writes.push_back(whole(program, d_x, "d_input"));
+        add_workspace(through, workspace_bytes(described, Direction::backward_input));
+        add(std::move(through));
+    }
 
     auto weight = compute_op(unit, phase, microbatch, Direction::backward_weight);
     if (add_gradients(weight, described)) {
@@ -87,7 +90,9 @@ void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
             add(std::move(weight));
         }
     }
-    leave_gradient(unit, phase, microbatch, d_x);
+    if (passes_on) {
+        leave_gradient(unit, phase, microbatch, d_x);
+    }
 }
 
 void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
@@ -170,13 +175,24 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
     }
 }
 
+/// The phases before `end`, the last one first, down to the first with something to train.
+void PhaseWriter::backward_from(int unit, int end, int microbatch) {
+    for (int p = end; p-- > 0 && model_.runs_backward(unit, p);) {
+        backward_phase(unit, p, microbatch);
+    }
+}
+
+/// The gradient of the unit's input; -1 where nobody asks for it.
+int PhaseWriter::d_input(int unit, int microbatch) const {
+    const bool is_wanted = unit > 0 && model_.runs_backward(unit - 1);
+    return is_wanted ? gradients_.at({microbatch, unit, unit_of(unit).input}).buffer : -1;
+}
+
 int PhaseWriter::backward(int unit, int microbatch, int d_out) {
     const auto& described = unit_of(unit);
     gradients_[{microbatch, unit, described.output}] = {d_out, outside_, true};
-    for (auto p = described.phases.size(); p-- > 0;) {
-        backward_phase(unit, static_cast<int>(p), microbatch);
-    }
-    return described.input < 0 ? -1 : gradients_.at({microbatch, unit, described.input}).buffer;
+    backward_from(unit, static_cast<int>(described.phases.size()), microbatch);
+    return d_input(unit, microbatch);
 }
 
 void PhaseWriter::deferred_weight_products(int microbatch, int chunk) {

@@ -129,12 +129,14 @@ void PhaseWriter::logits_block(
         return;
     }
 
-    auto through = block_op(Direction::backward_input);
-    through.reads.push_back(whole(program, logits, "d_output"));
-    through.reads.push_back(whole(program, packed.second, "packed_backward"));
-    through.writes.push_back(part(d_h, "d_input", begin, end, row_bytes));
-    add_workspace(through, workspace);
-    add(std::move(through));
+    if (d_h >= 0) {
+        auto through = block_op(Direction::backward_input);
+        through.reads.push_back(whole(program, logits, "d_output"));
+        through.reads.push_back(whole(program, packed.second, "packed_backward"));
+        through.writes.push_back(part(d_h, "d_input", begin, end, row_bytes));
+        add_workspace(through, workspace);
+        add(std::move(through));
+    }
 
     auto weight = block_op(Direction::backward_weight);
     weight.reads.push_back(part(h, "input", begin, end, row_bytes));
@@ -169,22 +171,21 @@ int PhaseWriter::head(int unit, int mb, int input) {
     };
     add_parameters(pack, product);
     const int forward_packed = packed_buffer("packed_forward");
-    const int backward_packed = trains ? packed_buffer("packed_backward") : -1;
+    const bool passes_on = trains && model_.passes_gradient_on(unit, logits_phase);
+    const int backward_packed = passes_on ? packed_buffer("packed_backward") : -1;
     add(std::move(pack));
 
-    const int d_h = trains ? gradient_buffer(unit, use.value, use.wanted, mb) : -1;
+    const int d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : -1;
     for (std::int64_t begin = 0; begin < model_.tokens; begin += rows_per_logits_block) {
         const auto end = std::min(begin + rows_per_logits_block, model_.tokens);
         logits_block(unit, mb, begin, end, {forward_packed, backward_packed}, d_h);
     }
-    if (!trains) {
+    if (!passes_on) {
         return -1;
     }
     leave_gradient(unit, logits_phase, mb, d_h);
-    for (int p = logits_phase; p-- > 0;) {
-        backward_phase(unit, p, mb);
-    }
-    return gradients_.at({mb, unit, described.input}).buffer;
+    backward_from(unit, logits_phase, mb);
+    return d_input(unit, mb);
 }
 
 }  // namespace ziggurat::schedule

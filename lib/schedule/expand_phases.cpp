@@ -138,11 +138,15 @@ bool PhaseWriter::is_kept(int index, int value) const {
     if (!model_.runs_backward(index)) {
         return value == unit.output && model_.runs_backward(index + 1);
     }
-    const auto holds = [&](const layout::Phase& phase) {
-        return std::any_of(phase.kept.begin(), phase.kept.end(),
-                           [&](const layout::ValueUse& use) { return use.value == value; });
-    };
-    return value == unit.output || std::any_of(unit.phases.begin(), unit.phases.end(), holds);
+    const auto is_value = [&](const layout::ValueUse& use) { return use.value == value; };
+    for (std::size_t p = 0; p < unit.phases.size(); ++p) {
+        const auto& kept = unit.phases[p].kept;
+        if (model_.runs_backward(index, static_cast<int>(p)) &&
+            std::any_of(kept.begin(), kept.end(), is_value)) {
+            return true;
+        }
+    }
+    return value == unit.output;
 }
 
 void PhaseWriter::add_parameters(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles) {

@@ -39,8 +39,8 @@ class PhaseWriter {
 
     /// Forward of one unit; `input` is what the unit before left. Returns the unit's output, placed outside.
     int forward(int unit, int microbatch, int input);
-    /// Backward of one unit; `d_output` is the gradient of its output. Returns that of its input. Nothing is
-    /// left of ops that only form gradients of frozen tensors.
+    /// Backward of one unit; `d_output` is the gradient of its output. Returns that of its input, or -1 where
+    /// nobody asks for it. Nothing is left of ops that only form gradients of frozen tensors.
     int backward(int unit, int microbatch, int d_output);
     /// The head: forward, loss and, in training, backward. Returns the gradient of its input, or -1.
     int head(int unit, int microbatch, int input);
@@ -72,6 +72,8 @@ class PhaseWriter {
     int use_value(int unit, const layout::ValueUse& use, int microbatch, Direction direction);
 
     // expand_backward.cpp
+    void backward_from(int unit, int end, int microbatch);
+    int d_input(int unit, int microbatch) const;
     void backward_phase(int unit, int phase, int microbatch);
     void backward_linear(int unit, int phase, int microbatch);
     Place d_output(int unit, int phase, int microbatch);

@@ -21,6 +21,18 @@ std::vector<int> virtual_stage_of_units(std::int64_t layers, int virtual_stages)
     return stage_of;
 }
 
+/// Of a unit with tensors that are trained.
+int first_phase_with_trained(const layout::Unit& unit) {
+    const auto is_trained = [&](const layout::ParameterUse& use) {
+        return use.unit < 0 && unit.parameters[static_cast<std::size_t>(use.parameter)].is_trained;
+    };
+    const auto first = std::find_if(unit.phases.begin(), unit.phases.end(), [&](const layout::Phase& phase) {
+        return std::any_of(phase.parameters.begin(), phase.parameters.end(), is_trained);
+    });
+    ZG_ENSURES(first != unit.phases.end());
+    return static_cast<int>(first - unit.phases.begin());
+}
+
 }  // namespace
 
 ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
@@ -55,6 +67,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
     });
     ZG_EXPECTS(trained != flats.end());
     first_trained_unit = static_cast<int>(trained - flats.begin());
+    first_trained_phase = first_phase_with_trained(table.units[static_cast<std::size_t>(first_trained_unit)]);
     const bool has_head = stage_of.back() % spec.parallel.stages == stage;
     if (has_head && spec.model.tie_embeddings && units.front() != 0) {
         units.push_back(0);

@@ -37,10 +37,11 @@ struct ModelLayout {
     /// Units whose state this rank holds, in order of first use. On the last of several stages a tied head
     /// brings a copy of the embedding with it.
     std::vector<int> units;
-    int first_trained_unit = 0;  ///< of the table: the first with a tensor that is not frozen
-    bool is_tied = false;        ///< the head's product uses the embedding table
-    std::int64_t tokens = 0;     ///< of a micro-batch on this rank, before any cut over the tensor axis
-    int element_bytes = 4;       ///< of the compute type
+    int first_trained_unit = 0;   ///< of the table: the first with a tensor that is not frozen
+    int first_trained_phase = 0;  ///< of that unit: the first that uses such a tensor
+    bool is_tied = false;         ///< the head's product uses the embedding table
+    std::int64_t tokens = 0;      ///< of a micro-batch on this rank, before any cut over the tensor axis
+    int element_bytes = 4;        ///< of the compute type
 
     /// Index of a chunk's virtual stage in the model.
     int virtual_stage(int chunk) const { return chunk * mesh.degree(spec::Axis::pipeline) + stage; }
@@ -57,6 +58,14 @@ struct ModelLayout {
     bool is_shared_by_stages(int unit) const;
     /// Whether the unit takes part in backward: not below the first unit with a trained tensor.
     bool runs_backward(int unit) const { return unit >= first_trained_unit; }
+    /// The same of a phase.
+    bool runs_backward(int unit, int phase) const {
+        return unit > first_trained_unit || (unit == first_trained_unit && phase >= first_trained_phase);
+    }
+    /// Whether somebody asks for the gradient of the phase's input: something before it is trained.
+    bool passes_gradient_on(int unit, int phase) const {
+        return runs_backward(unit, phase) && (unit != first_trained_unit || phase != first_trained_phase);
+    }
     /// Whether the world rank of this layout is the one that counts `parameter` of `unit` in sums over all
     /// ranks: replicas over the tensor and context axes and copies on other stages count once.
     bool counts(int unit, int parameter) const;

@@ -10,13 +10,43 @@ std::int64_t without_own_part(std::int64_t amount, std::int64_t parts) {
     return amount - amount / parts;
 }
 
+/// Whether backward of a layer, or what it has computed again, uses parameters. It does but for where it ends
+/// with the last product of the first trained layer: of that it forms the gradient of the weight from what it
+/// has kept, unless all of the layer is computed again for it or for the next one.
+bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
+    if (!model.runs_backward(unit)) {
+        return false;
+    }
+    const auto& described = model.table.units[static_cast<std::size_t>(unit)];
+    int last = static_cast<int>(described.phases.size()) - 1;
+    while (described.phases[static_cast<std::size_t>(last)].parameters.empty()) {
+        --last;
+    }
+    if (model.passes_gradient_on(unit, last)) {
+        return true;
+    }
+    const auto& uses = described.phases[static_cast<std::size_t>(last)].parameters;
+    const bool trains_weight = std::any_of(uses.begin(), uses.end(), [&](const layout::ParameterUse& use) {
+        const auto& parameter = described.parameters[static_cast<std::size_t>(use.parameter)];
+        return parameter.is_trained && parameter.role == "weight";
+    });
+    const bool is_followed =
+        std::any_of(model.chunk_units.begin(), model.chunk_units.end(), [&](const std::vector<int>& units) {
+            const auto next = std::find(units.begin(), units.end(), unit + 1);
+            return next != units.end() && *next != units.front() &&
+                   model.table.units[static_cast<std::size_t>(*next)].kind == layout::UnitKind::layer;
+        });
+    return spec.recompute.kind == spec::RecomputeKind::full &&
+           (trains_weight || (is_followed && spec.recompute.every > 1));
+}
+
 /// The leases that a rank takes of a unit for one micro-batch: one each for forward and backward of a layer
 /// (recomputation shares backward's), one for the lookup, one for the head, which runs forward and backward
 /// in one go.
 std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
     const auto kind = model.table.units[static_cast<std::size_t>(unit)].kind;
     if (kind == layout::UnitKind::layer) {
-        return model.runs_backward(unit) ? 2 : 1;
+        return backward_reads_parameters(spec, model, unit) ? 2 : 1;
     }
     if (kind == layout::UnitKind::head) {
         return 1;

@@ -27,8 +27,8 @@ struct Volumes {
 /// which T are trained, summed over the units of the rank:
 ///
 ///     gathers      M leases P(1 - 1/p); leases are 2 for a decoder layer, 1 for a lookup, for the head and
-///                  for a layer below the first trained tensor. With a secondary span only the first lease
-///                  of a step.
+///                  for a layer whose backward uses no parameters: below the first trained tensor there is
+///                  none. With a secondary span only the first lease of a step.
 ///     secondary    all later leases, P(1 - 1/s) each
 ///     reduction    at_end           T(1 - 1/d)
 ///                  each_microbatch  M T(1 - 1/d)

@@ -123,6 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Training{Family::gpt2, {"*.bias", "final_norm.gain"}, spec::DType::bf16},
                       Training{Family::gpt2, {"embedding.position", "*norm.gain", "*.out.weight"}},
                       Training{Family::gpt2, {"embedding.token"}},
+                      Training{Family::gpt2, {"layers.1.mlp.down.bias"}},
                       Training{Family::llama, {"layers.1.*", "final_norm.*"}},
                       Training{Family::llama, {"head.*"}, spec::DType::bf16},
                       Training{Family::llama, {"*.attention.*"}}));

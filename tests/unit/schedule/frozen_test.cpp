@@ -169,6 +169,28 @@ TEST(Frozen, UnitsBelowTheFirstTrainedTensorRunForwardOnly) {
     }
 }
 
+TEST(Frozen, PhasesBelowTheFirstTrainedTensorRunForwardOnly) {
+    const auto spec = training({"layers.1.mlp.up.weight"});
+    const ModelLayout model{spec, 0};
+    std::vector<std::string> backward;
+    for (const auto& op : build_program(spec, model, Variant::train).ops) {
+        if (op.unit == 2 && op.microbatch == 0 && op.direction != Direction::forward) {
+            backward.push_back(op.label);
+        }
+    }
+    EXPECT_EQ(backward,
+              (std::vector<std::string>{"layers.1.mlp_out backward_input 0", "layers.1.activation backward 0",
+                                        "layers.1.mlp_in backward_weight 0"}));
+}
+
+TEST(Frozen, HeadAloneAsksForNoOtherGradient) {
+    for (const auto& op : build_program(training({"head.*"}, Family::llama), 0, Variant::train).ops) {
+        EXPECT_FALSE(op.kind == OpKind::compute &&
+                     (op.direction == Direction::backward || op.direction == Direction::backward_input))
+            << op.label;
+    }
+}
+
 TEST(Frozen, UnitsBelowTheFirstTrainedTensorKeepNoActivations) {
     const auto kept = [](const std::vector<std::string>& only) {
         const auto program = build_program(training(only), 0, Variant::train);
