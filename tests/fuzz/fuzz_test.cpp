@@ -47,7 +47,6 @@ void print_draws(const std::vector<RandomDeck>& decks) {
         coverage.note("ranks", std::to_string(deck.ranks));
         coverage.note("sum group", std::to_string(deck.run.sharding.sum_group));
         coverage.note("pretended nodes", std::to_string(deck.run.debug.nodes));
-        coverage.note("accumulator", deck.run.precision.gradient == spec::DType::f32 ? "f32" : "bf16");
         refused += deck.refusals.size();
         for (const auto& refusal : deck.refusals) {
             ++reasons[refusal.substr(0, refusal.find_first_of("=:"))];
