@@ -140,6 +140,16 @@ std::uint64_t Terms::sum(const std::vector<std::uint64_t>& terms) {
     return hash;
 }
 
+std::uint64_t Terms::rounded(std::uint64_t term) {
+    const auto known = sums_.find(term);
+    if (term == zero || (known != sums_.end() && known->second.size() == 1)) {
+        return term;
+    }
+    const auto hash = mixed(term, 1);
+    sums_.try_emplace(hash, std::vector{term});
+    return hash;
+}
+
 bool Terms::is_known(std::uint64_t term) const {
     return leaves_.count(term) == 1 || sums_.count(term) == 1;
 }

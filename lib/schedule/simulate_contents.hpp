@@ -92,6 +92,8 @@ class Terms {
     void leaf(std::uint64_t term, const Leaf& leaf);
     /// Zeros are left out; a sum of one is that one.
     std::uint64_t sum(const std::vector<std::uint64_t>& terms);
+    /// The term in a narrower type; what is rounded stays as it is.
+    std::uint64_t rounded(std::uint64_t term);
     /// Whether the term is a leaf or a sum of leaves.
     bool is_known(std::uint64_t term) const;
     /// The summands and their terms, in order, each as often as it is in the sum.
@@ -99,7 +101,7 @@ class Terms {
 
   private:
     std::unordered_map<std::uint64_t, Leaf> leaves_;
-    std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> sums_;
+    std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> sums_;  ///< of one: rounded
 };
 
 }  // namespace ziggurat::schedule::simulation

@@ -69,7 +69,8 @@ void World::exchange(const std::vector<std::pair<int, int>>& rank_and_op,
         for (std::size_t m = 0; m < size; ++m) {
             summands.push_back(block_of(member_op(m).reads[i], found[m].reads[i], run_of(m, block)));
         }
-        return summed(summands, rank_and_op[block].first, rank_and_op[block].second);
+        const auto& [rank, op] = rank_and_op[block];
+        return kept(summed(summands, rank, op), buffer(rank, op_of(rank, op).reads[i].buffer));
     };
     std::vector<Pieces> blocks(size);
     for (std::size_t b = 0; b < size; ++b) {

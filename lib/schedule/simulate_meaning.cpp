@@ -100,6 +100,15 @@ Pieces World::summed(const std::vector<Pieces>& summands, int rank, int op) {
     return total;
 }
 
+Pieces World::kept(Pieces gradients, const Buffer& in) {
+    for (auto& piece : gradients) {
+        if (in.state == StateKind::gradients && in.type != spec::DType::f32) {
+            piece.content.term = terms_.rounded(piece.content.term);
+        }
+    }
+    return gradients;
+}
+
 Pieces World::gradients(
     int rank, int op, int step, const Operand& written, const Pieces* before, std::uint64_t term) {
     const auto& described = buffer(rank, written.buffer);
@@ -248,6 +257,7 @@ std::vector<Pieces> World::local(int rank, int op, int step, const Found& found)
             if (done.accumulate) {
                 total = summed({found.before.front(), total}, rank, op);
             }
+            total = kept(std::move(total), to);
             for (auto& piece : total) {
                 piece.content.step = step;
             }

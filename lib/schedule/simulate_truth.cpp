@@ -146,6 +146,11 @@ std::string SimulationTruth::missing_or_twice(
     return {};
 }
 
+/// As an accumulator keeps it.
+std::uint64_t SimulationTruth::kept(std::uint64_t term, Terms& terms) const {
+    return spec_.precision.gradient == spec::DType::f32 ? term : terms.rounded(term);
+}
+
 std::uint64_t SimulationTruth::over_data_axis(const Summands& summands, Terms& terms) const {
     const auto data_rank = [&](const Leaf& leaf) { return layout(leaf.rank).data_rank; };
     const auto microbatch = [](const Leaf& leaf) { return leaf.microbatch; };
@@ -164,11 +169,11 @@ std::uint64_t SimulationTruth::over_data_axis(const Summands& summands, Terms& t
         return terms.sum(sums);
     };
     const auto over_microbatches = [&](const Summands& some) {
-        std::vector<std::uint64_t> sums;
+        auto total = Terms::zero;
         for (const auto& [m, all] : grouped(some, microbatch)) {
-            sums.push_back(over_ranks(all));
+            total = kept(terms.sum({total, over_ranks(all)}), terms);
         }
-        return left_fold(sums, terms);
+        return total;
     };
     switch (spec_.sharding.reduce) {
         case spec::ReducePlan::at_end: {
@@ -180,7 +185,7 @@ std::uint64_t SimulationTruth::over_data_axis(const Summands& summands, Terms& t
             for (const auto& [rank, mine] : grouped(summands, data_rank)) {
                 accumulators.push_back(over_microbatches(mine));
             }
-            return terms.sum(accumulators);
+            return kept(terms.sum(accumulators), terms);
         }
         case spec::ReducePlan::each_microbatch:
             return over_microbatches(summands);
@@ -193,7 +198,7 @@ std::uint64_t SimulationTruth::over_data_axis(const Summands& summands, Terms& t
          grouped(summands, [&](const Leaf& leaf) { return data_rank(leaf) / span; })) {
         sums.push_back(over_microbatches(all));
     }
-    return terms.sum(sums);
+    return kept(terms.sum(sums), terms);
 }
 
 std::uint64_t SimulationTruth::in_order_of_plan(const Summands& summands,
@@ -213,7 +218,7 @@ std::uint64_t SimulationTruth::in_order_of_plan(const Summands& summands,
         for (const auto& [place, all] : grouped(some, levels[level])) {
             sums.push_back(total(all, level + 1));
         }
-        return terms.sum(sums);
+        return kept(terms.sum(sums), terms);
     };
     return total(summands, 0);
 }

@@ -49,6 +49,7 @@ class SimulationTruth {
     std::string missing_or_twice(
         int rank, int unit, int parameter, int step, const std::vector<simulation::Leaf>& leaves) const;
     using Summands = std::vector<std::pair<simulation::Leaf, std::uint64_t>>;
+    std::uint64_t kept(std::uint64_t term, simulation::Terms& terms) const;
     std::uint64_t over_data_axis(const Summands& summands, simulation::Terms& terms) const;
     std::uint64_t in_order_of_plan(const Summands& summands,
                                    bool over_tensor,
