@@ -41,6 +41,15 @@ void append_moved(Pieces& pieces, const Pieces& more, std::int64_t by) {
 
 }  // namespace
 
+Pieces World::kept(Pieces gradients, const Buffer& in) {
+    for (auto& piece : gradients) {
+        if (in.state == StateKind::gradients && in.type != spec::DType::f32) {
+            piece.content.term = terms_.rounded(piece.content.term);
+        }
+    }
+    return gradients;
+}
+
 std::vector<std::vector<Pieces>> World::collective(const std::vector<std::pair<int, int>>& rank_and_op,
                                                    const std::vector<Found>& found) {
     std::vector<std::vector<Pieces>> values(rank_and_op.size());

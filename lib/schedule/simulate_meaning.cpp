@@ -100,15 +100,6 @@ Pieces World::summed(const std::vector<Pieces>& summands, int rank, int op) {
     return total;
 }
 
-Pieces World::kept(Pieces gradients, const Buffer& in) {
-    for (auto& piece : gradients) {
-        if (in.state == StateKind::gradients && in.type != spec::DType::f32) {
-            piece.content.term = terms_.rounded(piece.content.term);
-        }
-    }
-    return gradients;
-}
-
 Pieces World::gradients(
     int rank, int op, int step, const Operand& written, const Pieces* before, std::uint64_t term) {
     const auto& described = buffer(rank, written.buffer);

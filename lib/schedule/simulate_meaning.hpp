@@ -63,6 +63,8 @@ class World {
         int rank, int op, int step, const Operand& written, const Pieces* before, std::uint64_t term);
     std::vector<Pieces> updated(int rank, int op, int step, const Found& found);
     Pieces summed(const std::vector<Pieces>& summands, int rank, int op);
+
+    // simulate_exchange.cpp: what collectives leave, and what of a sum is kept
     /// As a buffer of gradients keeps them.
     Pieces kept(Pieces gradients, const Buffer& in);
     void exchange(const std::vector<std::pair<int, int>>& rank_and_op,
