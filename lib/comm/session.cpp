@@ -79,15 +79,4 @@ Session::~Session() {
     }
 }
 
-void abort_all(int exit_code) noexcept {
-    int initialized = 0;
-    int finalized = 0;
-    MPI_Initialized(&initialized);
-    MPI_Finalized(&finalized);
-    if (initialized && !finalized) {
-        MPI_Abort(MPI_COMM_WORLD, exit_code);
-    }
-    std::_Exit(exit_code);
-}
-
 }  // namespace ziggurat::comm

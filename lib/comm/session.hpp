@@ -31,7 +31,7 @@ std::optional<std::string> explain_singleton(int world_size, const LaunchEnviron
 ///
 /// MPI is called from one thread (MPI_THREAD_FUNNELED). When the scope ends by an exception, MPI is not
 /// finalized, for that would wait for ranks that know of nothing: catch inside the scope and decide there
-/// between leaving together and `abort_all`.
+/// between leaving together and Liveness::fail().
 class Session {
   public:
     /// Collective: over all ranks
@@ -54,8 +54,5 @@ class Session {
     std::optional<BoardExchange> board_exchange_;
     int exceptions_at_start_ = 0;
 };
-
-/// Ends all ranks of the job; prints nothing. Print first.
-[[noreturn]] void abort_all(int exit_code) noexcept;
 
 }  // namespace ziggurat::comm

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "comm/control.hpp"
+#include "comm/liveness.hpp"
 #include "comm/session.hpp"
 #include "kernels/runtime.hpp"
 #include "tests/support/rank_test.hpp"
@@ -57,7 +58,6 @@ int main(int argc, char** argv) {
         test::the_world = &session.world();
         return test::run_all_tests();
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "[rank %d] %s\n", session.world().rank(), error.what());
-        comm::abort_all(1);
+        session.world().liveness()->fail(1, error.what());
     }
 }
