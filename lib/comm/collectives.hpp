@@ -24,25 +24,26 @@ struct Block {
     bool operator==(const Block&) const = default;
 };
 
+// clang-format off: it would run the lines of the list together
 /// One call, described once at assembly and executed each step.
 ///
 /// `input` and `output` are where this member's vectors begin after `input_offset_bytes` and
-/// `output_offset_bytes` are added; in the table, `in` and `out` are the sums of both. Block m belongs to
+/// `output_offset_bytes` are added; below, `in` and `out` are the sums of both. Block m belongs to
 /// member m. What each kind reads and writes on member r:
 ///
-///     kind            reads                                writes
-///     all_gather      [in, in + |block r|)                 block m of `out` with what member m read, all m
-///     reduce_scatter  all blocks of `in`                   [out, out + |block r|): the sum of block r over
-///     members all_reduce      all blocks of `in`                   all blocks of `out`; member m does the
-///     sum of block m all_to_all      block m of `in`, for member m        output block m of `out`, from
-///     member m broadcast       blocks[0] of `in`, on member `peer`  blocks[0] of `out`, on the others send
-///     blocks[0] of `in` receive                                              blocks[0] of `out`
+///     all_gather      reads [in, in + |block r|), writes block m of `out` with what member m read, all m
+///     reduce_scatter  reads all blocks of `in`, writes [out, out + |block r|): the sum of block r over
+///     members all_reduce      reads all blocks of `in`, writes all blocks of `out`; member m does the sum of
+///     block m all_to_all      reads block m of `in`, for member m; writes output block m of `out`, from
+///     member m broadcast       reads blocks[0] of `in` on member `peer`, writes blocks[0] of `out` on the
+///     others send            reads blocks[0] of `in` receive         writes blocks[0] of `out`
 ///
 /// A shard in its place: reduce_scatter with output = input, output_offset = blocks[r].offset + input_offset;
 /// all_gather with input = output, input_offset = blocks[r].offset + output_offset.
 ///
 /// Aliasing: input and output are apart, or in place: all_gather and reduce_scatter as above, all_reduce with
 ///           in = out, broadcast always may. all_to_all never.
+// clang-format on
 struct CollectiveCall {
     CollectiveKind kind = CollectiveKind::all_reduce;
     spec::DType type = spec::DType::f32;  ///< of the elements that are summed; else only for the record
