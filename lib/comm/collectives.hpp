@@ -24,7 +24,7 @@ struct Block {
     bool operator==(const Block&) const = default;
 };
 
-// clang-format off: it would run the lines of the list together
+// clang-format off
 /// One call, described once at assembly and executed each step.
 ///
 /// `input` and `output` are where this member's vectors begin after `input_offset_bytes` and
@@ -32,11 +32,12 @@ struct Block {
 /// member m. What each kind reads and writes on member r:
 ///
 ///     all_gather      reads [in, in + |block r|), writes block m of `out` with what member m read, all m
-///     reduce_scatter  reads all blocks of `in`, writes [out, out + |block r|): the sum of block r over
-///     members all_reduce      reads all blocks of `in`, writes all blocks of `out`; member m does the sum of
-///     block m all_to_all      reads block m of `in`, for member m; writes output block m of `out`, from
-///     member m broadcast       reads blocks[0] of `in` on member `peer`, writes blocks[0] of `out` on the
-///     others send            reads blocks[0] of `in` receive         writes blocks[0] of `out`
+///     reduce_scatter  reads all blocks of `in`, writes [out, out + |block r|): the sum of block r over members
+///     all_reduce      reads all blocks of `in`, writes all blocks of `out`; member m does the sum of block m
+///     all_to_all      reads block m of `in`, for member m; writes output block m of `out`, from member m
+///     broadcast       reads blocks[0] of `in` on member `peer`, writes blocks[0] of `out` on the others
+///     send            reads blocks[0] of `in`
+///     receive         writes blocks[0] of `out`
 ///
 /// A shard in its place: reduce_scatter with output = input, output_offset = blocks[r].offset + input_offset;
 /// all_gather with input = output, input_offset = blocks[r].offset + output_offset.
