@@ -6,6 +6,7 @@
 #include <execinfo.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <string>
 
 #include "comm/abort_flag.hpp"
+#include "comm/control.hpp"
 #include "deck/load.hpp"
 #include "tests/support/rank_test.hpp"
 #include "train/console.hpp"
@@ -119,8 +121,9 @@ long allocations_of_run(const std::string& folder, const Training& training, int
 class StepAllocations : public ::testing::TestWithParam<Training> {};
 
 TEST_P(StepAllocations, AreNone) {
-    const auto folder = std::filesystem::temp_directory_path() /
-                        ("ziggurat-step-allocations-" + std::to_string(test::world().size()));
+    // One of this job's own: others may run the same test.
+    const auto job = comm::broadcast(test::world(), std::to_string(::getpid()));
+    const auto folder = std::filesystem::temp_directory_path() / ("ziggurat-step-allocations-" + job);
     std::filesystem::create_directories(folder);
     if (test::world().rank() == 0) {
         std::ofstream text{folder / "text.txt"};
