@@ -44,12 +44,14 @@ std::string layout_line(const spec::RunSpec& run) {
     const spec::Parallel& parallel = run.parallel;
     const std::string pretended =
         run.debug.nodes > 0 ? fmt::format(", in all {} pretended nodes", run.debug.nodes) : "";
+    const std::string again =
+        run.sharding.secondary > 0 ? fmt::format(", second copy {}", run.sharding.secondary) : "";
     return fmt::format(
         "layout    ranks {} = tensor {} x context {} x data {} x stages {}; {} a node{}, {} threads each; "
-        "spans of parameters {}, gradients {}, optimizer {}\n",
+        "spans of parameters {}, gradients {}, optimizer {}{}\n",
         parallel.ranks, parallel.tensor, parallel.context, parallel.data, parallel.stages,
         parallel.ranks_per_node, pretended, parallel.threads, run.sharding.parameters, run.sharding.gradients,
-        run.sharding.optimizer);
+        run.sharding.optimizer, again);
 }
 
 }  // namespace

@@ -38,11 +38,13 @@ std::string layout_line(const spec::RunSpec& spec) {
     const auto& p = spec.parallel;
     const std::string nodes =
         spec.debug.nodes > 0 ? fmt::format(", on {} pretended nodes", spec.debug.nodes) : "";
+    const std::string again =
+        spec.sharding.secondary > 0 ? fmt::format(", second copy {}", spec.sharding.secondary) : "";
     return fmt::format(
         "{} ranks = tensor {} x context {} x data {} x pipeline {}{}; spans of parameters {}, gradients {}, "
-        "optimizer {}; recompute {}",
+        "optimizer {}{}; recompute {}",
         p.ranks, p.tensor, p.context, p.data, p.stages, nodes, spec.sharding.parameters,
-        spec.sharding.gradients, spec.sharding.optimizer, name_of(spec.recompute.kind));
+        spec.sharding.gradients, spec.sharding.optimizer, again, name_of(spec.recompute.kind));
 }
 
 std::string model_line(const spec::RunSpec& spec) {

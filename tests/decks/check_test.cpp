@@ -59,6 +59,14 @@ TEST_F(Check, NamesPretendedNodes) {
     EXPECT_NE(out_.find("; 2 a node, in all 2 pretended nodes, 1 threads each;"), std::string::npos) << out_;
 }
 
+TEST_F(Check, NamesTheSecondCopy) {
+    options_.ranks = 4;
+    options_.overrides = {"deck_version=1", "sharding.zero=3", "sharding.secondary=2"};
+
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(out_.find("optimizer 4, second copy 2\n"), std::string::npos) << out_;
+}
+
 TEST_F(Check, RefusesABadDeckWithCodeTwo) {
     options_.overrides.push_back("train.global_batch=7");
 
