@@ -73,7 +73,8 @@ int SharedCalls::add(CollectiveCall call, std::vector<Block> pulls) {
 }
 
 void SharedCalls::start(int call) {
-    ZG_EXPECTS(is_complete(call));
+    const bool is_free = is_complete(call);
+    ZG_EXPECTS(is_free);
     calls_[static_cast<std::size_t>(call)].state = State::queued;
     queue_.push_back(call);
     progress();

@@ -77,7 +77,8 @@ void SharedCollectives::start_by_mpi(Route& route) {
 }
 
 void SharedCollectives::start(int call) {
-    ZG_EXPECTS(poll(call));
+    const bool is_free = poll(call);
+    ZG_EXPECTS(is_free);
     Route& route = routes_[static_cast<std::size_t>(call)];
     if (route.shared >= 0) {
         calls_.start(route.shared);
