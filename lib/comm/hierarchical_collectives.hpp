@@ -81,9 +81,9 @@ class HierarchicalCollectives final : public Collectives {
     int threads_;
 
     std::vector<std::unique_ptr<HierarchicalPlan>> plans_;  // one for each order of sums
+    std::vector<Area> areas_;
     std::vector<Call> calls_;
     std::vector<int> running_;  // in the order of starts
-    std::vector<Area> areas_;
     int num_group_calls_ = 0;
 };
 

@@ -43,11 +43,6 @@ std::vector<SumPart> parts_of(const std::vector<int>& node_of_member, int sum_gr
     return parts;
 }
 
-/// Bytes of one addend to `block` as it travels from a part.
-std::int64_t sent_bytes(const SumPart& part, const Block& block, spec::DType type) {
-    return part.count == 1 ? block.bytes : block.bytes / bytes_of(type) * partial_sum_bytes;
-}
-
 std::int64_t bytes_of_sums(const HierarchicalPlan& plan, const CollectiveCall& call, int member) {
     const SumPart& part = plan.part_of(member);
     const auto neighbours = std::ssize(plan.members_on(plan.node_of(member)));
@@ -57,7 +52,7 @@ std::int64_t bytes_of_sums(const HierarchicalPlan& plan, const CollectiveCall& c
         if (owner == member) {
             bytes += (neighbours - 1) * block.bytes;
         } else if (!plan.are_neighbours(owner, member) && plan.summer(part, owner) == member) {
-            bytes += (part.count - 1) * block.bytes + sent_bytes(part, block, call.type);
+            bytes += part.count * block.bytes;  // the others' are read, the sum is sent
         }
     }
     return bytes;

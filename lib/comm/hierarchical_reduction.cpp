@@ -60,6 +60,7 @@ void HierarchicalReduction::add_departures(const HierarchicalTask& task) {
             stream.bytes = block.bytes / bytes_of(type_) * bytes_of(partial_type);
             stream.piece_bytes = piece_elements_ * bytes_of(partial_type);
             stream.window = ring_pieces;
+            stream.bytes_per_counted = bytes_of(partial_type) / bytes_of(type_);
             addends_.reserve(departure.inputs.size());
         }
         departure.stream = streams_->add(stream);

@@ -6,6 +6,17 @@
 
 namespace ziggurat::comm {
 
+MessageStreams::~MessageStreams() {
+    int is_finalized = 0;
+    MPI_Finalized(&is_finalized);
+    for (auto& request : requests_) {
+        if (!is_finalized && request != MPI_REQUEST_NULL) {
+            MPI_Cancel(&request);
+            MPI_Request_free(&request);
+        }
+    }
+}
+
 std::size_t MessageStreams::add(Stream stream) {
     stream.first_request = requests_.size();
     requests_.resize(requests_.size() + static_cast<std::size_t>(stream.window), MPI_REQUEST_NULL);
@@ -58,7 +69,7 @@ bool MessageStreams::post(Stream& stream, std::int64_t& bytes_sent) {
         MPI_Request* request = &requests_[stream.request_of(stream.posted)];
         if (stream.is_send) {
             ZG_MPI(MPI_Isend(at, mpi_count(bytes), MPI_BYTE, stream.peer, stream.tag, comm_, request));
-            bytes_sent += bytes;
+            bytes_sent += bytes / stream.bytes_per_counted;
         } else {
             ZG_MPI(MPI_Irecv(at, mpi_count(bytes), MPI_BYTE, stream.peer, stream.tag, comm_, request));
         }

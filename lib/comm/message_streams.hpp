@@ -24,7 +24,8 @@ struct Stream {
     std::int64_t bytes = 0;
     std::int64_t piece_bytes = 0;
     int window = 0;
-    std::int64_t allowed = 0;  ///< pieces that may have been posted by now
+    int bytes_per_counted = 1;  ///< of a send: partial sums count as the elements that they stand for
+    std::int64_t allowed = 0;   ///< pieces that may have been posted by now
     std::int64_t posted = 0;
     std::int64_t done = 0;  ///< pieces 0 .. done - 1 have arrived or left
     std::size_t first_request = 0;
@@ -50,6 +51,10 @@ struct Stream {
 class MessageStreams {
   public:
     explicit MessageStreams(MPI_Comm comm) : comm_{comm} {}
+    /// Takes back receives that are still waiting, as after an error: nobody writes to memory that is gone.
+    ~MessageStreams();
+    MessageStreams(const MessageStreams&) = delete;
+    MessageStreams& operator=(const MessageStreams&) = delete;
 
     /// MPI takes what it sends as const; a Stream has one pointer for both directions.
     static std::byte* without_const(const std::byte* pointer) { return const_cast<std::byte*>(pointer); }

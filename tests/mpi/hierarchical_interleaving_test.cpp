@@ -211,7 +211,7 @@ TEST(HierarchicalInterleaving, NeighboursThatStartDifferentCallsAreToldSo) {
             idle.idle();
         }
     };
-    if (memory.nodes().ranks_on_node > 1) {
+    if (memory.nodes().node == 0) {  // which has as many ranks as any; the others stay out of it
         EXPECT_THROW(run(), Error);
     }
     barrier(world());

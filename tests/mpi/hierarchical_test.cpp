@@ -324,6 +324,7 @@ TEST_F(HierarchicalOfFloats, CountsWhatThePlanSaysAndAllTogetherWhatARingMoves) 
             }
         };
         expect_bytes({.kind = K::reduce_scatter, .blocks = blocks}, ring);
+        expect_bytes({.kind = K::reduce_scatter, .type = spec::DType::bf16, .blocks = blocks}, ring);
         expect_bytes({.kind = K::all_gather, .blocks = blocks}, ring);
         expect_bytes({.kind = K::all_reduce, .blocks = blocks}, 2 * ring);
         expect_bytes({.kind = K::all_to_all, .blocks = even, .output_blocks = even}, size * (size - 1) * 400);
