@@ -1,0 +1,115 @@
+#include "comm/machine_board.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+#include <vector>
+
+#include "comm/board_exchange.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+TEST(SharedText, KeepsTextsOfAnyLengthUpToItsOwn) {
+    SharedText<24> text;
+    EXPECT_EQ("", text.load());
+    for (const std::size_t length : {1, 7, 8, 9, 23, 24, 25, 1000, 3}) {
+        const std::string all(length, static_cast<char>('a' + length % 26));
+
+        text.store(all);
+
+        EXPECT_EQ(all.substr(0, 24), text.load()) << length;
+    }
+}
+
+TEST(MachineBoard, IsSeenByAProcessThatOpensIt) {
+    MachineBoard board = MachineBoard::create(3);
+    ASSERT_GE(board.descriptor(), 0);
+    const pid_t parent = getpid();
+
+    const pid_t child = fork();
+    if (child == 0) {
+        const auto opened = MachineBoard::open(parent, board.descriptor(), 3);
+        if (!opened) {
+            _exit(1);
+        }
+        opened->line(2).activity.what.store("layer 7 backward");
+        opened->line(2).stage = Stage::failed;
+        _exit(opened->claim_verdict({2, 1, 6, "rank 1 has died"}) ? 0 : 2);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+
+    ASSERT_TRUE(WIFEXITED(status));
+    ASSERT_EQ(0, WEXITSTATUS(status));
+    EXPECT_EQ("layer 7 backward", board.line(2).activity.what.load());
+    EXPECT_EQ(Stage::failed, board.line(2).stage.load());
+    EXPECT_EQ(Stage::running, board.line(1).stage.load());
+    const auto verdict = board.verdict();
+    ASSERT_TRUE(verdict.has_value());
+    EXPECT_EQ("rank 1 has died", verdict->reason);
+}
+
+TEST(MachineBoard, CannotBeOpenedOnceItsDescriptorIsClosed) {
+    MachineBoard board = MachineBoard::create(1);
+    const int descriptor = board.descriptor();
+    ASSERT_TRUE(MachineBoard::open(getpid(), descriptor, 1));
+
+    board.close_descriptor();
+
+    EXPECT_FALSE(MachineBoard::open(getpid(), descriptor, 1));
+    board.line(0).exit_code = 5;
+    EXPECT_EQ(5, board.line(0).exit_code) << "the mapping keeps the memory";
+}
+
+TEST(MachineBoard, KeepsTheFirstVerdict) {
+    const MachineBoard board = MachineBoard::create(4);
+    EXPECT_FALSE(board.verdict());
+
+    EXPECT_TRUE(board.claim_verdict({3, -1, 6, "the launcher is gone"}));
+    EXPECT_FALSE(board.claim_verdict({1, 2, 3, "another story"}));
+
+    const auto verdict = board.verdict();
+    ASSERT_TRUE(verdict);
+    EXPECT_EQ(3, verdict->author);
+    EXPECT_EQ(-1, verdict->culprit);
+    EXPECT_EQ(6, verdict->exit_code);
+    EXPECT_EQ("the launcher is gone", verdict->reason);
+}
+
+TEST(BoardExchange, GivesEveryRankTheWordsOfAllInEveryRound) {
+    constexpr int ranks = 5;
+    const MachineBoard board = MachineBoard::create(ranks);
+    std::array<int, ranks> wrong{};
+    std::vector<std::thread> threads;
+    for (int me = 0; me < ranks; ++me) {
+        threads.emplace_back([&, me] {
+            BoardExchange exchange{board, ranks, me};
+            for (std::uint64_t round = 0; round < 500; ++round) {
+                const std::vector<std::uint64_t> mine(round % (BoardSeat::max_words + 1),
+                                                      1000 * round + static_cast<std::uint64_t>(me));
+                exchange.post(mine);
+                while (!exchange.is_complete()) {
+                    exchange.idle();
+                }
+                for (int rank = 0; rank < ranks; ++rank) {
+                    for (const auto word : exchange.words_of(rank).first(mine.size())) {
+                        wrong[static_cast<std::size_t>(me)] +=
+                            word == 1000 * round + static_cast<std::uint64_t>(rank) ? 0 : 1;
+                    }
+                }
+            }
+        });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+
+    EXPECT_EQ((std::array<int, ranks>{}), wrong);
+}
+
+}  // namespace
+}  // namespace ziggurat::comm
