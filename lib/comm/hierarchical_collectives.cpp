@@ -13,6 +13,9 @@
 namespace ziggurat::comm {
 namespace {
 
+/// Tags may be used again after so many calls: MPI promises no more than 32768 of them.
+constexpr int most_calls_under_way = 8192;
+
 /// The node of each member, numbered in the order of their first members.
 std::vector<int> nodes_of(const Communicator& group, const NodeMemory& memory) {
     std::vector<int> nodes;
@@ -65,7 +68,7 @@ int HierarchicalCollectives::prepare(CollectiveCall call) {
                                  .plan = &plan,
                                  .rank = rank(),
                                  .vectors = std::move(*vectors),
-                                 .tag = 2 * num_group_calls_,
+                                 .tag = 2 * (num_group_calls_ % most_calls_under_way),
                                  .threads = threads_,
                                  .stores = fits_caches ? Stores::ordinary : Stores::non_temporal},
                 group_.native());
