@@ -21,7 +21,8 @@ constexpr double least_cpu_share = 0.01;
 
 }  // namespace
 
-HangWatch::HangWatch(const WatchList& list) : list_{list}, ticks_before_(list.peers.size(), 0) {}
+HangWatch::HangWatch(const WatchList& list)
+    : list_{list}, ticks_before_(list.peers.size(), 0), last_look_ns_{monotonic_ns()} {}
 
 std::int64_t HangWatch::tick_ns(double patience_seconds) noexcept {
     return std::min(longest_tick_ns, static_cast<std::int64_t>(patience_seconds * 1e9 / looks_per_patience));

@@ -38,7 +38,7 @@ class HangWatch {
     std::vector<std::int64_t> ticks_before_;  ///< processor time of each peer at noted_ns_
     std::int64_t now_ns_ = 0;                 ///< of this look
     std::int64_t noted_ns_ = 0;               ///< when ticks_before_ were read; 0: not yet
-    std::int64_t last_look_ns_ = 0;
+    std::int64_t last_look_ns_;
     std::int64_t patient_since_ns_ = 0;      ///< patience does not count what came before
     std::int64_t neighbour_stopped_ns_ = 0;  ///< when it was first seen stopped; 0: it runs
     std::int64_t judged_wait_ = 0;           ///< the wait that rounds_ counts, by its beginning

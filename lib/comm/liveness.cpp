@@ -85,11 +85,20 @@ Liveness::Liveness(WatchList list)
 Liveness::~Liveness() {
     list_.my_line().stage.store(Stage::finished);
     stops_ = true;
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t ignored = ::write(wake_.get(), &one, sizeof one);
+    wake();
     if (thread_.joinable()) {
         thread_.join();
     }
+}
+
+void Liveness::wake() noexcept {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t ignored = ::write(wake_.get(), &one, sizeof one);
+}
+
+void Liveness::set_patience(double seconds) noexcept {
+    patience_seconds_ = seconds;
+    wake();
 }
 
 void Liveness::does(std::string_view what, std::int64_t since_ns) noexcept {
@@ -180,7 +189,12 @@ bool Liveness::sleep_until_news() {
     }
     const std::int64_t tick_ns = HangWatch::tick_ns(patience_seconds_);
     const std::int64_t most_ns = must_poll ? std::min(tick_ns, polling_tick_ns) : tick_ns;
-    return ::poll(asked_.data(), asked_.size(), static_cast<int>(most_ns / 1'000'000)) != 0 || must_poll;
+    const int news = ::poll(asked_.data(), asked_.size(), static_cast<int>(most_ns / 1'000'000));
+    if (asked_.front().revents != 0) {
+        std::uint64_t drained = 0;
+        [[maybe_unused]] const ssize_t ignored = ::read(wake_.get(), &drained, sizeof drained);
+    }
+    return news != 0 || must_poll;
 }
 
 void Liveness::run() {

@@ -39,7 +39,7 @@ class Liveness {
     Liveness(const Liveness&) = delete;
     Liveness& operator=(const Liveness&) = delete;
 
-    void set_patience(double seconds) noexcept { patience_seconds_ = seconds; }
+    void set_patience(double seconds) noexcept;
 
     /// This rank begins to do `what`. For every op of a step: some stores, no clock, no lock.
     void does(std::string_view what, std::int64_t since_ns) noexcept;
@@ -66,6 +66,7 @@ class Liveness {
     void run();
     /// Until somebody ends or a look is due; true when somebody may have ended.
     bool sleep_until_news();
+    void wake() noexcept;
     void judge();
     bool is_dead(std::size_t peer) const;
     [[noreturn]] void leave_for_dead(std::size_t peer);
@@ -82,7 +83,7 @@ class Liveness {
     std::vector<FileDescriptor> processes_;  ///< by peer; empty for this rank, and where it cannot be had
     std::vector<bool> ended_;                ///< by peer: it has finished
     FileDescriptor launcher_;
-    FileDescriptor wake_;  ///< ends the thread
+    FileDescriptor wake_;  ///< ends the thread's sleep
     std::atomic<double> patience_seconds_{first_patience_seconds};
     std::atomic<bool> is_ending_{false};
     std::atomic<bool> stops_{false};

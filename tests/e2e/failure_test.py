@@ -253,7 +253,10 @@ def killed_at_random_instants(chosen):
     seconds = duration(chosen, steps)
     print(f"{kills} kills, seed {seed}; an undisturbed run takes {seconds:.2f} s", flush=True)
     for number in range(1, kills + 1):
-        killed_at(chance.uniform(0, 1.1) * seconds, number, chance, chosen, steps)
+        if number % 6 == 0:
+            killed_while_starting(number, chance.uniform(0, 0.5), chosen)
+        else:
+            killed_at(chance.uniform(0, seconds), number, chance, chosen, steps)
 
 
 def killed_as_users_run_it(chosen):
@@ -273,13 +276,14 @@ def killed_as_users_run_it(chosen):
         print("ok: what a user sees names the killed rank; mpirun's exit code is 137")
 
 
-def killed_while_starting(chosen):
-    """Before ranks know each other only the launcher can end them; it does, and nobody stays."""
+def killed_while_starting(number, instant, chosen):
+    """Before all ranks watch each other only the launcher may know of a loss; nobody stays all the same."""
     with Job("killed_while_starting", chosen) as job:
         job.wait_until(lambda: all(job.pid(rank) for rank in range(RANKS)), "the start of all ranks")
+        time.sleep(instant)
         os.kill(job.pid(1), signal.SIGKILL)
         job.expect_nothing_left()
-        print("ok: killed while starting: all ranks end")
+        print(f"ok: kill {number} after {instant:.2f} s of starting: all ranks end", flush=True)
 
 
 def killed_under_a_launcher_that_does_not_kill(chosen):
@@ -297,10 +301,13 @@ def stopped(chosen):
         job.wait_until(job.has_trained, "training")
         pid = job.pid(2)
         os.kill(pid, signal.SIGSTOP)
+        begin = time.monotonic()
+        job.wait_until(lambda: any("state T" in job.messages(rank) for rank in range(RANKS)), "a verdict")
+        named_s = time.monotonic() - begin
         job.expect_all_left()
         job.expect_named(2, pid, "state T = stopped (SIGSTOP)")
         job.expect("the launcher reports 6", job.launcher.returncode == 6)
-        print(f"ok: a stopped rank is named; all left after {job.left_s:.2f} s")
+        print(f"ok: a stopped rank is named after {named_s:.2f} s of a patience of 3 s")
 
 
 def launcher_killed(chosen):
@@ -339,7 +346,6 @@ def main():
     before = shared_kb()
     failed_by_itself(chosen)
     killed_as_users_run_it(chosen)
-    killed_while_starting(chosen)
     killed_under_a_launcher_that_does_not_kill(chosen)
     stopped(chosen)
     launcher_killed(chosen)
