@@ -57,6 +57,14 @@ std::int64_t TierMemory::bytes(spec::Tier tier) const noexcept {
     return arenas_[t].bytes() + (t == nvme ? 0 : arenas_[t + 3].bytes());
 }
 
+std::int64_t TierMemory::private_bytes() const noexcept {
+    std::int64_t sum = 0;
+    for (const auto& arena : arenas_) {
+        sum += arena.descriptor() < 0 ? arena.bytes() : 0;
+    }
+    return sum;
+}
+
 std::byte* TierMemory::at(const schedule::Buffer& buffer) const {
     ZG_EXPECTS(buffer.offset >= 0);
     return arenas_[schedule::arena_of(buffer)].data() + buffer.offset;

@@ -30,6 +30,8 @@ class TierMemory {
     }
     /// Of both arenas of a tier.
     std::int64_t bytes(spec::Tier tier) const noexcept;
+    /// Of all arenas that no other rank can map.
+    std::int64_t private_bytes() const noexcept;
 
   private:
     std::array<device::Arena, schedule::num_arenas> arenas_;

@@ -288,6 +288,10 @@ std::int64_t Assembly::arena_bytes(spec::Tier tier) const {
     return parts_->memory.bytes(tier);
 }
 
+std::int64_t Assembly::private_arena_bytes() const {
+    return parts_->memory.private_bytes();
+}
+
 std::uint64_t Assembly::weights_hash() const {
     return train::weights_hash(parts_->world, parts_->model, parts_->train, parts_->memory);
 }

@@ -85,6 +85,8 @@ class Assembly {
     std::span<const float> watched_logits() const;
 
     std::int64_t arena_bytes(spec::Tier tier) const;
+    /// Of all tiers, without what other ranks of the node may read.
+    std::int64_t private_arena_bytes() const;
     /// Bytes that the collectives of one op of the trainer have moved since construction, counted where this
     /// rank copied them.
     std::int64_t bytes_moved(int op) const;

@@ -1,19 +1,13 @@
 #include "train/trainer.hpp"
 
-#include <sys/resource.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
-#include <memory>
 #include <optional>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/units.hpp"
 #include "comm/control.hpp"
-#include "comm/liveness.hpp"
 #include "comm/node_topology.hpp"
 #include "data/corpus.hpp"
 #include "optim/step_inputs.hpp"
@@ -25,10 +19,9 @@
 #include "train/evaluation.hpp"
 #include "train/feeder.hpp"
 #include "train/introduction.hpp"
-#include "train/metrics.hpp"
 #include "train/op_account.hpp"
-#include "train/run_directory.hpp"
-#include "train/step_line.hpp"
+#include "train/reporter.hpp"
+#include "train/resident_memory.hpp"
 #include "train/trace.hpp"
 #include "train/traffic.hpp"
 
@@ -37,69 +30,25 @@ namespace {
 
 /// So many updates in a row may be skipped; then the training itself has broken down.
 constexpr std::int64_t most_skips_in_a_row = 20;
-/// After Ctrl-C mpirun kills its ranks within a second: what may take longer is said before, by rank 0 for
-/// itself.
-constexpr double patience_of_launchers = 0.4;
 /// Steps that a trace file holds.
 constexpr int traced_steps = 8;
 /// Waits of each lane that a rank names at the end.
 constexpr std::size_t causes_told = 8;
 
-std::int64_t peak_resident_bytes() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return std::int64_t{usage.ru_maxrss} * 1024;
-}
-
-/// What only rank 0 has.
-struct Reporting {
-    RunDirectory directory;
-    Metrics metrics;
-    StepLine line;
-    Due is_line_due;
-
-    Reporting(const spec::RunSpec& spec, Console& console)
-        : directory{spec.run.dir},
-          metrics{directory.file("metrics.jsonl"), [&console](std::string_view text) { console.warn(text); }},
-          line{spec.train.steps},
-          is_line_due{spec.logging.every} {}
-};
-
-std::optional<Reporting> open_reporting(const spec::RunSpec& spec,
-                                        const RunContext& context,
-                                        const comm::Communicator& world,
-                                        Console& console) {
-    std::optional<Reporting> made;
-    if (world.rank() == 0) {
-        made.emplace(spec, console);
-        console.keep_log(made->directory.file("run.log"));
-        made->directory.write("deck.effective.yaml", context.effective_deck);
-        made->directory.write("env.txt",
-                              environment_text(context.version, context.libraries, context.command));
-        for (const auto& note : made->directory.notes()) {
-            console.print("note: " + note);
-        }
-    }
-    return made;
-}
-
 class Trainer {
   public:
-    /// \param reporting  of rank 0; nothing elsewhere
     Trainer(const spec::RunSpec& spec,
             const comm::Communicator& world,
             const comm::AbortFlag& abort,
             const data::Corpus& corpus,
             const std::string& version,
             StopSignals& signals,
-            Console& console,
-            std::optional<Reporting>& reporting)
+            Reporter& reporter)
         : spec_{spec},
           world_{world},
           version_{version},
           signals_{signals},
-          console_{console},
-          reporting_{reporting},
+          reporter_{reporter},
           stream_{spec.parallel.threads},
           assembly_{spec, world, stream_, abort},
           model_{spec, world.rank()},
@@ -129,17 +78,14 @@ class Trainer {
     }
 
     int run() {
-        if (reporting_) {
-            reporting_->metrics.start(facts());
-        }
+        reporter_.start(facts());
         while (step_ < spec_.train.steps && stop_level_ == 0) {
             one_step();
         }
         assembly_.trainer().finish();
         traffic_.count(assembly_.trainer().records(), false);
-        const bool is_finished = step_ == spec_.train.steps;
-        const int exit_code = is_finished ? 0 : exit_code_run_again;
-        report_end(is_finished, exit_code);
+        const int exit_code = step_ == spec_.train.steps ? 0 : exit_code_run_again;
+        report_end(exit_code);
         return exit_code;
     }
 
@@ -198,9 +144,12 @@ class Trainer {
         report.step_s = seconds_between(begin_ns, monotonic_ns());
         report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
         report.device_peak_bytes = assembly_.arena_bytes(spec::Tier::device);
-        report.host_peak_bytes = std::max<std::int64_t>(0, peak_resident_bytes() - report.device_peak_bytes);
-        step_seconds_ = report.step_s;
-        report_step(report);
+        report.host_peak_bytes = host_peak_bytes_ = std::max(host_peak_bytes_, host_bytes());
+        {
+            const ScopedActivity time{account_, logging_activity_};
+            reporter_.step(report, step_ == spec_.train.steps || stop_level_ > 0);
+            say_news();
+        }
         if (skips_in_a_row_ > most_skips_in_a_row) {
             throw Error{
                 ErrorKind::numerics,
@@ -213,45 +162,17 @@ class Trainer {
         account_.end_step(spec_.train.global_batch * spec_.data.seq);
     }
 
-    void report_step(const StepReport& report) {
-        if (!reporting_) {
-            return;
-        }
-        const ScopedActivity time{account_, logging_activity_};
-        reporting_->metrics.step(report);
-        reporting_->line.add(report);
-        if (report.is_skipped) {
-            console_.print(skipped_line(report));
-        }
-        const bool is_last = step_ == spec_.train.steps || stop_level_ > 0;
-        if (reporting_->is_line_due.is_due(step_, tokens_) || is_last) {
-            if (const auto heading = reporting_->line.heading()) {
-                console_.print(*heading);
-            }
-            console_.print(reporting_->line.line());
-        }
-        console_.live(reporting_->line.live());
-        say_news();
+    void say_news() {
+        reporter_.news(signals_, step_, [this] {
+            const auto mine = account_.record();
+            return account_table({&mine, 1}, spec::flops_per_token(spec_));
+        });
     }
 
-    /// What signals have asked for, as soon as it is known. Cheap: called between ops.
-    void say_news() {
-        if (!reporting_) {
-            return;
-        }
-        const auto news = signals_.news(step_ + 1, step_seconds_);
-        if (!news.empty()) {
-            if (auto* liveness = world_.liveness()) {
-                liveness->look();  // launchers end a job that has lost a rank by the same signals
-            }
-            console_.print(news);
-            reporting_->metrics.signal(signal_name(signals_.signal()), signals_.requested(), step_);
-            const bool may_be_killed = signals_.signal() == SIGTERM || signals_.signal() == SIGINT;
-            if (may_be_killed && step_seconds_ > patience_of_launchers) {
-                const auto mine = account_.record();
-                console_.print(account_table({&mine, 1}, spec::flops_per_token(spec_)));
-            }
-        }
+    /// The host tier's arenas, and what this process has besides arenas.
+    std::int64_t host_bytes() const {
+        const auto besides = resident_.own_bytes() - assembly_.private_arena_bytes();
+        return assembly_.arena_bytes(spec::Tier::host) + std::max<std::int64_t>(0, besides);
     }
 
     /// The same on all ranks: by steps and tokens, and by time as rank 0 sees it.
@@ -282,21 +203,14 @@ class Trainer {
         report.step = step_;
         report.tokens = tokens_;
         report.seconds = seconds_between(begin_ns, monotonic_ns());
-        if (reporting_) {
-            reporting_->metrics.validate(report);
-            console_.print(validation_line(report, spec_.train.steps));
-        }
+        reporter_.validation(report);
         if (spec_.validate.sample) {
             const ScopedActivity time{account_, sampling_activity_};
-            const auto text = evaluation_.generate(*spec_.validate.sample, step_);
-            if (reporting_) {
-                console_.print(sample_block(step_, spec_.validate.sample->prompt, text,
-                                            spec_.validate.sample->temperature));
-            }
+            reporter_.sample(step_, evaluation_.generate(*spec_.validate.sample, step_));
         }
     }
 
-    void report_end(bool is_finished, int exit_code) {
+    void report_end(int exit_code) {
         auto record = account_.record();
         record.flows = traffic_.flows();
         record.stall_causes = op_account_.stall_causes().longest(causes_told);
@@ -306,12 +220,6 @@ class Trainer {
         if (trace_) {
             trace_->write(spec_.run.dir + "/" + trace_file_name(world_.rank()));
         }
-        if (!reporting_) {
-            return;
-        }
-        if (!is_finished) {
-            reporting_->metrics.stop(signal_name(signals_.signal()), step_);
-        }
         RunEnd facts{.step = step_,
                      .tokens = tokens_,
                      .wall_s = seconds_between(begin_ns_, monotonic_ns()),
@@ -320,22 +228,16 @@ class Trainer {
         for (const auto& of_rank : records) {
             add_up(of_rank.flows, facts.sent_bytes, facts.planned_bytes);
         }
-        reporting_->metrics.end(facts);
-        const auto table = account_table(records, spec::flops_per_token(spec_));
-        reporting_->directory.write("perf.txt", table);
-        console_.print(table);
-        console_.print(is_finished
-                           ? fmt::format("finished: {} steps, {}", step_, reporting_->directory.path())
-                           : fmt::format("stopped after step {} of {} as asked; exit code {}: run me again",
-                                         step_, spec_.train.steps, exit_code));
+        reporter_.end(facts, signals_,
+                      world_.rank() == 0 ? account_table(records, spec::flops_per_token(spec_)) : "");
     }
 
     const spec::RunSpec& spec_;
     const comm::Communicator& world_;
     const std::string& version_;
     StopSignals& signals_;
-    Console& console_;
-    std::optional<Reporting>& reporting_;
+    Reporter& reporter_;
+    ResidentMemory resident_;
     device::Stream stream_;
     std::int64_t begin_ns_ = monotonic_ns();
     Assembly assembly_;
@@ -353,7 +255,7 @@ class Trainer {
     std::int64_t skipped_ = 0;
     std::int64_t skips_in_a_row_ = 0;
     int stop_level_ = 0;
-    double step_seconds_ = 0;
+    std::int64_t host_peak_bytes_ = 0;
 };
 
 }  // namespace
@@ -364,13 +266,13 @@ int train(const spec::RunSpec& spec,
           const comm::AbortFlag& abort,
           StopSignals& signals,
           Console& console) {
-    auto reporting = open_reporting(spec, context, world, console);
+    Reporter reporter{spec, context, world, console};
     const data::Corpus corpus{spec.data, spec.model.vocab, spec.run.seed};
     if (world.rank() == 0) {
         corpus.check_tokens();
     }
     introduce(spec, context.version, context.libraries, context.command, corpus, world, console);
-    Trainer trainer{spec, world, abort, corpus, context.version, signals, console, reporting};
+    Trainer trainer{spec, world, abort, corpus, context.version, signals, reporter};
     return trainer.run();
 }
 

@@ -1,0 +1,66 @@
+/// What a run tells while it trains: lines on the console, metrics.jsonl, files of the run directory.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "spec/run_spec.hpp"
+#include "train/accounting.hpp"
+#include "train/console.hpp"
+#include "train/due.hpp"
+#include "train/metrics.hpp"
+#include "train/run_directory.hpp"
+#include "train/step_line.hpp"
+#include "train/step_report.hpp"
+#include "train/stop_signals.hpp"
+
+namespace ziggurat::train {
+
+struct RunContext;
+
+/// Rank 0's voice. On the other ranks every member does nothing and may be called all the same.
+///
+/// Collective: local, each member
+class Reporter {
+  public:
+    /// On rank 0: takes the run directory and writes the deck in effect and the environment there.
+    ///
+    /// Errors: Error{resource}
+    Reporter(const spec::RunSpec& spec,
+             const RunContext& context,
+             const comm::Communicator& world,
+             Console& console);
+
+    void start(const RunFacts& facts);
+    void step(const StepReport& report, bool is_last);
+    void validation(const ValidationReport& report);
+    void sample(std::int64_t step, const std::string& continuation);
+
+    /// What signals have asked for, as soon as it is known. Cheap: called between ops.
+    ///
+    /// \param account  the table as far as this rank knows it, made only when it may be the last chance
+    void news(StopSignals& signals, std::int64_t steps_done, const std::function<std::string()>& account);
+
+    /// \param table  the account of all ranks
+    void end(const RunEnd& facts, const StopSignals& signals, const std::string& table);
+
+  private:
+    /// What only rank 0 has.
+    struct Files {
+        RunDirectory directory;
+        Metrics metrics;
+        StepLine line;
+        Due is_line_due;
+    };
+
+    const spec::RunSpec& spec_;
+    const comm::Communicator& world_;
+    Console& console_;
+    std::optional<Files> files_;
+    double step_seconds_ = 0;
+};
+
+}  // namespace ziggurat::train
