@@ -197,6 +197,7 @@ void wait(Collectives& collectives, int call, const AbortFlag& abort, NodeMemory
         abort.check("a collective operation");
         idle.idle();
     }
+    abort.moves();
 }
 
 }  // namespace ziggurat::comm

@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <time.h>
 
-#include "base/clock.hpp"
 #include "comm/bell.hpp"
 #include "comm/node_memory.hpp"
 
@@ -40,9 +39,6 @@ void IdleWait::idle() {
 void IdleWait::nap() {
     const timespec pause{0, nap_nanoseconds};
     nanosleep(&pause, nullptr);
-    if (node_ != nullptr) {
-        look_around();
-    }
 }
 
 void IdleWait::sleep_on_bell() {
@@ -57,15 +53,6 @@ void IdleWait::sleep_on_bell() {
     withdraw_sleep(node_->bell());
     is_announced_ = false;
     tries_ = node_->wait_policy().spins;  // after a sleep: yields, no spins
-    look_around();
-}
-
-void IdleWait::look_around() {
-    const std::int64_t now = monotonic_ns();
-    if (now - last_look_ns_ >= node_->longest_sleep_ns() / 2) {
-        last_look_ns_ = now;
-        node_->look();
-    }
 }
 
 void IdleWait::reset() noexcept {

@@ -27,8 +27,8 @@ class IdleWait {
     IdleWait(const IdleWait&) = delete;
     IdleWait& operator=(const IdleWait&) = delete;
 
-    /// Nothing had changed: wait a little, longer each time. Calls NodeMemory::look() at least every 100 ms
-    /// once it sleeps, and throws what that throws.
+    /// Nothing had changed: wait a little, longer each time, at most 100 ms. Who dies meanwhile is not this
+    /// loop's concern (liveness.hpp).
     void idle();
     /// Something has changed: begin anew.
     void reset() noexcept;
@@ -36,13 +36,11 @@ class IdleWait {
   private:
     void nap();
     void sleep_on_bell();
-    void look_around();
 
     NodeMemory* node_ = nullptr;
     int tries_ = 0;
     bool is_announced_ = false;  ///< the next idle() may sleep
     std::uint32_t announced_ = 0;
-    std::int64_t last_look_ns_ = 0;
 };
 
 }  // namespace ziggurat::comm

@@ -22,7 +22,7 @@ constexpr int exit_code_of_loss = static_cast<int>(ErrorKind::communication);
 constexpr std::int64_t polling_tick_ns = 100'000'000;
 /// Launchers report the exit code of the process that they see end first: it should be the one to blame.
 constexpr auto courtesy_pause = std::chrono::milliseconds{100};
-/// How long a failed exchange may be older than the death that explains it.
+/// How long before the death that explains it a call may fail.
 constexpr int loss_tries = 30;
 constexpr auto loss_pause = std::chrono::milliseconds{10};
 
@@ -279,8 +279,9 @@ void Liveness::leave_without_launcher() {
 }
 
 void Liveness::fail(int exit_code, const std::string& message) {
-    // What a library says of a lost peer is less than what is known here a moment later.
-    for (int i = 0; exit_code == exit_code_of_loss && i < loss_tries; ++i) {
+    // What a call says that has lost a peer (a connection reset, a file of his that is gone) is less than
+    // what is known here a moment later.
+    for (int i = 0; i < loss_tries; ++i) {
         look();
         std::this_thread::sleep_for(loss_pause);
     }

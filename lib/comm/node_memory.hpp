@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,7 +48,7 @@ class NodeMemory {
         int threads = 1;          ///< of each rank, for large pulls
         bool may_share = true;    ///< false: as on a system that denies it
         std::optional<WaitPolicy> wait = {};
-        std::int64_t longest_sleep_ns = 100'000'000;  ///< between two looks around
+        std::int64_t longest_sleep_ns = 100'000'000;  ///< on a bell
         std::uint32_t first_operation = 0;            ///< what the counters of groups start at
     };
 
@@ -103,14 +102,6 @@ class NodeMemory {
     void mpi_request_started() noexcept { ++mpi_requests_; }
     void mpi_request_ended() noexcept { --mpi_requests_; }
 
-    /// Called by whoever waits, at least every 100 ms while nothing moves; may throw to end the wait.
-    void set_look(std::function<void()> look) { look_ = std::move(look); }
-    void look() const {
-        if (look_) {
-            look_();
-        }
-    }
-
     /// Where this rank sleeps; there without sharing too, though then only he knows it.
     Bell& bell() const noexcept { return bells_[me_]; }
     /// Wakes all ranks of this node: something has happened that is no operation of a group.
@@ -130,7 +121,6 @@ class NodeMemory {
     WaitCounts counts_;
     bool is_oversubscribed_ = false;
     int mpi_requests_ = 0;
-    std::function<void()> look_;
 
     std::optional<CommonSegment> bell_segment_;
     std::optional<device::Arena> own_bell_;  // without sharing

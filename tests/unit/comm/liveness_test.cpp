@@ -282,16 +282,23 @@ TEST(Liveness, SaysTheSameErrorOnce) {
     EXPECT_EQ(1, full) << ranks.said(0) << ranks.said(1) << ranks.said(2);
 }
 
-TEST(Liveness, TakesALossThatAnotherRankNoticedFirstForTheReason) {
-    const Part loses = [](Liveness& liveness) {
-        liveness.fail(6, "MPI call failed (connection reset)");  // as a library sees the death of a peer
+TEST(Liveness, TakesALossForTheReasonOfWhateverFailsFromIt) {
+    const Part cannot_talk = [](Liveness& liveness) {
+        liveness.fail(6, "MPI call failed (connection reset)");
     };
-    const Part dies = [](Liveness&) { raise(SIGKILL); };
-    Ranks ranks{{loses, dies}};
+    const Part cannot_open = [](Liveness& liveness) { liveness.fail(3, "cannot open /proc/1/fd/7"); };
+    const Part dies = [](Liveness&) {
+        usleep(100'000);
+        raise(SIGKILL);
+    };
+    Ranks ranks{{cannot_talk, cannot_open, dies}};
 
-    EXPECT_EQ(6, ranks.exit_code(0));
-    EXPECT_TRUE(has(ranks.said(0), ranks.name(1) + " on machine has died")) << ranks.said(0);
-    EXPECT_FALSE(has(ranks.said(0), "connection reset")) << ranks.said(0);
+    for (const int rank : {0, 1}) {
+        EXPECT_EQ(6, ranks.exit_code(rank));
+        EXPECT_TRUE(has(ranks.said(rank), ranks.name(2) + " on machine has died")) << ranks.said(rank);
+        EXPECT_FALSE(has(ranks.said(rank), "cannot open")) << ranks.said(rank);
+        EXPECT_FALSE(has(ranks.said(rank), "connection reset")) << ranks.said(rank);
+    }
 }
 
 TEST(Liveness, LetsRanksFinishOneAfterTheOther) {
