@@ -89,7 +89,7 @@ void HangWatch::note_processor_time() {
     noted_ns_ = now_ns_;
 }
 
-HangVerdict HangWatch::judge() {
+std::optional<HangVerdict> HangWatch::judge() {
     const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
     const double least_ticks = least_cpu_share * seconds_between(noted_ns_, now_ns_) * ticks_per_second;
     std::vector<RankReport> reports;
@@ -103,7 +103,11 @@ HangVerdict HangWatch::judge() {
     ++rounds_;
     patient_since_ns_ = now_ns_;
     noted_ns_ = 0;
-    return verdict;
+    // One warning is enough: of the first rank that waits.
+    const bool others_warn =
+        std::any_of(reports.begin(), reports.begin() + static_cast<std::ptrdiff_t>(list_.me),
+                    [](const RankReport& report) { return report.is_waiting; });
+    return !verdict.leaves && others_warn ? std::nullopt : std::optional{verdict};
 }
 
 }  // namespace ziggurat::comm
