@@ -1,14 +1,16 @@
 /// Collectives of the ranks of one node beside the MPI library's own calls and beside a copy.
 ///
 ///   mpirun -n 2 --bind-to none perf_collectives [--sizes 4096,...] [--types f32,bf16]
-///     [--kinds reduce_scatter,all_reduce,all_gather] [--rounds 15] [--sample-ms 5]
+///     [--kinds reduce_scatter,all_reduce,all_gather] [--rounds 15] [--sample-ms 5] [--huge-pages]
 ///
 /// Ours, MPI's and two private copies run in turn on the same sizes. Prints a table and one JSON line per
 /// measurement, medians. `share_of_copy` is the rate of ours, each byte that any rank reads or writes counted
-/// once per access, over that of the better copy of the same size on all ranks at once.
+/// once per access, over that of the better copy of the same size on all ranks at once. MPI and the copies
+/// have memory as the allocator gives it, or in huge pages, which make both faster.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -36,6 +38,7 @@ struct Choice {
     std::vector<std::string> kinds{"reduce_scatter", "all_reduce", "all_gather"};
     int rounds = 15;
     double sample_ms = 5;
+    bool huge_pages = false;
 };
 
 Choice parse(int argc, char** argv) {
@@ -48,6 +51,7 @@ Choice parse(int argc, char** argv) {
         ->check(CLI::IsMember({"reduce_scatter", "all_reduce", "all_gather"}));
     app.add_option("--rounds", choice.rounds)->check(CLI::Range(3, 1000));
     app.add_option("--sample-ms", choice.sample_ms)->check(CLI::PositiveNumber);
+    app.add_flag("--huge-pages", choice.huge_pages, "ask the system for huge pages for private memory");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -84,9 +88,10 @@ struct Vectors {
     std::byte* output;
 };
 
-/// Two vectors in an arena, apart from each other.
-Vectors carve(const device::Arena& arena) {
-    return {arena.data(), arena.data() + arena.bytes() / 2};
+/// Two vectors, apart from each other.
+template <class Memory>
+Vectors carve(const Memory& memory) {
+    return {memory.data(), memory.data() + memory.bytes() / 2};
 }
 
 /// One kind, type and size.
@@ -222,7 +227,7 @@ void print_row(const nlohmann::json& line) {
 int measure_all(const Choice& choice, const comm::Communicator& world) {
     const auto most = *std::ranges::max_element(choice.sizes);
     const device::Arena shared{2 * most, "vectors of the collectives", device::Arena::Kind::shared};
-    const device::Arena own{2 * most, "private vectors"};
+    const perf::PrivateMemory own{2 * most, choice.huge_pages};
     comm::NodeMemory node{world, {}};
     node.share(shared);
     if (!node.is_shared()) {

@@ -1,6 +1,10 @@
 #include "perf/comm/plain_calls.hpp"
 
+#include <sys/mman.h>
+
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -64,6 +68,23 @@ void PlainMpi::run(const std::byte* input, std::byte* output) const {
             ZG_MPI(MPI_Allgatherv(MPI_IN_PLACE, 0, type_, output, counts_.data(), offsets_.data(), type_,
                                   world_));
     }
+}
+
+PrivateMemory::PrivateMemory(std::int64_t bytes, bool huge_pages) : bytes_{bytes} {
+    constexpr std::size_t huge_page = std::size_t{2} << 20;
+    const auto size = (static_cast<std::size_t>(bytes) + huge_page - 1) / huge_page * huge_page;
+    data_.reset(static_cast<std::byte*>(std::aligned_alloc(huge_page, size)));
+    if (data_ == nullptr) {
+        throw std::bad_alloc{};
+    }
+    if (huge_pages) {
+        madvise(data_.get(), size, MADV_HUGEPAGE);
+    }
+    std::memset(data_.get(), 0, size);
+}
+
+void PrivateMemory::Free::operator()(std::byte* data) const noexcept {
+    std::free(data);
 }
 
 void copy_private(const std::byte* from, std::byte* to, std::int64_t bytes, Stores stores) {

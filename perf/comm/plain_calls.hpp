@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "comm/collectives.hpp"
@@ -39,6 +40,24 @@ class PlainMpi {
     std::vector<int> counts_;
     std::vector<int> offsets_;
     int elements_ = 0;
+};
+
+/// What an MPI program has: memory as the allocator gives it, zeroed; huge pages only when asked for.
+///
+/// Errors: std::bad_alloc
+class PrivateMemory {
+  public:
+    PrivateMemory(std::int64_t bytes, bool huge_pages);
+
+    std::byte* data() const noexcept { return data_.get(); }
+    std::int64_t bytes() const noexcept { return bytes_; }
+
+  private:
+    struct Free {
+        void operator()(std::byte* data) const noexcept;
+    };
+    std::int64_t bytes_;
+    std::unique_ptr<std::byte, Free> data_;
 };
 
 /// How a private buffer is copied.
