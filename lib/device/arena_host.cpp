@@ -14,6 +14,10 @@ namespace ziggurat::device {
 namespace {
 
 constexpr std::int64_t huge_page_bytes = std::int64_t{2} << 20;
+/// Below this small pages cost less than asking for others.
+constexpr std::int64_t worth_collapsing_bytes = std::int64_t{16} << 20;
+/// From Linux 6.1 on; older systems refuse it, and older headers do not name it.
+constexpr int madvise_collapse = 25;
 
 std::int64_t whole_pages(std::int64_t bytes) {
     return (bytes + huge_page_bytes - 1) / huge_page_bytes * huge_page_bytes;
@@ -75,6 +79,22 @@ int make_segment(std::int64_t bytes, const char* purpose) {
     return descriptor;
 }
 
+/// Huge pages for a segment, to which most systems give small ones whatever madvise says (shmem_enabled is
+/// `never`). A system that cannot is none the worse.
+///
+/// Collapsing wants a page of each range to exist. With one alone there is nothing to copy, so that this is
+/// also the fastest way to fill a segment: 2 to 16 GB/s against 1.4 by faults of small pages (two cores,
+/// Linux 6.18).
+void collapse(std::byte* at, std::int64_t bytes) {
+    if (bytes < worth_collapsing_bytes) {
+        return;
+    }
+    for (std::int64_t i = 0; i < bytes; i += huge_page_bytes) {
+        *const_cast<volatile std::byte*>(at + i) = std::byte{0};
+    }
+    madvise(at, static_cast<std::size_t>(bytes), madvise_collapse);
+}
+
 }  // namespace
 
 Arena::Arena(std::int64_t bytes, const char* purpose, Kind kind) : bytes_{whole_pages(bytes)} {
@@ -87,6 +107,9 @@ Arena::Arena(std::int64_t bytes, const char* purpose, Kind kind) : bytes_{whole_
     }
     try {
         data_ = map(bytes_, descriptor_, purpose);
+        if (kind == Kind::shared) {
+            collapse(data_, bytes_);
+        }
     } catch (...) {
         close(descriptor_);
         throw;

@@ -3,7 +3,9 @@
 ///   mpirun -n 2 --bind-to none perf_collectives [--sizes 4096,...] [--types f32,bf16]
 ///     [--kinds reduce_scatter,all_reduce,all_gather] [--rounds 15] [--sample-ms 5] [--huge-pages]
 ///
-/// Ours, MPI's and two private copies run in turn on the same sizes. Prints a table and one JSON line per
+/// Ours, MPI's and two private copies run in turn on the same sizes. Ours gathers in place, as a training
+/// that updates shards of its parameters does; MPI's gathers once from a vector of its own, as its call is
+/// mostly used, and once in place too (`in place`: the ratio to that). Prints a table and one JSON line per
 /// measurement, medians. `share_of_copy` is the rate of ours, each byte that any rank reads or writes counted
 /// once per access, over that of the better copy of the same size on all ranks at once. MPI and the copies
 /// have memory as the allocator gives it, or in huge pages, which make both faster.
@@ -187,11 +189,13 @@ nlohmann::json measure(const Contest& contest,
     run_ours();
     int right = is_right(contest, shared, world.rank(), world.size()) ? 1 : 0;
     MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, world.native());
+    const bool is_gather = contest.kind == CollectiveKind::all_gather;
     const auto timings = perf::time_in_turn(
         world,
         {run_ours, [&] { mpi.run(own.input, own.output); },
          [&] { perf::copy_private(own.input, own.output, contest.bytes, perf::Stores::ordinary); },
-         [&] { perf::copy_private(own.input, own.output, contest.bytes, perf::Stores::non_temporal); }},
+         [&] { perf::copy_private(own.input, own.output, contest.bytes, perf::Stores::non_temporal); },
+         [&] { is_gather ? mpi.gather_in_place(own.output) : mpi.run(own.input, own.output); }},
         patience);
 
     const double copy = std::min(timings[2].median, timings[3].median);
@@ -209,18 +213,21 @@ nlohmann::json measure(const Contest& contest,
             {"most_seconds", timings[0].most},
             {"mpi_seconds", timings[1].median},
             {"ratio", timings[1].median / timings[0].median},
+            {"ratio_to_in_place", timings[4].median / timings[0].median},
             {"touched_GB_per_s", rate * 1e-9},
             {"copy_GB_per_s", copy_rate * 1e-9},
             {"share_of_copy", rate / copy_rate}};
 }
 
 void print_row(const nlohmann::json& line) {
-    fmt::print("{:<15} {:<5} {:>5} {:>10} {:>12.2f} {:>12.2f} {:>7.2f} {:>9.1f} {:>9.1f} {:>7.2f}{}\n",
-               line["kind"].get<std::string>(), line["type"].get<std::string>(), line["ranks"].get<int>(),
-               line["bytes"].get<std::int64_t>(), line["seconds"].get<double>() * 1e6,
-               line["mpi_seconds"].get<double>() * 1e6, line["ratio"].get<double>(),
-               line["touched_GB_per_s"].get<double>(), line["copy_GB_per_s"].get<double>(),
-               line["share_of_copy"].get<double>(), line["is_right"].get<bool>() ? "" : "  WRONG RESULT");
+    fmt::print(
+        "{:<15} {:<5} {:>5} {:>10} {:>12.2f} {:>12.2f} {:>7.2f} {:>8.2f} {:>9.1f} {:>9.1f} {:>7.2f}{}\n",
+        line["kind"].get<std::string>(), line["type"].get<std::string>(), line["ranks"].get<int>(),
+        line["bytes"].get<std::int64_t>(), line["seconds"].get<double>() * 1e6,
+        line["mpi_seconds"].get<double>() * 1e6, line["ratio"].get<double>(),
+        line["ratio_to_in_place"].get<double>(), line["touched_GB_per_s"].get<double>(),
+        line["copy_GB_per_s"].get<double>(), line["share_of_copy"].get<double>(),
+        line["is_right"].get<bool>() ? "" : "  WRONG RESULT");
     std::fflush(stdout);
 }
 
@@ -239,8 +246,8 @@ int measure_all(const Choice& choice, const comm::Communicator& world) {
 
     std::vector<nlohmann::json> lines;
     if (world.rank() == 0) {
-        fmt::print("{:<15} {:<5} {:>5} {:>10} {:>12} {:>12} {:>7} {:>9} {:>9} {:>7}\n", "kind", "type",
-                   "ranks", "bytes", "ours us", "MPI us", "ratio", "GB/s", "copy GB/s", "share");
+        fmt::print("{:<15} {:<5} {:>5} {:>10} {:>12} {:>12} {:>7} {:>8} {:>9} {:>9} {:>7}\n", "kind", "type",
+                   "ranks", "bytes", "ours us", "MPI us", "ratio", "in place", "GB/s", "copy GB/s", "share");
     }
     for (const auto& kind : choice.kinds) {
         for (const auto& type : choice.types) {

@@ -47,6 +47,9 @@ PlainMpi::PlainMpi(const comm::Communicator& world,
         offsets_.push_back(comm::mpi_count(block.offset_bytes / element_bytes));
         elements_ += counts_.back();
     }
+    const auto me = static_cast<std::size_t>(world.rank());
+    own_offset_bytes_ = blocks[me].offset_bytes;
+    own_elements_ = counts_[me];
 }
 
 PlainMpi::~PlainMpi() {
@@ -65,9 +68,13 @@ void PlainMpi::run(const std::byte* input, std::byte* output) const {
             return;
         default:
             ZG_EXPECTS(kind_ == CollectiveKind::all_gather);
-            ZG_MPI(MPI_Allgatherv(MPI_IN_PLACE, 0, type_, output, counts_.data(), offsets_.data(), type_,
-                                  world_));
+            ZG_MPI(MPI_Allgatherv(input + own_offset_bytes_, own_elements_, type_, output, counts_.data(),
+                                  offsets_.data(), type_, world_));
     }
+}
+
+void PlainMpi::gather_in_place(std::byte* output) const {
+    ZG_MPI(MPI_Allgatherv(MPI_IN_PLACE, 0, type_, output, counts_.data(), offsets_.data(), type_, world_));
 }
 
 PrivateMemory::PrivateMemory(std::int64_t bytes, bool huge_pages) : bytes_{bytes} {

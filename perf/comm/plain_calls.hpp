@@ -29,8 +29,10 @@ class PlainMpi {
     PlainMpi(const PlainMpi&) = delete;
     PlainMpi& operator=(const PlainMpi&) = delete;
 
-    /// Collective: over the world. all_gather is in place: this member's block is already in `output`.
+    /// all_gather sends this member's block of `input`. Collective: over the world.
     void run(const std::byte* input, std::byte* output) const;
+    /// all_gather with this member's block already in `output`. Collective: over the world.
+    void gather_in_place(std::byte* output) const;
 
   private:
     MPI_Comm world_;
@@ -40,6 +42,8 @@ class PlainMpi {
     std::vector<int> counts_;
     std::vector<int> offsets_;
     int elements_ = 0;
+    std::int64_t own_offset_bytes_ = 0;
+    int own_elements_ = 0;
 };
 
 /// What an MPI program has: memory as the allocator gives it, zeroed; huge pages only when asked for.
