@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "comm/liveness.hpp"
+#include "comm/watch/liveness.hpp"
 
 namespace ziggurat::comm {
 

@@ -5,7 +5,7 @@
 
 #include "base/contract.hpp"
 #include "comm/check_mpi.hpp"
-#include "comm/node_memory.hpp"
+#include "comm/node/node_memory.hpp"
 
 namespace ziggurat::comm {
 

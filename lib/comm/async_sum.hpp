@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "comm/seat_channel.hpp"
+#include "comm/node/seat_channel.hpp"
 
 namespace ziggurat::comm {
 

@@ -6,10 +6,10 @@
 #include <cstring>
 
 #include "comm/abort_flag.hpp"
-#include "comm/board_exchange.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/idle_wait.hpp"
-#include "comm/liveness.hpp"
+#include "comm/watch/board_exchange.hpp"
+#include "comm/watch/liveness.hpp"
 
 namespace ziggurat::comm {
 namespace {

@@ -3,8 +3,8 @@
 #include <sched.h>
 #include <time.h>
 
-#include "comm/bell.hpp"
-#include "comm/node_memory.hpp"
+#include "comm/node/bell.hpp"
+#include "comm/node/node_memory.hpp"
 
 namespace ziggurat::comm {
 namespace {

@@ -3,9 +3,9 @@
 #include <set>
 #include <utility>
 
-#include "comm/hierarchical_collectives.hpp"
-#include "comm/mpi_collectives.hpp"
-#include "comm/shared_collectives.hpp"
+#include "comm/hierarchical/hierarchical_collectives.hpp"
+#include "comm/mpi/mpi_collectives.hpp"
+#include "comm/node/shared_collectives.hpp"
 
 namespace ziggurat::comm {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "comm/collectives.hpp"
 #include "comm/communicator.hpp"
-#include "comm/node_memory.hpp"
+#include "comm/node/node_memory.hpp"
 
 namespace ziggurat::comm {
 

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "comm/check_mpi.hpp"
-#include "comm/find_peers.hpp"
+#include "comm/watch/find_peers.hpp"
 
 namespace ziggurat::comm {
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "comm/board_exchange.hpp"
 #include "comm/communicator.hpp"
-#include "comm/liveness.hpp"
+#include "comm/watch/board_exchange.hpp"
+#include "comm/watch/liveness.hpp"
 
 namespace ziggurat::comm {
 

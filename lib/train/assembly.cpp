@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "base/contract.hpp"
-#include "comm/node_memory.hpp"
+#include "comm/node/node_memory.hpp"
 #include "model/binder.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"

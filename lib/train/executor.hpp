@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/abort_flag.hpp"
-#include "comm/node_memory.hpp"
+#include "comm/node/node_memory.hpp"
 #include "schedule/step_program.hpp"
 
 namespace ziggurat::train {

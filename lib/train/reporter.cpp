@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "comm/liveness.hpp"
+#include "comm/watch/liveness.hpp"
 #include "train/introduction.hpp"
 #include "train/trainer.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "base/exact_sum.hpp"
 #include "comm/async_sum.hpp"
-#include "comm/node_memory.hpp"
+#include "comm/node/node_memory.hpp"
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
 #include "spec/run_spec.hpp"

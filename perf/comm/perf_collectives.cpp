@@ -22,7 +22,7 @@
 #include "comm/abort_flag.hpp"
 #include "comm/fold.hpp"
 #include "comm/make_collectives.hpp"
-#include "comm/node_memory.hpp"
+#include "comm/node/node_memory.hpp"
 #include "comm/session.hpp"
 #include "device/arena.hpp"
 #include "perf/comm/plain_calls.hpp"

@@ -5,7 +5,7 @@
 #include <memory_resource>
 #include <vector>
 
-#include "comm/node_memory.hpp"
+#include "comm/node/node_memory.hpp"
 #include "device/arena.hpp"
 
 namespace ziggurat::test {

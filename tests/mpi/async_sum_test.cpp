@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "comm/idle_wait.hpp"
-#include "comm/node_memory.hpp"
+#include "comm/node/node_memory.hpp"
 #include "tests/support/rank_test.hpp"
 
 namespace ziggurat::comm {

@@ -9,9 +9,9 @@
 #include "comm/abort_flag.hpp"
 #include "comm/idle_wait.hpp"
 #include "comm/make_collectives.hpp"
-#include "comm/mpi_collectives.hpp"
-#include "comm/node_memory.hpp"
-#include "comm/shared_collectives.hpp"
+#include "comm/mpi/mpi_collectives.hpp"
+#include "comm/node/node_memory.hpp"
+#include "comm/node/shared_collectives.hpp"
 #include "tests/mpi/arena_vectors.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/support/rank_test.hpp"
@@ -39,7 +39,6 @@ struct InSharedMemory {
 template <class Transport>
 class CollectivesOf : public ::testing::Test {
   protected:
-
     CollectivesOf() : node{world(), {.may_share = Transport::is_shared}}, vectors{node} {
         if constexpr (Transport::is_shared) {
             collectives = make_collectives(world(), node);

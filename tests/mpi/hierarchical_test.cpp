@@ -1,5 +1,5 @@
 /// Collectives across pretended nodes against the one order of sums, and against the other implementations.
-#include "comm/hierarchical_collectives.hpp"
+#include "comm/hierarchical/hierarchical_collectives.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 
 #include "comm/abort_flag.hpp"
 #include "comm/fold.hpp"
-#include "comm/hierarchical_plan.hpp"
+#include "comm/hierarchical/hierarchical_plan.hpp"
 #include "comm/make_collectives.hpp"
-#include "comm/mpi_collectives.hpp"
+#include "comm/mpi/mpi_collectives.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/mpi/shared_vectors.hpp"
 #include "tests/support/rank_test.hpp"

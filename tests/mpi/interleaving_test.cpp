@@ -15,7 +15,7 @@
 #include "comm/dry_run_collectives.hpp"
 #include "comm/idle_wait.hpp"
 #include "comm/make_collectives.hpp"
-#include "comm/node_memory.hpp"
+#include "comm/node/node_memory.hpp"
 #include "tests/mpi/arena_vectors.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/support/counted_allocations.hpp"

@@ -16,7 +16,7 @@
 #include "comm/control.hpp"
 #include "comm/idle_wait.hpp"
 #include "comm/make_collectives.hpp"
-#include "comm/shared_collectives.hpp"
+#include "comm/node/shared_collectives.hpp"
 #include "tests/mpi/arena_vectors.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/support/rank_test.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "comm/node_memory.hpp"
+#include "comm/node/node_memory.hpp"
 #include "device/arena.hpp"
 
 namespace ziggurat::test {

@@ -8,8 +8,8 @@
 #include <span>
 
 #include "comm/control.hpp"
-#include "comm/liveness.hpp"
 #include "comm/session.hpp"
+#include "comm/watch/liveness.hpp"
 #include "kernels/runtime.hpp"
 #include "tests/support/rank_test.hpp"
 

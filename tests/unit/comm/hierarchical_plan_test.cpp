@@ -1,4 +1,4 @@
-#include "comm/hierarchical_plan.hpp"
+#include "comm/hierarchical/hierarchical_plan.hpp"
 
 #include <gtest/gtest.h>
 

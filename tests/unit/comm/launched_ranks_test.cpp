@@ -1,4 +1,4 @@
-#include "comm/launched_ranks.hpp"
+#include "comm/watch/launched_ranks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 /// Ranks without MPI: forked children that watch each other, one of which is killed, stopped or fails.
-#include "comm/liveness.hpp"
+#include "comm/watch/liveness.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

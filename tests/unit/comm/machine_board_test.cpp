@@ -1,4 +1,4 @@
-#include "comm/machine_board.hpp"
+#include "comm/watch/machine_board.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/board_exchange.hpp"
+#include "comm/watch/board_exchange.hpp"
 
 namespace ziggurat::comm {
 namespace {

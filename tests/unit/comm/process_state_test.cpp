@@ -1,4 +1,4 @@
-#include "comm/process_state.hpp"
+#include "comm/watch/process_state.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

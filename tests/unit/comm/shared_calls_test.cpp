@@ -1,4 +1,4 @@
-#include "comm/shared_calls.hpp"
+#include "comm/node/shared_calls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/shared_messages.hpp"
+#include "comm/node/shared_messages.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/unit/comm/thread_ranks.hpp"
 

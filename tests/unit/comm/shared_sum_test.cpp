@@ -1,4 +1,4 @@
-#include "comm/shared_sum.hpp"
+#include "comm/node/shared_sum.hpp"
 
 #include <gtest/gtest.h>
 

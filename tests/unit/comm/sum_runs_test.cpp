@@ -1,4 +1,4 @@
-#include "comm/sum_runs.hpp"
+#include "comm/hierarchical/sum_runs.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/mailbox.hpp"
+#include "comm/node/mailbox.hpp"
 
 namespace ziggurat::test {
 

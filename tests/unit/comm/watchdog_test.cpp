@@ -1,4 +1,4 @@
-#include "comm/watchdog.hpp"
+#include "comm/watch/watchdog.hpp"
 
 #include <gtest/gtest.h>
 

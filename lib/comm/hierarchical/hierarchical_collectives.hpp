@@ -1,0 +1,90 @@
+/// Collectives of a group on several nodes: shared memory inside a node, messages between nodes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "comm/collectives.hpp"
+#include "comm/communicator.hpp"
+#include "comm/hierarchical/hierarchical_plan.hpp"
+#include "comm/mpi/mpi_collectives.hpp"
+#include "comm/node/node_memory.hpp"
+#include "comm/node/seat_channel.hpp"
+
+namespace ziggurat::comm {
+
+class HierarchicalExchange;
+
+/// Sums what lies on a node there, from its members' memory, and exchanges between nodes one partial sum per
+/// run of `sum_group`; brings each block to each node once and spreads it from there. See HierarchicalPlan
+/// for who does what. The bits are those of `fold`, whatever the nodes.
+///
+/// Messages between two members, and calls whose vectors lie outside of shared arenas on a node of several
+/// members, go by MpiCollectives; the members of a group agree on the latter when the call is prepared.
+class HierarchicalCollectives final : public Collectives {
+  public:
+    /// Collective: over `group`, whose rank order is the member order of all sums
+    /// \param memory  is_shared(); outlives this
+    HierarchicalCollectives(const Communicator& group, NodeMemory& memory);
+    ~HierarchicalCollectives() override;
+
+    int prepare(CollectiveCall call) override;
+    void start(int call) override;
+    bool poll(int call) override;
+    bool has_result(int call) override;
+    std::int64_t bytes_moved(int call) const override;
+    int size() const override { return group_.size(); }
+    int rank() const override { return group_.rank(); }
+
+  private:
+    /// A call and the operations on this node's channels that a run of it makes, one for its inputs and one
+    /// for each round, all in the order of starts.
+    struct Call {
+        int number_by_messages = -1;  ///< of MpiCollectives, which carries it; -1: `exchange` does
+        std::unique_ptr<HierarchicalExchange> exchange;
+        SeatChannel::Operation inputs = 0;
+        bool has_shown_inputs = false;
+        bool sees_inputs = false;
+        bool has_finished_inputs = false;
+        SeatChannel::Operation first_round = 0;
+        int rounds_shown = 0;
+    };
+    /// Whether all calls that were started before have done this; if not, a later one may not yet.
+    struct Turns {
+        bool show_inputs = true;
+        bool finish_inputs = true;
+        bool show_rounds = true;
+        bool pull_rounds = true;
+    };
+    struct Area {
+        std::vector<std::byte> memory;
+        const HierarchicalExchange* user = nullptr;
+    };
+
+    const HierarchicalPlan& plan_for(const CollectiveCall& call);
+    void reserve_staging(std::int64_t bytes);
+    void lend_staging(HierarchicalExchange& exchange);
+    void progress();
+    void show_and_read_inputs(int number, Turns& turns);
+    void check_alike(int number) const;
+    void show_and_pull_rounds(Call& call, Turns& turns);
+    bool others_are_done(const Call& call);
+
+    Communicator group_;
+    Communicator node_group_;  // the members of this node
+    std::vector<int> node_of_;
+    SeatChannel inputs_;
+    SeatChannel rounds_;
+    MpiCollectives messages_;
+    int threads_;
+
+    std::vector<std::unique_ptr<HierarchicalPlan>> plans_;  // one for each order of sums
+    std::vector<Area> areas_;
+    std::vector<Call> calls_;
+    std::vector<int> running_;  // in the order of starts
+    int num_group_calls_ = 0;
+};
+
+}  // namespace ziggurat::comm

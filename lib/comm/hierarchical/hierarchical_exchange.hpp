@@ -1,0 +1,77 @@
+/// One call of HierarchicalCollectives; only hierarchical_collectives.cpp includes it.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "comm/hierarchical/hierarchical_gathering.hpp"
+#include "comm/hierarchical/hierarchical_reduction.hpp"
+#include "comm/hierarchical/hierarchical_task.hpp"
+#include "comm/mpi/message_streams.hpp"
+
+namespace ziggurat::comm {
+
+/// Where a call stands on this member: its messages, its sums, and what it reads from neighbours.
+class HierarchicalExchange {
+  public:
+    HierarchicalExchange(HierarchicalTask task, MPI_Comm comm);
+    HierarchicalExchange(const HierarchicalExchange&) = delete;
+    HierarchicalExchange& operator=(const HierarchicalExchange&) = delete;
+
+    const CollectiveCall& call() const noexcept { return task_.call; }
+    bool is_running() const noexcept { return is_running_; }
+    std::int64_t bytes_moved() const noexcept { return bytes_moved_; }
+
+    std::int64_t staging_bytes() const noexcept { return sums_ ? sums_->staging_bytes() : 0; }
+    bool wants_staging() const noexcept { return sums_ && !sums_->has_staging(); }
+    /// Lends memory for the pieces of partial sums.
+    void stage_at(std::byte* area) { sums_->stage_at(area); }
+
+    void start();
+    /// Moves on as far as possible without waiting.
+    ///
+    /// \param may_read_inputs  all neighbours have started the call
+    void progress(bool may_read_inputs);
+    /// Neighbours' inputs have been read for the last time.
+    bool has_read_inputs() const noexcept;
+
+    int num_rounds() const noexcept { return gathering_ ? gathering_->num_rounds() : 0; }
+    int rounds_ready() const { return gathering_ ? gathering_->rounds_ready() : 0; }
+    int rounds_pulled() const noexcept { return gathering_ ? gathering_->rounds_pulled() : 0; }
+    bool can_pull() const { return gathering_->can_pull(); }
+    void pull_round() { bytes_moved_ += gathering_->pull_round(); }
+
+    /// The outputs hold the result.
+    bool has_result() const noexcept;
+    /// Messages have left and arrived, and everything of others has been read.
+    bool is_complete() const noexcept { return has_result() && has_read_inputs() && streams_.is_complete(); }
+    /// Others are done with this member's memory, too.
+    void end() noexcept { is_running_ = false; }
+
+  private:
+    struct Copy {
+        const std::byte* from = nullptr;
+        std::byte* to = nullptr;
+        std::int64_t bytes = 0;
+    };
+
+    void gather_blocks(const std::vector<Block>& blocks, const std::byte* own);
+    void exchange_blocks();
+    bool pull_inputs();
+
+    HierarchicalTask task_;
+    MessageStreams streams_;
+    std::optional<HierarchicalReduction> sums_;
+    std::optional<HierarchicalGathering> gathering_;
+    Copy own_copy_;
+    std::vector<Copy> input_pulls_;
+    std::size_t inputs_pulled_ = 0;
+    bool is_running_ = false;
+    std::int64_t bytes_moved_ = 0;
+};
+
+}  // namespace ziggurat::comm

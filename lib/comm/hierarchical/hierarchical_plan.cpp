@@ -1,0 +1,156 @@
+#include "comm/hierarchical/hierarchical_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+constexpr std::int64_t page_bytes = 4096;
+constexpr std::int64_t largest_piece_bytes = 256 * 1024;
+constexpr std::int64_t bytes_per_call = 4 * 1024 * 1024;
+constexpr std::int64_t partial_sum_bytes = 4;  // of an element, fp32
+
+std::vector<std::vector<int>> members_by_node(const std::vector<int>& node_of_member) {
+    std::vector<std::vector<int>> members;
+    for (std::size_t m = 0; m < node_of_member.size(); ++m) {
+        const int node = node_of_member[m];
+        ZG_EXPECTS(node >= 0 && node <= std::ssize(members));
+        if (node == std::ssize(members)) {
+            members.emplace_back();
+        }
+        members[static_cast<std::size_t>(node)].push_back(static_cast<int>(m));
+    }
+    return members;
+}
+
+std::vector<SumPart> parts_of(const std::vector<int>& node_of_member, int sum_group) {
+    const int size = static_cast<int>(node_of_member.size());
+    const int longest = sum_group == 0 ? size : std::min(sum_group, size);
+    std::vector<SumPart> parts;
+    for (int first = 0, run = 0; first < size; first += longest, ++run) {
+        const int count = std::min(longest, size - first);
+        const auto begin = node_of_member.begin() + first;
+        const bool is_on_one_node = std::equal(begin + 1, begin + count, begin);
+        const int step = is_on_one_node ? count : 1;
+        for (int m = first; m < first + count; m += step) {
+            parts.push_back(
+                {.first = m, .count = step, .node = node_of_member[static_cast<std::size_t>(m)], .run = run});
+        }
+    }
+    return parts;
+}
+
+std::int64_t bytes_of_sums(const HierarchicalPlan& plan, const CollectiveCall& call, int member) {
+    const SumPart& part = plan.part_of(member);
+    const auto neighbours = std::ssize(plan.members_on(plan.node_of(member)));
+    std::int64_t bytes = 0;
+    for (int owner = 0; owner < plan.size(); ++owner) {
+        const Block& block = call.blocks[static_cast<std::size_t>(owner)];
+        if (owner == member) {
+            bytes += (neighbours - 1) * block.bytes;
+        } else if (!plan.are_neighbours(owner, member) && plan.summer(part, owner) == member) {
+            bytes += part.count * block.bytes;  // the others' are read, the sum is sent
+        }
+    }
+    return bytes;
+}
+
+std::int64_t bytes_of_gathering(const HierarchicalPlan& plan, std::span<const Block> blocks, int member) {
+    std::int64_t bytes = 0;
+    for (int owner = 0; owner < plan.size(); ++owner) {
+        const std::int64_t block = blocks[static_cast<std::size_t>(owner)].bytes;
+        if (owner == member) {
+            bytes += (plan.num_nodes() - 1) * block;
+        } else if (plan.are_neighbours(owner, member) ||
+                   plan.gatherer(plan.node_of(member), owner) != member) {
+            bytes += block;
+        }
+    }
+    return bytes;
+}
+
+}  // namespace
+
+HierarchicalPlan::HierarchicalPlan(std::vector<int> node_of_member, int sum_group)
+    : node_of_{std::move(node_of_member)},
+      members_on_{members_by_node(node_of_)},
+      sum_group_{sum_group},
+      parts_{parts_of(node_of_, sum_group)} {
+    ZG_EXPECTS(!node_of_.empty() && sum_group >= 0);
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+        part_of_.insert(part_of_.end(), static_cast<std::size_t>(parts_[p].count), static_cast<int>(p));
+    }
+    std::int64_t most_staged = 1;
+    for (int m = 0; m < size(); ++m) {
+        most_staged = std::max<std::int64_t>(most_staged, num_staged(m));
+    }
+    const std::int64_t share = bytes_per_call / (depth * most_staged) / page_bytes * page_bytes;
+    piece_elements_ = std::clamp(share, page_bytes, largest_piece_bytes) / partial_sum_bytes;
+}
+
+int HierarchicalPlan::turn_of(int node, int owner) const {
+    ZG_EXPECTS(node_of(owner) != node);
+    const auto members = members_on(node);
+    return owner -
+           static_cast<int>(std::lower_bound(members.begin(), members.end(), owner) - members.begin());
+}
+
+int HierarchicalPlan::gatherer(int node, int owner) const {
+    const auto members = members_on(node);
+    return members[static_cast<std::size_t>(turn_of(node, owner)) % members.size()];
+}
+
+int HierarchicalPlan::summer(const SumPart& part, int owner) const {
+    const int gathers = gatherer(part.node, owner);
+    return part.has(gathers) ? gathers : part.first + turn_of(part.node, owner) % part.count;
+}
+
+int HierarchicalPlan::num_staged(int member) const {
+    const SumPart& own = part_of(member);
+    int staged = static_cast<int>(
+        std::count_if(parts_.begin(), parts_.end(), [&](const SumPart& p) { return p.node != own.node; }));
+    for (int owner = 0; owner < size() && own.count > 1; ++owner) {
+        staged += node_of(owner) != own.node && summer(own, owner) == member ? 1 : 0;
+    }
+    return staged;
+}
+
+std::int64_t HierarchicalPlan::staging_bytes(int member) const {
+    return depth * num_staged(member) * piece_elements_ * partial_sum_bytes;
+}
+
+std::int64_t bytes_to_move(const HierarchicalPlan& plan, const CollectiveCall& call, int member) {
+    switch (call.kind) {
+        case CollectiveKind::reduce_scatter:
+            return bytes_of_sums(plan, call, member);
+        case CollectiveKind::all_gather:
+            return bytes_of_gathering(plan, call.blocks, member);
+        case CollectiveKind::all_reduce:
+            return bytes_of_sums(plan, call, member) + bytes_of_gathering(plan, call.blocks, member);
+        case CollectiveKind::broadcast: {
+            std::vector<Block> blocks(static_cast<std::size_t>(plan.size()));
+            blocks[static_cast<std::size_t>(call.peer)] = call.blocks.front();
+            return bytes_of_gathering(plan, blocks, member);
+        }
+        case CollectiveKind::all_to_all: {
+            std::int64_t bytes = 0;
+            for (int m = 0; m < plan.size(); ++m) {
+                const auto other = static_cast<std::size_t>(m);
+                if (m != member) {
+                    bytes += plan.are_neighbours(m, member) ? call.output_blocks[other].bytes
+                                                            : call.blocks[other].bytes;
+                }
+            }
+            return bytes;
+        }
+        case CollectiveKind::send:
+        case CollectiveKind::receive:
+            break;
+    }
+    ZG_EXPECTS(false && "messages between two are no collective of the group");
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,202 @@
+#include "comm/hierarchical/sum_runs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/contract.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+using spec::DType;
+using tensor::bfloat16;
+
+/// Elements summed at a time: partial sums of this many stay in the first-level cache.
+constexpr std::int64_t strip = 2048;
+
+constexpr std::int64_t width_of(DType type) noexcept {
+    return type == DType::f32 ? 4 : 2;
+}
+
+// memcpy makes loads and stores of any alignment defined and costs nothing.
+template <class T>
+[[gnu::always_inline]] inline float load(const std::byte* from, std::int64_t i) {
+    T value;
+    std::memcpy(&value, from + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+    return static_cast<float>(value);
+}
+
+template <class T>
+void set(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        sum[i] = load<T>(from, i);
+    }
+}
+
+template <class T>
+void add(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        sum[i] += load<T>(from, i);
+    }
+}
+
+void set(float* sum, const Addend& addend, std::int64_t first, std::int64_t n) {
+    const std::byte* from = addend.at + first * width_of(addend.type);
+    addend.type == DType::f32 ? set<float>(sum, from, n) : set<bfloat16>(sum, from, n);
+}
+
+void add(float* sum, const Addend& addend, std::int64_t first, std::int64_t n) {
+    const std::byte* from = addend.at + first * width_of(addend.type);
+    addend.type == DType::f32 ? add<float>(sum, from, n) : add<bfloat16>(sum, from, n);
+}
+
+void add(float* __restrict sum, const float* __restrict run, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        sum[i] += run[i];
+    }
+}
+
+template <class T>
+void store(std::byte* __restrict to, const float* __restrict sum, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; ++i) {
+        const T stored{sum[i]};
+        std::memcpy(to + i * static_cast<std::int64_t>(sizeof(T)), &stored, sizeof(T));
+    }
+}
+
+/// Where the run that begins at `first` ends.
+std::size_t end_of_run(std::span<const Addend> addends, std::size_t first) {
+    std::size_t end = first + 1;
+    while (end < addends.size() && !addends[end].begins_run) {
+        ++end;
+    }
+    return end;
+}
+
+/// Some run after the first has several addends.
+bool needs_brackets(std::span<const Addend> addends) {
+    for (std::size_t a = end_of_run(addends, 0); a < addends.size(); a = end_of_run(addends, a)) {
+        if (end_of_run(addends, a) > a + 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// fp32 vectors added from left to right, not before they must be.
+class LeftFold {
+  public:
+    /// Whether so many inputs are too many to be added in one go.
+    static constexpr bool settles(std::size_t inputs) noexcept { return inputs > most_inputs; }
+
+    /// \param sum  where a sum may settle; unused for few inputs
+    LeftFold(float* sum, std::int64_t elements)
+        : sum_{reinterpret_cast<std::byte*>(sum)}, elements_{elements} {}
+
+    void add(const std::byte* input) {
+        if (count_ == most_inputs) {
+            settle();
+        }
+        inputs_[count_++] = input;
+    }
+    /// The sum so far, after which the inputs may change.
+    const std::byte* settle() {
+        sum_to(sum_, Stores::ordinary);
+        inputs_[0] = sum_;
+        count_ = 1;
+        return sum_;
+    }
+    void sum_to(std::byte* output, Stores stores) const {
+        sum_shared({.inputs = std::span{inputs_}.first(count_), .outputs = {&output, 1}, .stores = stores}, 0,
+                   elements_);
+    }
+    void clear() noexcept { count_ = 0; }
+
+  private:
+    static constexpr std::size_t most_inputs = 16;
+
+    std::byte* sum_;
+    std::int64_t elements_;
+    std::array<const std::byte*, most_inputs> inputs_{};
+    std::size_t count_ = 0;
+};
+
+void sum_fp32(
+    std::span<const Addend> addends, std::byte* output, std::int64_t begin, std::int64_t end, Stores stores) {
+    alignas(64) float total_sum[strip];
+    alignas(64) float run_sum[strip];
+    const std::int64_t at_once =
+        needs_brackets(addends) || LeftFold::settles(addends.size()) ? strip : end - begin;
+    for (std::int64_t first = begin; first < end; first += at_once) {
+        const std::int64_t n = std::min(at_once, end - first);
+        LeftFold total{total_sum, n};
+        LeftFold run{run_sum, n};
+        for (std::size_t a = 0; a < addends.size();) {
+            const std::size_t next_run = end_of_run(addends, a);
+            const bool is_bracket = a > 0 && next_run > a + 1;
+            LeftFold& sum = is_bracket ? run : total;
+            for (; a < next_run; ++a) {
+                sum.add(addends[a].at + first * 4);
+            }
+            if (is_bracket) {
+                total.add(run.settle());
+                total.settle();
+                run.clear();
+            }
+        }
+        total.sum_to(output + first * 4, stores);
+    }
+}
+
+void sum_mixed(
+    std::span<const Addend> addends, std::byte* output, DType type, std::int64_t begin, std::int64_t end) {
+    alignas(64) float total[strip];
+    alignas(64) float run[strip];
+    for (std::int64_t first = begin; first < end; first += strip) {
+        const std::int64_t n = std::min(strip, end - first);
+        for (std::size_t a = 0; a < addends.size();) {
+            const std::size_t next_run = end_of_run(addends, a);
+            if (a > 0 && next_run == a + 1) {
+                add(total, addends[a], first, n);  // a run of one needs no sum of its own
+            } else {
+                float* sum = a == 0 ? total : run;
+                set(sum, addends[a], first, n);
+                for (std::size_t next = a + 1; next < next_run; ++next) {
+                    add(sum, addends[next], first, n);
+                }
+                if (sum == run) {
+                    add(total, run, n);
+                }
+            }
+            a = next_run;
+        }
+        std::byte* to = output + first * width_of(type);
+        type == DType::f32 ? store<float>(to, total, n) : store<bfloat16>(to, total, n);
+    }
+}
+
+}  // namespace
+
+void sum_runs(std::span<const Addend> addends,
+              std::byte* output,
+              DType type,
+              std::int64_t begin,
+              std::int64_t end,
+              Stores stores) {
+    ZG_EXPECTS(!addends.empty() && addends.front().begins_run && begin <= end);
+    const bool is_of_type = std::ranges::all_of(addends, [type](const Addend& a) { return a.type == type; });
+    if (addends.size() == 1 && is_of_type) {
+        const std::int64_t offset = begin * width_of(type);
+        if (begin < end && output != addends.front().at) {
+            copy_shared(output + offset, addends.front().at + offset, (end - begin) * width_of(type), stores);
+        }
+    } else if (is_of_type && type == DType::f32) {
+        sum_fp32(addends, output, begin, end, stores);
+    } else {
+        sum_mixed(addends, output, type, begin, end);
+    }
+}
+
+}  // namespace ziggurat::comm

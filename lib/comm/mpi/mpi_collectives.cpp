@@ -1,0 +1,110 @@
+#include "comm/mpi/mpi_collectives.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "comm/call_agreement.hpp"
+#include "comm/mpi/mpi_exchange.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+constexpr std::int64_t page_bytes = 4096;
+
+bool is_between_two(const CollectiveCall& call) {
+    return call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
+}
+
+bool is_sum(const CollectiveCall& call) {
+    return call.kind == CollectiveKind::reduce_scatter || call.kind == CollectiveKind::all_reduce;
+}
+
+}  // namespace
+
+std::int64_t MpiStaging::piece_bytes(int size) {
+    const std::int64_t peers = std::max(size - 1, 1);
+    const std::int64_t share = bytes_per_call / (depth * peers) / page_bytes * page_bytes;
+    return std::clamp(share, smallest_piece_bytes, largest_piece_bytes);
+}
+
+std::int64_t MpiStaging::bytes(int size) {
+    return calls_at_a_time * depth * (size - 1) * piece_bytes(size);
+}
+
+MpiCollectives::MpiCollectives(const Communicator& group)
+    : group_{group.duplicate()}, between_two_{group.duplicate()} {}
+
+MpiCollectives::~MpiCollectives() = default;
+
+int MpiCollectives::prepare(CollectiveCall call) {
+    check_call(call, size(), rank());
+    const bool is_local = is_between_two(call);
+    if (!is_local) {
+        check_agreement(group_, call, num_group_calls_);
+    }
+    if (is_sum(call)) {
+        reserve_staging();
+    }
+    const MPI_Comm comm = is_local ? between_two_.native() : group_.native();
+    const int tag = is_local ? call.tag : 2 * num_group_calls_++;
+    calls_.push_back(std::make_unique<MpiExchange>(std::move(call), size(), rank(), comm, tag));
+    bytes_moved_.push_back(0);
+    running_.reserve(calls_.size());
+    return static_cast<int>(calls_.size()) - 1;
+}
+
+void MpiCollectives::reserve_staging() {
+    if (staging_.empty()) {
+        staging_.resize(static_cast<std::size_t>(MpiStaging::bytes(size())));
+        area_users_.assign(static_cast<std::size_t>(MpiStaging::calls_at_a_time), nullptr);
+    }
+}
+
+void MpiCollectives::start(int call) {
+    auto& exchange = *calls_.at(static_cast<std::size_t>(call));
+    exchange.start();
+    running_.push_back(call);
+    progress();
+}
+
+bool MpiCollectives::poll(int call) {
+    const auto& exchange = *calls_.at(static_cast<std::size_t>(call));
+    if (exchange.is_running()) {
+        progress();
+    }
+    return !exchange.is_running();
+}
+
+bool MpiCollectives::has_result(int call) {
+    const auto& exchange = *calls_.at(static_cast<std::size_t>(call));
+    return poll(call) || exchange.has_result();
+}
+
+void MpiCollectives::lend_staging(MpiExchange& exchange) {
+    const auto area = std::find(area_users_.begin(), area_users_.end(), nullptr);
+    if (area != area_users_.end()) {
+        *area = &exchange;
+        exchange.stage_at(staging_.data() +
+                          (area - area_users_.begin()) * std::ssize(staging_) / std::ssize(area_users_));
+    }
+}
+
+void MpiCollectives::progress() {
+    // Oldest first: staging goes to calls in the order of starts, which is the same on all members, so the
+    // oldest unfinished call has it everywhere and nobody waits in a circle.
+    for (const int running : running_) {
+        auto& exchange = *calls_[static_cast<std::size_t>(running)];
+        if (exchange.needs_staging() && !exchange.has_staging()) {
+            lend_staging(exchange);
+        }
+        if (exchange.progress(bytes_moved_[static_cast<std::size_t>(running)])) {
+            std::replace(area_users_.begin(), area_users_.end(), static_cast<const MpiExchange*>(&exchange),
+                         static_cast<const MpiExchange*>(nullptr));
+        }
+    }
+    std::erase_if(running_,
+                  [this](int call) { return !calls_[static_cast<std::size_t>(call)]->is_running(); });
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,76 @@
+/// One call of MpiCollectives as streams of messages; only mpi_collectives.cpp includes it.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "comm/collectives.hpp"
+#include "comm/mpi/message_streams.hpp"
+
+namespace ziggurat::comm {
+
+/// All streams of a call and where it stands. Phase one brings blocks to who sums them (or simply to whom
+/// they belong), phase two brings the sums of an all-reduce to everybody, piece by piece as they appear.
+class MpiExchange {
+  public:
+    /// \param tag  two consecutive tags of `comm` are this call's own
+    MpiExchange(CollectiveCall call, int size, int rank, MPI_Comm comm, int tag);
+
+    const CollectiveCall& call() const noexcept { return call_; }
+    bool is_running() const noexcept { return is_running_; }
+    /// Everything has arrived and is summed; own messages may still be leaving.
+    bool has_result() const noexcept;
+    /// Receives what it sums into staging, which it must be given before it can.
+    bool needs_staging() const noexcept { return !arriving_.empty(); }
+    bool has_staging() const noexcept { return has_staging_; }
+
+    void start();
+    /// Lends the memory for arriving pieces: depth x piece_bytes of MpiStaging for each other member.
+    void stage_at(std::byte* area);
+    /// Moves on as far as possible without waiting; true once complete. Adds to `bytes_sent`.
+    bool progress(std::int64_t& bytes_sent);
+
+  private:
+    void add_blocks_to_sum(const std::byte* in);
+    void add_sums(std::byte* out, bool is_in_place);
+    void add_direct(const std::byte* in, std::byte* out);
+    bool sum_arrived();
+    void allow();
+
+    CollectiveCall call_;
+    int size_;
+    int rank_;
+    int tag_;
+    bool is_running_ = false;
+    bool has_staging_ = false;
+
+    MessageStreams streams_;
+
+    /// What this member passes to itself.
+    struct Copy {
+        const std::byte* from = nullptr;
+        std::byte* to = nullptr;
+        std::int64_t bytes = 0;
+    };
+    Copy own_copy_;
+
+    // Sums. Indices are into streams_.
+    struct AfterSend {
+        std::size_t receive;
+        std::size_t send;  ///< reads the memory that `receive` writes
+    };
+    std::vector<std::size_t> arriving_;            // addends of this member's block
+    std::vector<std::size_t> arriving_of_member_;  // the same, by member
+    std::vector<std::size_t> departing_sums_;
+    std::vector<AfterSend> overwrites_;      // all_reduce in place
+    std::vector<const std::byte*> addends_;  // by member
+    const std::byte* own_addend_ = nullptr;
+    std::byte* sum_to_ = nullptr;
+    std::int64_t pieces_to_sum_ = 0;
+    std::int64_t summed_ = 0;
+};
+
+}  // namespace ziggurat::comm

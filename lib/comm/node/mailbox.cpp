@@ -1,0 +1,29 @@
+#include "comm/node/mailbox.hpp"
+
+namespace ziggurat::comm {
+
+void leave_message(Mailbox& box, Bell& receiver, int slot, const Message& message) noexcept {
+    auto& filled = box.slots[static_cast<std::size_t>(slot)];
+    filled.message = message;
+    filled.is_full.store(1, std::memory_order_seq_cst);
+    ring(receiver);
+}
+
+std::optional<int> find_message(const Mailbox& box, int tag) noexcept {
+    std::optional<int> oldest;
+    for (int s = 0; s < Mailbox::num_slots; ++s) {
+        const auto& slot = box.slots[static_cast<std::size_t>(s)];
+        if (slot.is_full.load(std::memory_order_acquire) != 0 && slot.message.tag == tag &&
+            (!oldest || slot.message.number < box.slots[static_cast<std::size_t>(*oldest)].message.number)) {
+            oldest = s;
+        }
+    }
+    return oldest;
+}
+
+void take_message(Mailbox& box, Bell& sender, int slot) noexcept {
+    box.slots[static_cast<std::size_t>(slot)].is_full.store(0, std::memory_order_seq_cst);
+    ring(sender);
+}
+
+}  // namespace ziggurat::comm

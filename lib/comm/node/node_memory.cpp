@@ -1,0 +1,194 @@
+#include "comm/node/node_memory.hpp"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <new>
+#include <numeric>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "comm/check_mpi.hpp"
+#include "comm/control.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+/// Real nodes, each cut further as the ranks are cut into pretended ones.
+NodeTopology find_real_and_pretended(const Communicator& world,
+                                     const NodeTopology& real,
+                                     int pretended_nodes) {
+    if (pretended_nodes == 0) {
+        return real;
+    }
+    const NodeTopology pretended = find_nodes(world, pretended_nodes);
+    std::vector<int> colors;
+    for (std::size_t r = 0; r < real.node_of.size(); ++r) {
+        colors.push_back(real.node_of[r] * pretended_nodes + pretended.node_of[r]);
+    }
+    return topology_of(colors, world.rank());
+}
+
+constexpr std::size_t largest_machine_cores = 8192;
+using CoreMask = std::array<std::uint64_t, largest_machine_cores / 64>;
+
+/// Cores that any of the ranks may run on: the launcher may have bound them.
+int cores_of(const Communicator& machine) {
+    CoreMask mask{};
+    static_assert(sizeof(CoreMask) % sizeof(cpu_set_t) == 0);
+    if (sched_getaffinity(0, sizeof(mask), reinterpret_cast<cpu_set_t*>(mask.data())) != 0) {
+        mask = {1};
+    }
+    ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, mask.data(), static_cast<int>(mask.size()), MPI_UINT64_T, MPI_BOR,
+                         machine.native()));
+    return std::accumulate(mask.begin(), mask.end(), 0,
+                           [](int sum, std::uint64_t word) { return sum + std::popcount(word); });
+}
+
+}  // namespace
+
+NodeMemory::NodeMemory(const Communicator& world, const Options& options)
+    : world_{world.duplicate()}, node_{world.duplicate()}, options_{options}, nodes_{find_nodes(world, 0)} {
+    ZG_EXPECTS(options.threads >= 1);
+    find_wait_policy();
+    nodes_ = find_real_and_pretended(world, nodes_, options.pretended_nodes);
+    node_ = world.split(nodes_.node);
+    me_ = node_.rank();
+    num_bells_ = node_.size();
+    int next = 0;
+    for (const int node : nodes_.node_of) {
+        local_ranks_.push_back(node == nodes_.node ? next++ : -1);
+    }
+    make_bells();
+}
+
+NodeMemory::~NodeMemory() = default;
+
+void NodeMemory::find_wait_policy() {
+    const Communicator machine = world_.split(nodes_.node);
+    const int cores = cores_of(machine);
+    int threads = options_.threads;
+    ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, &threads, 1, MPI_INT, MPI_SUM, machine.native()));
+    is_oversubscribed_ = threads > cores;
+    // Messages' form depends on it, so nobody may think otherwise than his peers.
+    std::int64_t anywhere = is_oversubscribed_ ? 1 : 0;
+    all_reduce_max(world_, {&anywhere, 1});
+    is_oversubscribed_ = anywhere != 0;
+    wait_ = options_.wait.value_or(WaitPolicy::of(threads, cores));
+}
+
+void NodeMemory::make_bells() {
+    const auto bytes = static_cast<std::int64_t>(sizeof(Bell)) * num_bells_;
+    std::string problem;
+    bell_segment_ = CommonSegment::make(node_, bytes, "the bells of a node", options_.may_share, problem);
+    if (!agree_on_success(world_, problem)) {
+        why_not_shared_ = problem;
+        bell_segment_.reset();
+        own_bell_.emplace(bytes, "the bell of a rank");
+    }
+    std::byte* base = bell_segment_ ? bell_segment_->data() : own_bell_->data();
+    bells_ = reinterpret_cast<Bell*>(base);  // zeroed memory is silent bells
+}
+
+void NodeMemory::share(const device::Arena& arena) {
+    if (!is_shared()) {
+        return;
+    }
+    const auto addresses = gather_addresses(node_, address_of(arena));
+    std::vector<std::span<std::byte>> by_local_rank(addresses.size());
+    std::string problem;
+    for (std::size_t r = 0; r < addresses.size() && problem.empty(); ++r) {
+        if (addresses[r].descriptor < 0 || addresses[r].bytes == 0) {
+            continue;
+        }
+        if (static_cast<int>(r) == me_) {
+            by_local_rank[r] = {arena.data(), static_cast<std::size_t>(arena.bytes())};
+            madvise(arena.data(), static_cast<std::size_t>(arena.bytes()), MADV_DONTFORK);
+        } else if (auto mapping = PeerMapping::open(addresses[r], problem)) {
+            by_local_rank[r] = mapping->bytes();
+            mappings_.push_back(std::move(*mapping));
+        }
+    }
+    if (agree_on_success(world_, problem)) {
+        arenas_.add(std::move(by_local_rank));
+    } else {
+        why_not_shared_ = problem;
+    }
+}
+
+std::vector<int> NodeMemory::world_ranks_of(const Communicator& group) const {
+    MPI_Group of_group = MPI_GROUP_NULL;
+    MPI_Group of_world = MPI_GROUP_NULL;
+    ZG_MPI(MPI_Comm_group(group.native(), &of_group));
+    ZG_MPI(MPI_Comm_group(world_.native(), &of_world));
+    std::vector<int> members(static_cast<std::size_t>(group.size()));
+    std::iota(members.begin(), members.end(), 0);
+    std::vector<int> ranks(members.size());
+    const int code =
+        MPI_Group_translate_ranks(of_group, group.size(), members.data(), of_world, ranks.data());
+    MPI_Group_free(&of_group);
+    MPI_Group_free(&of_world);
+    check_mpi(code, "MPI_Group_translate_ranks");
+    return ranks;
+}
+
+int NodeMemory::local_rank_of(int world_rank) const {
+    return local_ranks_.at(static_cast<std::size_t>(world_rank));
+}
+
+bool NodeMemory::is_on_this_node(const Communicator& group) const {
+    const auto ranks = world_ranks_of(group);
+    return std::ranges::all_of(ranks, [this](int rank) { return local_rank_of(rank) >= 0; });
+}
+
+std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
+    ZG_EXPECTS(is_on_this_node(group));
+    if (!is_shared()) {
+        return std::nullopt;
+    }
+    const auto size = static_cast<std::size_t>(group.size());
+    std::string problem;
+    auto segment = CommonSegment::make(
+        group, static_cast<std::int64_t>(size * sizeof(Seat) + size * size * sizeof(Mailbox)),
+        "the seats of a group", true, problem);
+    if (!segment) {
+        throw Error{ErrorKind::resource, "cannot share the seats of a group of " + std::to_string(size) +
+                                             " ranks (" + problem +
+                                             "). Raise the limit of open files or of "
+                                             "memory of the ranks."};
+    }
+    std::byte* base = segment->data();
+    seat_segments_.push_back(std::move(*segment));
+    GroupSeats made;
+    made.seats.me = group.rank();
+    made.seats.arenas = &arenas_;
+    made.seats.first_operation = options_.first_operation;
+    const auto ranks = world_ranks_of(group);
+    for (std::size_t m = 0; m < size; ++m) {
+        std::byte* place = base + m * sizeof(Seat);
+        const int local = local_rank_of(ranks[m]);
+        made.seats.seats.push_back(reinterpret_cast<Seat*>(place));
+        made.seats.bells.push_back(&bells_[local]);
+        made.seats.local_rank_of.push_back(local);
+    }
+    auto* mailboxes = reinterpret_cast<Mailbox*>(base + size * sizeof(Seat));
+    for (std::size_t pair = 0; pair < size * size; ++pair) {
+        made.mailboxes.push_back(mailboxes + pair);
+    }
+    Seat* mine = new (made.seats.seats[static_cast<std::size_t>(group.rank())]) Seat;
+    mine->posted.store(options_.first_operation);
+    mine->done.store(options_.first_operation);
+    barrier(group);  // all seats stand at the same number before anybody looks
+    return made;
+}
+
+void NodeMemory::ring_all() const noexcept {
+    for (int r = 0; r < num_bells_; ++r) {
+        ring(bells_[r]);
+    }
+}
+
+}  // namespace ziggurat::comm

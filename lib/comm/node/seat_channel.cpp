@@ -1,0 +1,95 @@
+#include "comm/node/seat_channel.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+/// Looks at the counters in turn, from the neighbour on, up to the first that lags behind.
+template <class Counter>
+int first_behind(const SeatGroup& group,
+                 std::uint32_t operation,
+                 std::vector<std::uint32_t>& seen,
+                 Counter Seat::*counter) noexcept {
+    const int size = group.size();
+    for (int i = 0; i < size; ++i) {
+        const auto member = static_cast<std::size_t>((group.me + i) % size);
+        if (has_reached(seen[member], operation)) {
+            continue;
+        }
+        seen[member] = (group.seats[member]->*counter).load(std::memory_order_acquire);
+        if (!has_reached(seen[member], operation)) {
+            return static_cast<int>(member);
+        }
+    }
+    return -1;
+}
+
+}  // namespace
+
+SeatChannel::SeatChannel(SeatGroup group)
+    : group_{std::move(group)},
+      last_{group_.first_operation},
+      seen_posted_(group_.seats.size(), group_.first_operation),
+      seen_done_(group_.seats.size(), group_.first_operation) {
+    ZG_EXPECTS(group_.me >= 0 && group_.me < group_.size());
+    ZG_EXPECTS(group_.bells.size() == group_.seats.size());
+    ZG_EXPECTS(group_.local_rank_of.size() == group_.seats.size());
+    ZG_EXPECTS(group_.arenas != nullptr);
+}
+
+void SeatChannel::wake_others() noexcept {
+    for (int m = 0; m < size(); ++m) {
+        if (m != group_.me) {
+            ring(*group_.bells[static_cast<std::size_t>(m)]);
+        }
+    }
+}
+
+std::span<std::byte> SeatChannel::next_payload() noexcept {
+    return group_.seats[static_cast<std::size_t>(group_.me)]
+        ->ring[(last_ + 1) % Seat::ring_operations]
+        .payload;
+}
+
+SeatChannel::Operation SeatChannel::post(const PostedCall& call,
+                                         std::span<const std::byte> payload) noexcept {
+    Seat& seat = *group_.seats[static_cast<std::size_t>(group_.me)];
+    ++last_;
+    Seat::Slot& slot = seat.ring[last_ % Seat::ring_operations];
+    slot.call = call;
+    if (!payload.empty()) {
+        std::memcpy(slot.payload.data(), payload.data(), payload.size());
+    }
+    seat.posted.store(last_, std::memory_order_seq_cst);
+    wake_others();
+    return last_;
+}
+
+bool SeatChannel::all_posted(Operation operation) noexcept {
+    return first_behind(group_, operation, seen_posted_, &Seat::posted) < 0;
+}
+
+int SeatChannel::missing_post(Operation operation) const noexcept {
+    auto seen = seen_posted_;
+    return first_behind(group_, operation, seen, &Seat::posted);
+}
+
+void SeatChannel::finish(Operation operation) noexcept {
+    group_.seats[static_cast<std::size_t>(group_.me)]->done.store(operation, std::memory_order_seq_cst);
+    wake_others();
+}
+
+bool SeatChannel::all_done(Operation operation) noexcept {
+    return first_behind(group_, operation, seen_done_, &Seat::done) < 0;
+}
+
+int SeatChannel::missing_done(Operation operation) const noexcept {
+    auto seen = seen_done_;
+    return first_behind(group_, operation, seen, &Seat::done);
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,65 @@
+/// Collectives of a group whose members are all on one node: peers' memory is read where it lies.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/collectives.hpp"
+#include "comm/communicator.hpp"
+#include "comm/mpi/mpi_collectives.hpp"
+#include "comm/node/node_memory.hpp"
+#include "comm/node/shared_calls.hpp"
+#include "comm/node/shared_messages.hpp"
+
+namespace ziggurat::comm {
+
+/// Source: the protocol of seat_channel.hpp, the sums of shared_sum.hpp, the mailboxes of mailbox.hpp.
+///
+/// A call goes by MPI instead when on any member a vector that others would read or write lies outside of
+/// the shared arenas; the members agree on that when they prepare it. A send decides for itself, and its
+/// receiver learns it from the mailbox. Vectors that travel inside the seats may lie anywhere.
+class SharedCollectives final : public Collectives {
+  public:
+    /// \param seats  made for this group by `node`, which outlives this
+    /// \param name   of the group, for messages
+    /// Collective: over `group`
+    SharedCollectives(const Communicator& group, NodeMemory& node, GroupSeats seats, const std::string& name);
+
+    int prepare(CollectiveCall call) override;
+    void start(int call) override;
+    bool poll(int call) override;
+    bool has_result(int call) override;
+    std::int64_t bytes_moved(int call) const override;
+    int size() const override { return group_.size(); }
+    int rank() const override { return group_.rank(); }
+
+    /// Whether a prepared call needs no MPI. For the record of a run, and for tests.
+    bool is_shared(int call) const { return route_of(call).by_mpi < 0; }
+
+  private:
+    /// Who carries a call: its number there, -1 where it is unknown.
+    struct Route {
+        int shared = -1;
+        int message = -1;
+        int by_mpi = -1;
+        bool runs_by_mpi = false;
+    };
+
+    const Route& route_of(int call) const { return routes_.at(static_cast<std::size_t>(call)); }
+    int prepare_message(CollectiveCall call);
+    void start_by_mpi(Route& route);
+    void progress();
+
+    Communicator group_;
+    NodeMemory& node_;
+    SharedCalls calls_;
+    SharedMessages messages_;
+    MpiCollectives by_mpi_;
+    std::vector<Route> routes_;
+    int num_by_mpi_ = 0;  ///< running
+    int num_group_calls_ = 0;
+};
+
+}  // namespace ziggurat::comm

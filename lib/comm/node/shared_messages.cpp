@@ -1,0 +1,119 @@
+#include "comm/node/shared_messages.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "comm/node/shared_sum.hpp"
+
+namespace ziggurat::comm {
+
+SharedMessages::SharedMessages(GroupSeats group, std::string group_name)
+    : group_{std::move(group)}, group_name_{std::move(group_name)}, is_occupied_(group_.seats.seats.size()) {}
+
+int SharedMessages::add(CollectiveCall call) {
+    ZG_EXPECTS(call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive);
+    Traffic message;
+    if (call.kind == CollectiveKind::send) {
+        const int me = group_.seats.local_rank_of[static_cast<std::size_t>(group_.seats.me)];
+        message.place = group_.seats.arenas->find(
+            me, call.input + call.input_offset_bytes + call.blocks[0].offset_bytes, call.blocks[0].bytes);
+    }
+    message.call = std::move(call);
+    messages_.push_back(std::move(message));
+    running_.reserve(messages_.size());
+    return static_cast<int>(messages_.size()) - 1;
+}
+
+bool SharedMessages::is_carried_elsewhere(int message) const {
+    const Traffic& asked = at(message);
+    return asked.call.kind == CollectiveKind::send && !asked.place.is_shared();
+}
+
+bool SharedMessages::must_be_fetched(int message) {
+    return std::exchange(messages_.at(static_cast<std::size_t>(message)).must_be_fetched, false);
+}
+
+void SharedMessages::start(int message) {
+    Traffic& started = messages_.at(static_cast<std::size_t>(message));
+    ZG_EXPECTS(started.state == State::idle && !started.must_be_fetched);
+    started.state = State::started;
+    started.number = num_started_++;
+    running_.push_back(message);
+}
+
+bool SharedMessages::progress() {
+    // In the order of starts, and a slot's end is seen before anybody fills it again.
+    bool has_moved = false;
+    for (const int running : running_) {
+        Traffic& message = messages_[static_cast<std::size_t>(running)];
+        const bool moved =
+            message.call.kind == CollectiveKind::send ? advance_send(message) : advance_receive(message);
+        has_moved = moved || has_moved;
+    }
+    if (has_moved) {
+        std::erase_if(running_, [this](int message) { return is_complete(message); });
+    }
+    return has_moved;
+}
+
+bool SharedMessages::advance_send(Traffic& message) {
+    const auto peer = static_cast<std::size_t>(message.call.peer);
+    Mailbox& to = box(group_.seats.me, message.call.peer);
+    auto& is_occupied = is_occupied_[peer];
+    if (message.state == State::posted) {
+        if (!is_taken(to, message.slot)) {
+            return false;
+        }
+        is_occupied[static_cast<std::size_t>(message.slot)] = false;
+        message.state = State::idle;
+        return true;
+    }
+    // A slot is free once its last sender has seen that it was taken: whoever came earlier is asked first.
+    const auto free = std::find(is_occupied.begin(), is_occupied.end(), false);
+    if (free == is_occupied.end()) {
+        return false;
+    }
+    *free = true;
+    message.slot = static_cast<int>(free - is_occupied.begin());
+    leave_message(to, *group_.seats.bells[peer], message.slot,
+                  {.tag = message.call.tag,
+                   .number = message.number,
+                   .bytes = message.call.blocks[0].bytes,
+                   .place = message.place});
+    message.state = State::posted;
+    return true;
+}
+
+bool SharedMessages::advance_receive(Traffic& message) {
+    Mailbox& from = box(message.call.peer, group_.seats.me);
+    const auto found = find_message(from, message.call.tag);
+    if (!found) {
+        return false;
+    }
+    const auto sender = static_cast<std::size_t>(message.call.peer);
+    const Message& left = from.slots[static_cast<std::size_t>(*found)].message;
+    const Block& block = message.call.blocks[0];
+    if (left.bytes != block.bytes) {
+        throw Error{ErrorKind::internal,
+                    "member " + std::to_string(message.call.peer) + " of " + group_name_ + " sends " +
+                        std::to_string(left.bytes) + " bytes where '" + message.call.label + "' of member " +
+                        std::to_string(group_.seats.me) + " receives " + std::to_string(block.bytes) +
+                        " (tag " + std::to_string(message.call.tag) +
+                        "). A bug in ziggurat: please report it with the deck."};
+    }
+    if (left.place.is_shared()) {
+        std::byte* to = message.call.output + message.call.output_offset_bytes + block.offset_bytes;
+        const int local = group_.seats.local_rank_of[sender];
+        copy_shared(to, group_.seats.arenas->at(local, left.place), block.bytes, Stores::ordinary);
+        message.bytes_moved += block.bytes;
+    } else {
+        message.must_be_fetched = true;
+    }
+    take_message(from, *group_.seats.bells[sender], *found);
+    message.state = State::idle;
+    return true;
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,50 @@
+/// Small exchanges between all ranks of a job that runs on one machine.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "comm/watch/machine_board.hpp"
+
+namespace ziggurat::comm {
+
+/// Every rank posts a few words and reads everybody's: no MPI, and who waits sleeps.
+///
+///     exchange.post(mine);
+///     while (!exchange.is_complete()) {
+///         exchange.idle();
+///     }
+///     ... exchange.words_of(rank) ...      until the next post
+///
+/// The ranks call in the same order, one exchange at a time. A rank that posts its next words has read all of
+/// the last, so two places in turn suffice and nothing has to be given back.
+///
+/// Collective: over all ranks of the job
+class BoardExchange {
+  public:
+    /// \param board  with a line for each rank of the job; outlives this
+    /// \param me     this rank's line
+    BoardExchange(const MachineBoard& board, int num_ranks, int me) noexcept
+        : board_{&board}, num_ranks_{num_ranks}, me_{me} {}
+
+    int num_ranks() const noexcept { return num_ranks_; }
+
+    /// \param mine  at most BoardSeat::max_words
+    void post(std::span<const std::uint64_t> mine);
+    /// All have posted.
+    bool is_complete() const noexcept;
+    /// Waits a little, longer after the first times; at most a millisecond.
+    void idle() noexcept;
+    std::span<const std::uint64_t> words_of(int rank) const noexcept {
+        return board_->line(rank).seat.words[last_ % 2];
+    }
+
+  private:
+    const MachineBoard* board_;
+    int num_ranks_;
+    int me_;
+    std::uint32_t last_ = 0;
+    int tries_ = 0;
+};
+
+}  // namespace ziggurat::comm

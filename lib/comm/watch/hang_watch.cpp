@@ -1,0 +1,113 @@
+#include "comm/watch/hang_watch.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+/// Looks at a wait so many times within the patience, so that a stopped rank is named before it is over.
+constexpr int looks_per_patience = 20;
+constexpr std::int64_t longest_tick_ns = 1'000'000'000;
+/// A rank that waited this share of the patience is judged: the rest is for the looks between.
+constexpr double judged_share = 0.8;
+/// From this share of it on, processor times of the others are compared: a short wait reads nothing.
+constexpr double noted_share = 0.3;
+/// A rank that used less of the time than this does not compute.
+constexpr double least_cpu_share = 0.01;
+
+}  // namespace
+
+HangWatch::HangWatch(const WatchList& list)
+    : list_{list}, ticks_before_(list.peers.size(), 0), last_look_ns_{monotonic_ns()} {}
+
+std::int64_t HangWatch::tick_ns(double patience_seconds) noexcept {
+    return std::min(longest_tick_ns, static_cast<std::int64_t>(patience_seconds * 1e9 / looks_per_patience));
+}
+
+std::optional<HangVerdict> HangWatch::look(double patience_seconds, const std::vector<bool>& ended) {
+    now_ns_ = monotonic_ns();
+    if (now_ns_ - last_look_ns_ > 3 * tick_ns(patience_seconds) + longest_tick_ns) {
+        patient_since_ns_ = now_ns_;
+        neighbour_stopped_ns_ = 0;
+    }
+    last_look_ns_ = now_ns_;
+    auto verdict = check_neighbour(patience_seconds, ended);
+    return verdict ? verdict : check_own_wait(patience_seconds);
+}
+
+std::optional<HangVerdict> HangWatch::check_neighbour(double patience_seconds,
+                                                      const std::vector<bool>& ended) {
+    const std::size_t ranks = list_.peers.size();
+    std::size_t next = (list_.me + 1) % ranks;
+    while (next != list_.me && ended[next]) {
+        next = (next + 1) % ranks;
+    }
+    const auto state = next == list_.me ? std::nullopt : process_state(list_.peers[next].pid);
+    if (!state || !state->is_stopped()) {
+        neighbour_stopped_ns_ = 0;
+        return std::nullopt;
+    }
+    neighbour_stopped_ns_ = neighbour_stopped_ns_ == 0 ? now_ns_ : neighbour_stopped_ns_;
+    if (seconds_between(neighbour_stopped_ns_, now_ns_) < judged_share * patience_seconds) {
+        return std::nullopt;
+    }
+    const std::vector<RankReport> both{list_.report_of(next), list_.report_of(list_.me)};
+    return judge_hang(both, 1, 0, 0);
+}
+
+std::optional<HangVerdict> HangWatch::check_own_wait(double patience_seconds) {
+    const auto& mine = list_.my_line().activity;
+    const bool is_waiting = mine.is_waiting.load(std::memory_order_acquire) != 0;
+    const std::int64_t since = mine.since_ns.load();
+    if (!is_waiting || since != judged_wait_) {
+        judged_wait_ = is_waiting ? since : 0;
+        noted_ns_ = 0;
+        rounds_ = 0;
+    }
+    const double waited = seconds_between(std::max(since, patient_since_ns_), now_ns_);
+    if (!is_waiting || waited < noted_share * patience_seconds) {
+        return std::nullopt;
+    }
+    if (noted_ns_ == 0) {
+        note_processor_time();
+    }
+    if (waited < judged_share * patience_seconds) {
+        return std::nullopt;
+    }
+    return judge();
+}
+
+void HangWatch::note_processor_time() {
+    for (std::size_t p = 0; p < list_.peers.size(); ++p) {
+        const auto state = process_state(list_.peers[p].pid);
+        ticks_before_[p] = state ? state->cpu_ticks : 0;
+    }
+    noted_ns_ = now_ns_;
+}
+
+std::optional<HangVerdict> HangWatch::judge() {
+    const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+    const double least_ticks = least_cpu_share * seconds_between(noted_ns_, now_ns_) * ticks_per_second;
+    std::vector<RankReport> reports;
+    for (std::size_t p = 0; p < list_.peers.size(); ++p) {
+        reports.push_back(list_.report_of(p));
+        if (const auto& state = reports.back().state) {
+            reports.back().has_moved = static_cast<double>(state->cpu_ticks - ticks_before_[p]) > least_ticks;
+        }
+    }
+    const HangVerdict verdict = judge_hang(reports, list_.me, list_.num_elsewhere(), rounds_);
+    ++rounds_;
+    patient_since_ns_ = now_ns_;
+    noted_ns_ = 0;
+    // One warning is enough: of the first rank that waits.
+    const bool others_warn =
+        std::any_of(reports.begin(), reports.begin() + static_cast<std::ptrdiff_t>(list_.me),
+                    [](const RankReport& report) { return report.is_waiting; });
+    return !verdict.leaves && others_warn ? std::nullopt : std::optional{verdict};
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,48 @@
+/// When it is time to ask who is to blame, and what is known then.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "comm/watch/watch_list.hpp"
+
+namespace ziggurat::comm {
+
+/// The patience of one rank: looks at its own wait, as published on the board, and at one neighbour, so that
+/// every rank is looked at by somebody, whatever the others do.
+///
+/// Time in which this process did not run itself (stopped with the whole job, the machine asleep) does not
+/// count.
+class HangWatch {
+  public:
+    /// \param list  outlives this
+    explicit HangWatch(const WatchList& list);
+
+    /// To be called about once in tick_ns().
+    ///
+    /// \param ended  by peer: it has finished
+    /// \returns what this rank should say or do, if anything
+    std::optional<HangVerdict> look(double patience_seconds, const std::vector<bool>& ended);
+
+    /// Often enough to judge within the patience, seldom enough to cost nothing.
+    static std::int64_t tick_ns(double patience_seconds) noexcept;
+
+  private:
+    std::optional<HangVerdict> check_neighbour(double patience_seconds, const std::vector<bool>& ended);
+    std::optional<HangVerdict> check_own_wait(double patience_seconds);
+    void note_processor_time();
+    std::optional<HangVerdict> judge();
+
+    const WatchList& list_;
+    std::vector<std::int64_t> ticks_before_;  ///< processor time of each peer at noted_ns_
+    std::int64_t now_ns_ = 0;                 ///< of this look
+    std::int64_t noted_ns_ = 0;               ///< when ticks_before_ were read; 0: not yet
+    std::int64_t last_look_ns_;
+    std::int64_t patient_since_ns_ = 0;      ///< patience does not count what came before
+    std::int64_t neighbour_stopped_ns_ = 0;  ///< when it was first seen stopped; 0: it runs
+    std::int64_t judged_wait_ = 0;           ///< the wait that rounds_ counts, by its beginning
+    int rounds_ = 0;
+};
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,96 @@
+#include "comm/watch/launched_ranks.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "comm/watch/process_state.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+std::optional<std::string_view> value_of(std::string_view environment, std::string_view name) {
+    while (!environment.empty()) {
+        const std::string_view entry = environment.substr(0, environment.find('\0'));
+        if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=') {
+            return entry.substr(name.size() + 1);
+        }
+        environment.remove_prefix(std::min(environment.size(), entry.size() + 1));
+    }
+    return std::nullopt;
+}
+
+std::optional<int> number_of(std::optional<std::string_view> text) {
+    int number = 0;
+    if (!text || std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc{}) {
+        return std::nullopt;
+    }
+    return number;
+}
+
+std::string program_of(const std::string& process) {
+    std::error_code ignored;
+    return std::filesystem::read_symlink("/proc/" + process + "/exe", ignored).string();
+}
+
+}  // namespace
+
+std::optional<LaunchedRank> parse_launched_rank(std::string_view environment) {
+    const auto job = value_of(environment, "PMIX_NAMESPACE");
+    const auto rank = number_of(value_of(environment, "OMPI_COMM_WORLD_RANK"));
+    const auto on_node = number_of(value_of(environment, "OMPI_COMM_WORLD_LOCAL_SIZE"));
+    if (!job || !rank || !on_node) {
+        return std::nullopt;
+    }
+    return LaunchedRank{std::string{*job}, *rank, *on_node};
+}
+
+std::optional<std::string> describe_missing_ranks(const LaunchedRank& mine,
+                                                  std::vector<int> found,
+                                                  int world_size) {
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    const auto missing = mine.on_node - static_cast<int>(found.size());
+    if (missing <= 0) {
+        return std::nullopt;
+    }
+    std::string who;
+    if (mine.on_node == world_size) {
+        for (int rank = 0; rank < world_size; ++rank) {
+            if (!std::binary_search(found.begin(), found.end(), rank)) {
+                who += (who.empty() ? "rank " : ", rank ") + std::to_string(rank);
+            }
+        }
+    } else {
+        who = std::to_string(missing) + " of the " + std::to_string(mine.on_node) + " ranks of this machine";
+    }
+    return who +
+           " died while the ranks started (killed, or out of memory?). Look at the system's log, and start "
+           "the job again.";
+}
+
+std::optional<std::string> find_missing_ranks(int world_size) {
+    const auto mine = parse_launched_rank(read_proc_file("/proc/self/environ"));
+    const std::string program = program_of("self");
+    if (!mine || program.empty()) {
+        return std::nullopt;
+    }
+    std::vector<int> found;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator{"/proc", ignored}) {
+        const std::string name = entry.path().filename().string();
+        // A wrapper has the same environment, but it outlives its rank.
+        if (name.find_first_not_of("0123456789") != std::string::npos || program_of(name) != program) {
+            continue;
+        }
+        const auto other = parse_launched_rank(read_proc_file("/proc/" + name + "/environ"));
+        if (other && other->job == mine->job) {
+            found.push_back(other->rank);
+        }
+    }
+    return describe_missing_ranks(*mine, std::move(found), world_size);
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,114 @@
+/// What the ranks of one machine know of each other, in memory that all of them see.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "base/unique_handle.hpp"
+#include "comm/node/bell.hpp"
+#include "comm/watch/shared_text.hpp"
+
+namespace ziggurat::comm {
+
+/// How far a rank is in its life.
+enum class Stage : std::int32_t {
+    running = 0,
+    failed,    ///< has said why, or is about to, and ends with `exit_code`
+    finished,  ///< may end at any moment without harm to anybody
+};
+
+/// What a rank does or waits for, written by that rank alone, for those who wait for it.
+struct Activity {
+    std::atomic<std::int64_t> since_ns{0};    ///< monotonic_ns() when it began what it does
+    std::atomic<std::int32_t> is_waiting{0};  ///< for others; else it computes, reads, writes ...
+    SharedText<120> what{};                   ///< the op, or what is waited for
+};
+
+/// What a rank posts for all others (board_exchange.hpp).
+struct BoardSeat {
+    static constexpr std::size_t max_words = 32;
+
+    Bell bell;
+    std::atomic<std::uint32_t> posted{0};  ///< exchanges that this rank has posted its words for
+    std::array<std::array<std::uint64_t, max_words>, 2> words{};
+};
+
+/// One rank's line of the board.
+struct alignas(64) BoardLine {
+    std::atomic<Stage> stage{Stage::running};
+    std::atomic<std::int32_t> exit_code{0};
+    Activity activity{};
+    BoardSeat seat{};
+};
+
+/// Why the job ends, written by the first rank that knew.
+struct Verdict {
+    int author = -1;   ///< a line
+    int culprit = -1;  ///< a line; -1: none of this machine
+    int exit_code = 0;
+    std::string reason = {};  ///< says it all, in one sentence
+};
+
+/// The same in shared memory.
+struct alignas(64) BoardVerdict {
+    std::atomic<std::int32_t> author{0};      ///< + 1; 0: nobody
+    std::atomic<std::int32_t> is_written{0};  ///< the rest of this may be read
+    std::atomic<std::int32_t> culprit{0};     ///< + 1
+    std::atomic<std::int32_t> exit_code{0};
+    SharedText<504> reason{};
+};
+
+static_assert(std::is_standard_layout_v<BoardLine> && std::atomic<std::int64_t>::is_always_lock_free &&
+              std::atomic<Stage>::is_always_lock_free);
+
+struct FileDescriptorTraits {
+    using Handle = int;
+    static constexpr Handle null() noexcept { return -1; }
+    static void close(Handle descriptor) noexcept;
+};
+using FileDescriptor = UniqueHandle<FileDescriptorTraits>;
+
+/// The memory of a board: an unnamed segment that ends with the last process that maps it, so nothing is
+/// left behind, whoever dies.
+class MachineBoard {
+  public:
+    /// A new board. Where the system has no unnamed segments, one that nobody else can open.
+    /// Errors: Error{resource} when there is no memory
+    static MachineBoard create(int num_lines);
+    /// The board that process `pid` holds open as `descriptor`; nothing when that process may not be looked
+    /// into.
+    static std::optional<MachineBoard> open(pid_t pid, int descriptor, int num_lines);
+
+    MachineBoard(MachineBoard&& other) noexcept;
+    MachineBoard& operator=(MachineBoard&&) = delete;
+    ~MachineBoard();
+
+    int num_lines() const noexcept { return num_lines_; }
+    BoardLine& line(int index) const noexcept;
+
+    /// True for the first rank that claims; what the others would have said does not count.
+    bool claim_verdict(const Verdict& verdict) const;
+    /// Nothing when nobody has claimed it, or did not live to write it down.
+    std::optional<Verdict> verdict() const;
+
+    /// What others open it by, until close_descriptor().
+    int descriptor() const noexcept { return descriptor_.get(); }
+    /// All have opened it: the mappings keep the memory.
+    void close_descriptor() noexcept { descriptor_ = {}; }
+
+  private:
+    MachineBoard(FileDescriptor descriptor, void* memory, int num_lines) noexcept;
+    BoardVerdict& shared_verdict() const noexcept { return *static_cast<BoardVerdict*>(memory_); }
+
+    FileDescriptor descriptor_;
+    void* memory_;
+    int num_lines_;
+};
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,165 @@
+#include "comm/watch/process_state.hpp"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+namespace ziggurat::comm {
+namespace {
+
+/// The rank that a launcher gives to the processes it starts.
+constexpr std::array<std::string_view, 4> rank_variables{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                                                         "SLURM_PROCID"};
+/// Wrappers in wrappers: more than anybody has, and an end to the loop.
+constexpr int most_wrappers = 16;
+
+// Of /proc/<pid>/stat, counted from 1 (proc(5)).
+constexpr int field_of_state = 3;
+constexpr int field_of_user_time = 14;
+constexpr int field_of_system_time = 15;
+constexpr int field_of_start = 22;
+
+std::string proc_file(pid_t pid, const char* name) {
+    return "/proc/" + std::to_string(pid) + "/" + name;
+}
+
+/// The variable that this process has its rank from; empty without a launcher. The first one counts: who runs
+/// mpirun inside a batch job has Slurm's as well.
+std::string own_rank_variable() {
+    for (const auto variable : rank_variables) {
+        if (std::string name{variable}; std::getenv(name.c_str()) != nullptr) {
+            return name;
+        }
+    }
+    return {};
+}
+
+/// An environment is a list of `name=value`, each ended by a zero.
+bool sets(const std::string& environment, const std::string& variable) {
+    return ('\0' + environment).find('\0' + variable + '=') != std::string::npos;
+}
+
+pid_t parent_of(pid_t pid) {
+    const std::string text = read_proc_file(proc_file(pid, "stat"));
+    const auto name_end = text.rfind(')');
+    if (name_end == std::string::npos) {
+        return 0;
+    }
+    std::istringstream fields{text.substr(name_end + 1)};
+    char state = 0;
+    pid_t parent = 0;
+    fields >> state >> parent;
+    return parent;
+}
+
+}  // namespace
+
+std::string read_proc_file(const std::string& path) {
+    const FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    std::string text;
+    std::array<char, 4096> part{};
+    while (file) {
+        const ssize_t bytes = ::read(file.get(), part.data(), part.size());
+        if (bytes <= 0) {
+            break;
+        }
+        text.append(part.data(), static_cast<std::size_t>(bytes));
+    }
+    return text;
+}
+
+std::optional<ProcessState> parse_process_state(std::string_view text) {
+    // The second field is the command in brackets, which may hold spaces and brackets itself.
+    const auto name_end = text.rfind(')');
+    if (name_end == std::string_view::npos) {
+        return std::nullopt;
+    }
+    ProcessState state;
+    int field = 2;
+    for (std::string_view rest = text.substr(name_end + 1); field < field_of_start;) {
+        rest.remove_prefix(std::min(rest.find_first_not_of(" \n"), rest.size()));
+        const std::string_view word = rest.substr(0, rest.find_first_of(" \n"));
+        if (word.empty()) {
+            return std::nullopt;
+        }
+        rest.remove_prefix(word.size());
+        std::int64_t number = 0;
+        std::from_chars(word.data(), word.data() + word.size(), number);
+        switch (++field) {
+            case field_of_state:
+                state.code = word.front();
+                break;
+            case field_of_user_time:
+            case field_of_system_time:
+                state.cpu_ticks += number;
+                break;
+            case field_of_start:
+                state.started_at = number;
+                break;
+            default:
+                break;
+        }
+    }
+    return state;
+}
+
+std::optional<ProcessState> process_state(pid_t pid) {
+    // Read again and again beside the steps of a training: allocates nothing.
+    std::array<char, 32> path{};
+    std::array<char, 1024> text{};
+    std::snprintf(path.data(), path.size(), "/proc/%d/stat", static_cast<int>(pid));
+    const FileDescriptor file{::open(path.data(), O_RDONLY | O_CLOEXEC)};
+    const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : 0;
+    return parse_process_state({text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))});
+}
+
+std::string describe(const ProcessState& state) {
+    const std::string code = std::string{"state "} + state.code + " = ";
+    switch (state.code) {
+        case 'R':
+            return code + "running";
+        case 'S':
+            return code + "sleeping";
+        case 'D':
+            return code + "waiting for a disk or a file server";
+        case 'T':
+            return code + "stopped (SIGSTOP)";
+        case 't':
+            return code + "held by a debugger";
+        case 'Z':
+        case 'X':
+        case 'x':
+            return code + "dead";
+        default:
+            return code + "unknown";
+    }
+}
+
+FileDescriptor watch_process(pid_t pid) {
+    return FileDescriptor{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+}
+
+std::optional<pid_t> find_launcher() {
+    const std::string variable = own_rank_variable();
+    if (variable.empty()) {
+        return std::nullopt;
+    }
+    pid_t ancestor = ::getppid();
+    for (int i = 0; i < most_wrappers && ancestor > 1; ++i) {
+        // Another user's process, as a daemon of the batch system is, does not show its environment.
+        if (!sets(read_proc_file(proc_file(ancestor, "environ")), variable)) {
+            return ancestor;
+        }
+        ancestor = parent_of(ancestor);
+    }
+    return std::nullopt;
+}
+
+}  // namespace ziggurat::comm

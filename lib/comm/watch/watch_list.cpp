@@ -1,0 +1,36 @@
+#include "comm/watch/watch_list.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace ziggurat::comm {
+
+int WatchList::place_of(int rank) const noexcept {
+    const auto at =
+        std::find_if(peers.begin(), peers.end(), [rank](const Peer& peer) { return peer.rank == rank; });
+    return at == peers.end() ? -1 : static_cast<int>(at - peers.begin());
+}
+
+RankReport WatchList::report_of(std::size_t peer) const {
+    const Peer& who = peers[peer];
+    RankReport report{.rank = who.rank, .pid = who.pid, .state = process_state(who.pid)};
+    if (is_shared || peer == me) {
+        const auto& activity = line(peer).activity;
+        report.is_waiting = activity.is_waiting.load(std::memory_order_acquire) != 0;
+        report.seconds = std::max(0.0, seconds_between(activity.since_ns.load(), monotonic_ns()));
+        report.what = activity.what.load();
+    }
+    return report;
+}
+
+std::string WatchList::own_name() const {
+    return "rank " + std::to_string(peers[me].rank) + " of " + std::to_string(world_size) + " (" + host + ")";
+}
+
+std::string WatchList::own_work() const {
+    const std::string work = describe_work(report_of(me));
+    return own_name() + (work.empty() ? "" : ", which " + work);
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,47 @@
+/// Who watches whom.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/watch/machine_board.hpp"
+#include "comm/watch/watchdog.hpp"
+
+namespace ziggurat::comm {
+
+/// A rank of this machine; its place in the list is its line on the board.
+struct Peer {
+    int rank = 0;
+    pid_t pid = 0;
+    std::int64_t started_at = 0;  ///< as ProcessState has it
+};
+
+/// All that one rank watches.
+struct WatchList {
+    std::vector<Peer> peers;  ///< all ranks of this machine, this one among them
+    std::size_t me = 0;       ///< this rank's place in `peers`
+    int world_size = 1;
+    std::string host;
+    MachineBoard board;
+    bool is_shared = true;          ///< all peers see this board
+    std::optional<pid_t> launcher;  ///< whose death ends the job
+
+    int num_elsewhere() const noexcept { return world_size - static_cast<int>(peers.size()); }
+    /// Place of a world rank among the peers; -1 when it is none.
+    int place_of(int rank) const noexcept;
+    BoardLine& line(std::size_t peer) const noexcept { return board.line(static_cast<int>(peer)); }
+    BoardLine& my_line() const noexcept { return line(me); }
+
+    /// What the system and the board say of a peer at this moment.
+    RankReport report_of(std::size_t peer) const;
+    /// `rank 1 of 4 (host)`.
+    std::string own_name() const;
+    /// `rank 1 of 4 (host), which waited 2.1 s for 'x'`.
+    std::string own_work() const;
+};
+
+}  // namespace ziggurat::comm

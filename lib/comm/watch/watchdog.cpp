@@ -1,0 +1,109 @@
+#include "comm/watch/watchdog.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace ziggurat::comm {
+namespace {
+
+constexpr const char* patience_advice = "or raise run.hang_timeout";
+
+/// The first report but mine that `is_it` says yes to.
+template <class Predicate>
+const RankReport* find_other(std::span<const RankReport> reports, std::size_t me, const Predicate& is_it) {
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        if (i != me && is_it(reports[i])) {
+            return &reports[i];
+        }
+    }
+    return nullptr;
+}
+
+std::string with_state(const RankReport& report) {
+    std::string text = name_of_rank(report.rank, report.pid);
+    text += ": " + (report.state ? describe(*report.state) : std::string{"gone"});
+    if (const auto work = describe_work(report); !work.empty()) {
+        text += ", " + work;
+    }
+    return text;
+}
+
+/// Everybody waits: what each waits for shows the circle.
+std::string everybody_waits(std::span<const RankReport> reports, std::size_t me, int num_elsewhere) {
+    std::string text = num_elsewhere > 0
+                           ? "no rank of this machine is to blame, and nothing is known here of the " +
+                                 std::to_string(num_elsewhere) + " ranks of others"
+                           : std::string{"all ranks wait for each other"};
+    constexpr std::size_t most = 4;
+    std::size_t told = 0;
+    for (std::size_t i = 0; i < reports.size() && told < most; ++i) {
+        if (i != me) {
+            text += (told == 0 ? " (" : "; ") + name_of_rank(reports[i].rank, reports[i].pid) + " " +
+                    describe_work(reports[i]);
+            ++told;
+        }
+    }
+    text += told > 0 ? ")" : "";
+    return text +
+           (num_elsewhere > 0 ? ". Look at the other machines' messages, "
+                              : ". Please report it with the deck, ") +
+           patience_advice + ".";
+}
+
+}  // namespace
+
+std::string name_of_rank(int rank, pid_t pid) {
+    return "rank " + std::to_string(rank) + " (pid " + std::to_string(pid) + ")";
+}
+
+std::string seconds_text(double seconds) {
+    std::array<char, 32> text{};
+    if (seconds < 1) {
+        std::snprintf(text.data(), text.size(), "%.0f ms", seconds * 1e3);
+    } else {
+        std::snprintf(text.data(), text.size(), seconds < 10 ? "%.1f s" : "%.0f s", seconds);
+    }
+    return text.data();
+}
+
+std::string describe_work(const RankReport& report) {
+    if (report.what.empty()) {
+        return {};
+    }
+    return (report.is_waiting ? "waited " + seconds_text(report.seconds) + " for '"
+                              : "was " + seconds_text(report.seconds) + " into '") +
+           report.what + "'";
+}
+
+HangVerdict judge_hang(std::span<const RankReport> reports, std::size_t me, int num_elsewhere, int rounds) {
+    const auto is_stopped = [](const RankReport& r) { return r.state && r.state->is_stopped(); };
+    const auto is_traced = [](const RankReport& r) { return r.state && r.state->is_traced(); };
+    const auto is_stuck = [](const RankReport& r) { return !r.is_waiting && !r.has_moved; };
+    const auto is_busy = [](const RankReport& r) { return !r.is_waiting; };
+
+    if (const auto* stopped = find_other(reports, me, is_stopped)) {
+        return {true, stopped->rank,
+                with_state(*stopped) + ". Let it run ('kill -CONT " + std::to_string(stopped->pid) +
+                    "') before the others give up, " + patience_advice + "."};
+    }
+    if (const auto* traced = find_other(reports, me, is_traced)) {
+        return {false, traced->rank, with_state(*traced) + ". Waiting on."};
+    }
+    if (const auto* stuck = find_other(reports, me, is_stuck)) {
+        return {true, stuck->rank,
+                with_state(*stuck) + ", and uses no processor. Look at what it hangs on, " + patience_advice +
+                    "."};
+    }
+    if (const auto* busy = find_other(reports, me, is_busy)) {
+        if (rounds < most_rounds) {
+            return {false, busy->rank, with_state(*busy) + ", and computes. Waiting on."};
+        }
+        return {true, busy->rank,
+                with_state(*busy) + ", and computes without coming to an end. Look at what it does, " +
+                    patience_advice + "."};
+    }
+    return {true, -1, everybody_waits(reports, me, num_elsewhere)};
+}
+
+}  // namespace ziggurat::comm
