@@ -1,9 +1,11 @@
 /// gtest's main for several ranks: rank 0 prints as usual, the others only what failed, and a failure
 /// anywhere fails the job.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <span>
 
@@ -39,6 +41,15 @@ int run_all_tests() {
     return static_cast<int>(failed);
 }
 
+/// More ranks than cores are the rule in tests: threads that spin would take the cores of other ranks.
+/// OpenMP's runtime reads this when it is loaded, so the program starts itself anew.
+void let_threads_sleep(char** argv) {
+    if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
+        setenv("OMP_WAIT_POLICY", "passive", 1);
+        execv("/proc/self/exe", argv);
+    }
+}
+
 }  // namespace
 
 const comm::Communicator& world() {
@@ -49,6 +60,7 @@ const comm::Communicator& world() {
 
 int main(int argc, char** argv) {
     using namespace ziggurat;
+    test::let_threads_sleep(argv);
     const comm::Session session{&argc, &argv};
     try {
         ::testing::InitGoogleTest(&argc, argv);
