@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "comm/abort_flag.hpp"
 #include "comm/check_mpi.hpp"
@@ -71,7 +70,7 @@ void all_reduce_on_board(const Communicator& group,
                          const Patience& patience) {
     static_assert(sizeof(Word) == sizeof(std::uint64_t));
     std::array<std::uint64_t, BoardSeat::max_words> mine{};
-    std::memcpy(mine.data(), words.data(), words.size_bytes());
+    std::ranges::transform(words, mine.begin(), [](Word word) { return std::bit_cast<std::uint64_t>(word); });
     BoardExchange& board = *group.board_exchange();
     board.post(std::span{mine}.first(words.size()));
     while (!board.is_complete()) {

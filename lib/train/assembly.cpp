@@ -284,6 +284,10 @@ BytesByPurpose Assembly::bytes_moved() const {
     return moved;
 }
 
+const std::string& Assembly::why_not_shared() const {
+    return parts_->node.why_not_shared();
+}
+
 std::int64_t Assembly::arena_bytes(spec::Tier tier) const {
     return parts_->memory.bytes(tier);
 }

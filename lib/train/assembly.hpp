@@ -84,6 +84,9 @@ class Assembly {
     void watch_logits(std::int64_t row);
     std::span<const float> watched_logits() const;
 
+    /// Why collectives inside a node go by MPI; empty when ranks read each other's memory. Alike on all
+    /// ranks.
+    const std::string& why_not_shared() const;
     std::int64_t arena_bytes(spec::Tier tier) const;
     /// Of all tiers, without what other ranks of the node may read.
     std::int64_t private_arena_bytes() const;

@@ -40,9 +40,15 @@ Reporter::Reporter(const spec::RunSpec& spec,
         Files{std::move(directory), std::move(metrics), StepLine{spec.train.steps}, Due{spec.logging.every}});
 }
 
-void Reporter::start(const RunFacts& facts) {
-    if (files_) {
-        files_->metrics.start(facts);
+void Reporter::start(const RunFacts& facts, const std::string& why_not_shared) {
+    if (!files_) {
+        return;
+    }
+    files_->metrics.start(facts);
+    if (!why_not_shared.empty()) {
+        console_.warn("ranks of one node cannot read each other's memory (" + why_not_shared +
+                      "), so what they exchange goes over MPI, several times slower. Start them in one "
+                      "container, as one user.");
     }
 }
 

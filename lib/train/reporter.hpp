@@ -34,7 +34,8 @@ class Reporter {
              const comm::Communicator& world,
              Console& console);
 
-    void start(const RunFacts& facts);
+    /// \param why_not_shared  as of Assembly: what is not as fast as it could be
+    void start(const RunFacts& facts, const std::string& why_not_shared);
     void step(const StepReport& report, bool is_last);
     void validation(const ValidationReport& report);
     void sample(std::int64_t step, const std::string& continuation);

@@ -78,7 +78,7 @@ class Trainer {
     }
 
     int run() {
-        reporter_.start(facts());
+        reporter_.start(facts(), assembly_.why_not_shared());
         while (step_ < spec_.train.steps && stop_level_ == 0) {
             one_step();
         }

@@ -125,7 +125,7 @@ class HierarchicalOf : public ::testing::Test {
                 const auto first = static_cast<std::size_t>(result.offset_bytes) / sizeof(T);
                 const auto count = static_cast<std::size_t>(result.bytes) / sizeof(T);
                 const std::size_t at = is_scatter && !in_place ? 0 : first;
-                if (std::memcmp(want.data() + first, to.data() + at, count * sizeof(T)) != 0) {
+                if (count > 0 && std::memcmp(want.data() + first, to.data() + at, count * sizeof(T)) != 0) {
                     std::size_t i = 0;
                     while (want[first + i] == to[at + i]) {
                         ++i;
