@@ -17,6 +17,7 @@ Runtime::Runtime(int num_threads) {
     omp_set_dynamic(0);
     Kokkos::InitArguments arguments;
     arguments.num_threads = num_threads;
+    arguments.disable_warnings = true;  // of more threads than cores, once per rank: the banner says it once
     Kokkos::initialize(arguments);
 }
 
