@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/contract.hpp"
+#include "comm/element.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::comm {
@@ -14,31 +15,17 @@ using tensor::bfloat16;
 /// Elements summed at a time: partial sums of this many stay in the first-level cache.
 constexpr std::int64_t strip = 2048;
 
-// memcpy makes loads and stores of any alignment defined and costs nothing.
-template <class T>
-[[gnu::always_inline]] inline float load(const std::byte* from, std::int64_t i) {
-    T value;
-    std::memcpy(&value, from + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
-    return static_cast<float>(value);
-}
-
-template <class T>
-[[gnu::always_inline]] inline void store(std::byte* to, std::int64_t i, float value) {
-    const T stored{value};
-    std::memcpy(to + i * static_cast<std::int64_t>(sizeof(T)), &stored, sizeof(T));
-}
-
 template <class T>
 void load_strip(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
-        sum[i] = load<T>(from, i);
+        sum[i] = load_element<T>(from, i);
     }
 }
 
 template <class T>
 void add_strip(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
-        sum[i] += load<T>(from, i);
+        sum[i] += load_element<T>(from, i);
     }
 }
 
@@ -51,7 +38,7 @@ void add_sums(float* __restrict sum, const float* __restrict group, std::int64_t
 template <class T>
 void store_strip(std::byte* __restrict to, const float* __restrict sum, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
-        store<T>(to, i, sum[i]);
+        store_element<T>(to, i, sum[i]);
     }
 }
 

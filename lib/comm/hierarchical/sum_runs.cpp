@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/contract.hpp"
+#include "comm/collectives.hpp"
+#include "comm/element.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::comm {
@@ -16,39 +17,27 @@ using tensor::bfloat16;
 /// Elements summed at a time: partial sums of this many stay in the first-level cache.
 constexpr std::int64_t strip = 2048;
 
-constexpr std::int64_t width_of(DType type) noexcept {
-    return type == DType::f32 ? 4 : 2;
-}
-
-// memcpy makes loads and stores of any alignment defined and costs nothing.
-template <class T>
-[[gnu::always_inline]] inline float load(const std::byte* from, std::int64_t i) {
-    T value;
-    std::memcpy(&value, from + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
-    return static_cast<float>(value);
-}
-
 template <class T>
 void set(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
-        sum[i] = load<T>(from, i);
+        sum[i] = load_element<T>(from, i);
     }
 }
 
 template <class T>
 void add(float* __restrict sum, const std::byte* __restrict from, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
-        sum[i] += load<T>(from, i);
+        sum[i] += load_element<T>(from, i);
     }
 }
 
 void set(float* sum, const Addend& addend, std::int64_t first, std::int64_t n) {
-    const std::byte* from = addend.at + first * width_of(addend.type);
+    const std::byte* from = addend.at + first * bytes_of(addend.type);
     addend.type == DType::f32 ? set<float>(sum, from, n) : set<bfloat16>(sum, from, n);
 }
 
 void add(float* sum, const Addend& addend, std::int64_t first, std::int64_t n) {
-    const std::byte* from = addend.at + first * width_of(addend.type);
+    const std::byte* from = addend.at + first * bytes_of(addend.type);
     addend.type == DType::f32 ? add<float>(sum, from, n) : add<bfloat16>(sum, from, n);
 }
 
@@ -61,8 +50,7 @@ void add(float* __restrict sum, const float* __restrict run, std::int64_t n) {
 template <class T>
 void store(std::byte* __restrict to, const float* __restrict sum, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) {
-        const T stored{sum[i]};
-        std::memcpy(to + i * static_cast<std::int64_t>(sizeof(T)), &stored, sizeof(T));
+        store_element<T>(to, i, sum[i]);
     }
 }
 
@@ -172,7 +160,7 @@ void sum_mixed(
             }
             a = next_run;
         }
-        std::byte* to = output + first * width_of(type);
+        std::byte* to = output + first * bytes_of(type);
         type == DType::f32 ? store<float>(to, total, n) : store<bfloat16>(to, total, n);
     }
 }
@@ -188,9 +176,9 @@ void sum_runs(std::span<const Addend> addends,
     ZG_EXPECTS(!addends.empty() && addends.front().begins_run && begin <= end);
     const bool is_of_type = std::ranges::all_of(addends, [type](const Addend& a) { return a.type == type; });
     if (addends.size() == 1 && is_of_type) {
-        const std::int64_t offset = begin * width_of(type);
+        const std::int64_t offset = begin * bytes_of(type);
         if (begin < end && output != addends.front().at) {
-            copy_shared(output + offset, addends.front().at + offset, (end - begin) * width_of(type), stores);
+            copy_shared(output + offset, addends.front().at + offset, (end - begin) * bytes_of(type), stores);
         }
     } else if (is_of_type && type == DType::f32) {
         sum_fp32(addends, output, begin, end, stores);

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
+#include "comm/element.hpp"
 #include "comm/node/shared_sum.hpp"
 
 namespace ziggurat::comm::shared_sum {
@@ -20,31 +20,18 @@ constexpr std::int64_t unroll = 4;
 constexpr int most_inputs_of_flat = 8;
 
 template <class T>
-[[gnu::always_inline]] inline float load_one(const std::byte* from, std::int64_t i) {
-    T value;
-    std::memcpy(&value, from + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
-    return static_cast<float>(value);
-}
-
-template <class T>
-[[gnu::always_inline]] inline void store_one(std::byte* to, std::int64_t i, float value) {
-    const T stored{value};
-    std::memcpy(to + i * static_cast<std::int64_t>(sizeof(T)), &stored, sizeof(T));
-}
-
-template <class T>
 void sum_one(const SharedSum& sum, std::size_t group_size, std::int64_t i) {
     float total = 0;
     for (std::size_t first = 0; first < sum.inputs.size(); first += group_size) {
         const std::size_t last = std::min(sum.inputs.size(), first + group_size);
-        float part = load_one<T>(sum.inputs[first], i);
+        float part = load_element<T>(sum.inputs[first], i);
         for (std::size_t m = first + 1; m < last; ++m) {
-            part += load_one<T>(sum.inputs[m], i);
+            part += load_element<T>(sum.inputs[m], i);
         }
         total = first == 0 ? part : total + part;
     }
     for (std::byte* output : sum.outputs) {
-        store_one<T>(output, i, total);
+        store_element<T>(output, i, total);
     }
 }
 
