@@ -10,15 +10,21 @@ void leave_message(Mailbox& box, Bell& receiver, int slot, const Message& messag
 }
 
 std::optional<int> find_message(const Mailbox& box, int tag) noexcept {
-    std::optional<int> oldest;
-    for (int s = 0; s < Mailbox::num_slots; ++s) {
-        const auto& slot = box.slots[static_cast<std::size_t>(s)];
-        if (slot.is_full.load(std::memory_order_acquire) != 0 && slot.message.tag == tag &&
-            (!oldest || slot.message.number < box.slots[static_cast<std::size_t>(*oldest)].message.number)) {
-            oldest = s;
+    const auto oldest_seen = [&] {
+        std::optional<int> oldest;
+        for (int s = 0; s < Mailbox::num_slots; ++s) {
+            const auto& slot = box.slots[static_cast<std::size_t>(s)];
+            if (slot.is_full.load(std::memory_order_acquire) != 0 && slot.message.tag == tag &&
+                (!oldest ||
+                 slot.message.number < box.slots[static_cast<std::size_t>(*oldest)].message.number)) {
+                oldest = s;
+            }
         }
-    }
-    return oldest;
+        return oldest;
+    };
+    // The sender may fill a slot just passed and then one not yet reached, which is the younger one. All that
+    // is older than a message seen was left before it, so a second look sees it.
+    return oldest_seen() ? oldest_seen() : std::nullopt;
 }
 
 void take_message(Mailbox& box, Bell& sender, int slot) noexcept {

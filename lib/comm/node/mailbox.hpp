@@ -40,7 +40,7 @@ struct GroupSeats {
     std::vector<Mailbox*> mailboxes = {};
 };
 
-/// Puts a message into a slot that the sender knows to be empty.
+/// Puts a message into a slot that the sender knows to be empty. Numbers grow from message to message.
 void leave_message(Mailbox& box, Bell& receiver, int slot, const Message& message) noexcept;
 
 /// The slot with the oldest message of this tag, if there is one. Only the receiver asks.

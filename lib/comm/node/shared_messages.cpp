@@ -86,10 +86,20 @@ bool SharedMessages::advance_send(Traffic& message) {
     return true;
 }
 
+bool SharedMessages::is_first_of_its_tag(const Traffic& receive) const {
+    // What arrived since an earlier receive looked in vain is meant for that one.
+    return std::ranges::none_of(running_, [&](int running) {
+        const Traffic& other = at(running);
+        return other.call.kind == CollectiveKind::receive && other.state == State::started &&
+               other.call.peer == receive.call.peer && other.call.tag == receive.call.tag &&
+               other.number < receive.number;
+    });
+}
+
 bool SharedMessages::advance_receive(Traffic& message) {
     Mailbox& from = box(message.call.peer, group_.seats.me);
     const auto found = find_message(from, message.call.tag);
-    if (!found) {
+    if (!found || !is_first_of_its_tag(message)) {
         return false;
     }
     const auto sender = static_cast<std::size_t>(message.call.peer);

@@ -58,6 +58,8 @@ class SharedMessages {
     }
     bool advance_send(Traffic& message);
     bool advance_receive(Traffic& message);
+    /// No earlier receive waits for the same sender and tag.
+    bool is_first_of_its_tag(const Traffic& receive) const;
 
     GroupSeats group_;
     std::string group_name_;
