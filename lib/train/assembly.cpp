@@ -256,8 +256,8 @@ kernels::StepInputs& Assembly::step_inputs() {
     return parts_->step_inputs;
 }
 
-void Assembly::ask_to_stop(int level) {
-    parts_->step_end.ask_to_stop(level);
+Wishes& Assembly::wishes() {
+    return parts_->step_end.wishes();
 }
 
 const StepOutcome& Assembly::outcome() const {

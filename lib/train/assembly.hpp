@@ -15,6 +15,7 @@
 #include "spec/run_spec.hpp"
 #include "train/executor.hpp"
 #include "train/step_report.hpp"
+#include "train/wishes.hpp"
 
 namespace ziggurat::train {
 
@@ -31,10 +32,10 @@ struct BatchSlot {
 
 /// What all ranks know alike at the end of a step.
 struct StepOutcome {
-    double loss_sum = 0;          ///< over the target tokens of the global batch, nats
-    double grad_norm = 0;         ///< before clipping
-    bool is_skipped = false;      ///< the gradient was not finite and no state has changed
-    std::int64_t stop_level = 0;  ///< the highest that any rank asked for
+    double loss_sum = 0;      ///< over the target tokens of the global batch, nats
+    double grad_norm = 0;     ///< before clipping
+    bool is_skipped = false;  ///< the gradient was not finite and no state has changed
+    Wishes wishes;            ///< of all ranks
 };
 
 /// What an assembly carries out.
@@ -75,8 +76,8 @@ class Assembly {
 
     /// To be filled before each step.
     kernels::StepInputs& step_inputs();
-    /// What this rank asks for; every rank learns of it with the next step's outcome.
-    void ask_to_stop(int level);
+    /// What this rank asks for; every rank learns of it with the outcome of the step. Stays until changed.
+    Wishes& wishes();
     const StepOutcome& outcome() const;
 
     /// After a run of the evaluator: logits of one token of the evaluated micro-batch, [vocab].

@@ -9,8 +9,8 @@ namespace ziggurat::train {
 namespace {
 
 constexpr int limbs = ExactSum::num_limbs;
-/// Squares, losses, how many ranks ask for stop level 1 and 2.
-constexpr int num_words = 2 * limbs + 2;
+/// Squares, losses, how many ranks have each wish.
+constexpr int num_words = 2 * limbs + static_cast<int>(num_wishes);
 
 }  // namespace
 
@@ -41,8 +41,7 @@ void StepEnd::start(std::span<const BatchSlot> slots) {
     const auto words = sum_.words();
     std::ranges::copy(squares_.limbs(), words.begin());
     std::ranges::copy(losses.limbs(), words.begin() + limbs);
-    words[2 * limbs] = stop_level_ >= 1 ? 1 : 0;
-    words[2 * limbs + 1] = stop_level_ >= 2 ? 1 : 0;
+    std::ranges::copy(wishes_.counts(), words.begin() + 2 * limbs);
     sum_.start();
 }
 
@@ -57,7 +56,7 @@ void StepEnd::finish(kernels::StepInputs& inputs) {
     outcome_.loss_sum = all_losses.is_finite() ? all_losses.value() : std::nan("");
     outcome_.grad_norm = all_squares.is_finite() ? std::sqrt(all_squares.value()) : std::nan("");
     outcome_.is_skipped = !all_squares.is_finite() || !all_losses.is_finite();
-    outcome_.stop_level = words[2 * limbs + 1] > 0 ? 2 : words[2 * limbs] > 0 ? 1 : 0;
+    std::copy_n(words.begin() + 2 * limbs, num_wishes, outcome_.wishes.counts().begin());
 
     const bool clips =
         optimizer_.clip == spec::ClipPolicy::global && outcome_.grad_norm > optimizer_.clip_norm;

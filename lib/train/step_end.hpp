@@ -9,14 +9,16 @@
 #include "spec/run_spec.hpp"
 #include "train/assembly.hpp"
 #include "train/executor.hpp"
+#include "train/wishes.hpp"
 
 namespace ziggurat::train {
 
-/// Global norm and loss as exact sums, clip factor, skip flag and wishes to stop, in one small all-reduce.
+/// Global norm and loss as exact sums, clip factor, skip flag and the ranks' wishes, in one small all-reduce.
 ///
 /// Source:     Pascanu et al., "On the difficulty of training recurrent neural networks", 2013, algorithm 1
-/// (clipping) Numerics:   sums are exact, so their bits do not depend on the layout (DESIGN 8) Collective:
-/// over all ranks
+///             (clipping)
+/// Numerics:   sums are exact, so their bits do not depend on the layout (DESIGN 8)
+/// Collective: over all ranks
 class StepEnd {
   public:
     /// \param node     lends seats to the small all-reduce; outlives this
@@ -27,7 +29,8 @@ class StepEnd {
             const device::Stream& stream,
             const ExactSum& squares);
 
-    void ask_to_stop(int level) noexcept { stop_level_ = level; }
+    /// Taken along when the next exchange starts.
+    Wishes& wishes() noexcept { return wishes_; }
 
     /// Sums the slots' losses, exchanges, and leaves clip factor and skip flag in `inputs`.
     Action action(std::span<const BatchSlot> slots, kernels::StepInputs& inputs);
@@ -41,7 +44,7 @@ class StepEnd {
     const device::Stream& stream_;
     comm::AsyncSum sum_;
     const ExactSum& squares_;
-    int stop_level_ = 0;
+    Wishes wishes_;
     StepOutcome outcome_;
 };
 

@@ -72,7 +72,8 @@ class Trainer {
             is_validation_due_.emplace(*spec.validate.every);
         }
         assembly_.trainer().between_ops([this] {
-            assembly_.ask_to_stop(signals_.requested());  // as late as the step's end still takes it along
+            assembly_.wishes().ask_to_stop(
+                signals_.requested());  // as late as the step's end still takes it along
             say_news();
         });
     }
@@ -130,7 +131,7 @@ class Trainer {
 
         ++step_;
         tokens_ += spec_.train.global_batch * spec_.data.seq;
-        stop_level_ = static_cast<int>(outcome.stop_level);
+        stop_level_ = outcome.wishes.stop_level();
         signals_.merge(stop_level_);
         skipped_ += outcome.is_skipped ? 1 : 0;
         skips_in_a_row_ = outcome.is_skipped ? skips_in_a_row_ + 1 : 0;

@@ -1,0 +1,52 @@
+/// Reading a complete checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/piece.hpp"
+
+namespace ziggurat::checkpoint {
+
+/// A problem that `verify` has found.
+struct Damage {
+    std::string file;
+    std::string what;  ///< names tensor, block and offset where it can
+};
+
+/// An open checkpoint. Local: every rank may open it for itself, or take rank 0's manifest.
+class CheckpointReader {
+  public:
+    /// Reads and checks COMPLETE, and the sizes of all files.
+    /// Errors: Error{checkpoint}
+    explicit CheckpointReader(std::string path);
+    /// The same with a manifest that another rank has read.
+    CheckpointReader(std::string path, Manifest manifest);
+
+    const std::string& path() const noexcept { return path_; }
+    const Manifest& manifest() const noexcept { return manifest_; }
+
+    /// Fills the targets. Of each file only the blocks that hold wanted bytes are read, each once in this
+    /// call, many at a time (O_DIRECT where the file system has it), and each is held against its hash.
+    ///
+    /// Errors: Error{checkpoint} that names file, tensor and block when a hash differs or a wanted element is
+    /// not stored; Error{resource} when the disk fails
+    void read(std::span<const Target> targets);
+
+    /// Bytes read from files since construction.
+    std::int64_t bytes_read() const noexcept { return bytes_read_; }
+
+    /// Checks every byte of every file, COMPLETE and, where the checkpoint lies in a run's folder, LATEST;
+    /// master.h5 and the HDF5 structure too. Empty: all is well.
+    std::vector<Damage> verify();
+
+  private:
+    std::string path_;
+    Manifest manifest_;
+    std::int64_t bytes_read_ = 0;
+};
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,60 @@
+/// The file `COMPLETE`: what a checkpoint says of itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/piece.hpp"
+
+namespace ziggurat::checkpoint {
+
+/// Where training stands. All that is needed to go on besides the pieces: random numbers and the order of
+/// data are functions of these and of the deck.
+struct Progress {
+    std::int64_t step = 0;         ///< steps done
+    std::int64_t tokens = 0;       ///< consumed
+    std::int64_t next_sample = 0;  ///< global index of the first sample that was not trained on
+    std::int64_t skipped = 0;      ///< updates not applied; bias corrections count the others
+    double seconds = 0;            ///< of training so far, over all jobs
+
+    bool operator==(const Progress&) const = default;
+};
+
+/// A stored piece: which file, and where its bytes lie in it.
+struct StoredPiece {
+    Piece piece;
+    int file = 0;                   ///< index into Manifest::files
+    std::int64_t offset_bytes = 0;  ///< of the piece's first byte in the file
+};
+
+/// One file of the checkpoint.
+struct FileEntry {
+    std::string name;  ///< without a folder
+    std::int64_t bytes = 0;
+    /// XXH3-64 of all bytes of the file that are no piece's, in order: metadata, padding and the tables of
+    /// block hashes, which in turn cover the pieces.
+    std::uint64_t hash_of_rest = 0;
+};
+
+struct Manifest {
+    int version = 1;
+    std::string program;  ///< version of the program that wrote it
+    Progress progress;
+    std::string deck;    ///< the effective deck
+    std::string layout;  ///< a line for people: ranks, degrees, spans
+    int ranks = 0;
+    std::vector<FileEntry> files;
+    std::vector<StoredPiece> pieces;  ///< cover every tensor of every kind exactly once
+};
+
+/// The text of `COMPLETE`: JSON, whose last line is the XXH3-64 of all before it.
+std::string to_text(const Manifest& manifest);
+
+/// Errors: Error{checkpoint} that names `path` and what is wrong, for any text at all
+Manifest parse_manifest(const std::string& text, const std::string& path);
+
+/// The hash that the text ends with, which `LATEST` repeats.
+std::uint64_t hash_of_manifest(const std::string& text);
+
+}  // namespace ziggurat::checkpoint

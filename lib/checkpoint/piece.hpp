@@ -1,0 +1,50 @@
+/// What a checkpoint is made of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/box.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::checkpoint {
+
+/// What is kept of each parameter. Frozen tensors have weights alone.
+enum class Kind {
+    weights,  ///< the master weights, or what a frozen tensor has
+    first_moment,
+    second_moment,
+};
+
+/// Names of the groups in files: `weights`, `first_moment`, `second_moment`.
+const char* to_string(Kind kind);
+
+/// A box of one tensor of one kind. Tensors are the model's, unpadded, with global layer numbers; nothing in
+/// it speaks of ranks.
+struct Piece {
+    Kind kind = Kind::weights;
+    std::string tensor;               ///< "layers.3.attention.q.weight"
+    std::vector<std::int64_t> shape;  ///< of the whole tensor
+    spec::DType type = spec::DType::f32;
+    Box box;
+
+    std::int64_t bytes() const noexcept { return box.elements() * (type == spec::DType::f32 ? 4 : 2); }
+    bool operator==(const Piece&) const = default;
+};
+
+/// A piece and the memory that holds it row by row.
+struct Source {
+    Piece piece;
+    const std::byte* bytes = nullptr;
+};
+
+/// A piece that is wanted, and the memory to put it in row by row. Where the stored type is another, values
+/// are converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest even).
+struct Target {
+    Piece piece;
+    std::byte* bytes = nullptr;
+};
+
+}  // namespace ziggurat::checkpoint
