@@ -1,0 +1,56 @@
+/// What differs between the deck of a checkpoint and the deck that is to go on from it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ziggurat::checkpoint {
+
+/// What a difference means for a training that goes on.
+enum class DeckChangeClass {
+    refused,  ///< the stored tensors would have other shapes, or mean something else
+    warned,   ///< the training goes on differently from here
+    noted,    ///< how the work is spread, what is reported, where things lie: the training is the same
+};
+
+/// One key with two values.
+struct DeckChange {
+    std::string key;     ///< `model.hidden`, `data.train[1].path`
+    std::string before;  ///< as the checkpoint's deck says it; "nothing" where it does not have the key
+    std::string after;   ///< as the present deck says it
+    std::string before_place;  ///< where the value came from: `deck decks/a.yaml:31`; may be empty
+    std::string after_place;
+    DeckChangeClass change_class = DeckChangeClass::noted;
+};
+
+/// Every key whose value differs, in the order of the schema. Both are effective decks: all keys written
+/// out, no includes, no variables. Values are compared, not their spelling; a key that one of them does not
+/// know (another version of the program wrote it) counts with its default.
+///
+/// Errors: Error{checkpoint} when a text is no effective deck of this program
+std::vector<DeckChange> changes(const std::string& checkpoint_effective_deck,
+                                const std::string& present_effective_deck);
+
+/// The class of a key of the schema, such as `data.train[].path`, by the one table of classes; `family` is
+/// the model's, `gpt2` or `llama`, for the keys that mean tensors in one of them alone.
+DeckChangeClass class_of(std::string_view key, std::string_view family);
+
+/// The keys of the table of classes: a key of the schema takes its class from itself or the closest of them
+/// above it. For tests.
+std::vector<std::string> classified_keys();
+
+/// The refused changes as the message of one error, with both values and where they come from; empty when
+/// there is none.
+std::string refusal(const std::vector<DeckChange>& changes);
+
+/// A line for each warned change.
+std::vector<std::string> warnings(const std::vector<DeckChange>& changes);
+
+/// The noted changes in one line; empty when there is none.
+std::string note(const std::vector<DeckChange>& changes);
+
+/// `model.hidden: 64 (deck a.yaml:3) in the checkpoint, 128 (command line) now`.
+std::string describe(const DeckChange& change);
+
+}  // namespace ziggurat::checkpoint
