@@ -16,9 +16,9 @@ enum class DeckChangeClass {
 
 /// One key with two values.
 struct DeckChange {
-    std::string key;     ///< `model.hidden`, `data.train[1].path`
-    std::string before;  ///< as the checkpoint's deck says it; "nothing" where it does not have the key
-    std::string after;   ///< as the present deck says it
+    std::string key;           ///< `model.hidden`, `data.train[1].path`
+    std::string before;        ///< as the checkpoint's deck says it; "nothing" where it does not have the key
+    std::string after;         ///< as the present deck says it
     std::string before_place;  ///< where the value came from: `deck decks/a.yaml:31`; may be empty
     std::string after_place;
     DeckChangeClass change_class = DeckChangeClass::noted;
@@ -50,7 +50,7 @@ std::vector<std::string> warnings(const std::vector<DeckChange>& changes);
 /// The noted changes in one line; empty when there is none.
 std::string note(const std::vector<DeckChange>& changes);
 
-/// `model.hidden: 64 (deck a.yaml:3) in the checkpoint, 128 (command line) now`.
+/// `model.hidden is 64 (deck a.yaml:3) in the checkpoint and 128 (command line) now`.
 std::string describe(const DeckChange& change);
 
 }  // namespace ziggurat::checkpoint

@@ -1,0 +1,201 @@
+#include "checkpoint/deck_changes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "deck/load.hpp"
+#include "deck/schema.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+constexpr const char* gpt2 = R"(deck_version: 1
+model: {family: gpt2, layers: 2, hidden: 32, heads: 4, vocab: 256, max_seq: 16}
+data: {tokenizer: bytes, seq: 16, train: [{format: text, path: TEXT}]}
+train: {steps: 10, global_batch: 12, micro_batch: 1}
+)";
+
+constexpr const char* llama = R"(deck_version: 1
+model: {family: llama, layers: 2, hidden: 32, heads: 4, vocab: 256, max_seq: 16}
+data: {tokenizer: bytes, seq: 16, train: [{format: text, path: TEXT}]}
+train: {steps: 10, global_batch: 12, micro_batch: 1}
+)";
+
+/// Where decks find TEXT and OTHER.
+const std::string& folder() {
+    static const test::ScratchFolder made;
+    static const bool is_filled = [] {
+        std::ofstream{made.file("TEXT")} << std::string(2000, 'x');
+        std::ofstream{made.file("OTHER")} << std::string(2000, 'y');
+        return true;
+    }();
+    EXPECT_TRUE(is_filled);
+    return made.path();
+}
+
+std::string effective(const char* deck, const std::vector<std::string>& overrides, int ranks = 1) {
+    std::filesystem::current_path(folder());
+    const auto loaded = deck::load_text(deck, "a.yaml", overrides, {.ranks = ranks, .threads = 1});
+    EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+    return loaded.effective;
+}
+
+/// What changes when the overrides come on top of the deck.
+std::vector<DeckChange> after(const char* deck, const std::vector<std::string>& overrides, int ranks = 1) {
+    return changes(effective(deck, {}), effective(deck, overrides, ranks));
+}
+
+std::vector<std::string> keys_of(const std::vector<DeckChange>& all, DeckChangeClass change_class) {
+    std::vector<std::string> keys;
+    for (const DeckChange& change : all) {
+        if (change.change_class == change_class) {
+            keys.push_back(change.key);
+        }
+    }
+    return keys;
+}
+
+using Keys = std::vector<std::string>;
+
+TEST(DeckChanges, EveryKeyOfTheSchemaHasAClass) {
+    for (const deck::Row& row : deck::deck_schema().rows()) {
+        EXPECT_NO_THROW(class_of(row.path, "gpt2")) << row.path;
+        EXPECT_NO_THROW(class_of(row.path, "llama")) << row.path;
+    }
+}
+
+TEST(DeckChanges, TheTableHasOnlyKeysOfTheSchema) {
+    for (const std::string& key : classified_keys()) {
+        EXPECT_NE(deck::deck_schema().find(key), nullptr) << key;
+    }
+}
+
+TEST(DeckChanges, AKeyThatOnlyBeginsLikeOneOfTheTableIsNotBelowIt) {
+    EXPECT_THROW(class_of("runs", "gpt2"), Error);
+    EXPECT_EQ(class_of("run.seed", "gpt2"), DeckChangeClass::warned);
+    EXPECT_EQ(class_of("run.seeds", "gpt2"), DeckChangeClass::noted);
+    EXPECT_EQ(class_of("data.validation[0].path", "gpt2"), DeckChangeClass::noted);
+}
+
+TEST(DeckChanges, ADeckDoesNotDifferFromItself) {
+    EXPECT_TRUE(after(gpt2, {}).empty());
+    EXPECT_TRUE(after(llama, {}).empty());
+}
+
+TEST(DeckChanges, ComparesValuesAndNotTheirSpelling) {
+    EXPECT_TRUE(
+        after(gpt2, {"optimizer.lr=0.0003", "train.steps=10 steps", "run.hang_timeout=600s"}).empty());
+}
+
+TEST(DeckChanges, RefusesWhateverTheTensorsAre) {
+    const auto all = after(gpt2, {"model.hidden=64", "model.layers=3", "model.tie_embeddings=false",
+                                  "model.max_seq=32", "model.norm_epsilon=1e-6"});
+
+    EXPECT_EQ(keys_of(all, DeckChangeClass::refused),
+              (Keys{"model.layers", "model.hidden", "model.ffn_hidden", "model.max_seq",
+                    "model.tie_embeddings", "model.norm_epsilon"}));
+}
+
+TEST(DeckChanges, AnotherFamilyIsRefused) {
+    const auto all = changes(effective(gpt2, {}), effective(llama, {}));
+
+    EXPECT_EQ(all.front().key, "model.family");
+    EXPECT_EQ(all.front().change_class, DeckChangeClass::refused);
+}
+
+TEST(DeckChanges, LongerSequencesAreNoOtherTensorsWherePositionsAreNotLearned) {
+    const auto all = after(llama, {"model.max_seq=32"});
+
+    EXPECT_EQ(keys_of(all, DeckChangeClass::refused), Keys{});
+    EXPECT_EQ(keys_of(all, DeckChangeClass::warned), Keys{"model.max_seq"});
+}
+
+TEST(DeckChanges, WarnsOfWhatTheTrainingIs) {
+    const auto all = after(gpt2, {"run.seed=5", "data.shuffle=false", "train.steps=20",
+                                  "train.global_batch=24", "train.only=[layers.*]", "precision.compute=fp32",
+                                  "optimizer.lr=1e-3", "schedule.warmup=2 steps"});
+
+    EXPECT_EQ(keys_of(all, DeckChangeClass::warned),
+              (Keys{"run.seed", "data.shuffle", "train.steps", "train.global_batch", "train.only",
+                    "precision.compute", "optimizer.lr", "schedule.warmup"}));
+    EXPECT_EQ(keys_of(all, DeckChangeClass::refused), Keys{});
+    EXPECT_EQ(warnings(all).size(), 8U);
+}
+
+TEST(DeckChanges, NotesHowTheWorkIsSpread) {
+    const auto all = after(gpt2,
+                           {"sharding.zero=3", "train.micro_batch=2", "recompute.kind=full",
+                            "logging.every=1 steps", "overlap.prefetch=2", "run.dir=elsewhere"},
+                           3);
+
+    EXPECT_EQ(keys_of(all, DeckChangeClass::refused), Keys{});
+    EXPECT_EQ(keys_of(all, DeckChangeClass::warned), Keys{});
+    const auto noted = keys_of(all, DeckChangeClass::noted);
+    for (const char* key : {"run.dir", "train.micro_batch", "parallel.data", "sharding.zero",
+                            "sharding.sum_group", "overlap.prefetch", "recompute.kind", "logging.every"}) {
+        EXPECT_NE(std::ranges::find(noted, key), noted.end()) << key;
+    }
+    EXPECT_NE(note(all).find("parallel.data 1 -> 3"), std::string::npos) << note(all);
+}
+
+TEST(DeckChanges, SourcesThatComeOrGoAreNamedOneByOne) {
+    const auto all = after(gpt2, {"data.train=[{format: text, path: TEXT}, {format: text, path: "
+                                  "OTHER, weight: 2}]"});
+
+    EXPECT_EQ(keys_of(all, DeckChangeClass::warned),
+              (Keys{"data.train[1].format", "data.train[1].path", "data.train[1].weight"}));
+    EXPECT_EQ(all[1].before, "nothing");
+    EXPECT_EQ(all[1].after, "\"OTHER\"");
+}
+
+TEST(DeckChanges, SaysBothValuesAndWhereTheyComeFrom) {
+    const auto all = after(gpt2, {"model.hidden=64", "model.vocab=300"});
+
+    EXPECT_EQ(refusal(all),
+              "the checkpoint is of another model (its tensors have other shapes or another meaning):\n"
+              "  model.hidden is 32 (deck a.yaml:2) in the checkpoint and 64 (command line) now\n"
+              "  model.ffn_hidden is 128 (auto: 4 hidden) in the checkpoint and 256 (auto: 4 hidden) now\n"
+              "  model.vocab is 256 (deck a.yaml:2) in the checkpoint and 300 (command line) now\n"
+              "Give the deck the checkpoint's values, or train the other model in another run.dir.");
+    EXPECT_EQ(refusal(after(gpt2, {"run.seed=3"})), "");
+}
+
+TEST(DeckChanges, ACommentSignInsideAValueIsNoComment) {
+    const auto all = after(gpt2, {"run.name='a # \"b\" # c'"});
+
+    ASSERT_FALSE(all.empty());
+    EXPECT_EQ(all.front().key, "run.name");
+    EXPECT_EQ(all.front().after_place, "command line");
+}
+
+TEST(DeckChanges, AKeyThatTheOlderDeckDoesNotHaveCountsWithItsDefault) {
+    std::string older = effective(gpt2, {});
+    const auto begin = older.find("  eps:");
+    older.erase(begin, older.find('\n', begin) + 1 - begin);
+    const auto threads = older.find("  threads:");  // its default is found out by the run
+    older.erase(threads, older.find('\n', threads) + 1 - threads);
+
+    EXPECT_TRUE(changes(older, effective(gpt2, {})).empty());
+    const auto all = changes(older, effective(gpt2, {"optimizer.eps=1e-6"}));
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all.front().before, "1.0e-8");
+    EXPECT_EQ(all.front().before_place, "default");
+}
+
+TEST(DeckChanges, ATextThatIsNoDeckIsABrokenCheckpoint) {
+    for (const char* text : {"\x01", "a: [", "deck_version: 1\nmodel: {colour: red}\n", "deck_version: x"}) {
+        try {
+            changes(text, effective(gpt2, {}));
+            ADD_FAILURE() << "taken: " << text;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
+            EXPECT_NE(std::string{error.what()}.find("the deck of the checkpoint"), std::string::npos);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::checkpoint
