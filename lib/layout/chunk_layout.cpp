@@ -6,15 +6,22 @@
 
 namespace ziggurat::layout {
 
-ChunkLayout::ChunkLayout(std::vector<UnitRange> shards, std::int64_t chunk_elements)
+namespace {
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+ChunkLayout::ChunkLayout(std::vector<UnitRange> shards, std::int64_t chunk_elements, std::int64_t alignment)
     : shards_{std::move(shards)} {
-    ZG_EXPECTS(chunk_elements >= 0);
-    const auto wanted = chunk_elements == 0 ? usual_elements : chunk_elements;
-    chunk_elements_ = (wanted + FlatLayout::block - 1) / FlatLayout::block * FlatLayout::block;
+    ZG_EXPECTS(chunk_elements >= 0 && alignment > 0 && alignment % FlatLayout::block == 0);
+    chunk_elements_ = rounded_up(chunk_elements == 0 ? usual_elements : chunk_elements, alignment);
     std::erase_if(shards_, [](const UnitRange& shard) { return shard.range.empty(); });
     begins_.push_back(0);
     for (const auto& shard : shards_) {
-        begins_.push_back(begins_.back() + shard.range.size());
+        begins_.push_back(begins_.back() + rounded_up(shard.range.size(), alignment));
     }
 }
 
@@ -30,8 +37,8 @@ std::vector<UnitRange> ChunkLayout::chunk(int k) const {
     std::vector<UnitRange> runs;
     for (auto s = static_cast<std::size_t>(first); s < shards_.size() && begins_[s] < end; ++s) {
         const auto base = shards_[s].range.begin - begins_[s];
-        runs.push_back(
-            {shards_[s].unit, {base + std::max(begin, begins_[s]), base + std::min(end, begins_[s + 1])}});
+        runs.push_back({shards_[s].unit,
+                        {base + std::max(begin, begins_[s]), std::min(base + end, shards_[s].range.end)}});
     }
     return runs;
 }

@@ -47,7 +47,7 @@ Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Varia
         reduce_pass(draft, spec, model);
         optimizer_pass(draft, spec, model);
     }
-    transfer_pass(draft, spec);
+    transfer_pass(draft, spec, model);
     place_buffers(draft.program);
     derive_dependencies(draft.program);
     return std::move(draft.program);

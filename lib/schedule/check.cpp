@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "schedule/check_races.hpp"
+#include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -23,6 +24,8 @@ class Check {
             return found_;  // the rest would stumble over it
         }
         places();
+        workplaces();
+        pages_of_nvme();
         leases();
         for (auto& race : races(program_)) {
             found_.push_back(std::move(race));
@@ -119,6 +122,71 @@ class Check {
                 note(FindingKind::memory, -1,
                      "needs " + std::to_string(program_.tier_bytes(tier)) + " bytes of " + tier_names[t] +
                          " memory where " + std::to_string(budgets_.bytes[t]) + " are allowed");
+            }
+        }
+    }
+
+    /// Tiers that what an op of an engine reads and writes lies in.
+    static std::pair<spec::Tier, spec::Tier> tiers_of(Engine engine) {
+        using spec::Tier;
+        switch (engine) {
+            case Engine::host_to_device:
+                return {Tier::host, Tier::device};
+            case Engine::device_to_host:
+                return {Tier::device, Tier::host};
+            case Engine::nvme_read:
+                return {Tier::nvme, Tier::host};
+            case Engine::nvme_write:
+                return {Tier::host, Tier::nvme};
+            case Engine::host_optimizer:
+                return {Tier::host, Tier::host};
+            default:
+                return {Tier::device, Tier::device};
+        }
+    }
+
+    void workplaces() {
+        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+            const auto tiers = tiers_of(program_.lanes[static_cast<std::size_t>(op.lane)].engine);
+            for (const bool writes : {false, true}) {
+                const auto tier = writes ? tiers.second : tiers.first;
+                for (const auto& operand : writes ? op.writes : op.reads) {
+                    const auto& held = *buffer(operand.buffer);
+                    if (held.state != StateKind::none && held.tier != tier) {
+                        note(FindingKind::memory, i,
+                             "works on " + std::string{tier_names[static_cast<std::size_t>(tier)]} +
+                                 " and has a '" + operand.role + "' on " +
+                                 tier_names[static_cast<std::size_t>(held.tier)] + " ('" + held.name + "')");
+                    }
+                }
+            }
+        }
+    }
+
+    void pages_of_nvme() {
+        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+            if (op.kind != OpKind::read && op.kind != OpKind::write) {
+                continue;
+            }
+            for (std::size_t o = 0; o < op.writes.size(); ++o) {
+                const auto& on_disk = op.kind == OpKind::read ? op.reads.at(o) : op.writes[o];
+                const auto& in_memory = op.kind == OpKind::read ? op.writes[o] : op.reads.at(o);
+                const auto& disk = *buffer(on_disk.buffer);
+                const auto& memory = *buffer(in_memory.buffer);
+                for (std::size_t r = 0; r < on_disk.runs.size(); ++r) {
+                    const auto& run = on_disk.runs[r];
+                    const auto end = run.offset + run.bytes;
+                    const bool is_whole = end % page_bytes == 0 || end == disk.bytes;
+                    const auto begins = disk.offset + run.offset;
+                    const auto lies = memory.offset + in_memory.runs.at(r).offset;
+                    if (begins % page_bytes != 0 || lies % page_bytes != 0 || !is_whole) {
+                        note(FindingKind::memory, i,
+                             "moves bytes " + std::to_string(run.offset) + " to " + std::to_string(end) +
+                                 " of '" + disk.name + "', which are no whole pages");
+                    }
+                }
             }
         }
     }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/contract.hpp"
+#include "schedule/homes.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -127,7 +128,7 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
                 {u, model.shards[static_cast<std::size_t>(u)].shard(model.spans.optimizer, model.data_rank)});
         }
     }
-    return {std::move(shards), spec.tiers.chunk_elements};
+    return {std::move(shards), spec.tiers.chunk_elements, chunk_alignment(spec)};
 }
 
 void optimizer_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {

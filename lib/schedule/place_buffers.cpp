@@ -5,6 +5,9 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <vector>
+
+#include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -100,10 +103,37 @@ void choose_arenas(Program& program) {
     }
 }
 
+/// What a buffer takes of an arena.
+struct Room {
+    std::int64_t alignment = 64;
+    std::int64_t bytes = 0;
+};
+
+std::vector<Room> rooms(const Program& program) {
+    std::vector<Room> made;
+    for (const auto& buffer : program.buffers) {
+        const bool is_paged = buffer.tier == spec::Tier::nvme;
+        made.push_back({is_paged ? page_bytes : alignment_of(buffer.bytes),
+                        rounded_up(buffer.bytes, is_paged ? page_bytes : 64)});
+    }
+    for (const auto& op : program.ops) {
+        if (op.kind != OpKind::read && op.kind != OpKind::write) {
+            continue;
+        }
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                const auto b = static_cast<std::size_t>(operand.buffer);
+                made[b] = {page_bytes, pages(program.buffers[b].bytes)};
+            }
+        }
+    }
+    return made;
+}
+
 }  // namespace
 
 std::int64_t alignment_of(std::int64_t bytes) {
-    return bytes >= (std::int64_t{1} << 20) ? 4096 : 64;
+    return bytes >= (std::int64_t{1} << 20) ? page_bytes : 64;
 }
 
 std::vector<LiveRange> live_ranges(const Program& program) {
@@ -124,13 +154,15 @@ std::vector<LiveRange> live_ranges(const Program& program) {
 
 void place_buffers(Program& program) {
     choose_arenas(program);
+    const auto room = rooms(program);
     std::array<std::int64_t, num_arenas> fixed{};
     for (const auto lifetime : {Lifetime::persistent, Lifetime::inputs}) {
-        for (auto& buffer : program.buffers) {
+        for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+            auto& buffer = program.buffers[b];
             if (buffer.lifetime == lifetime) {
                 auto& end = fixed[arena_of(buffer)];
-                buffer.offset = rounded_up(end, alignment_of(buffer.bytes));
-                end = buffer.offset + buffer.bytes;
+                buffer.offset = rounded_up(end, room[b].alignment);
+                end = buffer.offset + room[b].bytes;
             }
         }
     }
@@ -156,12 +188,12 @@ void place_buffers(Program& program) {
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         for (const int b : begins[i]) {
             auto& buffer = program.buffers[static_cast<std::size_t>(b)];
-            buffer.offset =
-                arenas[arena_of(buffer)].take(rounded_up(buffer.bytes, 64), alignment_of(buffer.bytes));
+            const auto& wanted = room[static_cast<std::size_t>(b)];
+            buffer.offset = arenas[arena_of(buffer)].take(wanted.bytes, wanted.alignment);
         }
         for (const int b : ends[i]) {
             const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
-            arenas[arena_of(buffer)].give_back(buffer.offset, rounded_up(buffer.bytes, 64));
+            arenas[arena_of(buffer)].give_back(buffer.offset, room[static_cast<std::size_t>(b)].bytes);
         }
     }
     for (std::size_t a = 0; a < num_arenas; ++a) {

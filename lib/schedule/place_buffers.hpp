@@ -17,7 +17,8 @@ struct LiveRange {
 /// By buffer, from the operands of all ops.
 std::vector<LiveRange> live_ranges(const Program& program);
 
-/// Where buffers begin: multiples of 64 bytes, or of 4096 for those of at least 1 MiB.
+/// Where buffers begin: multiples of 64 bytes, or of 4096 for those of at least 1 MiB and those that NVMe
+/// reads and writes, which also have the rest of their last page to themselves.
 std::int64_t alignment_of(std::int64_t bytes);
 
 /// Sets Buffer::is_shared, Buffer::offset and Program::arena_bytes.

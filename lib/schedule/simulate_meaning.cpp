@@ -261,13 +261,16 @@ std::vector<Pieces> World::local(int rank, int op, int step, const Found& found)
         case OpKind::write:
         case OpKind::encode:
         case OpKind::decode: {
-            const auto& from = buffer(rank, done.reads.front().buffer);
-            const auto& to = buffer(rank, done.writes.front().buffer);
-            auto moved = retyped(found.reads.front(), element_bytes(from), element_bytes(to));
-            if (bytes_of(moved) != done.writes.front().bytes()) {
-                complain(FindingKind::malformed, rank, op, "moves between operands of different lengths");
+            std::vector<Pieces> values;
+            for (std::size_t i = 0; i < done.writes.size(); ++i) {
+                const auto& from = buffer(rank, done.reads.at(i).buffer);
+                const auto& to = buffer(rank, done.writes[i].buffer);
+                values.push_back(retyped(found.reads.at(i), element_bytes(from), element_bytes(to)));
+                if (bytes_of(values.back()) != done.writes[i].bytes()) {
+                    complain(FindingKind::malformed, rank, op, "moves between operands of different lengths");
+                }
             }
-            return {std::move(moved)};
+            return values;
         }
         case OpKind::norm: {
             for (std::size_t r = 0; r < done.reads.size(); ++r) {

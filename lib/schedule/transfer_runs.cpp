@@ -47,6 +47,27 @@ ByteRuns ByteRuns::without(const ByteRuns& other) const {
     return ByteRuns{std::move(left)};
 }
 
+ByteRuns ByteRuns::within(std::int64_t begin, std::int64_t end) const {
+    std::vector<Run> inside;
+    for (const auto& run : runs_) {
+        const auto from = std::max(begin, run.offset);
+        const auto to = std::min(end, run.offset + run.bytes);
+        if (from < to) {
+            inside.push_back({from, to - from});
+        }
+    }
+    return ByteRuns{std::move(inside)};
+}
+
+ByteRuns ByteRuns::in_pages(std::int64_t limit) const {
+    std::vector<Run> wider;
+    for (const auto& run : runs_) {
+        const auto from = run.offset / page_bytes * page_bytes;
+        wider.push_back({from, std::min(limit, pages(run.offset + run.bytes)) - from});
+    }
+    return ByteRuns{std::move(wider)};
+}
+
 void ByteRuns::add(const ByteRuns& other) {
     auto all = runs_;
     all.insert(all.end(), other.runs_.begin(), other.runs_.end());

@@ -8,6 +8,14 @@
 
 namespace ziggurat::schedule {
 
+/// NVMe moves whole pages.
+inline constexpr std::int64_t page_bytes = 4096;
+
+/// `bytes` rounded up to whole pages.
+constexpr std::int64_t pages(std::int64_t bytes) {
+    return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
 /// Disjoint runs in ascending order, joined where they touch.
 class ByteRuns {
   public:
@@ -20,6 +28,10 @@ class ByteRuns {
     std::int64_t end() const { return runs_.back().offset + runs_.back().bytes; }
     bool overlaps(const ByteRuns& other) const;
     ByteRuns without(const ByteRuns& other) const;
+    /// What lies in [begin, end).
+    ByteRuns within(std::int64_t begin, std::int64_t end) const;
+    /// The least runs of whole pages that hold these, none behind `limit`.
+    ByteRuns in_pages(std::int64_t limit) const;
     void add(const ByteRuns& other);
     /// The runs at other offsets.
     std::vector<Run> moved(std::int64_t by) const;

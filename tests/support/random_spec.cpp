@@ -78,8 +78,20 @@ void draw_sharding(Draw& draw, spec::Sharding& sharding, const spec::Parallel& p
 }
 
 spec::Home draw_home(Draw& draw) {
-    const auto tier = draw.between(0, 2);
-    return {tier == 0 ? 1.0 : 0.0, tier == 1 ? 1.0 : 0.0, tier == 2 ? 1.0 : 0.0};
+    switch (draw.between(0, 5)) {
+        case 0:
+            return {1, 0, 0};
+        case 1:
+            return {0, 1, 0};
+        case 2:
+            return {0, 0, 1};
+        case 3:
+            return {0.3, 0.7, 0};
+        case 4:
+            return {0.25, 0, 0.75};
+        default:
+            return {0.2, 0.3, 0.5};
+    }
 }
 
 /// Patterns of units and kinds of tensors, or any tensors one by one; parts of one matrix stay together.
@@ -125,7 +137,7 @@ std::string trained_part(const spec::RunSpec& spec) {
 }
 
 const char* name(const spec::Home& home) {
-    return home.device == 1 ? "device" : home.host == 1 ? "host" : "nvme";
+    return home.device == 1 ? "device" : home.host == 1 ? "host" : home.nvme == 1 ? "nvme" : "shares";
 }
 
 }  // namespace

@@ -30,6 +30,18 @@ TEST(ChunkLayout, RoundsAChunkUpToWholeBlocks) {
     EXPECT_EQ((ChunkLayout{{{0, {0, 1024}}}, 0}).chunk_elements(), ChunkLayout::usual_elements);
 }
 
+TEST(ChunkLayout, CutsEveryShardAtWholePages) {
+    const ChunkLayout chunks{
+        {{0, {512, 5632}}, {1, {0, 256}}, {2, {256, 9472}}}, 5000, ChunkLayout::page_elements};
+
+    ASSERT_EQ(chunks.chunk_elements(), 6144);
+    ASSERT_EQ(chunks.num_chunks(), 3);
+    EXPECT_EQ(chunks.chunk(0), (std::vector<UnitRange>{{0, {512, 5632}}}));
+    EXPECT_EQ(chunks.chunk(1), (std::vector<UnitRange>{{1, {0, 256}}, {2, {256, 4352}}}));
+    EXPECT_EQ(chunks.chunk(2), (std::vector<UnitRange>{{2, {4352, 9472}}}));
+    EXPECT_EQ(chunks.pieces({2, {0, 4352}}), (std::vector<ChunkLayout::Piece>{{1, 2048, {256, 4352}}}));
+}
+
 TEST(ChunkLayout, HasNoChunksWithoutElements) {
     EXPECT_EQ((ChunkLayout{{{0, {7, 7}}}, 256}).num_chunks(), 0);
 }

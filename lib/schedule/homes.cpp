@@ -1,0 +1,92 @@
+#include "schedule/homes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace ziggurat::schedule {
+namespace {
+
+using spec::Tier;
+
+layout::ElementRange elements_of(const Buffer& buffer) {
+    const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
+    return {buffer.first_element, buffer.first_element + buffer.bytes / width};
+}
+
+/// Kinds that share an address space: what is frozen lies behind the trained part of its unit.
+StateKind space_of(StateKind kind) {
+    return kind == StateKind::frozen ? StateKind::parameters : kind;
+}
+
+const spec::Home* home_of(const spec::Tiers& tiers, StateKind kind) {
+    switch (kind) {
+        case StateKind::parameters:
+        case StateKind::frozen:
+            return &tiers.parameters;
+        case StateKind::gradients:
+            return &tiers.gradients;
+        case StateKind::master:
+        case StateKind::first_moment:
+        case StateKind::second_moment:
+            return &tiers.optimizer;
+        case StateKind::secondary:
+        case StateKind::none:
+            return nullptr;
+    }
+    return nullptr;
+}
+
+/// The tier of chunk `k` of `n`.
+Tier tier_of(const spec::Home& home, int k, int n) {
+    const auto chunks = [&](double share) { return static_cast<int>(std::lround(share * n)); };
+    if (k < chunks(home.device)) {
+        return Tier::device;
+    }
+    // What is left by rounding goes to the last tier that has a share.
+    return k < chunks(home.device + home.host) || home.nvme <= 0 ? (home.host > 0 ? Tier::host : Tier::device)
+                                                                 : Tier::nvme;
+}
+
+}  // namespace
+
+std::int64_t chunk_alignment(const spec::RunSpec& spec) {
+    const auto& tiers = spec.tiers;
+    const bool has_nvme = tiers.parameters.nvme > 0 || tiers.gradients.nvme > 0 || tiers.optimizer.nvme > 0;
+    return has_nvme ? layout::ChunkLayout::page_elements : layout::FlatLayout::block;
+}
+
+std::vector<std::vector<HomePart>> home_parts(const Program& program,
+                                              const spec::RunSpec& spec,
+                                              const ModelLayout& model) {
+    // The address space of a kind: its buffers in the order in which units are first used.
+    std::map<StateKind, std::vector<layout::UnitRange>> spaces;
+    for (const int unit : model.units) {
+        for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+            const auto& buffer = program.buffers[b];
+            if (buffer.unit == unit && buffer.lifetime == Lifetime::persistent &&
+                home_of(spec.tiers, buffer.state) != nullptr) {
+                spaces[space_of(buffer.state)].push_back({static_cast<int>(b), elements_of(buffer)});
+            }
+        }
+    }
+    std::vector<std::vector<HomePart>> parts(program.buffers.size());
+    for (const auto& [kind, buffers] : spaces) {
+        const auto& home = *home_of(spec.tiers, kind);
+        const layout::ChunkLayout chunks{buffers, spec.tiers.chunk_elements, chunk_alignment(spec)};
+        for (int k = 0; k < chunks.num_chunks(); ++k) {
+            const auto tier = tier_of(home, k, chunks.num_chunks());
+            for (const auto& [buffer, range] : chunks.chunk(k)) {
+                auto& of_buffer = parts[static_cast<std::size_t>(buffer)];
+                if (!of_buffer.empty() && of_buffer.back().tier == tier) {
+                    of_buffer.back().range.end = range.end;
+                } else {
+                    of_buffer.push_back({range, tier});
+                }
+            }
+        }
+    }
+    return parts;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,219 @@
+#include "schedule/transfer_visits.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::schedule {
+namespace {
+
+using spec::Tier;
+
+const char* suffix_of(Tier tier) {
+    return tier == Tier::device ? " (device)" : tier == Tier::host ? " (host)" : " (nvme)";
+}
+
+class Finder {
+  public:
+    Finder(Program& program, const std::vector<std::vector<HomePart>>& homes) : program_{program} {
+        go_home(homes);
+    }
+
+    Visits run() {
+        std::map<int, std::size_t> open;  // buffer -> its visit, as long as nobody else has used it
+        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+            auto& op = program_.ops[static_cast<std::size_t>(i)];
+            const auto tier = workplace(op);
+            if (tier == Tier::host) {
+                op.lane = program_.lane(Engine::host_optimizer);
+            }
+            for (const bool writes : {false, true}) {
+                for (auto& operand : writes ? op.writes : op.reads) {
+                    if (!parts(operand).empty()) {
+                        use(i, op, operand, writes, tier, open);
+                    }
+                }
+            }
+        }
+        for (auto& visit : found_.visits) {
+            write_whole_pages(visit);
+        }
+        return std::move(found_);
+    }
+
+  private:
+    Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
+    const std::vector<PlacedPart>& parts(const Operand& operand) const {
+        return found_.parts[static_cast<std::size_t>(operand.buffer)];
+    }
+
+    void go_home(const std::vector<std::vector<HomePart>>& homes) {
+        found_.parts.resize(homes.size());
+        for (std::size_t b = 0; b < homes.size(); ++b) {
+            for (const auto& [range, tier] : homes[b]) {
+                const int whole = static_cast<int>(b);
+                const std::int64_t width = buffer(whole).type == spec::DType::f32 ? 4 : 2;
+                const auto begin = (range.begin - buffer(whole).first_element) * width;
+                PlacedPart part{whole, tier, begin, begin + range.size() * width};
+                if (homes[b].size() > 1) {
+                    auto made = buffer(whole);
+                    made.name += suffix_of(tier);
+                    made.first_element = range.begin;
+                    made.bytes = part.end - part.begin;
+                    made.tier = tier;
+                    part.buffer = program_.add_buffer(std::move(made));
+                } else {
+                    buffer(whole).tier = tier;
+                }
+                found_.parts[b].push_back(part);
+            }
+            if (homes[b].size() > 1) {
+                buffer(static_cast<int>(b)).lifetime = Lifetime::transient;  // a name that no op will use
+            }
+        }
+        found_.parts.resize(program_.buffers.size());
+        // What is made of state on the device and is wanted on the host, such as the reduced gradient of one
+        // micro-batch, visits it like the state itself.
+        for (std::size_t b = 0; b < homes.size(); ++b) {
+            const auto& made = program_.buffers[b];
+            if (made.lifetime == Lifetime::transient && made.state != StateKind::none && homes[b].empty()) {
+                found_.parts[b].push_back({static_cast<int>(b), made.tier, 0, made.bytes});
+            }
+        }
+    }
+
+    std::vector<const PlacedPart*> touched(const Operand& operand) const {
+        std::vector<const PlacedPart*> some;
+        const ByteRuns runs{operand.runs};
+        for (const auto& part : parts(operand)) {
+            if (!runs.within(part.begin, part.end).empty()) {
+                some.push_back(&part);
+            }
+        }
+        return some;
+    }
+
+    /// Where an op works; nothing computes on NVMe. An update works where its moments are, a sum or a norm
+    /// where all its gradients are.
+    Tier workplace(const Op& op) const {
+        const bool is_update = op.kind == OpKind::update;
+        if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
+            return Tier::device;
+        }
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                const auto state = program_.buffers[static_cast<std::size_t>(operand.buffer)].state;
+                if (state != (is_update ? StateKind::first_moment : StateKind::gradients)) {
+                    continue;
+                }
+                for (const auto* part : touched(operand)) {
+                    if (part->tier != Tier::device) {
+                        return Tier::host;
+                    }
+                }
+            }
+        }
+        return Tier::device;
+    }
+
+    void use(int i, Op& op, Operand& operand, bool writes, Tier tier, std::map<int, std::size_t>& open) {
+        const int home = operand.buffer;
+        const ByteRuns runs{operand.runs};
+        const auto at = touched(operand);
+        if (at.empty()) {
+            return;
+        }
+        // In one tier, the bytes of a buffer lie in one part.
+        if (at.size() == 1 && at.front()->tier == tier) {
+            if (writes) {
+                found_.in_place[home].push_back({i, runs});
+            }
+            const auto visiting = open.find(home);
+            if (visiting != open.end() && found_.visits[visiting->second].all.overlaps(runs)) {
+                open.erase(visiting);
+            }
+            move_operand(op, operand, at.front()->buffer, at.front()->begin);
+            return;
+        }
+        const auto occasion = occasion_of(op, i);
+        const auto known = open.find(home);
+        if (known == open.end() || !can_join(found_.visits[known->second], occasion, tier, runs)) {
+            open[home] = found_.visits.size();
+            found_.visits.push_back({});
+            found_.visits.back().home = home;
+            found_.visits.back().tier = tier;
+            found_.visits.back().occasion = occasion;
+            found_.visits.back().first_op = i;
+        }
+        auto& visit = found_.visits[open.at(home)];
+        visit.last_op = i;
+        visit.operands.emplace_back(i, &operand);
+        const bool adds = writes && op.accumulate && op.kind == OpKind::compute;
+        if (!writes || adds) {
+            visit.fetched.add(runs.without(visit.written));
+        }
+        if (writes) {
+            visit.written.add(runs);
+        }
+        visit.all.add(runs);
+    }
+
+    /// Whether a visit may be for `runs` as well: what it fetches, it fetches before its first op.
+    bool can_join(const Visit& visit, const Occasion& occasion, Tier tier, const ByteRuns& runs) const {
+        if (visit.occasion != occasion || visit.tier != tier) {
+            return false;
+        }
+        const auto changes = found_.in_place.find(visit.home);
+        return changes == found_.in_place.end() ||
+               std::ranges::none_of(changes->second, [&](const Change& change) {
+                   return change.last_op >= visit.first_op && change.written.overlaps(runs);
+               });
+    }
+
+    /// On NVMe, what shares a page with changed bytes is written with them, so it must have been read.
+    void write_whole_pages(Visit& visit) const {
+        for (const auto& part : found_.parts[static_cast<std::size_t>(visit.home)]) {
+            if (part.tier == Tier::nvme) {
+                const auto changed = visit.written.within(part.begin, part.end);
+                const auto paged = changed.in_pages(part.end);
+                visit.fetched.add(paged.without(changed));
+                visit.written.add(paged);
+                visit.all.add(paged);
+            }
+        }
+    }
+
+    Program& program_;
+    Visits found_;
+};
+
+}  // namespace
+
+Occasion occasion_of(const Op& op, int index) {
+    if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
+        const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
+        return {op.unit, op.microbatch, is_forward ? 0 : 1};
+    }
+    return {-1, index, 0};
+}
+
+void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift) {
+    const auto& list = op.kind == OpKind::all_gather ? op.writes : op.reads;
+    const auto place =
+        std::find_if(list.begin(), list.end(), [&](const Operand& other) { return &other == &operand; });
+    if (place != list.end() && !op.blocks.empty()) {
+        const auto members = op.blocks.size() / list.size();
+        const auto begin = static_cast<std::size_t>(place - list.begin()) * members;
+        for (auto b = begin; b < begin + members; ++b) {
+            op.blocks[b].offset -= shift;
+        }
+    }
+    operand.buffer = buffer;
+    for (auto& run : operand.runs) {
+        run.offset -= shift;
+    }
+}
+
+Visits find_visits(Program& program, const std::vector<std::vector<HomePart>>& homes) {
+    return Finder{program, homes}.run();
+}
+
+}  // namespace ziggurat::schedule
