@@ -63,7 +63,12 @@ class Races {
             clock[lane(other)] = std::max(clock[lane(other)], other);
         };
         const int step = i / num_ops_ * num_ops_;
-        join(last_on_lane_[lane(i)]);
+        const int last = last_on_lane_[lane(i)];
+        if (last >= 0 && overlaps_itself(program_.lanes[lane(i)].engine)) {
+            clock = clocks_[static_cast<std::size_t>(last)];
+        } else {
+            join(last);
+        }
         for (const int w : op(i).waits_for) {
             join(step + w);
         }

@@ -75,6 +75,7 @@ class Derivation {
           num_ops_{static_cast<int>(program.ops.size())},
           lanes_{program.lanes.size()},
           clocks_(2 * program.ops.size()),
+          begun_(2 * program.ops.size()),
           last_on_lane_(lanes_, -1) {}
 
     /// The ops that op `i` of the second walk's numbers has to wait for.
@@ -130,14 +131,22 @@ class Derivation {
         access.readers.emplace_back(lane, i);
     }
 
+    static void join(Clock& clock, const Clock& other) {
+        for (std::size_t l = 0; l < clock.size(); ++l) {
+            clock[l] = std::max(clock[l], other[l]);
+        }
+    }
+
     /// Drops from `needed` what is known to be done, and notes what is known once op `i` is done.
     std::vector<int> waits(int i, const Clock& needed) {
         const auto lane = lane_of(i);
-        Clock known = last_on_lane_[lane] < 0 ? Clock(lanes_, -1)
-                                              : clocks_[static_cast<std::size_t>(last_on_lane_[lane])];
+        const bool overlaps = overlaps_itself(program_.lanes[lane].engine);
+        const auto last = static_cast<std::size_t>(last_on_lane_[lane]);
+        const bool is_first = last_on_lane_[lane] < 0;
+        Clock known = is_first ? Clock(lanes_, -1) : overlaps ? begun_[last] : clocks_[last];
         std::vector<int> candidates;
         for (std::size_t l = 0; l < lanes_; ++l) {
-            if (l != lane && needed[l] > known[l]) {
+            if ((l != lane || overlaps) && needed[l] > known[l]) {
                 candidates.push_back(needed[l]);
             }
         }
@@ -149,9 +158,12 @@ class Derivation {
                 continue;
             }
             kept.push_back(other);
-            const auto& more = clocks_[static_cast<std::size_t>(other)];
-            for (std::size_t l = 0; l < lanes_; ++l) {
-                known[l] = std::max(known[l], more[l]);
+            join(known, clocks_[static_cast<std::size_t>(other)]);
+        }
+        if (overlaps) {
+            begun_[static_cast<std::size_t>(i)] = known;
+            if (!is_first) {
+                join(known, clocks_[last]);
             }
         }
         known[lane] = i;
@@ -166,6 +178,7 @@ class Derivation {
     std::size_t lanes_;
     std::array<History, num_arenas> arenas_;
     std::vector<Clock> clocks_;  // by op: what is done once it is
+    std::vector<Clock> begun_;   // by op of a lane that overlaps itself: what is done once it begins
     std::vector<int> last_on_lane_;
 };
 

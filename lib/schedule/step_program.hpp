@@ -120,6 +120,13 @@ enum class Engine {
     host_optimizer
 };
 
+/// Whether ops of a lane begin before the one in front of them has ended, so that a disk is never idle for
+/// want of being asked. They begin in order and end in order; all that they must wait for is in their waits,
+/// for ops of their own lane too.
+constexpr bool overlaps_itself(Engine engine) {
+    return engine == Engine::nvme_read || engine == Engine::nvme_write;
+}
+
 /// Something that works in order and beside the others.
 struct Lane {
     Engine engine = Engine::compute;
@@ -158,8 +165,8 @@ struct Op {
     std::vector<Operand> reads;
     std::vector<Operand> writes;
     double flops = 0;
-    std::vector<int> waits_for;                ///< ops of this step on other lanes
-    std::vector<int> waits_for_previous_step;  ///< ops of the step before, on other lanes
+    std::vector<int> waits_for;                ///< ops of this step, on other lanes but for overlaps_itself
+    std::vector<int> waits_for_previous_step;  ///< the same of the step before
     std::string label;
 };
 

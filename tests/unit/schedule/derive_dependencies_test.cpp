@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/build_program.hpp"
+#include "schedule/check_races.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 #include "tests/unit/schedule/symbolic_memory.hpp"
 
@@ -116,6 +117,29 @@ TEST(DeriveDependencies, LeavesOutWhatFollowsFromOtherWaits) {
 
     EXPECT_EQ(ops.waits(2), Waits{1});
     EXPECT_EQ(ops.waits(3), Waits{});
+}
+
+TEST(DeriveDependencies, LetsALaneThatOverlapsItselfWaitForItsOwnOps) {
+    Ops ops{2, 3};
+    ops.program.lanes[1].engine = Engine::nvme_read;
+    ops.add(1, {ops.all(0)}, {ops.all(1)});
+    ops.add(1, {ops.all(0)}, {ops.all(2)});  // may run beside the first
+    ops.add(1, {ops.all(0)}, {ops.all(1)});  // not beside the first
+    ops.add(0, {ops.all(2)}, {});
+    ops.add(1, {ops.all(0)}, {ops.all(1)});  // the second is done: not known to the lane, but not needed
+
+    derive_dependencies(ops.program);
+
+    EXPECT_EQ(ops.waits(1), Waits{});
+    EXPECT_EQ(ops.waits(2), Waits{0});
+    EXPECT_EQ(ops.waits(3), Waits{1});
+    EXPECT_EQ(ops.waits(4), Waits{2});
+    EXPECT_EQ(ops.waits_before(0), Waits{4});
+    EXPECT_EQ(ops.waits_before(1), Waits{3});
+    EXPECT_TRUE(races(ops.program).empty());
+
+    ops.program.ops[4].waits_for.clear();
+    EXPECT_FALSE(races(ops.program).empty());
 }
 
 TEST(DeriveDependencies, WrapsAroundToTheStepBefore) {
