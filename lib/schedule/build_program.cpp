@@ -1,5 +1,6 @@
 #include "schedule/build_program.hpp"
 
+#include "schedule/activation_pass.hpp"
 #include "schedule/context_ring.hpp"
 #include "schedule/derive_dependencies.hpp"
 #include "schedule/expand.hpp"
@@ -47,6 +48,7 @@ Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Varia
         reduce_pass(draft, spec, model);
         optimizer_pass(draft, spec, model);
     }
+    activation_pass(draft, spec);
     transfer_pass(draft, spec, model);
     place_buffers(draft.program);
     derive_dependencies(draft.program);

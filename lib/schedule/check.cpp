@@ -153,7 +153,10 @@ class Check {
                 const auto tier = writes ? tiers.second : tiers.first;
                 for (const auto& operand : writes ? op.writes : op.reads) {
                     const auto& held = *buffer(operand.buffer);
-                    if (held.state != StateKind::none && held.tier != tier) {
+                    // The step's inputs and its exact sums are small and read wherever they are wanted.
+                    const bool has_place =
+                        held.state != StateKind::none || held.lifetime == Lifetime::transient;
+                    if (has_place && held.tier != tier) {
                         note(FindingKind::memory, i,
                              "works on " + std::string{tier_names[static_cast<std::size_t>(tier)]} +
                                  " and has a '" + operand.role + "' on " +

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
+#include "schedule/move_op.hpp"
 #include "schedule/transfer_visits.hpp"
 
 namespace ziggurat::schedule {
@@ -29,14 +29,14 @@ using Place = std::tuple<int, int, int, Tier, Tier>;
 class Transfers {
   public:
     Transfers(Program& program, const spec::RunSpec& spec, const std::vector<std::vector<HomePart>>& homes)
-        : program_{program}, prefetch_{spec.overlap.prefetch} {
-        begin_occasions();
-        found_ = find_visits(program, homes);
-    }
+        : program_{program},
+          prefetch_{spec.overlap.prefetch},
+          occasions_{program},
+          found_{find_visits(program, homes)} {}
 
     void run() {
         for (const auto& visit : found_.visits) {
-            firsts_.push_back(visit.first_op);
+            occasions_.add(visit.first_op);
             if (!visit.written.empty()) {
                 changes_[visit.home].push_back({visit.last_op, visit.written});
             }
@@ -45,8 +45,7 @@ class Transfers {
             auto& all = changes_[home];
             all.insert(all.end(), changes.begin(), changes.end());
         }
-        std::sort(firsts_.begin(), firsts_.end());
-        firsts_.erase(std::unique(firsts_.begin(), firsts_.end()), firsts_.end());
+        occasions_.sort();
         for (const auto& visit : found_.visits) {
             serve(visit);
         }
@@ -55,18 +54,6 @@ class Transfers {
 
   private:
     Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
-
-    /// A unit's pass over a micro-batch is an occasion whether something is moved for it or not.
-    void begin_occasions() {
-        Occasion last;
-        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
-            const auto& op = program_.ops[static_cast<std::size_t>(i)];
-            if (op.kind == OpKind::compute && (firsts_.empty() || occasion_of(op, i) != last)) {
-                last = occasion_of(op, i);
-                firsts_.push_back(i);
-            }
-        }
-    }
 
     /// Brings what a visit reads and takes home what it writes.
     void serve(const Visit& visit) {
@@ -95,7 +82,8 @@ class Transfers {
             if (!fetched.empty()) {
                 for (std::size_t s = 0; s + 1 < way.size(); ++s) {
                     const auto bytes = way[s].tier == Tier::nvme ? fetched.in_pages(part.end) : fetched;
-                    const int wanted = issued_at(visit.first_op, ahead(way[s].tier, way[s + 1].tier));
+                    const int wanted =
+                        occasions_.issued_at(visit.first_op, ahead(way[s].tier, way[s + 1].tier));
                     const Place place{std::max(wanted, earliest), visit.first_op, static_cast<int>(s),
                                       way[s].tier, way[s + 1].tier};
                     move(in_front_[place], visit, bytes, way[s], way[s + 1], " fetched");
@@ -140,39 +128,12 @@ class Transfers {
               const Stop& to,
               const char* what) {
         if (op.reads.empty()) {
-            op.purpose = Purpose::state;
+            op = empty_move(program_, from.tier, to.tier);
             op.unit = buffer(visit.home).unit;
             op.label = buffer(visit.home).name + what;
-            const auto engine = choose_engine(op, from.tier, to.tier);
-            op.lane = program_.lane(engine);
         }
         op.reads.push_back({from.buffer, "input", bytes.moved(-from.begin)});
         op.writes.push_back({to.buffer, "output", bytes.moved(-to.begin)});
-    }
-
-    static Engine choose_engine(Op& op, Tier from, Tier to) {
-        if (from == Tier::nvme) {
-            op.kind = OpKind::read;
-            return Engine::nvme_read;
-        }
-        if (to == Tier::nvme) {
-            op.kind = OpKind::write;
-            return Engine::nvme_write;
-        }
-        op.kind = OpKind::copy;
-        if (from == to) {
-            return from == Tier::device ? Engine::compute : Engine::host_optimizer;
-        }
-        return to == Tier::device ? Engine::host_to_device : Engine::device_to_host;
-    }
-
-    /// The op in front of which something is issued that is needed by op `needed`, `ahead` occasions before.
-    int issued_at(int needed, int ahead) const {
-        if (ahead == 0) {
-            return needed;
-        }
-        const auto at = std::lower_bound(firsts_.begin(), firsts_.end(), needed) - firsts_.begin();
-        return at >= ahead ? firsts_[static_cast<std::size_t>(at - ahead)] : 0;
     }
 
     /// The first place behind every change of what the visit fetches that comes before its first op.
@@ -207,20 +168,15 @@ class Transfers {
 
     Program& program_;
     int prefetch_;
+    Occasions occasions_;
     Visits found_;
     std::map<int, std::vector<Change>> changes_;  ///< by buffer as the passes before name it
-    std::vector<int> firsts_;                     ///< first ops of occasions, ascending
     std::map<Place, Op> in_front_, behind_;
 };
 
 }  // namespace
 
 void transfer_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
-    if (spec.tiers.activations != spec::Home{}) {
-        throw Error{ErrorKind::deck,
-                    "tiers.home.activations: a home outside of the device is not built yet (activations stay "
-                    "where they are made). Set it to device."};
-    }
     Transfers{draft.program, spec, home_parts(draft.program, spec, model)}.run();
 }
 

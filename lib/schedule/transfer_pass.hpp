@@ -27,7 +27,6 @@ inline constexpr const char* staging = "transfers";
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, sections 5.1 (placement), 6.2 (overlap); Ren et al.,
 /// "ZeRO-Offload", 2021, section 4.
-/// Errors: Error{deck} for activations away from the device
 void transfer_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

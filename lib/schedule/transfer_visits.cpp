@@ -187,14 +187,6 @@ class Finder {
 
 }  // namespace
 
-Occasion occasion_of(const Op& op, int index) {
-    if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
-        const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
-        return {op.unit, op.microbatch, is_forward ? 0 : 1};
-    }
-    return {-1, index, 0};
-}
-
 void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift) {
     const auto& list = op.kind == OpKind::all_gather ? op.writes : op.reads;
     const auto place =

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <map>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "schedule/homes.hpp"
+#include "schedule/occasions.hpp"
 #include "schedule/step_program.hpp"
 #include "schedule/transfer_runs.hpp"
 
@@ -19,12 +19,6 @@ struct PlacedPart {
     std::int64_t begin = 0;
     std::int64_t end = 0;
 };
-
-/// Ops of one occasion share what was brought for one of them.
-using Occasion = std::tuple<int, int, int>;
-
-/// The pass of a unit over a micro-batch; any other op is an occasion of its own.
-Occasion occasion_of(const Op& op, int index);
 
 /// One buffer's stay in a tier that is not the home of all its bytes there.
 struct Visit {

@@ -171,6 +171,7 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
         spec.tiers.parameters = draw_home(draw);
         spec.tiers.gradients = draw_home(draw);
         spec.tiers.optimizer = draw_home(draw);
+        spec.tiers.activations = draw_home(draw);
     }
     if (limits.frozen && draw.chance(0.4)) {
         do {
@@ -212,6 +213,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("tiers.home.parameters", name(s.tiers.parameters));
     note("tiers.home.gradients", name(s.tiers.gradients));
     note("tiers.home.optimizer", name(s.tiers.optimizer));
+    note("tiers.home.activations", name(s.tiers.activations));
 }
 
 std::string Coverage::report() const {

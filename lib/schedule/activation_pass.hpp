@@ -1,0 +1,18 @@
+/// Activations that are kept for backward leave the device and come back.
+#pragma once
+
+#include "schedule/expand.hpp"
+
+namespace ziggurat::schedule {
+
+/// Gives what forward keeps for backward a home outside of the device, where tiers.home.activations says so.
+///
+/// Each kept buffer leaves as soon as forward has used it for the last time, and is back, in another buffer
+/// of the device, overlap.prefetch passes of units before backward asks for it. On NVMe both ways lead
+/// through a buffer on the host. Of shares, what forward makes first goes to NVMe, then to the host: it is
+/// away the longest.
+///
+/// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.2.3 (activation checkpoints).
+void activation_pass(Draft& draft, const spec::RunSpec& spec);
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,39 @@
+#include "schedule/occasions.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::schedule {
+
+Occasion occasion_of(const Op& op, int index) {
+    if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
+        const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
+        return {op.unit, op.microbatch, is_forward ? 0 : 1};
+    }
+    return {-1, index, 0};
+}
+
+Occasions::Occasions(const Program& program) {
+    Occasion last;
+    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
+        const auto& op = program.ops[static_cast<std::size_t>(i)];
+        if (op.kind == OpKind::compute && (begins_.empty() || occasion_of(op, i) != last)) {
+            last = occasion_of(op, i);
+            begins_.push_back(i);
+        }
+    }
+}
+
+void Occasions::sort() {
+    std::sort(begins_.begin(), begins_.end());
+    begins_.erase(std::unique(begins_.begin(), begins_.end()), begins_.end());
+}
+
+int Occasions::issued_at(int needed, int ahead) const {
+    if (ahead == 0) {
+        return needed;
+    }
+    const auto at = std::lower_bound(begins_.begin(), begins_.end(), needed) - begins_.begin();
+    return at >= ahead ? begins_[static_cast<std::size_t>(at - ahead)] : 0;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,35 @@
+/// When something is wanted: the passes of units over micro-batches, in the order of the list.
+#pragma once
+
+#include <tuple>
+#include <vector>
+
+#include "schedule/step_program.hpp"
+
+namespace ziggurat::schedule {
+
+/// Ops of one occasion share what was brought for one of them.
+using Occasion = std::tuple<int, int, int>;
+
+/// The pass of a unit over a micro-batch, forward or backward; any other op is an occasion of its own.
+Occasion occasion_of(const Op& op, int index);
+
+/// Where occasions begin, as places in the list of ops. A unit's pass over a micro-batch is one whether
+/// something is moved for it or not.
+class Occasions {
+  public:
+    explicit Occasions(const Program& program);
+
+    /// Another op that something is brought for.
+    void add(int op) { begins_.push_back(op); }
+    /// To be called after the last add().
+    void sort();
+
+    /// The op in front of which something is issued that is needed by op `needed`, `ahead` occasions before.
+    int issued_at(int needed, int ahead) const;
+
+  private:
+    std::vector<int> begins_;  ///< ascending
+};
+
+}  // namespace ziggurat::schedule
