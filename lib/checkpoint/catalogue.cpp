@@ -7,9 +7,11 @@
 #include <chrono>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 
 namespace ziggurat::checkpoint {
@@ -186,6 +188,25 @@ std::string choose(const std::string& path, std::vector<std::string>& notes) {
                                 printable(all.root), why)};
     }
     return chosen->path;
+}
+
+std::string choose_verified(const std::string& path, std::vector<std::string>& notes) {
+    const Catalogue all = catalogue(path);
+    if (all.is_one_step) {
+        return choose(path, notes);
+    }
+    Found found = find_newest(all.root);
+    notes.insert(notes.end(), found.notes.begin(), found.notes.end());
+    if (found.path) {
+        return std::move(*found.path);
+    }
+    std::string why;
+    for (const std::string& note : found.notes) {
+        why += (why.empty() ? "" : "; ") + note;
+    }
+    throw Error{ErrorKind::checkpoint,
+                fmt::format("no checkpoint in '{}' can be read ({}). Name another folder.",
+                            printable(all.root), why.empty() ? "none is complete" : why)};
 }
 
 }  // namespace ziggurat::checkpoint

@@ -50,4 +50,7 @@ Catalogue catalogue(const std::string& path);
 /// Errors: those of catalogue(), and Error{checkpoint} when none is complete
 std::string choose(const std::string& path, std::vector<std::string>& notes);
 
+/// The same, going back to the newest one of a run that find_newest() lets pass.
+std::string choose_verified(const std::string& path, std::vector<std::string>& notes);
+
 }  // namespace ziggurat::checkpoint
