@@ -35,12 +35,12 @@ class Trainer {
             const comm::AbortFlag& abort,
             const data::Corpus& corpus,
             const std::string& version,
-            StopSignals& signals,
+            Requests& requests,
             Reporter& reporter)
         : spec_{spec},
           world_{world},
           version_{version},
-          signals_{signals},
+          requests_{requests},
           reporter_{reporter},
           stream_{spec.parallel.threads},
           assembly_{spec, world, stream_, abort},
@@ -61,15 +61,17 @@ class Trainer {
             is_validation_due_.emplace(*spec.validate.every);
         }
         assembly_.trainer().between_ops([this] {
-            assembly_.wishes().ask_to_stop(
-                signals_.requested());  // as late as the step's end still takes it along
+            requests_.put_into(assembly_.wishes());  // as late as the step's end still takes it along
+            if (assembly_.wishes()[Wish::stop_after_microbatch] > 0) {
+                assembly_.trainer().abandon_step();
+            }
             say_news();
         });
     }
 
     int run() {
         reporter_.start(facts(), assembly_.why_not_shared());
-        while (step_ < spec_.train.steps && stop_level_ == 0) {
+        while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();
         }
         assembly_.trainer().finish();
@@ -109,11 +111,15 @@ class Trainer {
         assembly_.trainer().run_step();
         const auto& outcome = assembly_.outcome();
         account_.add_step(report);
+        const double step_seconds = seconds_between(begin_ns, monotonic_ns());
+        requests_.step_ended(outcome.wishes, step_seconds, assembly_.wishes());
+        if (outcome.is_abandoned) {
+            say_news();
+            return;
+        }
 
         ++step_;
         tokens_ += spec_.train.global_batch * spec_.data.seq;
-        stop_level_ = outcome.wishes.stop_level();
-        signals_.merge(stop_level_);
         skipped_ += outcome.is_skipped ? 1 : 0;
         skips_in_a_row_ = outcome.is_skipped ? skips_in_a_row_ + 1 : 0;
 
@@ -123,13 +129,13 @@ class Trainer {
         report.grad_norm = outcome.grad_norm;
         report.is_skipped = outcome.is_skipped;
         report.skipped = skipped_;
-        report.step_s = seconds_between(begin_ns, monotonic_ns());
+        report.step_s = step_seconds;
         report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
         report.device_peak_bytes = assembly_.arena_bytes(spec::Tier::device);
         report.host_peak_bytes = host_peak_bytes_ = std::max(host_peak_bytes_, host_bytes());
         {
             const ScopedActivity time{times(), logging_activity_};
-            reporter_.step(report, step_ == spec_.train.steps || stop_level_ > 0);
+            reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
             say_news();
         }
         if (skips_in_a_row_ > most_skips_in_a_row) {
@@ -140,12 +146,17 @@ class Trainer {
                             "these steps.",
                             skips_in_a_row_, step_)};
         }
-        validate_when_due();
+        if (is_validation_due() || (outcome.wishes[Wish::validate] > 0 && evaluation_.has_samples())) {
+            validate();
+        }
+        if (outcome.wishes[Wish::report] > 0) {
+            tell_account();
+        }
         times().end_step(spec_.train.global_batch * spec_.data.seq);
     }
 
     void say_news() {
-        reporter_.news(signals_, step_, [this] { return account_.own_table(); });
+        reporter_.news(requests_, step_, [this] { return account_.own_table(); });
     }
 
     /// The host tier's arenas, and what this process has besides arenas.
@@ -167,17 +178,28 @@ class Trainer {
         return due != 0 || step_ == spec_.train.steps;
     }
 
-    void validate_when_due() {
-        if (!is_validation_due() || stop_level_ > 0) {
-            return;
-        }
+    /// Whether all ranks leave off what they are at. Collective: over all ranks
+    bool is_to_stop() {
+        std::int64_t level = requests_.requested();
+        comm::all_reduce_max(world_, {&level, 1});
+        requests_.agreed_to_stop(static_cast<int>(level));
+        say_news();
+        return level > 0;
+    }
+
+    /// Unless the run is to stop: then what remains of it is left out.
+    void validate() {
         const auto begin_ns = monotonic_ns();
+        const auto stops = [this] { return is_to_stop(); };
         ValidationReport report;
         {
             const ScopedActivity time{times(), validation_activity_};
-            const auto loss = evaluation_.validate();
-            report.loss = loss.mean;
-            report.loss_tokens = loss.tokens;
+            const auto loss = evaluation_.validate(stops);
+            if (!loss) {
+                return;
+            }
+            report.loss = loss->mean;
+            report.loss_tokens = loss->tokens;
         }
         report.step = step_;
         report.tokens = tokens_;
@@ -185,8 +207,17 @@ class Trainer {
         reporter_.validation(report);
         if (spec_.validate.sample) {
             const ScopedActivity time{times(), sampling_activity_};
-            reporter_.sample(step_, evaluation_.generate(*spec_.validate.sample, step_));
+            if (const auto text = evaluation_.generate(*spec_.validate.sample, step_, stops)) {
+                reporter_.sample(step_, *text);
+            }
         }
+    }
+
+    /// Because somebody has asked for it.
+    void tell_account() {
+        assembly_.trainer().finish();
+        account_.add_rest();
+        reporter_.account(account_.table(), true);
     }
 
     void report_end(int exit_code) {
@@ -197,7 +228,7 @@ class Trainer {
                      .weights_hash = assembly_.weights_hash()};
         const auto table = account_.table(&facts);
         account_.write_trace();
-        reporter_.end(facts, signals_, table);
+        reporter_.end(facts, requests_, table);
     }
 
     Account& times() { return account_.times(); }
@@ -205,7 +236,7 @@ class Trainer {
     const spec::RunSpec& spec_;
     const comm::Communicator& world_;
     const std::string& version_;
-    StopSignals& signals_;
+    Requests& requests_;
     Reporter& reporter_;
     ResidentMemory resident_;
     device::Stream stream_;
@@ -221,7 +252,6 @@ class Trainer {
     std::int64_t tokens_ = 0;
     std::int64_t skipped_ = 0;
     std::int64_t skips_in_a_row_ = 0;
-    int stop_level_ = 0;
     std::int64_t host_peak_bytes_ = 0;
 };
 
@@ -234,12 +264,22 @@ int train(const spec::RunSpec& spec,
           StopSignals& signals,
           Console& console) {
     Reporter reporter{spec, context, world, console};
+    reporter.open(std::nullopt);
     const data::Corpus corpus{spec.data, spec.model.vocab, spec.run.seed};
     if (world.rank() == 0) {
         corpus.check_tokens();
     }
     introduce(spec, context.version, context.libraries, context.command, corpus, world, console);
-    Trainer trainer{spec, world, abort, corpus, context.version, signals, reporter};
+    const bool is_first = world.rank() == 0;
+    Requests requests{
+        signals,
+        is_first ? spec.run.dir : "",
+        is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns) : std::nullopt,
+        {.saves = spec.checkpoint.every.has_value(), .validates = corpus.num_validation_tokens() > 0}};
+    for (const auto& note : requests.notes()) {
+        reporter.say("note: " + note);
+    }
+    Trainer trainer{spec, world, abort, corpus, context.version, requests, reporter};
     return trainer.run();
 }
 
