@@ -31,7 +31,7 @@ SlurmdUser={user}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
 CredType=cred/munge
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
+{listen}
 SlurmctldPort={controller_port}
 SlurmdPort={node_port}
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -68,6 +68,16 @@ def two_free_ports():
         return one.getsockname()[1], other.getsockname()[1]
 
 
+def where_to_listen(host):
+    """Loopback alone, where this machine's own name leads to it. Else daemons cannot be told to: they listen
+    everywhere, and the key keeps others out."""
+    try:
+        is_loopback = socket.gethostbyname(host).startswith("127.")
+    except OSError:
+        is_loopback = False
+    return "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny" if is_loopback else ""
+
+
 class SlurmCluster:
     """Commands of Slurm that reach this cluster, and the states of its jobs."""
 
@@ -87,12 +97,12 @@ class SlurmCluster:
     def __enter__(self):
         try:
             self.start()
-        except BaseException:
-            self.stop()
+        except BaseException as problem:
+            self.__exit__(type(problem), problem)
             raise
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind, *_):  # of the block, or of a start that failed
         if kind is not None:
             print(self.logs(), file=sys.stderr)
         self.stop()
@@ -107,7 +117,7 @@ class SlurmCluster:
         key.write_bytes(os.urandom(128))
         self.folder.chmod(0o755)
         (self.folder / "slurm.conf").write_text(CONFIGURATION.format(
-            host=host, user=getpass.getuser(), folder=self.folder, cores=CORES, controller_port=controller_port,
+            host=host, listen=where_to_listen(host), user=getpass.getuser(), folder=self.folder, cores=CORES, controller_port=controller_port,
             node_port=node_port))
         self.daemon("munged", "--force", "--foreground", f"--key-file={key}", f"--socket={self.folder}/munge.socket",
                     f"--pid-file={self.folder}/munged.pid", f"--log-file={self.folder}/log/munged.own",
@@ -158,8 +168,10 @@ class SlurmCluster:
         return dict(field.split("=", 1) for field in text.split() if "=" in field)
 
     def start_now(self, number, *changes):
-        """Slurm lets two minutes pass before a requeued job may start: this job needs not wait."""
-        self.tell("scontrol", "update", f"JobId={number}", "StartTime=now", *changes)
+        """Slurm lets two minutes pass before a requeued job may start: this job need not wait.
+
+        Two seconds it needs, because a node takes no start of a job in the second in which it ended the last."""
+        self.tell("scontrol", "update", f"JobId={number}", "StartTime=now+2", *changes)
 
     # ------------------------------------------------------------------ end
 

@@ -83,7 +83,8 @@ class Job:
 
     def wait_for_requeue(self):
         """Until it is queued again, and its node has forgotten the start before."""
-        self.wait_for("it is queued again", lambda: self.state() == ("PENDING", 1))
+        self.wait_for("it is queued again or over", lambda: self.state() == ("PENDING", 1) or self.state()[0] in ENDS)
+        self.expect("is queued again", self.state()[1] == 1)
         self.wait_for("its node is idle", lambda: self.cluster.ask("sinfo", "-h", "-o", "%T") == "idle")
 
     def ask_to_save(self):
