@@ -10,6 +10,7 @@ its own); elsewhere only the limit on the size of files is tried.
 import contextlib
 import os
 import resource
+import signal
 import subprocess
 import sys
 
@@ -110,30 +111,37 @@ def fails_and_recovers(place, undisturbed, name, options, take_room, words):
     return console
 
 
+class AskedSaves:
+    """Saves of a running job, asked for by USR2."""
+
+    def __init__(self, name, run, job):
+        self.name, self.run, self.job = name, run, job
+        expect(job.wait_until(lambda: trainings.step_numbers(run), "a step"), f"{name}: ended\n{job.tail()}")
+
+    def save(self, is_ok):
+        """The step that was saved, or could not be."""
+        count = len(saves(self.run))
+        self.job.process.send_signal(signal.SIGUSR2)
+        expect(self.job.wait_until(lambda: len(saves(self.run)) > count, "an end of a save"),
+               f"{self.name}: ended\n{self.job.tail()}")
+        step, was_ok = saves(self.run)[-1]
+        expect(was_ok == is_ok, f"{self.name}: saves {saves(self.run)}\n{self.job.tail()}")
+        return step
+
+
 def recovers_by_itself(place):
     """One job: a save fails, then there is room, and the next save works."""
     run = place.folder / "by_itself"
     root = run / "ckpt"
     with small_file_system(root, "size=16m"):
         with place.start(run.name, 2, *saving(1000000, every=1000000)) as job:
-
-            def asked_save(is_ok):
-                (run / "CHECKPOINT").touch()
-                count = len(saves(run))
-                expect(job.wait_until(lambda: len(saves(run)) > count, "an end of a save"),
-                       f"by_itself: ended\n{job.tail()}")
-                expect(saves(run)[-1][1] == is_ok, f"by_itself: saves {saves(run)}\n{job.tail()}")
-
-            job.wait_until(lambda: trainings.step_numbers(run), "a step")
-            asked_save(True)
-            first = saves(run)[-1][0]
+            asked = AskedSaves("by_itself", run, job)
+            first = asked.save(is_ok=True)
             fill(root)
-            asked_save(False)
+            asked.save(is_ok=False)
             expect_whole(place, run, first)
             empty(root)
-            asked_save(True)
-            expect_whole(place, run, saves(run)[-1][0])
-            job.kill_all()
+            expect_whole(place, run, asked.save(is_ok=True))
     say("by_itself: a save fails, the next one with room is complete, in one job")
 
 
@@ -170,33 +178,35 @@ def whole_run_on_a_full_disk(place):
     say(f"all_full: with no room for anything the run ends with {code}, then goes on")
 
 
-def limit_on_files(place, undisturbed):
-    """The system refuses to let files grow (ulimit -f); this needs no file system of its own."""
+def limit_on_files(place):
+    """The system refuses to let files grow (ulimit -f); this needs no file system of its own. Only the shards of
+    a larger model reach the limit."""
     run = place.folder / "limited"
-    place.train(run.name, 1, *saving(SAVES))
-    expect_whole(place, run, SAVES)
-    shard = max(path.stat().st_size for path in trainings.checkpoint(run, SAVES).glob("shard-*.h5"))
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (shard // 2, hard))
-    try:
-        with place.start(run.name, 1, *saving(2 * SAVES + 1)) as job:
-            code = job.wait()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    expect(code in (0, 3), f"limited: exit code {code}\n{job.tail()}")
-    expect("File too large" in job.output(), f"limited: the console does not say why\n{job.tail()}")
-    expect(2 * SAVES in [step for step, ok in saves(run) if not ok], f"limited: saves {saves(run)}\n{job.tail()}")
-    expect_whole(place, run, SAVES)
-    place.train(run.name, 2, *saving(STEPS))
-    gap = trainings.expect_same_curve("limited", trainings.losses(run, 1, STEPS), undisturbed)
-    say(f"limited: files may not grow: exit code {code}, the older checkpoint is whole; goes on within {gap:.1e}")
+    large = ["model.hidden=256", "train.global_batch=4", "train.micro_batch=2", "precision.compute=fp32"]
+    with place.start(run.name, 2, *large, "train.steps=1000000", "checkpoint.every=1000000 steps") as job:
+
+        def limit_is(size):
+            for pid in trainings.processes_of(job.tag):
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+        asked = AskedSaves("limited", run, job)
+        first = asked.save(is_ok=True)
+        shard = max(path.stat().st_size for path in trainings.checkpoint(run, first).glob("shard-*.h5"))
+        limit_is(shard // 2)
+        asked.save(is_ok=False)
+        expect("File too large" in job.output(), f"limited: the console does not say why\n{job.tail()}")
+        expect_whole(place, run, first)
+        limit_is(resource.RLIM_INFINITY)
+        expect_whole(place, run, asked.save(is_ok=True))
+    say(f"limited: with files that may not grow to {shard} bytes a save fails, the older checkpoint is whole, "
+        "the next save is complete")
 
 
 def full_disk(chosen):
     place = Place(chosen, "gpt2")
     place.train("undisturbed", 1, *ALIKE, f"train.steps={STEPS}")
     undisturbed = trainings.losses(place.folder / "undisturbed", 1, STEPS)
-    limit_on_files(place, undisturbed)
+    limit_on_files(place)
     if os.environ.get(INSIDE) != "yes":
         print("no file system may be mounted here: full disks are not tried")
         return
