@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,7 +42,9 @@ class CheckpointReader {
 
     /// Checks every byte of every file, COMPLETE and, where the checkpoint lies in a run's folder, LATEST;
     /// master.h5 and the HDF5 structure too. Empty: all is well.
-    std::vector<Damage> verify();
+    ///
+    /// \param progress  called now and then, on this thread, with bytes done and bytes in all; may be empty
+    std::vector<Damage> verify(const std::function<void(std::int64_t, std::int64_t)>& progress = {});
 
   private:
     std::string path_;

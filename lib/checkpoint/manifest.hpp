@@ -26,6 +26,11 @@ struct StoredPiece {
     Piece piece;
     int file = 0;                   ///< index into Manifest::files
     std::int64_t offset_bytes = 0;  ///< of the piece's first byte in the file
+    /// Where the file has the XXH3-64 of each block of the piece, 8 bytes each, little-endian.
+    std::int64_t table_offset_bytes = 0;
+    std::uint64_t hash_of_table = 0;  ///< XXH3-64 of that table: what a reader of this piece alone trusts
+
+    bool operator==(const StoredPiece&) const = default;
 };
 
 /// One file of the checkpoint.
@@ -35,6 +40,8 @@ struct FileEntry {
     /// XXH3-64 of all bytes of the file that are no piece's, in order: metadata, padding and the tables of
     /// block hashes, which in turn cover the pieces.
     std::uint64_t hash_of_rest = 0;
+
+    bool operator==(const FileEntry&) const = default;
 };
 
 struct Manifest {
@@ -44,11 +51,16 @@ struct Manifest {
     std::string deck;    ///< the effective deck
     std::string layout;  ///< a line for people: ranks, degrees, spans
     int ranks = 0;
-    std::vector<FileEntry> files;
+    std::vector<FileEntry> files;     ///< shards and, without pieces, master.h5
     std::vector<StoredPiece> pieces;  ///< cover every tensor of every kind exactly once
+
+    bool operator==(const Manifest&) const = default;
 };
 
-/// The text of `COMPLETE`: JSON, whose last line is the XXH3-64 of all before it.
+/// Bytes of the table of block hashes of a piece.
+std::int64_t table_bytes(const Piece& piece) noexcept;
+
+/// The text of `COMPLETE`: JSON, whose last line holds the XXH3-64 of all lines before it.
 std::string to_text(const Manifest& manifest);
 
 /// Errors: Error{checkpoint} that names `path` and what is wrong, for any text at all

@@ -32,8 +32,10 @@ Loaded load_text(const std::string& text,
     const spec::MachineSpec machine = options.machine ? *options.machine : this_machine();
     Resolution resolution{values, loaded.run, options, machine, loaded.found};
     resolve(resolution);
-    judge(resolution);
-    refuse_not_built(resolution);
+    if (!options.as_record) {
+        judge(resolution);
+        refuse_not_built(resolution);
+    }
     if (loaded.ok()) {
         loaded.effective = effective_deck(schema, values);
     }

@@ -19,6 +19,9 @@ struct LoadOptions {
     int threads = 0;                                ///< per rank; 0: an equal part of the node's cores
     std::optional<spec::MachineSpec> machine = {};  ///< none: this one
     bool for_plan = false;  ///< takes what can be planned although it cannot be run yet
+    /// The deck of a run that was: what it says is wanted, and no rule asks whether it could run here and now
+    /// (its data may be elsewhere).
+    bool as_record = false;
     Environment environment = process_environment;
 };
 

@@ -20,10 +20,6 @@ constexpr auto everywhere = Missing::everywhere;
 
 /// The list of what is missing. A feature that is built loses its line here, and nothing else changes.
 constexpr std::array features = {
-    Feature{"run.resume", "resuming from a checkpoint", in_training,
-            [](const RunSpec& run, const Values&) {
-                return run.run.resume == spec::Resume::must || run.run.resume == spec::Resume::path;
-            }},
     Feature{"parallel.tensor.degree", "tensor parallelism", in_training,
             [](const RunSpec& run, const Values&) { return run.parallel.tensor > 1; }},
     Feature{"parallel.tensor.mode", "a tensor mode other than 1d", everywhere,

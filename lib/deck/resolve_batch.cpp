@@ -72,6 +72,15 @@ void resolve_batch(Resolution& resolution) {
     }
     validate.batches = values.is_word("validate.batches", "all") ? 0 : values.integer("validate.batches");
     validate.sample = sample(resolution);
+    spec::Checkpoint& checkpoint = resolution.run.checkpoint;
+    if (values.has("checkpoint.every") && !values.is_word("checkpoint.every", "none")) {
+        checkpoint.every = values.as<spec::Interval>("checkpoint.every");
+    }
+    checkpoint.keep_last = values.integer("checkpoint.keep.last");
+    checkpoint.keep_every_steps = values.is_word("checkpoint.keep.milestones", "none")
+                                      ? 0
+                                      : values.integer("checkpoint.keep.milestones");
+    checkpoint.is_async = values.truth("checkpoint.async");
     resolution.run.logging.every = values.as<spec::Interval>("logging.every");
     resolution.run.logging.tensorboard = values.truth("logging.tensorboard");
 }

@@ -20,6 +20,7 @@ std::span<const Rule> trained_rules();
 std::span<const Rule> sharding_rules();
 std::span<const Rule> tier_rules();
 std::span<const Rule> data_rules();
+std::span<const Rule> checkpoint_rules();
 
 /// Runs every rule; all complaints are made.
 void judge(const Resolution& resolution);

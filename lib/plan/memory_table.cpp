@@ -14,7 +14,7 @@ using schedule::Lifetime;
 
 constexpr std::array tiers{spec::Tier::device, spec::Tier::host, spec::Tier::nvme};
 constexpr std::array lines{"parameters",      "leases", "gradients",  "optimizer", "activations",
-                           "working buffers", "logits", "workspaces", "batch"};
+                           "working buffers", "logits", "workspaces", "batch",     "snapshot"};
 
 std::size_t index(spec::Tier tier) {
     return static_cast<std::size_t>(tier);
@@ -119,6 +119,9 @@ std::string detail_of(const std::string& consumer, const spec::RunSpec& spec) {
     }
     if (consumer == "working buffers") {
         return "values and gradients on their way";
+    }
+    if (consumer == "snapshot") {
+        return cut(spec.parallel.data, "what checkpoints save, copied");
     }
     return "";
 }

@@ -21,9 +21,9 @@ struct MemoryRow {
 /// Bytes per rank, taken from the buffers that a program has placed.
 ///
 /// Rows are in the order of their lines (parameters, gradients, optimizer, activations, working buffers,
-/// logits, workspaces, batch, then others by name). In each tier they are counted at the op during which the
-/// sum over all consumers is greatest; `between` is what the arena holds beyond that because of alignment and
-/// of holes between live buffers.
+/// logits, workspaces, batch, snapshot, then others by name). In each tier they are counted at the op during
+/// which the sum over all consumers is greatest; `between` is what the arena holds beyond that because of
+/// alignment and of holes between live buffers.
 struct MemoryTable {
     std::vector<MemoryRow> rows;
     std::array<std::int64_t, 3> between{};

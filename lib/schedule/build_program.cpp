@@ -1,6 +1,7 @@
 #include "schedule/build_program.hpp"
 
 #include "schedule/activation_pass.hpp"
+#include "base/contract.hpp"
 #include "schedule/context_ring.hpp"
 #include "schedule/derive_dependencies.hpp"
 #include "schedule/expand.hpp"
@@ -38,6 +39,8 @@ std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant varia
 }  // namespace
 
 Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
+    const bool has_anything_to_train = model.first_trained_unit < std::ssize(model.table.units);
+    ZG_EXPECTS(variant == Variant::evaluate || has_anything_to_train);
     const auto slots = slots_of(spec, variant);
     auto draft = expand(spec, model, variant, slots[static_cast<std::size_t>(model.stage)]);
     post_receives_early(draft, slots, model.stage);

@@ -21,6 +21,7 @@ inline constexpr const char* working_buffers = "working buffers";  ///< values a
 inline constexpr const char* logits = "logits";
 inline constexpr const char* workspaces = "workspaces";
 inline constexpr const char* batch = "batch";
+inline constexpr const char* snapshot = "snapshot";  ///< of state on its way to a checkpoint
 }  // namespace consumer
 
 /// Rows of logits that exist at a time.

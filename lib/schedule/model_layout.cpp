@@ -65,9 +65,11 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
     const auto trained = std::find_if(flats.begin(), flats.end(), [](const layout::FlatLayout& flat) {
         return flat.trained_elements() > 0;
     });
-    ZG_EXPECTS(trained != flats.end());
     first_trained_unit = static_cast<int>(trained - flats.begin());
-    first_trained_phase = first_phase_with_trained(table.units[static_cast<std::size_t>(first_trained_unit)]);
+    if (trained != flats.end()) {
+        first_trained_phase =
+            first_phase_with_trained(table.units[static_cast<std::size_t>(first_trained_unit)]);
+    }
     const bool has_head = stage_of.back() % spec.parallel.stages == stage;
     if (has_head && spec.model.tie_embeddings && units.front() != 0) {
         units.push_back(0);

@@ -37,7 +37,9 @@ struct ModelLayout {
     /// Units whose state this rank holds, in order of first use. On the last of several stages a tied head
     /// brings a copy of the embedding with it.
     std::vector<int> units;
-    int first_trained_unit = 0;   ///< of the table: the first with a tensor that is not frozen
+    /// Of the table: the first with a tensor that is not frozen; its size when nothing is trained, which only
+    /// a program that evaluates is built for.
+    int first_trained_unit = 0;
     int first_trained_phase = 0;  ///< of that unit: the first that uses such a tensor
     bool is_tied = false;         ///< the head's product uses the embedding table
     std::int64_t tokens = 0;      ///< of a micro-batch on this rank, before any cut over the tensor axis

@@ -245,6 +245,16 @@ struct LearningRate {
     bool operator==(const LearningRate&) const = default;
 };
 
+/// Saving the state of training.
+struct Checkpoint {
+    std::optional<Interval> every;      ///< nothing: never saves
+    std::int64_t keep_last = 2;         ///< complete ones that stay
+    std::int64_t keep_every_steps = 0;  ///< multiples of this stay for ever; 0: none
+    bool is_async = true;  ///< training goes on while files are written, from a copy of the state
+
+    bool operator==(const Checkpoint&) const = default;
+};
+
 struct Logging {
     Interval every{.steps = 10};
     bool tensorboard = false;
@@ -274,6 +284,7 @@ struct RunSpec {
     Precision precision;
     Optimizer optimizer;
     LearningRate schedule;
+    Checkpoint checkpoint;
     Logging logging;
     Debug debug;
 

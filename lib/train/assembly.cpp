@@ -296,6 +296,10 @@ std::int64_t Assembly::private_arena_bytes() const {
     return parts_->memory.private_bytes();
 }
 
+HeldState Assembly::state() const {
+    return {parts_->model, parts_->train, parts_->memory, parts_->stream};
+}
+
 std::uint64_t Assembly::weights_hash() const {
     return train::weights_hash(parts_->world, parts_->model, parts_->train, parts_->memory);
 }

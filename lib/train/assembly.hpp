@@ -14,6 +14,7 @@
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "train/executor.hpp"
+#include "train/held_state.hpp"
 #include "train/step_report.hpp"
 #include "train/wishes.hpp"
 
@@ -32,10 +33,11 @@ struct BatchSlot {
 
 /// What all ranks know alike at the end of a step.
 struct StepOutcome {
-    double loss_sum = 0;      ///< over the target tokens of the global batch, nats
-    double grad_norm = 0;     ///< before clipping
-    bool is_skipped = false;  ///< the gradient was not finite and no state has changed
-    Wishes wishes;            ///< of all ranks
+    double loss_sum = 0;        ///< over the target tokens of the global batch, nats
+    double grad_norm = 0;       ///< before clipping
+    bool is_skipped = false;    ///< the gradient was not finite and no state has changed
+    bool is_abandoned = false;  ///< ranks gave the step up: no state has changed, and it does not count
+    Wishes wishes;              ///< of all ranks
 };
 
 /// What an assembly carries out.
@@ -108,6 +110,8 @@ class Assembly {
     /// Collective: over the data ranks
     /// Errors:     contract, when the model has no such tensor or keeps nothing of that kind
     std::vector<float> tensor(schedule::StateKind kind, const std::string& name) const;
+    /// For checkpoints. Lives as long as this.
+    HeldState state() const;
     /// See train/weights_hash.hpp. Neither executor has work left. Collective: over `world`.
     std::uint64_t weights_hash() const;
 

@@ -33,13 +33,17 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
       batch_{spec.train.micro_batch, spec.data.seq},
       weights_(static_cast<std::size_t>(spec.model.vocab)) {}
 
-ValidationLoss Evaluation::validate() {
+std::optional<ValidationLoss> Evaluation::validate(const Stops& stops) {
     assembly_.trainer().finish();  // parameters may still be on their way to their other holders
     const auto rows = spec_.train.micro_batch;
     const auto rows_of_all = rows * spec_.parallel.data;
     ExactSum losses;
     std::int64_t targets = 0;
     for (std::int64_t first = 0; first < validation_.num_samples(); first += rows_of_all) {
+        if (stops && stops()) {
+            assembly_.evaluator().finish();
+            return std::nullopt;
+        }
         validation_.fill(batch_, first + data_rank_ * rows);
         copy_into(batch_, assembly_.evaluate_slot());
         assembly_.evaluator().run_step();
@@ -51,8 +55,8 @@ ValidationLoss Evaluation::validate() {
     comm::all_reduce_sum(world_, limbs);
     comm::all_reduce_sum(world_, {&targets, 1});
     const ExactSum all{limbs};
-    return {all.is_finite() && targets > 0 ? all.value() / static_cast<double>(targets) : std::nan(""),
-            targets};
+    return ValidationLoss{
+        all.is_finite() && targets > 0 ? all.value() / static_cast<double>(targets) : std::nan(""), targets};
 }
 
 std::int32_t Evaluation::draw(const spec::Sample& sample, std::int64_t step, std::int64_t place) {
@@ -81,7 +85,9 @@ std::int32_t Evaluation::draw(const spec::Sample& sample, std::int64_t step, std
     return static_cast<std::int32_t>(best - logits.begin());
 }
 
-std::string Evaluation::generate(const spec::Sample& sample, std::int64_t step) {
+std::optional<std::string> Evaluation::generate(const spec::Sample& sample,
+                                                std::int64_t step,
+                                                const Stops& stops) {
     assembly_.trainer().finish();
     const auto& slot = assembly_.evaluate_slot();
     const auto seq = spec_.data.seq;
@@ -102,6 +108,11 @@ std::string Evaluation::generate(const spec::Sample& sample, std::int64_t step) 
         slot.positions[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % seq);
     }
     for (std::int64_t place = 0; place < sample.tokens; ++place) {
+        if (stops && stops()) {
+            assembly_.evaluator().finish();
+            assembly_.watch_logits(-1);
+            return std::nullopt;
+        }
         const auto window = std::min<std::int64_t>(seq, std::ssize(text));
         std::copy(text.end() - window, text.end(), slot.tokens.begin());
         assembly_.watch_logits(window - 1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -32,18 +33,23 @@ class Evaluation {
     /// False where the deck names nothing to validate on.
     bool has_samples() const { return validation_.num_samples() > 0; }
 
-    /// The loss over all validation samples.
+    /// Asked before each pass of the model: whether all ranks leave off. Collective: over all ranks
+    using Stops = std::function<bool()>;
+
+    /// The loss over all validation samples; nothing when it was left off.
     ///
     /// Numerics:   an exact sum, the same on any layout for the same losses
     /// Collective: over all ranks, each doing its share of the samples
-    ValidationLoss validate();
+    std::optional<ValidationLoss> validate(const Stops& stops = {});
 
     /// Text that follows `sample.prompt`, byte by byte. The window holds data.seq tokens; older ones are
-    /// forgotten.
+    /// forgotten. Nothing when it was left off.
     ///
     /// Numerics:   random numbers by Philox from the seed, the step and the token's place: the same on all
     /// ranks Collective: over all ranks
-    std::string generate(const spec::Sample& sample, std::int64_t step);
+    std::optional<std::string> generate(const spec::Sample& sample,
+                                        std::int64_t step,
+                                        const Stops& stops = {});
 
   private:
     std::int32_t draw(const spec::Sample& sample, std::int64_t step, std::int64_t place);

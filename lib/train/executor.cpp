@@ -18,6 +18,11 @@ constexpr std::int64_t ns_between_checks = 50'000'000;
 /// Work of other lanes on this thread that is shorter is lost in the times of clocks.
 constexpr std::int64_t shortest_noted_ns = 1000;
 
+/// Fills values that nothing but its own step reads.
+bool computes(const schedule::Op& op) {
+    return op.kind == schedule::OpKind::compute || op.kind == schedule::OpKind::loss;
+}
+
 }  // namespace
 
 Executor::Executor(const schedule::Program& program,
@@ -86,7 +91,9 @@ bool Executor::advance(LaneState& lane) {
         lane.began_ns = begin_ns;
         if (!action.is_asynchronous()) {
             abort_.does(program_.ops[static_cast<std::size_t>(op)].label, begin_ns);
-            action.run();
+            if (!is_abandoned_ || !computes(program_.ops[static_cast<std::size_t>(op)])) {
+                action.run();
+            }
             complete(lane, monotonic_ns());
             if (between_ops_) {
                 between_ops_();
@@ -201,6 +208,7 @@ void Executor::run_until(const Done& done) {
 
 void Executor::run_step() {
     records_.clear();
+    is_abandoned_ = false;
     ++steps_begun_;
     run_until([&] {
         return std::none_of(compute_lanes_.begin(), compute_lanes_.end(),

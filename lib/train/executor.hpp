@@ -60,6 +60,11 @@ class Executor {
     /// Errors: Error{communication} when nothing moves for `hang_seconds`, naming the op and its group; what
     /// ops throw
     void run_step();
+    /// From now until the end of the running step, nothing is computed any more: phases and losses are left
+    /// out, so that the step's end comes soon. All that ranks exchange goes on, whatever it holds, for the
+    /// others to come to that end too. The step must not be counted, nor its update done. For hooks.
+    void abandon_step() noexcept { is_abandoned_ = true; }
+
     /// Returns when all lanes have done all ops of the steps begun.
     void finish();
 
@@ -107,6 +112,7 @@ class Executor {
     std::vector<std::int64_t> completed_;  ///< by op: in how many steps it is done
     std::vector<LaneRecord> records_;
     std::int64_t steps_begun_ = 0;
+    bool is_abandoned_ = false;
     bool is_waiting_ = false;  ///< nothing has moved since some time, which ends as one wait
 };
 

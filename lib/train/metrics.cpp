@@ -79,6 +79,13 @@ void Metrics::step(const StepReport& report) {
     write();
 }
 
+void Metrics::resume(std::int64_t step) {
+    begin("resume");
+    line_.field("time", calendar_seconds());
+    line_.field("step", step);
+    write();
+}
+
 void Metrics::validate(const ValidationReport& report) {
     begin("validate");
     line_.field("step", report.step);
@@ -86,6 +93,27 @@ void Metrics::validate(const ValidationReport& report) {
     line_.field("loss", report.loss);
     line_.field("loss_tokens", report.loss_tokens);
     line_.field("validate_s", report.seconds);
+    write();
+}
+
+void Metrics::checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async) {
+    begin("checkpoint_begin");
+    line_.field("time", calendar_seconds());
+    line_.field("step", step);
+    line_.field("bytes", bytes);
+    line_.field("async", is_async);
+    write();
+}
+
+void Metrics::checkpoint_end(const CheckpointReport& report) {
+    begin("checkpoint_end");
+    line_.field("time", calendar_seconds());
+    line_.field("step", report.step);
+    line_.field("ok", report.is_ok);
+    line_.field("bytes", report.bytes);
+    line_.field("seconds", report.seconds);
+    line_.field("GB_s", report.gigabytes_per_second());
+    line_.text_or_null("reason", report.is_ok ? std::string_view{} : report.where);
     write();
 }
 

@@ -52,7 +52,13 @@ class Metrics {
     /// was copied; collectives may end while the next step is under way, so a step's bytes may be split over
     /// two rows. `plan_<purpose>_B`: what the plan says of one step.
     void step(const StepReport& report);
+    /// The run goes on from a checkpoint of `step`; rows before this one are of earlier jobs.
+    void resume(std::int64_t step);
     void validate(const ValidationReport& report);
+    /// A save begins. `async`: beside training.
+    void checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async);
+    /// It is complete (`ok`), or was given up for `reason`.
+    void checkpoint_end(const CheckpointReport& report);
     /// A signal was seen: `level` as in StopSignals.
     void signal(std::string_view name, int level, std::int64_t step);
     /// The run will end before its last step, and why.

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "comm/watch/liveness.hpp"
+#include "train/checkpoint_line.hpp"
 #include "train/introduction.hpp"
 #include "train/trainer.hpp"
 
@@ -23,21 +23,46 @@ Reporter::Reporter(const spec::RunSpec& spec,
                    const RunContext& context,
                    const comm::Communicator& world,
                    Console& console)
-    : spec_{spec}, world_{world}, console_{console} {
-    if (world.rank() != 0) {
+    : spec_{spec}, context_{context}, world_{world}, console_{console} {
+    if (world.rank() == 0) {
+        directory_.emplace(spec.run.dir);
+    }
+}
+
+void Reporter::open(std::optional<std::int64_t> resumed_step) {
+    if (!directory_) {
         return;
     }
-    RunDirectory directory{spec.run.dir};
-    console.keep_log(directory.file("run.log"));
-    directory.write("deck.effective.yaml", context.effective_deck);
-    directory.write("env.txt", environment_text(context.version, context.libraries, context.command));
-    for (const auto& note : directory.notes()) {
-        console.print("note: " + note);
+    if (resumed_step) {
+        directory_->go_on_from(*resumed_step);
+    } else {
+        const bool refuses = spec_.run.resume == spec::Resume::never && !context_.backup;
+        directory_->begin_afresh(refuses ? EarlierCheckpoints::refuse : EarlierCheckpoints::set_aside);
     }
-    Metrics metrics{directory.file("metrics.jsonl"),
-                    [&console](std::string_view text) { console.warn(text); }};
-    files_.emplace(
-        Files{std::move(directory), std::move(metrics), StepLine{spec.train.steps}, Due{spec.logging.every}});
+    console_.keep_log(directory_->file("run.log"));
+    directory_->write("deck.effective.yaml", context_.effective_deck);
+    const auto environment = environment_text(context_.version, context_.libraries, context_.command);
+    if (resumed_step) {
+        directory_->append("env.txt",
+                           fmt::format("\n--- goes on after step {}\n{}", *resumed_step, environment));
+    } else {
+        directory_->write("env.txt", environment);
+    }
+    for (const auto& note : directory_->notes()) {
+        say("note: " + note);
+    }
+    files_.emplace(Files{
+        Metrics{directory_->file("metrics.jsonl"), [this](std::string_view text) { console_.warn(text); }},
+        StepLine{spec_.train.steps}, Due{spec_.logging.every}});
+    if (resumed_step) {
+        files_->metrics.resume(*resumed_step);
+    }
+}
+
+void Reporter::say(const std::string& line) {
+    if (world_.rank() == 0) {
+        console_.print(line);
+    }
 }
 
 void Reporter::start(const RunFacts& facts, const std::string& why_not_shared) {
@@ -85,40 +110,71 @@ void Reporter::sample(std::int64_t step, const std::string& continuation) {
     }
 }
 
-void Reporter::news(StopSignals& signals,
+void Reporter::checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async) {
+    if (files_) {
+        files_->metrics.checkpoint_begin(step, bytes, is_async);
+    }
+}
+
+void Reporter::checkpoint_end(const CheckpointReport& report) {
+    if (files_) {
+        files_->metrics.checkpoint_end(report);
+        console_.print(checkpoint_line(report));
+    }
+}
+
+void Reporter::news(Requests& requests,
                     std::int64_t steps_done,
                     const std::function<std::string()>& account) {
     if (!files_) {
         return;
     }
-    const auto news = signals.news(steps_done + 1, step_seconds_);
-    if (news.empty()) {
-        return;
-    }
-    if (auto* liveness = world_.liveness()) {
-        liveness->look();  // launchers end a job that has lost a rank by the same signals
-    }
-    console_.print(news);
-    files_->metrics.signal(signal_name(signals.signal()), signals.requested(), steps_done);
-    const bool may_be_killed = signals.signal() == SIGTERM || signals.signal() == SIGINT;
-    if (may_be_killed && step_seconds_ > patience_of_launchers) {
-        console_.print(account());
+    while (const auto news = requests.news(steps_done + 1, step_seconds_)) {
+        auto* liveness = world_.liveness();
+        if (liveness != nullptr && !news->signal.empty()) {
+            liveness->look();  // launchers end a job that has lost a rank by the same signals
+        }
+        console_.print(news->text);
+        if (news->signal.empty()) {
+            continue;
+        }
+        files_->metrics.signal(news->signal, news->level, steps_done);
+        const bool may_be_killed = news->signal == "SIGTERM" || news->signal == "SIGINT";
+        if (may_be_killed && step_seconds_ > patience_of_launchers) {
+            console_.print(account());
+        }
     }
 }
 
-void Reporter::end(const RunEnd& facts, const StopSignals& signals, const std::string& table) {
+void Reporter::account(const std::string& table, bool is_shown) {
+    if (!files_) {
+        return;
+    }
+    try {
+        directory_->write("perf.txt", table);
+    } catch (const Error& error) {
+        console_.warn(error.what());
+    }
+    if (is_shown) {
+        console_.print(table);
+    }
+}
+
+void Reporter::end(const RunEnd& facts, const Requests& requests, const std::string& table) {
     if (!files_) {
         return;
     }
     const bool is_finished = facts.step == spec_.train.steps;
     if (!is_finished) {
-        files_->metrics.stop(signal_name(signals.signal()), facts.step);
+        files_->metrics.stop(requests.reason(), facts.step);
     }
     files_->metrics.end(facts);
-    files_->directory.write("perf.txt", table);
-    console_.print(table);
+    account(table, true);
+    if (is_finished) {
+        directory_->write("DONE", fmt::format("step {}\n", facts.step));
+    }
     console_.print(is_finished
-                       ? fmt::format("finished: {} steps, {}", facts.step, files_->directory.path())
+                       ? fmt::format("finished: {} steps, {}", facts.step, directory_->path())
                        : fmt::format("stopped after step {} of {} as asked; exit code {}: run me again",
                                      facts.step, spec_.train.steps, facts.exit_code));
 }

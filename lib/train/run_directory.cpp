@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "train/metrics_history.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -25,14 +26,19 @@ namespace fs = std::filesystem;
     throw Error{ErrorKind::resource, what + " '" + path + "' (" + why + "). " + remedy};
 }
 
-/// What a run writes; everything else in the folder is the user's.
+constexpr const char* done_name = "DONE";
+constexpr const char* checkpoints_name = "ckpt";
+
+/// What a run writes beside its checkpoints; everything else in the folder is the user's.
 bool is_ours(const std::string& name) {
-    for (const char* ours : {"deck.effective.yaml", "env.txt", "run.log", "metrics.jsonl", "perf.txt"}) {
+    for (const char* ours :
+         {"deck.effective.yaml", "env.txt", "run.log", "metrics.jsonl", "perf.txt", "errors", done_name}) {
         if (name == ours) {
             return true;
         }
     }
-    return name.starts_with("trace.rank") && name.ends_with(".json");
+    return (name.starts_with("trace.rank") && name.ends_with(".json")) ||
+           (name.starts_with("metrics.cut-") && name.ends_with(".jsonl"));
 }
 
 /// The n of `#<name>.<n>#`.
@@ -46,6 +52,19 @@ std::optional<int> aside_number(const std::string& name) {
         !digits.empty() && digits.size() <= 6 &&
         std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
     return is_number ? std::optional{std::stoi(digits)} : std::nullopt;
+}
+
+/// The name of the highest step that somebody has saved in `checkpoints`, whatever it is worth; empty: none.
+std::string newest_step(const std::string& checkpoints) {
+    std::string newest;
+    std::error_code none;
+    for (const fs::directory_entry& entry : fs::directory_iterator{checkpoints, none}) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("step-") && !name.ends_with(".tmp")) {
+            newest = std::max(newest, name);
+        }
+    }
+    return newest;
 }
 
 /// Holds the folder until the process ends, however it ends.
@@ -74,24 +93,44 @@ RunDirectory::RunDirectory(const std::string& path) : path_{path} {
              "Set run.dir to a path where you may create a directory.");
     }
     lock_ = lock(path_);
-    move_earlier_files_aside();
 }
 
 std::string RunDirectory::file(std::string_view name) const {
     return path_ + "/" + std::string{name};
 }
 
-void RunDirectory::move_earlier_files_aside() {
+void RunDirectory::begin_afresh(EarlierCheckpoints checkpoints) {
+    const std::string newest = newest_step(file(checkpoints_name));
+    if (!newest.empty() && checkpoints == EarlierCheckpoints::refuse) {
+        throw Error{ErrorKind::deck,
+                    "cannot begin afresh in '" + path_ +
+                        "' (run.resume is never, and there are checkpoints up to " + newest +
+                        "). Go on from them with run.resume=auto, keep them aside with --backup, or set "
+                        "run.dir to another directory."};
+    }
     std::vector<std::string> earlier;
-    int number = 1;
     for (const fs::directory_entry& entry : fs::directory_iterator{path_}) {
         const std::string name = entry.path().filename().string();
-        if (is_ours(name)) {
+        if (is_ours(name) || (name == checkpoints_name && !newest.empty())) {
             earlier.push_back(name);
         }
-        number = std::max(number, aside_number(name).value_or(0) + 1);
     }
-    for (const std::string& name : earlier) {
+    if (earlier.empty()) {
+        return;
+    }
+    const std::string number = std::to_string(move_aside(earlier));
+    notes_.push_back("kept " + std::to_string(earlier.size()) + " files of an earlier run in '" + path_ +
+                     "' as '#<name>." + number + "#'" +
+                     (newest.empty() ? "" : ", with its checkpoints up to " + newest) +
+                     "; this run begins afresh");
+}
+
+int RunDirectory::move_aside(const std::vector<std::string>& names) {
+    int number = 1;
+    for (const fs::directory_entry& entry : fs::directory_iterator{path_}) {
+        number = std::max(number, aside_number(entry.path().filename().string()).value_or(0) + 1);
+    }
+    for (const std::string& name : names) {
         const std::string aside = "#" + name + "." + std::to_string(number) + "#";
         std::error_code failure;
         fs::rename(file(name), file(aside), failure);
@@ -100,9 +139,25 @@ void RunDirectory::move_earlier_files_aside() {
                  "Set run.dir to a directory of its own.");
         }
     }
-    if (!earlier.empty()) {
-        notes_.push_back("kept " + std::to_string(earlier.size()) + " files of an earlier run in '" + path_ +
-                         "' as '#<name>." + std::to_string(number) + "#'; this run begins afresh");
+    return number;
+}
+
+void RunDirectory::go_on_from(std::int64_t step) {
+    const MetricsCut cut = cut_metrics(path_, step);
+    if (cut.lines > 0) {
+        notes_.push_back("metrics.jsonl goes on after step " + std::to_string(step) + "; " +
+                         std::to_string(cut.lines) + " lines of what came after it are kept in '" +
+                         cut.kept_in + "'");
+    }
+    std::error_code ignored;  // a DONE that cannot be deleted is replaced at the end
+    fs::remove(file(done_name), ignored);
+}
+
+void RunDirectory::append(std::string_view name, std::string_view text) const {
+    const FileHandle out = open_for_writing(file(name), OpenMode::append);
+    if (const int failure = write_all(out.get(), text); failure != 0) {
+        fail("cannot write", file(name), std::strerror(failure),
+             "Free some space, or set run.dir to a disk with room.");
     }
 }
 

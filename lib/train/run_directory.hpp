@@ -1,6 +1,7 @@
 /// The folder of a run: its deck, environment, log and metrics.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,12 @@
 
 namespace ziggurat::train {
 
+/// What becomes of the checkpoints of an earlier run when one begins afresh in its folder.
+enum class EarlierCheckpoints {
+    refuse,    ///< an error that says what to do
+    set_aside  ///< kept like the other files
+};
+
 /// Creates run.dir and holds it for this job alone.
 ///
 /// Files of an earlier run are never overwritten: they become `#metrics.jsonl.1#` and so on, one number for
@@ -16,18 +23,29 @@ namespace ziggurat::train {
 /// Errors: Error{resource} when it cannot be made, written or is in use
 class RunDirectory {
   public:
+    /// Touches nothing in it yet.
     explicit RunDirectory(const std::string& path);
+
+    /// Makes room for a run that begins afresh.
+    /// Errors: Error{deck} where checkpoints are to be refused and there are some
+    void begin_afresh(EarlierCheckpoints checkpoints);
+    /// Makes the files those of a run that has come to `step` and goes on: what metrics.jsonl says of later
+    /// steps is cut off and kept, and DONE goes.
+    void go_on_from(std::int64_t step);
 
     const std::string& path() const noexcept { return path_; }
     /// The path of a file in it.
     std::string file(std::string_view name) const;
     /// Writes a whole file; readers see the old one or the new one.
     void write(std::string_view name, std::string_view text) const;
-    /// What a user should know, a line each: which earlier files were moved aside.
+    /// Adds to the end of a file.
+    void append(std::string_view name, std::string_view text) const;
+    /// What a user should know, a line each: what became of earlier files.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
   private:
-    void move_earlier_files_aside();
+    /// Under one number for all of them; how many.
+    int move_aside(const std::vector<std::string>& names);
 
     std::string path_;
     FileHandle lock_;

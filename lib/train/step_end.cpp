@@ -58,10 +58,12 @@ void StepEnd::finish(kernels::StepInputs& inputs) {
     outcome_.is_skipped = !all_squares.is_finite() || !all_losses.is_finite();
     std::copy_n(words.begin() + 2 * limbs, num_wishes, outcome_.wishes.counts().begin());
 
+    outcome_.is_abandoned = outcome_.wishes[Wish::stop_after_microbatch] > 0;
+
     const bool clips =
         optimizer_.clip == spec::ClipPolicy::global && outcome_.grad_norm > optimizer_.clip_norm;
     inputs.gradient_scale = clips ? static_cast<float>(optimizer_.clip_norm / outcome_.grad_norm) : 1.0f;
-    inputs.skip = outcome_.is_skipped ? 1 : 0;
+    inputs.skip = outcome_.is_skipped || outcome_.is_abandoned ? 1 : 0;
 }
 
 }  // namespace ziggurat::train

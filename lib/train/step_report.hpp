@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "schedule/step_program.hpp"
@@ -64,6 +65,21 @@ struct ValidationReport {
     double loss = 0;               ///< mean over loss_tokens, nats
     std::int64_t loss_tokens = 0;  ///< target tokens that the mean is over
     double seconds = 0;
+};
+
+/// One save, when it is over.
+struct CheckpointReport {
+    std::int64_t step = 0;
+    std::int64_t bytes = 0;  ///< on disk
+    double seconds = 0;      ///< from its beginning to its end
+    bool is_ok = false;
+    std::string where = {};         ///< the folder; or why there is none
+    std::int64_t newest_step = -1;  ///< after a failure: of the newest complete one; -1: there is none
+    int failures_in_a_row = 0;
+
+    double gigabytes_per_second() const noexcept {
+        return is_ok && seconds > 0 ? static_cast<double>(bytes) * 1e-9 / seconds : 0;
+    }
 };
 
 }  // namespace ziggurat::train

@@ -11,8 +11,6 @@
 #include <string_view>
 
 #include "base/contract.hpp"
-#include "base/error.hpp"
-#include "base/units.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -24,16 +22,14 @@ std::atomic<bool> is_installed{false};
 std::atomic<int> asked{0};   ///< times that this process was asked to stop
 std::atomic<int> agreed{0};  ///< level that all ranks agreed on
 std::atomic<int> last_signal{0};
-std::atomic<int> checkpoints_asked{0};
-std::atomic<bool> checkpoint_untold{false};
+std::atomic<bool> is_checkpoint_asked{false};
 std::array<struct sigaction, handled.size()> previous;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 extern "C" void count_signal(int number) {
     const int saved_errno = errno;
     if (number == SIGUSR2) {
-        checkpoints_asked.fetch_add(1);
-        checkpoint_untold.store(true);
+        is_checkpoint_asked.store(true);
     } else {
         last_signal.store(number);
         if (asked.fetch_add(1) + 1 > StopSignals::after_microbatch) {
@@ -53,8 +49,7 @@ StopSignals::StopSignals() {
     asked = 0;
     agreed = 0;
     last_signal = 0;
-    checkpoints_asked = 0;
-    checkpoint_untold = false;
+    is_checkpoint_asked = false;
     struct sigaction action {};
     action.sa_handler = count_signal;
     action.sa_flags = SA_RESTART;
@@ -88,39 +83,12 @@ int StopSignals::signal() const noexcept {
 }
 
 bool StopSignals::take_checkpoint_request() noexcept {
-    int waiting = checkpoints_asked.load();
-    while (waiting > 0 && !checkpoints_asked.compare_exchange_weak(waiting, waiting - 1)) {}
-    return waiting > 0;
-}
-
-std::string StopSignals::news(std::int64_t step, double seconds_left) {
-    const int level = requested();
-    if (level > told_) {
-        told_ = level;
-        return stop_message(signal(), level, step, seconds_left);
-    }
-    if (checkpoint_untold.load() && checkpoint_untold.exchange(false)) {
-        return "received SIGUSR2: asks for a checkpoint, which this version cannot write yet; training goes "
-               "on";
-    }
-    return {};
+    return is_checkpoint_asked.load() && is_checkpoint_asked.exchange(false);
 }
 
 std::string signal_name(int number) {
     const char* name = sigabbrev_np(number);
     return name != nullptr ? std::string{"SIG"} + name : "signal " + std::to_string(number);
-}
-
-std::string stop_message(int signal, int level, std::int64_t step, double seconds_left) {
-    const std::string who =
-        signal != 0 ? "received " + signal_name(signal) : "another rank was asked to stop";
-    const std::string again = ", then exits " + std::to_string(exit_code_run_again);
-    if (level >= StopSignals::after_microbatch) {
-        return who + " again: stops as soon as all ranks can, perhaps without finishing step " +
-               std::to_string(step) + again;
-    }
-    const std::string when = seconds_left > 0 ? " (in about " + format_duration(seconds_left) + ")" : "";
-    return who + ": stops after step " + std::to_string(step) + when + again;
 }
 
 }  // namespace ziggurat::train

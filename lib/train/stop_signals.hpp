@@ -1,15 +1,14 @@
 /// Signals that ask a run to stop, turned into a level that the trainer reads.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace ziggurat::train {
 
 /// The handlers of USR1, TERM, INT and USR2, for as long as this lives; at most one at a time.
 ///
-/// The first USR1, TERM or INT asks to stop after the running step (level 1), the second after the running
-/// micro-batch (level 2), the third ends the process at once with 128 + its number. USR2 asks for a
+/// The first USR1, TERM or INT asks to stop after the running step (level 1), the second as soon as all ranks
+/// can, within the step (level 2), the third ends the process at once with 128 + its number. USR2 asks for a
 /// checkpoint. The handler only counts; it never allocates, locks or prints, but for the fixed text of the
 /// third. Collective: local. Ranks agree by reducing requested() to the maximum and giving it back to
 /// merge().
@@ -31,22 +30,11 @@ class StopSignals {
 
     /// The number of the last signal that this process received; 0 when it was another rank's.
     int signal() const noexcept;
-    /// True once after each USR2.
+    /// True once for all USR2 since the last call. One atomic load when there was none.
     bool take_checkpoint_request() noexcept;
-
-    /// What was not said yet about the level or a USR2; empty when there is nothing new, and then cheap
-    /// enough for every op: a few atomic loads. \param step          the step that the run will end after
-    /// \param seconds_left  until then; 0: not known
-    std::string news(std::int64_t step, double seconds_left);
-
-  private:
-    int told_ = none;
 };
 
 /// `SIGUSR1`, or `signal 42`.
 std::string signal_name(int number);
-
-/// `received SIGUSR1: stops after step 1361 (in about 2 s), then exits 75`.
-std::string stop_message(int signal, int level, std::int64_t step, double seconds_left);
 
 }  // namespace ziggurat::train

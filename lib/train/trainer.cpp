@@ -13,27 +13,20 @@
 #include "optim/step_inputs.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/counts.hpp"
-#include "train/accounting_table.hpp"
 #include "train/assembly.hpp"
 #include "train/due.hpp"
 #include "train/evaluation.hpp"
 #include "train/feeder.hpp"
 #include "train/introduction.hpp"
-#include "train/op_account.hpp"
 #include "train/reporter.hpp"
 #include "train/resident_memory.hpp"
-#include "train/trace.hpp"
-#include "train/traffic.hpp"
+#include "train/run_account.hpp"
 
 namespace ziggurat::train {
 namespace {
 
 /// So many updates in a row may be skipped; then the training itself has broken down.
 constexpr std::int64_t most_skips_in_a_row = 20;
-/// Steps that a trace file holds.
-constexpr int traced_steps = 8;
-/// Waits of each lane that a rank names at the end.
-constexpr std::size_t causes_told = 8;
 
 class Trainer {
   public:
@@ -42,12 +35,12 @@ class Trainer {
             const comm::AbortFlag& abort,
             const data::Corpus& corpus,
             const std::string& version,
-            StopSignals& signals,
+            Requests& requests,
             Reporter& reporter)
         : spec_{spec},
           world_{world},
           version_{version},
-          signals_{signals},
+          requests_{requests},
           reporter_{reporter},
           stream_{spec.parallel.threads},
           assembly_{spec, world, stream_, abort},
@@ -59,32 +52,30 @@ class Trainer {
                       stream_,
                       model_.data_rank,
                       assembly_},
-          op_account_{assembly_.trainer().program(), model_.table, account_},
-          traffic_{assembly_.trainer().program(), [this](int op) { return assembly_.bytes_moved(op); }} {
-        if (spec.run.trace) {
-            trace_.emplace(world.rank(), op_account_.trace_lanes(), traced_steps);
-        }
-        data_activity_ = account_.activity("Wait for data");
-        validation_activity_ = account_.activity("Validation", Part::between_steps);
-        sampling_activity_ = account_.activity("Sampling", Part::between_steps);
-        logging_activity_ = account_.activity("Logging and metrics");
+          account_{spec, world, assembly_, model_.table, step_ + 1} {
+        data_activity_ = times().activity("Wait for data");
+        validation_activity_ = times().activity("Validation", Part::between_steps);
+        sampling_activity_ = times().activity("Sampling", Part::between_steps);
+        logging_activity_ = times().activity("Logging and metrics");
         if (spec.validate.every) {
             is_validation_due_.emplace(*spec.validate.every);
         }
         assembly_.trainer().between_ops([this] {
-            assembly_.wishes().ask_to_stop(
-                signals_.requested());  // as late as the step's end still takes it along
+            requests_.put_into(assembly_.wishes());  // as late as the step's end still takes it along
+            if (assembly_.wishes()[Wish::stop_after_microbatch] > 0) {
+                assembly_.trainer().abandon_step();
+            }
             say_news();
         });
     }
 
     int run() {
         reporter_.start(facts(), assembly_.why_not_shared());
-        while (step_ < spec_.train.steps && stop_level_ == 0) {
+        while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();
         }
         assembly_.trainer().finish();
-        traffic_.count(assembly_.trainer().records(), false);
+        account_.add_rest();
         const int exit_code = step_ == spec_.train.steps ? 0 : exit_code_run_again;
         report_end(exit_code);
         return exit_code;
@@ -110,29 +101,25 @@ class Trainer {
         StepReport report;
         const auto targets = feeder_.fill(step_, assembly_.train_slots(), world_);
         const double data_seconds = seconds_between(begin_ns, monotonic_ns());
-        account_.add(data_activity_, data_seconds);
+        times().add(data_activity_, data_seconds);
         report.stall(Stall::data) = data_seconds;
 
         assembly_.step_inputs() = optim::make_step_inputs(spec_.optimizer, spec_.schedule, spec_.train.steps,
                                                           step_, step_ - skipped_ + 1, targets);
         report.lr = static_cast<double>(assembly_.step_inputs().learning_rate);
-        if (trace_) {
-            trace_->begin_step(step_);
-        }
+        account_.begin_step(step_);
         assembly_.trainer().run_step();
         const auto& outcome = assembly_.outcome();
-        op_account_.add(assembly_.trainer().records(), report);
-        traffic_.count(assembly_.trainer().records());
-        report.sent_bytes = traffic_.latest();
-        report.planned_bytes = traffic_.planned();
-        if (trace_) {
-            op_account_.add_to(*trace_, assembly_.trainer().records());
+        account_.add_step(report);
+        const double step_seconds = seconds_between(begin_ns, monotonic_ns());
+        requests_.step_ended(outcome.wishes, step_seconds, assembly_.wishes());
+        if (outcome.is_abandoned) {
+            say_news();
+            return;
         }
 
         ++step_;
         tokens_ += spec_.train.global_batch * spec_.data.seq;
-        stop_level_ = outcome.wishes.stop_level();
-        signals_.merge(stop_level_);
         skipped_ += outcome.is_skipped ? 1 : 0;
         skips_in_a_row_ = outcome.is_skipped ? skips_in_a_row_ + 1 : 0;
 
@@ -142,13 +129,13 @@ class Trainer {
         report.grad_norm = outcome.grad_norm;
         report.is_skipped = outcome.is_skipped;
         report.skipped = skipped_;
-        report.step_s = seconds_between(begin_ns, monotonic_ns());
+        report.step_s = step_seconds;
         report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
         report.device_peak_bytes = assembly_.arena_bytes(spec::Tier::device);
         report.host_peak_bytes = host_peak_bytes_ = std::max(host_peak_bytes_, host_bytes());
         {
-            const ScopedActivity time{account_, logging_activity_};
-            reporter_.step(report, step_ == spec_.train.steps || stop_level_ > 0);
+            const ScopedActivity time{times(), logging_activity_};
+            reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
             say_news();
         }
         if (skips_in_a_row_ > most_skips_in_a_row) {
@@ -159,15 +146,17 @@ class Trainer {
                             "these steps.",
                             skips_in_a_row_, step_)};
         }
-        validate_when_due();
-        account_.end_step(spec_.train.global_batch * spec_.data.seq);
+        if (is_validation_due() || (outcome.wishes[Wish::validate] > 0 && evaluation_.has_samples())) {
+            validate();
+        }
+        if (outcome.wishes[Wish::report] > 0) {
+            tell_account();
+        }
+        times().end_step(spec_.train.global_batch * spec_.data.seq);
     }
 
     void say_news() {
-        reporter_.news(signals_, step_, [this] {
-            const auto mine = account_.record();
-            return account_table({&mine, 1}, spec::flops_per_token(spec_));
-        });
+        reporter_.news(requests_, step_, [this] { return account_.own_table(); });
     }
 
     /// The host tier's arenas, and what this process has besides arenas.
@@ -189,54 +178,65 @@ class Trainer {
         return due != 0 || step_ == spec_.train.steps;
     }
 
-    void validate_when_due() {
-        if (!is_validation_due() || stop_level_ > 0) {
-            return;
-        }
+    /// Whether all ranks leave off what they are at. Collective: over all ranks
+    bool is_to_stop() {
+        std::int64_t level = requests_.requested();
+        comm::all_reduce_max(world_, {&level, 1});
+        requests_.agreed_to_stop(static_cast<int>(level));
+        say_news();
+        return level > 0;
+    }
+
+    /// Unless the run is to stop: then what remains of it is left out.
+    void validate() {
         const auto begin_ns = monotonic_ns();
+        const auto stops = [this] { return is_to_stop(); };
         ValidationReport report;
         {
-            const ScopedActivity time{account_, validation_activity_};
-            const auto loss = evaluation_.validate();
-            report.loss = loss.mean;
-            report.loss_tokens = loss.tokens;
+            const ScopedActivity time{times(), validation_activity_};
+            const auto loss = evaluation_.validate(stops);
+            if (!loss) {
+                return;
+            }
+            report.loss = loss->mean;
+            report.loss_tokens = loss->tokens;
         }
         report.step = step_;
         report.tokens = tokens_;
         report.seconds = seconds_between(begin_ns, monotonic_ns());
         reporter_.validation(report);
         if (spec_.validate.sample) {
-            const ScopedActivity time{account_, sampling_activity_};
-            reporter_.sample(step_, evaluation_.generate(*spec_.validate.sample, step_));
+            const ScopedActivity time{times(), sampling_activity_};
+            if (const auto text = evaluation_.generate(*spec_.validate.sample, step_, stops)) {
+                reporter_.sample(step_, *text);
+            }
         }
     }
 
+    /// Because somebody has asked for it.
+    void tell_account() {
+        assembly_.trainer().finish();
+        account_.add_rest();
+        reporter_.account(account_.table(), true);
+    }
+
     void report_end(int exit_code) {
-        auto record = account_.record();
-        record.flows = traffic_.flows();
-        record.stall_causes = op_account_.stall_causes().longest(causes_told);
-        const auto records =
-            gather_records(record, [this](const std::string& text) { return comm::gather(world_, text); });
-        const auto hash = assembly_.weights_hash();
-        if (trace_) {
-            trace_->write(spec_.run.dir + "/" + trace_file_name(world_.rank()));
-        }
         RunEnd facts{.step = step_,
                      .tokens = tokens_,
                      .wall_s = seconds_between(begin_ns_, monotonic_ns()),
                      .exit_code = exit_code,
-                     .weights_hash = hash};
-        for (const auto& of_rank : records) {
-            add_up(of_rank.flows, facts.sent_bytes, facts.planned_bytes);
-        }
-        reporter_.end(facts, signals_,
-                      world_.rank() == 0 ? account_table(records, spec::flops_per_token(spec_)) : "");
+                     .weights_hash = assembly_.weights_hash()};
+        const auto table = account_.table(&facts);
+        account_.write_trace();
+        reporter_.end(facts, requests_, table);
     }
+
+    Account& times() { return account_.times(); }
 
     const spec::RunSpec& spec_;
     const comm::Communicator& world_;
     const std::string& version_;
-    StopSignals& signals_;
+    Requests& requests_;
     Reporter& reporter_;
     ResidentMemory resident_;
     device::Stream stream_;
@@ -245,17 +245,13 @@ class Trainer {
     schedule::ModelLayout model_;
     Feeder feeder_;
     Evaluation evaluation_;
-    Account account_;
-    OpAccount op_account_;
-    Traffic traffic_;
-    std::optional<Trace> trace_;
+    std::int64_t step_ = 0;  ///< steps done
+    RunAccount account_;
     std::optional<Due> is_validation_due_;
     int data_activity_ = -1, validation_activity_ = -1, sampling_activity_ = -1, logging_activity_ = -1;
-    std::int64_t step_ = 0;  ///< steps done
     std::int64_t tokens_ = 0;
     std::int64_t skipped_ = 0;
     std::int64_t skips_in_a_row_ = 0;
-    int stop_level_ = 0;
     std::int64_t host_peak_bytes_ = 0;
 };
 
@@ -268,12 +264,22 @@ int train(const spec::RunSpec& spec,
           StopSignals& signals,
           Console& console) {
     Reporter reporter{spec, context, world, console};
+    reporter.open(std::nullopt);
     const data::Corpus corpus{spec.data, spec.model.vocab, spec.run.seed};
     if (world.rank() == 0) {
         corpus.check_tokens();
     }
     introduce(spec, context.version, context.libraries, context.command, corpus, world, console);
-    Trainer trainer{spec, world, abort, corpus, context.version, signals, reporter};
+    const bool is_first = world.rank() == 0;
+    Requests requests{
+        signals,
+        is_first ? spec.run.dir : "",
+        is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns) : std::nullopt,
+        {.saves = spec.checkpoint.every.has_value(), .validates = corpus.num_validation_tokens() > 0}};
+    for (const auto& note : requests.notes()) {
+        reporter.say("note: " + note);
+    }
+    Trainer trainer{spec, world, abort, corpus, context.version, requests, reporter};
     return trainer.run();
 }
 

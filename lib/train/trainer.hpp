@@ -1,8 +1,11 @@
 /// A training run from the first step to the last, or to the step after which it was asked to stop.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
+#include "base/clock.hpp"
 #include "comm/abort_flag.hpp"
 #include "comm/communicator.hpp"
 #include "spec/run_spec.hpp"
@@ -13,10 +16,13 @@ namespace ziggurat::train {
 
 /// What a run is told by its program.
 struct RunContext {
-    std::string version;         ///< of this program
-    std::string libraries;       ///< versions of those it uses
-    std::string command;         ///< the command line
-    std::string effective_deck;  ///< written to the run directory
+    std::string version;                     ///< of this program
+    std::string libraries;                   ///< versions of those it uses
+    std::string command;                     ///< the command line
+    std::string effective_deck;              ///< written to the run directory
+    bool backup = false;                     ///< run.resume: never keeps checkpoints of an earlier run aside
+    std::int64_t begin_ns = monotonic_ns();  ///< when the process began, for run.time_limit
+    std::optional<std::int64_t> stop_at_ns = {};  ///< an end that the environment sets, of monotonic_ns()
 };
 
 /// Trains as `spec` says and reports on rank 0: console, run directory, metrics, the account at the end.

@@ -178,6 +178,10 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
             spec.train.only = draw_trained(draw, spec);
         } while (spec.train.only.empty() || spec::count_trained(spec) == 0);
     }
+    if (draw.chance(0.5)) {
+        spec.checkpoint.every = spec::Interval{.steps = 1};
+        spec.checkpoint.is_async = draw.chance(0.7);
+    }
     return spec;
 }
 
@@ -214,6 +218,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("tiers.home.gradients", name(s.tiers.gradients));
     note("tiers.home.optimizer", name(s.tiers.optimizer));
     note("tiers.home.activations", name(s.tiers.activations));
+    note("checkpoint", !s.checkpoint.every ? "none" : s.checkpoint.is_async ? "async" : "sync");
 }
 
 std::string Coverage::report() const {

@@ -287,6 +287,19 @@ TEST_F(Load, SaysWhereEachValueComesFrom) {
     EXPECT_TRUE(has("# auto: 1 ranks / (tensor 1 x context 1 x stages 1)"));
 }
 
+TEST_F(Load, ReadsTheRecordOfARunWhoseDataAreGone) {
+    const Loaded loaded = load_base("optimizer: {lr: 1.0e-3}\n", {}, {.ranks = 3});
+    fs::remove(folder_ / "text.txt");
+
+    const Loaded record = load_text(loaded.effective, "record", {}, {.machine = machine_, .as_record = true});
+    const Loaded judged = load_text(loaded.effective, "record", {}, {.machine = machine_});
+
+    EXPECT_TRUE(record.ok()) << record.found.print();
+    EXPECT_EQ(record.run.model, loaded.run.model);
+    EXPECT_EQ(record.run.parallel.ranks, 3);
+    EXPECT_FALSE(judged.ok());
+}
+
 TEST_F(Load, ReportsAMissingDeck) {
     const Loaded loaded = load("no/such/deck.yaml", {}, {});
 

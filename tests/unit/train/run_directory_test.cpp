@@ -26,6 +26,19 @@ std::string message_of(const std::string& path) {
     return "";
 }
 
+/// A folder of a run that was saved at step 20 and left off after step 23.
+void put_earlier_run(const test::ScratchFolder& folder) {
+    put(folder.file("metrics.jsonl"),
+        "{\"event\":\"start\"}\n{\"event\":\"step\",\"step\":20}\n{\"event\":\"step\",\"step\":21}\n");
+    put(folder.file("run.log"), "said before\n");
+    put(folder.file("DONE"), "step 20\n");
+    fs::create_directories(folder.file("ckpt/step-000000020"));
+    fs::create_directories(folder.file("ckpt/step-000000010"));
+    fs::create_directories(folder.file("ckpt/step-000000030.tmp"));
+    fs::create_directories(folder.file("errors"));
+    put(folder.file("ckpt/step-000000020/COMPLETE"), "a checkpoint");
+}
+
 TEST(RunDirectory, IsMadeWithItsParents) {
     const test::ScratchFolder folder;
     const RunDirectory directory{folder.file("runs/tiny")};
@@ -50,9 +63,11 @@ TEST(RunDirectory, KeepsFilesOfEarlierRunsUnderOneNumberPerRun) {
     put(folder.file("metrics.jsonl"), "first");
     put(folder.file("trace.rank0001.json"), "first");
     put(folder.file("notes.txt"), "the user's own");
-    { const RunDirectory directory{folder.path()}; }
+    RunDirectory{folder.path()}.begin_afresh(EarlierCheckpoints::refuse);
     put(folder.file("metrics.jsonl"), "second");
-    const RunDirectory directory{folder.path()};
+    RunDirectory directory{folder.path()};
+    EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")), "second") << "nothing is touched before";
+    directory.begin_afresh(EarlierCheckpoints::refuse);
 
     EXPECT_EQ(test::contents_of(folder.file("#metrics.jsonl.1#")), "first");
     EXPECT_EQ(test::contents_of(folder.file("#trace.rank0001.json.1#")), "first");
@@ -61,6 +76,72 @@ TEST(RunDirectory, KeepsFilesOfEarlierRunsUnderOneNumberPerRun) {
     EXPECT_FALSE(fs::exists(folder.file("metrics.jsonl")));
     ASSERT_EQ(directory.notes().size(), 1U);
     EXPECT_NE(directory.notes()[0].find("#<name>.2#"), std::string::npos) << directory.notes()[0];
+}
+
+TEST(RunDirectory, RefusesToBeginAfreshBesideCheckpoints) {
+    const test::ScratchFolder folder;
+    put_earlier_run(folder);
+    try {
+        RunDirectory{folder.path()}.begin_afresh(EarlierCheckpoints::refuse);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.exit_code(), 2);
+        EXPECT_NE(std::string{error.what()}.find("up to step-000000020)"), std::string::npos) << error.what();
+        EXPECT_NE(std::string{error.what()}.find("--backup"), std::string::npos) << error.what();
+    }
+    EXPECT_TRUE(fs::exists(folder.file("metrics.jsonl")));
+    EXPECT_TRUE(fs::exists(folder.file("ckpt/step-000000020/COMPLETE")));
+}
+
+TEST(RunDirectory, KeepsCheckpointsAsideWhenAskedTo) {
+    const test::ScratchFolder folder;
+    put_earlier_run(folder);
+    RunDirectory directory{folder.path()};
+
+    directory.begin_afresh(EarlierCheckpoints::set_aside);
+
+    EXPECT_FALSE(fs::exists(folder.file("ckpt")));
+    EXPECT_FALSE(fs::exists(folder.file("DONE")));
+    EXPECT_EQ(test::contents_of(folder.file("#ckpt.1#/step-000000020/COMPLETE")), "a checkpoint");
+    EXPECT_EQ(test::contents_of(folder.file("#run.log.1#")), "said before\n");
+    EXPECT_TRUE(fs::is_directory(folder.file("#errors.1#")));
+    ASSERT_EQ(directory.notes().size(), 1U);
+    EXPECT_NE(directory.notes()[0].find("with its checkpoints up to step-000000020"), std::string::npos)
+        << directory.notes()[0];
+}
+
+TEST(RunDirectory, LeavesHalfWrittenCheckpointsToThoseWhoWriteThem) {
+    const test::ScratchFolder folder;
+    fs::create_directories(folder.file("ckpt/step-000000030.tmp"));
+
+    RunDirectory{folder.path()}.begin_afresh(EarlierCheckpoints::refuse);
+
+    EXPECT_TRUE(fs::exists(folder.file("ckpt/step-000000030.tmp")));
+}
+
+TEST(RunDirectory, GoesOnWhereACheckpointWasWritten) {
+    const test::ScratchFolder folder;
+    put_earlier_run(folder);
+    RunDirectory directory{folder.path()};
+
+    directory.go_on_from(20);
+
+    EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")),
+              "{\"event\":\"start\"}\n{\"event\":\"step\",\"step\":20}\n");
+    EXPECT_EQ(test::contents_of(folder.file("metrics.cut-1.jsonl")), "{\"event\":\"step\",\"step\":21}\n");
+    EXPECT_EQ(test::contents_of(folder.file("run.log")), "said before\n");
+    EXPECT_FALSE(fs::exists(folder.file("DONE")));
+    EXPECT_TRUE(fs::exists(folder.file("ckpt/step-000000020/COMPLETE")));
+    ASSERT_EQ(directory.notes().size(), 1U);
+    EXPECT_NE(directory.notes()[0].find("1 lines"), std::string::npos) << directory.notes()[0];
+}
+
+TEST(RunDirectory, AppendsToFiles) {
+    const test::ScratchFolder folder;
+    const RunDirectory directory{folder.path()};
+    directory.append("env.txt", "one ");
+    directory.append("env.txt", "two");
+    EXPECT_EQ(test::contents_of(folder.file("env.txt")), "one two");
 }
 
 TEST(RunDirectory, BelongsToOneJobAtATime) {

@@ -1,0 +1,212 @@
+#include "checkpoint/catalogue.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "step-";
+constexpr std::string_view unfinished = ".tmp";
+
+struct Name {
+    std::int64_t step = 0;
+    bool is_unfinished = false;
+};
+
+/// What a folder's name says, if it is that of a checkpoint.
+std::optional<Name> read_name(std::string_view name) {
+    if (!name.starts_with(prefix)) {
+        return std::nullopt;
+    }
+    name.remove_prefix(prefix.size());
+    Name read;
+    read.is_unfinished = name.ends_with(unfinished);
+    name.remove_suffix(read.is_unfinished ? unfinished.size() : 0);
+    const char* end = name.data() + name.size();
+    const auto [rest, error] = std::from_chars(name.data(), end, read.step);
+    const bool is_number = !name.empty() && error == std::errc{} && rest == end && read.step >= 0;
+    return is_number ? std::optional{read} : std::nullopt;
+}
+
+std::string name_of(const std::string& path) {
+    const fs::path folder = fs::path{path}.lexically_normal();
+    return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+}
+
+/// Of all files right in the folder; what cannot be read counts nothing.
+std::int64_t bytes_in(const std::string& folder) {
+    std::int64_t bytes = 0;
+    std::error_code error;
+    for (fs::directory_iterator at{folder, error}, end; !error && at != end; at.increment(error)) {
+        std::error_code ignored;
+        const auto size = at->is_regular_file(ignored) ? at->file_size(ignored) : 0;
+        bytes += ignored ? 0 : static_cast<std::int64_t>(size);
+    }
+    return bytes;
+}
+
+double last_change(const std::string& path) {
+    std::error_code error;
+    const auto time = fs::last_write_time(path, error);
+    return error ? 0
+                 : std::chrono::duration<double>(std::chrono::file_clock::to_sys(time).time_since_epoch())
+                       .count();
+}
+
+Entry look_at(const std::string& path, std::optional<Name> name) {
+    Entry entry;
+    entry.path = path;
+    entry.step = name ? name->step : 0;
+    entry.bytes = bytes_in(path);
+    entry.written = last_change(path + "/COMPLETE");
+    if (name && name->is_unfinished) {
+        entry.state = EntryState::unfinished;
+        entry.why_not = "unfinished: being written, or cut short";
+        return entry;
+    }
+    try {
+        const CheckpointReader reader{path};
+        entry.manifest = reader.manifest();
+    } catch (const Error& error) {
+        entry.why_not = error.what();
+        return entry;
+    }
+    if (name && entry.manifest->progress.step != name->step) {
+        entry.why_not = fmt::format("COMPLETE is that of step {}", entry.manifest->progress.step);
+        return entry;
+    }
+    entry.step = entry.manifest->progress.step;
+    entry.state = EntryState::complete;
+    return entry;
+}
+
+/// The folders below `root` that are called like checkpoints.
+std::vector<Entry> entries_of(const std::string& root) {
+    std::vector<Entry> entries;
+    std::error_code error;
+    for (fs::directory_iterator at{root, error}, end; !error && at != end; at.increment(error)) {
+        std::error_code ignored;
+        const auto name = read_name(at->path().filename().string());
+        if (name && at->is_directory(ignored)) {
+            entries.push_back(look_at(at->path().string(), name));
+        }
+    }
+    if (error) {
+        throw Error{ErrorKind::resource, fmt::format("cannot read the folder '{}' ({}). Make it readable.",
+                                                     printable(root), error.message())};
+    }
+    std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+        return std::pair{a.step, b.state == EntryState::unfinished} <
+               std::pair{b.step, a.state == EntryState::unfinished};
+    });
+    return entries;
+}
+
+/// Refuses what is no folder.
+void expect_folder(const std::string& path) {
+    std::error_code error;
+    const auto status = fs::status(path, error);
+    if (status.type() == fs::file_type::directory) {
+        return;
+    }
+    const bool is_missing = status.type() == fs::file_type::not_found;
+    const bool is_other = !is_missing && !error;
+    throw Error{is_missing || is_other ? ErrorKind::deck : ErrorKind::resource,
+                fmt::format("cannot look into '{}' ({}). Name the folder of a run, its ckpt folder, or one "
+                            "checkpoint.",
+                            printable(path),
+                            is_other ? "it is no folder"
+                            : error  ? error.message()
+                                     : "there is no such folder")};
+}
+
+}  // namespace
+
+const Entry* Catalogue::newest() const {
+    const Entry* found = nullptr;
+    for (const Entry& entry : entries) {
+        found = entry.state == EntryState::complete ? &entry : found;
+    }
+    return found;
+}
+
+Catalogue catalogue(const std::string& path) {
+    expect_folder(path);
+    std::error_code ignored;
+    Catalogue found;
+    const auto name = read_name(name_of(path));
+    if (name || fs::exists(path + "/COMPLETE", ignored)) {
+        found.root = path;
+        found.is_one_step = true;
+        found.entries.push_back(look_at(path, name));
+        return found;
+    }
+    const std::string inside = path + "/ckpt";
+    found.root = fs::is_directory(inside, ignored) ? inside : path;
+    found.entries = entries_of(found.root);
+    if (found.entries.empty()) {
+        throw Error{ErrorKind::checkpoint,
+                    fmt::format("there is no checkpoint in '{}' (no folder step-...). Name the folder of a "
+                                "run that has saved one, or set checkpoint.every in its deck.",
+                                printable(found.root))};
+    }
+    return found;
+}
+
+std::string choose(const std::string& path, std::vector<std::string>& notes) {
+    const Catalogue all = catalogue(path);
+    const Entry* chosen = all.newest();
+    for (const Entry& entry : all.entries) {
+        const bool is_passed_over =
+            entry.state != EntryState::complete && (chosen == nullptr || entry.step > chosen->step);
+        if (is_passed_over) {
+            notes.push_back(fmt::format("{} is not complete ({})", printable(entry.path), entry.why_not));
+        }
+    }
+    if (chosen == nullptr) {
+        std::string why;
+        for (const std::string& note : notes) {
+            why += (why.empty() ? "" : "; ") + note;
+        }
+        throw Error{ErrorKind::checkpoint,
+                    fmt::format("there is no complete checkpoint in '{}' ({}). Name another, or let the run "
+                                "save one.",
+                                printable(all.root), why)};
+    }
+    return chosen->path;
+}
+
+std::string choose_verified(const std::string& path, std::vector<std::string>& notes) {
+    const Catalogue all = catalogue(path);
+    if (all.is_one_step) {
+        return choose(path, notes);
+    }
+    Found found = find_newest(all.root);
+    notes.insert(notes.end(), found.notes.begin(), found.notes.end());
+    if (found.path) {
+        return std::move(*found.path);
+    }
+    std::string why;
+    for (const std::string& note : found.notes) {
+        why += (why.empty() ? "" : "; ") + note;
+    }
+    throw Error{ErrorKind::checkpoint,
+                fmt::format("no checkpoint in '{}' can be read ({}). Name another folder.",
+                            printable(all.root), why.empty() ? "none is complete" : why)};
+}
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,56 @@
+/// What lies in a folder that a person names: which checkpoints, and in what state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.hpp"
+
+namespace ziggurat::checkpoint {
+
+enum class EntryState {
+    complete,    ///< COMPLETE is right and all files have their sizes
+    unfinished,  ///< a `.tmp`: a save that is being written, or was cut short; nobody reads it
+    damaged,     ///< `why_not` says how
+};
+
+/// One checkpoint of a folder.
+struct Entry {
+    std::string path;
+    std::int64_t step = 0;
+    EntryState state = EntryState::damaged;
+    std::string why_not;               ///< empty for a complete one
+    std::int64_t bytes = 0;            ///< of all files
+    double written = 0;                ///< seconds since 1970 of the last change of COMPLETE; 0: unknown
+    std::optional<Manifest> manifest;  ///< where COMPLETE could be read
+};
+
+/// The folder and what is in it.
+struct Catalogue {
+    std::string root;            ///< a `ckpt` folder, or the one step that was named
+    std::vector<Entry> entries;  ///< ascending by step, a `.tmp` before the complete one of its step
+    bool is_one_step = false;    ///< a step itself was named
+
+    /// The complete one with the highest step; none when there is no complete one.
+    const Entry* newest() const;
+};
+
+/// Looks into `path`: a run's folder, its `ckpt` folder, or one checkpoint. Only COMPLETE and sizes are
+/// looked at, so that it takes no time. Local.
+///
+/// Errors: Error{deck} when there is no such folder; Error{resource} when it cannot be read;
+///         Error{checkpoint} when it holds nothing that is a checkpoint, not even a broken one
+Catalogue catalogue(const std::string& path);
+
+/// The checkpoint to read for a person who names `path`: the one that it is, or else the newest complete one
+/// of a run. Says in `notes` what was passed over.
+///
+/// Errors: those of catalogue(), and Error{checkpoint} when none is complete
+std::string choose(const std::string& path, std::vector<std::string>& notes);
+
+/// The same, going back to the newest one of a run that find_newest() lets pass.
+std::string choose_verified(const std::string& path, std::vector<std::string>& notes);
+
+}  // namespace ziggurat::checkpoint

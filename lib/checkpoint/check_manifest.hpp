@@ -1,0 +1,14 @@
+/// Whether a manifest can be true: what a reader relies on.
+#pragma once
+
+#include "checkpoint/manifest.hpp"
+
+namespace ziggurat::checkpoint {
+
+/// Boxes lie within their tensors and cover each exactly once, bytes lie within files and no two pieces or
+/// tables share any, names of files are names.
+///
+/// Errors: std::invalid_argument that says which does not
+void check_manifest(const Manifest& manifest);
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,145 @@
+#include "checkpoint/shard_output.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/contract.hpp"
+#include "checkpoint/shard_file.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+using storage::page_bytes;
+
+constexpr int depth = 8;
+constexpr std::uint64_t no_buffer = depth;  // the tag of transfers from the caller's memory
+
+std::int64_t round_up(std::int64_t bytes) {
+    return storage::round_up_to_page(bytes);
+}
+
+bool is_aligned(const std::byte* address) {
+    return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(page_bytes) == 0;
+}
+
+}  // namespace
+
+struct RestHash::State {
+    XXH3_state_t* xxh3 = XXH3_createState();
+
+    State() { XXH3_64bits_reset(xxh3); }
+    ~State() { XXH3_freeState(xxh3); }
+};
+
+RestHash::RestHash() : state_{std::make_unique<State>()} {}
+RestHash::~RestHash() = default;
+
+void RestHash::add(std::span<const std::byte> bytes) {
+    if (!bytes.empty()) {
+        XXH3_64bits_update(state_->xxh3, bytes.data(), bytes.size());
+    }
+}
+
+std::uint64_t RestHash::value() const {
+    return XXH3_64bits_digest(state_->xxh3);
+}
+
+ShardOutput::ShardOutput(const std::string& path, std::int64_t bytes)
+    : bytes_{bytes},
+      memory_{std::min<std::int64_t>(depth * hash_block_bytes, round_up(bytes) * depth)},
+      file_{storage::DirectFile::create(path)},
+      queue_{depth} {
+    for (std::int64_t k = 0; k < depth; ++k) {
+        free_buffers_.push_back(k);
+    }
+    file_.reserve(bytes);
+}
+
+std::span<std::byte> ShardOutput::buffer(std::int64_t index) const {
+    const std::size_t size = memory_.bytes().size() / depth;
+    return memory_.bytes().subspan(static_cast<std::size_t>(index) * size, size);
+}
+
+std::int64_t ShardOutput::free_buffer() {
+    while (queue_.is_full() || free_buffers_.empty()) {
+        const std::uint64_t tag = queue_.wait();
+        if (tag != no_buffer) {
+            free_buffers_.push_back(static_cast<std::int64_t>(tag));
+        }
+    }
+    const std::int64_t index = free_buffers_.back();
+    free_buffers_.pop_back();
+    return index;
+}
+
+void ShardOutput::write_pages_within(std::int64_t offset_bytes, std::span<const std::byte> bytes) {
+    ZG_EXPECTS(std::ssize(bytes) <= hash_block_bytes);
+    const std::int64_t first = round_up(offset_bytes);
+    const std::int64_t last = storage::round_down_to_page(offset_bytes + std::ssize(bytes));
+    if (first >= last) {
+        return;
+    }
+    const std::span<const std::byte> pages =
+        bytes.subspan(static_cast<std::size_t>(first - offset_bytes), static_cast<std::size_t>(last - first));
+    const std::int64_t index = free_buffer();
+    if (is_aligned(pages.data())) {
+        free_buffers_.push_back(index);
+        queue_.write(file_, first, pages, no_buffer);
+    } else {
+        const std::span<std::byte> staged = buffer(index).first(pages.size());
+        std::memcpy(staged.data(), pages.data(), pages.size());
+        queue_.write(file_, first, staged, static_cast<std::uint64_t>(index));
+    }
+    written_.emplace_back(first / page_bytes, last / page_bytes);
+}
+
+void ShardOutput::write_composed(std::int64_t first_page,
+                                 std::int64_t last_page,
+                                 const storage::SparseImage& rest,
+                                 std::span<const FileRun> runs) {
+    const std::int64_t index = free_buffer();
+    const std::int64_t begin = first_page * page_bytes;
+    const std::int64_t end = last_page * page_bytes;
+    const std::span<std::byte> staged = buffer(index).first(static_cast<std::size_t>(end - begin));
+    rest.read(begin, staged);
+    auto run = std::partition_point(runs.begin(), runs.end(), [&](const FileRun& each) {
+        return each.offset_bytes + std::ssize(each.bytes) <= begin;
+    });
+    for (; run != runs.end() && run->offset_bytes < end; ++run) {
+        const std::int64_t from = std::max(begin, run->offset_bytes);
+        const std::int64_t to = std::min(end, run->offset_bytes + std::ssize(run->bytes));
+        std::memcpy(staged.data() + (from - begin), run->bytes.data() + (from - run->offset_bytes),
+                    static_cast<std::size_t>(to - from));
+    }
+    queue_.write(file_, begin, staged, static_cast<std::uint64_t>(index));
+}
+
+void ShardOutput::write_other_pages(const storage::SparseImage& rest, std::vector<FileRun> runs) {
+    std::sort(runs.begin(), runs.end(),
+              [](const FileRun& a, const FileRun& b) { return a.offset_bytes < b.offset_bytes; });
+    std::sort(written_.begin(), written_.end());
+    const std::int64_t pages = round_up(bytes_) / page_bytes;
+    const std::int64_t most = std::ssize(buffer(0)) / page_bytes;
+    written_.emplace_back(pages, pages);
+    std::int64_t page = 0;
+    for (const auto& [first, last] : written_) {
+        while (page < first) {
+            const std::int64_t next = std::min(first, page + most);
+            write_composed(page, next, rest, runs);
+            page = next;
+        }
+        page = last;
+    }
+}
+
+void ShardOutput::finish() {
+    while (!queue_.is_idle()) {
+        queue_.wait();
+    }
+    file_.resize(bytes_);
+    file_.flush();
+}
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,187 @@
+#include "storage/aio_queue.hpp"
+
+#include <libaio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "storage/io_error.hpp"
+
+namespace ziggurat::storage {
+
+struct AioQueue::Slot {
+    iocb request{};
+    DirectFile* file = nullptr;
+    std::int64_t offset_bytes = 0;
+    std::byte* into = nullptr;        // of a read
+    const std::byte* from = nullptr;  // of a write
+    std::size_t bytes = 0;
+    std::int64_t needed_bytes = 0;
+    std::uint64_t tag = 0;
+};
+
+struct AioQueue::Context {
+    io_context_t handle = nullptr;
+
+    explicit Context(int depth) {
+        if (io_setup(depth, &handle) != 0) {
+            handle = nullptr;
+        }
+    }
+    ~Context() {
+        if (handle != nullptr) {
+            io_destroy(handle);  // returns when the kernel holds no request any more
+        }
+    }
+};
+
+AlignedBuffer::AlignedBuffer(std::int64_t bytes) : size_{round_up_to_page(bytes)} {
+    if (size_ == 0) {
+        return;
+    }
+    data_.reset(static_cast<std::byte*>(
+        std::aligned_alloc(static_cast<std::size_t>(page_bytes), static_cast<std::size_t>(size_))));
+    if (data_ == nullptr) {
+        throw Error{ErrorKind::resource,
+                    "cannot have " + format_bytes(size_) +
+                        " of memory for files (the system has none). Give the job more memory."};
+    }
+}
+
+void AlignedBuffer::Release::operator()(std::byte* data) const noexcept {
+    std::free(data);
+}
+
+AioQueue::AioQueue(int depth)
+    : slots_(static_cast<std::size_t>(depth)), context_{std::make_unique<Context>(depth)} {
+    ZG_EXPECTS(depth > 0);
+    done_.reserve(slots_.size());
+    free_slots_.reserve(slots_.size());
+    for (Slot& slot : slots_) {
+        free_slots_.push_back(&slot);
+    }
+}
+
+AioQueue::~AioQueue() = default;
+
+bool AioQueue::is_asynchronous() const noexcept {
+    return context_->handle != nullptr;
+}
+
+bool AioQueue::is_idle() const noexcept {
+    return free_slots_.size() == slots_.size();
+}
+
+AioQueue::Slot& AioQueue::take_slot(DirectFile& file, std::int64_t offset_bytes, std::uint64_t tag) {
+    ZG_EXPECTS(!is_full());
+    Slot& slot = *free_slots_.back();
+    free_slots_.pop_back();
+    slot = Slot{};
+    slot.file = &file;
+    slot.offset_bytes = offset_bytes;
+    slot.tag = tag;
+    return slot;
+}
+
+void AioQueue::read(DirectFile& file,
+                    std::int64_t offset_bytes,
+                    std::span<std::byte> into,
+                    std::int64_t needed_bytes,
+                    std::uint64_t tag) {
+    ZG_EXPECTS(needed_bytes <= std::ssize(into));
+    Slot& slot = take_slot(file, offset_bytes, tag);
+    slot.into = into.data();
+    slot.bytes = into.size();
+    slot.needed_bytes = needed_bytes;
+    io_prep_pread(&slot.request, file.descriptor(), into.data(), into.size(), offset_bytes);
+    submit(slot);
+}
+
+void AioQueue::write(DirectFile& file,
+                     std::int64_t offset_bytes,
+                     std::span<const std::byte> from,
+                     std::uint64_t tag) {
+    if (const int fault = planned_fault(file.path(), offset_bytes, std::ssize(from))) {
+        throw_io_error(describe_transfer("write", std::ssize(from), offset_bytes), file.path(), fault);
+    }
+    Slot& slot = take_slot(file, offset_bytes, tag);
+    slot.from = from.data();
+    slot.bytes = from.size();
+    slot.needed_bytes = std::ssize(from);
+    io_prep_pwrite(&slot.request, file.descriptor(), const_cast<std::byte*>(from.data()), from.size(),
+                   offset_bytes);
+    submit(slot);
+}
+
+void AioQueue::submit(Slot& slot) {
+    slot.request.data = &slot;
+    iocb* request = &slot.request;
+    int accepted = is_asynchronous() ? -EINTR : -ENOSYS;
+    while (accepted == -EINTR) {
+        accepted = io_submit(context_->handle, 1, &request);
+    }
+    if (accepted != 1) {
+        // Not now, or not this file: whatever is wrong shows when it is done at once.
+        finish(slot, 0);
+        done_.push_back(&slot);
+    }
+}
+
+void AioQueue::finish(Slot& slot, long moved) {
+    DirectFile& file = *slot.file;
+    const char* verb = slot.into != nullptr ? "read" : "write";
+    if (moved < 0 && moved != -EINVAL && moved != -EAGAIN && moved != -EINTR) {
+        throw_io_error(describe_transfer(verb, static_cast<std::int64_t>(slot.bytes), slot.offset_bytes),
+                       file.path(), static_cast<int>(-moved));
+    }
+    std::int64_t done = std::max(moved, 0L);
+    if (done >= slot.needed_bytes) {
+        return;
+    }
+    if (done % page_bytes != 0 || moved == -EINVAL) {
+        file.stop_direct();
+    }
+    const auto rest = static_cast<std::size_t>(done);
+    if (slot.into != nullptr) {
+        done += file.read(slot.offset_bytes + done, std::span{slot.into, slot.bytes}.subspan(rest));
+        if (done < slot.needed_bytes) {
+            throw Error{ErrorKind::resource,
+                        "cannot " + describe_transfer("read", slot.needed_bytes, slot.offset_bytes) + " '" +
+                            file.path() + "' (it ends after " + format_grouped(done) +
+                            " of them). Check what has shortened it."};
+        }
+    } else {
+        file.write(slot.offset_bytes + done, std::span{slot.from, slot.bytes}.subspan(rest));
+    }
+}
+
+std::uint64_t AioQueue::wait() {
+    ZG_EXPECTS(!is_idle());
+    Slot* slot = nullptr;
+    if (!done_.empty()) {
+        slot = done_.back();
+        done_.pop_back();
+    } else {
+        io_event event{};
+        int arrived = -EINTR;
+        while (arrived == -EINTR) {
+            arrived = io_getevents(context_->handle, 1, 1, &event, nullptr);
+        }
+        if (arrived != 1) {
+            throw Error{ErrorKind::resource, std::string{"cannot wait for transfers of files ("} +
+                                                 std::strerror(arrived < 0 ? -arrived : EAGAIN) +
+                                                 "). Check the kernel's log."};
+        }
+        slot = static_cast<Slot*>(event.data);
+        finish(*slot, static_cast<long>(event.res));
+    }
+    free_slots_.push_back(slot);
+    return slot->tag;
+}
+
+}  // namespace ziggurat::storage

@@ -1,0 +1,161 @@
+#include "storage/direct_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "storage/io_error.hpp"
+
+namespace ziggurat::storage {
+namespace {
+
+int open_descriptor(const std::string& path, int flags) {
+    for (;;) {
+        const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EINTR) {
+            return descriptor;
+        }
+    }
+}
+
+void ignore_size_signal() noexcept {
+    struct sigaction action = {};
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &action, nullptr);
+}
+
+}  // namespace
+
+void FileDescriptorTraits::close(Handle descriptor) noexcept {
+    ::close(descriptor);
+}
+
+DirectFile::DirectFile(std::string path, int flags) : path_{std::move(path)} {
+    int descriptor = open_descriptor(path_, flags | O_DIRECT);
+    is_direct_ = descriptor >= 0;
+    if (descriptor < 0 && errno == EINVAL) {
+        descriptor = open_descriptor(path_, flags);
+    }
+    if (descriptor < 0) {
+        throw_io_error((flags & O_CREAT) != 0 ? "create" : "open", path_, errno);
+    }
+    descriptor_ = UniqueHandle<FileDescriptorTraits>{descriptor};
+}
+
+DirectFile DirectFile::open(const std::string& path) {
+    return {path, O_RDONLY};
+}
+
+DirectFile DirectFile::create(const std::string& path) {
+    ignore_size_signal();
+    if (const int fault = planned_fault(path, 0, 0)) {
+        throw_io_error("create", path, fault);
+    }
+    return {path, O_RDWR | O_CREAT | O_TRUNC};
+}
+
+std::int64_t DirectFile::size_bytes() const {
+    struct stat status = {};
+    if (fstat(descriptor(), &status) != 0) {
+        throw_io_error("ask for the size of", path_, errno);
+    }
+    return status.st_size;
+}
+
+void DirectFile::reserve(std::int64_t bytes) {
+    int problem = planned_fault(path_, 0, bytes);
+    if (problem == 0 && bytes > 0) {
+        do {
+            problem = fallocate(descriptor(), 0, 0, bytes) == 0 ? 0 : errno;
+        } while (problem == EINTR);
+    }
+    if (problem == EOPNOTSUPP || problem == ENOSYS) {
+        resize(bytes);  // the space is taken as it is written
+    } else if (problem != 0) {
+        throw_io_error(describe_transfer("reserve", bytes, 0), path_, problem);
+    }
+}
+
+void DirectFile::resize(std::int64_t bytes) {
+    int problem = 0;
+    do {
+        problem = ftruncate(descriptor(), bytes) == 0 ? 0 : errno;
+    } while (problem == EINTR);
+    if (problem != 0) {
+        throw_io_error("set the size of", path_, problem);
+    }
+}
+
+void DirectFile::flush() {
+    int problem = planned_fault(path_, 0, 0);
+    if (problem == 0 && fsync(descriptor()) != 0) {
+        problem = errno;
+    }
+    if (problem != 0) {
+        throw_io_error("flush", path_, problem);
+    }
+}
+
+void DirectFile::write(std::int64_t offset_bytes, std::span<const std::byte> from) {
+    if (const int fault = planned_fault(path_, offset_bytes, std::ssize(from))) {
+        throw_io_error(describe_transfer("write", std::ssize(from), offset_bytes), path_, fault);
+    }
+    while (!from.empty()) {
+        const ssize_t moved = pwrite(descriptor(), from.data(), from.size(), offset_bytes);
+        if (moved < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            if (errno == EINVAL && is_direct_) {
+                stop_direct();
+                continue;
+            }
+            throw_io_error(describe_transfer("write", std::ssize(from), offset_bytes), path_, errno);
+        }
+        offset_bytes += moved;
+        from = from.subspan(static_cast<std::size_t>(moved));
+        if (moved % page_bytes != 0) {
+            stop_direct();
+        }
+    }
+}
+
+std::int64_t DirectFile::read(std::int64_t offset_bytes, std::span<std::byte> into) {
+    std::int64_t total = 0;
+    while (!into.empty()) {
+        const ssize_t moved = pread(descriptor(), into.data(), into.size(), offset_bytes);
+        if (moved < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            if (errno == EINVAL && is_direct_) {
+                stop_direct();
+                continue;
+            }
+            throw_io_error(describe_transfer("read", std::ssize(into), offset_bytes), path_, errno);
+        }
+        if (moved == 0) {
+            break;
+        }
+        total += moved;
+        offset_bytes += moved;
+        into = into.subspan(static_cast<std::size_t>(moved));
+        if (moved % page_bytes != 0) {
+            stop_direct();
+        }
+    }
+    return total;
+}
+
+void DirectFile::stop_direct() noexcept {
+    const int flags = fcntl(descriptor(), F_GETFL);
+    if (is_direct_ && flags >= 0 && fcntl(descriptor(), F_SETFL, flags & ~O_DIRECT) == 0) {
+        is_direct_ = false;
+    }
+}
+
+}  // namespace ziggurat::storage

@@ -1,0 +1,69 @@
+/// Files whose bytes go around the page cache where the file system allows it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/unique_handle.hpp"
+
+namespace ziggurat::storage {
+
+/// What addresses, lengths and offsets of transfers are multiples of while a file is direct.
+inline constexpr std::int64_t page_bytes = 4096;
+
+constexpr std::int64_t round_down_to_page(std::int64_t bytes) {
+    return bytes / page_bytes * page_bytes;
+}
+constexpr std::int64_t round_up_to_page(std::int64_t bytes) {
+    return round_down_to_page(bytes + page_bytes - 1);
+}
+
+struct FileDescriptorTraits {
+    using Handle = int;
+    static constexpr Handle null() noexcept { return -1; }
+    static void close(Handle descriptor) noexcept;
+};
+
+/// One open file. Opened with O_DIRECT where the file system has that, else through the page cache.
+///
+/// Errors: everything throws Error{resource} with path, offset and the system's reason. A limit on the size
+/// of files is such an error, too: SIGXFSZ is ignored from the first file created on.
+class DirectFile {
+  public:
+    /// For reading.
+    static DirectFile open(const std::string& path);
+    /// For writing; what was there is gone.
+    static DirectFile create(const std::string& path);
+
+    const std::string& path() const noexcept { return path_; }
+    int descriptor() const noexcept { return descriptor_.get(); }
+    bool is_direct() const noexcept { return is_direct_; }
+    std::int64_t size_bytes() const;
+
+    /// Sets the size and takes the disk space for it at once where the file system can: a full disk shows
+    /// before anything is written.
+    void reserve(std::int64_t bytes);
+    void resize(std::int64_t bytes);
+    /// Returns when the disk has it all.
+    void flush();
+
+    /// Returns when all bytes have moved. At any offset when not direct.
+    void write(std::int64_t offset_bytes, std::span<const std::byte> from);
+    /// The bytes read: fewer than asked for only at the end of the file.
+    std::int64_t read(std::int64_t offset_bytes, std::span<std::byte> into);
+
+    /// Goes through the page cache from here on: for what is left of a transfer that the system cut at an odd
+    /// place, and for file systems that take O_DIRECT and then refuse.
+    void stop_direct() noexcept;
+
+  private:
+    DirectFile(std::string path, int flags);
+
+    std::string path_;
+    UniqueHandle<FileDescriptorTraits> descriptor_;
+    bool is_direct_ = false;
+};
+
+}  // namespace ziggurat::storage

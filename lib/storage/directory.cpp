@@ -1,0 +1,74 @@
+#include "storage/directory.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "storage/direct_file.hpp"
+#include "storage/io_error.hpp"
+
+namespace ziggurat::storage {
+
+void flush_directory(const std::string& path) {
+    if (const int fault = planned_fault(path, 0, 0)) {
+        throw_io_error("flush", path, fault);
+    }
+    const UniqueHandle<FileDescriptorTraits> directory{
+        ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (!directory) {
+        throw_io_error("open", path, errno);
+    }
+    // Some file systems have nothing to flush of a directory and say so.
+    if (fsync(directory.get()) != 0 && errno != EINVAL && errno != EBADF && errno != ENOTSUP) {
+        throw_io_error("flush", path, errno);
+    }
+}
+
+void write_small_file(const std::string& path, std::string_view text) {
+    try {
+        DirectFile file = DirectFile::create(path);
+        file.stop_direct();
+        file.write(0, std::as_bytes(std::span{text}));
+        file.flush();
+    } catch (...) {
+        ::unlink(path.c_str());
+        throw;
+    }
+}
+
+void rename_path(const std::string& from, const std::string& to) {
+    int problem = planned_fault(to, 0, 0);
+    if (problem == 0 && std::rename(from.c_str(), to.c_str()) != 0) {
+        problem = errno;
+    }
+    if (problem != 0) {
+        throw_io_error("rename '" + from + "' to", to, problem);
+    }
+}
+
+bool exchange_paths(const std::string& a, const std::string& b) {
+    int problem = planned_fault(b, 0, 0);
+    if (problem == 0 && renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) != 0) {
+        problem = errno;
+    }
+    if (problem == EINVAL || problem == ENOSYS || problem == EOPNOTSUPP) {
+        return false;
+    }
+    if (problem != 0) {
+        throw_io_error("exchange '" + a + "' and", b, problem);
+    }
+    return true;
+}
+
+std::int64_t free_bytes(const std::string& path) {
+    struct statvfs status = {};
+    if (statvfs(path.c_str(), &status) != 0) {
+        throw_io_error("ask for the free space of", path, errno);
+    }
+    return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+}
+
+}  // namespace ziggurat::storage

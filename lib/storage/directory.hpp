@@ -1,0 +1,30 @@
+/// What a checkpoint asks of directories.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ziggurat::storage {
+
+/// Returns when the disk knows the directory's entries.
+/// Errors: Error{resource}
+void flush_directory(const std::string& path);
+
+/// Writes a small file and flushes it to the disk. What was there is gone.
+/// Errors: Error{resource}; then no file is left
+void write_small_file(const std::string& path, std::string_view text);
+
+/// Renames a file or an empty place; an older file of the new name goes.
+/// Errors: Error{resource}
+void rename_path(const std::string& from, const std::string& to);
+
+/// Exchanges two directories at one instant; false where the file system cannot.
+/// Errors: Error{resource} for any other reason
+bool exchange_paths(const std::string& a, const std::string& b);
+
+/// Bytes on the file system of `path` that this user may still take.
+/// Errors: Error{resource}
+std::int64_t free_bytes(const std::string& path);
+
+}  // namespace ziggurat::storage

@@ -1,0 +1,53 @@
+/// What the sources of this module share of HDF5; no other module sees the library.
+#pragma once
+
+#include <hdf5.h>
+
+#include <mutex>
+#include <string>
+
+#include "base/unique_handle.hpp"
+#include "storage/hdf5_types.hpp"
+
+namespace ziggurat::storage {
+
+template <herr_t (*Close)(hid_t)>
+struct Hdf5Traits {
+    using Handle = hid_t;
+    static constexpr Handle null() noexcept { return H5I_INVALID_HID; }
+    static void close(Handle id) noexcept { Close(id); }
+};
+using Hdf5File = UniqueHandle<Hdf5Traits<H5Fclose>>;
+using Hdf5Dataset = UniqueHandle<Hdf5Traits<H5Dclose>>;
+using Hdf5Space = UniqueHandle<Hdf5Traits<H5Sclose>>;
+using Hdf5Datatype = UniqueHandle<Hdf5Traits<H5Tclose>>;
+using Hdf5Properties = UniqueHandle<Hdf5Traits<H5Pclose>>;
+using Hdf5Attribute = UniqueHandle<Hdf5Traits<H5Aclose>>;
+
+/// The library serves one thread at a time and prints what goes wrong; while this lives it does neither to
+/// others.
+class Hdf5Guard {
+  public:
+    Hdf5Guard();
+    ~Hdf5Guard();
+    Hdf5Guard(const Hdf5Guard&) = delete;
+    Hdf5Guard& operator=(const Hdf5Guard&) = delete;
+
+  private:
+    std::unique_lock<std::recursive_mutex> lock_;
+    H5E_auto2_t print_ = nullptr;
+    void* print_data_ = nullptr;
+};
+
+/// `code`, an id or a status of the library; negative: throws Error{resource} that says what `what` was and
+/// the library's innermost reason.
+hid_t check_hdf5(hid_t code, const std::string& what);
+
+/// The type of elements in a file: little-endian, bf16 as a float of 16 bits with 8 of exponent.
+Hdf5Datatype file_type(Hdf5Type type);
+
+/// A file access list without locks of files, which network file systems lack or fake, for a plain file of
+/// HDF5 1.10 or younger.
+Hdf5Properties access_properties();
+
+}  // namespace ziggurat::storage

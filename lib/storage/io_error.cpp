@@ -1,0 +1,61 @@
+#include "storage/io_error.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+namespace ziggurat::storage {
+namespace {
+
+std::atomic<WriteFault> current_fault{nullptr};
+
+const char* remedy(int error_number) {
+    switch (error_number) {
+        case ENOSPC:
+            return "Free some space there, or use a file system that has more.";
+        case EDQUOT:
+            return "Free some of your quota there, or use a file system where you have more.";
+        case EFBIG:
+            return "Raise the limit on the size of files (ulimit -f), or use a file system that takes larger "
+                   "ones.";
+        case EIO:
+            return "The disk or the way to it fails: use another one, and ask those who run the machine.";
+        case EROFS:
+        case EACCES:
+        case EPERM:
+            return "Use a directory that you may write to.";
+        case EMFILE:
+        case ENFILE:
+            return "Raise the limit on open files (ulimit -n).";
+        case ENOENT:
+            return "Check that nothing removes files of the run while it goes on.";
+        default:
+            return "Check the file system that it lies on.";
+    }
+}
+
+}  // namespace
+
+void throw_io_error(const std::string& what, const std::string& path, int error_number) {
+    throw Error{ErrorKind::resource, "cannot " + what + " '" + path + "' (" + std::strerror(error_number) +
+                                         "). " + remedy(error_number)};
+}
+
+std::string describe_transfer(const char* verb, std::int64_t bytes, std::int64_t offset_bytes) {
+    return std::string{verb} + " " + format_grouped(bytes) + " bytes at offset " +
+           format_grouped(offset_bytes) + " of";
+}
+
+void set_write_fault(WriteFault fault) noexcept {
+    current_fault = fault;
+}
+
+int planned_fault(const std::string& path, std::int64_t offset_bytes, std::int64_t bytes) noexcept {
+    const WriteFault fault = current_fault;
+    return fault == nullptr ? 0 : fault(path.c_str(), offset_bytes, bytes);
+}
+
+}  // namespace ziggurat::storage

@@ -1,0 +1,279 @@
+#include "train/checkpointer.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "checkpoint/shard_file.hpp"
+#include "comm/control.hpp"
+#include "comm/node_topology.hpp"
+#include "train/shard_summaries.hpp"
+#include "train/trainer.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// For COMPLETE, master.h5 and the folder, beside the shards; by piece of a shard.
+constexpr std::int64_t spare_bytes = std::int64_t{1} << 20;
+constexpr std::int64_t spare_bytes_of_piece = 1024;
+/// Between two looks at a save that is waited for.
+constexpr std::chrono::milliseconds nap{1};
+
+/// The spread that wrote a checkpoint, for people.
+std::string layout_line(const spec::RunSpec& spec) {
+    const auto& p = spec.parallel;
+    return fmt::format(
+        "{} ranks: tensor {}, context {}, data {}, pipeline {}; spans {} (parameters), {} (gradients), "
+        "{} (optimizer)",
+        p.ranks, p.tensor, p.context, p.data, p.stages, spec.sharding.parameters, spec.sharding.gradients,
+        spec.sharding.optimizer);
+}
+
+std::optional<Due> due_of(const spec::RunSpec& spec) {
+    if (!spec.checkpoint.every) {
+        return std::nullopt;
+    }
+    auto every = *spec.checkpoint.every;
+    every.seconds = 0;  // rank 0's clock decides for all
+    return Due{every};
+}
+
+}  // namespace
+
+std::string checkpoint_root(const spec::RunSpec& spec) {
+    return spec.run.dir + "/ckpt";
+}
+
+Checkpointer::Checkpointer(const spec::RunSpec& spec,
+                           const RunContext& context,
+                           const comm::Communicator& world,
+                           const HeldState& state,
+                           Wishes& mine,
+                           Reporter& reporter,
+                           Account& account,
+                           std::int64_t saved_step)
+    : spec_{spec},
+      context_{context},
+      world_{world},
+      mine_{mine},
+      reporter_{reporter},
+      account_{account},
+      saving_activity_{account.activity("Checkpoint", Part::between_steps)},
+      stall_activity_{account.activity("Checkpoint stall", Part::between_steps)},
+      snapshot_{state},
+      protocol_{world.size(), world.rank()},
+      due_{due_of(spec)},
+      last_begin_ns_{monotonic_ns()},
+      saved_step_{saved_step} {
+    const auto sources = snapshot_.live();
+    std::array<std::int64_t, 2> sums{sources.empty() ? 0 : checkpoint::shard_bytes(sources),
+                                     std::ssize(sources)};
+    comm::all_reduce_sum(world, sums);
+    bytes_ = sums[0];
+    needed_ = bytes_ + spare_bytes + spare_bytes_of_piece * sums[1];
+}
+
+void Checkpointer::look() {
+    if (protocol_.owes_word() && task_.is_done()) {
+        result_ = task_.take();
+        protocol_.tell(result_.is_well, mine_);
+    }
+    if (world_.rank() == 0 && is_on() && spec_.checkpoint.every->seconds > 0 &&
+        seconds_between(last_begin_ns_, monotonic_ns()) >= spec_.checkpoint.every->seconds) {
+        request();
+    }
+}
+
+bool Checkpointer::after_step(const checkpoint::Progress& progress, const Wishes& counts) {
+    learn(counts);
+    const bool is_asked = counts[Wish::checkpoint] > 0;
+    const bool is_due = due_ && due_->is_due(progress.step, progress.tokens);
+    if (!is_asked && !is_due) {
+        return false;
+    }
+    mine_[Wish::checkpoint] = 0;
+    if (protocol_.phase() != SavePhase::idle) {
+        const ScopedActivity time{account_, stall_activity_};
+        wait();
+    }
+    const ScopedActivity time{account_, saving_activity_};
+    begin(progress, snapshot_.has_copy());
+    if (!is_asynchronous_) {
+        wait();
+    }
+    return true;
+}
+
+bool Checkpointer::finish(const checkpoint::Progress& progress) {
+    may_throw_ = false;
+    {
+        const ScopedActivity time{account_, stall_activity_};
+        wait();
+    }
+    if (!is_on() || saved_step_ == progress.step) {
+        return true;
+    }
+    const ScopedActivity time{account_, saving_activity_};
+    begin(progress, false);
+    wait();
+    return saved_step_ == progress.step;
+}
+
+std::string Checkpointer::prepare(std::int64_t step) {
+    try {
+        const auto root = checkpoint_root(spec_);
+        commit_.emplace(root, step);
+        const auto free = checkpoint::free_bytes(root);
+        if (free >= needed_) {
+            return "";
+        }
+        return fmt::format(
+            "no space for it in '{}' (it takes {}, {} are free). Free some, or ask for fewer "
+            "with checkpoint.keep.",
+            root, format_bytes(needed_), format_bytes(free));
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+}
+
+void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
+    progress_ = progress;
+    last_begin_ns_ = monotonic_ns();
+    is_asynchronous_ = is_async;
+    reporter_.checkpoint_begin(progress.step, bytes_, is_async);
+    const auto trouble = comm::broadcast(world_, world_.rank() == 0 ? prepare(progress.step) : "");
+    if (!trouble.empty()) {
+        fail(trouble);
+        return;
+    }
+    if (is_async) {
+        snapshot_.take();
+    }
+    protocol_.begin();
+    const auto sources = is_async ? snapshot_.copied() : snapshot_.live();
+    const auto folder = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress.step) + ".tmp";
+    task_.start([this, sources, folder, writer = world_.rank()]() -> std::string {
+        if (sources.empty()) {
+            return "";  // all of this rank's share is padding
+        }
+        return text_of(checkpoint::write_shard(folder, writer, sources, &task_.gives_up()));
+    });
+}
+
+SaveNews Checkpointer::learn(const Wishes& counts) {
+    if (protocol_.owes_word() && counts[Wish::save_failed] > 0) {
+        task_.give_up();  // what the others write is of no use any more
+    }
+    const auto news = protocol_.learn(counts, mine_);
+    switch (news) {
+        case SaveNews::none:
+            break;
+        case SaveNews::written:
+            commit();
+            break;
+        case SaveNews::complete:
+            succeed();
+            break;
+        case SaveNews::not_written:
+        case SaveNews::not_complete:
+            fail(reason_of_all());
+            break;
+    }
+    return news;
+}
+
+std::string Checkpointer::reason_of_all() {
+    const auto result = std::exchange(result_, {});
+    const auto mine = result.is_well || result.text.empty() || task_.gives_up()
+                          ? ""
+                          : fmt::format("rank {} ({}): {}", world_.rank(), comm::machine_name(), result.text);
+    std::string reason;
+    for (const auto& text : comm::gather(world_, mine)) {
+        reason = reason.empty() ? text : reason;
+    }
+    return comm::broadcast(world_, reason);
+}
+
+void Checkpointer::commit() {
+    auto shards = comm::gather(world_, std::exchange(result_, {}).text);
+    if (world_.rank() != 0) {
+        return;
+    }
+    checkpoint::Manifest manifest;
+    manifest.program = context_.version;
+    manifest.progress = progress_;
+    manifest.deck = context_.effective_deck;
+    manifest.layout = layout_line(spec_);
+    manifest.ranks = world_.size();
+    task_.start([this, shards = std::move(shards), manifest = std::move(manifest)]() mutable -> std::string {
+        add_shards(shards, manifest);
+        commit_->finish(std::move(manifest), {.last = spec_.checkpoint.keep_last,
+                                              .every_steps = spec_.checkpoint.keep_every_steps});
+        return "";
+    });
+}
+
+void Checkpointer::succeed() {
+    result_ = {};
+    commit_.reset();
+    const auto seconds = seconds_between(last_begin_ns_, monotonic_ns());
+    slowest_seconds_ = std::max(slowest_seconds_, seconds);
+    saved_step_ = progress_.step;
+    failures_in_a_row_ = 0;
+    reporter_.checkpoint_end(
+        {.step = progress_.step,
+         .bytes = bytes_,
+         .seconds = seconds,
+         .is_ok = true,
+         .where = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress_.step)});
+}
+
+void Checkpointer::fail(const std::string& reason) {
+    if (commit_) {
+        commit_->abandon();
+        commit_.reset();
+    }
+    ++failures_in_a_row_;
+    is_asynchronous_ = false;
+    reporter_.checkpoint_end({.step = progress_.step,
+                              .bytes = bytes_,
+                              .seconds = seconds_between(last_begin_ns_, monotonic_ns()),
+                              .is_ok = false,
+                              .where = reason,
+                              .newest_step = saved_step_,
+                              .failures_in_a_row = failures_in_a_row_});
+    if (failures_in_a_row_ > most_failures && may_throw_) {
+        throw Error{
+            ErrorKind::resource,
+            fmt::format("{} checkpoints in a row could not be written, the last at step {}: {} The run "
+                        "ends, as it would lose all that it does; {}.",
+                        failures_in_a_row_, progress_.step, reason,
+                        saved_step_ < 0 ? std::string{"there is no checkpoint"}
+                                        : fmt::format("the newest checkpoint is of step {}", saved_step_))};
+    }
+}
+
+void Checkpointer::wait() {
+    // In step with the others, so that nobody waits long for anybody: writing may take longer than the
+    // patience of those who watch for hangs.
+    while (protocol_.phase() != SavePhase::idle) {
+        look();
+        std::array<std::int64_t, 2> words{mine_[Wish::save_ended], mine_[Wish::save_failed]};
+        comm::all_reduce_sum(world_, words);
+        Wishes counts;
+        counts[Wish::save_ended] = words[0];
+        counts[Wish::save_failed] = words[1];
+        if (learn(counts) == SaveNews::none) {
+            std::this_thread::sleep_for(nap);
+        }
+    }
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,107 @@
+#include "train/held_pieces.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+#include "checkpoint/box.hpp"
+#include "schedule/saved_runs.hpp"
+
+namespace ziggurat::train {
+
+using checkpoint::Box;
+using layout::ElementRange;
+using schedule::StateKind;
+
+namespace {
+
+checkpoint::Kind kind_of(StateKind kind) {
+    switch (kind) {
+        case StateKind::first_moment:
+            return checkpoint::Kind::first_moment;
+        case StateKind::second_moment:
+            return checkpoint::Kind::second_moment;
+        default:
+            return checkpoint::Kind::weights;
+    }
+}
+
+/// Without rows of padding.
+std::vector<std::int64_t> shape_of(const layout::Parameter& parameter) {
+    auto shape = parameter.extents;
+    if (parameter.valid_rows >= 0) {
+        shape.front() = parameter.valid_rows;
+    }
+    return shape;
+}
+
+/// What a rank of the tensor axis has of the tensor, without rows of padding. These are its last rows, so
+/// the rest lies at the beginning of the parameter's flat range.
+Box window_of(const layout::Parameter& parameter, int tensor, int tensor_rank) {
+    Box window;
+    window.extent = layout::local_extents(parameter, tensor);
+    window.begin.assign(window.extent.size(), 0);
+    if (parameter.tensor_dim >= 0) {
+        const auto dim = static_cast<std::size_t>(parameter.tensor_dim);
+        window.begin[dim] = tensor_rank * window.extent[dim];
+    }
+    if (parameter.valid_rows >= 0) {
+        window.extent.front() =
+            std::clamp<std::int64_t>(parameter.valid_rows - window.begin.front(), 0, window.extent.front());
+    }
+    return window;
+}
+
+/// Elements of the unit's flat range that `buffer` holds.
+ElementRange held_by(const schedule::Buffer& buffer) {
+    const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
+    return {buffer.first_element, buffer.first_element + buffer.bytes / width};
+}
+
+/// Appends what of one parameter lies in `range` of its unit's flat range.
+void add_pieces(const schedule::ModelLayout& model,
+                const schedule::Program& program,
+                int buffer_index,
+                int parameter_index,
+                ElementRange range,
+                std::vector<HeldPiece>& pieces) {
+    const auto& buffer = program.buffers[static_cast<std::size_t>(buffer_index)];
+    const auto& parameter = model.table.units[static_cast<std::size_t>(buffer.unit)]
+                                .parameters[static_cast<std::size_t>(parameter_index)];
+    const auto placed = model.flats[static_cast<std::size_t>(buffer.unit)].parameter(parameter_index);
+    const Box window = window_of(parameter, model.tensor(), model.tensor_rank);
+    const auto first = std::max(range.begin, placed.begin);
+    const auto last = std::min(range.end, placed.begin + window.elements());
+    if (first >= last) {
+        return;
+    }
+    const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
+    HeldPiece held;
+    held.piece = {kind_of(buffer.state), parameter.name, shape_of(parameter), buffer.type, {}};
+    held.buffer = buffer_index;
+    held.offset_bytes = (first - buffer.first_element) * width;
+    held.is_saved = model.counts(buffer.unit, parameter_index);
+    for (auto& box : checkpoint::boxes_of_run(window, first - placed.begin, last - placed.begin)) {
+        held.piece.box = std::move(box);
+        pieces.push_back(held);
+        held.offset_bytes += held.piece.bytes();
+    }
+}
+
+}  // namespace
+
+std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
+                                   const schedule::Program& program,
+                                   Extent extent) {
+    std::vector<HeldPiece> pieces;
+    for (const auto& saved : schedule::saved_runs(model, program)) {
+        const auto& buffer = program.buffers[static_cast<std::size_t>(saved.buffer)];
+        const auto range = extent == Extent::finest ? saved.elements : held_by(buffer);
+        ZG_ENSURES(held_by(buffer).begin <= range.begin && range.end <= held_by(buffer).end);
+        for (const int p : model.flats[static_cast<std::size_t>(buffer.unit)].ascending()) {
+            add_pieces(model, program, saved.buffer, p, range, pieces);
+        }
+    }
+    return pieces;
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,152 @@
+#include "train/load_state.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "comm/control.hpp"
+#include "comm/node_topology.hpp"
+#include "kernels/elementwise.hpp"
+#include "tensor/bfloat16.hpp"
+#include "train/held_pieces.hpp"
+#include "train/replicate_state.hpp"
+
+namespace ziggurat::train {
+
+using checkpoint::Kind;
+using schedule::StateKind;
+
+namespace {
+
+using Shapes = std::map<std::string, std::vector<std::int64_t>>;
+
+/// By tensor; of those that the checkpoint has anything of `kind` of.
+Shapes stored_shapes(const checkpoint::Manifest& manifest, Kind kind) {
+    Shapes shapes;
+    for (const auto& stored : manifest.pieces) {
+        if (stored.piece.kind == kind) {
+            shapes.emplace(stored.piece.tensor, stored.piece.shape);
+        }
+    }
+    return shapes;
+}
+
+/// Trained tensors whose moments nobody has stored.
+std::set<std::string> tensors_without_moments(const layout::FamilyTable& table,
+                                              const checkpoint::Manifest& manifest) {
+    const auto stored = stored_shapes(manifest, Kind::first_moment);
+    std::set<std::string> found;
+    for (const auto& unit : table.units) {
+        for (const auto& parameter : unit.parameters) {
+            if (parameter.is_trained && !stored.contains(parameter.name)) {
+                found.insert(parameter.name);
+            }
+        }
+    }
+    return found;
+}
+
+/// What this rank reads; the moments of `without_moments` become zero.
+std::vector<checkpoint::Target> targets_of(const HeldState& state,
+                                           const std::set<std::string>& without_moments) {
+    std::vector<checkpoint::Target> targets;
+    for (auto& held : held_pieces(state.model, state.program, Extent::finest)) {
+        auto* const at =
+            state.memory.at(state.program.buffers[static_cast<std::size_t>(held.buffer)]) + held.offset_bytes;
+        if (held.piece.kind != Kind::weights && without_moments.contains(held.piece.tensor)) {
+            std::memset(at, 0, static_cast<std::size_t>(held.piece.bytes()));
+        } else {
+            targets.push_back({std::move(held.piece), at});
+        }
+    }
+    return targets;
+}
+
+/// Throws on all ranks what any of them has met.
+void agree(const comm::Communicator& world, int code, const std::string& problem) {
+    std::array<std::int64_t, 1> worst{code};
+    comm::all_reduce_max(world, worst);
+    if (worst[0] == 0) {
+        return;
+    }
+    const auto mine = code == 0 ? ""
+                      : world.size() == 1
+                          ? problem
+                          : fmt::format("rank {} ({}): {}", world.rank(), comm::machine_name(), problem);
+    std::string first;
+    for (const auto& text : comm::gather(world, mine)) {
+        first = first.empty() ? text : first;
+    }
+    throw Error{static_cast<ErrorKind>(worst[0]), comm::broadcast(world, first)};
+}
+
+void read(const comm::Communicator& world,
+          checkpoint::CheckpointReader& reader,
+          std::span<const checkpoint::Target> targets) {
+    int code = 0;
+    std::string problem;
+    try {
+        reader.read(targets);
+    } catch (const Error& error) {
+        code = error.exit_code();
+        problem = error.what();
+    } catch (const std::exception& error) {
+        code = static_cast<int>(ErrorKind::resource);
+        problem = fmt::format("cannot read '{}' ({}).", reader.path(), error.what());
+    }
+    agree(world, code, problem);
+}
+
+}  // namespace
+
+std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest& manifest) {
+    auto stored = stored_shapes(manifest, Kind::weights);
+    for (const auto& unit : table.units) {
+        for (const auto& parameter : unit.parameters) {
+            auto shape = parameter.extents;
+            if (parameter.valid_rows >= 0) {
+                shape.front() = parameter.valid_rows;
+            }
+            const auto at = stored.find(parameter.name);
+            if (at == stored.end()) {
+                return fmt::format("it has no tensor '{}'", parameter.name);
+            }
+            if (at->second != shape) {
+                return fmt::format("'{}' is [{}] in it and [{}] in this model", parameter.name,
+                                   fmt::join(at->second, ", "), fmt::join(shape, ", "));
+            }
+            stored.erase(at);
+        }
+    }
+    return stored.empty() ? "" : fmt::format("it has '{}', which this model does not", stored.begin()->first);
+}
+
+Loaded load_state(const comm::Communicator& world,
+                  const comm::AbortFlag& abort,
+                  const HeldState& state,
+                  checkpoint::CheckpointReader& reader) {
+    const auto trouble = misfit(state.model.table, reader.manifest());
+    if (!trouble.empty()) {
+        throw Error{ErrorKind::checkpoint,
+                    fmt::format("checkpoint '{}' is of another model ({}). Resume with the deck that it was "
+                                "written with, or set another run.dir.",
+                                reader.path(), trouble)};
+    }
+    const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
+    read(world, reader, targets_of(state, fresh));
+    replicate_state(world, abort, state);
+
+    Loaded loaded{reader.bytes_read(), {fresh.begin(), fresh.end()}};
+    comm::all_reduce_sum(world, std::span{&loaded.bytes_read, 1});
+    return loaded;
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,133 @@
+#include "train/resume.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/deck_changes.hpp"
+#include "comm/control.hpp"
+#include "train/load_state.hpp"
+#include "train/reporter.hpp"
+#include "train/resume_choice.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using nlohmann::json;
+
+/// What rank 0 has decided, on all ranks.
+struct Decision {
+    std::string path;  ///< empty: afresh
+    bool is_own = true;
+    std::string manifest;  ///< the text of COMPLETE
+};
+
+/// Runs `decide` on rank 0 and gives its answer, or its error, to all.
+Decision decide_on_first(const comm::Communicator& world, const std::function<Decision()>& decide) {
+    json said;
+    if (world.rank() == 0) {
+        try {
+            const auto made = decide();
+            said = {{"path", made.path}, {"is_own", made.is_own}, {"manifest", made.manifest}};
+        } catch (const Error& error) {
+            said = {{"code", error.exit_code()}, {"problem", error.what()}};
+        } catch (const std::exception& error) {
+            said = {{"code", static_cast<int>(ErrorKind::resource)}, {"problem", error.what()}};
+        }
+    }
+    constexpr auto replace = json::error_handler_t::replace;  // paths may be any bytes
+    const auto heard = json::parse(comm::broadcast(world, said.dump(-1, ' ', false, replace)));
+    if (heard.contains("code")) {
+        throw Error{static_cast<ErrorKind>(heard["code"].get<int>()), heard["problem"].get<std::string>()};
+    }
+    return {heard["path"], heard["is_own"], heard["manifest"]};
+}
+
+/// Differences of the deck from that of the checkpoint: told, or an error where the model is another.
+void compare_decks(const std::string& before, const std::string& now, Reporter& reporter) {
+    const auto found = checkpoint::changes(before, now);
+    if (const auto refusal = checkpoint::refusal(found); !refusal.empty()) {
+        throw Error{ErrorKind::deck, refusal};
+    }
+    for (const auto& line : checkpoint::warnings(found)) {
+        reporter.say("warning: " + line);
+    }
+    if (const auto note = checkpoint::note(found); !note.empty()) {
+        reporter.say("note: " + note);
+    }
+}
+
+std::string resumed_line(const spec::RunSpec& spec,
+                         const Resumed& resumed,
+                         const checkpoint::Manifest& manifest,
+                         double seconds) {
+    const auto rate = seconds > 0 ? static_cast<double>(resumed.bytes_read) * 1e-9 / seconds : 0.0;
+    return fmt::format("resumed after step {} of {} from {}, written by {}; read {} in {} ({:.3g} GB/s)",
+                       resumed.progress.step, spec.train.steps, resumed.path, manifest.layout,
+                       format_bytes(resumed.bytes_read), format_duration(seconds), rate);
+}
+
+}  // namespace
+
+Resumed resume(const spec::RunSpec& spec,
+               const std::string& deck,
+               const comm::Communicator& world,
+               const comm::AbortFlag& abort,
+               const HeldState& state,
+               Reporter& reporter) {
+    std::optional<ResumeChoice> choice;  // of rank 0
+    std::string trouble;                 // with what was chosen before; the same on all ranks
+    while (true) {
+        const auto decision = decide_on_first(world, [&]() -> Decision {
+            if (choice) {
+                choice->pass_over(trouble);
+            } else {
+                choice.emplace(spec);
+            }
+            if (!choice->path()) {
+                return {};
+            }
+            const checkpoint::CheckpointReader reader{*choice->path()};
+            if (!deck.empty()) {
+                compare_decks(reader.manifest().deck, deck, reporter);
+            }
+            return {*choice->path(), choice->is_own(), to_text(reader.manifest())};
+        });
+        if (decision.path.empty()) {
+            return {};
+        }
+        const auto begin_ns = monotonic_ns();
+        auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
+        checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
+        try {
+            const auto loaded = load_state(world, abort, state, reader);
+            for (const auto& note : choice ? choice->notes() : std::vector<std::string>{}) {
+                reporter.say("note: " + note);
+            }
+            for (const auto& tensor : loaded.without_moments) {
+                reporter.say(fmt::format("note: '{}' was frozen in the checkpoint: its moments begin at zero",
+                                         tensor));
+            }
+            const Resumed resumed{decision.path, decision.is_own, reader.manifest().progress,
+                                  loaded.bytes_read};
+            reporter.say(
+                resumed_line(spec, resumed, reader.manifest(), seconds_between(begin_ns, monotonic_ns())));
+            return resumed;
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::checkpoint ||
+                !misfit(state.model.table, reader.manifest()).empty()) {
+                throw;
+            }
+            trouble = error.what();
+        }
+    }
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,43 @@
+/// Which checkpoint a run goes on from, as rank 0 sees the folders.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::train {
+
+/// The checkpoints that run.resume allows, one after another, the best first.
+///
+/// Collective: local; rank 0 has one
+class ResumeChoice {
+  public:
+    /// Errors: Error{checkpoint} when one is needed and there is none that verifies; Error{deck} when going
+    /// on from an older checkpoint would mix two trainings in one folder
+    explicit ResumeChoice(const spec::RunSpec& spec);
+
+    /// The folder to try; nothing: the run begins afresh.
+    const std::optional<std::string>& path() const noexcept { return path_; }
+    /// It lies in run.dir.
+    bool is_own() const noexcept { return is_own_; }
+    /// What people should know: what was passed over and why.
+    const std::vector<std::string>& notes() const noexcept { return notes_; }
+
+    /// That one cannot be read after all: moves on to the next older one.
+    ///
+    /// Errors: Error{checkpoint} when there is none
+    void pass_over(const std::string& why);
+
+  private:
+    void choose_newest(const std::string& root, bool is_needed);
+    void choose_named(const spec::RunSpec& spec, const std::string& root);
+
+    std::string root_;  ///< where older ones lie; empty: this one or none
+    std::optional<std::string> path_;
+    bool is_own_ = true;
+    std::vector<std::string> notes_;
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,79 @@
+#include "train/run_account.hpp"
+
+#include "comm/control.hpp"
+#include "spec/counts.hpp"
+#include "train/accounting_table.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// Steps that a trace file holds.
+constexpr int traced_steps = 8;
+/// Waits of each lane that a rank names.
+constexpr std::size_t causes_told = 8;
+
+}  // namespace
+
+RunAccount::RunAccount(const spec::RunSpec& spec,
+                       const comm::Communicator& world,
+                       Assembly& assembly,
+                       const layout::FamilyTable& table,
+                       std::int64_t first_step)
+    : spec_{spec},
+      world_{world},
+      assembly_{assembly},
+      times_{first_step},
+      ops_{assembly.trainer().program(), table, times_},
+      traffic_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); }} {
+    if (spec.run.trace) {
+        trace_.emplace(world.rank(), ops_.trace_lanes(), traced_steps);
+    }
+}
+
+void RunAccount::begin_step(std::int64_t step) {
+    if (trace_) {
+        trace_->begin_step(step);
+    }
+}
+
+void RunAccount::add_step(StepReport& report) {
+    const auto records = assembly_.trainer().records();
+    ops_.add(records, report);
+    traffic_.count(records);
+    report.sent_bytes = traffic_.latest();
+    report.planned_bytes = traffic_.planned();
+    if (trace_) {
+        ops_.add_to(*trace_, records);
+    }
+}
+
+void RunAccount::add_rest() {
+    traffic_.count(assembly_.trainer().records(), false);
+}
+
+std::string RunAccount::own_table() const {
+    const auto mine = times_.record();
+    return account_table({&mine, 1}, spec::flops_per_token(spec_));
+}
+
+std::string RunAccount::table(RunEnd* end) const {
+    auto record = times_.record();
+    record.flows = traffic_.flows();
+    record.stall_causes = ops_.stall_causes().longest(causes_told);
+    const auto records =
+        gather_records(record, [this](const std::string& text) { return comm::gather(world_, text); });
+    if (end != nullptr) {
+        for (const auto& of_rank : records) {
+            add_up(of_rank.flows, end->sent_bytes, end->planned_bytes);
+        }
+    }
+    return world_.rank() == 0 ? account_table(records, spec::flops_per_token(spec_)) : "";
+}
+
+void RunAccount::write_trace() const {
+    if (trace_) {
+        trace_->write(spec_.run.dir + "/" + trace_file_name(world_.rank()));
+    }
+}
+
+}  // namespace ziggurat::train

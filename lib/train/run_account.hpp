@@ -1,0 +1,66 @@
+/// All that one rank counts while it trains: time by activity and op, traffic, the trace.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "layout/family.hpp"
+#include "spec/run_spec.hpp"
+#include "train/accounting.hpp"
+#include "train/assembly.hpp"
+#include "train/metrics.hpp"
+#include "train/op_account.hpp"
+#include "train/step_report.hpp"
+#include "train/trace.hpp"
+#include "train/traffic.hpp"
+
+namespace ziggurat::train {
+
+/// Reads the executor's records after each step. No allocation per step.
+///
+/// Collective: local, but for table()
+class RunAccount {
+  public:
+    /// \param first_step  the number of the first step of this run, 1 when it begins afresh
+    RunAccount(const spec::RunSpec& spec,
+               const comm::Communicator& world,
+               Assembly& assembly,
+               const layout::FamilyTable& table,
+               std::int64_t first_step);
+
+    /// For activities between ops: scopes add to them.
+    Account& times() noexcept { return times_; }
+
+    /// The step with index `step` begins.
+    void begin_step(std::int64_t step);
+    /// The trainer's executor has run a step: its records go into the account and into `report`, which has
+    /// the wait for data already.
+    void add_step(StepReport& report);
+    /// The trainer's executor has finished: what ended after the last step is counted too.
+    void add_rest();
+
+    /// What this rank knows by itself.
+    std::string own_table() const;
+    /// The account of all ranks so far, on rank 0; nothing elsewhere. Counts of traffic are whole only after
+    /// Executor::finish. Adds what all ranks have sent to `end`, where there is one.
+    ///
+    /// Collective: over all ranks
+    std::string table(RunEnd* end = nullptr) const;
+
+    /// The trace of this rank into the run's folder, when the deck asks for one.
+    /// Errors: Error{resource}
+    void write_trace() const;
+
+  private:
+    const spec::RunSpec& spec_;
+    const comm::Communicator& world_;
+    Assembly& assembly_;
+    Account times_;
+    OpAccount ops_;
+    Traffic traffic_;
+    std::optional<Trace> trace_;
+};
+
+}  // namespace ziggurat::train

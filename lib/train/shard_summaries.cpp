@@ -1,0 +1,53 @@
+#include "train/shard_summaries.hpp"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::train {
+
+using checkpoint::Kind;
+using nlohmann::json;
+
+std::string text_of(const checkpoint::ShardSummary& summary) {
+    json pieces = json::array();
+    for (const auto& stored : summary.pieces) {
+        const auto& piece = stored.piece;
+        pieces.push_back({static_cast<int>(piece.kind), piece.tensor, piece.shape,
+                          piece.type == spec::DType::f32, piece.box.begin, piece.box.extent,
+                          stored.offset_bytes, stored.table_offset_bytes, stored.hash_of_table});
+    }
+    const auto& entry = summary.entry;
+    return json{{"name", entry.name},
+                {"bytes", entry.bytes},
+                {"hash_of_rest", entry.hash_of_rest},
+                {"pieces", std::move(pieces)}}
+        .dump();
+}
+
+void add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& manifest) {
+    for (const auto& text : texts) {
+        const auto shard = json::parse(text, nullptr, false);
+        ZG_EXPECTS(!shard.is_discarded());
+        const int file = static_cast<int>(manifest.files.size());
+        manifest.files.push_back({shard.at("name").get<std::string>(), shard.at("bytes").get<std::int64_t>(),
+                                  shard.at("hash_of_rest").get<std::uint64_t>()});
+        for (const auto& row : shard.at("pieces")) {
+            checkpoint::StoredPiece stored;
+            stored.piece.kind = static_cast<Kind>(row.at(0).get<int>());
+            stored.piece.tensor = row.at(1).get<std::string>();
+            stored.piece.shape = row.at(2).get<std::vector<std::int64_t>>();
+            stored.piece.type = row.at(3).get<bool>() ? spec::DType::f32 : spec::DType::bf16;
+            stored.piece.box.begin = row.at(4).get<std::vector<std::int64_t>>();
+            stored.piece.box.extent = row.at(5).get<std::vector<std::int64_t>>();
+            stored.file = file;
+            stored.offset_bytes = row.at(6).get<std::int64_t>();
+            stored.table_offset_bytes = row.at(7).get<std::int64_t>();
+            stored.hash_of_table = row.at(8).get<std::uint64_t>();
+            manifest.pieces.push_back(std::move(stored));
+        }
+    }
+}
+
+}  // namespace ziggurat::train

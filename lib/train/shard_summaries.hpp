@@ -1,0 +1,21 @@
+/// What ranks tell rank 0 of the files that they have written.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/shard_file.hpp"
+
+namespace ziggurat::train {
+
+/// Files and pieces of one rank as text. Collective: local
+std::string text_of(const checkpoint::ShardSummary& summary);
+
+/// Adds the files and pieces of all ranks to `manifest`, in rank order.
+///
+/// Collective: local; no MPI, for a thread beside training
+/// Errors:     contract, when a text is not of text_of()
+void add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& manifest);
+
+}  // namespace ziggurat::train

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""People read checkpoints with h5py and h5dump: every tensor by name, whole, with the values that training has left.
+
+  h5_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+
+The truth is another spread of the same training: 3 ranks with nothing shared out write the same bits as 3 ranks with
+everything shared out; and what `ziggurat inspect` computes. Needs a Python with h5py (Debian: python3-h5py for
+/usr/bin/python3) and h5dump (hdf5-tools).
+"""
+
+import json
+import math
+import shutil
+import subprocess
+
+import h5py
+import numpy
+
+import trainings
+from trainings import Place, expect, say
+
+STEPS = 3
+KINDS = ("weights", "first_moment", "second_moment")
+HIDDEN, LAYERS, SEQ, VOCAB, FFN = 32, 2, 32, 300, {"gpt2": 128, "llama": 48}
+KEY_VALUE = {"gpt2": 32, "llama": 16}  # channels
+SAME = [f"train.steps={STEPS}", f"checkpoint.every={STEPS} steps", "train.global_batch=60", f"model.vocab={VOCAB}",
+        "sharding.reduce=each_microbatch"]
+
+
+def shapes(family):
+    """The model's tensors, [out, in], without rows that only pad the vocabulary."""
+    square, vector = (HIDDEN, HIDDEN), (HIDDEN,)
+    key_value, up, down = (KEY_VALUE[family], HIDDEN), (FFN[family], HIDDEN), (HIDDEN, FFN[family])
+    layer = {"attn_norm.gain": vector, "mlp_norm.gain": vector, "attention.q.weight": square,
+             "attention.k.weight": key_value, "attention.v.weight": key_value, "attention.out.weight": square,
+             "mlp.up.weight": up, "mlp.down.weight": down}
+    whole = {"embedding.token": (VOCAB, HIDDEN), "final_norm.gain": vector}
+    if family == "gpt2":
+        layer |= {f"{name}.bias": vector for name in ("attn_norm", "mlp_norm", "attention.q", "attention.k",
+                                                      "attention.v", "attention.out", "mlp.down")}
+        layer["mlp.up.bias"] = (FFN[family],)
+        whole |= {"embedding.position": (SEQ, HIDDEN), "final_norm.bias": vector}
+    else:
+        layer["mlp.gate.weight"] = up
+        whole["head.weight"] = (VOCAB, HIDDEN)
+    return whole | {f"layers.{number}.{name}": shape for number in range(LAYERS) for name, shape in layer.items()}
+
+
+def read_all(master):
+    """{kind: {tensor: values}} of all datasets below the kinds, as float32."""
+    with h5py.File(master, "r") as file:
+        return {kind: {name: dataset[...].astype(numpy.float32) for name, dataset in file[kind].items()}
+                for kind in KINDS if kind in file}
+
+
+def saved(place, name, ranks, *settings):
+    place.train(name, ranks, *SAME, *settings)
+    return trainings.checkpoint(place.folder / name, STEPS)
+
+
+def expect_names_and_shapes(what, tensors, expected):
+    found = {name: values.shape for name, values in tensors.items()}
+    expect(found == expected, f"{what}: {found} instead of {expected}")
+    broken = [name for name, values in tensors.items() if not numpy.isfinite(values).all()]
+    expect(not broken, f"{what}: not finite: {broken}")
+
+
+def expect_same_bits(what, ours, other):
+    expect(ours.keys() == other.keys(), f"{what}: kinds {list(ours)} and {list(other)}")
+    for kind in ours:
+        for name, values in ours[kind].items():
+            expect(numpy.array_equal(values, other[kind][name]), f"{what}: {kind} of {name} differ")
+
+
+def expect_what_inspect_says(place, folder, kinds):
+    """Statistics and first values of each tensor of each kind."""
+    for name in kinds["weights"]:
+        said = json.loads(place.inspect(folder, "--tensor", name, "--json"))
+        for row in said["tensors"]:
+            what = f"{row['kind']} of {name}"
+            values = kinds[row["kind"]][name].astype(numpy.float64)
+            computed = {"min": values.min(), "max": values.max(), "mean": values.mean(),
+                        "norm": math.sqrt((values * values).sum())}
+            for field, value in computed.items():
+                expect(math.isclose(row[field], value, rel_tol=1e-9, abs_tol=1e-15),
+                       f"{what}: {field} is {value}, but inspect says {row[field]}")
+            first = numpy.array(row["first"], dtype=numpy.float32)
+            expect(len(first) > 0 and numpy.array_equal(first, values.ravel()[:len(first)].astype(numpy.float32)),
+                   f"{what}: first values {values.ravel()[:len(first)]}, but inspect says {row['first']}")
+        expect({row["kind"] for row in said["tensors"]} == {kind for kind in kinds if name in kinds[kind]},
+               f"inspect says of {name}: {said}")
+
+
+def expect_what_h5dump_says(folder, kinds):
+    """h5dump's own little-endian floats."""
+    target = folder.parent / "dumped"
+    for kind in kinds:
+        for name, values in kinds[kind].items():
+            subprocess.run(["h5dump", "-d", f"/{kind}/{name}", "-b", "LE", "-o", target, folder / "master.h5"],
+                           check=True, stdout=subprocess.DEVNULL, timeout=trainings.PATIENCE_S)
+            dumped = numpy.fromfile(target, dtype="<f4").reshape(values.shape)
+            expect(numpy.array_equal(dumped, values), f"h5dump: {kind} of {name} differ")
+    target.unlink()
+
+
+def expect_of_family(chosen, family):
+    place = Place(chosen, family, family)
+    expected = shapes(family)
+    spread = saved(place, "spread", 3, "sharding.zero=3")
+    kinds = read_all(spread / "master.h5")
+    expect(tuple(kinds) == KINDS, f"kinds {list(kinds)}")
+    for kind in KINDS:
+        expect_names_and_shapes(f"{family}, {kind}", kinds[kind], expected)
+    expect_same_bits(f"{family}, zero 3 and zero 0", kinds,
+                     read_all(saved(place, "whole", 3, "sharding.zero=0") / "master.h5"))
+    with h5py.File(spread / "master.h5", "r") as file:
+        expect(int(file.attrs["step"]) == STEPS and int(file.attrs["ranks"]) == 3,
+               f"{family}: attributes {dict(file.attrs)}")
+        expect("deck_version: 1" in str(file["deck"].asstr()[()]), f"{family}: no deck in master.h5")
+
+    one = saved(place, "one", 1)
+    alone = read_all(one / "master.h5")
+    for kind in KINDS:
+        expect_names_and_shapes(f"{family}, {kind} of one rank", alone[kind], expected)
+    apart = max(numpy.abs(alone["weights"][name] - values).max() for name, values in kinds["weights"].items())
+    expect(apart < 0.05, f"{family}: weights of 1 and 3 ranks are {apart} apart")
+    for folder, values in ((spread, kinds), (one, alone)):
+        expect_what_inspect_says(place, folder, values)
+
+    elsewhere = place.folder / "elsewhere" / "kept"
+    shutil.copytree(spread, elsewhere)
+    shutil.rmtree(spread)
+    expect_same_bits(f"{family}, copied", read_all(elsewhere / "master.h5"), kinds)
+    if family == "gpt2":
+        expect_what_h5dump_says(elsewhere, kinds)
+    say(f"{family}: {len(expected)} tensors of {len(KINDS)} kinds by name, of 3 ranks and of 1, also in another folder; "
+        "h5py, inspect and h5dump agree")
+
+
+def expect_frozen(chosen):
+    """A frozen tensor has weights only; in bf16 they read as the numbers that they are."""
+    place = Place(chosen, "frozen", "llama")
+    partly = ["train.only=[layers.1.*]", "precision.compute=bf16"]
+    kinds = read_all(saved(place, "spread", 3, "sharding.zero=3", *partly) / "master.h5")
+    expected = shapes("llama")
+    expect_names_and_shapes("frozen, weights", kinds["weights"], expected)
+    for kind in KINDS[1:]:
+        expect_names_and_shapes(f"frozen, {kind}", kinds[kind],
+                                {name: shape for name, shape in expected.items() if name.startswith("layers.1.")})
+    initial = read_all(saved(place, "initial", 1, "precision.compute=fp32", "optimizer.lr=1e-30") / "master.h5")
+    for name, values in kinds["weights"].items():
+        if not name.startswith("layers.1."):
+            before = initial["weights"][name]
+            expect(numpy.allclose(values, before, rtol=2**-8, atol=1e-30), f"frozen: {name} has other values")
+            expect(not (values.view(numpy.uint32) & 0xFFFF).any(), f"frozen: {name} is not bf16")
+    say("frozen: weights alone, in bf16, with the values of the start")
+
+
+def h5(chosen):
+    for family in ("gpt2", "llama"):
+        expect_of_family(chosen, family)
+    expect_frozen(chosen)
+
+
+if __name__ == "__main__":
+    trainings.run_script(__doc__, h5)

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""What survive_test.py sees of the program, without a model: losses by a formula, folders of a few bytes.
+
+PRETENDED_FAULT in the environment names a fault that the test must find. Started with `-n N PROGRAM ...`, it is the
+launcher, too.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import sys
+import time
+
+
+def fault(name):
+    return os.environ.get("PRETENDED_FAULT") == name
+
+
+def write(path, text):
+    draft = path.with_name(path.name + ".draft")
+    draft.write_text(text)
+    draft.rename(path)
+
+
+def complete(root):
+    return sorted(path for path in root.glob("step-*") if "." not in path.name)
+
+
+def save(root, step, keep):
+    folder = root / f"step-{step:09d}"
+    draft = root / f"{folder.name}.tmp"
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    (draft / "shard-00000.h5").write_text("pretended" * 1000)
+    time.sleep(0.01)
+    (draft / "COMPLETE").write_text(f'{{"step": {step}}}\n0\n')
+    shutil.rmtree(folder, ignore_errors=True)
+    draft.rename(folder)
+    time.sleep(0.01)
+    write(root / "LATEST", f"{folder.name} 0\n")
+    for old in complete(root)[:-keep]:
+        (old / "COMPLETE").unlink()
+        old.rename(old.with_name(old.name + ".tmp"))
+        shutil.rmtree(old.with_name(old.name + ".tmp"))
+    if fault("loses_newest") and step > 3:
+        shutil.rmtree(folder)
+
+
+def go_on(run, root):
+    """Steps done by the newest complete checkpoint; metrics.jsonl is cut to it."""
+    begin = int(complete(root)[-1].name[5:]) if complete(root) else 0
+    if begin and fault("takes_an_older") and len(complete(root)) > 1:
+        begin = int(complete(root)[-2].name[5:])
+    rows = (run / "metrics.jsonl").read_text().splitlines() if (run / "metrics.jsonl").exists() else []
+    if not fault("repeats_steps"):
+        rows = [row for row in rows if json.loads(row).get("step", 0) <= begin] if begin else []
+    event = {"event": "resume" if begin else "start", "step": begin, "time": time.time()}
+    write(run / "metrics.jsonl", "".join(row + "\n" for row in [*rows, json.dumps(event)]))
+    return begin
+
+
+def train(words):
+    deck = dict(word.split("=", 1) for word in words if "=" in word)
+    run = pathlib.Path(deck["run.dir"])
+    root = run / "ckpt"
+    root.mkdir(parents=True, exist_ok=True)
+    if not fault("keeps_unfinished"):
+        for folder in root.glob("*.tmp"):
+            shutil.rmtree(folder)
+    begin = go_on(run, root)
+    steps = int(deck["train.steps"])
+    every = int(deck.get("checkpoint.every", "0 steps").split()[0])
+    for step in range(begin + 1, steps + 1):
+        time.sleep(0.01)
+        loss = 5.0 / (1 + 0.1 * step) + (1e-3 if begin and fault("another_loss") else 0.0)
+        with open(run / "metrics.jsonl", "a") as metrics:
+            metrics.write(json.dumps({"event": "step", "step": step, "loss": loss}) + "\n")
+        if every and step % every == 0:
+            save(root, step, int(deck["checkpoint.keep.last"]))
+    return 0
+
+
+def main():
+    words = sys.argv[1:]
+    if words[0] == "-n":
+        words = words[3:]
+    if words[0] == "inspect":
+        return 0 if (pathlib.Path(words[-1]) / "COMPLETE").exists() else 4
+    return train(words[2:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""scripts/slurm/train.sbatch on a real Slurm: warned before its time is over, a job saves, queues again and
+goes on; a job that is told to end, or that cannot go on, does not come back.
+
+  slurm_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+from slurm_cluster import SlurmCluster
+
+SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "slurm" / "train.sbatch"
+MORE_STEPS = 20  # after a restart, to the end
+PATIENCE_S = 120  # for what takes seconds, and for Slurm's warning, which comes within 30 s
+ENDS = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
+
+# Stands for the program where only its exit code matters.
+PRETENDED = """#!/bin/bash
+echo "pretends: $*"
+exit "$(cat code)"
+"""
+
+
+class Job:
+    """One submission of the script that is shipped, in a folder of its own."""
+
+    def __init__(self, name, cluster, chosen, launch, flags=(), pretended_code=None):
+        self.name, self.cluster = name, cluster
+        self.folder = pathlib.Path(chosen.work) / name
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        (self.folder / "text.txt").write_text("a text that is long enough for a few windows of tokens\n" * 200)
+        self.write_deck(1000000000)
+        program = chosen.binary
+        if pretended_code is not None:
+            (self.folder / "code").write_text(str(pretended_code))
+            program = self.folder / "pretended"
+            program.write_text(PRETENDED)
+            program.chmod(0o755)
+        self.number = cluster.submit(self.folder, SCRIPT, "deck.yaml", "run.dir=run", flags=flags,
+                                     exports={"ZIGGURAT": program, "ZIGGURAT_LAUNCH": launch, "OMP_NUM_THREADS": 1})
+
+    def write_deck(self, steps):
+        tiny = (pathlib.Path(__file__).parent / "decks" / "gpt2_tiny.yaml").read_text()
+        (self.folder / "deck.yaml").write_text(tiny.replace("resume: never", "resume: auto")
+                                               .replace("steps: 20,", f"steps: {steps},"))
+
+    def log(self):
+        path = self.folder / f"ziggurat-{self.number}.out"
+        return path.read_text() if path.exists() else ""
+
+    def steps(self):
+        """The steps that metrics.jsonl tells of, in its order."""
+        path = self.folder / "run" / "metrics.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        events = [json.loads(line) for line in lines if line.endswith("}")]
+        return [event["step"] for event in events if event["event"] == "step"]
+
+    def state(self):
+        """How Slurm sees it: its state, and how often it was queued again."""
+        known = self.cluster.job(self.number)
+        return known.get("JobState"), int(known.get("Restarts", 0))
+
+    def wait_for(self, what, holds):
+        try:
+            self.cluster.wait_until(holds, f"{self.name}: {what}", PATIENCE_S)
+        except SystemExit:
+            print(f"{self.state()}, steps {self.steps()[-3:]}\n{self.log()}", file=sys.stderr)
+            raise
+
+    def wait_for_steps(self):
+        self.wait_for("some steps are done", lambda: len(self.steps()) >= 5)
+
+    def wait_for_end(self, *expected):
+        """Until it is over, with the state and the restarts that are expected."""
+        self.wait_for("it is over", lambda: self.state()[0] in ENDS)
+        self.expect(f"{expected[0]} after {expected[1]} restarts", self.state() == expected)
+
+    def wait_for_requeue(self):
+        """Until it is queued again, and its node has forgotten the start before."""
+        self.wait_for("it is queued again or over", lambda: self.state() == ("PENDING", 1) or self.state()[0] in ENDS)
+        self.expect("is queued again", self.state()[1] == 1)
+        self.wait_for("its node is idle", lambda: self.cluster.ask("sinfo", "-h", "-o", "%T") == "idle")
+
+    def ask_to_save(self):
+        self.cluster.tell("scancel", "--batch", "--signal=USR1", self.number)
+
+    def expect(self, what, holds):
+        if not holds:
+            sys.exit(f"FAILED: {self.name}: {what}; {self.state()}, steps {self.steps()[-3:]}\n{self.log()}")
+        print(f"ok: {self.name}: {what}")
+
+    def goes_on_and_finishes(self):
+        """What follows a requeue: no step is lost or done twice, and the job is done."""
+        saved = self.steps()[-1]
+        self.write_deck(saved + MORE_STEPS)
+        self.cluster.start_now(self.number, "TimeLimit=10")
+        self.wait_for_end("COMPLETED", 1)
+        self.expect(f"goes on after step {saved}", self.steps() == list(range(1, saved + MORE_STEPS + 1)))
+
+
+def exit_codes(cluster, chosen):
+    """Which ends queue a job again: a stop as asked (75), and a failure of MPI or of a node (6)."""
+    again = {75, 6}
+    jobs = {code: Job(f"code_{code}", cluster, chosen, "env", pretended_code=code)
+            for code in (0, 2, 3, 4, 5, 6, 70, 75, 137)}
+    for code, job in jobs.items():
+        if code in again:
+            job.wait_for("it is queued again", lambda: job.state() == ("PENDING", 1))
+            print(f"ok: {job.name}: queued again")
+            cluster.tell("scancel", job.number)
+        else:
+            job.wait_for_end("FAILED" if code else "COMPLETED", 0)
+
+
+def warned(cluster, chosen, launch):
+    """Slurm itself warns a job whose time runs out; it saves, and its second start goes on."""
+    job = Job("warned", cluster, chosen, launch, flags=["--time=1", "--signal=B:USR1@30"])
+    job.wait_for_requeue()
+    job.expect("was told by Slurm", "received SIGUSR1" in job.log())
+    job.goes_on_and_finishes()
+    job.expect("is done", "done after 1 restarts" in job.log())
+
+
+def by_srun(cluster, chosen):
+    """The same where srun starts the ranks; here somebody asks for it."""
+    job = Job("by_srun", cluster, chosen, "srun --mpi=pmix")
+    job.wait_for_steps()
+    job.ask_to_save()
+    job.wait_for_requeue()
+    job.goes_on_and_finishes()
+
+
+def stopped_for_good(cluster, chosen, launch):
+    """Saved, and not queued again, as the script's header says; another submission goes on."""
+    job = Job("stopped", cluster, chosen, launch)
+    job.wait_for_steps()
+    cluster.tell("scontrol", "update", f"JobId={job.number}", "Requeue=0")
+    job.ask_to_save()
+    job.wait_for_end("FAILED", 0)
+    job.expect("says 75", "ended with 75" in job.log())
+
+
+def cancelled(cluster, chosen, launch):
+    """scancel ends it, and it does not come back."""
+    job = Job("cancelled", cluster, chosen, launch)
+    job.wait_for_steps()
+    cluster.tell("scancel", job.number)
+    job.wait_for_end("CANCELLED", 0)
+    job.wait_for("nothing of it runs", lambda: cluster.ask("sinfo", "-h", "-o", "%T") == "idle")
+    job.expect("is not queued again", job.state() == ("CANCELLED", 0))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--mpiexec", required=True)
+    chosen = parser.parse_args()
+    launch = f"{chosen.mpiexec} -n 2"
+    with SlurmCluster() as cluster:
+        exit_codes(cluster, chosen)
+        warned(cluster, chosen, launch)
+        by_srun(cluster, chosen)
+        stopped_for_good(cluster, chosen, launch)
+        cancelled(cluster, chosen, launch)
+
+
+if __name__ == "__main__":
+    main()

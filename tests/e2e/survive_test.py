@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""A run that saves all the time is killed at random instants and goes on each time as if nothing had happened.
+
+  survive_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+  ZIGGURAT_KILLS=50 survive_test.py ...      so many kills (default 5); ZIGGURAT_SEED=N repeats them
+
+All ranks and the launcher get SIGKILL at once. Each restart, on another number of ranks with another way to
+share the state, goes on from the newest complete checkpoint of the folder as the kill left it; every complete
+checkpoint verifies; what a killed save left is gone; metrics.jsonl has each step once, and the losses are those of
+a run that nobody disturbed.
+"""
+
+import os
+import random
+import shutil
+import time
+
+import trainings
+from trainings import Place, expect, say
+
+STEPS = 24
+LEFT_BEHIND = "left-behind"  # put into what a killed save left: the folder of a later save of that step has none
+SAME = ["train.global_batch=60", f"train.steps={STEPS}", "precision.compute=fp32"]
+
+
+def shared_state(chance, ranks):
+    """Some way of `ranks` ranks to share the state."""
+    if chance.random() < 0.3 and ranks > 1:
+        return ["sharding.parameters=1", f"sharding.gradients={ranks}", f"sharding.optimizer={ranks}"]
+    return [f"sharding.zero={chance.randrange(4)}"]
+
+
+def mark_unfinished(run):
+    """Marks each `.tmp` that the kill left, and adds one that no later save will ever replace."""
+    root = run / "ckpt"
+    if not root.is_dir():
+        return
+    (root / "step-000999999.tmp").mkdir(exist_ok=True)
+    for folder in root.glob("*.tmp"):
+        if folder.is_dir():
+            (folder / LEFT_BEHIND).touch()
+
+
+class Round:
+    """One run from its first step to its last, over as many jobs as kills allow."""
+
+    def __init__(self, place, number, chance, most_kills):
+        self.place, self.chance, self.most_kills = place, chance, most_kills
+        self.name = f"run{number}"
+        self.run = place.folder / self.name
+        self.asynchronous = ("true", "false")[number % 2]
+        self.every = chance.choice((1, 1, 2))
+        self.kills, self.ranks = 0, 0
+
+    def settings(self):
+        return [*SAME, f"checkpoint.every={self.every} steps", "checkpoint.keep.last=2",
+                f"checkpoint.async={self.asynchronous}", "run.resume=auto", *shared_state(self.chance, self.ranks)]
+
+    def live(self):
+        """Jobs until one finishes; returns the losses of all steps."""
+        while True:
+            self.ranks = self.chance.choice([n for n in (1, 2, 3, 4) if n != self.ranks])
+            self.begin_before = trainings.latest_begin(self.run)
+            self.goes_on_from = (trainings.complete_steps(self.run) or [0])[-1]
+            self.latest = trainings.latest(self.run)
+            mark_unfinished(self.run)
+            settings = self.settings()
+            with self.place.start(self.name, self.ranks, *settings) as job:
+                is_killed = self.kills < self.most_kills and self.kill_at_some_instant(job)
+                if not is_killed:
+                    expect(job.wait() == 0, f"{job.name}: exit code {job.wait()}\n{job.tail()}")
+            self.check(job, is_killed, settings)
+            if not is_killed:
+                return trainings.losses(self.run, 1, STEPS)
+
+    def kill_at_some_instant(self, job):
+        """False when the job ends before."""
+        if self.chance.random() < 0.2:  # while it starts, or soon after
+            time.sleep(self.chance.uniform(0, 1))
+        else:
+            left = STEPS - self.goes_on_from
+            further = self.chance.randint(1, max(1, 2 * left // (self.most_kills - self.kills + 1)))
+            job.wait_until(lambda: len(self.steps_of_this_job() or ()) >= further, f"{further} more steps")
+            time.sleep(self.chance.uniform(0, 0.06))  # somewhere in a step or a save
+        if job.has_ended():
+            return False
+        job.kill_all()
+        self.kills += 1
+        return True
+
+    def steps_of_this_job(self):
+        """What it has added to metrics.jsonl; nothing at all before it is under way."""
+        begin = trainings.latest_begin(self.run)
+        if begin is None or begin == self.begin_before:
+            return None
+        rows = trainings.events(self.run)
+        return [row["step"] for row in rows[rows.index(begin):] if row["event"] == "step"]
+
+    def check(self, job, is_killed, settings):
+        what = f"{self.name}, job {self.place.started} of {self.ranks} ranks"
+        numbers = trainings.step_numbers(self.run)
+        expect(numbers == list(range(1, len(numbers) + 1)),
+               f"{what}: metrics.jsonl has the steps {numbers}\n{job.tail()}")
+        ours = self.steps_of_this_job()
+        if ours:
+            begin = trainings.latest_begin(self.run)
+            found = begin["step"] if begin["event"] == "resume" else 0
+            expect(found == self.goes_on_from and ours[0] == found + 1,
+                   f"{what}: went on from {found}, but the newest complete step was {self.goes_on_from} "
+                   f"(LATEST named {self.latest})\n{job.tail()}")
+            stale = [str(path) for path in (self.run / "ckpt").glob(f"*/{LEFT_BEHIND}")]
+            expect(not stale, f"{what}: left over from a killed save: {stale}\n{job.tail()}")
+        expect(ours or is_killed or self.goes_on_from == STEPS, f"{what}: finished without a step")
+        complete, named = trainings.complete_steps(self.run), trainings.latest(self.run)
+        for step in complete:
+            self.place.inspect("--verify", trainings.checkpoint(self.run, step))
+        expect(named is None or named in complete, f"{what}: LATEST names step {named}, there are {complete}")
+        expect((complete or [0])[-1] >= self.goes_on_from, f"{what}: step {self.goes_on_from} is gone: {complete}")
+        print(f"    {what}, {' '.join(settings[7:])}: from step {self.goes_on_from} (LATEST named {self.latest}), "
+              f"{'killed' if is_killed else 'finished'} at {(numbers or [0])[-1]} after {len(ours or ())} steps; "
+              f"complete {complete}", flush=True)
+
+
+def survive(chosen):
+    seed = int(os.environ.get("ZIGGURAT_SEED", random.randrange(10**6)))
+    kills = int(os.environ.get("ZIGGURAT_KILLS", "5"))
+    chance = random.Random(seed)
+    print(f"{kills} kills, seed {seed}", flush=True)
+    done = number = 0
+    worst = {}
+    places = {family: Place(chosen, family, family) for family in ("gpt2", "llama")}
+    undisturbed = {}
+    while done < kills:
+        family = ("gpt2", "llama")[number // 2 % 2]
+        if family not in undisturbed:
+            places[family].train("undisturbed", 1, *SAME)
+            undisturbed[family] = trainings.losses(places[family].folder / "undisturbed", 1, STEPS)
+        life = Round(places[family], number, chance, most_kills=min(kills - done, chance.randint(2, 4)))
+        curve = life.live()
+        gap = trainings.expect_same_curve(f"{family}, {life.name}", curve, undisturbed[family])
+        worst[family] = max(gap, worst.get(family, 0.0))
+        done += life.kills
+        number += 1
+        say(f"{family}, async {life.asynchronous}, a save each {life.every} steps: survived {life.kills} kills, "
+            f"losses within {gap:.1e} ({done} of {kills})")
+        shutil.rmtree(life.run)
+    say(f"{done} kills survived; losses within " + ", ".join(f"{gap:.1e} ({name})" for name, gap in worst.items()))
+
+
+if __name__ == "__main__":
+    trainings.run_script(__doc__, survive)

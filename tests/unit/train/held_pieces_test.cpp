@@ -1,0 +1,218 @@
+#include "train/held_pieces.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "schedule/build_program.hpp"
+#include "schedule/saved_runs.hpp"
+#include "spec/tensors.hpp"
+#include "tests/support/random_spec.hpp"
+#include "tests/support/simulated_ranks.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using checkpoint::Kind;
+using schedule::StateKind;
+
+/// One rank's view of a run.
+struct Rank {
+    schedule::ModelLayout model;
+    schedule::Program program;
+
+    Rank(const spec::RunSpec& run, int rank)
+        : model{run, rank}, program{schedule::build_program(run, model, schedule::Variant::train)} {}
+};
+
+std::int64_t width_of(const schedule::Buffer& buffer) {
+    return buffer.type == spec::DType::f32 ? 4 : 2;
+}
+
+/// Row-major number in the whole tensor, without rows of padding, of element `local` of a rank's slice; -1:
+/// padding. Written for one dim at a time, unlike the boxes.
+std::int64_t global_number(const layout::Parameter& parameter,
+                           int tensor,
+                           int tensor_rank,
+                           std::int64_t local) {
+    std::vector<std::int64_t> index(parameter.extents.size());
+    for (std::size_t d = index.size(); d-- > 0;) {
+        const bool is_cut = static_cast<int>(d) == parameter.tensor_dim;
+        const auto extent = is_cut ? parameter.extents[d] / tensor : parameter.extents[d];
+        index[d] = local % extent + (is_cut ? tensor_rank * extent : 0);
+        local /= extent;
+    }
+    if (parameter.valid_rows >= 0 && index[0] >= parameter.valid_rows) {
+        return -1;
+    }
+    std::int64_t number = 0;
+    for (std::size_t d = 0; d < index.size(); ++d) {
+        number = number * parameter.extents[d] + index[d];
+    }
+    return number;
+}
+
+/// Calls `visit(number in the tensor, bytes from the start of the buffer)` for all elements of a piece.
+template <class Visit>
+void for_each_element(const HeldPiece& held, std::int64_t width, const Visit& visit) {
+    const auto& box = held.piece.box;
+    auto index = box.begin;
+    for (std::int64_t i = 0; i < box.elements(); ++i) {
+        std::int64_t number = 0;
+        for (std::size_t d = 0; d < index.size(); ++d) {
+            number = number * held.piece.shape[d] + index[d];
+        }
+        visit(number, held.offset_bytes + i * width);
+        for (std::size_t d = index.size(); d-- > 0;) {
+            if (++index[d] < box.begin[d] + box.extent[d]) {
+                break;
+            }
+            index[d] = box.begin[d];
+        }
+    }
+}
+
+const layout::Parameter& parameter_of(const Rank& rank, const HeldPiece& held) {
+    const auto unit = rank.program.buffers[static_cast<std::size_t>(held.buffer)].unit;
+    const auto& parameters = rank.model.table.units[static_cast<std::size_t>(unit)].parameters;
+    return *std::ranges::find(parameters, held.piece.tensor, &layout::Parameter::name);
+}
+
+/// Where each element of a piece lies must be what the unit's flat layout says.
+void expect_places(const Rank& rank, const HeldPiece& held) {
+    const auto& buffer = rank.program.buffers[static_cast<std::size_t>(held.buffer)];
+    const auto& parameter = parameter_of(rank, held);
+    const auto index = static_cast<int>(
+        &parameter - rank.model.table.units[static_cast<std::size_t>(buffer.unit)].parameters.data());
+    const auto range = rank.model.flats[static_cast<std::size_t>(buffer.unit)].parameter(index);
+    for_each_element(held, width_of(buffer), [&](std::int64_t number, std::int64_t offset) {
+        const auto local = buffer.first_element + offset / width_of(buffer) - range.begin;
+        ASSERT_TRUE(0 <= local && local < range.size()) << held.piece.tensor;
+        ASSERT_EQ(number, global_number(parameter, rank.model.tensor(), rank.model.tensor_rank, local))
+            << held.piece.tensor;
+        ASSERT_LE(offset + width_of(buffer), buffer.bytes);
+    });
+}
+
+using Times = std::map<std::tuple<Kind, std::string>, std::vector<int>>;
+
+Times count_saved(const spec::RunSpec& run, const std::vector<Rank>& ranks) {
+    Times times;
+    for (const auto& tensor : spec::tensors(run.model)) {
+        const auto elements = static_cast<std::size_t>(tensor.elements);
+        times[{Kind::weights, tensor.name}].resize(elements);
+        if (spec::is_trained(run.train, tensor.name)) {
+            times[{Kind::first_moment, tensor.name}].resize(elements);
+            times[{Kind::second_moment, tensor.name}].resize(elements);
+        }
+    }
+    for (const auto& rank : ranks) {
+        for (const auto& held : held_pieces(rank.model, rank.program, Extent::finest)) {
+            if (!held.is_saved) {
+                continue;
+            }
+            auto& of_tensor = times.at({held.piece.kind, held.piece.tensor});
+            for_each_element(held, 1, [&](std::int64_t number, std::int64_t) {
+                ++of_tensor.at(static_cast<std::size_t>(number));
+            });
+        }
+    }
+    return times;
+}
+
+std::vector<Rank> all_ranks(const spec::RunSpec& run) {
+    std::vector<Rank> ranks;
+    for (int rank = 0; rank < run.parallel.ranks; ++rank) {
+        ranks.emplace_back(run, rank);
+    }
+    return ranks;
+}
+
+TEST(HeldPieces, OfAllRanksCoverEveryElementOfEveryKindOnce) {
+    const auto seeds = test::count_from_environment("ZIGGURAT_SPECS", 150);
+    for (std::int64_t seed = 0; seed < seeds; ++seed) {
+        const auto run = test::random_spec(static_cast<std::uint64_t>(seed));
+        SCOPED_TRACE("seed " + std::to_string(seed) + ": " + test::described(run));
+
+        const auto times = count_saved(run, all_ranks(run));
+
+        for (const auto& [key, of_tensor] : times) {
+            ASSERT_TRUE(std::ranges::all_of(of_tensor, [](int count) { return count == 1; }))
+                << std::get<1>(key) << " of " << checkpoint::to_string(std::get<0>(key));
+        }
+    }
+}
+
+TEST(HeldPieces, LieWhereTheFlatLayoutPutsThem) {
+    for (std::uint64_t seed = 1000; seed < 1040; ++seed) {
+        const auto run = test::random_spec(seed);
+        SCOPED_TRACE("seed " + std::to_string(seed) + ": " + test::described(run));
+        for (const auto& rank : all_ranks(run)) {
+            for (const auto extent : {Extent::held, Extent::finest}) {
+                for (const auto& held : held_pieces(rank.model, rank.program, extent)) {
+                    ASSERT_NO_FATAL_FAILURE(expect_places(rank, held));
+                }
+            }
+        }
+    }
+}
+
+TEST(HeldPieces, AreTheSameOfRanksThatHoldTheSameShard) {
+    spec::RunSpec run = test::random_spec(1, {.context = false, .tiers = false, .frozen = false});
+    run.parallel.tensor = run.parallel.stages = run.parallel.chunks_per_stage = 1;
+    run.parallel.ranks = run.parallel.data = 4;
+    run.parallel.sequence = false;
+    run.sharding.parameters = run.sharding.gradients = run.sharding.secondary = 1;
+    run.sharding.parameters = 1;
+    run.sharding.gradients = run.sharding.optimizer = 2;
+    run.sharding.secondary = 0;
+    run.train.global_batch = 4 * run.train.micro_batch * run.train.micro_batches;
+    const auto ranks = all_ranks(run);
+
+    const auto pieces = [&](int rank, Kind kind, Extent extent) {
+        std::vector<checkpoint::Piece> found;
+        const auto& of = ranks[static_cast<std::size_t>(rank)];
+        for (const auto& held : held_pieces(of.model, of.program, extent)) {
+            if (held.piece.kind == kind) {
+                found.push_back(held.piece);
+            }
+        }
+        return found;
+    };
+
+    EXPECT_EQ(pieces(0, Kind::first_moment, Extent::held), pieces(2, Kind::first_moment, Extent::held));
+    EXPECT_NE(pieces(0, Kind::first_moment, Extent::held), pieces(1, Kind::first_moment, Extent::held));
+    EXPECT_NE(pieces(0, Kind::first_moment, Extent::finest), pieces(2, Kind::first_moment, Extent::finest));
+}
+
+TEST(SavedRuns, FillTheSnapshotExactlyWhereTrainingChangesThem) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        auto run = test::random_spec(seed);
+        run.checkpoint.every = spec::Interval{.steps = 1};
+        for (const bool is_async : {true, false}) {
+            run.checkpoint.is_async = is_async;
+            const Rank rank{run, run.parallel.ranks - 1};
+            const auto snapshot =
+                std::ranges::find(rank.program.buffers, std::string{"snapshot"}, &schedule::Buffer::name);
+            ASSERT_EQ(snapshot != rank.program.buffers.end(), is_async);
+            if (!is_async) {
+                continue;
+            }
+            std::int64_t bytes = 0;
+            for (const auto& saved : schedule::saved_runs(rank.model, rank.program)) {
+                const auto& buffer = rank.program.buffers[static_cast<std::size_t>(saved.buffer)];
+                EXPECT_FALSE(saved.is_copied && buffer.state == StateKind::frozen);
+                bytes += saved.is_copied ? saved.run.bytes : 0;
+            }
+            EXPECT_EQ(snapshot->bytes, bytes);
+            EXPECT_EQ(snapshot->tier, spec::Tier::host);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::train

@@ -1,0 +1,198 @@
+#include "train/requests.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/support/scratch_folder.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+constexpr Requests::Abilities everything{.saves = true, .validates = true};
+
+/// What one rank does at each step, as the trainer does it for all.
+struct Rank {
+    StopSignals signals;
+    Requests requests;
+    Wishes wishes;
+
+    explicit Rank(const Requests::Abilities& abilities = everything,
+                  const std::string& folder = "",
+                  std::optional<TimeLimit> limit = std::nullopt)
+        : requests{signals, folder, std::move(limit), abilities} {}
+
+    /// Agrees with ranks that ask for nothing.
+    Wishes step() {
+        requests.put_into(wishes);
+        const Wishes agreed = wishes;
+        requests.step_ended(agreed, 1, wishes);
+        return agreed;
+    }
+    std::string said() {
+        const auto news = requests.news(1361, 2);
+        return news ? news->text : "";
+    }
+};
+
+/// Steps until rank 0 has noticed a file; patience only for a test that fails.
+Wishes step_until(Rank& rank, Wish wish) {
+    Wishes agreed;
+    for (int i = 0; i < 1000 && agreed[wish] == 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+        agreed = rank.step();
+    }
+    return agreed;
+}
+
+TEST(Requests, SayEachLevelOfASignalOnce) {
+    Rank rank;
+    EXPECT_EQ(rank.said(), "");
+    raise(SIGUSR1);
+    const auto news = rank.requests.news(1361, 2);
+    ASSERT_TRUE(news);
+    EXPECT_EQ(news->text, "received SIGUSR1: stops after step 1361 (in about 2.00 s), saves, then exits 75");
+    EXPECT_EQ(news->signal, "SIGUSR1");
+    EXPECT_EQ(news->level, 1);
+    EXPECT_EQ(rank.said(), "");
+    EXPECT_EQ(rank.step().stop_level(), 1);
+    EXPECT_EQ(rank.said(), "");
+    EXPECT_EQ(rank.requests.agreed(), 1);
+
+    raise(SIGINT);
+    EXPECT_EQ(rank.said(), "received SIGINT again: gives up step 1361 where it is, saves, then exits 75");
+    EXPECT_EQ(rank.step().stop_level(), 2);
+    EXPECT_EQ(rank.said(), "");
+    EXPECT_EQ(rank.requests.reason(), "SIGINT");
+}
+
+TEST(Requests, DoNotPromiseToSaveWhereCheckpointsAreOff) {
+    Rank rank{{.saves = false, .validates = false}};
+    raise(SIGTERM);
+    EXPECT_EQ(rank.said(), "received SIGTERM: stops after step 1361 (in about 2.00 s), then exits 75");
+}
+
+TEST(Requests, TellOfAnotherRanksSignal) {
+    Rank rank;
+    Wishes agreed;
+    agreed.ask_to_stop(StopSignals::after_step);
+    rank.requests.step_ended(agreed, 1, rank.wishes);
+
+    EXPECT_EQ(rank.requests.agreed(), 1);
+    EXPECT_EQ(rank.requests.reason(), "another rank");
+    EXPECT_EQ(
+        rank.said(),
+        "another rank was asked to stop: stops after step 1361 (in about 2.00 s), saves, then exits 75");
+}
+
+TEST(Requests, Usr2AsksForOneCheckpoint) {
+    Rank rank;
+    raise(SIGUSR2);
+    Wishes agreed = rank.step();
+    EXPECT_EQ(agreed[Wish::checkpoint], 1);
+    EXPECT_EQ(agreed.stop_level(), 0);
+    EXPECT_EQ(rank.said(), "received SIGUSR2: saves after this step, then goes on");
+    EXPECT_EQ(rank.step()[Wish::checkpoint], 0) << "granted";
+}
+
+TEST(Requests, KeepAWishThatCameTooLateForTheStep) {
+    Rank rank;
+    rank.requests.put_into(rank.wishes);
+    const Wishes taken = rank.wishes;
+    raise(SIGUSR2);
+    rank.requests.put_into(rank.wishes);
+    rank.requests.step_ended(taken, 1, rank.wishes);
+
+    EXPECT_EQ(rank.step()[Wish::checkpoint], 1);
+}
+
+TEST(Requests, AreGrantedByACheckpointThatAnotherRankAskedFor) {
+    Rank rank;
+    raise(SIGUSR2);
+    rank.requests.put_into(rank.wishes);
+    Wishes agreed;
+    agreed[Wish::checkpoint] = 1;
+    rank.requests.step_ended(agreed, 1, rank.wishes);
+
+    EXPECT_EQ(rank.step()[Wish::checkpoint], 0) << "two would be one too many";
+}
+
+TEST(Requests, LeaveWishesOfOthersOfThisRankAlone) {
+    Rank rank;
+    rank.wishes[Wish::checkpoint] = 1;  // it is due
+    rank.step();
+    EXPECT_EQ(rank.wishes[Wish::checkpoint], 1);
+}
+
+TEST(Requests, SayWhatCannotBeDone) {
+    const test::ScratchFolder folder;
+    Rank rank{{.saves = false, .validates = false}, folder.path()};
+    raise(SIGUSR2);
+    EXPECT_EQ(rank.step()[Wish::checkpoint], 0);
+    EXPECT_EQ(rank.said(),
+              "received SIGUSR2, but checkpoints are off (checkpoint.every is none): goes on without one");
+    std::ofstream{folder.file("VALIDATE")} << "";
+    for (int i = 0; i < 1000 && std::filesystem::exists(folder.file("VALIDATE")); ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+        EXPECT_EQ(rank.step()[Wish::validate], 0);
+    }
+    EXPECT_NE(rank.said().find("found VALIDATE, but there is nothing to validate on"), std::string::npos);
+}
+
+TEST(Requests, StopForAFileAndDeleteIt) {
+    const test::ScratchFolder folder;
+    Rank rank{everything, folder.path()};
+    std::ofstream{folder.file("STOP")} << "";
+
+    EXPECT_EQ(step_until(rank, Wish::stop_after_step).stop_level(), 1);
+
+    EXPECT_EQ(rank.said(), "found STOP: stops after step 1361 (in about 2.00 s), saves, then exits 75");
+    EXPECT_EQ(rank.said(), "");
+    EXPECT_EQ(rank.requests.reason(), "STOP");
+    EXPECT_FALSE(std::filesystem::exists(folder.file("STOP")));
+}
+
+TEST(Requests, ReportForAFileAndDeleteIt) {
+    const test::ScratchFolder folder;
+    Rank rank{everything, folder.path()};
+    std::ofstream{folder.file("REPORT")} << "";
+
+    EXPECT_EQ(step_until(rank, Wish::report)[Wish::report], 1);
+
+    EXPECT_EQ(rank.said(), "found REPORT: tells the account after this step, then goes on");
+    EXPECT_FALSE(std::filesystem::exists(folder.file("REPORT")));
+    EXPECT_EQ(rank.requests.requested(), 0);
+}
+
+TEST(Requests, StopBeforeTheTimeLimit) {
+    constexpr std::int64_t minute = 60'000'000'000;
+    Rank rank{everything, "", TimeLimit{monotonic_ns() + minute, "run.time_limit", 0}};
+    EXPECT_EQ(rank.step().stop_level(), 0) << "steps take a second";
+    rank.requests.checkpoint_took(40);
+
+    EXPECT_EQ(rank.step().stop_level(), 1);
+
+    EXPECT_EQ(rank.requests.reason(), "time limit");
+    const auto said = rank.said();
+    EXPECT_EQ(said.find("run.time_limit is "), 0U) << said;
+    EXPECT_NE(said.find("away, a step and a checkpoint may take 41.0 s: stops after step 1361"),
+              std::string::npos)
+        << said;
+    EXPECT_EQ(rank.said(), "");
+}
+
+TEST(Requests, SayHowMuchTimeASignalLeaves) {
+    constexpr std::int64_t minute = 60'000'000'000;
+    Rank rank{everything, "", TimeLimit{monotonic_ns() + 5 * minute + minute / 2, "run.time_limit", 0}};
+    raise(SIGUSR1);
+    const auto said = rank.said();
+    EXPECT_EQ(said.find("received SIGUSR1 (5min"), 0U) << said;
+    EXPECT_NE(said.find(" before run.time_limit): stops after"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace ziggurat::train
