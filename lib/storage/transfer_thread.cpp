@@ -1,0 +1,182 @@
+#include "storage/transfer_thread.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "storage/aio_queue.hpp"
+
+namespace ziggurat::storage {
+
+TransferThread::TransferThread(Options options) : options_{std::move(options)} {
+    ZG_EXPECTS(options_.depth > 0 && options_.block_bytes >= page_bytes &&
+               options_.block_bytes % page_bytes == 0);
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        thread_ = std::thread{[this] { run(); }};
+    } catch (const std::system_error& error) {
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        throw Error{ErrorKind::resource, std::string{"cannot start a thread for transfers of files ("} +
+                                             error.what() + "). Raise the limit on processes (ulimit -u)."};
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TransferThread::~TransferThread() {
+    {
+        const std::lock_guard lock{mutex_};
+        ends_ = true;
+    }
+    news_.notify_one();
+    thread_.join();
+}
+
+int TransferThread::add(TransferKind kind,
+                        const std::vector<Segment>& segments,
+                        std::function<void()> before,
+                        std::function<void()> after) {
+    auto made = std::make_unique<Transfer>();
+    made->kind = kind;
+    made->before = std::move(before);
+    made->after = std::move(after);
+    for (const auto& segment : segments) {
+        made->bytes += segment.bytes;
+        for (std::int64_t at = 0; at < segment.bytes; at += options_.block_bytes) {
+            made->blocks.push_back({segment.file, segment.offset_bytes + at, segment.memory + at,
+                                    std::min(options_.block_bytes, segment.bytes - at)});
+        }
+    }
+    const std::lock_guard lock{mutex_};
+    transfers_.push_back(std::move(made));
+    started_.resize(transfers_.size());
+    return static_cast<int>(transfers_.size()) - 1;
+}
+
+void TransferThread::start(int transfer) {
+    auto& starting = *transfers_.at(static_cast<std::size_t>(transfer));
+    ZG_EXPECTS(starting.is_done.load());
+    starting.is_done.store(false);
+    {
+        const std::lock_guard lock{mutex_};
+        started_[(first_ + count_) % started_.size()] = transfer;
+        ++count_;
+    }
+    news_.notify_one();
+}
+
+bool TransferThread::is_done(int transfer) const {
+    if (has_failed_.load(std::memory_order_acquire)) {
+        std::rethrow_exception(failure_);
+    }
+    return transfers_.at(static_cast<std::size_t>(transfer))->is_done.load(std::memory_order_acquire);
+}
+
+void TransferThread::run() {
+    try {
+        move_all();
+    } catch (...) {
+        failure_ = std::current_exception();
+        has_failed_.store(true, std::memory_order_release);
+        if (options_.when_done) {
+            options_.when_done();
+        }
+    }
+}
+
+int TransferThread::take_started(bool may_wait) {
+    std::unique_lock lock{mutex_};
+    if (may_wait) {
+        news_.wait(lock, [this] { return ends_ || count_ > 0; });
+    }
+    if (count_ == 0) {
+        return -1;
+    }
+    const int transfer = started_[first_];
+    first_ = (first_ + 1) % started_.size();
+    --count_;
+    return transfer;
+}
+
+void TransferThread::move_all() {
+    AioQueue queue{options_.depth};
+    int asking = -1;  // whose blocks are being given to the queue
+    std::size_t next_block = 0;
+    while (true) {
+        if (asking < 0) {
+            asking = take_started(queue.is_idle());
+            if (asking >= 0) {
+                begin(asking);
+                next_block = 0;
+            } else if (queue.is_idle()) {
+                return;
+            }
+        }
+        if (asking >= 0) {
+            const auto& transfer = *transfers_[static_cast<std::size_t>(asking)];
+            while (!queue.is_full() && next_block < transfer.blocks.size()) {
+                give(queue, asking, transfer.blocks[next_block++]);
+            }
+            if (next_block == transfer.blocks.size()) {
+                asking = -1;
+            }
+        }
+        // With room in the queue, the next transfer begins before anything is waited for.
+        if (queue.is_full() || (asking < 0 && !queue.is_idle() && !has_started())) {
+            end_block(static_cast<int>(queue.wait()));
+        }
+    }
+}
+
+bool TransferThread::has_started() {
+    const std::lock_guard lock{mutex_};
+    return count_ > 0;
+}
+
+void TransferThread::begin(int transfer) {
+    auto& begun = *transfers_[static_cast<std::size_t>(transfer)];
+    begun.missing = begun.blocks.size();
+    if (begun.before) {
+        begun.before();
+    }
+    if (begun.blocks.empty()) {
+        end(begun);
+    }
+}
+
+void TransferThread::give(AioQueue& queue, int transfer, const Segment& block) {
+    const auto bytes = static_cast<std::size_t>(block.bytes);
+    const auto tag = static_cast<std::uint64_t>(transfer);
+    if (transfers_[static_cast<std::size_t>(transfer)]->kind == TransferKind::read) {
+        queue.read(*block.file, block.offset_bytes, {block.memory, bytes}, block.bytes, tag);
+    } else {
+        queue.write(*block.file, block.offset_bytes, {block.memory, bytes}, tag);
+    }
+}
+
+void TransferThread::end_block(int transfer) {
+    auto& moved = *transfers_[static_cast<std::size_t>(transfer)];
+    if (--moved.missing == 0) {
+        end(moved);
+    }
+}
+
+void TransferThread::end(Transfer& transfer) {
+    if (transfer.after) {
+        transfer.after();
+    }
+    transfer.is_done.store(true, std::memory_order_release);
+    if (options_.when_done) {
+        options_.when_done();
+    }
+}
+
+}  // namespace ziggurat::storage

@@ -1,0 +1,106 @@
+/// Transfers of files that go on while others compute.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "storage/direct_file.hpp"
+
+namespace ziggurat::storage {
+
+class AioQueue;
+
+enum class TransferKind { read, write };
+
+/// A run of a file and the memory that it comes to or goes from; both whole pages of a direct file.
+struct Segment {
+    DirectFile* file = nullptr;
+    std::int64_t offset_bytes = 0;
+    std::byte* memory = nullptr;
+    std::int64_t bytes = 0;
+};
+
+/// A thread that keeps one queue of transfers full: what is started next goes to the disk while the one
+/// before is still under way. Transfers are described once and may be started again whenever they are done;
+/// starting and asking allocate nothing.
+///
+/// Blocks are given to the disk in the order of the starts; a transfer ends when all its bytes have moved.
+/// The thread takes no signals and calls no MPI.
+///
+/// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 6.3 (DeepNVMe)
+class TransferThread {
+  public:
+    struct Options {
+        int depth = 32;  ///< blocks in flight
+        std::int64_t block_bytes = std::int64_t{1} << 20;
+        std::function<void()> when_done = {};  ///< called by the thread after each transfer
+    };
+
+    /// Errors: Error{resource} when the system has no thread
+    explicit TransferThread(Options options);
+    /// Returns when nothing is under way any more.
+    ~TransferThread();
+    TransferThread(const TransferThread&) = delete;
+    TransferThread& operator=(const TransferThread&) = delete;
+
+    /// \param before  called by the thread before the first byte moves
+    /// \param after   called by it when all have moved; what it throws is an error of the transfer
+    /// \returns the transfer's number
+    /// \pre     nothing has been started
+    int add(TransferKind kind,
+            const std::vector<Segment>& segments,
+            std::function<void()> before = {},
+            std::function<void()> after = {});
+
+    /// \pre the transfer is new or was done
+    void start(int transfer);
+    /// Whether all bytes have moved since start(); one atomic load.
+    ///
+    /// Errors: Error{resource} with path, offset and reason; every later transfer fails alike
+    bool is_done(int transfer) const;
+
+    std::int64_t bytes(int transfer) const {
+        return transfers_.at(static_cast<std::size_t>(transfer))->bytes;
+    }
+
+  private:
+    struct Transfer {
+        TransferKind kind = TransferKind::read;
+        std::vector<Segment> blocks;
+        std::int64_t bytes = 0;
+        std::function<void()> before, after;
+        std::size_t missing = 0;  ///< blocks that have not moved
+        std::atomic<bool> is_done{true};
+    };
+
+    void run();
+    void move_all();
+    /// The transfer started first that nobody has taken; -1: none, or nothing is to come any more.
+    int take_started(bool may_wait);
+    bool has_started();
+    void begin(int transfer);
+    void give(AioQueue& queue, int transfer, const Segment& block);
+    void end_block(int transfer);
+    void end(Transfer& transfer);
+
+    Options options_;
+    std::vector<std::unique_ptr<Transfer>> transfers_;
+    std::mutex mutex_;
+    std::condition_variable news_;
+    std::vector<int> started_;  ///< a ring that holds every transfer at most once
+    std::size_t first_ = 0, count_ = 0;
+    bool ends_ = false;
+    std::atomic<bool> has_failed_{false};
+    std::exception_ptr failure_;
+    std::thread thread_;
+};
+
+}  // namespace ziggurat::storage
