@@ -23,9 +23,14 @@ constexpr const char* examples = R"(Examples:
   mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100
                                                             on two ranks, one value changed
   ziggurat plan decks/quickstart.yaml --ranks 2 --program   what each rank will do, op by op
+  ziggurat inspect runs/quickstart                          which checkpoints there are
+  ziggurat sample runs/quickstart --prompt 'In the' --tokens 100
+                                                            a text by the newest of them
+  mpirun -n 2 ziggurat eval runs/quickstart --data held_out.txt
+                                                            its loss on a file, on two ranks
 
-Exit codes: 0 done; 2 deck or command line; 3 memory, disk or device; 4 checkpoint; 5 numerics; 6 communication;
-70 a bug; 75 stopped as asked, run me again.)";
+Exit codes: 0 done; 1 what inspect --diff compares is not the same; 2 deck or command line; 3 memory, disk or device;
+4 checkpoint; 5 numerics; 6 communication; 70 a bug; 75 stopped as asked, run me again.)";
 
 std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
     const std::string nearest = deck::nearest(word, {known.begin(), known.end()});
@@ -56,15 +61,8 @@ std::string joined(int argc, char** argv) {
     return line;
 }
 
-/// Whatever is neither an option of the command nor an override.
-std::optional<std::string> problem_of(const CLI::App& command, const Arguments& arguments) {
-    for (const std::string& word : command.remaining()) {
-        if (word.starts_with("-")) {
-            const std::string name = word.substr(0, word.find('='));
-            return "'" + command.get_name() + "' has no option '" + name + "'." +
-                   suggestion(name, options_of(command));
-        }
-    }
+/// What is wrong with a line that names a deck.
+std::optional<std::string> problem_of_deck(const Arguments& arguments) {
     for (const std::string& word : arguments.overrides) {
         if (word.find('=') == std::string::npos || word.front() == '=') {
             return "'" + word + "' is not an override (path.to.key=value). Give one deck, then overrides.";
@@ -80,6 +78,107 @@ std::optional<std::string> problem_of(const CLI::App& command, const Arguments& 
         return "nothing is asked of 'plan'. Add --program to see what a rank will do.";
     }
     return std::nullopt;
+}
+
+/// What is wrong with a line that names a folder of checkpoints.
+std::optional<std::string> problem_of_folder(const Arguments& arguments) {
+    if (arguments.folder.empty()) {
+        return "no folder is given. Name that of a run, for instance runs/quickstart, or one checkpoint.";
+    }
+    const int asked = static_cast<int>(arguments.tensors) + static_cast<int>(!arguments.tensor.empty()) +
+                      static_cast<int>(arguments.verify) + static_cast<int>(!arguments.other.empty());
+    if (asked > 1) {
+        return "--tensors, --tensor, --verify and --diff are four questions. Ask one at a time.";
+    }
+    if (arguments.command == Command::sample && arguments.prompt.empty()) {
+        return "there is no prompt (the first token is predicted from it). Give --prompt 'a few words'.";
+    }
+    if (arguments.command == Command::eval && arguments.data.empty()) {
+        return "there is nothing to evaluate on. Give --data FILE.";
+    }
+    return std::nullopt;
+}
+
+/// Whatever is neither an option of the command nor an argument that it takes.
+std::optional<std::string> problem_of(const CLI::App& command, const Arguments& arguments) {
+    for (const std::string& word : command.remaining()) {
+        if (word.starts_with("-")) {
+            const std::string name = word.substr(0, word.find('='));
+            return "'" + command.get_name() + "' has no option '" + name + "'." +
+                   suggestion(name, options_of(command));
+        }
+        return "'" + word + "' is one argument too many. Quote a text with spaces.";
+    }
+    const bool reads_deck = arguments.command == Command::check || arguments.command == Command::train ||
+                            arguments.command == Command::plan;
+    return reads_deck ? problem_of_deck(arguments) : problem_of_folder(arguments);
+}
+
+/// Refuses an empty text, which would count as none.
+std::string something(const std::string& text) {
+    return text.empty() ? "must not be empty" : "";
+}
+
+void add_inspect(CLI::App& app, Arguments& arguments) {
+    CLI::App* inspect = app.add_subcommand(
+        "inspect", "Show what checkpoints hold, check them, or compare two. Starts nothing.");
+    inspect->allow_extras();
+    inspect->add_option("DIR", arguments.folder, "the folder of a run, its ckpt folder, or one checkpoint");
+    inspect->add_flag("--tensors", arguments.tensors, "list the tensors: name, shape, type, pieces");
+    inspect
+        ->add_option("--tensor", arguments.tensor,
+                     "what the numbers of one are like: least, greatest, mean, norm, the first few")
+        ->check(something);
+    inspect->add_flag("--verify", arguments.verify,
+                      "check every byte of every checkpoint; exit code 4 when one is damaged");
+    inspect
+        ->add_option("--diff", arguments.other,
+                     "compare with this one, tensor by tensor; exit code 1 when a tensor or the progress "
+                     "differs")
+        ->check(something);
+    inspect->add_flag("--json", arguments.json, "as JSON");
+}
+
+void add_sample(CLI::App& app, Arguments& arguments) {
+    CLI::App* sample = app.add_subcommand(
+        "sample", "Let the newest checkpoint of a run go on with a text, on any number of ranks.");
+    sample->allow_extras();
+    sample->add_option("RUN_DIR", arguments.folder,
+                       "the folder of a run, its ckpt folder, or one checkpoint");
+    sample->add_option("--prompt", arguments.prompt, "what the text begins with");
+    sample->add_option("--tokens", arguments.tokens, "how many to add (default 200)")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
+    sample
+        ->add_option("--temperature", arguments.temperature,
+                     "divides the logits (default 0.8); 0 takes the most likely token")
+        ->check(CLI::Range(0.0, 100.0))
+        ->check([](const std::string& text) {
+            return text.find("nan") == std::string::npos ? "" : "is no number";
+        });
+    sample->add_option("--seed", arguments.seed, "another one gives another text (default: the run's)")
+        ->check(CLI::NonNegativeNumber);
+}
+
+void add_eval(CLI::App& app, Arguments& arguments) {
+    CLI::App* eval = app.add_subcommand(
+        "eval", "The loss of the newest checkpoint of a run on other data, on any number of ranks.");
+    eval->allow_extras();
+    eval->add_option("RUN_DIR", arguments.folder, "the folder of a run, its ckpt folder, or one checkpoint");
+    eval->add_option("--data", arguments.data,
+                     "file, or a pattern such as 'data/*.bin'; megatron: the path without its suffix");
+    eval->add_option("--format", arguments.format,
+                     "text, llmc or megatron (default: text for a model of bytes, llmc for others)")
+        ->check(CLI::IsMember({"text", "llmc", "megatron"}));
+    eval->add_flag("--json", arguments.json, "as JSON");
+}
+
+Command command_of(const std::string& name) {
+    return name == "train"     ? Command::train
+           : name == "plan"    ? Command::plan
+           : name == "inspect" ? Command::inspect
+           : name == "sample"  ? Command::sample
+           : name == "eval"    ? Command::eval
+                               : Command::check;
 }
 
 }  // namespace
@@ -104,9 +203,7 @@ std::variant<Arguments, Done> parse_command_line(int argc, char** argv) {
         return command;
     };
     const auto add_machine = [&](CLI::App* command) {
-        command
-            ->add_option("--ranks", arguments.ranks, "as if started on so many ranks")
-
+        command->add_option("--ranks", arguments.ranks, "as if started on so many ranks")
             ->check(CLI::Range(1, most_ranks));
         command->add_option("--machine", arguments.machine,
                             "as if on this machine: a name in decks/machines, or a file");
@@ -119,6 +216,8 @@ std::variant<Arguments, Done> parse_command_line(int argc, char** argv) {
     check->add_option("--explain", arguments.explain,
                       "explain one key of the deck, for instance sharding.zero");
     CLI::App* train = add_command("train", "Train. Start it by mpirun or srun for more than one rank.");
+    train->add_flag("--backup", arguments.backup,
+                    "with run.resume=never: keep the checkpoints of an earlier run in run.dir aside");
     CLI::App* plan = add_command("plan", "Show what a run will do, without MPI, for any number of ranks.");
     add_machine(plan);
     plan->add_flag("--program", arguments.program, "print the step program of one rank");
@@ -126,6 +225,10 @@ std::variant<Arguments, Done> parse_command_line(int argc, char** argv) {
         ->check(CLI::Range(0, most_ranks - 1));
     plan->add_flag("--json", arguments.json, "as JSON");
     plan->add_option("--variant", arguments.variant, "which program: train (default) or evaluate");
+
+    add_inspect(app, arguments);
+    add_sample(app, arguments);
+    add_eval(app, arguments);
 
     try {
         app.parse(argc, argv);
@@ -142,12 +245,12 @@ std::variant<Arguments, Done> parse_command_line(int argc, char** argv) {
         }
         const std::string word = app.remaining().front();
         std::vector<std::string> known = options_of(app);
-        known.insert(known.end(), {"check", "train", "plan"});
+        known.insert(known.end(), {"check", "train", "plan", "inspect", "sample", "eval"});
         return refuse("there is no " + std::string{word.starts_with("-") ? "option" : "command"} + " '" +
                           word + "'." + suggestion(word, known),
                       "");
     }
-    arguments.command = chosen == train ? Command::train : chosen == plan ? Command::plan : Command::check;
+    arguments.command = command_of(chosen->get_name());
     if (const auto problem = problem_of(*chosen, arguments)) {
         return refuse(*problem, chosen->get_name());
     }

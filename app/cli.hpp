@@ -1,6 +1,7 @@
 /// The command line: what is asked, as plain data.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
@@ -8,7 +9,7 @@
 
 namespace ziggurat::app {
 
-enum class Command { check, train, plan };
+enum class Command { check, train, plan, inspect, sample, eval };
 
 /// What one call of the program asks for. A field that its command does not have keeps its default.
 struct Arguments {
@@ -21,8 +22,20 @@ struct Arguments {
     std::string explain;                 ///< check: a key to explain
     bool program = false;                ///< plan: the step program
     int rank = 0;                        ///< plan: whose program
-    bool json = false;                   ///< plan: for programs to read
+    bool json = false;                   ///< plan, inspect, eval: for programs to read
     std::string variant = "train";       ///< plan: which variant of the program
+    bool backup = false;                 ///< train: begins afresh beside checkpoints that are kept aside
+    std::string folder;                  ///< inspect, sample, eval: a run, its ckpt folder, or one checkpoint
+    bool tensors = false;                ///< inspect: list the tensors
+    std::string tensor;                  ///< inspect: show the numbers of one
+    bool verify = false;                 ///< inspect: check every byte
+    std::string other;                   ///< inspect: compare with this one
+    std::string prompt;                  ///< sample: what the text begins with
+    std::int64_t tokens = 200;           ///< sample: how many to add
+    double temperature = 0.8;            ///< sample: 0 takes the most likely token
+    std::optional<std::uint64_t> seed;   ///< sample: none: that of the run
+    std::string data;                    ///< eval: file, pattern, or path without suffix
+    std::string format;                  ///< eval: empty: text where the model reads bytes, llmc otherwise
     std::string line;                    ///< the whole command, for the banner
 };
 

@@ -14,4 +14,13 @@ int plan(const Arguments& arguments);
 /// Trains. Collective: over all ranks that the launcher started; alone without one
 int train(const Arguments& arguments);
 
+/// Lists, checks and compares checkpoints. Never starts MPI.
+int inspect(const Arguments& arguments);
+
+/// Prints a text that a checkpoint's model goes on with. Collective: as train()
+int sample(const Arguments& arguments);
+
+/// Prints the loss of a checkpoint's model on a file. Collective: as train()
+int eval(const Arguments& arguments);
+
 }  // namespace ziggurat::app

@@ -49,7 +49,8 @@ deck::LoadOptions find_launch(const comm::Communicator& world) {
     return {.ranks = world.size(),
             .ranks_per_node = static_cast<int>(alike[1]),
             .threads = static_cast<int>(alike[0]),
-            .machine = std::nullopt};
+            .machine = std::nullopt,
+            .job_end = [] { return deck::find_job_end(deck::process_environment); }};
 }
 
 std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const comm::Communicator& world) {

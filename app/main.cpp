@@ -23,6 +23,14 @@ int run(const Arguments& arguments, char** argv) {
         case Command::train:
             choose_wait_policy(argv);
             return train(arguments);
+        case Command::inspect:
+            return inspect(arguments);
+        case Command::sample:
+            choose_wait_policy(argv);
+            return sample(arguments);
+        case Command::eval:
+            choose_wait_policy(argv);
+            return eval(arguments);
     }
     return static_cast<int>(ErrorKind::internal);
 }

@@ -11,11 +11,14 @@
 #include "app/commands.hpp"
 #include "app/launch.hpp"
 #include "app/version.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "comm/abort_flag.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/session.hpp"
+#include "comm/watch/error_file.hpp"
 #include "comm/watch/liveness.hpp"
+#include "deck/job_end.hpp"
 #include "kernels/runtime.hpp"
 #include "train/console.hpp"
 #include "train/stop_signals.hpp"
@@ -30,7 +33,17 @@ train::Display display_of_rank() {
                             : train::display_of(STDOUT_FILENO);
 }
 
-int train_together(const Arguments& arguments, const comm::Communicator& world, train::StopSignals& signals) {
+/// The end that the environment sets, on the clock of the run.
+std::optional<std::int64_t> find_end_ns() {
+    const auto at = deck::find_stop_at(deck::process_environment);
+    return at ? std::optional{monotonic_ns() + static_cast<std::int64_t>((*at - calendar_seconds()) * 1e9)}
+              : std::nullopt;
+}
+
+int train_together(const Arguments& arguments,
+                   const comm::Communicator& world,
+                   train::StopSignals& signals,
+                   std::int64_t begin_ns) {
     const std::optional<deck::Loaded> loaded = load_on_all_ranks(arguments, world);
     if (!loaded) {
         return static_cast<int>(ErrorKind::deck);
@@ -43,7 +56,10 @@ int train_together(const Arguments& arguments, const comm::Communicator& world, 
                         {.version = version(),
                          .libraries = library_versions(),
                          .command = arguments.line,
-                         .effective_deck = loaded->effective},
+                         .effective_deck = loaded->effective,
+                         .backup = arguments.backup,
+                         .begin_ns = begin_ns,
+                         .stop_at_ns = find_end_ns()},
                         world, abort, signals, console);
 }
 
@@ -53,14 +69,18 @@ int end_job(const comm::Communicator& world, const std::string& problem, int exi
         std::fflush(nullptr);
         world.liveness()->fail(exit_code, problem);
     }
-    std::fprintf(stderr, "ziggurat: error on rank 0 of 1 (%s): %s\n", comm::machine_name().c_str(),
-                 problem.c_str());
+    const std::string line = "error on rank 0 of 1 (" + comm::machine_name() + "): " + problem;
+    std::fprintf(stderr, "ziggurat: %s\n", line.c_str());
+    if (const auto path = world.liveness()->error_file(); !path.empty()) {
+        comm::append_error(path, line);
+    }
     return exit_code;
 }
 
 }  // namespace
 
 int train(const Arguments& arguments) {
+    const std::int64_t begin_ns = monotonic_ns();
     // A reader of our output that has gone is no reason to lose a training.
     ::signal(SIGPIPE, SIG_IGN);
     // Before MPI: from now on a launcher that ends the job leaves time to say why.
@@ -68,7 +88,7 @@ int train(const Arguments& arguments) {
     const comm::Session session{nullptr, nullptr};
     const comm::Communicator& world = session.world();
     try {
-        return train_together(arguments, world, signals);
+        return train_together(arguments, world, signals, begin_ns);
     } catch (const Error& error) {
         return end_job(world, error.what(), error.exit_code());
     } catch (const std::bad_alloc&) {

@@ -3,24 +3,29 @@
 #
 #   scripts/quickstart.sh [key=value...]     values that override those of decks/quickstart.yaml
 #
-# Ctrl-C ends the training after the running step, with the account of where the time went; a second one ends
-# it at once.
+# Ctrl-C saves and ends the training after the running step; run this again, and it goes on from there. A second
+# Ctrl-C ends it at once; then it goes on from its last checkpoint.
+#
+#   ZIGGURAT   a program to run as it is; nothing is set up or built
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-text=build/data/bible.txt # one verse per line
-if [ -s $text ]; then
-  scripts/setup.sh
-else
-  scripts/setup.sh --text || {
-    echo "quickstart: or put any English text of a few megabytes into $text, if it is the text that is missing" >&2
-    exit 3
-  }
-  mkdir -p build/data
-  bible -f -l 9999 'gen1:1-rev22:21' >$text.tmp
-  mv $text.tmp $text
+program=${ZIGGURAT:-build/release/bin/ziggurat}
+if [ -z "${ZIGGURAT:-}" ]; then
+  text=build/data/bible.txt # one verse per line
+  if [ -s $text ]; then
+    scripts/setup.sh
+  else
+    scripts/setup.sh --text || {
+      echo "quickstart: or put any English text of a few megabytes into $text, if it is the text that is missing" >&2
+      exit 3
+    }
+    mkdir -p build/data
+    bible -f -l 9999 'gen1:1-rev22:21' >$text.tmp
+    mv $text.tmp $text
+  fi
+  scripts/build.sh release ziggurat
 fi
-scripts/build.sh release ziggurat
 
 # ------------------------------------------------------------------ two ranks
 
@@ -58,7 +63,7 @@ ask_to_stop() {
 }
 trap ask_to_stop INT TERM HUP
 set -m
-mpirun "${flags[@]}" build/release/bin/ziggurat train decks/quickstart.yaml "$@" </dev/null &
+mpirun "${flags[@]}" "$program" train decks/quickstart.yaml "$@" </dev/null &
 job=$!
 set +m
 
@@ -75,8 +80,8 @@ done
 case $code in
   0) ;;
   2) echo "quickstart: the deck or an override asks for something impossible (exit code 2)" >&2 ;;
-  75) echo "quickstart: stopped as asked, with more to do (exit code 75)" >&2 ;;
+  75) echo "quickstart: stopped as asked and saved (exit code 75). Run the same command again, and it goes on." >&2 ;;
   *) echo "quickstart: ended with exit code $code. Without mpirun's silence:" \
-    "mpirun ${flags[*]/#-q/} build/release/bin/ziggurat train decks/quickstart.yaml $*" >&2 ;;
+    "mpirun ${flags[*]/#-q/} $program train decks/quickstart.yaml $*" >&2 ;;
 esac
 exit $code

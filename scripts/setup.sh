@@ -49,6 +49,8 @@ bible-kjv-text          file:build/data/bible.txt
 "
 tests="
 clang-format-14         command:clang-format-14
+slurm-wlm               command:slurmctld
+munge                   command:munged
 "
 
 say() { printf 'setup: %s\n' "$*"; }

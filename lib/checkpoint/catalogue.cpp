@@ -125,13 +125,13 @@ void expect_folder(const std::string& path) {
     }
     const bool is_missing = status.type() == fs::file_type::not_found;
     const bool is_other = !is_missing && !error;
+    const std::string why = is_missing ? "there is no such folder"
+                            : is_other ? "it is no folder"
+                                       : error.message();
     throw Error{is_missing || is_other ? ErrorKind::deck : ErrorKind::resource,
                 fmt::format("cannot look into '{}' ({}). Name the folder of a run, its ckpt folder, or one "
                             "checkpoint.",
-                            printable(path),
-                            is_other ? "it is no folder"
-                            : error  ? error.message()
-                                     : "there is no such folder")};
+                            printable(path), why)};
 }
 
 }  // namespace

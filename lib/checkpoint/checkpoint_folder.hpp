@@ -22,18 +22,20 @@ std::string folder_name(std::int64_t step);
 /// One save, on the rank that commits. Everything before commit() is invisible to readers.
 class Commit {
   public:
-    /// Creates `<root>/step-N.tmp`, removing an older one of that name.
+    /// Creates `<root>/step-N.tmp`, removing what saves that never ended have left in `root`.
     /// Errors: Error{resource}
     Commit(std::string root, std::int64_t step);
 
     /// Where shards are to be written.
     const std::string& folder() const noexcept { return folder_; }
 
-    /// master.h5, COMPLETE, rename, LATEST; files and directories flushed to the disk in that order. Then
-    /// removes what `keep` lets go: never the one that LATEST names.
+    /// master.h5, COMPLETE, rename, LATEST; files and directories flushed to the disk in that order. Steps
+    /// beyond this one, of a past that was given up, are set aside under another name
+    /// (`step-N.superseded`). Then removes what `keep` lets go: never the one that LATEST names. Returns what
+    /// is to be told of that, a line each: what was set aside, what could not be removed.
     ///
     /// Errors: Error{resource}; then the folder is as it was before, and LATEST still right
-    void finish(Manifest manifest, const Keep& keep);
+    std::vector<std::string> finish(Manifest manifest, const Keep& keep);
 
     /// Removes the folder. Never throws.
     void abandon() noexcept;
@@ -52,13 +54,33 @@ struct Found {
     std::vector<std::string> notes;  ///< what was passed over and why, a line each
 };
 
-/// LATEST, else the highest complete step, going back over those that do not verify.
-Found find_newest(const std::string& root);
+/// The highest complete step, going back over those that do not verify. It is the one that LATEST names,
+/// unless that was damaged or death came between a checkpoint's own rename and that of LATEST: then notes say
+/// so. With `below`, only steps before that one: for going on when reading has found damage that sizes and
+/// hashes of files do not show.
+///
+/// Errors: Error{resource} when `root` cannot be read
+Found find_newest(const std::string& root, std::optional<std::int64_t> below = std::nullopt);
 
-/// Complete checkpoints, ascending by step.
+/// Complete checkpoints (folders named `step-N` that have a COMPLETE), ascending by step.
+/// Errors: Error{resource} when `root` is there and cannot be read
 std::vector<std::string> list_complete(const std::string& root);
 
+/// The step of a folder called `step-N`; nothing for any other name. Of a path, the last part counts.
+std::optional<std::int64_t> step_of_folder(const std::string& path);
+
+/// What the file LATEST says.
+struct Latest {
+    std::string name;  ///< of the folder
+    std::uint64_t hash_of_manifest = 0;
+};
+
+/// Nothing when there is no such file.
+/// Errors: Error{checkpoint} when it says something else
+std::optional<Latest> read_latest(const std::string& root);
+
 /// Free bytes on the file system of `path` for this user.
+/// Errors: Error{resource}
 std::int64_t free_bytes(const std::string& path);
 
 }  // namespace ziggurat::checkpoint

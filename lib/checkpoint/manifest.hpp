@@ -66,7 +66,13 @@ std::string to_text(const Manifest& manifest);
 /// Errors: Error{checkpoint} that names `path` and what is wrong, for any text at all
 Manifest parse_manifest(const std::string& text, const std::string& path);
 
+/// Reads and checks `COMPLETE` in the folder of a checkpoint.
+/// Errors: Error{checkpoint} that names the file, also when there is none; Error{resource} when the disk
+/// fails
+Manifest read_manifest(const std::string& folder);
+
 /// The hash that the text ends with, which `LATEST` repeats.
+/// Errors: Error{checkpoint} when it ends with none
 std::uint64_t hash_of_manifest(const std::string& text);
 
 }  // namespace ziggurat::checkpoint

@@ -53,23 +53,6 @@ std::vector<std::uint64_t> write_piece(const Source& source,
     return hashes;
 }
 
-/// XXH3-64 of all bytes that are no piece's: what `rest` has between the pieces.
-std::uint64_t hash_of_rest(const storage::SparseImage& rest, std::vector<FileRun> pieces) {
-    std::sort(pieces.begin(), pieces.end(),
-              [](const FileRun& a, const FileRun& b) { return a.offset_bytes < b.offset_bytes; });
-    pieces.push_back({rest.size_bytes(), {}});
-    RestHash hash;
-    std::vector<std::byte> bytes;
-    std::int64_t at = 0;
-    for (const FileRun& piece : pieces) {
-        bytes.resize(static_cast<std::size_t>(piece.offset_bytes - at));
-        rest.read(at, bytes);
-        hash.add(bytes);
-        at = piece.offset_bytes + std::ssize(piece.bytes);
-    }
-    return hash.value();
-}
-
 }  // namespace
 
 std::string shard_name(int writer) {
@@ -109,7 +92,7 @@ ShardSummary write_shard(const std::string& folder,
             summary.pieces.push_back({pieces[k], 0, place.offset_bytes, place.table_offset_bytes,
                                       XXH3_64bits(table.data(), table.size())});
         }
-        summary.entry.hash_of_rest = hash_of_rest(layout.image, runs);
+        summary.entry.hash_of_rest = hash_of_image(layout.image, runs);
         output.write_other_pages(layout.image, runs);
         output.finish();
     } catch (...) {

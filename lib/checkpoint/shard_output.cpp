@@ -20,6 +20,11 @@ std::int64_t round_up(std::int64_t bytes) {
     return storage::round_up_to_page(bytes);
 }
 
+void sort_by_offset(std::vector<FileRun>& runs) {
+    std::sort(runs.begin(), runs.end(),
+              [](const FileRun& a, const FileRun& b) { return a.offset_bytes < b.offset_bytes; });
+}
+
 bool is_aligned(const std::byte* address) {
     return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(page_bytes) == 0;
 }
@@ -44,6 +49,21 @@ void RestHash::add(std::span<const std::byte> bytes) {
 
 std::uint64_t RestHash::value() const {
     return XXH3_64bits_digest(state_->xxh3);
+}
+
+std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRun> runs) {
+    sort_by_offset(runs);
+    runs.push_back({rest.size_bytes(), {}});
+    RestHash hash;
+    std::vector<std::byte> bytes;
+    std::int64_t at = 0;
+    for (const FileRun& run : runs) {
+        bytes.resize(static_cast<std::size_t>(run.offset_bytes - at));
+        rest.read(at, bytes);
+        hash.add(bytes);
+        at = run.offset_bytes + std::ssize(run.bytes);
+    }
+    return hash.value();
 }
 
 ShardOutput::ShardOutput(const std::string& path, std::int64_t bytes)
@@ -117,8 +137,7 @@ void ShardOutput::write_composed(std::int64_t first_page,
 }
 
 void ShardOutput::write_other_pages(const storage::SparseImage& rest, std::vector<FileRun> runs) {
-    std::sort(runs.begin(), runs.end(),
-              [](const FileRun& a, const FileRun& b) { return a.offset_bytes < b.offset_bytes; });
+    sort_by_offset(runs);
     std::sort(written_.begin(), written_.end());
     const std::int64_t pages = round_up(bytes_) / page_bytes;
     const std::int64_t most = std::ssize(buffer(0)) / page_bytes;

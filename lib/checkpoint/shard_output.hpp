@@ -35,6 +35,9 @@ class RestHash {
     std::unique_ptr<State> state_;
 };
 
+/// XXH3-64 of all bytes of `rest` that are not in `runs`, in order.
+std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRun> runs = {});
+
 /// Writes a file of known size in whole pages, many at a time: first those that lie within one run of bytes,
 /// in any order, then all others, each put together from what lies in it. So no page is written twice, and
 /// none is read.

@@ -1,12 +1,14 @@
 /// The way into this module: a deck's text becomes a checked RunSpec.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "deck/compose.hpp"
 #include "deck/diagnostics.hpp"
+#include "deck/job_end.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 
@@ -22,6 +24,8 @@ struct LoadOptions {
     /// The deck of a run that was: what it says is wanted, and no rule asks whether it could run here and now
     /// (its data may be elsewhere).
     bool as_record = false;
+    /// Asked when run.time_limit is auto; without it there is no job that ends.
+    std::function<std::optional<JobEnd>()> job_end = {};
     Environment environment = process_environment;
 };
 

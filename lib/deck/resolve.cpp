@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.hpp"
+
 namespace ziggurat::deck {
 
 bool Resolution::require(const std::string& path, const std::string& why) const {
@@ -32,6 +37,22 @@ void resolve(Resolution& resolution) {
     resolve_numerics(resolution);
 }
 
+namespace {
+
+/// Of a job that ends, what is left of it.
+void settle_time_limit(Resolution& resolution) {
+    const auto end = resolution.options.job_end ? resolution.options.job_end() : std::nullopt;
+    if (!end) {
+        resolution.values.settle("run.time_limit", {}, "none", "no batch job that ends");
+        return;
+    }
+    const double left = std::max(1.0, std::floor(end->at - calendar_seconds()));
+    resolution.values.settle("run.time_limit", left, write_duration(left),
+                             fmt::format("{} ends at {}", end->source, format_calendar(end->at)));
+}
+
+}  // namespace
+
 void resolve_run(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Run& run = resolution.run.run;
@@ -49,6 +70,9 @@ void resolve_run(Resolution& resolution) {
                                      : spec::Resume::path;
     run.resume_path = values.text("run.resume");
     run.trace = values.truth("run.trace");
+    if (resolution.is_auto("run.time_limit")) {
+        settle_time_limit(resolution);
+    }
     if (const double limit = values.real("run.time_limit"); limit > 0) {
         run.time_limit_seconds = limit;
     }

@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 #include "storage/direct_file.hpp"
@@ -36,6 +37,26 @@ void write_small_file(const std::string& path, std::string_view text) {
     } catch (...) {
         ::unlink(path.c_str());
         throw;
+    }
+}
+
+std::optional<std::string> read_small_file(const std::string& path) {
+    const UniqueHandle<FileDescriptorTraits> file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    if (!file && errno == ENOENT) {
+        return std::nullopt;
+    }
+    std::string text;
+    std::array<char, 1 << 16> part{};
+    for (;;) {
+        const ssize_t moved = file ? ::read(file.get(), part.data(), part.size()) : -1;
+        if (moved == 0) {
+            return text;
+        }
+        if (moved > 0) {
+            text.append(part.data(), static_cast<std::size_t>(moved));
+        } else if (errno != EINTR || !file) {
+            throw_io_error("read", path, errno);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,10 @@ void flush_directory(const std::string& path);
 /// Writes a small file and flushes it to the disk. What was there is gone.
 /// Errors: Error{resource}; then no file is left
 void write_small_file(const std::string& path, std::string_view text);
+
+/// All of a small file; nothing when there is none.
+/// Errors: Error{resource}
+std::optional<std::string> read_small_file(const std::string& path);
 
 /// Renames a file or an empty place; an older file of the new name goes.
 /// Errors: Error{resource}

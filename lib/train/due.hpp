@@ -11,7 +11,9 @@ namespace ziggurat::train {
 /// One interval of a deck: by steps, tokens or time, whichever comes first.
 class Due {
   public:
-    explicit Due(const spec::Interval& every) : every_{every} {}
+    /// \param tokens  so far, where a run goes on
+    explicit Due(const spec::Interval& every, std::int64_t tokens = 0)
+        : every_{every}, last_tokens_{tokens} {}
 
     /// After step `steps` (from 1) and `tokens` in all; true begins the next interval.
     bool is_due(std::int64_t steps, std::int64_t tokens, std::int64_t now_ns = monotonic_ns()) {
@@ -27,7 +29,7 @@ class Due {
 
   private:
     spec::Interval every_;
-    std::int64_t last_tokens_ = 0;
+    std::int64_t last_tokens_;
     std::int64_t last_ns_ = monotonic_ns();
 };
 

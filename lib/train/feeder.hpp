@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "checkpoint/manifest.hpp"
 #include "comm/communicator.hpp"
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
@@ -15,19 +16,30 @@ namespace ziggurat::train {
 /// Fills the slots of a step with this rank's samples of the global batch.
 class Feeder {
   public:
-    /// \param source  training samples; kept
-    Feeder(const spec::RunSpec& spec, data::BatchSource source, int data_rank);
+    /// \param source    training samples; kept
+    /// \param progress  of a run that goes on: samples follow those that it was trained on, whatever the size
+    ///                  of its batches was
+    Feeder(const spec::RunSpec& spec,
+           data::BatchSource source,
+           int data_rank,
+           const checkpoint::Progress& progress = {});
 
     /// Returns the target tokens of the whole global batch. Allocates nothing.
     ///
     /// Collective: over `world` where documents may mask targets, else local
     std::int64_t fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Communicator& world);
 
+    /// Global index of the first sample of a step.
+    std::int64_t first_sample(std::int64_t step) const {
+        return step * spec_.train.global_batch + samples_ahead_;
+    }
+
   private:
     const spec::RunSpec& spec_;
     data::BatchSource source_;
     data::Batch batch_;
     int data_rank_;
+    std::int64_t samples_ahead_;  ///< of steps that were all as large as those now
 };
 
 /// Copies `batch` into `slot`, which has the same shape.

@@ -119,4 +119,18 @@ std::string environment_text(const std::string& version,
     return text;
 }
 
+RunFacts run_facts(const spec::RunSpec& spec, const std::string& version) {
+    RunFacts made;
+    made.name = spec.run.name;
+    made.version = version;
+    made.ranks = spec.parallel.ranks;
+    made.threads = spec.parallel.threads;
+    made.steps = spec.train.steps;
+    made.parameters = spec::count_parameters(spec.model).total;
+    made.tokens_per_step = spec.train.global_batch * spec.data.seq;
+    made.flops_per_token = spec::flops_per_token(spec);
+    made.seed = spec.run.seed;
+    return made;
+}
+
 }  // namespace ziggurat::train

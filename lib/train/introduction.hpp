@@ -7,6 +7,7 @@
 #include "data/corpus.hpp"
 #include "spec/run_spec.hpp"
 #include "train/console.hpp"
+#include "train/metrics.hpp"
 
 namespace ziggurat::train {
 
@@ -25,5 +26,8 @@ void introduce(const spec::RunSpec& spec,
 std::string environment_text(const std::string& version,
                              const std::string& libraries,
                              const std::string& command);
+
+/// What metrics.jsonl says of a run before its first step. Collective: local; pure
+RunFacts run_facts(const spec::RunSpec& spec, const std::string& version);
 
 }  // namespace ziggurat::train

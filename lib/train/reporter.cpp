@@ -170,6 +170,11 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     }
     files_->metrics.end(facts);
     account(table, true);
+    if (facts.exit_code == static_cast<int>(ErrorKind::resource)) {
+        console_.print(fmt::format("ended after step {} of {}, which is not saved; exit code {}", facts.step,
+                                   spec_.train.steps, facts.exit_code));
+        return;
+    }
     if (is_finished) {
         directory_->write("DONE", fmt::format("step {}\n", facts.step));
     }

@@ -84,6 +84,12 @@ FileHandle lock(const std::string& path) {
 
 }  // namespace
 
+std::string error_file_of(const std::string& run_dir, int rank) {
+    auto number = std::to_string(rank);
+    number.insert(0, number.size() < 5 ? 5 - number.size() : 0, '0');
+    return run_dir + "/errors/rank" + number + ".log";
+}
+
 RunDirectory::RunDirectory(const std::string& path) : path_{path} {
     std::error_code failure;
     fs::create_directories(path_, failure);

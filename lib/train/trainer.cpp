@@ -9,24 +9,25 @@
 #include "base/error.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "comm/watch/liveness.hpp"
 #include "data/corpus.hpp"
 #include "optim/step_inputs.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/counts.hpp"
 #include "train/assembly.hpp"
+#include "train/checkpointer.hpp"
 #include "train/due.hpp"
 #include "train/evaluation.hpp"
 #include "train/feeder.hpp"
 #include "train/introduction.hpp"
 #include "train/reporter.hpp"
 #include "train/resident_memory.hpp"
+#include "train/resume.hpp"
 #include "train/run_account.hpp"
+#include "train/skip_limit.hpp"
 
 namespace ziggurat::train {
 namespace {
-
-/// So many updates in a row may be skipped; then the training itself has broken down.
-constexpr std::int64_t most_skips_in_a_row = 20;
 
 class Trainer {
   public:
@@ -34,66 +35,74 @@ class Trainer {
             const comm::Communicator& world,
             const comm::AbortFlag& abort,
             const data::Corpus& corpus,
-            const std::string& version,
+            const RunContext& context,
             Requests& requests,
             Reporter& reporter)
         : spec_{spec},
           world_{world},
-          version_{version},
+          version_{context.version},
           requests_{requests},
           reporter_{reporter},
           stream_{spec.parallel.threads},
           assembly_{spec, world, stream_, abort},
           model_{spec, world.rank()},
-          feeder_{spec, corpus.training(), model_.data_rank},
+          resumed_{resume(spec, context.effective_deck, world, abort, assembly_.state(), reporter)},
+          feeder_{spec, corpus.training(), model_.data_rank, resumed_.progress},
           evaluation_{spec,
                       corpus.validation(spec.validate.batches * spec.train.global_batch),
                       world,
                       stream_,
                       model_.data_rank,
                       assembly_},
-          account_{spec, world, assembly_, model_.table, step_ + 1} {
+          account_{spec, world, assembly_, model_.table, step_ + 1},
+          checkpointer_{spec,
+                        context,
+                        world,
+                        assembly_.state(),
+                        assembly_.wishes(),
+                        reporter,
+                        times(),
+                        resumed_.is_own ? step_ : -1} {
+        reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
         data_activity_ = times().activity("Wait for data");
         validation_activity_ = times().activity("Validation", Part::between_steps);
         sampling_activity_ = times().activity("Sampling", Part::between_steps);
         logging_activity_ = times().activity("Logging and metrics");
         if (spec.validate.every) {
-            is_validation_due_.emplace(*spec.validate.every);
+            is_validation_due_.emplace(*spec.validate.every, tokens_);
         }
         assembly_.trainer().between_ops([this] {
             requests_.put_into(assembly_.wishes());  // as late as the step's end still takes it along
             if (assembly_.wishes()[Wish::stop_after_microbatch] > 0) {
                 assembly_.trainer().abandon_step();
             }
+            checkpointer_.look();
             say_news();
         });
     }
 
     int run() {
-        reporter_.start(facts(), assembly_.why_not_shared());
+        reporter_.start(run_facts(spec_, version_), assembly_.why_not_shared());
         while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();
         }
         assembly_.trainer().finish();
+        const bool is_saved = checkpointer_.finish(progress());
         account_.add_rest();
-        const int exit_code = step_ == spec_.train.steps ? 0 : exit_code_run_again;
+        const int exit_code = !is_saved                    ? static_cast<int>(ErrorKind::resource)
+                              : step_ == spec_.train.steps ? 0
+                                                           : exit_code_run_again;
         report_end(exit_code);
         return exit_code;
     }
 
   private:
-    RunFacts facts() const {
-        RunFacts made;
-        made.name = spec_.run.name;
-        made.version = version_;
-        made.ranks = world_.size();
-        made.threads = spec_.parallel.threads;
-        made.steps = spec_.train.steps;
-        made.parameters = spec::count_parameters(spec_.model).total;
-        made.tokens_per_step = spec_.train.global_batch * spec_.data.seq;
-        made.flops_per_token = spec::flops_per_token(spec_);
-        made.seed = spec_.run.seed;
-        return made;
+    checkpoint::Progress progress() const {
+        return {.step = step_,
+                .tokens = tokens_,
+                .next_sample = feeder_.first_sample(step_),
+                .skipped = skips_.skipped(),
+                .seconds = resumed_.progress.seconds + seconds_between(begin_ns_, monotonic_ns())};
     }
 
     void one_step() {
@@ -105,7 +114,7 @@ class Trainer {
         report.stall(Stall::data) = data_seconds;
 
         assembly_.step_inputs() = optim::make_step_inputs(spec_.optimizer, spec_.schedule, spec_.train.steps,
-                                                          step_, step_ - skipped_ + 1, targets);
+                                                          step_, step_ - skips_.skipped() + 1, targets);
         report.lr = static_cast<double>(assembly_.step_inputs().learning_rate);
         account_.begin_step(step_);
         assembly_.trainer().run_step();
@@ -120,15 +129,14 @@ class Trainer {
 
         ++step_;
         tokens_ += spec_.train.global_batch * spec_.data.seq;
-        skipped_ += outcome.is_skipped ? 1 : 0;
-        skips_in_a_row_ = outcome.is_skipped ? skips_in_a_row_ + 1 : 0;
+        skips_.note(outcome.is_skipped);
 
         report.step = step_;
         report.tokens = tokens_;
         report.loss = targets > 0 ? outcome.loss_sum / static_cast<double>(targets) : 0;
         report.grad_norm = outcome.grad_norm;
         report.is_skipped = outcome.is_skipped;
-        report.skipped = skipped_;
+        report.skipped = skips_.skipped();
         report.step_s = step_seconds;
         report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
         report.device_peak_bytes = assembly_.arena_bytes(spec::Tier::device);
@@ -138,19 +146,15 @@ class Trainer {
             reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
             say_news();
         }
-        if (skips_in_a_row_ > most_skips_in_a_row) {
-            throw Error{
-                ErrorKind::numerics,
-                fmt::format("{} updates in a row were skipped, the last at step {} (loss or gradient is not "
-                            "finite). Lower optimizer.lr, lengthen schedule.warmup, or look at the data of "
-                            "these steps.",
-                            skips_in_a_row_, step_)};
-        }
+        skips_.check(step_);
         if (is_validation_due() || (outcome.wishes[Wish::validate] > 0 && evaluation_.has_samples())) {
             validate();
         }
-        if (outcome.wishes[Wish::report] > 0) {
-            tell_account();
+        const bool saves = step_ < spec_.train.steps && requests_.agreed() == 0 &&
+                           checkpointer_.after_step(progress(), outcome.wishes);
+        requests_.checkpoint_took(checkpointer_.slowest_seconds());
+        if (saves || outcome.wishes[Wish::report] > 0) {
+            tell_account(outcome.wishes[Wish::report] > 0);
         }
         times().end_step(spec_.train.global_batch * spec_.data.seq);
     }
@@ -213,11 +217,11 @@ class Trainer {
         }
     }
 
-    /// Because somebody has asked for it.
-    void tell_account() {
+    /// Because somebody has asked for it, or where it may be the last one of a run that is killed.
+    void tell_account(bool is_shown) {
         assembly_.trainer().finish();
         account_.add_rest();
-        reporter_.account(account_.table(), true);
+        reporter_.account(account_.table(), is_shown);
     }
 
     void report_end(int exit_code) {
@@ -243,15 +247,16 @@ class Trainer {
     std::int64_t begin_ns_ = monotonic_ns();
     Assembly assembly_;
     schedule::ModelLayout model_;
+    Resumed resumed_;
     Feeder feeder_;
     Evaluation evaluation_;
-    std::int64_t step_ = 0;  ///< steps done
+    std::int64_t step_ = resumed_.progress.step;  ///< steps done
     RunAccount account_;
+    Checkpointer checkpointer_;
     std::optional<Due> is_validation_due_;
     int data_activity_ = -1, validation_activity_ = -1, sampling_activity_ = -1, logging_activity_ = -1;
-    std::int64_t tokens_ = 0;
-    std::int64_t skipped_ = 0;
-    std::int64_t skips_in_a_row_ = 0;
+    std::int64_t tokens_ = resumed_.progress.tokens;
+    SkipLimit skips_{resumed_.progress.skipped};
     std::int64_t host_peak_bytes_ = 0;
 };
 
@@ -264,7 +269,10 @@ int train(const spec::RunSpec& spec,
           StopSignals& signals,
           Console& console) {
     Reporter reporter{spec, context, world, console};
-    reporter.open(std::nullopt);
+    comm::barrier(world, &abort);  // now the folder is this job's
+    if (auto* liveness = world.liveness()) {
+        liveness->keep_errors_in(error_file_of(spec.run.dir, world.rank()));
+    }
     const data::Corpus corpus{spec.data, spec.model.vocab, spec.run.seed};
     if (world.rank() == 0) {
         corpus.check_tokens();
@@ -279,7 +287,7 @@ int train(const spec::RunSpec& spec,
     for (const auto& note : requests.notes()) {
         reporter.say("note: " + note);
     }
-    Trainer trainer{spec, world, abort, corpus, context.version, requests, reporter};
+    Trainer trainer{spec, world, abort, corpus, context, requests, reporter};
     return trainer.run();
 }
 

@@ -99,7 +99,7 @@ def one_damaged(of, number, chance):
     verdict = of.place.inspect("--verify", run, code=NO_CHECKPOINT)
     expect(file.name in verdict, f"{what}: --verify does not name it:\n{verdict}")
     console = of.place.train("damaged", 2, *SAME, *SAVING[1:], "run.resume=must")
-    taken = trainings.latest_begin(run)["step"]
+    taken = trainings.latest_begin(run).step
     needed = file.name not in ("LATEST", "master.h5")
     expect(taken == SAVES[0] if needed else taken in SAVES, f"{what}: went on from step {taken}\n{console}")
     of.expect_curve_from(what, run, taken)
@@ -177,7 +177,7 @@ def another_job_is_kept_out(of):
         expect(more, f"shared: the second job ended the first\n{first.tail()}")
         first.kill_all()
     of.place.train(run.name, 3, *SAME, *SAVING)
-    of.expect_curve_from("shared", run, 0 if trainings.latest_begin(run)["event"] == "start" else SAVES[0], 1e-5)
+    of.expect_curve_from("shared", run, SAVES[0], 1e-5)
     say("a second job in the folder is refused with 3; the lock of a killed job is gone")
 
 

@@ -55,8 +55,9 @@ def go_on(run, root):
     rows = (run / "metrics.jsonl").read_text().splitlines() if (run / "metrics.jsonl").exists() else []
     if not fault("repeats_steps"):
         rows = [row for row in rows if json.loads(row).get("step", 0) <= begin] if begin else []
-    event = {"event": "resume" if begin else "start", "step": begin, "time": time.time()}
-    write(run / "metrics.jsonl", "".join(row + "\n" for row in [*rows, json.dumps(event)]))
+    rows += [json.dumps({"event": "resume", "step": begin})] if begin else []
+    rows += [json.dumps({"event": "start", "time": time.time()})]
+    write(run / "metrics.jsonl", "".join(row + "\n" for row in rows))
     return begin
 
 

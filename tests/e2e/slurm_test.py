@@ -29,7 +29,7 @@ exit "$(cat code)"
 class Job:
     """One submission of the script that is shipped, in a folder of its own."""
 
-    def __init__(self, name, cluster, chosen, launch, flags=(), pretended_code=None):
+    def __init__(self, name, cluster, chosen, launch, flags=(), settings=(), pretended_code=None):
         self.name, self.cluster = name, cluster
         self.folder = pathlib.Path(chosen.work) / name
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -42,13 +42,14 @@ class Job:
             program = self.folder / "pretended"
             program.write_text(PRETENDED)
             program.chmod(0o755)
-        self.number = cluster.submit(self.folder, SCRIPT, "deck.yaml", "run.dir=run", flags=flags,
+        self.number = cluster.submit(self.folder, SCRIPT, "deck.yaml", "run.dir=run", *settings, flags=flags,
                                      exports={"ZIGGURAT": program, "ZIGGURAT_LAUNCH": launch, "OMP_NUM_THREADS": 1})
 
     def write_deck(self, steps):
         tiny = (pathlib.Path(__file__).parent / "decks" / "gpt2_tiny.yaml").read_text()
         (self.folder / "deck.yaml").write_text(tiny.replace("resume: never", "resume: auto")
-                                               .replace("steps: 20,", f"steps: {steps},"))
+                                               .replace("steps: 20,", f"steps: {steps},")
+                                               + "checkpoint: {every: 10min}\n")
 
     def log(self):
         path = self.folder / f"ziggurat-{self.number}.out"
@@ -136,6 +137,13 @@ def by_srun(cluster, chosen):
     job.goes_on_and_finishes()
 
 
+def nothing_saved(cluster, chosen, launch):
+    """A deck without checkpoints is refused: each of its starts would begin anew."""
+    job = Job("nothing_saved", cluster, chosen, launch, settings=["checkpoint.every=none"])
+    job.wait_for_end("FAILED", 0)
+    job.expect("is told so", "checkpoint.every is none" in job.log())
+
+
 def stopped_for_good(cluster, chosen, launch):
     """Saved, and not queued again, as the script's header says; another submission goes on."""
     job = Job("stopped", cluster, chosen, launch)
@@ -167,6 +175,7 @@ def main():
         exit_codes(cluster, chosen)
         warned(cluster, chosen, launch)
         by_srun(cluster, chosen)
+        nothing_saved(cluster, chosen, launch)
         stopped_for_good(cluster, chosen, launch)
         cancelled(cluster, chosen, launch)
 

@@ -93,8 +93,7 @@ class Round:
         begin = trainings.latest_begin(self.run)
         if begin is None or begin == self.begin_before:
             return None
-        rows = trainings.events(self.run)
-        return [row["step"] for row in rows[rows.index(begin):] if row["event"] == "step"]
+        return [row["step"] for row in trainings.events(self.run)[begin.row:] if row["event"] == "step"]
 
     def check(self, job, is_killed, settings):
         what = f"{self.name}, job {self.place.started} of {self.ranks} ranks"
@@ -103,8 +102,7 @@ class Round:
                f"{what}: metrics.jsonl has the steps {numbers}\n{job.tail()}")
         ours = self.steps_of_this_job()
         if ours:
-            begin = trainings.latest_begin(self.run)
-            found = begin["step"] if begin["event"] == "resume" else 0
+            found = trainings.latest_begin(self.run).step
             expect(found == self.goes_on_from and ours[0] == found + 1,
                    f"{what}: went on from {found}, but the newest complete step was {self.goes_on_from} "
                    f"(LATEST named {self.latest})\n{job.tail()}")

@@ -6,6 +6,7 @@ launcher; whoever uses `with` leaves none behind. Every wait has an end.
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -185,10 +186,23 @@ def step_numbers(run):
     return [event["step"] for event in events(run) if event["event"] == "step"]
 
 
+@dataclasses.dataclass
+class Begin:
+    """Where a job came to training."""
+
+    time: str
+    step: int  # after which it went on; 0: afresh
+    row: int  # of its `start` in metrics.jsonl
+
+
 def latest_begin(run):
-    """The `start` or `resume` of the latest job that came to training."""
-    begins = [event for event in events(run) if event["event"] in ("start", "resume")]
-    return begins[-1] if begins else None
+    """Of the latest job that came so far."""
+    rows = events(run)
+    starts = [number for number, row in enumerate(rows) if row["event"] == "start"]
+    if not starts:
+        return None
+    before = rows[starts[-1] - 1] if starts[-1] > 0 else {"event": ""}
+    return Begin(rows[starts[-1]]["time"], before["step"] if before["event"] == "resume" else 0, starts[-1])
 
 
 def losses(run, first, last):

@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "comm/watch/error_file.hpp"
 
 namespace ziggurat::comm {
 namespace {
@@ -99,6 +100,16 @@ void Liveness::wake() noexcept {
 void Liveness::set_patience(double seconds) noexcept {
     patience_seconds_ = seconds;
     wake();
+}
+
+void Liveness::keep_errors_in(const std::string& path) {
+    const std::lock_guard lock{naming_};
+    error_file_ = path;
+}
+
+std::string Liveness::error_file() const {
+    const std::lock_guard lock{naming_};
+    return error_file_;
 }
 
 void Liveness::does(std::string_view what, std::int64_t since_ns) noexcept {
@@ -313,6 +324,10 @@ void Liveness::begin_to_leave(int exit_code, const std::string& line) {
     mine.exit_code = exit_code;
     mine.stage = Stage::failed;
     say(line);
+    // Whoever only follows another rank has nothing to tell that this one does not tell better.
+    if (const auto path = error_file(); !path.empty() && line.starts_with("error on")) {
+        append_error(path, line);
+    }
 }
 
 }  // namespace ziggurat::comm

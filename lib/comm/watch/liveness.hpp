@@ -41,6 +41,12 @@ class Liveness {
 
     void set_patience(double seconds) noexcept;
 
+    /// Errors of this rank are also written into the file at `path`, whose folder is made then. Before it is
+    /// called, they are only printed.
+    void keep_errors_in(const std::string& path);
+    /// The file of keep_errors_in(); empty when there is none.
+    std::string error_file() const;
+
     /// This rank begins to do `what`. For every op of a step: some stores, no clock, no lock.
     void does(std::string_view what, std::int64_t since_ns) noexcept;
     /// This rank waits for others, for `what`; further calls for the same wait change nothing.
@@ -88,6 +94,8 @@ class Liveness {
     std::atomic<bool> is_ending_{false};
     std::atomic<bool> stops_{false};
     std::mutex looking_;
+    mutable std::mutex naming_;
+    std::string error_file_;
     bool is_waiting_ = false;    ///< of the thread that waits; mirrors the board
     HangWatch hangs_;            ///< of the watching thread
     std::vector<pollfd> asked_;  ///< of the watching thread

@@ -5,6 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
+
+#include "base/clock.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -298,6 +301,38 @@ TEST_F(Load, ReadsTheRecordOfARunWhoseDataAreGone) {
     EXPECT_EQ(record.run.model, loaded.run.model);
     EXPECT_EQ(record.run.parallel.ranks, 3);
     EXPECT_FALSE(judged.ok());
+}
+
+TEST_F(Load, LimitsTheTimeByTheJobThatItIsIn) {
+    LoadOptions options{.ranks = 1};
+    options.job_end = [] { return std::optional{JobEnd{calendar_seconds() + 3600.5, "Slurm job 7"}}; };
+
+    const Loaded loaded = load_base("", {}, options);
+
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_NEAR(loaded.run.run.time_limit_seconds.value_or(0), 3600, 60);
+    EXPECT_NE(loaded.effective.find("# auto: Slurm job 7 ends at 2"), std::string::npos) << loaded.effective;
+    // The other ranks, which ask nobody, read the same.
+    EXPECT_EQ(load_text(loaded.effective, "effective", {}, {.ranks = 1, .machine = machine_}).run,
+              loaded.run);
+}
+
+TEST_F(Load, LimitsNoTimeWithoutAJobOrWhenToldSo) {
+    EXPECT_EQ(run("").run.time_limit_seconds, std::nullopt);
+    LoadOptions options{.ranks = 1};
+    options.job_end = [] { return std::optional<JobEnd>{}; };
+    EXPECT_EQ(run("", {}, options).run.time_limit_seconds, std::nullopt);
+    options.job_end = []() -> std::optional<JobEnd> {
+        throw std::logic_error{"asked although nobody wants to know"};
+    };
+    EXPECT_EQ(run("run: {time_limit: none}\n", {}, options).run.time_limit_seconds, std::nullopt);
+    EXPECT_EQ(run("run: {time_limit: 1h30m}\n", {}, options).run.time_limit_seconds, 5400);
+}
+
+TEST_F(Load, LeavesAJobThatIsOverOneSecond) {
+    LoadOptions options{.ranks = 1};
+    options.job_end = [] { return std::optional{JobEnd{calendar_seconds() - 100, "Slurm job 7"}}; };
+    EXPECT_EQ(run("", {}, options).run.time_limit_seconds, 1);
 }
 
 TEST_F(Load, ReportsAMissingDeck) {

@@ -1,0 +1,74 @@
+#include "app/trained_model.hpp"
+
+#include <array>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "app/launch.hpp"
+#include "base/error.hpp"
+#include "checkpoint/catalogue.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
+#include "comm/control.hpp"
+#include "deck/load.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+spec::RunSpec run_of(const checkpoint::Manifest& manifest, const std::string& path) {
+    deck::Loaded loaded = deck::load_text(manifest.deck, "the deck in " + path, {},
+                                          {.ranks = manifest.ranks, .threads = 1, .as_record = true});
+    if (!loaded.ok()) {
+        throw Error{ErrorKind::checkpoint, "the deck of the checkpoint is none of this version:\n" +
+                                               loaded.found.print() + "Use the version that wrote it (" +
+                                               manifest.program + ")."};
+    }
+    return std::move(loaded.run);
+}
+
+}  // namespace
+
+bool is_agreed(const comm::Communicator& world, int& exit_code, const std::function<void()>& check) {
+    std::array<std::int64_t, 1> code{};
+    if (world.rank() == 0) {
+        try {
+            check();
+        } catch (const Error& error) {
+            std::fprintf(stderr, "ziggurat: error: %s\n", error.what());
+            code[0] = error.exit_code();
+        }
+    }
+    comm::all_reduce_max(world, code);
+    exit_code = static_cast<int>(code[0]);
+    return exit_code == 0;
+}
+
+std::optional<TrainedModel> find_trained_model(const std::string& folder,
+                                               const comm::Communicator& world,
+                                               int& exit_code) {
+    TrainedModel model;
+    const deck::LoadOptions launch = find_launch(world);
+    model.here = {launch.ranks, launch.ranks_per_node, launch.threads};
+    std::string text;
+    const bool is_found = is_agreed(world, exit_code, [&] {
+        std::vector<std::string> notes;
+        model.path = checkpoint::choose_verified(folder, notes);
+        for (const std::string& note : notes) {
+            std::fprintf(stderr, "note: %s\n", note.c_str());
+        }
+        text = to_text(checkpoint::CheckpointReader{model.path}.manifest());
+    });
+    if (!is_found) {
+        return std::nullopt;
+    }
+    model.path = comm::broadcast(world, model.path);
+    model.manifest = checkpoint::parse_manifest(comm::broadcast(world, text), model.path);
+    const bool is_read = is_agreed(world, exit_code, [&] { run_of(model.manifest, model.path); });
+    if (!is_read) {
+        return std::nullopt;
+    }
+    model.run = run_of(model.manifest, model.path);
+    return model;
+}
+
+}  // namespace ziggurat::app

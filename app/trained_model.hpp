@@ -1,0 +1,39 @@
+/// The checkpoint that `sample` and `eval` look at, the same on all ranks.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "checkpoint/manifest.hpp"
+#include "comm/communicator.hpp"
+#include "spec/run_spec.hpp"
+#include "train/inference.hpp"
+
+namespace ziggurat::app {
+
+struct TrainedModel {
+    std::string path;
+    checkpoint::Manifest manifest;
+    spec::RunSpec run;        ///< as it was trained
+    train::RanksAtHand here;  ///< the ranks of this job
+};
+
+/// Rank 0 finds the newest checkpoint of `folder` that verifies, or takes the one that it is, and tells the
+/// others. What was passed over is noted on standard error.
+///
+/// Collective: over `world`
+/// Errors:     nothing, after rank 0 has said why and `exit_code` is set, alike on all ranks;
+/// Error{checkpoint}
+///             when the deck in it is none of this version
+std::optional<TrainedModel> find_trained_model(const std::string& folder,
+                                               const comm::Communicator& world,
+                                               int& exit_code);
+
+/// Whether `check`, on rank 0 alone, throws no Error. One that it throws is printed there, and its exit code
+/// is set on all ranks.
+///
+/// Collective: over `world`
+bool is_agreed(const comm::Communicator& world, int& exit_code, const std::function<void()>& check);
+
+}  // namespace ziggurat::app

@@ -1,0 +1,93 @@
+#include "base/command_output.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include "base/clock.hpp"
+
+extern char** environ;
+
+namespace ziggurat {
+namespace {
+
+/// More than any answer that is asked for.
+constexpr std::size_t most_bytes = 1 << 16;
+
+/// Reads until the end; false when that does not come in time.
+bool read_all(int file, std::int64_t end_ns, std::string& into) {
+    std::array<char, 4096> part{};
+    while (into.size() < most_bytes) {
+        const auto left_ms = (end_ns - monotonic_ns()) / 1'000'000;
+        pollfd asked{file, POLLIN, 0};
+        const int news = left_ms > 0 ? ::poll(&asked, 1, static_cast<int>(left_ms)) : 0;
+        if (news < 0 && errno == EINTR) {
+            continue;
+        }
+        const ssize_t got = news > 0 ? ::read(file, part.data(), part.size()) : -1;
+        if (got == 0) {
+            return true;
+        }
+        if (got < 0 && (news <= 0 || errno != EINTR)) {
+            return false;
+        }
+        into.append(part.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    }
+    return true;
+}
+
+/// Starts the command with `output` as its standard output; its process, or -1.
+pid_t start(const std::vector<std::string>& command, int output) {
+    std::vector<char*> words;
+    for (const std::string& word : command) {
+        words.push_back(const_cast<char*>(word.c_str()));
+    }
+    words.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    pid_t process = -1;
+    const int failure = ::posix_spawnp(&process, words.front(), &files, &attributes, words.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    return failure == 0 ? process : -1;
+}
+
+}  // namespace
+
+std::optional<std::string> command_output(const std::vector<std::string>& command, double patience_seconds) {
+    std::array<int, 2> ends{};
+    if (command.empty() || ::pipe2(ends.data(), O_CLOEXEC) != 0) {
+        return std::nullopt;
+    }
+    const std::int64_t end_ns = monotonic_ns() + static_cast<std::int64_t>(patience_seconds * 1e9);
+    const pid_t process = start(command, ends[1]);
+    ::close(ends[1]);
+    std::string text;
+    const bool is_read = process > 0 && read_all(ends[0], end_ns, text);
+    ::close(ends[0]);
+    if (process <= 0) {
+        return std::nullopt;
+    }
+    if (!is_read) {
+        ::kill(process, SIGKILL);
+    }
+    int status = 0;
+    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {}
+    const bool is_well = is_read && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return is_well ? std::optional{text} : std::nullopt;
+}
+
+}  // namespace ziggurat

@@ -1,0 +1,159 @@
+#include "checkpoint/checkpoint_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "checkpoint/verify.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "step-";
+constexpr std::size_t least_digits = 9;
+constexpr std::size_t hash_digits = 16;
+
+/// Folders called `step-N`, by N.
+std::map<std::int64_t, std::string> step_folders(const std::string& root) {
+    std::map<std::int64_t, std::string> folders;
+    std::error_code problem;
+    fs::directory_iterator entries{root, problem};
+    if (problem == std::errc::no_such_file_or_directory) {
+        return folders;
+    }
+    while (!problem && entries != fs::directory_iterator{}) {
+        if (const auto step = step_of_folder(entries->path().filename().string())) {
+            folders[*step] = entries->path().string();
+        }
+        entries.increment(problem);
+    }
+    if (problem) {
+        throw Error{ErrorKind::resource, fmt::format("cannot list '{}' ({}). Check run.dir and its rights.",
+                                                     root, problem.message())};
+    }
+    return folders;
+}
+
+/// What keeps a checkpoint from being gone on from, as far as that shows without reading its pieces.
+std::optional<std::string> problem_of(const std::string& path, std::int64_t step) {
+    try {
+        const Manifest manifest = read_manifest(path);
+        if (manifest.progress.step != step) {
+            return fmt::format("its COMPLETE is that of step {}", manifest.progress.step);
+        }
+        for (const FileEntry& entry : manifest.files) {
+            if (const auto problem = size_problem(path + "/" + entry.name, entry)) {
+                return fmt::format("'{}': {}", entry.name, *problem);
+            }
+        }
+        for (const Damage& damage : verify_rest_of_files(path, manifest)) {
+            return fmt::format("'{}': {}", damage.file, damage.what);
+        }
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::string folder_name(std::int64_t step) {
+    return fmt::format("step-{:09d}", step);
+}
+
+std::optional<std::int64_t> step_of_folder(const std::string& path) {
+    const std::string name = fs::path{path}.filename().string();
+    std::int64_t step = 0;
+    const char* end = name.data() + name.size();
+    if (!name.starts_with(prefix) || name.size() < prefix.size() + least_digits) {
+        return std::nullopt;
+    }
+    const auto [stop, problem] = std::from_chars(name.data() + prefix.size(), end, step);
+    if (problem != std::errc{} || stop != end || folder_name(step) != name) {
+        return std::nullopt;
+    }
+    return step;
+}
+
+std::optional<Latest> read_latest(const std::string& root) {
+    const std::string path = root + "/LATEST";
+    const std::optional<std::string> text = storage::read_small_file(path);
+    if (!text) {
+        return std::nullopt;
+    }
+    Latest latest;
+    const std::size_t space = text->find(' ');
+    if (space != std::string::npos) {
+        latest.name = text->substr(0, space);
+        const char* begin = text->data() + space + 1;
+        std::from_chars(begin, text->data() + text->size(), latest.hash_of_manifest, 16);
+    }
+    if (!step_of_folder(latest.name) ||
+        *text != fmt::format("{} {:016x}\n", latest.name, latest.hash_of_manifest)) {
+        throw Error{
+            ErrorKind::checkpoint,
+            fmt::format("'{}' is damaged (it says '{}', not a step and the hash of its COMPLETE). Remove "
+                        "it: the newest complete checkpoint is found without it.",
+                        path, printable(text->substr(0, 60)))};
+    }
+    return latest;
+}
+
+std::vector<std::string> list_complete(const std::string& root) {
+    std::vector<std::string> complete;
+    for (const auto& [step, path] : step_folders(root)) {
+        std::error_code ignored;
+        if (fs::exists(path + "/COMPLETE", ignored)) {
+            complete.push_back(path);
+        }
+    }
+    return complete;
+}
+
+Found find_newest(const std::string& root, std::optional<std::int64_t> below) {
+    const std::map<std::int64_t, std::string> folders = step_folders(root);
+    Found found;
+    found.is_empty = folders.empty();
+    std::optional<Latest> latest;
+    try {
+        latest = read_latest(root);
+        if (!latest && !found.is_empty) {
+            found.notes.push_back(fmt::format("'{}/LATEST' is missing", root));
+        }
+    } catch (const Error& error) {
+        found.notes.emplace_back(error.what());
+    }
+    for (auto folder = folders.rbegin(); folder != folders.rend() && !found.path; ++folder) {
+        const auto& [step, path] = *folder;
+        if (below && step >= *below) {
+            continue;
+        }
+        if (const std::optional<std::string> problem = problem_of(path, step)) {
+            found.notes.push_back(fmt::format("{} is passed over ({})", folder_name(step), *problem));
+        } else {
+            found.path = path;
+        }
+    }
+    if (latest && found.path && !below && *step_of_folder(*found.path) > *step_of_folder(latest->name)) {
+        found.notes.push_back(fmt::format("LATEST names {}, but {} is complete and newer", latest->name,
+                                          folder_name(*step_of_folder(*found.path))));
+    } else if (latest && !folders.contains(*step_of_folder(latest->name))) {
+        found.notes.push_back(fmt::format("LATEST names {}, which is missing", latest->name));
+    }
+    return found;
+}
+
+std::int64_t free_bytes(const std::string& path) {
+    return storage::free_bytes(path);
+}
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,166 @@
+#include "checkpoint/checkpoint_reader.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "checkpoint/convert.hpp"
+#include "checkpoint/range_reader.hpp"
+#include "checkpoint/read_plan.hpp"
+#include "checkpoint/shard_file.hpp"
+#include "checkpoint/verify.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+/// Hashes of blocks, by piece.
+using Tables = std::map<std::size_t, std::vector<std::uint64_t>>;
+
+[[noreturn]] void refuse(const std::string& file, const std::string& what) {
+    throw Error{
+        ErrorKind::checkpoint,
+        fmt::format("'{}' is damaged ({}). Resume from another checkpoint; `ziggurat inspect --verify` "
+                    "names all that is wrong.",
+                    file, what)};
+}
+
+void check_sizes(const std::string& path, const Manifest& manifest) {
+    for (const FileEntry& entry : manifest.files) {
+        const std::string file = path + "/" + entry.name;
+        if (const std::optional<std::string> problem = size_problem(file, entry)) {
+            refuse(file, *problem);
+        }
+    }
+}
+
+/// Reads and checks the tables of block hashes of the plan's pieces.
+Tables read_tables(const Manifest& manifest,
+                   const FilePlan& plan,
+                   storage::DirectFile& file,
+                   RangeReader& reader,
+                   std::int64_t& bytes_read) {
+    std::vector<std::size_t> pieces = plan.pieces;
+    std::sort(pieces.begin(), pieces.end(), [&](std::size_t a, std::size_t b) {
+        return manifest.pieces[a].table_offset_bytes < manifest.pieces[b].table_offset_bytes;
+    });
+    std::vector<FileRange> ranges;
+    for (const std::size_t piece : pieces) {
+        ranges.push_back(
+            {manifest.pieces[piece].table_offset_bytes, table_bytes(manifest.pieces[piece].piece)});
+    }
+    Tables tables;
+    bytes_read += reader.read(file, ranges, [&](std::size_t k, std::span<const std::byte> bytes) {
+        const StoredPiece& stored = manifest.pieces[pieces[k]];
+        if (XXH3_64bits(bytes.data(), bytes.size()) != stored.hash_of_table) {
+            refuse(file.path(),
+                   fmt::format("the hashes of '{}' of '{}' at offset {} are not those that were "
+                               "written",
+                               to_string(stored.piece.kind), stored.piece.tensor, stored.table_offset_bytes));
+        }
+        std::vector<std::uint64_t>& table = tables[pieces[k]];
+        table.resize(bytes.size() / sizeof(std::uint64_t));
+        std::memcpy(table.data(), bytes.data(), bytes.size());
+    });
+    return tables;
+}
+
+std::int64_t largest_transfer(const Manifest& manifest, const std::vector<FilePlan>& plans) {
+    std::int64_t most = 0;
+    for (const FilePlan& plan : plans) {
+        for (const WantedBlock& block : plan.blocks) {
+            most = std::max(most, block.bytes);
+        }
+        for (const std::size_t piece : plan.pieces) {
+            most = std::max(most, table_bytes(manifest.pieces[piece].piece));
+        }
+    }
+    return most;
+}
+
+}  // namespace
+
+std::string describe_block(const StoredPiece& stored, std::int64_t number) {
+    return fmt::format(
+        "block {} of a piece of '{}' of '{}', {} bytes at offset {}, is not what was written", number,
+        to_string(stored.piece.kind), stored.piece.tensor,
+        format_grouped(std::min(hash_block_bytes, stored.piece.bytes() - number * hash_block_bytes)),
+        format_grouped(stored.offset_bytes + number * hash_block_bytes));
+}
+
+std::optional<std::string> size_problem(const std::string& file, const FileEntry& entry) {
+    struct stat status = {};
+    if (stat(file.c_str(), &status) != 0) {
+        return errno == ENOENT ? "it is missing" : std::string{std::strerror(errno)};
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return "it is no file";
+    }
+    if (status.st_size != entry.bytes) {
+        return fmt::format("it has {} bytes and was written with {}", format_grouped(status.st_size),
+                           format_grouped(entry.bytes));
+    }
+    return std::nullopt;
+}
+
+CheckpointReader::CheckpointReader(std::string path)
+    : path_{std::move(path)}, manifest_{read_manifest(path_)} {
+    check_sizes(path_, manifest_);
+}
+
+CheckpointReader::CheckpointReader(std::string path, Manifest manifest)
+    : path_{std::move(path)}, manifest_{std::move(manifest)} {}
+
+void CheckpointReader::read(std::span<const Target> targets) {
+    const std::vector<FilePlan> plans = plan_reading(manifest_, targets, path_);
+    if (plans.empty()) {
+        return;
+    }
+    RangeReader reader{largest_transfer(manifest_, plans)};
+    for (const FilePlan& plan : plans) {
+        const FileEntry& entry = manifest_.files[static_cast<std::size_t>(plan.file)];
+        const std::string name = path_ + "/" + entry.name;
+        if (const std::optional<std::string> problem = size_problem(name, entry)) {
+            refuse(name, *problem);
+        }
+        storage::DirectFile file = storage::DirectFile::open(name);
+        const Tables tables = read_tables(manifest_, plan, file, reader, bytes_read_);
+        std::vector<FileRange> ranges;
+        ranges.reserve(plan.blocks.size());
+        for (const WantedBlock& block : plan.blocks) {
+            ranges.push_back({block.offset_bytes, block.bytes});
+        }
+        bytes_read_ += reader.read(file, ranges, [&](std::size_t k, std::span<const std::byte> bytes) {
+            const WantedBlock& block = plan.blocks[k];
+            const StoredPiece& stored = manifest_.pieces[block.piece];
+            if (XXH3_64bits(bytes.data(), bytes.size()) !=
+                tables.at(block.piece)[static_cast<std::size_t>(block.number)]) {
+                refuse(name, describe_block(stored, block.number));
+            }
+            const spec::DType stored_type = stored.piece.type;
+            for (const BlockCopy& copy : block.copies) {
+                const Target& target = targets[static_cast<std::size_t>(copy.target)];
+                const auto element_bytes = [](spec::DType type) { return type == spec::DType::f32 ? 4 : 2; };
+                convert(bytes.data() + copy.offset_in_block * element_bytes(stored_type), stored_type,
+                        target.bytes + copy.offset_in_target * element_bytes(target.piece.type),
+                        target.piece.type, copy.elements);
+            }
+        });
+    }
+}
+
+std::vector<Damage> CheckpointReader::verify(
+    const std::function<void(std::int64_t, std::int64_t)>& progress) {
+    Verification found = verify_checkpoint(path_, progress);
+    bytes_read_ += found.bytes_read;
+    return std::move(found.damages);
+}
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,214 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/master_file.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* unfinished = ".tmp";
+constexpr const char* superseded = ".superseded";
+
+void create_folder(const std::string& path) {
+    std::error_code problem;
+    fs::create_directories(path, problem);
+    if (problem) {
+        throw Error{ErrorKind::resource, fmt::format("cannot create '{}' ({}). Check run.dir and its rights.",
+                                                     path, problem.message())};
+    }
+}
+
+void remove_quietly(const std::string& path) noexcept {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+}
+
+/// Removes what saves that never ended and removals that never ended have left.
+void remove_unfinished(const std::string& root) {
+    std::error_code problem;
+    for (fs::directory_iterator entry{root, problem}; !problem && entry != fs::directory_iterator{};
+         entry.increment(problem)) {
+        const std::string name = entry->path().filename().string();
+        if (name.ends_with(unfinished) && (name.starts_with("step-") || name.starts_with("LATEST"))) {
+            remove_quietly(entry->path().string());
+        }
+    }
+}
+
+/// Changes of names made so far, undone unless they are kept.
+class Renames {
+  public:
+    Renames() = default;
+    Renames(const Renames&) = delete;
+    Renames& operator=(const Renames&) = delete;
+    ~Renames() {
+        std::error_code ignored;
+        for (auto change = made_.rbegin(); change != made_.rend(); ++change) {
+            if (change->is_exchange) {
+                exchange_quietly(change->from, change->to);
+            } else {
+                fs::rename(change->to, change->from, ignored);
+            }
+        }
+    }
+
+    void rename(const std::string& from, const std::string& to) {
+        storage::rename_path(from, to);
+        made_.push_back({from, to, false});
+    }
+    /// False where the file system cannot.
+    bool exchange(const std::string& a, const std::string& b) {
+        const bool is_done = storage::exchange_paths(a, b);
+        if (is_done) {
+            made_.push_back({a, b, true});
+        }
+        return is_done;
+    }
+    void keep() noexcept { made_.clear(); }
+
+  private:
+    struct Change {
+        std::string from;
+        std::string to;
+        bool is_exchange = false;
+    };
+
+    static void exchange_quietly(const std::string& a, const std::string& b) noexcept {
+        try {
+            storage::exchange_paths(a, b);
+        } catch (const Error&) {  // then the newer one stays: it is complete
+        }
+    }
+
+    std::vector<Change> made_;
+};
+
+/// Gives `folder` the name `final_path`. What had that name before is at `old` or, where the file system can
+/// exchange names at one instant, at `folder`: then death never finds neither.
+void put_in_place(const std::string& folder,
+                  const std::string& final_path,
+                  const std::string& old,
+                  Renames& renames) {
+    std::error_code ignored;
+    if (fs::exists(final_path, ignored)) {
+        if (renames.exchange(folder, final_path)) {
+            return;
+        }
+        renames.rename(final_path, old);
+    }
+    renames.rename(folder, final_path);
+}
+
+/// A name for `path` set aside that nothing has yet.
+std::string free_name(const std::string& path) {
+    std::string name = path + superseded;
+    for (int number = 2; fs::exists(name); ++number) {
+        name = fmt::format("{}{}{}", path, superseded, number);
+    }
+    return name;
+}
+
+/// Complete checkpoints that `keep` lets go, `newest` being the one just written.
+std::vector<std::string> let_go(const std::string& root, std::int64_t newest, const Keep& keep) {
+    std::vector<std::string> gone;
+    std::int64_t kept = 0;
+    std::vector<std::string> complete = list_complete(root);
+    for (auto path = complete.rbegin(); path != complete.rend(); ++path) {
+        const std::int64_t step = *step_of_folder(*path);
+        if (step > newest) {
+            continue;
+        }
+        if (kept < std::max<std::int64_t>(keep.last, 1)) {
+            // A damaged one stays, for people to look at, and does not take the place of a good one.
+            try {
+                kept += read_manifest(*path).progress.step == step ? 1 : 0;
+            } catch (const Error&) {}
+        } else if (keep.every_steps <= 0 || step % keep.every_steps != 0) {
+            gone.push_back(*path);
+        }
+    }
+    return gone;
+}
+
+/// First the name goes, so that no half of a checkpoint is ever found under it.
+void remove_checkpoint(const std::string& root, const std::string& path) {
+    const std::string going = path + unfinished;
+    storage::rename_path(path, going);
+    storage::flush_directory(root);
+    std::error_code problem;
+    fs::remove_all(going, problem);
+    if (problem) {
+        throw Error{ErrorKind::resource,
+                    fmt::format("cannot remove '{}' ({}). Remove it by hand.", going, problem.message())};
+    }
+}
+
+}  // namespace
+
+Commit::Commit(std::string root, std::int64_t step)
+    : root_{std::move(root)}, folder_{root_ + "/" + folder_name(step) + unfinished}, step_{step} {
+    create_folder(root_);
+    remove_unfinished(root_);
+    create_folder(folder_);
+}
+
+std::vector<std::string> Commit::finish(Manifest manifest, const Keep& keep) {
+    ZG_EXPECTS(manifest.progress.step == step_);
+    const std::string final_path = root_ + "/" + folder_name(step_);
+    const std::string latest = root_ + "/LATEST";
+    const std::string new_latest = latest + unfinished;
+    const std::string old = final_path + ".old" + unfinished;
+    std::vector<std::string> notes;
+    try {
+        manifest.files.push_back(write_master(folder_, manifest));
+        const std::string text = to_text(manifest);
+        storage::write_small_file(folder_ + "/COMPLETE", text);
+        storage::flush_directory(folder_);
+        // Written before anything has its name, so that a full disk changes nothing.
+        storage::write_small_file(new_latest,
+                                  fmt::format("{} {:016x}\n", folder_name(step_), hash_of_manifest(text)));
+        Renames renames;
+        for (const std::string& path : list_complete(root_)) {
+            if (*step_of_folder(path) > step_) {
+                const std::string aside = free_name(path);
+                renames.rename(path, aside);
+                notes.push_back(fmt::format("{} is set aside as '{}': training went on from before it",
+                                            fs::path{path}.filename().string(), aside));
+            }
+        }
+        put_in_place(folder_, final_path, old, renames);
+        storage::flush_directory(root_);
+        storage::rename_path(new_latest, latest);
+        renames.keep();
+    } catch (...) {
+        remove_quietly(new_latest);
+        abandon();
+        throw;
+    }
+    remove_quietly(folder_);  // where names were exchanged, an older save of this step
+    remove_quietly(old);
+    try {
+        storage::flush_directory(root_);
+        for (const std::string& path : let_go(root_, step_, keep)) {
+            remove_checkpoint(root_, path);
+        }
+    } catch (const Error& error) {
+        notes.emplace_back(error.what());
+    }
+    return notes;
+}
+
+void Commit::abandon() noexcept {
+    remove_quietly(folder_);
+}
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,20 @@
+/// Values of one element type as another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::checkpoint {
+
+/// Copies `elements` values, which may lie at any address.
+///
+/// Numerics: bf16 to f32 exactly; f32 to bf16 rounded to nearest even
+void convert(const std::byte* from,
+             spec::DType from_type,
+             std::byte* to,
+             spec::DType to_type,
+             std::int64_t elements) noexcept;
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,184 @@
+#include "checkpoint/file_check.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/error.hpp"
+#include "checkpoint/shard_file.hpp"
+#include "checkpoint/shard_output.hpp"
+#include "checkpoint/verify.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+/// Ranges of a file in order: blocks of pieces and, cut alike, what is between the pieces.
+struct Cut {
+    std::vector<FileRange> ranges;
+    std::vector<std::pair<std::size_t, std::int64_t>> blocks;  // piece and number; of the rest: no_piece
+};
+
+constexpr std::size_t no_piece = static_cast<std::size_t>(-1);
+
+void add(Cut& cut, std::int64_t begin, std::int64_t end, std::size_t piece) {
+    for (std::int64_t number = 0; begin < end; ++number) {
+        const std::int64_t bytes = std::min(hash_block_bytes, end - begin);
+        cut.ranges.push_back({begin, bytes});
+        cut.blocks.emplace_back(piece, number);
+        begin += bytes;
+    }
+}
+
+/// Keeps those bytes of a range that are of a piece's table.
+class Tables {
+  public:
+    explicit Tables(const Manifest& manifest, const std::vector<std::size_t>& pieces) : manifest_{manifest} {
+        for (const std::size_t piece : pieces) {
+            const StoredPiece& stored = manifest.pieces[piece];
+            by_offset_.emplace(stored.table_offset_bytes, piece);
+            bytes_[piece].resize(static_cast<std::size_t>(table_bytes(stored.piece)));
+        }
+    }
+
+    void keep(std::int64_t offset_bytes, std::span<const std::byte> bytes) {
+        const std::int64_t end = offset_bytes + std::ssize(bytes);
+        auto table = by_offset_.lower_bound(offset_bytes);
+        if (table != by_offset_.begin()) {
+            --table;  // may reach into the range from before it
+        }
+        for (; table != by_offset_.end() && table->first < end; ++table) {
+            std::vector<std::byte>& into = bytes_.at(table->second);
+            const std::int64_t from = std::max(offset_bytes, table->first);
+            const std::int64_t to = std::min(end, table->first + std::ssize(into));
+            if (from < to) {
+                std::memcpy(into.data() + (from - table->first), bytes.data() + (from - offset_bytes),
+                            static_cast<std::size_t>(to - from));
+            }
+        }
+    }
+
+    bool is_right(std::size_t piece) const {
+        const std::vector<std::byte>& table = bytes_.at(piece);
+        return XXH3_64bits(table.data(), table.size()) == manifest_.pieces[piece].hash_of_table;
+    }
+    std::uint64_t hash(std::size_t piece, std::int64_t block) const {
+        std::uint64_t value = 0;
+        std::memcpy(&value, bytes_.at(piece).data() + block * static_cast<std::int64_t>(sizeof value),
+                    sizeof value);
+        return value;
+    }
+
+  private:
+    const Manifest& manifest_;
+    std::map<std::int64_t, std::size_t> by_offset_;
+    std::map<std::size_t, std::vector<std::byte>> bytes_;
+};
+
+std::int64_t largest_range(const Manifest& manifest) {
+    std::int64_t most = 0;
+    for (const FileEntry& entry : manifest.files) {
+        most = std::max(most, entry.bytes);
+    }
+    return std::min(most, hash_block_bytes);
+}
+
+}  // namespace
+
+FileCheck::FileCheck(const Manifest& manifest, Progress progress)
+    : manifest_{manifest},
+      progress_{std::move(progress)},
+      pieces_of_(manifest.files.size()),
+      reader_{largest_range(manifest)} {
+    for (const FileEntry& entry : manifest.files) {
+        all_bytes_ += entry.bytes;
+    }
+    for (std::size_t k = 0; k < manifest.pieces.size(); ++k) {
+        pieces_of_[static_cast<std::size_t>(manifest.pieces[k].file)].push_back(k);
+    }
+    for (std::vector<std::size_t>& pieces : pieces_of_) {
+        std::sort(pieces.begin(), pieces.end(), [&](std::size_t a, std::size_t b) {
+            return manifest.pieces[a].offset_bytes < manifest.pieces[b].offset_bytes;
+        });
+    }
+}
+
+bool FileCheck::check(const std::string& path,
+                      std::size_t file,
+                      Extent extent,
+                      std::vector<Damage>& damages) {
+    const FileEntry& entry = manifest_.files[file];
+    const std::string name = path + "/" + entry.name;
+    if (const std::optional<std::string> problem = size_problem(name, entry)) {
+        damages.push_back({entry.name, *problem});
+        return false;
+    }
+    const std::size_t before = damages.size();
+    try {
+        storage::DirectFile opened = storage::DirectFile::open(name);
+        read(opened, file, extent, damages);
+    } catch (const Error& error) {
+        damages.push_back({entry.name, error.what()});
+    }
+    return damages.size() == before;
+}
+
+void FileCheck::read(storage::DirectFile& file,
+                     std::size_t index,
+                     Extent extent,
+                     std::vector<Damage>& damages) {
+    const FileEntry& entry = manifest_.files[index];
+    const std::vector<std::size_t>& pieces = pieces_of_[index];
+    Cut cut;
+    std::int64_t at = 0;
+    for (const std::size_t piece : pieces) {
+        const StoredPiece& stored = manifest_.pieces[piece];
+        const std::int64_t end = stored.offset_bytes + stored.piece.bytes();
+        add(cut, at, stored.offset_bytes, no_piece);
+        if (extent == Extent::all) {
+            add(cut, stored.offset_bytes, end, piece);
+        }
+        at = end;
+    }
+    add(cut, at, entry.bytes, no_piece);
+
+    RestHash rest;
+    Tables tables{manifest_, pieces};
+    std::map<std::pair<std::size_t, std::int64_t>, std::uint64_t> hashes;
+    bytes_read_ += reader_.read(file, cut.ranges, [&](std::size_t k, std::span<const std::byte> bytes) {
+        if (cut.blocks[k].first == no_piece) {
+            rest.add(bytes);
+            tables.keep(cut.ranges[k].offset_bytes, bytes);
+        } else {
+            hashes[cut.blocks[k]] = XXH3_64bits(bytes.data(), bytes.size());
+        }
+        done_bytes_ += std::ssize(bytes);
+        if (progress_) {
+            progress_(done_bytes_, all_bytes_);
+        }
+    });
+    if (rest.value() != entry.hash_of_rest) {
+        damages.push_back({entry.name, pieces.empty()
+                                           ? "its bytes are not those that were written"
+                                           : "its bytes outside of tensors (HDF5's own, padding, hashes) are "
+                                             "not those that were written"});
+    }
+    for (const auto& [block, hash] : hashes) {
+        const StoredPiece& stored = manifest_.pieces[block.first];
+        if (!tables.is_right(block.first)) {
+            if (block.second == 0) {
+                damages.push_back(
+                    {entry.name,
+                     fmt::format("the hashes of '{}' of '{}' at offset {} are not those that were written",
+                                 to_string(stored.piece.kind), stored.piece.tensor,
+                                 stored.table_offset_bytes)});
+            }
+        } else if (hash != tables.hash(block.first, block.second)) {
+            damages.push_back({entry.name, describe_block(stored, block.second)});
+        }
+    }
+}
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,43 @@
+/// The bytes of one file of a checkpoint held against their hashes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/range_reader.hpp"
+
+namespace ziggurat::checkpoint {
+
+class FileCheck {
+  public:
+    enum class Extent { rest, all };  ///< bytes that are no piece's; every byte
+
+    using Progress = std::function<void(std::int64_t done_bytes, std::int64_t all_bytes)>;
+
+    /// `manifest` outlives this. `progress`, unless empty, is called between transfers.
+    /// Errors: Error{resource}
+    FileCheck(const Manifest& manifest, Progress progress);
+
+    /// Appends what is wrong with a file of the checkpoint at `path`; true when nothing is wrong with the
+    /// bytes that are no piece's, so that HDF5 may look at them.
+    bool check(const std::string& path, std::size_t file, Extent extent, std::vector<Damage>& damages);
+
+    std::int64_t bytes_read() const noexcept { return bytes_read_; }
+
+  private:
+    void read(storage::DirectFile& file, std::size_t index, Extent extent, std::vector<Damage>& damages);
+
+    const Manifest& manifest_;
+    Progress progress_;
+    std::int64_t all_bytes_ = 0;
+    std::int64_t done_bytes_ = 0;
+    std::vector<std::vector<std::size_t>> pieces_of_;  // by file, by offset
+    RangeReader reader_;
+    std::int64_t bytes_read_ = 0;
+};
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,19 @@
+/// What HDF5 says of a file held against what COMPLETE says of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/manifest.hpp"
+
+namespace ziggurat::checkpoint {
+
+/// Appends what differs: a dataset that is missing, of another shape or type, at another place, or one too
+/// many. Only for a file whose bytes outside of pieces have been held against their hash.
+void check_structure(const std::string& path,
+                     const Manifest& manifest,
+                     std::size_t file,
+                     std::vector<Damage>& damages);
+
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,122 @@
+#include "checkpoint/verify.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/file_check.hpp"
+#include "checkpoint/structure_check.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Every file is listed, every entry of the folder is a listed file.
+void check_entries(const std::string& path, const Manifest& manifest, std::vector<Damage>& damages) {
+    std::set<std::string> known{"COMPLETE"};
+    for (const FileEntry& entry : manifest.files) {
+        known.insert(entry.name);
+    }
+    std::error_code problem;
+    for (fs::directory_iterator entry{path, problem}; !problem && entry != fs::directory_iterator{};
+         entry.increment(problem)) {
+        const std::string name = entry->path().filename().string();
+        if (!known.contains(name)) {
+            damages.push_back({name, "it does not belong to the checkpoint"});
+        }
+    }
+    if (problem) {
+        damages.push_back({".", fmt::format("the folder cannot be listed ({})", problem.message())});
+    }
+}
+
+/// What is wrong with LATEST in `root`; nothing when all is well.
+std::optional<std::string> problem_of_latest(const std::string& root) {
+    const std::optional<Latest> latest = read_latest(root);
+    if (!latest) {
+        return "it is missing";
+    }
+    const std::optional<std::string> text = storage::read_small_file(root + "/" + latest->name + "/COMPLETE");
+    if (!text) {
+        return fmt::format("it names {}, which is not complete", latest->name);
+    }
+    if (hash_of_manifest(*text) != latest->hash_of_manifest) {
+        return fmt::format("it names {}, but not the hash of its COMPLETE", latest->name);
+    }
+    const std::vector<std::string> complete = list_complete(root);
+    const std::string newest =
+        complete.empty() ? latest->name : fs::path{complete.back()}.filename().string();
+    if (newest != latest->name) {
+        return fmt::format(
+            "it names {}, but {} is complete and newer (a job that died while saving leaves this; "
+            "the next save puts it right)",
+            latest->name, newest);
+    }
+    return std::nullopt;
+}
+
+void check_latest(const std::string& path, std::vector<Damage>& damages) {
+    const fs::path root = fs::absolute(path).lexically_normal().parent_path();
+    std::error_code ignored;
+    if (!step_of_folder(path) || (root.filename() != "ckpt" && !fs::exists(root / "LATEST", ignored))) {
+        return;
+    }
+    try {
+        if (const std::optional<std::string> problem = problem_of_latest(root.string())) {
+            damages.push_back({"LATEST", *problem});
+        }
+    } catch (const Error& error) {
+        damages.push_back({"LATEST", error.what()});
+    }
+}
+
+}  // namespace
+
+std::vector<Damage> verify_rest_of_files(const std::string& path, const Manifest& manifest) {
+    FileCheck check{manifest, {}};
+    std::vector<Damage> damages;
+    for (std::size_t file = 0; file < manifest.files.size(); ++file) {
+        check.check(path, file, FileCheck::Extent::rest, damages);
+    }
+    return damages;
+}
+
+Verification verify_checkpoint(const std::string& path_as_given,
+                               const std::function<void(std::int64_t, std::int64_t)>& progress) {
+    std::string path = path_as_given;
+    while (path.size() > 1 && path.ends_with('/')) {
+        path.pop_back();
+    }
+    Verification found;
+    try {
+        const Manifest manifest = read_manifest(path);
+        const std::optional<std::int64_t> step = step_of_folder(path);
+        if (step && *step != manifest.progress.step) {
+            found.damages.push_back({"COMPLETE", fmt::format("it is that of step {}, and lies in '{}'",
+                                                             manifest.progress.step, path)});
+        }
+        FileCheck check{manifest, progress};
+        for (std::size_t file = 0; file < manifest.files.size(); ++file) {
+            if (check.check(path, file, FileCheck::Extent::all, found.damages)) {
+                check_structure(path, manifest, file, found.damages);
+            }
+        }
+        found.bytes_read = check.bytes_read();
+        check_entries(path, manifest, found.damages);
+    } catch (const Error& error) {
+        found.damages.push_back({"COMPLETE", error.what()});
+    }
+    check_latest(path, found.damages);
+    return found;
+}
+
+}  // namespace ziggurat::checkpoint

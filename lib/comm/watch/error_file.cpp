@@ -1,0 +1,26 @@
+#include "comm/watch/error_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.hpp"
+
+namespace ziggurat::comm {
+
+void append_error(const std::string& path, std::string_view line) noexcept {
+    try {
+        ::mkdir(path.substr(0, path.rfind('/')).c_str(), 0777);
+        const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        if (file < 0) {
+            return;
+        }
+        const std::string text = format_calendar(calendar_seconds()) + " " + std::string{line} + "\n";
+        [[maybe_unused]] const ssize_t ignored = ::write(file, text.data(), text.size());
+        ::close(file);
+    } catch (...) {
+        // Without memory for a line of text, the process ends all the same.
+    }
+}
+
+}  // namespace ziggurat::comm

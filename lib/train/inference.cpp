@@ -1,0 +1,77 @@
+#include "train/inference.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "data/corpus.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/model_layout.hpp"
+#include "train/held_pieces.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// The evaluating program in both places: without a backward pass, memory holds parameters and one forward.
+Programs forward_alone(const spec::RunSpec& run, int world_rank) {
+    auto program = schedule::build_program(run, world_rank, schedule::Variant::evaluate);
+    return {program, std::move(program)};
+}
+
+}  // namespace
+
+spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, std::int64_t micro_batch) {
+    spec::RunSpec run = trained;
+    run.parallel = {};
+    run.parallel.ranks = run.parallel.data = here.ranks;
+    run.parallel.ranks_per_node = here.ranks_per_node;
+    run.parallel.threads = here.threads;
+    const int span = trained.sharding.parameters > 1 ? here.ranks : 1;
+    run.sharding = {};
+    run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = span;
+    run.sharding.sum_group = here.ranks;
+    run.train.only = {""};  // a pattern that fits no tensor
+    run.train.micro_batch = micro_batch;
+    run.train.micro_batches = 1;
+    run.train.global_batch = micro_batch * here.ranks;
+    run.tiers = {};
+    run.overlap = {};
+    run.recompute = {};
+    run.debug = {};
+    run.run.trace = false;
+    return run;
+}
+
+Inference::Inference(const spec::RunSpec& run, const comm::Communicator& world, const comm::AbortFlag& abort)
+    : run_{run},
+      world_{world},
+      stream_{run.parallel.threads},
+      assembly_{run, forward_alone(run, world.rank()), world, stream_, abort} {}
+
+void Inference::load(checkpoint::CheckpointReader& reader) {
+    const HeldState state = assembly_.state();
+    std::vector<checkpoint::Target> targets;
+    for (auto& held : held_pieces(state.model, state.program, Extent::held)) {
+        const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
+        targets.push_back({std::move(held.piece), state.memory.at(buffer) + held.offset_bytes});
+    }
+    reader.read(targets);
+}
+
+Evaluation Inference::evaluation(data::BatchSource source) {
+    const int data_rank = schedule::ModelLayout{run_, world_.rank()}.data_rank;
+    return {run_, std::move(source), world_, stream_, data_rank, assembly_};
+}
+
+ValidationLoss Inference::loss(data::BatchSource source) {
+    return evaluation(std::move(source)).validate().value();
+}
+
+std::string Inference::generate(const spec::Sample& sample, std::int64_t step) {
+    spec::Data no_data = run_.data;
+    no_data.train.clear();
+    no_data.validation.clear();
+    const data::Corpus nothing{no_data, run_.model.vocab, run_.run.seed};
+    return evaluation(nothing.validation(0)).generate(sample, step).value();
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,73 @@
+/// A trained model that is only looked at: the weights of a checkpoint, in a layout for the ranks at hand.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "checkpoint/checkpoint_reader.hpp"
+#include "comm/abort_flag.hpp"
+#include "comm/communicator.hpp"
+#include "data/batch_source.hpp"
+#include "device/stream.hpp"
+#include "spec/run_spec.hpp"
+#include "train/assembly.hpp"
+#include "train/evaluation.hpp"
+
+namespace ziggurat::train {
+
+/// Where the looking takes place.
+struct RanksAtHand {
+    int ranks = 1;
+    int ranks_per_node = 1;
+    int threads = 1;
+};
+
+/// The run `trained` as one that evaluates on these ranks: all of them on the data axis, parameters cut over
+/// all of them if they were cut at all. Nothing is trained, so that there are neither gradients nor optimizer
+/// state; model and number types stay.
+///
+/// Collective: local; pure
+spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, std::int64_t micro_batch);
+
+/// Holds parameters and what a forward pass needs, no more.
+class Inference {
+  public:
+    /// Parameters have initial values.
+    ///
+    /// \param run  made by evaluating(); it and `world` must outlive this
+    /// Collective: over `world`, which has run.parallel.ranks ranks
+    /// Errors:     Error{resource} when memory is short
+    Inference(const spec::RunSpec& run, const comm::Communicator& world, const comm::AbortFlag& abort);
+
+    /// Gives all tensors the checkpoint's weights, rounded to the compute type as training does. Each rank
+    /// reads what it holds, no more.
+    ///
+    /// Collective: local; all ranks have to call it
+    /// Errors:     Error{checkpoint} when a tensor is missing, has another shape, or is damaged;
+    ///             Error{resource} when the disk fails
+    void load(checkpoint::CheckpointReader& reader);
+
+    /// The loss over all samples of `source`.
+    ///
+    /// Numerics:   an exact sum, the same on any layout for the same losses
+    /// Collective: over all ranks
+    ValidationLoss loss(data::BatchSource source);
+
+    /// Text that follows `sample.prompt`; what training has printed after `step`, for the same sample and
+    /// run.seed. The model reads bytes.
+    ///
+    /// Collective: over all ranks
+    std::string generate(const spec::Sample& sample, std::int64_t step);
+
+    Assembly& assembly() noexcept { return assembly_; }
+
+  private:
+    Evaluation evaluation(data::BatchSource source);
+
+    const spec::RunSpec& run_;
+    const comm::Communicator& world_;
+    device::Stream stream_;
+    Assembly assembly_;
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""The quickstart: stop it with Ctrl-C, run it again, and it goes on. Under plain mpirun, Ctrl-C loses at most the
+steps since the last checkpoint.
+
+  quickstart_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).parents[2]
+PATIENCE_S = 120  # for what takes seconds
+MORE_STEPS = 20  # after a restart, to the end
+SMALL = ("model.layers=1", "model.hidden=32", "model.ffn_hidden=64", "model.heads=2", "validate.batches=1",
+         "validate.sample.tokens=5")
+
+
+class Run:
+    """Starts of the quickstart's deck, much smaller, in a run directory of its own."""
+
+    def __init__(self, name, chosen, command, *settings):
+        self.name, self.command, self.settings = name, command, settings
+        folder = pathlib.Path(chosen.work) / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / "text.txt").write_text("a text that is long enough for a few windows of tokens\n" * 400)
+        self.directory = folder / "run"
+        self.log = folder / "output"
+        self.environment = dict(os.environ, ZIGGURAT=chosen.binary, ZIGGURAT_TEXT=str(folder / "text.txt"),
+                                OMP_NUM_THREADS="1", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+    def start(self, steps):
+        """As from a terminal: a process group of its own, to which Ctrl-C goes as a whole."""
+        self.job = subprocess.Popen(
+            [*self.command, f"run.dir={self.directory}", f"train.steps={steps}", *SMALL, *self.settings], cwd=ROOT,
+            env=self.environment, stdout=open(self.log, "w"), stderr=subprocess.STDOUT, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+
+    def press_control_c(self):
+        os.killpg(self.job.pid, signal.SIGINT)
+
+    def wait(self):
+        try:
+            return self.job.wait(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.fail("it ends")
+
+    def wait_until(self, what, holds):
+        end = time.monotonic() + PATIENCE_S
+        while not holds():
+            if self.job.poll() is not None or time.monotonic() > end:
+                self.fail(what)
+            time.sleep(0.02)
+
+    def steps(self):
+        """The steps that metrics.jsonl tells of, in its order."""
+        path = self.directory / "metrics.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        events = [json.loads(line) for line in lines if line.endswith("}")]
+        return [event["step"] for event in events if event["event"] == "step"]
+
+    def last_checkpoint(self):
+        """The step that LATEST names; 0 when there is none."""
+        path = self.directory / "ckpt" / "LATEST"
+        return int(path.read_text().split()[0].removeprefix("step-")) if path.exists() else 0
+
+    def goes_on_after(self, step):
+        """Another start of the same, which has all steps in the end, each once."""
+        self.start(step + MORE_STEPS)
+        self.expect("the next start is done, exit code 0", self.wait() == 0)
+        self.expect("and has every step once", self.steps() == list(range(1, step + MORE_STEPS + 1)))
+
+    def expect(self, what, holds):
+        if not holds:
+            self.fail(what)
+        print(f"ok: {self.name}: {what}")
+
+    def fail(self, what):
+        if self.job.poll() is None:  # all of it, whichever process groups its script has made
+            for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):
+                self.job.send_signal(number)
+                time.sleep(1)
+        sys.exit(f"FAILED: {self.name}: {what}; exit code {self.job.poll()}, steps {self.steps()[-3:]}, "
+                 f"last checkpoint {self.last_checkpoint()}\n{self.log.read_text()[-6000:]}")
+
+
+def quickstart(chosen):
+    run = Run("quickstart", chosen, [str(ROOT / "scripts" / "quickstart.sh")])
+    run.start(1000000000)
+    run.wait_until("some steps are done", lambda: len(run.steps()) >= 5)
+    run.press_control_c()
+    run.expect("Ctrl-C ends it with 75", run.wait() == 75)
+    run.expect("says what to do next", "Run the same command again" in run.log.read_text())
+    stopped = run.steps()[-1]
+    run.expect(f"has saved step {stopped}", run.last_checkpoint() == stopped)
+    run.goes_on_after(stopped)
+
+
+def plain_mpirun(chosen):
+    run = Run("plain_mpirun", chosen,
+              [*shlex.split(chosen.mpiexec), "-n", "2", chosen.binary, "train", "decks/quickstart.yaml"],
+              "checkpoint.every=50 steps")
+    run.start(1000000000)
+    run.wait_until("a second checkpoint is complete", lambda: run.last_checkpoint() >= 100)
+    saved = run.last_checkpoint()
+    run.press_control_c()
+    run.wait()
+    saved = max(saved, run.last_checkpoint())
+    run.start(saved + MORE_STEPS)
+    run.expect("the next start is done, exit code 0", run.wait() == 0)
+    run.expect(f"says that it goes on after step {saved}", str(saved) in run.log.read_text())
+    run.expect("and has every step once", run.steps() == list(range(1, saved + MORE_STEPS + 1)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--mpiexec", required=True)
+    chosen = parser.parse_args()
+    quickstart(chosen)
+    plain_mpirun(chosen)
+
+
+if __name__ == "__main__":
+    main()
