@@ -15,6 +15,8 @@ namespace {
 /// While nothing moves, the abort flag is looked at this often; a rank may sleep as long as that between two
 /// polls.
 constexpr std::int64_t ns_between_checks = 50'000'000;
+/// Ops of a lane that overlaps itself which may be under way at a time.
+constexpr std::size_t most_overlapping = 8;
 /// Work of other lanes on this thread that is shorter is lost in the times of clocks.
 constexpr std::int64_t shortest_noted_ns = 1000;
 
@@ -42,8 +44,13 @@ Executor::Executor(const schedule::Program& program,
         lanes_.at(static_cast<std::size_t>(program.ops[op].lane)).ops.push_back(static_cast<int>(op));
     }
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-        if (program.lanes[lane].engine == schedule::Engine::compute) {
+        const auto engine = program.lanes[lane].engine;
+        if (engine == schedule::Engine::compute) {
             compute_lanes_.push_back(static_cast<int>(lane));
+        }
+        lanes_[lane].began_ns.resize(lanes_[lane].ops.size());
+        if (schedule::overlaps_itself(engine)) {
+            lanes_[lane].most_running = std::min(most_overlapping, lanes_[lane].ops.size());
         }
     }
     records_.reserve(8 * program.ops.size() + 16);  // each op may have waited, have been moved, lag by a step
@@ -68,9 +75,9 @@ void Executor::complete(LaneState& lane, std::int64_t now_ns) {
     const int op = lane.ops[lane.next];
     ++completed_[static_cast<std::size_t>(op)];
     if (records_.size() < records_.capacity()) {
-        records_.push_back({op, -1, lane.step, lane.began_ns, now_ns});
+        records_.push_back({op, -1, lane.step, lane.began_ns[lane.next], now_ns});
     }
-    lane.is_running = false;
+    lane.num_running -= lane.num_running > 0 ? 1 : 0;
     if (++lane.next == lane.ops.size()) {
         lane.next = 0;
         ++lane.step;
@@ -83,12 +90,12 @@ bool Executor::advance(LaneState& lane) {
     }
     const int op = lane.ops[lane.next];
     auto& action = actions_[static_cast<std::size_t>(op)];
-    if (!lane.is_running && missing(op, lane.step) >= 0) {
+    if (lane.num_running == 0 && missing(op, lane.step) >= 0) {
         return false;
     }
     const auto begin_ns = monotonic_ns();
-    if (!lane.is_running) {
-        lane.began_ns = begin_ns;
+    if (lane.num_running == 0) {
+        lane.began_ns[lane.next] = begin_ns;
         if (!action.is_asynchronous()) {
             abort_.does(program_.ops[static_cast<std::size_t>(op)].label, begin_ns);
             if (!is_abandoned_ || !computes(program_.ops[static_cast<std::size_t>(op)])) {
@@ -101,15 +108,33 @@ bool Executor::advance(LaneState& lane) {
             return true;
         }
         action.start();
-        lane.is_running = true;
+        lane.num_running = 1;
     }
+    const bool has_started = start_ahead(lane);
     const bool is_done = action.poll();
     const auto end_ns = monotonic_ns();
     note_work(op, begin_ns, end_ns);
     if (is_done) {
         complete(lane, end_ns);
     }
-    return is_done;
+    return is_done || has_started;
+}
+
+bool Executor::start_ahead(LaneState& lane) {
+    bool has_started = false;
+    while (lane.num_running < lane.most_running) {
+        const auto place = lane.next + lane.num_running;
+        const auto index = place % lane.ops.size();
+        const auto step = lane.step + static_cast<std::int64_t>(place / lane.ops.size());
+        if (step >= steps_begun_ || missing(lane.ops[index], step) >= 0) {
+            break;
+        }
+        lane.began_ns[index] = monotonic_ns();
+        actions_[static_cast<std::size_t>(lane.ops[index])].start();
+        ++lane.num_running;
+        has_started = true;
+    }
+    return has_started;
 }
 
 std::pair<int, int> Executor::first_wait() const {
@@ -125,13 +150,13 @@ std::pair<int, int> Executor::first_wait() const {
     }
     ZG_ENSURES(waiting != nullptr);
     const int op = waiting->ops[waiting->next];
-    const int cause = waiting->is_running ? op : missing(op, waiting->step);
+    const int cause = waiting->num_running > 0 ? op : missing(op, waiting->step);
     return {op, cause < 0 ? op : cause};
 }
 
 void Executor::note_work(int op, std::int64_t begin_ns, std::int64_t end_ns) {
     const bool is_computing = std::ranges::any_of(
-        compute_lanes_, [&](int lane) { return lanes_[static_cast<std::size_t>(lane)].is_running; });
+        compute_lanes_, [&](int lane) { return lanes_[static_cast<std::size_t>(lane)].num_running > 0; });
     if (end_ns - begin_ns < shortest_noted_ns || is_waiting_ || is_computing) {
         return;
     }

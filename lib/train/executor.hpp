@@ -35,8 +35,9 @@ struct LaneRecord {
 /// Runs the lanes of one program, all on the calling thread: asynchronous ops are started and polled between
 /// the ops of the compute lane.
 ///
-/// Knows nothing of ZeRO, tiers or pipelines: an op begins when it is the next of its lane and everything
-/// that it waits for, in this step and the one before, is done. Lanes other than the compute lane may finish
+/// Knows nothing of ZeRO, tiers or pipelines: an op begins when it is the next of its lane (of a lane that
+/// overlaps itself: when all before it have begun) and everything that it waits for, in this step and the one
+/// before, is done. Lanes other than the compute lane may finish
 /// a step's ops while the next step is already under way; nothing drains in between. No allocation after
 /// construction.
 class Executor {
@@ -76,10 +77,11 @@ class Executor {
   private:
     struct LaneState {
         std::vector<int> ops;
-        std::size_t next = 0;
+        std::size_t next = 0;  ///< the first that is not done
         std::int64_t step = 0;
-        bool is_running = false;  ///< ops[next] was started
-        std::int64_t began_ns = 0;
+        std::size_t num_running = 0;  ///< ops[next] and what follows it: started, not done
+        std::size_t most_running = 1;
+        std::vector<std::int64_t> began_ns;  ///< by op of the lane
     };
 
     bool has_work(const LaneState& lane) const noexcept {
@@ -89,6 +91,8 @@ class Executor {
     int missing(int op, std::int64_t step) const noexcept;
     /// Does what can be done now on one lane; true if something was.
     bool advance(LaneState& lane);
+    /// Starts what may begin while others of its lane are under way; true if something did.
+    bool start_ahead(LaneState& lane);
     void complete(LaneState& lane, std::int64_t now_ns);
     /// What the compute lane, or with nothing left there the first other lane, would do next, and what it
     /// waits for.

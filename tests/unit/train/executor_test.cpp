@@ -1,0 +1,113 @@
+#include "train/executor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "schedule/derive_dependencies.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using schedule::Engine;
+
+/// Ops on buffers of 64 bytes. Asynchronous ones end when they were polled often enough.
+class Rig {
+  public:
+    explicit Rig(int num_buffers) {
+        for (int b = 0; b < num_buffers; ++b) {
+            schedule::Buffer buffer;
+            buffer.bytes = 64;
+            buffer.offset = 64 * b;
+            program.add_buffer(buffer);
+        }
+    }
+
+    int add(Engine engine, std::vector<int> reads, std::vector<int> writes, int polls = 0) {
+        schedule::Op op;
+        op.lane = program.lane(engine);
+        for (const int buffer : reads) {
+            op.reads.push_back(schedule::whole(program, buffer, "x"));
+        }
+        for (const int buffer : writes) {
+            op.writes.push_back(schedule::whole(program, buffer, "x"));
+        }
+        program.ops.push_back(std::move(op));
+        const int index = static_cast<int>(program.ops.size()) - 1;
+        const auto name = std::to_string(index);
+        Action action;
+        if (engine == Engine::compute) {
+            action.run = [this, name] { log += " run" + name; };
+        } else {
+            action.start = [this, index, polls, name] {
+                log += " start" + name;
+                left[index] = polls;
+            };
+            action.poll = [this, index, name] {
+                if (--left[index] > 0) {
+                    return false;
+                }
+                log += " end" + name;
+                return true;
+            };
+        }
+        actions.push_back(std::move(action));
+        return index;
+    }
+
+    schedule::Program program;
+    std::vector<Action> actions;
+    std::map<int, int> left;  ///< polls until the op ends
+    std::string log;
+};
+
+TEST(Executor, StartsTheNextReadWhileOneIsUnderWay) {
+    Rig rig{3};
+    rig.add(Engine::nvme_read, {}, {0}, 3);
+    rig.add(Engine::nvme_read, {}, {1}, 1);
+    rig.add(Engine::compute, {0}, {});
+    rig.add(Engine::compute, {1}, {});
+    derive_dependencies(rig.program);
+    const comm::AbortFlag abort;
+    Executor executor{rig.program, rig.actions, abort, 10};
+
+    executor.run_step();
+
+    EXPECT_EQ(rig.log, " start0 start1 end0 run2 end1 run3");
+}
+
+TEST(Executor, HoldsAReadBackWhoseMemoryIsStillInUse) {
+    Rig rig{1};
+    rig.add(Engine::nvme_read, {}, {0}, 2);
+    rig.add(Engine::compute, {0}, {});
+    rig.add(Engine::nvme_read, {}, {0}, 2);
+    rig.add(Engine::compute, {0}, {});
+    derive_dependencies(rig.program);
+    const comm::AbortFlag abort;
+    Executor executor{rig.program, rig.actions, abort, 10};
+
+    executor.run_step();
+    executor.run_step();
+
+    EXPECT_EQ(rig.log, " start0 end0 run1 start2 end2 run3 start0 end0 run1 start2 end2 run3");
+}
+
+TEST(Executor, DoesNotStartCollectivesAhead) {
+    Rig rig{2};
+    rig.add(Engine::collective, {}, {0}, 2);
+    rig.add(Engine::collective, {}, {1}, 1);
+    rig.add(Engine::compute, {0}, {});
+    derive_dependencies(rig.program);
+    const comm::AbortFlag abort;
+    Executor executor{rig.program, rig.actions, abort, 10};
+
+    executor.run_step();
+    executor.finish();
+
+    EXPECT_LT(rig.log.find("end0"), rig.log.find("start1"));
+}
+
+}  // namespace
+}  // namespace ziggurat::train
