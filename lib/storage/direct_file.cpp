@@ -6,8 +6,10 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
+#include "base/error.hpp"
 #include "storage/io_error.hpp"
 
 namespace ziggurat::storage {
@@ -56,6 +58,41 @@ DirectFile DirectFile::create(const std::string& path) {
         throw_io_error("create", path, fault);
     }
     return {path, O_RDWR | O_CREAT | O_TRUNC};
+}
+
+DirectFile DirectFile::create_unnamed(const std::string& folder) {
+    ignore_size_signal();
+    if (const int fault = planned_fault(folder, 0, 0)) {
+        throw_io_error("create a file in", folder, fault);
+    }
+    try {
+        DirectFile file{folder, O_RDWR | O_TMPFILE};
+        file.path_ += "/(without a name)";
+        return file;
+    } catch (const Error&) {
+        // The file system has no files without a name: one that loses it at once.
+        std::string path = folder + "/ziggurat-XXXXXX";
+        const int made = ::mkostemp(path.data(), O_CLOEXEC);
+        if (made < 0) {
+            throw_io_error("create a file in", folder, errno);
+        }
+        ::close(made);
+        try {
+            DirectFile file{path, O_RDWR};
+            ::unlink(path.c_str());
+            file.path_ = folder + "/(without a name)";
+            return file;
+        } catch (...) {
+            ::unlink(path.c_str());
+            throw;
+        }
+    }
+}
+
+DirectFile DirectFile::open_again() const {
+    DirectFile file{"/proc/self/fd/" + std::to_string(descriptor()), O_RDWR};
+    file.path_ = path_;
+    return file;
 }
 
 std::int64_t DirectFile::size_bytes() const {

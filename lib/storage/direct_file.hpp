@@ -36,6 +36,11 @@ class DirectFile {
     static DirectFile open(const std::string& path);
     /// For writing; what was there is gone.
     static DirectFile create(const std::string& path);
+    /// For reading and writing; in `folder`, under no name: when all who have it open are gone, however they
+    /// ended, so is the file.
+    static DirectFile create_unnamed(const std::string& folder);
+    /// The same file once more, for another thread.
+    DirectFile open_again() const;
 
     const std::string& path() const noexcept { return path_; }
     int descriptor() const noexcept { return descriptor_.get(); }

@@ -1,0 +1,100 @@
+#include "storage/striped_file.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "storage/io_error.hpp"
+
+namespace ziggurat::storage {
+namespace {
+
+class StripedFiles : public testing::TestWithParam<int> {
+  protected:
+    StripedFiles() {
+        for (int i = 0; i < GetParam(); ++i) {
+            folders.push_back(std::filesystem::temp_directory_path() /
+                              ("stripes." + std::to_string(::getpid()) + "." + std::to_string(i)));
+            std::filesystem::create_directory(folders.back());
+        }
+    }
+    ~StripedFiles() override {
+        set_write_fault(nullptr);
+        for (const auto& folder : folders) {
+            std::filesystem::remove_all(folder);
+        }
+    }
+
+    std::vector<std::string> folders;
+};
+
+TEST_P(StripedFiles, HoldWhatWasWrittenToAnyBytes) {
+    constexpr std::int64_t size = 40 * page_bytes;
+    StripedFile file{folders, size - 5, 3 * page_bytes};
+    ASSERT_EQ(file.bytes(), size);
+    std::vector<std::byte> truth(static_cast<std::size_t>(size));
+    std::mt19937_64 random{11};
+    for (int round = 0; round < 200; ++round) {
+        const auto begin = static_cast<std::size_t>(random() % static_cast<std::uint64_t>(size));
+        const auto length = static_cast<std::size_t>(random() % 30'000) % (truth.size() - begin) + 1;
+        std::vector<std::byte> bytes(length);
+        std::ranges::generate(bytes, [&] { return static_cast<std::byte>(random()); });
+        std::ranges::copy(bytes, truth.begin() + static_cast<std::ptrdiff_t>(begin));
+        file.write(static_cast<std::int64_t>(begin), bytes);
+    }
+    std::vector<std::byte> read(truth.size());
+    file.read(0, read);
+    EXPECT_EQ(read, truth);
+    read.resize(10'001);
+    file.read(7'777, read);
+    EXPECT_TRUE(std::equal(read.begin(), read.end(), truth.begin() + 7'777));
+}
+
+TEST_P(StripedFiles, SayWhereTheirPagesLie) {
+    StripedFile file{folders, 40 * page_bytes, 2 * page_bytes};
+    AlignedBuffer memory{40 * page_bytes};
+    std::mt19937_64 random{3};
+    std::ranges::generate(memory.bytes(), [&] { return static_cast<std::byte>(random()); });
+    file.write(0, memory.bytes());
+    AlignedBuffer arrived{11 * page_bytes};
+
+    std::int64_t bytes = 0;
+    for (const auto& segment :
+         file.segments(TransferKind::read, 3 * page_bytes, arrived.bytes().data(), 11 * page_bytes)) {
+        bytes += segment.bytes;
+        segment.file->read(segment.offset_bytes, {segment.memory, static_cast<std::size_t>(segment.bytes)});
+    }
+
+    EXPECT_EQ(bytes, 11 * page_bytes);
+    EXPECT_TRUE(std::ranges::equal(arrived.bytes(), memory.bytes().subspan(3 * page_bytes, 11 * page_bytes)));
+}
+
+TEST_P(StripedFiles, LeaveNothingInTheirFolders) {
+    const StripedFile file{folders, 40 * page_bytes, page_bytes};
+    for (const auto& folder : folders) {
+        EXPECT_TRUE(std::filesystem::is_empty(folder));
+    }
+}
+
+TEST_P(StripedFiles, NameTheFolderThatIsFull) {
+    set_write_fault([](const char*, std::int64_t, std::int64_t bytes) { return bytes > 0 ? ENOSPC : 0; });
+    try {
+        const StripedFile file{folders, page_bytes, page_bytes};
+        FAIL() << "no error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::resource);
+        EXPECT_NE(std::string{error.what()}.find(folders.front()), std::string::npos) << error.what();
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(OverFolders, StripedFiles, testing::Values(1, 3));
+
+}  // namespace
+}  // namespace ziggurat::storage
