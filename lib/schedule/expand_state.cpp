@@ -99,6 +99,7 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
         unit.second_moment = add(StateKind::second_moment, consumer::optimizer, updated, spec::DType::f32);
     }
     state.step_inputs = shared_buffer(program, "step_inputs", step_inputs_bytes);
+    state.update_inputs = shared_buffer(program, "update_inputs", step_inputs_bytes);
     state.exact_sums = shared_buffer(program, "exact_sums", exact_sums_bytes);
     if (spec.checkpoint.every && spec.checkpoint.is_async) {
         add_snapshot(program, model);

@@ -9,11 +9,6 @@ namespace {
 
 using spec::Tier;
 
-layout::ElementRange elements_of(const Buffer& buffer) {
-    const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
-    return {buffer.first_element, buffer.first_element + buffer.bytes / width};
-}
-
 /// Kinds that share an address space: what is frozen lies behind the trained part of its unit.
 StateKind space_of(StateKind kind) {
     return kind == StateKind::frozen ? StateKind::parameters : kind;

@@ -29,7 +29,7 @@ class UpdateWriter {
         op.reads.push_back(whole(program, draft_.state.exact_sums, "exact_sums"));
         op.writes.push_back(whole(program, draft_.state.exact_sums, "exact_sums"));
         op.reads.push_back(whole(program, draft_.state.step_inputs, "step_inputs"));
-        op.writes.push_back(whole(program, draft_.state.step_inputs, "step_inputs"));
+        op.writes.push_back(whole(program, draft_.state.update_inputs, "update_inputs"));
         program.ops.push_back(std::move(op));
     }
 
@@ -54,7 +54,7 @@ class UpdateWriter {
                 op.writes.push_back({state.parameters, "parameters", {run_in(state.parameters, range)}});
             }
         }
-        op.reads.push_back(whole(program, draft_.state.step_inputs, "step_inputs"));
+        op.reads.push_back(whole(program, draft_.state.update_inputs, "update_inputs"));
         program.ops.push_back(std::move(op));
     }
 

@@ -10,10 +10,6 @@ std::uint64_t number(std::int64_t value) {
     return static_cast<std::uint64_t>(value);
 }
 
-int element_bytes(const Buffer& buffer) {
-    return buffer.type == spec::DType::f32 ? 4 : 2;
-}
-
 std::int64_t bytes_of(const Pieces& pieces) {
     return pieces.empty() ? 0 : pieces.back().end;
 }

@@ -9,10 +9,6 @@ namespace {
 /// Buffers without a place in an arena get one far from all others.
 constexpr std::int64_t apart = std::int64_t{1} << 44;
 
-std::int64_t element_bytes(const Buffer& buffer) {
-    return buffer.type == spec::DType::f32 ? 4 : 2;
-}
-
 bool holds_state(const Buffer& buffer) {
     return buffer.unit >= 0 && buffer.state != StateKind::none;
 }
@@ -178,7 +174,7 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
         if (described.lifetime == Lifetime::persistent) {
             // The sums of this step, not of the one before; the clip factor that was made of them.
             const bool is_of_step = operand.role == "exact_sums" ||
-                                    (reader.kind == OpKind::update && operand.role == "step_inputs");
+                                    (reader.kind == OpKind::update && operand.role == "update_inputs");
             if (is_of_step && content.step != step) {
                 complain(FindingKind::stale_read, rank, op,
                          "reads " + where + " in step " + std::to_string(step) + ", but it is that of step " +

@@ -64,6 +64,14 @@ const Operand* Program::find_write(const Op& op, const std::string& role) const 
     return find(op.writes, role);
 }
 
+int element_bytes(const Buffer& buffer) {
+    return buffer.type == spec::DType::f32 ? 4 : 2;
+}
+
+layout::ElementRange elements_of(const Buffer& buffer) {
+    return {buffer.first_element, buffer.first_element + buffer.bytes / element_bytes(buffer)};
+}
+
 Operand whole(const Program& program, int buffer, std::string role) {
     return {buffer, std::move(role), {{0, program.buffers.at(static_cast<std::size_t>(buffer)).bytes}}};
 }

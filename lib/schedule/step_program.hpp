@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "layout/family.hpp"
+#include "layout/flat_layout.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::schedule {
@@ -198,6 +199,10 @@ struct Program {
     const Operand* find_read(const Op& op, const std::string& role) const;
     const Operand* find_write(const Op& op, const std::string& role) const;
 };
+
+int element_bytes(const Buffer& buffer);
+/// The elements of the unit's flat range that a buffer of state holds.
+layout::ElementRange elements_of(const Buffer& buffer);
 
 /// All of `buffer`.
 Operand whole(const Program& program, int buffer, std::string role);

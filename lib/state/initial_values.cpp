@@ -75,10 +75,12 @@ void fill_buffer(const spec::RunSpec& spec,
                  const schedule::Buffer& buffer,
                  const device::Stream& stream,
                  int tensor_rank,
-                 std::span<E> to) {
+                 const TierMemory& memory) {
     const layout::FlatLayout flat{unit, spec.parallel.tensor, spec.parallel.data};
-    const ElementRange held{buffer.first_element, buffer.first_element + std::ssize(to)};
+    const auto width = static_cast<std::int64_t>(sizeof(E));
+    const ElementRange held{buffer.first_element, buffer.first_element + buffer.bytes / width};
     std::vector<float> made(static_cast<std::size_t>(std::min(piece, held.size())));
+    std::vector<E> narrowed(std::is_same_v<E, float> ? 0 : made.size());
     for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
         const auto range = flat.parameter(static_cast<int>(p));
         const auto last = std::min(range.end, held.end);
@@ -86,11 +88,13 @@ void fill_buffer(const spec::RunSpec& spec,
             const auto size = std::min(piece, last - begin);
             const std::span<float> values{made.data(), static_cast<std::size_t>(size)};
             produce(spec, unit.parameters[p], stream, tensor_rank, begin - range.begin, values);
-            const auto into = to.subspan(static_cast<std::size_t>(begin - held.begin), values.size());
+            const auto at = (begin - held.begin) * width;
             if constexpr (std::is_same_v<E, float>) {
-                std::copy(values.begin(), values.end(), into.begin());
+                memory.write(buffer, at, std::as_bytes(values));
             } else {
-                kernels::convert<float, E>(stream, values, into);
+                const std::span<E> rounded{narrowed.data(), values.size()};
+                kernels::convert<float, E>(stream, values, rounded);
+                memory.write(buffer, at, std::as_bytes(rounded));
             }
         }
     }
@@ -114,9 +118,9 @@ void set_initial_values(const spec::RunSpec& spec,
         }
         const auto& unit = table.units.at(static_cast<std::size_t>(buffer.unit));
         if (buffer.type == spec::DType::bf16) {
-            fill_buffer(spec, unit, buffer, stream, tensor_rank, memory.span<tensor::bfloat16>(buffer));
+            fill_buffer<tensor::bfloat16>(spec, unit, buffer, stream, tensor_rank, memory);
         } else {
-            fill_buffer(spec, unit, buffer, stream, tensor_rank, memory.span<float>(buffer));
+            fill_buffer<float>(spec, unit, buffer, stream, tensor_rank, memory);
         }
     }
 }

@@ -1,6 +1,7 @@
 #include "state/tier_memory.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
 #include <tuple>
@@ -10,17 +11,23 @@
 namespace ziggurat::state {
 namespace {
 
-constexpr std::size_t nvme = static_cast<std::size_t>(spec::Tier::nvme);
+constexpr std::size_t on_nvme = static_cast<std::size_t>(spec::Tier::nvme);
 
-/// As large as the largest program wants. Blocks on NVMe are not memory.
-device::Arena reserve(const std::vector<const schedule::Program*>& programs, std::size_t arena, int ranks) {
+/// As large as the largest program wants.
+std::int64_t most_bytes(const std::vector<const schedule::Program*>& programs, std::size_t arena) {
     std::int64_t most = 0;
     for (const auto* program : programs) {
         most = std::max(most, program->arena_bytes[arena]);
     }
-    const bool is_shared = arena > nvme && ranks > 1;
+    return most;
+}
+
+/// Blocks on NVMe are not memory.
+device::Arena reserve(const std::vector<const schedule::Program*>& programs, std::size_t arena, int ranks) {
+    const bool is_shared = arena > on_nvme && ranks > 1;
     const bool is_of_device = arena % 3 == static_cast<std::size_t>(spec::Tier::device);
-    return {arena == nvme ? 0 : most, is_of_device ? "the device tier" : "the host tier",
+    return {arena == on_nvme ? 0 : most_bytes(programs, arena),
+            is_of_device ? "the device tier" : "the host tier",
             is_shared ? device::Arena::Kind::shared : device::Arena::Kind::own};
 }
 
@@ -42,10 +49,15 @@ void check_shared_places(const std::vector<const schedule::Program*>& programs) 
 
 }  // namespace
 
-TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs, int ranks)
+TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs,
+                       int ranks,
+                       const NvmeSpace& nvme)
     : arenas_{reserve(programs, 0, ranks), reserve(programs, 1, ranks), reserve(programs, 2, ranks),
               reserve(programs, 3, ranks), reserve(programs, 4, ranks)} {
     check_shared_places(programs);
+    if (const auto bytes = most_bytes(programs, on_nvme); bytes > 0) {
+        nvme_ = std::make_unique<storage::StripedFile>(nvme.folders, bytes, nvme.stripe_bytes);
+    }
 }
 
 std::array<std::byte*, schedule::num_arenas> TierMemory::arenas() const noexcept {
@@ -54,7 +66,10 @@ std::array<std::byte*, schedule::num_arenas> TierMemory::arenas() const noexcept
 
 std::int64_t TierMemory::bytes(spec::Tier tier) const noexcept {
     const auto t = static_cast<std::size_t>(tier);
-    return arenas_[t].bytes() + (t == nvme ? 0 : arenas_[t + 3].bytes());
+    if (t == on_nvme) {
+        return nvme_ ? nvme_->bytes() : 0;
+    }
+    return arenas_[t].bytes() + arenas_[t + 3].bytes();
 }
 
 std::int64_t TierMemory::private_bytes() const noexcept {
@@ -66,8 +81,30 @@ std::int64_t TierMemory::private_bytes() const noexcept {
 }
 
 std::byte* TierMemory::at(const schedule::Buffer& buffer) const {
-    ZG_EXPECTS(buffer.offset >= 0);
+    ZG_EXPECTS(buffer.offset >= 0 && buffer.tier != spec::Tier::nvme);
     return arenas_[schedule::arena_of(buffer)].data() + buffer.offset;
+}
+
+void TierMemory::read(const schedule::Buffer& buffer,
+                      std::int64_t offset_bytes,
+                      std::span<std::byte> into) const {
+    ZG_EXPECTS(offset_bytes >= 0 && offset_bytes + std::ssize(into) <= buffer.bytes);
+    if (buffer.tier == spec::Tier::nvme) {
+        nvme_->read(buffer.offset + offset_bytes, into);
+    } else if (!into.empty()) {
+        std::memcpy(into.data(), at(buffer) + offset_bytes, into.size());
+    }
+}
+
+void TierMemory::write(const schedule::Buffer& buffer,
+                       std::int64_t offset_bytes,
+                       std::span<const std::byte> from) const {
+    ZG_EXPECTS(offset_bytes >= 0 && offset_bytes + std::ssize(from) <= buffer.bytes);
+    if (buffer.tier == spec::Tier::nvme) {
+        nvme_->write(buffer.offset + offset_bytes, from);
+    } else if (!from.empty()) {
+        std::memcpy(at(buffer) + offset_bytes, from.data(), from.size());
+    }
 }
 
 }  // namespace ziggurat::state

@@ -13,6 +13,7 @@
 #include "tensor/bfloat16.hpp"
 #include "train/bind_collectives.hpp"
 #include "train/bind_state_ops.hpp"
+#include "train/bind_transfers.hpp"
 #include "train/step_end.hpp"
 #include "train/tensor_access.hpp"
 #include "train/weights_hash.hpp"
@@ -109,10 +110,12 @@ struct Assembly::Parts {
     Program evaluate;
     comm::NodeMemory node;
     state::TierMemory memory;
+    NvmeLanes nvme;
     AnyBinder binder;
     std::vector<BatchSlot> train_slots;
     std::vector<BatchSlot> evaluate_slots;
     kernels::StepInputs& step_inputs;
+    kernels::StepInputs& update_inputs;
     ExactSum& squares;  ///< all bits zero is an empty sum
     StepEnd step_end;
     GroupCollectives train_groups;
@@ -134,11 +137,15 @@ struct Assembly::Parts {
           train{std::move(programs.train)},
           evaluate{std::move(programs.evaluate)},
           node{world, {.pretended_nodes = spec.debug.nodes, .threads = spec.parallel.threads}},
-          memory{shared_with(node, {{&train, &evaluate}, world.size()})},
+          memory{shared_with(
+              node,
+              {{&train, &evaluate}, world.size(), {spec.tiers.nvme_paths, spec.tiers.nvme_block_bytes}})},
+          nvme{spec.tiers, memory, node},
           binder{make_binder(spec, model, stream)},
           train_slots{slots_of(train, memory)},
           evaluate_slots{slots_of(evaluate, memory)},
           step_inputs{memory.span<kernels::StepInputs>(buffer_named(train, "step_inputs", -1)).front()},
+          update_inputs{memory.span<kernels::StepInputs>(buffer_named(train, "update_inputs", -1)).front()},
           squares{reinterpret_cast<ExactSum&>(*memory.at(buffer_named(train, "exact_sums", -1)))},
           step_end{world, node, spec.optimizer, stream, squares},
           train_groups{world, node, train, spec},
@@ -171,13 +178,16 @@ struct Assembly::Parts {
             case OpKind::add:
                 return bind_add(context, op);
             case OpKind::copy:
-                return bind_copy(context, op);
+                return bind_copy(program, op, memory);
+            case OpKind::read:
+            case OpKind::write:
+                return nvme.bind(program, op);
             case OpKind::norm:
                 return bind_norm(context, op);
             case OpKind::update:
                 return bind_update(context, op);
             case OpKind::step_end:
-                return step_end.action(train_slots, step_inputs);
+                return step_end.action(train_slots, step_inputs, update_inputs);
             default:
                 ZG_ENSURES(is_collective(op.kind));
                 return groups.bind(program, op, memory);

@@ -100,7 +100,7 @@ Action bind_update_as(const StateContext& context, const Op& op) {
             }
         }
     }
-    const auto inputs = with_role(op.reads, "step_inputs");
+    const auto inputs = with_role(op.reads, "update_inputs");
     ZG_EXPECTS(inputs.size() == 1);
     const auto* step = run_of<const kernels::StepInputs>(context, *inputs.front(), 0).data();
     const auto& optimizer = context.spec.optimizer;
@@ -178,22 +178,6 @@ Action bind_add(const StateContext& context, const Op& op) {
     ZG_EXPECTS(!op.writes.empty());
     return is_narrow(context, op.writes.front()) ? bind_add_as<bfloat16>(context, op)
                                                  : bind_add_as<float>(context, op);
-}
-
-Action bind_copy(const StateContext& context, const Op& op) {
-    ZG_EXPECTS(op.reads.size() == op.writes.size());
-    std::vector<std::pair<std::span<const std::byte>, std::span<std::byte>>> pairs;
-    for (std::size_t i = 0; i < op.writes.size(); ++i) {
-        ZG_EXPECTS(op.reads[i].runs.size() == 1 && op.writes[i].runs.size() == 1);
-        pairs.emplace_back(run_of<const std::byte>(context, op.reads[i], 0),
-                           run_of<std::byte>(context, op.writes[i], 0));
-        ZG_EXPECTS(pairs.back().first.size() == pairs.back().second.size());
-    }
-    return {.run = [pairs = std::move(pairs)] {
-        for (const auto& [from, to] : pairs) {
-            std::memcpy(to.data(), from.data(), to.size());
-        }
-    }};
 }
 
 Action bind_norm(const StateContext& context, const Op& op) {

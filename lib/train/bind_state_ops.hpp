@@ -24,8 +24,6 @@ struct StateContext {
 
 Action bind_fill(const StateContext& context, const schedule::Op& op);
 Action bind_add(const StateContext& context, const schedule::Op& op);
-/// Between buffers of the tier that is computed from.
-Action bind_copy(const StateContext& context, const schedule::Op& op);
 Action bind_norm(const StateContext& context, const schedule::Op& op);
 /// AdamW on the runs of one chunk, each cut where the parameter group changes.
 Action bind_update(const StateContext& context, const schedule::Op& op);

@@ -42,6 +42,9 @@ Executor::Executor(const schedule::Program& program,
     ZG_EXPECTS(actions_.size() == program.ops.size());
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
         lanes_.at(static_cast<std::size_t>(program.ops[op].lane)).ops.push_back(static_cast<int>(op));
+        if (program.ops[op].kind == schedule::OpKind::step_end) {
+            step_end_ = static_cast<int>(op);
+        }
     }
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
         const auto engine = program.lanes[lane].engine;
@@ -236,8 +239,11 @@ void Executor::run_step() {
     is_abandoned_ = false;
     ++steps_begun_;
     run_until([&] {
-        return std::none_of(compute_lanes_.begin(), compute_lanes_.end(),
-                            [&](int lane) { return has_work(lanes_[static_cast<std::size_t>(lane)]); });
+        const bool has_ended =
+            step_end_ < 0 || completed_[static_cast<std::size_t>(step_end_)] == steps_begun_;
+        return has_ended && std::none_of(compute_lanes_.begin(), compute_lanes_.end(), [&](int lane) {
+                   return has_work(lanes_[static_cast<std::size_t>(lane)]);
+               });
     });
 }
 

@@ -56,7 +56,7 @@ class Executor {
     /// `hook` is called after every op that was computed here; it must be quick.
     void between_ops(std::function<void()> hook) { between_ops_ = std::move(hook); }
 
-    /// Returns when the compute lane has done all its ops of the next step.
+    /// Returns when the compute lane has done all its ops of the next step and its step_end is known.
     ///
     /// Errors: Error{communication} when nothing moves for `hang_seconds`, naming the op and its group; what
     /// ops throw
@@ -113,6 +113,7 @@ class Executor {
     comm::NodeMemory* node_;
     std::vector<LaneState> lanes_;
     std::vector<int> compute_lanes_;
+    int step_end_ = -1;                    ///< the op; -1: none
     std::vector<std::int64_t> completed_;  ///< by op: in how many steps it is done
     std::vector<LaneRecord> records_;
     std::int64_t steps_begun_ = 0;

@@ -21,14 +21,17 @@ StepEnd::StepEnd(const comm::Communicator& world,
                  const ExactSum& squares)
     : optimizer_{optimizer}, stream_{stream}, sum_{world, num_words, &node}, squares_{squares} {}
 
-Action StepEnd::action(std::span<const BatchSlot> slots, kernels::StepInputs& inputs) {
+Action StepEnd::action(std::span<const BatchSlot> slots,
+                       const kernels::StepInputs& inputs,
+                       kernels::StepInputs& of_updates) {
     return {.start = [this, slots] { start(slots); },
             .poll =
-                [this, &inputs] {
+                [this, &inputs, &of_updates] {
                     if (!sum_.poll()) {
                         return false;
                     }
-                    finish(inputs);
+                    of_updates = inputs;
+                    finish(of_updates);
                     return true;
                 }};
 }
@@ -45,7 +48,7 @@ void StepEnd::start(std::span<const BatchSlot> slots) {
     sum_.start();
 }
 
-void StepEnd::finish(kernels::StepInputs& inputs) {
+void StepEnd::finish(kernels::StepInputs& of_updates) {
     const auto words = sum_.words();
     ExactSum::Limbs squares{}, losses{};
     std::copy_n(words.begin(), limbs, squares.begin());
@@ -62,8 +65,8 @@ void StepEnd::finish(kernels::StepInputs& inputs) {
 
     const bool clips =
         optimizer_.clip == spec::ClipPolicy::global && outcome_.grad_norm > optimizer_.clip_norm;
-    inputs.gradient_scale = clips ? static_cast<float>(optimizer_.clip_norm / outcome_.grad_norm) : 1.0f;
-    inputs.skip = outcome_.is_skipped || outcome_.is_abandoned ? 1 : 0;
+    of_updates.gradient_scale = clips ? static_cast<float>(optimizer_.clip_norm / outcome_.grad_norm) : 1.0f;
+    of_updates.skip = outcome_.is_skipped || outcome_.is_abandoned ? 1 : 0;
 }
 
 }  // namespace ziggurat::train

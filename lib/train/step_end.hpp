@@ -32,13 +32,16 @@ class StepEnd {
     /// Taken along when the next exchange starts.
     Wishes& wishes() noexcept { return wishes_; }
 
-    /// Sums the slots' losses, exchanges, and leaves clip factor and skip flag in `inputs`.
-    Action action(std::span<const BatchSlot> slots, kernels::StepInputs& inputs);
+    /// Sums the slots' losses, exchanges, and leaves the inputs of the step, with clip factor and skip flag,
+    /// in `of_updates`.
+    Action action(std::span<const BatchSlot> slots,
+                  const kernels::StepInputs& inputs,
+                  kernels::StepInputs& of_updates);
     const StepOutcome& outcome() const noexcept { return outcome_; }
 
   private:
     void start(std::span<const BatchSlot> slots);
-    void finish(kernels::StepInputs& inputs);
+    void finish(kernels::StepInputs& of_updates);
 
     const spec::Optimizer& optimizer_;
     const device::Stream& stream_;

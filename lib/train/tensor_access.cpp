@@ -23,24 +23,33 @@ ElementRange common_part(ElementRange a, ElementRange b) {
     return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
-/// Elements of the unit's flat range that `buffer` holds.
-ElementRange held_by(const schedule::Buffer& buffer) {
-    const std::int64_t element_bytes = buffer.type == spec::DType::f32 ? 4 : 2;
-    return {buffer.first_element, buffer.first_element + buffer.bytes / element_bytes};
+std::vector<float> read_elements(const state::TierMemory& memory,
+                                 const schedule::Buffer& buffer,
+                                 ElementRange wanted) {
+    const auto at = (wanted.begin - buffer.first_element) * schedule::element_bytes(buffer);
+    std::vector<float> values(static_cast<std::size_t>(wanted.size()));
+    if (buffer.type == spec::DType::f32) {
+        memory.read(buffer, at, std::as_writable_bytes(std::span{values}));
+    } else {
+        std::vector<tensor::bfloat16> narrow(values.size());
+        memory.read(buffer, at, std::as_writable_bytes(std::span{narrow}));
+        std::ranges::transform(narrow, values.begin(), [](auto value) { return static_cast<float>(value); });
+    }
+    return values;
 }
 
-/// Calls `visit` with the elements `wanted` of `buffer`, as float or bfloat16.
-template <class Visit>
-void visit_elements(const state::TierMemory& memory,
+void write_elements(const state::TierMemory& memory,
                     const schedule::Buffer& buffer,
-                    ElementRange wanted,
-                    const Visit& visit) {
-    const auto begin = static_cast<std::size_t>(wanted.begin - buffer.first_element);
-    const auto size = static_cast<std::size_t>(wanted.size());
+                    std::int64_t first,
+                    std::span<const float> values) {
+    const auto at = (first - buffer.first_element) * schedule::element_bytes(buffer);
     if (buffer.type == spec::DType::f32) {
-        visit(memory.span<float>(buffer).subspan(begin, size));
+        memory.write(buffer, at, std::as_bytes(values));
     } else {
-        visit(memory.span<tensor::bfloat16>(buffer).subspan(begin, size));
+        std::vector<tensor::bfloat16> narrow(values.size());
+        std::ranges::transform(values, narrow.begin(),
+                               [](float value) { return static_cast<tensor::bfloat16>(value); });
+        memory.write(buffer, at, std::as_bytes(std::span{narrow}));
     }
 }
 
@@ -68,32 +77,29 @@ TensorAccess::Place TensorAccess::place_of(const std::string& name) const {
     return {};
 }
 
-const schedule::Buffer* TensorAccess::buffer_of(StateKind kind, int unit) const {
-    const auto at = std::ranges::find_if(program_.buffers, [&](const schedule::Buffer& buffer) {
-        return buffer.lifetime == schedule::Lifetime::persistent && buffer.state == kind &&
-               buffer.unit == unit;
-    });
-    return at == program_.buffers.end() ? nullptr : &*at;
+std::vector<const schedule::Buffer*> TensorAccess::buffers_of(StateKind kind, int unit) const {
+    std::vector<const schedule::Buffer*> found;
+    for (const auto& buffer : program_.buffers) {
+        if (buffer.lifetime == schedule::Lifetime::persistent && buffer.state == kind &&
+            buffer.unit == unit) {
+            found.push_back(&buffer);
+        }
+    }
+    return found;
 }
 
 void TensorAccess::set(const std::string& name, std::span<const float> values) const {
     const auto [unit, range] = place_of(name);
     ZG_EXPECTS(unit >= 0 && range.size() == std::ssize(values));
     for (const auto kind : {StateKind::parameters, StateKind::master, StateKind::frozen}) {
-        const auto* buffer = buffer_of(kind, unit);
-        if (buffer == nullptr) {
-            continue;
+        for (const auto* buffer : buffers_of(kind, unit)) {
+            const auto held = common_part(schedule::elements_of(*buffer), range);
+            if (!held.empty()) {
+                write_elements(memory_, *buffer, held.begin,
+                               values.subspan(static_cast<std::size_t>(held.begin - range.begin),
+                                              static_cast<std::size_t>(held.size())));
+            }
         }
-        const auto held = common_part(held_by(*buffer), range);
-        if (held.empty()) {
-            continue;
-        }
-        const auto from = values.subspan(static_cast<std::size_t>(held.begin - range.begin),
-                                         static_cast<std::size_t>(held.size()));
-        visit_elements(memory_, *buffer, held, [&](auto to) {
-            using Element = typename decltype(to)::element_type;
-            std::ranges::transform(from, to.begin(), [](float value) { return static_cast<Element>(value); });
-        });
     }
 }
 
@@ -102,18 +108,19 @@ std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) co
     ZG_EXPECTS(unit >= 0);
     const bool is_frozen = range.begin >= model_.flats[static_cast<std::size_t>(unit)].trained_elements();
     ZG_EXPECTS(!is_frozen || kind == StateKind::parameters || kind == StateKind::master);
-    const auto* buffer = buffer_of(is_frozen ? StateKind::frozen : kind, unit);
-    ZG_EXPECTS(buffer != nullptr);
+    const auto buffers = buffers_of(is_frozen ? StateKind::frozen : kind, unit);
+    ZG_EXPECTS(!buffers.empty());
 
     const auto& of_region = is_frozen ? model_.frozen_shards : model_.shards;
     const auto& shards = of_region[static_cast<std::size_t>(unit)];
     const auto mine = common_part(shards.shard(model_.spans.data, model_.data_rank), range);
     std::vector<float> values(static_cast<std::size_t>(range.size()));
-    if (!mine.empty()) {
-        visit_elements(memory_, *buffer, mine, [&](auto from) {
-            std::ranges::transform(from, values.begin() + (mine.begin - range.begin),
-                                   [](auto value) { return static_cast<float>(value); });
-        });
+    for (const auto* buffer : buffers) {
+        const auto part = common_part(schedule::elements_of(*buffer), mine);
+        if (!part.empty()) {
+            std::ranges::copy(read_elements(memory_, *buffer, part),
+                              values.begin() + (part.begin - range.begin));
+        }
     }
     // Of the bits of each element all ranks but one have zeros, so that their sum is the element.
     std::vector<std::uint64_t> words(std::min(words_at_once, (values.size() + 1) / 2));

@@ -46,7 +46,8 @@ class TensorAccess {
         layout::ElementRange range;
     };
     Place place_of(const std::string& name) const;
-    const schedule::Buffer* buffer_of(schedule::StateKind kind, int unit) const;
+    /// More than one where a kind is at home in several tiers.
+    std::vector<const schedule::Buffer*> buffers_of(schedule::StateKind kind, int unit) const;
 
     comm::Communicator data_ranks_;
     const schedule::ModelLayout& model_;

@@ -3,7 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <span>
+#include <vector>
 
 #include "base/contract.hpp"
 #include "comm/control.hpp"
@@ -22,16 +22,29 @@ std::uint64_t seed_of(int unit, int tensor_rank, bool is_frozen, std::int64_t nu
            static_cast<std::uint64_t>(is_frozen) << 39 ^ static_cast<std::uint64_t>(number);
 }
 
-/// Of the elements of the unit's flat range that `buffer` holds.
+/// Blocks that are in memory at a time.
+constexpr std::int64_t blocks_at_once = 4096;
+
+/// Of `elements`, which `buffer` holds, the sum over their blocks. `seed`: by a block's first element.
+template <class Seed>
 std::uint64_t hash_of(const schedule::Buffer& buffer,
                       layout::ElementRange elements,
                       const state::TierMemory& memory,
-                      std::uint64_t seed) {
+                      const Seed& seed) {
     const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
-    const auto bytes = memory.span<std::byte>(buffer).subspan(
-        static_cast<std::size_t>((elements.begin - buffer.first_element) * width),
-        static_cast<std::size_t>(elements.size() * width));
-    return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+    std::vector<std::byte> bytes;
+    std::uint64_t sum = 0;
+    for (auto begin = elements.begin; begin < elements.end; begin += blocks_at_once * block) {
+        const auto end = std::min(begin + blocks_at_once * block, elements.end);
+        bytes.resize(static_cast<std::size_t>((end - begin) * width));
+        memory.read(buffer, (begin - buffer.first_element) * width, bytes);
+        for (auto at = begin; at < end; at += block) {
+            const auto size = std::min(block, end - at);
+            sum += XXH3_64bits_withSeed(bytes.data() + (at - begin) * width,
+                                        static_cast<std::size_t>(size * width), seed(at));
+        }
+    }
+    return sum;
 }
 
 }  // namespace
@@ -56,12 +69,14 @@ std::uint64_t weights_hash(const comm::Communicator& world,
         const auto& shards = is_frozen ? model.frozen_shards[unit] : model.shards[unit];
         const auto first = is_frozen ? flat.trained_elements() : 0;
         const auto piece = shards.shard(model.spans.data, model.data_rank);
-        const auto end = std::min(piece.end, is_frozen ? flat.elements() : flat.trained_end());
-        ZG_ENSURES((piece.begin - first) % block == 0);
-        for (auto begin = piece.begin; begin < end; begin += block) {
-            sum += hash_of(buffer, {begin, std::min(begin + block, end)}, memory,
-                           seed_of(buffer.unit, model.tensor_rank, is_frozen, (begin - first) / block));
-        }
+        const auto held = schedule::elements_of(buffer);
+        const auto data_end = is_frozen ? flat.elements() : flat.trained_end();
+        const layout::ElementRange mine{std::max(piece.begin, held.begin),
+                                        std::min({piece.end, held.end, data_end})};
+        ZG_ENSURES((piece.begin - first) % block == 0 && (mine.empty() || (mine.begin - first) % block == 0));
+        sum += hash_of(buffer, mine, memory, [&](std::int64_t element) {
+            return seed_of(buffer.unit, model.tensor_rank, is_frozen, (element - first) / block);
+        });
     }
     comm::all_reduce_sum(world, {&sum, 1});
     return sum;

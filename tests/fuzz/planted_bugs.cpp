@@ -46,7 +46,7 @@ void swap_two_blocks(Program&, Op& op) {
 /// What is done to the last block of 256 elements of each run stays undone.
 void stop_a_block_early(Program& program, Op& op) {
     const auto shorten = [&](Operand& operand) {
-        if (operand.role == "step_inputs") {
+        if (operand.role == "update_inputs") {
             return;
         }
         const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];

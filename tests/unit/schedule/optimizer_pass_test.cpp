@@ -79,7 +79,7 @@ TEST(OptimizerPass, TakesTheParametersAsMasterInF32) {
               "master=embedding.parameters first_moment=embedding.first_moment "
               "second_moment=embedding.second_moment");
     EXPECT_EQ(program.find_write(update, "parameters"), nullptr);
-    EXPECT_NE(program.find_read(update, "step_inputs"), nullptr);
+    EXPECT_NE(program.find_read(update, "update_inputs"), nullptr);
 }
 
 TEST(OptimizerPass, CutsUpdatesToTheChunkSize) {

@@ -1,0 +1,36 @@
+/// Ops that move bytes between tiers.
+#pragma once
+
+#include <memory>
+
+#include "comm/node/node_memory.hpp"
+#include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
+#include "state/tier_memory.hpp"
+#include "storage/transfer_thread.hpp"
+#include "train/executor.hpp"
+
+namespace ziggurat::train {
+
+/// A thread for each direction between NVMe and the host, as far as programs use them.
+class NvmeLanes {
+  public:
+    /// \param node  whose bell wakes this rank when a transfer is done
+    /// Errors: Error{resource} when the system has no threads
+    NvmeLanes(const spec::Tiers& tiers, const state::TierMemory& memory, const comm::NodeMemory& node);
+
+    /// A read or a write. Bytes at the end of a buffer's last page travel with it.
+    Action bind(const schedule::Program& program, const schedule::Op& op);
+
+  private:
+    const state::TierMemory& memory_;
+    std::unique_ptr<storage::TransferThread> reads_, writes_;
+};
+
+/// Between memories that this rank addresses, on its own thread.
+Action bind_copy(const schedule::Program& program, const schedule::Op& op, const state::TierMemory& memory);
+
+/// Bytes that a copy, a read or a write moves.
+std::int64_t moved_bytes(const schedule::Op& op);
+
+}  // namespace ziggurat::train
