@@ -59,6 +59,18 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
     }
 }
 
+void Reporter::finished_before(std::int64_t step) {
+    if (!directory_) {
+        return;
+    }
+    directory_->write_done(step);
+    console_.keep_log(directory_->file("run.log"));
+    console_.print(
+        fmt::format("finished before: {} is at step {}, and train.steps is {}; nothing to do. Raise "
+                    "train.steps to go on, or set run.dir to begin another run.",
+                    directory_->path(), step, spec_.train.steps));
+}
+
 void Reporter::say(const std::string& line) {
     if (world_.rank() == 0) {
         console_.print(line);
@@ -176,7 +188,7 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
         return;
     }
     if (is_finished) {
-        directory_->write("DONE", fmt::format("step {}\n", facts.step));
+        directory_->write_done(facts.step);
     }
     console_.print(is_finished
                        ? fmt::format("finished: {} steps, {}", facts.step, directory_->path())

@@ -63,6 +63,9 @@ class Trainer {
                         reporter,
                         times(),
                         resumed_.is_own ? step_ : -1} {
+        if (was_finished()) {
+            return;
+        }
         reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
         data_activity_ = times().activity("Wait for data");
         validation_activity_ = times().activity("Validation", Part::between_steps);
@@ -82,6 +85,10 @@ class Trainer {
     }
 
     int run() {
+        if (was_finished()) {
+            reporter_.finished_before(step_);
+            return 0;
+        }
         reporter_.start(run_facts(spec_, version_), assembly_.why_not_shared());
         while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();
@@ -97,6 +104,9 @@ class Trainer {
     }
 
   private:
+    /// By an earlier job in the same folder.
+    bool was_finished() const { return resumed_.is_own && resumed_.progress.step >= spec_.train.steps; }
+
     checkpoint::Progress progress() const {
         return {.step = step_,
                 .tokens = tokens_,
