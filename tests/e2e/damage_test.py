@@ -125,7 +125,7 @@ def all_damaged(of):
         shard.write_bytes(data)
     before = bytes_of(run / "ckpt")
     for ranks in (1, 3):
-        console = of.place.train(run.name, ranks, *SAME, *SAVING, "run.resume=auto", code=NO_CHECKPOINT)
+        console = of.place.train(run.name, ranks, *SAME, *SAVING, code=NO_CHECKPOINT)
         for step in SAVES:
             expect(f"step-{step:09d}" in console, f"all damaged: step {step} is not named:\n{console}")
         expect(bytes_of(run / "ckpt") == before, "all damaged: they were changed")
@@ -139,8 +139,8 @@ def none_at_all(of):
         for step in steps:
             folder = trainings.checkpoint(run, step)
             folder.rename(folder.with_name(folder.name + ".tmp"))
-        of.place.train(name, 2, *SAME, "run.resume=must", code=NO_CHECKPOINT)
-        of.place.train(name, 2, *SAME, "run.resume=auto")
+        of.place.train(name, 2, *SAME, *SAVING[1:], "run.resume=must", code=NO_CHECKPOINT)
+        of.place.train(name, 2, *SAME, *SAVING[1:])
         of.expect_curve_from(name, run, 0)
         say(f"no complete checkpoint ({name}): `must` ends with 4, `auto` starts afresh")
 

@@ -19,7 +19,7 @@ import numpy
 import trainings
 from trainings import Place, expect, say
 
-STEPS = 3
+STEPS = 6
 KINDS = ("weights", "first_moment", "second_moment")
 HIDDEN, LAYERS, SEQ, VOCAB, FFN = 32, 2, 32, 300, {"gpt2": 128, "llama": 48}
 KEY_VALUE = {"gpt2": 32, "llama": 16}  # channels

@@ -54,7 +54,7 @@ class Round:
 
     def settings(self):
         return [*SAME, f"checkpoint.every={self.every} steps", "checkpoint.keep.last=2",
-                f"checkpoint.async={self.asynchronous}", "run.resume=auto", *shared_state(self.chance, self.ranks)]
+                f"checkpoint.async={self.asynchronous}", *shared_state(self.chance, self.ranks)]
 
     def live(self):
         """Jobs until one finishes; returns the losses of all steps."""
@@ -114,7 +114,7 @@ class Round:
             self.place.inspect("--verify", trainings.checkpoint(self.run, step))
         expect(named is None or named in complete, f"{what}: LATEST names step {named}, there are {complete}")
         expect((complete or [0])[-1] >= self.goes_on_from, f"{what}: step {self.goes_on_from} is gone: {complete}")
-        print(f"    {what}, {' '.join(settings[7:])}: from step {self.goes_on_from} (LATEST named {self.latest}), "
+        print(f"    {what}, {' '.join(settings[6:])}: from step {self.goes_on_from} (LATEST named {self.latest}), "
               f"{'killed' if is_killed else 'finished'} at {(numbers or [0])[-1]} after {len(ours or ())} steps; "
               f"complete {complete}", flush=True)
 

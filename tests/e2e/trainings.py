@@ -91,6 +91,10 @@ class Training:
     def has_ended(self):
         return self.process.poll() is not None
 
+    def says(self, text, seconds=PATIENCE_S):
+        """Whether the console comes to hold `text`; it may follow what is in files."""
+        return self.wait_until(lambda: text in self.output(), f"'{text}' from", seconds)
+
     def wait(self, seconds=PATIENCE_S):
         """The exit code."""
         try:
@@ -100,7 +104,7 @@ class Training:
 
     def wait_until(self, holds, what, seconds=PATIENCE_S):
         """False when the training ends before `holds` does."""
-        wait_until(lambda: holds() or self.has_ended(), f"{what} of {self.name}", seconds)
+        wait_until(lambda: holds() or self.has_ended(), f"{what} of {self.name}\n{self.tail()}", seconds)
         return holds()
 
     def kill_all(self):
@@ -149,7 +153,8 @@ class Place:
         """`run`: the name of the run's folder. One rank is started as a user does, without a launcher."""
         self.started += 1
         launcher = [*self.mpiexec, "-n", str(ranks)] if ranks > 1 else []
-        command = [*launcher, self.binary, "train", self.deck, f"run.dir={run}", "logging.every=1 steps", *settings]
+        command = [*launcher, self.binary, "train", self.deck, f"run.dir={run}", "run.resume=auto",
+                   "logging.every=1 steps", *settings]
         return Training(command, self.folder, f"{run}.{self.started}")
 
     def train(self, run, ranks, *settings, code=0):
