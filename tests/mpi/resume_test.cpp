@@ -20,7 +20,7 @@ using spec::Family;
 using test::Keep;
 using test::TinyOutcome;
 
-constexpr std::int64_t steps = 5;
+constexpr std::int64_t steps = 4;
 
 int ranks() {
     return test::world().size();
@@ -106,31 +106,29 @@ void expect_same_bits_after_any_step(spec::RunSpec run, bool is_async) {
 class Resuming : public ::testing::TestWithParam<bool> {};
 
 TEST_P(Resuming, GivesTheSameBits) {
-    for (const auto family : {Family::gpt2, Family::llama}) {
-        for (const auto compute : {DType::f32, DType::bf16}) {
-            for (const auto& layout : layouts()) {
-                // Every layout with one of the types, the first two with both.
-                const bool is_plain = layout.optimizer == 1 || layout.parameters == ranks();
-                if (!is_plain && (family == Family::gpt2) == (compute == DType::bf16)) {
-                    continue;
-                }
-                SCOPED_TRACE(std::string{family == Family::gpt2 ? "gpt2" : "llama"} +
-                             (compute == DType::f32 ? ", f32" : ", bf16") + ", spans " +
-                             std::to_string(layout.parameters) + " " + std::to_string(layout.gradients) +
-                             " " + std::to_string(layout.optimizer));
-                expect_same_bits_after_any_step(spread(family, compute, layout), GetParam());
+    bool is_odd = GetParam();
+    for (const auto& layout : layouts()) {
+        // Over both ways to save, every family with every type; of each layout two.
+        for (const auto family : {Family::gpt2, Family::llama}) {
+            if (layouts().size() > 2 && (family == Family::gpt2) == GetParam()) {
+                continue;  // the other way to save has it
             }
+            const auto compute = (family == Family::gpt2) == is_odd ? DType::f32 : DType::bf16;
+            SCOPED_TRACE(std::string{family == Family::gpt2 ? "gpt2" : "llama"} +
+                         (compute == DType::f32 ? ", f32" : ", bf16") + ", spans " +
+                         std::to_string(layout.parameters) + " " + std::to_string(layout.gradients) + " " +
+                         std::to_string(layout.optimizer) + ", second copy " +
+                         std::to_string(layout.secondary));
+            expect_same_bits_after_any_step(spread(family, compute, layout), GetParam());
         }
+        is_odd = !is_odd;
     }
 }
 
 TEST_P(Resuming, GivesTheSameBitsWithFrozenTensors) {
-    for (const auto compute : {DType::f32, DType::bf16}) {
-        auto run = spread(Family::llama, compute, layouts().back());
-        run.train.only = {"layers.1.*", "*norm*"};
-        SCOPED_TRACE(compute == DType::f32 ? "f32" : "bf16");
-        expect_same_bits_after_any_step(run, GetParam());
-    }
+    auto run = spread(Family::llama, GetParam() ? DType::bf16 : DType::f32, layouts().back());
+    run.train.only = {"layers.1.*", "*norm*"};
+    expect_same_bits_after_any_step(run, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Saves, Resuming, ::testing::Bool(), [](const auto& made) {
@@ -166,7 +164,8 @@ TEST(Resume, ReadsTheCheckpointOnceOverAllRanks) {
 
         EXPECT_EQ(resumed.steps_before, 1);
         EXPECT_GT(resumed.bytes_read, resumed.bytes_on_disk / 2);
-        EXPECT_LE(resumed.bytes_read, resumed.bytes_on_disk);
+        // Tensors this small do not fill the blocks that are read; twice would be twice as much.
+        EXPECT_LE(resumed.bytes_read, resumed.bytes_on_disk * 3 / 2);
     }
 }
 
