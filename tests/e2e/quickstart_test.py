@@ -18,7 +18,7 @@ import time
 
 ROOT = pathlib.Path(__file__).parents[2]
 PATIENCE_S = 120  # for what takes seconds
-MORE_STEPS = 20  # after a restart, to the end
+MORE_STEPS = 150  # after a restart, to the end
 SMALL = ("model.layers=1", "model.hidden=32", "model.ffn_hidden=64", "model.heads=2", "validate.batches=1",
          "validate.sample.tokens=5")
 
