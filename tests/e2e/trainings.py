@@ -73,11 +73,11 @@ def remove_what_a_killed_mpi_leaves(launcher, environments):
 class Training:
     """A training under way; its console goes to a file."""
 
-    def __init__(self, command, folder, name):
+    def __init__(self, command, folder, name, added=None):
         self.name = name
         self.tag = f"{TAG}={uuid.uuid4()}".encode()
         key, value = self.tag.decode().split("=")
-        environment = dict(os.environ, OMP_NUM_THREADS="1", **{key: value})
+        environment = dict(os.environ, OMP_NUM_THREADS="1", **{key: value}, **(added or {}))
         if os.geteuid() == 0:
             environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         self.console = folder / f"{name}.console"
@@ -149,13 +149,14 @@ class Place:
         equivalence.write_text(self.folder / "text.txt")
         self.started = 0
 
-    def start(self, run, ranks, *settings):
-        """`run`: the name of the run's folder. One rank is started as a user does, without a launcher."""
+    def start(self, run, ranks, *settings, wrapper=(), environment=None):
+        """`run`: the name of the run's folder. One rank is started as a user does, without a launcher. `wrapper`:
+        a command that starts each rank; `environment`: what is added to it."""
         self.started += 1
         launcher = [*self.mpiexec, "-n", str(ranks)] if ranks > 1 else []
-        command = [*launcher, self.binary, "train", self.deck, f"run.dir={run}", "run.resume=auto",
+        command = [*launcher, *wrapper, self.binary, "train", self.deck, f"run.dir={run}", "run.resume=auto",
                    "logging.every=1 steps", *settings]
-        return Training(command, self.folder, f"{run}.{self.started}")
+        return Training(command, self.folder, f"{run}.{self.started}", environment)
 
     def train(self, run, ranks, *settings, code=0):
         """Trains to the end, which must come with `code`; returns the console."""
