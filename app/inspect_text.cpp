@@ -109,6 +109,13 @@ std::string line_of(const checkpoint::TensorDifference& tensor) {
     return line + "\n";
 }
 
+/// What follows from a difference of decks, where anything does.
+const char* meaning_of(checkpoint::DeckChangeClass change_class) {
+    return change_class == checkpoint::DeckChangeClass::refused  ? " (another model)"
+           : change_class == checkpoint::DeckChangeClass::warned ? " (another training)"
+                                                                 : "";
+}
+
 std::string progress_line(const char* name, std::int64_t first, std::int64_t second) {
     return first == second
                ? ""
@@ -199,8 +206,8 @@ std::string text_of(const Compared& compared) {
     text += progress_line("updates skipped", compared.first.skipped, compared.second.skipped);
     text += comparison.deck.empty() ? "deck: the same\n" : "deck:\n";
     for (const auto& change : comparison.deck) {
-        text += fmt::format("  {}: {} and {}\n", printable(change.key), printable(change.before),
-                            printable(change.after));
+        text += fmt::format("  {}: {} and {}{}\n", printable(change.key), printable(change.before),
+                            printable(change.after), meaning_of(change.change_class));
     }
     int differing = 0;
     std::string lines;
