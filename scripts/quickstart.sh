@@ -4,7 +4,8 @@
 #   scripts/quickstart.sh [key=value...]     values that override those of decks/quickstart.yaml
 #
 # Ctrl-C saves and ends the training after the running step; run this again, and it goes on from there. A second
-# Ctrl-C ends it at once; then it goes on from its last checkpoint.
+# Ctrl-C ends it at once; then it goes on from its last checkpoint. When it is done, remove runs/quickstart to train
+# anew.
 #
 #   ZIGGURAT   a program to run as it is; nothing is set up or built
 set -euo pipefail
