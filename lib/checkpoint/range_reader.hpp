@@ -34,9 +34,13 @@ class RangeReader {
 
   private:
     std::span<std::byte> buffer(std::size_t index) const;
+    std::int64_t read_all(storage::DirectFile& file,
+                          std::span<const FileRange> ranges,
+                          const std::function<void(std::size_t, std::span<const std::byte>)>& use);
 
     std::int64_t buffer_bytes_;
     storage::AlignedBuffer memory_;
+    storage::AioQueue queue_;  // last: it goes first, and waits
 };
 
 }  // namespace ziggurat::checkpoint
