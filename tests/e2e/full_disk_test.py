@@ -80,8 +80,7 @@ def expect_whole(place, run, step):
     found = trainings.complete_steps(run)
     expect(found and found[-1] == step and trainings.latest(run) == step,
            f"the newest is step {step}: {found}, LATEST names {trainings.latest(run)}")
-    for each in found:
-        place.inspect("--verify", trainings.checkpoint(run, each))
+    place.expect_whole(run)
     left = sorted(path.name for path in (run / "ckpt").glob("*.tmp"))
     expect(not left, f"left over from failed saves: {left}")
 

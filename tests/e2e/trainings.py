@@ -25,6 +25,7 @@ import equivalence
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE_S = 120  # only for what hangs
 TAG = "ZIGGURAT_TEST_JOB"
+NO_CHECKPOINT = 4  # exit code
 STEP_FOLDER = re.compile(r"step-(\d{9,})")
 
 
@@ -107,6 +108,14 @@ class Training:
         wait_until(lambda: holds() or self.has_ended(), f"{what} of {self.name}\n{self.tail()}", seconds)
         return holds()
 
+    def ranks(self):
+        """Process ids of those who train."""
+        return [pid for pid in processes_of(self.tag) if b"OMPI_COMM_WORLD_RANK=" in environment_of(pid)]
+
+    def kill(self, pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
     def kill_all(self):
         """SIGKILL of the launcher and all ranks at once: all are stopped first, so that nobody sees another die."""
         environments = b""
@@ -172,10 +181,24 @@ class Place:
         done = subprocess.run([self.binary, "inspect", *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                               timeout=PATIENCE_S)
-        if code is not None and done.returncode != code:
+        if done.returncode != code:
             raise Failure(f"inspect {' '.join(map(str, words))} ended with {done.returncode} instead of {code}\n"
                           f"{done.stdout[-3000:]}")
         return done.stdout
+
+    def expect_whole(self, run):
+        """Every byte of every complete checkpoint is as it was written, and LATEST names one of them: the newest, or,
+        where a job died between its rename and that of LATEST, the one before, which --verify says."""
+        complete, named = complete_steps(run), latest(run)
+        if not complete:
+            expect(named is None, f"LATEST of {run} names step {named}, which is not there")
+        elif named == complete[-1] or (named is None and len(complete) == 1):
+            self.inspect("--verify", run, code=0 if named else NO_CHECKPOINT)
+        else:
+            expect(named in complete, f"LATEST of {run} names step {named}, there are {complete}")
+            damages = [line for line in self.inspect("--verify", run, code=NO_CHECKPOINT).splitlines()
+                       if line.startswith("damage:")]
+            expect(all(": LATEST: it names" in line for line in damages), f"{run}:\n" + "\n".join(damages))
 
 
 # ---------------------------------------------------------------- what a run leaves
