@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/error.hpp"
 #include "comm/control.hpp"
-#include "train/checkpointer.hpp"
 #include "train/console.hpp"
 #include "train/reporter.hpp"
 #include "train/resume.hpp"
@@ -41,7 +41,8 @@ SharedFolder::~SharedFolder() {
 SavedOutcome train_and_save(const spec::RunSpec& run,
                             const comm::Communicator& group,
                             Keep keep,
-                            std::int64_t last_step) {
+                            std::int64_t last_step,
+                            const AfterStep& after_step) {
     const train::RunContext context{.version = "test", .libraries = "", .command = "", .effective_deck = ""};
     train::Console console{train::Console::quiet, train::Display::text};
     train::Reporter reporter{run, context, group, console};
@@ -69,13 +70,22 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
     };
     hooks.between_ops = [&] { checkpointer->look(); };
     hooks.after_step = [&](std::int64_t step) {
-        if (step < last_step) {
-            checkpointer->after_step(progress(step), assembly->outcome().wishes);
+        if (after_step) {
+            after_step(*checkpointer, step);
         }
-        return step < last_step;
+        try {
+            if (step < last_step) {
+                checkpointer->after_step(progress(step), assembly->outcome().wishes);
+            }
+        } catch (const Error& error) {
+            outcome.error = error.what();
+        }
+        return step < last_step && outcome.error.empty();
     };
     const auto look = [&](const train::Assembly&) {
-        checkpointer->finish(progress(last_step));
+        if (outcome.error.empty()) {
+            checkpointer->finish(progress(last_step));
+        }
         outcome.saved_step = checkpointer->saved_step();
         outcome.bytes_on_disk = checkpointer->bytes();
         checkpointer.reset();  // what it saves goes with the assembly

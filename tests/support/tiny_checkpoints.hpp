@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "comm/communicator.hpp"
 #include "spec/run_spec.hpp"
 #include "tests/support/tiny_training.hpp"
+#include "train/checkpointer.hpp"
 
 namespace ziggurat::test {
 
@@ -35,7 +37,11 @@ struct SavedOutcome {
     std::int64_t saved_step = -1;    ///< of the newest checkpoint
     std::int64_t bytes_read = 0;     ///< on resuming, by all ranks
     std::int64_t bytes_on_disk = 0;  ///< of a checkpoint
+    std::string error;               ///< of a save that ended the training
 };
+
+/// Called after each step, before anybody learns what ranks have agreed on in it.
+using AfterStep = std::function<void(train::Checkpointer&, std::int64_t steps_done)>;
 
 /// As train_tiny, but goes on as run.run.resume says, saves as run.checkpoint says, and ends after
 /// `last_step` as a run does that is asked to stop: with a checkpoint.
@@ -44,6 +50,7 @@ struct SavedOutcome {
 SavedOutcome train_and_save(const spec::RunSpec& run,
                             const comm::Communicator& group,
                             Keep keep,
-                            std::int64_t last_step);
+                            std::int64_t last_step,
+                            const AfterStep& after_step = {});
 
 }  // namespace ziggurat::test
