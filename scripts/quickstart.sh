@@ -81,7 +81,7 @@ done
 case $code in
   0) ;;
   2) echo "quickstart: the deck or an override asks for something impossible (exit code 2)" >&2 ;;
-  75) echo "quickstart: stopped as asked and saved (exit code 75). Run the same command again, and it goes on." >&2 ;;
+  75) echo "quickstart: stopped as asked (exit code 75). Run the same command again, and it goes on." >&2 ;;
   *) echo "quickstart: ended with exit code $code. Without mpirun's silence:" \
     "mpirun ${flags[*]/#-q/} $program train decks/quickstart.yaml $*" >&2 ;;
 esac
