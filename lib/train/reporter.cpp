@@ -137,11 +137,12 @@ void Reporter::checkpoint_end(const CheckpointReport& report) {
 
 void Reporter::news(Requests& requests,
                     std::int64_t steps_done,
+                    bool is_in_step,
                     const std::function<std::string()>& account) {
     if (!files_) {
         return;
     }
-    while (const auto news = requests.news(steps_done + 1, step_seconds_)) {
+    while (const auto news = requests.news({steps_done, is_in_step, step_seconds_})) {
         auto* liveness = world_.liveness();
         if (liveness != nullptr && !news->signal.empty()) {
             liveness->look();  // launchers end a job that has lost a rank by the same signals
