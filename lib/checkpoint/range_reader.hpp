@@ -23,6 +23,9 @@ class RangeReader {
     /// Errors: Error{resource}
     explicit RangeReader(std::int64_t most_bytes);
 
+    /// Whether ranges of so many bytes may be asked for.
+    bool takes(std::int64_t bytes) const noexcept { return bytes <= buffer_bytes_ - storage::page_bytes; }
+
     /// Calls `use(k, bytes of ranges[k])` for each range, in order; reads what lies close together at once.
     /// Returns the bytes read.
     ///
