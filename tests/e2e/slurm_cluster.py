@@ -118,8 +118,10 @@ class SlurmCluster:
         os.environ["PATH"] += os.pathsep + "/usr/sbin"  # where Debian has daemons, and users do not look
         missing = [name for name in (*DAEMONS, "sbatch") if not shutil.which(name)]
         if missing:
-            sys.exit(f"FAILED: no {', '.join(missing)} here (Debian's slurm-wlm and munge). Run scripts/setup.sh --tests.")
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-"))  # short: sockets' paths end at 107 characters
+            sys.exit(f"FAILED: no {', '.join(missing)} here (Debian's slurm-wlm and munge). "
+                     "Run scripts/setup.sh --tests.")
+        # A short path: those of sockets end at 107 characters.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("SLURM_", "SBATCH_", "SRUN_", "OMPI_MCA_", "PMIX_"))}
         value = str(uuid.uuid4())
@@ -152,8 +154,8 @@ class SlurmCluster:
         key.write_bytes(os.urandom(128))
         self.folder.chmod(0o755)
         (self.folder / "slurm.conf").write_text(CONFIGURATION.format(
-            host=host, listen=where_to_listen(host), user=getpass.getuser(), folder=self.folder, cores=CORES, controller_port=controller_port,
-            node_port=node_port))
+            host=host, listen=where_to_listen(host), user=getpass.getuser(), folder=self.folder, cores=CORES,
+            controller_port=controller_port, node_port=node_port))
         self.daemon("munged", "--force", "--foreground", f"--key-file={key}", f"--socket={self.folder}/munge.socket",
                     f"--pid-file={self.folder}/munged.pid", f"--log-file={self.folder}/log/munged.own",
                     f"--seed-file={self.folder}/munge.seed")
@@ -195,7 +197,8 @@ class SlurmCluster:
     def submit(self, folder, script, *arguments, flags=(), exports=None):
         """The job's number. `exports`: variables for the job besides those of this process."""
         variables = ",".join(["ALL", *(f"{name}={value}" for name, value in (exports or {}).items())])
-        return self.tell("sbatch", "--parsable", f"--export={variables}", *flags, str(script), *arguments, folder=folder)
+        return self.tell("sbatch", "--parsable", f"--export={variables}", *flags, str(script), *arguments,
+                         folder=folder)
 
     def job(self, number):
         """What Slurm knows of a job, by the names of scontrol."""
