@@ -76,7 +76,7 @@ def expect_what_inspect_says(place, folder, kinds):
     """Statistics and first values of each tensor of each kind."""
     for name in kinds["weights"]:
         said = json.loads(place.inspect(folder, "--tensor", name, "--json"))
-        for row in said["kinds"]:
+        for row in said["tensors"]:
             what = f"{row['kind']} of {name}"
             values = kinds[row["kind"]][name].astype(numpy.float64)
             computed = {"min": values.min(), "max": values.max(), "mean": values.mean(),
@@ -88,7 +88,7 @@ def expect_what_inspect_says(place, folder, kinds):
             expect(tuple(row["shape"]) == values.shape, f"{what}: inspect says {row}")
             expect(len(first) > 0 and numpy.array_equal(first, values.ravel()[:len(first)].astype(numpy.float32)),
                    f"{what}: first values {values.ravel()[:len(first)]}, but inspect says {row['first']}")
-        expect({row["kind"] for row in said["kinds"]} == {kind for kind in kinds if name in kinds[kind]},
+        expect({row["kind"] for row in said["tensors"]} == {kind for kind in kinds if name in kinds[kind]},
                f"inspect says of {name}: {said}")
 
 
