@@ -273,12 +273,13 @@ int train(const spec::RunSpec& spec,
     if (world.rank() == 0) {
         corpus.check_tokens();
     }
-    introduce(spec, context.version, context.libraries, context.command, corpus, world, console);
     const bool is_first = world.rank() == 0;
+    const auto limit = is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns) : std::nullopt;
+    introduce(spec, context.version, context.libraries, context.command, corpus, limit, world, console);
     Requests requests{
         signals,
         is_first ? spec.run.dir : "",
-        is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns) : std::nullopt,
+        limit,
         {.saves = spec.checkpoint.every.has_value(), .validates = corpus.num_validation_tokens() > 0}};
     for (const auto& note : requests.notes()) {
         reporter.say("note: " + note);

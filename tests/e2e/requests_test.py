@@ -74,14 +74,15 @@ def limits(chosen):
     tools.mkdir()
     squeue = tools / "squeue"
     end = time.time() + 5
+    job_end = end + 10  # runs leave the last seconds of a job to its script
     squeue.write_text(f"#!/bin/sh\necho asked \"$@\" >> squeue.log\n"
-                      f"date -d @{int(end)} +%Y-%m-%dT%H:%M:%S\n")
+                      f"date -d @{int(job_end)} +%Y-%m-%dT%H:%M:%S\n")
     squeue.chmod(0o755)
     older = {"SLURM_JOB_ID": "77", "PATH": f"{tools}:{os.environ['PATH']}"}
     cases = {
         "deck": ("run.time_limit", ["run.time_limit=5s"], {}),
         "variable": ("ZIGGURAT_STOP_AT", [], {"ZIGGURAT_STOP_AT": f"{end:.1f}"}),
-        "slurm": ("run.time_limit", [], {"SLURM_JOB_ID": "77", "SLURM_JOB_END_TIME": f"{end:.0f}"}),
+        "slurm": ("run.time_limit", [], {"SLURM_JOB_ID": "77", "SLURM_JOB_END_TIME": f"{job_end:.0f}"}),
         "older_slurm": ("run.time_limit", [], older),
     }
     begun = {}
