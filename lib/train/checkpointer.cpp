@@ -213,9 +213,11 @@ void Checkpointer::commit() {
     manifest.layout = layout_line(spec_);
     manifest.ranks = world_.size();
     task_.start([this, shards = std::move(shards), manifest = std::move(manifest)]() mutable -> std::string {
-        add_shards(shards, manifest);
+        const auto begin_ns = monotonic_ns();
+        work_seconds_ = add_shards(shards, manifest);
         commit_->finish(std::move(manifest), {.last = spec_.checkpoint.keep_last,
                                               .every_steps = spec_.checkpoint.keep_every_steps});
+        work_seconds_ += seconds_between(begin_ns, monotonic_ns());
         return "";
     });
 }
@@ -223,14 +225,13 @@ void Checkpointer::commit() {
 void Checkpointer::succeed() {
     result_ = {};
     commit_.reset();
-    const auto seconds = seconds_between(last_begin_ns_, monotonic_ns());
-    slowest_seconds_ = std::max(slowest_seconds_, seconds);
+    slowest_seconds_ = std::max(slowest_seconds_, work_seconds_);
     saved_step_ = progress_.step;
     failures_in_a_row_ = 0;
     reporter_.checkpoint_end(
         {.step = progress_.step,
          .bytes = bytes_,
-         .seconds = seconds,
+         .seconds = work_seconds_,
          .is_ok = true,
          .where = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress_.step)});
 }
@@ -244,7 +245,6 @@ void Checkpointer::fail(const std::string& reason) {
     is_asynchronous_ = false;
     reporter_.checkpoint_end({.step = progress_.step,
                               .bytes = bytes_,
-                              .seconds = seconds_between(last_begin_ns_, monotonic_ns()),
                               .is_ok = false,
                               .where = reason,
                               .newest_step = saved_step_,

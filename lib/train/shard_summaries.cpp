@@ -1,5 +1,6 @@
 #include "train/shard_summaries.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
@@ -21,15 +22,21 @@ std::string text_of(const checkpoint::ShardSummary& summary) {
     const auto& entry = summary.entry;
     return json{{"name", entry.name},
                 {"bytes", entry.bytes},
+                {"seconds", summary.seconds},
                 {"hash_of_rest", entry.hash_of_rest},
                 {"pieces", std::move(pieces)}}
         .dump();
 }
 
-void add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& manifest) {
+double add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& manifest) {
+    double slowest = 0;
     for (const auto& text : texts) {
+        if (text.empty()) {
+            continue;  // a rank whose whole share is padding
+        }
         const auto shard = json::parse(text, nullptr, false);
         ZG_EXPECTS(!shard.is_discarded());
+        slowest = std::max(slowest, shard.at("seconds").get<double>());
         const int file = static_cast<int>(manifest.files.size());
         manifest.files.push_back({shard.at("name").get<std::string>(), shard.at("bytes").get<std::int64_t>(),
                                   shard.at("hash_of_rest").get<std::uint64_t>()});
@@ -48,6 +55,7 @@ void add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& man
             manifest.pieces.push_back(std::move(stored));
         }
     }
+    return slowest;
 }
 
 }  // namespace ziggurat::train
