@@ -12,6 +12,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -45,11 +46,12 @@ class Place:
                f"{done.returncode} instead of {code}", done.stdout[-2000:] + done.stderr[-2000:])
         return done.stdout, done.stderr
 
-    def train(self, *settings, run=None, ranks=3):
+    def train(self, *settings, run=None, ranks=3, sampled=True):
+        sample = [f"validate.sample={{prompt: '{PROMPT}', tokens: {TOKENS}, temperature: 0.8}}"] if sampled else []
         self.call("train", "deck.yaml", f"run.dir={run or self.run}", "run.resume=auto", "train.steps=20",
                   "checkpoint.every=[5 steps]", "checkpoint.keep.last=3",
-                  "data.validation=[{format: text, path: other.txt}]", "validate.every=20 steps",
-                  f"validate.sample={{prompt: '{PROMPT}', tokens: {TOKENS}, temperature: 0.8}}", *settings, ranks=ranks)
+                  "data.validation=[{format: text, path: other.txt}]", "validate.every=20 steps", *sample, *settings,
+                  ranks=ranks)
 
     def step(self, number, run=None):
         return (run or self.run) / "ckpt" / f"step-{number:09d}"
@@ -215,9 +217,36 @@ def refuses(place):
     expect(message.count("there is no checkpoint") == 1, "says it once for all ranks", message)
     (place.folder / "short.txt").write_text("short")
     message = place.call("eval", place.run, "--data", "short.txt", ranks=2, code=2)[1]
-    expect("too few" in message, "a file without one window", message)
+    expect("error: --data: 5 tokens" in message and "too few" in message, "a file without one window", message)
     expect(place.call("inspect", foreign, "--verify", code=4)[0].count("damage: ") == 1, "a foreign COMPLETE is damage")
     expect(" unfinished " in place.call("inspect", half)[0], "lists a save that was cut short")
+
+
+def tokens_file(path, tokens):
+    """llm.c's format: a header of 256 words, then a token in each two bytes."""
+    path.write_bytes(struct.pack("<256i", 20240520, 1, len(tokens), *[0] * 253) +
+                     struct.pack(f"<{len(tokens)}H", *tokens))
+
+
+def reads_tokens(chosen):
+    """A model of token numbers has no text to go on with, and takes files of tokens."""
+    place = Place(chosen, "llama")
+    tokens_file(place.folder / "train.bin", [(i * i) % 300 for i in range(4000)])
+    tokens_file(place.folder / "other.bin", [(i * 7) % 300 for i in range(400)])
+    tokens_file(place.folder / "foreign.bin", [5] * 399 + [300])
+    place.train("data.tokenizer=none", "model.vocab=300", "data.train=[{format: llmc, path: train.bin}]",
+                "data.validation=[{format: llmc, path: other.bin}]", ranks=2, sampled=False)
+    wanted = validated(place.run)
+    for ranks in (0, 3):
+        said = json.loads(place.call("eval", place.run, "--data", "other.bin", "--json", ranks=ranks)[0])
+        expect(said["loss"] == wanted["loss"], f"the loss that validation had, on {ranks} ranks", f"{said}\n{wanted}")
+    message = place.call("eval", place.run, "--data", "foreign.bin", ranks=2, code=2)[1]
+    expect("error: --data" in message and "300" in message, "a token that the model does not have", message)
+    message = place.call("eval", place.run, "--data", "text.txt", "--format", "text", code=2)[1]
+    expect("it reads token numbers" in message, "text for a model of tokens", message)
+    message = place.call("sample", place.run, "--prompt", PROMPT, code=2)[1]
+    expect("has no tokenizer" in message, "nothing to make a text of", message)
+    print("ok: reads_tokens", flush=True)
 
 
 def main():
@@ -234,6 +263,7 @@ def main():
         for check in checks:
             check(place)
             print(f"ok: {family} {check.__name__}", flush=True)
+    reads_tokens(chosen)
 
 
 if __name__ == "__main__":
