@@ -80,13 +80,16 @@ class ScopedFault {
 
 std::atomic<bool> gate_is_open{false};
 
-int wait_at_gate(const char*, std::int64_t, std::int64_t) {
-    gate_is_open.wait(false);
+int wait_at_gate(const char* path, std::int64_t, std::int64_t) {
+    if (std::strstr(path, "shard-") != nullptr) {
+        gate_is_open.wait(false);
+    }
     return 0;
 }
 
 int fail_step_two(const char* path, std::int64_t, std::int64_t) {
-    return std::strstr(path, "step-000000002") != nullptr ? ENOSPC : 0;
+    const bool is_part = std::strstr(path, "shard-") != nullptr;
+    return is_part && std::strstr(path, "step-000000002") != nullptr ? ENOSPC : 0;
 }
 
 int fail_always(const char*, std::int64_t, std::int64_t) {
