@@ -23,6 +23,8 @@ namespace {
 /// For COMPLETE, master.h5 and the folder, beside the shards; by piece of a shard.
 constexpr std::int64_t spare_bytes = std::int64_t{1} << 20;
 constexpr std::int64_t spare_bytes_of_piece = 1024;
+/// Until rank 0 sees what ranks of other nodes have written.
+constexpr double patience_seconds = 30;
 /// Between two looks at a save that is waited for.
 constexpr std::chrono::milliseconds nap{1};
 
@@ -98,11 +100,11 @@ bool Checkpointer::after_step(const checkpoint::Progress& progress, const Wishes
     if (!is_asked && !is_due) {
         return false;
     }
-    mine_[Wish::checkpoint] = 0;
     if (protocol_.phase() != SavePhase::idle) {
         const ScopedActivity time{account_, stall_activity_};
         wait();
     }
+    mine_[Wish::checkpoint] = 0;  // time may have been up while waiting: this save is the answer
     const ScopedActivity time{account_, saving_activity_};
     begin(progress, snapshot_.has_copy());
     if (!is_asynchronous_) {
@@ -215,6 +217,7 @@ void Checkpointer::commit() {
     task_.start([this, shards = std::move(shards), manifest = std::move(manifest)]() mutable -> std::string {
         const auto begin_ns = monotonic_ns();
         work_seconds_ = add_shards(shards, manifest);
+        expect_files_here(commit_->folder(), manifest, patience_seconds);
         commit_->finish(std::move(manifest), {.last = spec_.checkpoint.keep_last,
                                               .every_steps = spec_.checkpoint.keep_every_steps});
         work_seconds_ += seconds_between(begin_ns, monotonic_ns());
