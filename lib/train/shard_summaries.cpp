@@ -1,10 +1,18 @@
 #include "train/shard_summaries.hpp"
 
-#include <algorithm>
-#include <cstdint>
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+
+#include "base/clock.hpp"
 #include "base/contract.hpp"
+#include "base/error.hpp"
 
 namespace ziggurat::train {
 
@@ -56,6 +64,27 @@ double add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& m
         }
     }
     return slowest;
+}
+
+void expect_files_here(const std::string& folder,
+                       const checkpoint::Manifest& manifest,
+                       double patience_seconds) {
+    const auto begin_ns = monotonic_ns();
+    for (const auto& file : manifest.files) {
+        const auto path = folder + "/" + file.name;
+        std::error_code problem;
+        while (std::filesystem::file_size(path, problem) != static_cast<std::uintmax_t>(file.bytes) ||
+               problem) {
+            if (seconds_between(begin_ns, monotonic_ns()) >= patience_seconds) {
+                throw Error{
+                    ErrorKind::resource,
+                    fmt::format("rank 0 does not see '{}' as its writer has left it ({}). Set run.dir "
+                                "to a file system that all nodes share.",
+                                path, problem ? problem.message() : "it has another size")};
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
+        }
+    }
 }
 
 }  // namespace ziggurat::train
