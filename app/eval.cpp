@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 #include <numbers>
+#include <string>
+#include <string_view>
 
 #include "app/commands.hpp"
 #include "app/on_ranks.hpp"
@@ -47,8 +49,31 @@ spec::Data data_of(const Arguments& arguments, const spec::RunSpec& run) {
     return data;
 }
 
+/// Complaints name the option in the place of the deck's key.
+[[noreturn]] void complain(const Error& error) {
+    const std::string_view key = "data.validation[0].path";
+    std::string message = error.what();
+    if (const auto at = message.find(key); at != std::string::npos) {
+        message.replace(at, key.size(), "--data");
+    }
+    throw Error{error.kind(), message, error.where()};
+}
+
 data::Corpus open_corpus(const Arguments& arguments, const spec::RunSpec& run) {
-    return {data_of(arguments, run), run.model.vocab, run.run.seed};
+    try {
+        return {data_of(arguments, run), run.model.vocab, run.run.seed};
+    } catch (const Error& error) {
+        complain(error);
+    }
+}
+
+void check_data(const Arguments& arguments, const spec::RunSpec& run) {
+    const data::Corpus corpus = open_corpus(arguments, run);
+    try {
+        corpus.check_tokens();
+    } catch (const Error& error) {
+        complain(error);
+    }
 }
 
 void say(const Arguments& arguments, const TrainedModel& model, const train::ValidationLoss& loss) {
@@ -78,7 +103,7 @@ void say(const Arguments& arguments, const TrainedModel& model, const train::Val
 int eval_together(const Arguments& arguments, const comm::Communicator& world) {
     int exit_code = 0;
     const auto model = find_trained_model(arguments.folder, world, exit_code);
-    if (!model || !is_agreed(world, exit_code, [&] { open_corpus(arguments, model->run).check_tokens(); })) {
+    if (!model || !is_agreed(world, exit_code, [&] { check_data(arguments, model->run); })) {
         return exit_code;
     }
     const auto run = train::evaluating(model->run, model->here, model->run.train.micro_batch);

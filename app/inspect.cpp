@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "app/commands.hpp"
@@ -97,6 +99,19 @@ int show_tensor(const Arguments& arguments) {
     return 0;
 }
 
+std::vector<checkpoint::Damage> damages_of(const std::string& path) {
+    ProgressLine line{"checking " + printable(path)};
+    try {
+        CheckpointReader reader{path};
+        return reader.verify([&](std::int64_t done, std::int64_t bytes) { line.show(done, bytes); });
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::checkpoint) {
+            throw;
+        }
+        return {{"COMPLETE", error.what()}};  // it was right when the folder was listed
+    }
+}
+
 int verify(const Arguments& arguments) {
     const auto found = checkpoint::catalogue(arguments.folder);
     Verification all;
@@ -105,16 +120,17 @@ int verify(const Arguments& arguments) {
         if (entry.state == checkpoint::EntryState::unfinished && !found.is_one_step) {
             continue;  // nobody reads it, and the next save removes it
         }
-        Verified checked{.path = entry.path, .damages = {}};
-        if (entry.state != checkpoint::EntryState::complete) {
-            checked.damages.push_back({"COMPLETE", entry.why_not});
-        } else {
-            ProgressLine line{"checking " + printable(entry.path)};
-            CheckpointReader reader{entry.path};
-            checked.damages =
-                reader.verify([&](std::int64_t done, std::int64_t bytes) { line.show(done, bytes); });
-            all.bytes += entry.bytes;
+        const bool is_complete = entry.state == checkpoint::EntryState::complete;
+        Verified checked{.path = entry.path,
+                         .damages = is_complete ? damages_of(entry.path)
+                                                : std::vector{checkpoint::Damage{"COMPLETE", entry.why_not}}};
+        std::error_code ignored;
+        if (!checked.damages.empty() && !std::filesystem::exists(entry.path, ignored)) {
+            std::fprintf(stderr, "note: %s was removed by its run meanwhile\n",
+                         printable(entry.path).c_str());
+            continue;
         }
+        all.bytes += is_complete ? entry.bytes : 0;
         all.checkpoints.push_back(std::move(checked));
     }
     all.seconds = seconds_between(begin_ns, monotonic_ns());

@@ -125,7 +125,7 @@ std::string json_of(const std::string& path, const std::vector<Numbers>& kinds) 
         }
         all.push_back(std::move(one));
     }
-    return written({{"path", path}, {"kinds", std::move(all)}});
+    return written({{"path", path}, {"tensors", std::move(all)}});
 }
 
 std::string json_of(const Verification& verification) {

@@ -41,9 +41,8 @@ std::string line_of(const checkpoint::Entry& entry) {
                                    format_bytes(entry.bytes), date_text(entry.written));
     if (entry.manifest) {
         const auto& progress = entry.manifest->progress;
-        line += fmt::format("  {:>8}  {:>9}  {:>5}  {}", format_count(static_cast<double>(progress.tokens)),
-                            format_duration(progress.seconds), entry.manifest->ranks,
-                            printable(entry.manifest->layout));
+        line += fmt::format("  {:>8}  {:>9}  {}", format_count(static_cast<double>(progress.tokens)),
+                            format_duration(progress.seconds), printable(entry.manifest->layout));
     }
     line += "\n";
     return entry.why_not.empty() ? line : line + fmt::format("{:>14}{}\n", "", printable(entry.why_not));
@@ -59,12 +58,12 @@ std::string head_of(const checkpoint::CheckpointReader& reader) {
     return fmt::format(
         "{}\n"
         "  step       {}, {} tokens, {} samples, {} updates skipped, {} of training\n"
-        "  layout     {} ranks: {}\n"
+        "  layout     {}\n"
         "  files      {}, {}\n"
         "  written by {}\n",
         printable(reader.path()), format_grouped(progress.step), format_grouped(progress.tokens),
         format_grouped(progress.next_sample), format_grouped(progress.skipped),
-        format_duration(progress.seconds), manifest.ranks, printable(manifest.layout), manifest.files.size(),
+        format_duration(progress.seconds), printable(manifest.layout), manifest.files.size(),
         format_bytes(bytes), printable(manifest.program));
 }
 
@@ -110,6 +109,13 @@ std::string line_of(const checkpoint::TensorDifference& tensor) {
     return line + "\n";
 }
 
+/// What follows from a difference of decks, where anything does.
+const char* meaning_of(checkpoint::DeckChangeClass change_class) {
+    return change_class == checkpoint::DeckChangeClass::refused  ? " (another model)"
+           : change_class == checkpoint::DeckChangeClass::warned ? " (another training)"
+                                                                 : "";
+}
+
 std::string progress_line(const char* name, std::int64_t first, std::int64_t second) {
     return first == second
                ? ""
@@ -127,9 +133,9 @@ std::int64_t Verification::num_damages() const {
 }
 
 std::string text_of(const checkpoint::Catalogue& catalogue) {
-    std::string text = fmt::format("{}\n{:>12}  {:<10}  {:>11}  {:<23}  {:>8}  {:>9}  {:>5}  {}\n",
-                                   printable(catalogue.root), "step", "state", "size", "written", "tokens",
-                                   "trained", "ranks", "layout");
+    std::string text =
+        fmt::format("{}\n{:>12}  {:<10}  {:>11}  {:<23}  {:>8}  {:>9}  {}\n", printable(catalogue.root),
+                    "step", "state", "size", "written", "tokens", "trained", "layout");
     for (const auto& entry : catalogue.entries) {
         text += line_of(entry);
     }
@@ -200,8 +206,8 @@ std::string text_of(const Compared& compared) {
     text += progress_line("updates skipped", compared.first.skipped, compared.second.skipped);
     text += comparison.deck.empty() ? "deck: the same\n" : "deck:\n";
     for (const auto& change : comparison.deck) {
-        text += fmt::format("  {}: {} and {}\n", printable(change.key), printable(change.before),
-                            printable(change.after));
+        text += fmt::format("  {}: {} and {}{}\n", printable(change.key), printable(change.before),
+                            printable(change.after), meaning_of(change.change_class));
     }
     int differing = 0;
     std::string lines;

@@ -9,22 +9,31 @@
 #include "base/error.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/session.hpp"
+#include "comm/watch/error_file.hpp"
 #include "comm/watch/liveness.hpp"
 
 namespace ziggurat::app {
 
+namespace {
+
+/// One rank has failed, perhaps alone: says why, and the others, which may wait for it, leave with it.
 int end_job(const comm::Communicator& world, const std::string& problem, int exit_code) {
     if (world.size() > 1) {
         std::fflush(nullptr);
         world.liveness()->fail(exit_code, problem);
     }
-    std::fprintf(stderr, "ziggurat: error on rank 0 of 1 (%s): %s\n", comm::machine_name().c_str(),
-                 problem.c_str());
+    const std::string line = "error on rank 0 of 1 (" + comm::machine_name() + "): " + problem;
+    std::fprintf(stderr, "ziggurat: %s\n", line.c_str());
+    if (const auto path = world.liveness()->error_file(); !path.empty()) {
+        comm::append_error(path, line);
+    }
     return exit_code;
 }
 
+}  // namespace
+
 int on_ranks(const std::function<int(const comm::Communicator&)>& body) {
-    // A reader of our output that has gone is no reason to die halfway through a collective.
+    // A reader of our output that has gone is no reason to lose a training.
     ::signal(SIGPIPE, SIG_IGN);
     const comm::Session session{nullptr, nullptr};
     const comm::Communicator& world = session.world();
@@ -33,11 +42,13 @@ int on_ranks(const std::function<int(const comm::Communicator&)>& body) {
     } catch (const Error& error) {
         return end_job(world, error.what(), error.exit_code());
     } catch (const std::bad_alloc&) {
-        return end_job(world, "no more memory for this process. Take more ranks, or a smaller model.",
+        return end_job(world,
+                       "no more memory for this process. Ask for a smaller model, or fewer ranks here.",
                        static_cast<int>(ErrorKind::resource));
     } catch (const std::exception& error) {
         return end_job(world,
-                       std::string{error.what()} + " (a bug in ziggurat). Please report it with the command.",
+                       std::string{error.what()} +
+                           " (a bug in ziggurat). Please report it with the command and the deck.",
                        static_cast<int>(ErrorKind::internal));
     }
 }

@@ -1,22 +1,16 @@
-#include <signal.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
-#include <new>
 #include <optional>
 #include <string>
 
 #include "app/commands.hpp"
 #include "app/launch.hpp"
+#include "app/on_ranks.hpp"
 #include "app/version.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "comm/abort_flag.hpp"
-#include "comm/node_topology.hpp"
-#include "comm/session.hpp"
-#include "comm/watch/error_file.hpp"
 #include "comm/watch/liveness.hpp"
 #include "deck/job_end.hpp"
 #include "kernels/runtime.hpp"
@@ -63,43 +57,14 @@ int train_together(const Arguments& arguments,
                         world, abort, signals, console);
 }
 
-/// One rank has failed, perhaps alone: says why, and the others, which may wait for it, leave with it.
-int end_job(const comm::Communicator& world, const std::string& problem, int exit_code) {
-    if (world.size() > 1) {
-        std::fflush(nullptr);
-        world.liveness()->fail(exit_code, problem);
-    }
-    const std::string line = "error on rank 0 of 1 (" + comm::machine_name() + "): " + problem;
-    std::fprintf(stderr, "ziggurat: %s\n", line.c_str());
-    if (const auto path = world.liveness()->error_file(); !path.empty()) {
-        comm::append_error(path, line);
-    }
-    return exit_code;
-}
-
 }  // namespace
 
 int train(const Arguments& arguments) {
     const std::int64_t begin_ns = monotonic_ns();
-    // A reader of our output that has gone is no reason to lose a training.
-    ::signal(SIGPIPE, SIG_IGN);
     // Before MPI: from now on a launcher that ends the job leaves time to say why.
     train::StopSignals signals;
-    const comm::Session session{nullptr, nullptr};
-    const comm::Communicator& world = session.world();
-    try {
-        return train_together(arguments, world, signals, begin_ns);
-    } catch (const Error& error) {
-        return end_job(world, error.what(), error.exit_code());
-    } catch (const std::bad_alloc&) {
-        return end_job(world,
-                       "no more memory for this process. Ask for a smaller model, or fewer ranks here.",
-                       static_cast<int>(ErrorKind::resource));
-    } catch (const std::exception& error) {
-        return end_job(world,
-                       std::string{error.what()} + " (a bug in ziggurat). Please report it with the deck.",
-                       static_cast<int>(ErrorKind::internal));
-    }
+    return on_ranks(
+        [&](const comm::Communicator& world) { return train_together(arguments, world, signals, begin_ns); });
 }
 
 }  // namespace ziggurat::app

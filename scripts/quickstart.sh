@@ -4,7 +4,8 @@
 #   scripts/quickstart.sh [key=value...]     values that override those of decks/quickstart.yaml
 #
 # Ctrl-C saves and ends the training after the running step; run this again, and it goes on from there. A second
-# Ctrl-C ends it at once; then it goes on from its last checkpoint.
+# Ctrl-C ends it at once; then it goes on from its last checkpoint. When it is done, remove runs/quickstart to train
+# anew.
 #
 #   ZIGGURAT   a program to run as it is; nothing is set up or built
 set -euo pipefail
@@ -80,7 +81,7 @@ done
 case $code in
   0) ;;
   2) echo "quickstart: the deck or an override asks for something impossible (exit code 2)" >&2 ;;
-  75) echo "quickstart: stopped as asked and saved (exit code 75). Run the same command again, and it goes on." >&2 ;;
+  75) echo "quickstart: stopped as asked (exit code 75). Run the same command again, and it goes on." >&2 ;;
   *) echo "quickstart: ended with exit code $code. Without mpirun's silence:" \
     "mpirun ${flags[*]/#-q/} $program train decks/quickstart.yaml $*" >&2 ;;
 esac

@@ -19,7 +19,8 @@ kokkos_version=3.4.01
 kokkos_package=pykokkos-base==0.0.7 # its sources carry Kokkos' own CMake project under external/kokkos
 kokkos_sha256=6339daced1e81a2748f381847d8717cd77d824407da3c263b9491b5630c642b0
 
-# Debian package, and how else it may have come: a command, a Python or CMake package, or a file that is there.
+# Debian package, and how else it may have come: a command, a header, a Python or CMake package, or a file that is
+# there.
 to_build="
 g++                     command:c++
 cmake                   command:cmake
@@ -35,6 +36,8 @@ nlohmann-json3-dev      cmake:nlohmann_json
 libcli11-dev            cmake:CLI11
 libfmt-dev              cmake:fmt
 libxxhash-dev           pkg-config:libxxhash
+libhdf5-dev             cmake:HDF5
+libaio-dev              header:libaio.h
 libgtest-dev            cmake:GTest
 libgmock-dev            pkg-config:gmock
 libbenchmark-dev        cmake:benchmark
@@ -49,6 +52,8 @@ bible-kjv-text          file:build/data/bible.txt
 "
 tests="
 clang-format-14         command:clang-format-14
+hdf5-tools              command:h5dump
+python3-h5py            system-python:h5py
 slurm-wlm               command:slurmctld
 munge                   command:munged
 "
@@ -95,6 +100,8 @@ is_brought() {
   case $how in
     command) command -v "$what" >/dev/null ;;
     python) "$(python)" -c "import $what" 2>/dev/null ;;
+    system-python) /usr/bin/python3 -c "import $what" 2>/dev/null ;;
+    header) c++ -E -x c++ - <<<"#include <$what>" >/dev/null 2>&1 ;;
     file) [ -s "$what" ] ;;
     pkg-config) pkg-config --exists "$what" 2>/dev/null ;;
     cmake) if [ "$what" = MPI ]; then cmake_finds MPI REQUIRED COMPONENTS CXX; else cmake_finds "$what" REQUIRED; fi ;;

@@ -78,7 +78,7 @@ std::optional<std::int64_t> step_of_folder(const std::string& path) {
         return std::nullopt;
     }
     const auto [stop, problem] = std::from_chars(name.data() + prefix.size(), end, step);
-    if (problem != std::errc{} || stop != end || folder_name(step) != name) {
+    if (problem != std::errc{} || stop != end || step < 0 || folder_name(step) != name) {
         return std::nullopt;
     }
     return step;

@@ -118,12 +118,19 @@ CheckpointReader::CheckpointReader(std::string path)
 CheckpointReader::CheckpointReader(std::string path, Manifest manifest)
     : path_{std::move(path)}, manifest_{std::move(manifest)} {}
 
+CheckpointReader::~CheckpointReader() = default;
+CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
+CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
+
 void CheckpointReader::read(std::span<const Target> targets) {
     const std::vector<FilePlan> plans = plan_reading(manifest_, targets, path_);
     if (plans.empty()) {
         return;
     }
-    RangeReader reader{largest_transfer(manifest_, plans)};
+    if (const auto most = largest_transfer(manifest_, plans); ranges_ == nullptr || !ranges_->takes(most)) {
+        ranges_ = std::make_unique<RangeReader>(most);
+    }
+    RangeReader& reader = *ranges_;
     for (const FilePlan& plan : plans) {
         const FileEntry& entry = manifest_.files[static_cast<std::size_t>(plan.file)];
         const std::string name = path_ + "/" + entry.name;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "checkpoint/piece.hpp"
 
 namespace ziggurat::checkpoint {
+
+class RangeReader;
 
 /// A problem that `verify` has found.
 struct Damage {
@@ -26,6 +29,9 @@ class CheckpointReader {
     explicit CheckpointReader(std::string path);
     /// The same with a manifest that another rank has read.
     CheckpointReader(std::string path, Manifest manifest);
+    ~CheckpointReader();
+    CheckpointReader(CheckpointReader&&) noexcept;
+    CheckpointReader& operator=(CheckpointReader&&) noexcept;
 
     const std::string& path() const noexcept { return path_; }
     const Manifest& manifest() const noexcept { return manifest_; }
@@ -50,6 +56,7 @@ class CheckpointReader {
     std::string path_;
     Manifest manifest_;
     std::int64_t bytes_read_ = 0;
+    std::unique_ptr<RangeReader> ranges_;  ///< kept between reads: to close a queue takes many milliseconds
 };
 
 }  // namespace ziggurat::checkpoint

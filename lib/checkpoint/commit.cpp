@@ -18,13 +18,15 @@ namespace fs = std::filesystem;
 constexpr const char* unfinished = ".tmp";
 constexpr const char* superseded = ".superseded";
 
-void create_folder(const std::string& path) {
+/// Returns whether there was none.
+bool create_folder(const std::string& path) {
     std::error_code problem;
-    fs::create_directories(path, problem);
+    const bool is_new = fs::create_directories(path, problem);
     if (problem) {
         throw Error{ErrorKind::resource, fmt::format("cannot create '{}' ({}). Check run.dir and its rights.",
                                                      path, problem.message())};
     }
+    return is_new;
 }
 
 void remove_quietly(const std::string& path) noexcept {
@@ -156,7 +158,10 @@ void remove_checkpoint(const std::string& root, const std::string& path) {
 
 Commit::Commit(std::string root, std::int64_t step)
     : root_{std::move(root)}, folder_{root_ + "/" + folder_name(step) + unfinished}, step_{step} {
-    create_folder(root_);
+    if (create_folder(root_)) {
+        // Else a machine that loses power may not know the folder of a complete checkpoint.
+        storage::flush_directory(fs::absolute(root_).parent_path().string());
+    }
     remove_unfinished(root_);
     create_folder(folder_);
 }

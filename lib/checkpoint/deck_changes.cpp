@@ -251,9 +251,12 @@ std::vector<std::string> warnings(const std::vector<DeckChange>& changes) {
 }
 
 std::string note(const std::vector<DeckChange>& changes) {
+    const auto is_default = [](const std::string& place) { return place.starts_with("default"); };
     std::string listed;
     for (const DeckChange& change : changes) {
-        if (change.change_class == DeckChangeClass::noted) {
+        // Two defaults differ where ranks or machines do, which the other keys say.
+        const bool is_cause = !is_default(change.before_place) || !is_default(change.after_place);
+        if (change.change_class == DeckChangeClass::noted && is_cause) {
             listed += fmt::format("{}{} {} -> {}", listed.empty() ? "" : ", ", change.key, change.before,
                                   change.after);
         }

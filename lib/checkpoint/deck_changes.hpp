@@ -47,7 +47,8 @@ std::string refusal(const std::vector<DeckChange>& changes);
 /// A line for each warned change.
 std::vector<std::string> warnings(const std::vector<DeckChange>& changes);
 
-/// The noted changes in one line; empty when there is none.
+/// The noted changes in one line, without those of defaults that follow from the ranks at hand, such as
+/// budgets; empty when there is none.
 std::string note(const std::vector<DeckChange>& changes);
 
 /// `model.hidden is 64 (deck a.yaml:3) in the checkpoint and 128 (command line) now`.

@@ -34,7 +34,7 @@ std::uint64_t parse_hex(const std::string& text) {
     std::uint64_t value = 0;
     const char* end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, value, 16);
-    if (text.size() != hash_digits || problem != std::errc{} || stop != end) {
+    if (text.size() != hash_digits || problem != std::errc{} || stop != end || hex(value) != text) {
         throw std::invalid_argument{"'" + text + "' is no hash of 16 hexadecimal digits"};
     }
     return value;
@@ -188,6 +188,19 @@ Manifest from_json(const Json& json) {
                 fmt::format("'{}' is damaged ({}). Resume from another checkpoint of the run.", path, why)};
 }
 
+/// The hash in the last line.
+std::uint64_t last_line_of(const std::string& text, const std::string& path) {
+    const std::size_t body = text.size() < last_line_bytes ? 0 : text.size() - last_line_bytes;
+    if (body == 0 || text.compare(body, hash_begin.size(), hash_begin) != 0 || !text.ends_with(hash_end)) {
+        refuse(path, "it does not end with its hash");
+    }
+    try {
+        return parse_hex(text.substr(body + hash_begin.size(), hash_digits));
+    } catch (const std::invalid_argument& problem) {
+        refuse(path, problem.what());
+    }
+}
+
 }  // namespace
 
 std::int64_t table_bytes(const Piece& piece) noexcept {
@@ -217,34 +230,18 @@ std::string to_text(const Manifest& manifest) {
 }
 
 std::uint64_t hash_of_manifest(const std::string& text) {
-    if (text.size() < last_line_bytes) {
-        throw Error{ErrorKind::checkpoint,
-                    "a manifest ends before its hash. Resume from another checkpoint."};
-    }
-    try {
-        return parse_hex(text.substr(text.size() - last_line_bytes + hash_begin.size(), hash_digits));
-    } catch (const std::invalid_argument& problem) {
-        throw Error{
-            ErrorKind::checkpoint,
-            fmt::format("a manifest has no hash ({}). Resume from another checkpoint.", problem.what())};
-    }
+    return last_line_of(text, "COMPLETE");
 }
 
 Manifest parse_manifest(const std::string& text, const std::string& path) {
-    const std::size_t body = text.size() < last_line_bytes ? 0 : text.size() - last_line_bytes;
-    if (body == 0 || text.compare(body, hash_begin.size(), hash_begin) != 0 || !text.ends_with(hash_end)) {
-        refuse(path, "it does not end with its hash");
+    const std::uint64_t hash = last_line_of(text, path);
+    if (XXH3_64bits(text.data(), text.size() - last_line_bytes) != hash) {
+        refuse(path, "its hash differs");
     }
     try {
-        const std::uint64_t hash = hash_of_manifest(text);
-        if (XXH3_64bits(text.data(), body) != hash) {
-            refuse(path, "its hash differs");
-        }
         Manifest manifest = from_json(Json::parse(text));
         check_manifest(manifest);
         return manifest;
-    } catch (const Error&) {
-        throw;
     } catch (const std::exception& problem) {  // of nlohmann-json, std::invalid_argument, std::out_of_range
         refuse(path, problem.what());
     }

@@ -44,7 +44,8 @@ std::vector<Transfer> join(std::span<const FileRange> ranges, std::int64_t most_
 
 RangeReader::RangeReader(std::int64_t most_bytes)
     : buffer_bytes_{round_up_to_page(std::max(most_bytes, least_buffer_bytes)) + storage::page_bytes},
-      memory_{buffer_bytes_ * static_cast<std::int64_t>(depth)} {}
+      memory_{buffer_bytes_ * static_cast<std::int64_t>(depth)},
+      queue_{static_cast<int>(depth)} {}
 
 std::span<std::byte> RangeReader::buffer(std::size_t index) const {
     const auto size = static_cast<std::size_t>(buffer_bytes_);
@@ -54,21 +55,31 @@ std::span<std::byte> RangeReader::buffer(std::size_t index) const {
 std::int64_t RangeReader::read(storage::DirectFile& file,
                                std::span<const FileRange> ranges,
                                const std::function<void(std::size_t, std::span<const std::byte>)>& use) {
+    try {
+        return read_all(file, ranges, use);
+    } catch (...) {
+        queue_.drain();
+        throw;
+    }
+}
+
+std::int64_t RangeReader::read_all(storage::DirectFile& file,
+                                   std::span<const FileRange> ranges,
+                                   const std::function<void(std::size_t, std::span<const std::byte>)>& use) {
     const std::vector<Transfer> transfers = join(ranges, buffer_bytes_);
     std::vector<bool> has_arrived(transfers.size());
     std::int64_t bytes_read = 0;
-    storage::AioQueue queue{depth};  // gone before this returns: nothing is in flight then
     std::size_t started = 0;
     for (std::size_t oldest = 0; oldest < transfers.size(); ++oldest) {
         for (; started < std::min(transfers.size(), oldest + depth); ++started) {
             const Transfer& transfer = transfers[started];
             const std::span<std::byte> into =
                 buffer(started % depth).first(static_cast<std::size_t>(transfer.end - transfer.begin));
-            queue.read(file, transfer.begin, into, transfer.needed_bytes, started);
+            queue_.read(file, transfer.begin, into, transfer.needed_bytes, started);
             bytes_read += transfer.needed_bytes;
         }
         while (!has_arrived[oldest]) {
-            has_arrived[queue.wait()] = true;
+            has_arrived[queue_.wait()] = true;
         }
         const Transfer& transfer = transfers[oldest];
         for (std::size_t k = transfer.first; k < transfer.last; ++k) {

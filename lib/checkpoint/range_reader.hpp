@@ -23,6 +23,9 @@ class RangeReader {
     /// Errors: Error{resource}
     explicit RangeReader(std::int64_t most_bytes);
 
+    /// Whether ranges of so many bytes may be asked for.
+    bool takes(std::int64_t bytes) const noexcept { return bytes <= buffer_bytes_ - storage::page_bytes; }
+
     /// Calls `use(k, bytes of ranges[k])` for each range, in order; reads what lies close together at once.
     /// Returns the bytes read.
     ///
@@ -34,9 +37,13 @@ class RangeReader {
 
   private:
     std::span<std::byte> buffer(std::size_t index) const;
+    std::int64_t read_all(storage::DirectFile& file,
+                          std::span<const FileRange> ranges,
+                          const std::function<void(std::size_t, std::span<const std::byte>)>& use);
 
     std::int64_t buffer_bytes_;
     storage::AlignedBuffer memory_;
+    storage::AioQueue queue_;  // last: it goes first, and waits
 };
 
 }  // namespace ziggurat::checkpoint

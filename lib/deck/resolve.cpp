@@ -39,14 +39,18 @@ void resolve(Resolution& resolution) {
 
 namespace {
 
-/// Of a job that ends, what is left of it.
+/// Open MPI's mpirun needs two seconds to leave after ranks that end with another code than 0, then comes the
+/// batch script: one that is not done at the job's end cannot queue it again.
+constexpr double seconds_to_leave = 10;
+
+/// Of a job that ends, what is left of it for this run.
 void settle_time_limit(Resolution& resolution) {
     const auto end = resolution.options.job_end ? resolution.options.job_end() : std::nullopt;
     if (!end) {
         resolution.values.settle("run.time_limit", {}, "none", "no batch job that ends");
         return;
     }
-    const double left = std::max(1.0, std::floor(end->at - calendar_seconds()));
+    const double left = std::max(1.0, std::floor(end->at - calendar_seconds() - seconds_to_leave));
     resolution.values.settle("run.time_limit", left, write_duration(left),
                              fmt::format("{} ends at {}", end->source, format_calendar(end->at)));
 }

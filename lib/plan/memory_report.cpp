@@ -109,12 +109,16 @@ void add_smaller_products(std::vector<Candidate>& found, Candidate from) {
     }
 }
 
-/// Changes by what they cost in time: an optimizer that is cut, attention again, gradients and parameters
-/// that are cut, whole layers again, smaller products, all of them.
+/// Changes by what they cost in time: saves that are waited for, an optimizer that is cut, attention again,
+/// gradients and parameters that are cut, whole layers again, smaller products, all of them.
 std::vector<Candidate> candidates(const spec::RunSpec& spec) {
     const Candidate same{"", spec};
     const auto stages = higher_stages(same);
     std::vector<Candidate> found;
+    if (spec.checkpoint.every && spec.checkpoint.is_async) {
+        found.push_back({" checkpoint.async=false", spec});
+        found.back().spec.checkpoint.is_async = false;  // training waits, so it needs no copy
+    }
     const auto add_stages = [&](bool with_gradients) {
         for (const auto& stage : stages) {
             if ((stage.spec.sharding.gradients > 1) == with_gradients) {

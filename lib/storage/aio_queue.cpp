@@ -13,6 +13,13 @@
 #include "storage/io_error.hpp"
 
 namespace ziggurat::storage {
+namespace {
+
+// The kernel takes some 10 ms to end a context.
+constexpr int few_transfers = 8;
+constexpr std::size_t few_bytes = std::size_t{1} << 20;
+
+}  // namespace
 
 struct AioQueue::Slot {
     iocb request{};
@@ -57,8 +64,7 @@ void AlignedBuffer::Release::operator()(std::byte* data) const noexcept {
     std::free(data);
 }
 
-AioQueue::AioQueue(int depth)
-    : slots_(static_cast<std::size_t>(depth)), context_{std::make_unique<Context>(depth)} {
+AioQueue::AioQueue(int depth) : slots_(static_cast<std::size_t>(depth)) {
     ZG_EXPECTS(depth > 0);
     done_.reserve(slots_.size());
     free_slots_.reserve(slots_.size());
@@ -68,10 +74,6 @@ AioQueue::AioQueue(int depth)
 }
 
 AioQueue::~AioQueue() = default;
-
-bool AioQueue::is_asynchronous() const noexcept {
-    return context_->handle != nullptr;
-}
 
 bool AioQueue::is_idle() const noexcept {
     return free_slots_.size() == slots_.size();
@@ -118,10 +120,18 @@ void AioQueue::write(DirectFile& file,
     submit(slot);
 }
 
+bool AioQueue::is_worth_it(const Slot& slot) {
+    ++num_started_;
+    if (context_ == nullptr && (num_started_ > few_transfers || slot.bytes > few_bytes)) {
+        context_ = std::make_unique<Context>(static_cast<int>(slots_.size()));
+    }
+    return context_ != nullptr && context_->handle != nullptr;
+}
+
 void AioQueue::submit(Slot& slot) {
     slot.request.data = &slot;
     iocb* request = &slot.request;
-    int accepted = is_asynchronous() ? -EINTR : -ENOSYS;
+    int accepted = is_worth_it(slot) ? -EINTR : -ENOSYS;
     while (accepted == -EINTR) {
         accepted = io_submit(context_->handle, 1, &request);
     }
@@ -182,6 +192,15 @@ std::uint64_t AioQueue::wait() {
     }
     free_slots_.push_back(slot);
     return slot->tag;
+}
+
+void AioQueue::drain() noexcept {
+    context_.reset();
+    done_.clear();
+    free_slots_.clear();
+    for (Slot& slot : slots_) {
+        free_slots_.push_back(&slot);  // within what was reserved
+    }
 }
 
 }  // namespace ziggurat::storage

@@ -31,8 +31,9 @@ class AlignedBuffer {
 /// Up to `depth` transfers in flight. Memory and file of one stay put until wait() has returned its tag, or
 /// the queue is gone; its destructor waits for all of them.
 ///
-/// Where the system grants no asynchronous transfers (a container's filter, an exhausted limit), each is done
-/// when it is started. Not thread-safe: one queue per thread.
+/// The first few transfers, while they are small, are done when they are started: for so few, setting up what
+/// others need costs more. So is each where the system grants no asynchronous ones (a container's filter, an
+/// exhausted limit). Not thread-safe: one queue per thread.
 class AioQueue {
   public:
     explicit AioQueue(int depth);
@@ -40,7 +41,6 @@ class AioQueue {
     AioQueue(const AioQueue&) = delete;
     AioQueue& operator=(const AioQueue&) = delete;
 
-    bool is_asynchronous() const noexcept;
     bool is_full() const noexcept { return free_slots_.empty(); }
     bool is_idle() const noexcept;
 
@@ -66,18 +66,23 @@ class AioQueue {
     /// Errors: Error{resource} with path, offset and reason
     std::uint64_t wait();
 
+    /// Waits for all that is in flight and forgets it.
+    void drain() noexcept;
+
   private:
     struct Slot;
     struct Context;
 
+    bool is_worth_it(const Slot& slot);
     Slot& take_slot(DirectFile& file, std::int64_t offset_bytes, std::uint64_t tag);
     void submit(Slot& slot);
     void finish(Slot& slot, long moved);
 
     std::vector<Slot> slots_;
     std::vector<Slot*> free_slots_;
-    std::vector<Slot*> done_;           // finished while being started
-    std::unique_ptr<Context> context_;  // last: it goes first, and waits
+    std::vector<Slot*> done_;  // finished while being started
+    int num_started_ = 0;
+    std::unique_ptr<Context> context_;  // once it is worth it; last: it goes first, and waits
 };
 
 }  // namespace ziggurat::storage

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -105,6 +106,11 @@ std::int64_t DirectFile::size_bytes() const {
 
 void DirectFile::reserve(std::int64_t bytes) {
     int problem = planned_fault(path_, 0, bytes);
+    struct statvfs system = {};
+    if (problem == 0 && fstatvfs(descriptor(), &system) == 0 &&
+        bytes / static_cast<std::int64_t>(system.f_frsize) > static_cast<std::int64_t>(system.f_bavail)) {
+        problem = ENOSPC;  // asked for all the same, it would take what others need before it fails
+    }
     if (problem == 0 && bytes > 0) {
         do {
             problem = fallocate(descriptor(), 0, 0, bytes) == 0 ? 0 : errno;

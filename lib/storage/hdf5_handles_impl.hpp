@@ -18,6 +18,7 @@ struct Hdf5Traits {
     static void close(Handle id) noexcept { Close(id); }
 };
 using Hdf5File = UniqueHandle<Hdf5Traits<H5Fclose>>;
+using Hdf5Group = UniqueHandle<Hdf5Traits<H5Gclose>>;
 using Hdf5Dataset = UniqueHandle<Hdf5Traits<H5Dclose>>;
 using Hdf5Space = UniqueHandle<Hdf5Traits<H5Sclose>>;
 using Hdf5Datatype = UniqueHandle<Hdf5Traits<H5Tclose>>;

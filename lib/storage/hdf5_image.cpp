@@ -1,6 +1,8 @@
 #include "storage/hdf5_image.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <set>
 
 #include "base/contract.hpp"
 #include "storage/hdf5_handles_impl.hpp"
@@ -44,8 +46,8 @@ void check_path(const std::string& path) {
 struct Hdf5Image::Open {
     Hdf5Guard guard;
     SparseImage image;
-    Hdf5Properties with_groups;
     Hdf5File file;
+    std::set<std::string> groups;
 
     explicit Open(std::int64_t aligned_from_bytes) {
         const Hdf5Properties access = access_properties();
@@ -55,19 +57,33 @@ struct Hdf5Image::Open {
         write_into(image, access);
         const Hdf5Properties creation{check_hdf5(H5Pcreate(H5P_FILE_CREATE), "describe a file")};
         check_hdf5(H5Pset_obj_track_times(creation.get(), false), "leave times out of a file");
-        with_groups = Hdf5Properties{check_hdf5(H5Pcreate(H5P_LINK_CREATE), "describe groups")};
-        check_hdf5(H5Pset_create_intermediate_group(with_groups.get(), 1), "describe groups");
         file = Hdf5File{
             check_hdf5(H5Fcreate("image", H5F_ACC_TRUNC, creation.get(), access.get()), "lay out a file")};
+    }
+
+    /// Makes the groups on the way to `path`, which the library itself would stamp with the time.
+    void create_groups(const std::string& path) {
+        check_path(path);
+        const Hdf5Properties timeless{check_hdf5(H5Pcreate(H5P_GROUP_CREATE), "describe a group")};
+        check_hdf5(H5Pset_obj_track_times(timeless.get(), false), "leave times out of a file");
+        for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
+             slash = path.find('/', slash + 1)) {
+            const std::string group = path.substr(0, slash);
+            if (groups.insert(group).second) {
+                const Hdf5Group made{check_hdf5(
+                    H5Gcreate2(file.get(), group.c_str(), H5P_DEFAULT, timeless.get(), H5P_DEFAULT),
+                    "lay out the group '" + group + "'")};
+            }
+        }
     }
 
     Hdf5Dataset create(const std::string& path,
                        const Hdf5Datatype& type,
                        const Hdf5Space& space,
-                       const Hdf5Properties& properties) const {
-        check_path(path);
+                       const Hdf5Properties& properties) {
+        create_groups(path);
         return Hdf5Dataset{check_hdf5(H5Dcreate2(file.get(), path.c_str(), type.get(), space.get(),
-                                                 with_groups.get(), properties.get(), H5P_DEFAULT),
+                                                 H5P_DEFAULT, properties.get(), H5P_DEFAULT),
                                       "lay out the dataset '" + path + "'")};
     }
 

@@ -23,6 +23,8 @@ namespace {
 /// For COMPLETE, master.h5 and the folder, beside the shards; by piece of a shard.
 constexpr std::int64_t spare_bytes = std::int64_t{1} << 20;
 constexpr std::int64_t spare_bytes_of_piece = 1024;
+/// Until rank 0 sees what ranks of other nodes have written.
+constexpr double patience_seconds = 30;
 /// Between two looks at a save that is waited for.
 constexpr std::chrono::milliseconds nap{1};
 
@@ -98,11 +100,11 @@ bool Checkpointer::after_step(const checkpoint::Progress& progress, const Wishes
     if (!is_asked && !is_due) {
         return false;
     }
-    mine_[Wish::checkpoint] = 0;
     if (protocol_.phase() != SavePhase::idle) {
         const ScopedActivity time{account_, stall_activity_};
         wait();
     }
+    mine_[Wish::checkpoint] = 0;  // time may have been up while waiting: this save is the answer
     const ScopedActivity time{account_, saving_activity_};
     begin(progress, snapshot_.has_copy());
     if (!is_asynchronous_) {
@@ -213,9 +215,12 @@ void Checkpointer::commit() {
     manifest.layout = layout_line(spec_);
     manifest.ranks = world_.size();
     task_.start([this, shards = std::move(shards), manifest = std::move(manifest)]() mutable -> std::string {
-        add_shards(shards, manifest);
+        const auto begin_ns = monotonic_ns();
+        work_seconds_ = add_shards(shards, manifest);
+        expect_files_here(commit_->folder(), manifest, patience_seconds);
         commit_->finish(std::move(manifest), {.last = spec_.checkpoint.keep_last,
                                               .every_steps = spec_.checkpoint.keep_every_steps});
+        work_seconds_ += seconds_between(begin_ns, monotonic_ns());
         return "";
     });
 }
@@ -223,14 +228,13 @@ void Checkpointer::commit() {
 void Checkpointer::succeed() {
     result_ = {};
     commit_.reset();
-    const auto seconds = seconds_between(last_begin_ns_, monotonic_ns());
-    slowest_seconds_ = std::max(slowest_seconds_, seconds);
+    slowest_seconds_ = std::max(slowest_seconds_, work_seconds_);
     saved_step_ = progress_.step;
     failures_in_a_row_ = 0;
     reporter_.checkpoint_end(
         {.step = progress_.step,
          .bytes = bytes_,
-         .seconds = seconds,
+         .seconds = work_seconds_,
          .is_ok = true,
          .where = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress_.step)});
 }
@@ -244,7 +248,6 @@ void Checkpointer::fail(const std::string& reason) {
     is_asynchronous_ = false;
     reporter_.checkpoint_end({.step = progress_.step,
                               .bytes = bytes_,
-                              .seconds = seconds_between(last_begin_ns_, monotonic_ns()),
                               .is_ok = false,
                               .where = reason,
                               .newest_step = saved_step_,

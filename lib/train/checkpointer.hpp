@@ -80,7 +80,8 @@ class Checkpointer {
 
     /// The newest step of which there is a complete checkpoint; -1: none.
     std::int64_t saved_step() const noexcept { return saved_step_; }
-    /// From the beginning of a save to its end, the slowest so far.
+    /// Of the slowest save so far, from its first byte to its end, without what it waited for steps to end.
+    /// On rank 0; 0 elsewhere.
     double slowest_seconds() const noexcept { return slowest_seconds_; }
     /// Bytes on disk of a checkpoint, of all ranks.
     std::int64_t bytes() const noexcept { return bytes_; }
@@ -121,7 +122,8 @@ class Checkpointer {
     std::int64_t saved_step_;
     int failures_in_a_row_ = 0;
     double slowest_seconds_ = 0;
-    BackgroundTask task_;  ///< last: it ends before what it works on
+    double work_seconds_ = 0;  ///< of rank 0's task: what the save under way has taken
+    BackgroundTask task_;      ///< last: it ends before what it works on
 };
 
 }  // namespace ziggurat::train

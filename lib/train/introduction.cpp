@@ -34,6 +34,14 @@ const char* name_of(spec::RecomputeKind kind) {
                                                     : "full";
 }
 
+std::string started_line(const std::optional<TimeLimit>& limit) {
+    const double now = calendar_seconds();
+    const double left = limit ? limit->seconds_left() : 0;
+    return format_calendar(now) + (limit ? fmt::format("; {} ends it in {}, at {}", limit->source(),
+                                                       format_duration(left), format_calendar(now + left))
+                                         : "");
+}
+
 std::string layout_line(const spec::RunSpec& spec) {
     const auto& p = spec.parallel;
     const std::string nodes =
@@ -76,6 +84,7 @@ void introduce(const spec::RunSpec& spec,
                const std::string& libraries,
                const std::string& command,
                const data::Corpus& corpus,
+               const std::optional<TimeLimit>& limit,
                const comm::Communicator& world,
                Console& console) {
     const auto places = gather_places(world, {.host = comm::machine_name(),
@@ -88,7 +97,7 @@ void introduce(const spec::RunSpec& spec,
     const std::vector<BannerEntry> entries{
         {"ziggurat", version + "\n" + libraries},
         {"command", command},
-        {"started", format_calendar(calendar_seconds())},
+        {"started", started_line(limit)},
         {"ranks", describe_places(places)},
         {"layout", layout_line(spec)},
         {"model", model_line(spec)},

@@ -1,6 +1,7 @@
 /// What a run says of itself before it trains.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "comm/communicator.hpp"
@@ -8,17 +9,20 @@
 #include "spec/run_spec.hpp"
 #include "train/console.hpp"
 #include "train/metrics.hpp"
+#include "train/time_limit.hpp"
 
 namespace ziggurat::train {
 
 /// Prints program, command, places of ranks, layout, model and data, with warnings and their remedies.
 ///
+/// \param limit  on rank 0: when the run has to end
 /// Collective: over `world`; rank 0 prints
 void introduce(const spec::RunSpec& spec,
                const std::string& version,
                const std::string& libraries,
                const std::string& command,
                const data::Corpus& corpus,
+               const std::optional<TimeLimit>& limit,
                const comm::Communicator& world,
                Console& console);
 

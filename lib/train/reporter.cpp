@@ -59,6 +59,18 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
     }
 }
 
+void Reporter::finished_before(std::int64_t step) {
+    if (!directory_) {
+        return;
+    }
+    directory_->write_done(step);
+    console_.keep_log(directory_->file("run.log"));
+    console_.print(
+        fmt::format("finished before: {} is at step {}, and train.steps is {}; nothing to do. Raise "
+                    "train.steps to go on, or set run.dir to begin another run.",
+                    directory_->path(), step, spec_.train.steps));
+}
+
 void Reporter::say(const std::string& line) {
     if (world_.rank() == 0) {
         console_.print(line);
@@ -125,11 +137,12 @@ void Reporter::checkpoint_end(const CheckpointReport& report) {
 
 void Reporter::news(Requests& requests,
                     std::int64_t steps_done,
+                    bool is_in_step,
                     const std::function<std::string()>& account) {
     if (!files_) {
         return;
     }
-    while (const auto news = requests.news(steps_done + 1, step_seconds_)) {
+    while (const auto news = requests.news({steps_done, is_in_step, step_seconds_})) {
         auto* liveness = world_.liveness();
         if (liveness != nullptr && !news->signal.empty()) {
             liveness->look();  // launchers end a job that has lost a rank by the same signals
@@ -176,7 +189,7 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
         return;
     }
     if (is_finished) {
-        directory_->write("DONE", fmt::format("step {}\n", facts.step));
+        directory_->write_done(facts.step);
     }
     console_.print(is_finished
                        ? fmt::format("finished: {} steps, {}", facts.step, directory_->path())

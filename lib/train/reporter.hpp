@@ -40,6 +40,10 @@ class Reporter {
     /// Errors: Error{resource}; Error{deck} when there are checkpoints that nobody wants to go on from
     void open(std::optional<std::int64_t> resumed_step);
 
+    /// In the place of open() and all that follows: this run's folder has come to `step`, its last, before.
+    /// Its files stay as they are.
+    void finished_before(std::int64_t step);
+
     /// \param why_not_shared  as of Assembly: what is not as fast as it could be
     void start(const RunFacts& facts, const std::string& why_not_shared);
     void step(const StepReport& report, bool is_last);
@@ -54,7 +58,10 @@ class Reporter {
     /// What was asked for, as soon as it is known. Cheap: called between ops.
     ///
     /// \param account  the table as far as this rank knows it, made only when it may be the last chance
-    void news(Requests& requests, std::int64_t steps_done, const std::function<std::string()>& account);
+    void news(Requests& requests,
+              std::int64_t steps_done,
+              bool is_in_step,
+              const std::function<std::string()>& account);
 
     /// The account of all ranks so far: into perf.txt, and shown when somebody has asked for it. A failing
     /// write is a warning.

@@ -117,7 +117,7 @@ void Requests::find_cause() {
     }
 }
 
-std::optional<RequestNews> Requests::news(std::int64_t step, double seconds_left) {
+std::optional<RequestNews> Requests::news(const Moment& now) {
     if (!untold_.empty()) {
         RequestNews news{.text = untold_.front(), .signal = "", .level = 0};
         untold_.erase(untold_.begin());
@@ -128,12 +128,12 @@ std::optional<RequestNews> Requests::news(std::int64_t step, double seconds_left
     }
     find_cause();
     told_ = requested();
-    return RequestNews{.text = stop_text(step, seconds_left),
+    return RequestNews{.text = stop_text(now),
                        .signal = signals_.signal() != 0 ? signal_name(signals_.signal()) : "",
                        .level = told_};
 }
 
-std::string Requests::stop_text(std::int64_t step, double seconds_left) const {
+std::string Requests::stop_text(const Moment& now) const {
     const bool has_limit = limit_ && limit_->seconds_left() > 0;
     const std::string left =
         has_limit ? fmt::format(" ({} before {})", format_duration(limit_->seconds_left()), limit_->source())
@@ -150,15 +150,18 @@ std::string Requests::stop_text(std::int64_t step, double seconds_left) const {
                                               abilities_.saves ? " and a checkpoint" : "",
                                               format_duration(limit_->margin_seconds() / 2))
                                 : "another rank was asked to stop";
-    const std::string saves = abilities_.saves ? "saves, then " : "";
-    if (told_ >= StopSignals::after_microbatch) {
-        return fmt::format("{}{}: gives up step {} where it is, {}exits {}", who,
-                           cause_ == StopCause::another_rank ? "" : " again", step, saves,
-                           exit_code_run_again);
+    const std::string then =
+        fmt::format("{} exits {}", abilities_.saves ? "saves, then" : "then", exit_code_run_again);
+    if (!now.is_in_step) {
+        return fmt::format("{}: stops after step {}, {}", who, now.steps_done, then);
     }
-    const std::string when = seconds_left > 0 ? " (in about " + format_duration(seconds_left) + ")" : "";
-    return fmt::format("{}: stops after step {}{}, {}exits {}", who, step, when,
-                       abilities_.saves ? saves : "then ", exit_code_run_again);
+    if (told_ >= StopSignals::after_microbatch) {
+        return fmt::format("{}{}: gives up step {} where it is, {}", who, is_signal ? " again" : "",
+                           now.steps_done + 1, then);
+    }
+    const std::string when =
+        now.step_seconds > 0 ? " (in about " + format_duration(now.step_seconds) + ")" : "";
+    return fmt::format("{}: stops after step {}{}, {}", who, now.steps_done + 1, when, then);
 }
 
 std::vector<std::string> Requests::notes() const {

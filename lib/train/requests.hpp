@@ -18,6 +18,13 @@ namespace ziggurat::train {
 /// Who asked for the end of a run.
 enum class StopCause { none, signal, touch_file, time_limit, another_rank };
 
+/// Where training is when rank 0 says something.
+struct Moment {
+    std::int64_t steps_done = 0;
+    bool is_in_step = true;   ///< the next step is under way, or nothing can keep it from beginning
+    double step_seconds = 0;  ///< what a step takes; 0: not known
+};
+
 /// What rank 0 should say about a request.
 struct RequestNews {
     std::string text;
@@ -57,10 +64,7 @@ class Requests {
     int agreed() const noexcept { return agreed_; }
 
     /// What was not said yet, one thing at a time. For rank 0.
-    ///
-    /// \param step          the step that the run will end after
-    /// \param seconds_left  until then; 0: not known
-    std::optional<RequestNews> news(std::int64_t step, double seconds_left);
+    std::optional<RequestNews> news(const Moment& now);
     /// Which files from before this run were deleted.
     std::vector<std::string> notes() const;
     /// Who asked first, as in metrics.jsonl: `SIGUSR1`, `STOP`, `time limit`, `another rank`.
@@ -80,7 +84,7 @@ class Requests {
     void ask(Errand& errand, const std::string& who);
     void obey(TouchFile file);
     void find_cause();
-    std::string stop_text(std::int64_t step, double seconds_left) const;
+    std::string stop_text(const Moment& now) const;
 
     StopSignals& signals_;
     std::optional<TouchFiles> files_;

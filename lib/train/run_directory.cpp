@@ -159,6 +159,10 @@ void RunDirectory::go_on_from(std::int64_t step) {
     fs::remove(file(done_name), ignored);
 }
 
+void RunDirectory::write_done(std::int64_t step) const {
+    write(done_name, "step " + std::to_string(step) + "\n");
+}
+
 void RunDirectory::append(std::string_view name, std::string_view text) const {
     const FileHandle out = open_for_writing(file(name), OpenMode::append);
     if (const int failure = write_all(out.get(), text); failure != 0) {

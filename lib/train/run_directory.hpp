@@ -41,6 +41,8 @@ class RunDirectory {
     std::string file(std::string_view name) const;
     /// Writes a whole file; readers see the old one or the new one.
     void write(std::string_view name, std::string_view text) const;
+    /// DONE, which says to scripts that there is nothing more to do.
+    void write_done(std::int64_t step) const;
     /// Adds to the end of a file.
     void append(std::string_view name, std::string_view text) const;
     /// What a user should know, a line each: what became of earlier files.

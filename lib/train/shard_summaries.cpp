@@ -1,9 +1,18 @@
 #include "train/shard_summaries.hpp"
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+
+#include "base/clock.hpp"
 #include "base/contract.hpp"
+#include "base/error.hpp"
 
 namespace ziggurat::train {
 
@@ -21,15 +30,21 @@ std::string text_of(const checkpoint::ShardSummary& summary) {
     const auto& entry = summary.entry;
     return json{{"name", entry.name},
                 {"bytes", entry.bytes},
+                {"seconds", summary.seconds},
                 {"hash_of_rest", entry.hash_of_rest},
                 {"pieces", std::move(pieces)}}
         .dump();
 }
 
-void add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& manifest) {
+double add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& manifest) {
+    double slowest = 0;
     for (const auto& text : texts) {
+        if (text.empty()) {
+            continue;  // a rank whose whole share is padding
+        }
         const auto shard = json::parse(text, nullptr, false);
         ZG_EXPECTS(!shard.is_discarded());
+        slowest = std::max(slowest, shard.at("seconds").get<double>());
         const int file = static_cast<int>(manifest.files.size());
         manifest.files.push_back({shard.at("name").get<std::string>(), shard.at("bytes").get<std::int64_t>(),
                                   shard.at("hash_of_rest").get<std::uint64_t>()});
@@ -46,6 +61,28 @@ void add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& man
             stored.table_offset_bytes = row.at(7).get<std::int64_t>();
             stored.hash_of_table = row.at(8).get<std::uint64_t>();
             manifest.pieces.push_back(std::move(stored));
+        }
+    }
+    return slowest;
+}
+
+void expect_files_here(const std::string& folder,
+                       const checkpoint::Manifest& manifest,
+                       double patience_seconds) {
+    const auto begin_ns = monotonic_ns();
+    for (const auto& file : manifest.files) {
+        const auto path = folder + "/" + file.name;
+        std::error_code problem;
+        while (std::filesystem::file_size(path, problem) != static_cast<std::uintmax_t>(file.bytes) ||
+               problem) {
+            if (seconds_between(begin_ns, monotonic_ns()) >= patience_seconds) {
+                throw Error{
+                    ErrorKind::resource,
+                    fmt::format("rank 0 does not see '{}' as its writer has left it ({}). Set run.dir "
+                                "to a file system that all nodes share.",
+                                path, problem ? problem.message() : "it has another size")};
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
         }
     }
 }

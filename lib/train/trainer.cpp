@@ -16,7 +16,6 @@
 #include "spec/counts.hpp"
 #include "train/assembly.hpp"
 #include "train/checkpointer.hpp"
-#include "train/due.hpp"
 #include "train/evaluation.hpp"
 #include "train/feeder.hpp"
 #include "train/introduction.hpp"
@@ -25,6 +24,7 @@
 #include "train/resume.hpp"
 #include "train/run_account.hpp"
 #include "train/skip_limit.hpp"
+#include "train/validation_due.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -63,14 +63,14 @@ class Trainer {
                         reporter,
                         times(),
                         resumed_.is_own ? step_ : -1} {
+        if (was_finished()) {
+            return;
+        }
         reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
         data_activity_ = times().activity("Wait for data");
         validation_activity_ = times().activity("Validation", Part::between_steps);
         sampling_activity_ = times().activity("Sampling", Part::between_steps);
         logging_activity_ = times().activity("Logging and metrics");
-        if (spec.validate.every) {
-            is_validation_due_.emplace(*spec.validate.every, tokens_);
-        }
         assembly_.trainer().between_ops([this] {
             requests_.put_into(assembly_.wishes());  // as late as the step's end still takes it along
             if (assembly_.wishes()[Wish::stop_after_microbatch] > 0) {
@@ -82,7 +82,12 @@ class Trainer {
     }
 
     int run() {
+        if (was_finished()) {
+            reporter_.finished_before(step_);
+            return 0;
+        }
         reporter_.start(run_facts(spec_, version_), assembly_.why_not_shared());
+        is_to_stop();  // who was asked while all this was made ready
         while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();
         }
@@ -97,6 +102,9 @@ class Trainer {
     }
 
   private:
+    /// By an earlier job in the same folder.
+    bool was_finished() const { return resumed_.is_own && resumed_.progress.step >= spec_.train.steps; }
+
     checkpoint::Progress progress() const {
         return {.step = step_,
                 .tokens = tokens_,
@@ -144,10 +152,11 @@ class Trainer {
         {
             const ScopedActivity time{times(), logging_activity_};
             reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
-            say_news();
+            say_news(requests_.agreed() == 0);
         }
         skips_.check(step_);
-        if (is_validation_due() || (outcome.wishes[Wish::validate] > 0 && evaluation_.has_samples())) {
+        const bool is_due = validation_due_.is_due(step_, tokens_) || outcome.wishes[Wish::validate] > 0;
+        if (is_due && evaluation_.has_samples()) {
             validate();
         }
         const bool saves = step_ < spec_.train.steps && requests_.agreed() == 0 &&
@@ -159,8 +168,8 @@ class Trainer {
         times().end_step(spec_.train.global_batch * spec_.data.seq);
     }
 
-    void say_news() {
-        reporter_.news(requests_, step_, [this] { return account_.own_table(); });
+    void say_news(bool is_in_step = true) {
+        reporter_.news(requests_, step_, is_in_step, [this] { return account_.own_table(); });
     }
 
     /// The host tier's arenas, and what this process has besides arenas.
@@ -169,25 +178,12 @@ class Trainer {
         return assembly_.arena_bytes(spec::Tier::host) + std::max<std::int64_t>(0, besides);
     }
 
-    /// The same on all ranks: by steps and tokens, and by time as rank 0 sees it.
-    bool is_validation_due() {
-        if (!is_validation_due_ || !evaluation_.has_samples()) {
-            return false;
-        }
-        std::int64_t due = is_validation_due_->is_due(step_, tokens_) ? 1 : 0;
-        if (spec_.validate.every->seconds > 0) {
-            due = world_.rank() == 0 ? due : 0;
-            comm::all_reduce_max(world_, {&due, 1});
-        }
-        return due != 0 || step_ == spec_.train.steps;
-    }
-
     /// Whether all ranks leave off what they are at. Collective: over all ranks
     bool is_to_stop() {
         std::int64_t level = requests_.requested();
         comm::all_reduce_max(world_, {&level, 1});
         requests_.agreed_to_stop(static_cast<int>(level));
-        say_news();
+        say_news(level == 0);
         return level > 0;
     }
 
@@ -253,9 +249,9 @@ class Trainer {
     std::int64_t step_ = resumed_.progress.step;  ///< steps done
     RunAccount account_;
     Checkpointer checkpointer_;
-    std::optional<Due> is_validation_due_;
     int data_activity_ = -1, validation_activity_ = -1, sampling_activity_ = -1, logging_activity_ = -1;
     std::int64_t tokens_ = resumed_.progress.tokens;
+    ValidationDue validation_due_{spec_, world_, tokens_};
     SkipLimit skips_{resumed_.progress.skipped};
     std::int64_t host_peak_bytes_ = 0;
 };
@@ -277,12 +273,13 @@ int train(const spec::RunSpec& spec,
     if (world.rank() == 0) {
         corpus.check_tokens();
     }
-    introduce(spec, context.version, context.libraries, context.command, corpus, world, console);
     const bool is_first = world.rank() == 0;
+    const auto limit = is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns) : std::nullopt;
+    introduce(spec, context.version, context.libraries, context.command, corpus, limit, world, console);
     Requests requests{
         signals,
         is_first ? spec.run.dir : "",
-        is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns) : std::nullopt,
+        limit,
         {.saves = spec.checkpoint.every.has_value(), .validates = corpus.num_validation_tokens() > 0}};
     for (const auto& note : requests.notes()) {
         reporter.say("note: " + note);

@@ -10,14 +10,13 @@ import random
 import shutil
 
 import trainings
-from trainings import Place, expect, say
+from trainings import NO_CHECKPOINT, Place, expect, say
 
 STEPS = 12
 SAVES = (4, 8)
 ALIKE = ["train.global_batch=60", "precision.compute=fp32", "schedule.kind=constant"]  # whatever the last step is
 SAME = [*ALIKE, f"train.steps={STEPS}"]
 SAVING = ["checkpoint.every=4 steps", "checkpoint.keep.last=10", "sharding.zero=3"]
-NO_CHECKPOINT = 4  # exit code
 
 
 def bytes_of(folder):
@@ -116,16 +115,51 @@ def some_damaged(of):
         one_damaged(of, number, chance)
 
 
+def damage_a_weight(checkpoint):
+    """One bit of a tensor, which shows only when it is read."""
+    told = trainings.manifest(checkpoint)
+    fields = told["piece_fields"].split(", ")
+    piece = dict(zip(fields, told["pieces"][len(told["pieces"]) // 2]))
+    shard = checkpoint / told["files"][piece["file"]]["name"]
+    data = bytearray(shard.read_bytes())
+    data[piece["offset_bytes"]] ^= 1
+    shard.write_bytes(data)
+
+
+def saves_again_what_was_damaged(of):
+    """From the older one over the step whose checkpoint is damaged: in the end all is whole."""
+    run = of.copy("again", *SAVES)
+    newest = trainings.checkpoint(run, SAVES[1])
+    damage_a_weight(newest)
+    console = of.place.train(run.name, 2, *SAME, *SAVING)
+    expect(trainings.latest_begin(run).step == SAVES[0] and newest.name in console,
+           f"again: not gone on from step {SAVES[0]}\n{console}")
+    of.expect_curve_from("again", run, SAVES[0])
+    expect(trainings.complete_steps(run) == [*SAVES, STEPS], f"again: {trainings.complete_steps(run)}")
+    of.place.expect_whole(run)
+    say("a step whose checkpoint is damaged is saved again; in the end every checkpoint is whole")
+
+
+def latest_lags(of):
+    """Death between the name of a checkpoint and LATEST: the newest counts, and the next save puts LATEST right."""
+    run = of.copy("lags", *SAVES)
+    older = trainings.checkpoint(run, SAVES[0])
+    (run / "ckpt" / "LATEST").write_text(f"{older.name} {trainings.manifest(older)['xxh3']}\n")
+    of.place.expect_whole(run)
+    of.place.train(run.name, 3, *SAME, *SAVING)
+    expect(trainings.latest_begin(run).step == SAVES[1], "lags: not gone on from the newest")
+    expect(trainings.latest(run) == STEPS, f"lags: LATEST names {trainings.latest(run)}")
+    of.place.expect_whole(run)
+    say("where LATEST lags behind, the newest complete checkpoint is taken")
+
+
 def all_damaged(of):
     run = of.copy("all_damaged", *SAVES)
     for step in SAVES:
-        shard = sorted(trainings.checkpoint(run, step).glob("shard-*.h5"))[-1]
-        data = bytearray(shard.read_bytes())
-        data[len(data) // 2] ^= 1
-        shard.write_bytes(data)
+        damage_a_weight(trainings.checkpoint(run, step))
     before = bytes_of(run / "ckpt")
     for ranks in (1, 3):
-        console = of.place.train(run.name, ranks, *SAME, *SAVING, "run.resume=auto", code=NO_CHECKPOINT)
+        console = of.place.train(run.name, ranks, *SAME, *SAVING, code=NO_CHECKPOINT)
         for step in SAVES:
             expect(f"step-{step:09d}" in console, f"all damaged: step {step} is not named:\n{console}")
         expect(bytes_of(run / "ckpt") == before, "all damaged: they were changed")
@@ -139,8 +173,8 @@ def none_at_all(of):
         for step in steps:
             folder = trainings.checkpoint(run, step)
             folder.rename(folder.with_name(folder.name + ".tmp"))
-        of.place.train(name, 2, *SAME, "run.resume=must", code=NO_CHECKPOINT)
-        of.place.train(name, 2, *SAME, "run.resume=auto")
+        of.place.train(name, 2, *SAME, *SAVING[1:], "run.resume=must", code=NO_CHECKPOINT)
+        of.place.train(name, 2, *SAME, *SAVING[1:])
         of.expect_curve_from(name, run, 0)
         say(f"no complete checkpoint ({name}): `must` ends with 4, `auto` starts afresh")
 
@@ -187,6 +221,8 @@ def damage(chosen):
     none_at_all(of)
     never_keeps_what_is_there(of)
     all_damaged(of)
+    saves_again_what_was_damaged(of)
+    latest_lags(of)
     some_damaged(of)
 
 

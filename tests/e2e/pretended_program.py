@@ -61,6 +61,15 @@ def go_on(run, root):
     return begin
 
 
+def verify(root):
+    folders = complete(root)
+    latest = (root / "LATEST").read_text().split()[0] if (root / "LATEST").exists() else ""
+    lags = latest != folders[-1].name
+    if lags:
+        print(f"damage: {root}: LATEST: it names '{latest}'")
+    return 4 if lags or not all((folder / "COMPLETE").exists() for folder in folders) else 0
+
+
 def train(words):
     deck = dict(word.split("=", 1) for word in words if "=" in word)
     run = pathlib.Path(deck["run.dir"])
@@ -87,7 +96,7 @@ def main():
     if words[0] == "-n":
         words = words[3:]
     if words[0] == "inspect":
-        return 0 if (pathlib.Path(words[-1]) / "COMPLETE").exists() else 4
+        return verify(pathlib.Path(words[-1]) / "ckpt")
     return train(words[2:])
 
 

@@ -18,7 +18,7 @@ import time
 
 ROOT = pathlib.Path(__file__).parents[2]
 PATIENCE_S = 120  # for what takes seconds
-MORE_STEPS = 20  # after a restart, to the end
+MORE_STEPS = 150  # after a restart, to the end
 SMALL = ("model.layers=1", "model.hidden=32", "model.ffn_hidden=64", "model.heads=2", "validate.batches=1",
          "validate.sample.tokens=5")
 
@@ -76,6 +76,7 @@ class Run:
         """Another start of the same, which has all steps in the end, each once."""
         self.start(step + MORE_STEPS)
         self.expect("the next start is done, exit code 0", self.wait() == 0)
+        self.expect(f"goes on after step {step}", f"resumed after step {step} of" in self.log.read_text())
         self.expect("and has every step once", self.steps() == list(range(1, step + MORE_STEPS + 1)))
 
     def expect(self, what, holds):
@@ -114,10 +115,7 @@ def plain_mpirun(chosen):
     run.press_control_c()
     run.wait()
     saved = max(saved, run.last_checkpoint())
-    run.start(saved + MORE_STEPS)
-    run.expect("the next start is done, exit code 0", run.wait() == 0)
-    run.expect(f"says that it goes on after step {saved}", str(saved) in run.log.read_text())
-    run.expect("and has every step once", run.steps() == list(range(1, saved + MORE_STEPS + 1)))
+    run.goes_on_after(saved)
 
 
 def main():

@@ -5,7 +5,6 @@ are children of this process, they know each other by a key of their own, and al
 temporary folder. The node claims more cores than there may be, so that jobs of a few ranks start anywhere.
 """
 
-import ctypes
 import getpass
 import os
 import pathlib
@@ -55,10 +54,44 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def die_with_parent():
-    """In a child: killed when this process goes, however it goes."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+def processes_of(tag):
+    """Who carries `tag` in its environment: the daemons of a cluster, their steps, and its jobs' own processes."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if tag.encode() in (process / "environ").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            pass
+    return found
+
+
+def end_processes_of(tag):
+    for pid in processes_of(tag):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def watch_over(tag, folder):
+    """Ends what is left of a cluster when this process is gone, however it goes. A child of nobody, the watcher
+    outlives it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if os.fork() == 0:
+            os.setsid()
+            silence = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(silence, stream)
+            os.close(writing)
+            os.read(reading, 1)  # returns when nobody has the other end any more
+            end_processes_of(tag)
+            shutil.rmtree(folder, ignore_errors=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(reading)
 
 
 def two_free_ports():
@@ -85,14 +118,18 @@ class SlurmCluster:
         os.environ["PATH"] += os.pathsep + "/usr/sbin"  # where Debian has daemons, and users do not look
         missing = [name for name in (*DAEMONS, "sbatch") if not shutil.which(name)]
         if missing:
-            sys.exit(f"FAILED: no {', '.join(missing)} here (Debian's slurm-wlm and munge). Run scripts/setup.sh --tests.")
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-"))  # short: sockets' paths end at 107 characters
+            sys.exit(f"FAILED: no {', '.join(missing)} here (Debian's slurm-wlm and munge). "
+                     "Run scripts/setup.sh --tests.")
+        # A short path: those of sockets end at 107 characters.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-", dir="/tmp"))
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("SLURM_", "SBATCH_", "SRUN_", "OMPI_MCA_", "PMIX_"))}
-        self.tag = str(uuid.uuid4())
-        self.environment |= {"SLURM_CONF": str(self.folder / "slurm.conf"), TAG: self.tag,
+        value = str(uuid.uuid4())
+        self.tag = f"{TAG}={value}"
+        self.environment |= {"SLURM_CONF": str(self.folder / "slurm.conf"), TAG: value,
                              "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         self.running = []
+        watch_over(self.tag, self.folder)
 
     def __enter__(self):
         try:
@@ -117,8 +154,8 @@ class SlurmCluster:
         key.write_bytes(os.urandom(128))
         self.folder.chmod(0o755)
         (self.folder / "slurm.conf").write_text(CONFIGURATION.format(
-            host=host, listen=where_to_listen(host), user=getpass.getuser(), folder=self.folder, cores=CORES, controller_port=controller_port,
-            node_port=node_port))
+            host=host, listen=where_to_listen(host), user=getpass.getuser(), folder=self.folder, cores=CORES,
+            controller_port=controller_port, node_port=node_port))
         self.daemon("munged", "--force", "--foreground", f"--key-file={key}", f"--socket={self.folder}/munge.socket",
                     f"--pid-file={self.folder}/munged.pid", f"--log-file={self.folder}/log/munged.own",
                     f"--seed-file={self.folder}/munge.seed")
@@ -130,7 +167,7 @@ class SlurmCluster:
     def daemon(self, *command):
         log = open(self.folder / "log" / command[0], "w")
         self.running.append(subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log,
-                                             stderr=subprocess.STDOUT, preexec_fn=die_with_parent))
+                                             stderr=subprocess.STDOUT))
 
     def wait_until(self, holds, what, seconds=PATIENCE_S):
         end = time.monotonic() + seconds
@@ -160,7 +197,8 @@ class SlurmCluster:
     def submit(self, folder, script, *arguments, flags=(), exports=None):
         """The job's number. `exports`: variables for the job besides those of this process."""
         variables = ",".join(["ALL", *(f"{name}={value}" for name, value in (exports or {}).items())])
-        return self.tell("sbatch", "--parsable", f"--export={variables}", *flags, str(script), *arguments, folder=folder)
+        return self.tell("sbatch", "--parsable", f"--export={variables}", *flags, str(script), *arguments,
+                         folder=folder)
 
     def job(self, number):
         """What Slurm knows of a job, by the names of scontrol."""
@@ -179,17 +217,6 @@ class SlurmCluster:
         return "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')[-3000:]}"
                          for path in sorted((self.folder / "log").glob("*")))
 
-    def left(self):
-        """Processes that carry this cluster's tag: its daemons, their steps, and the jobs' own."""
-        found = []
-        for process in pathlib.Path("/proc").glob("[0-9]*"):
-            try:
-                if f"{TAG}={self.tag}".encode() in (process / "environ").read_bytes():
-                    found.append(int(process.name))
-            except OSError:
-                pass
-        return [pid for pid in found if pid != os.getpid()]
-
     def stop(self):
         """Jobs first, by Slurm, which lets them go in order; then the daemons, then whatever is left."""
         self.ask("scancel", "--full", "--signal=KILL", f"--user={getpass.getuser()}")
@@ -200,9 +227,5 @@ class SlurmCluster:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-        for pid in self.left():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        end_processes_of(self.tag)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,77 +1,150 @@
 #!/usr/bin/env python3
-"""A run ends as it was asked to: USR1 to mpirun, TERM to a lone rank, and a deck that cannot be.
+"""A run ends as it was asked to by signals, and goes on where it stopped: no step is lost, none is done twice.
 
   stop_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 """
 
-import argparse
-import json
 import os
-import pathlib
-import shlex
-import shutil
 import signal
-import subprocess
-import sys
-import time
 
-PATIENCE_S = 60  # only for a run that hangs
+from trainings import (Place, complete_steps, environment_of, events, expect, processes_of, run_script, say,
+                       step_numbers)
 
-
-def start(command, folder):
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                            text=True)
+SAVES = ["checkpoint.every=100000 steps"]
+CONSTANT = ["schedule.kind=constant", "schedule.warmup=0 steps"]
+LONG_STEPS = ["train.global_batch=3000", "train.micro_batch=5"]  # of 0.2 s and more, in hundreds of pieces
+FOR_EVER = "train.steps=1000000"
 
 
-def events(run):
-    path = run / "metrics.jsonl"
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+def ended(training, code, *texts):
+    found = training.wait()
+    expect(found == code, f"{training.name} ended with {found} instead of {code}\n{training.tail()}")
+    for text in texts:
+        expect(text in training.output(), f"{training.name} does not say '{text}'\n{training.tail()}")
 
 
-def wait_for_steps(job, run):
-    """Returns when some steps are done; stops the test when the job ends before."""
-    while sum(e["event"] == "step" for e in events(run)) < 3:
-        if job.poll() is not None:
-            sys.exit(f"ended before it was asked to, with {job.returncode}:\n{job.stdout.read()}")
-        time.sleep(0.02)
+def last(run, event):
+    return [e for e in events(run) if e["event"] == event][-1]
 
 
-def expect(what, holds, output):
-    if not holds:
-        sys.exit(f"FAILED: {what}\n{output}")
-    print(f"ok: {what}")
+def rank_process(training, rank):
+    """The process of one rank behind a launcher; a lone rank is its own."""
+    found = [pid for pid in processes_of(training.tag)
+             if b"OMPI_COMM_WORLD_RANK=%d\0" % rank in environment_of(pid)]
+    return found[0] if found else training.process.pid
 
 
-def asked_to_stop(name, launcher, number, chosen):
-    folder = pathlib.Path(chosen.work) / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    (folder / "text.txt").write_text("a text that is long enough for a few windows of tokens\n" * 200)
-    shutil.copy(pathlib.Path(__file__).parent / "decks" / "gpt2_tiny.yaml", folder / "deck.yaml")
-    run = folder / "run"
-    job = start([*launcher, chosen.binary, "train", "deck.yaml", f"run.dir={run}", "train.steps=1000000"], folder)
-    wait_for_steps(job, run)
-    job.send_signal(number)
-    output, _ = job.communicate(timeout=PATIENCE_S)
-    kinds = [e["event"] for e in events(run)]
-    expect(f"{name}: exit code 75, got {job.returncode}", job.returncode == 75, output)
-    expect(f"{name}: says which signal", f"received {number.name}" in output, output)
-    expect(f"{name}: prints the account", "R U N   T I M E" in output, output)
-    expect(f"{name}: metrics end with stop and end", kinds[-2:] == ["stop", "end"], kinds)
+def wait_for_steps(training, run, number):
+    expect(training.wait_until(lambda: len(step_numbers(run)) >= number, f"{number} steps"),
+           f"{training.name} ended before it was asked to\n{training.tail()}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--binary", required=True)
-    parser.add_argument("--work", required=True)
-    parser.add_argument("--mpiexec", required=True)
-    chosen = parser.parse_args()
-    asked_to_stop("usr1_to_mpirun", [*shlex.split(chosen.mpiexec), "-n", "2"], signal.SIGUSR1, chosen)
-    asked_to_stop("term_to_a_lone_rank", [], signal.SIGTERM, chosen)
+def once(chosen):
+    """USR1 to mpirun; then the same command until it has finished, and once more."""
+    place = Place(chosen, "once")
+    run = place.folder / "run"
+    with place.start("run", 2, FOR_EVER, *SAVES, *CONSTANT) as training:
+        wait_for_steps(training, run, 3)
+        training.process.send_signal(signal.SIGUSR1)
+        ended(training, 75, "received SIGUSR1: stops after step", "saves, then exits 75", "R U N   T I M E",
+              "run me again")
+    step = last(run, "end")["step"]
+    expect([e["event"] for e in events(run)][-2:] == ["stop", "end"], "metrics end with stop and end")
+    expect(last(run, "stop")["reason"] == "SIGUSR1", f"the reason is {last(run, 'stop')['reason']}")
+    expect(complete_steps(run) == [step], f"saved steps are {complete_steps(run)} instead of {step}")
+    expect(not (run / "DONE").exists(), "a run that was stopped is not done")
+    say(f"USR1 to mpirun: stops and saves at step {step}, 75")
+
+    place.train("run", 2, f"train.steps={step + 3}", *SAVES, *CONSTANT)
+    expect(step_numbers(run) == list(range(1, step + 4)), "every step is there once")
+    expect(last(run, "resume")["step"] == step, "metrics tell where it went on")
+    expect((run / "DONE").read_text() == f"step {step + 3}\n", "DONE names the last step")
+    log, environment = (run / "run.log").read_text(), (run / "env.txt").read_text()
+    expect("run me again" in log and f"resumed after step {step}" in log, "run.log goes on")
+    expect(f"--- goes on after step {step}" in environment and environment.count("host: ") == 2, "env.txt goes on")
+
+    before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file() and path.name != "run.log"}
+    said = place.train("run", 1, f"train.steps={step + 3}", *SAVES, *CONSTANT)
+    after = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file() and path.name != "run.log"}
+    expect(f"finished before: run is at step {step + 3}" in said, f"does not say that it has finished\n{said}")
+    expect(before == after, "a finished run changes nothing")
+    place.train("run", 1, f"train.steps={step + 5}", *SAVES, *CONSTANT)
+    expect(step_numbers(run) == list(range(1, step + 6)), "with more steps it goes on")
+    expect((run / "DONE").read_text() == f"step {step + 5}\n", "DONE names the new last step")
+    say("run again it goes on, finishes, and once more says that it has")
+
+
+def send_together(pid, *numbers):
+    """All of them before the process can do anything about the first; different ones, for equal ones count once."""
+    os.kill(pid, signal.SIGSTOP)
+    for number in numbers:
+        os.kill(pid, number)
+    os.kill(pid, signal.SIGCONT)
+
+
+def expect_given_up(place, name, ranks, output):
+    """What is left is the step before, in every way."""
+    run = place.folder / "run"
+    step = last(run, "end")["step"]
+    expect(f"gives up step {step + 1} where it is" in output, f"the step given up is not {step + 1}\n{output}")
+    expect(step_numbers(run) == list(range(1, step + 1)), "the step that was given up has no row")
+    expect(complete_steps(run) == [step], f"saved steps are {complete_steps(run)} instead of {step}")
+    place.train("whole", ranks, f"train.steps={step}", *SAVES, *CONSTANT, *LONG_STEPS)
+    expect(last(run, "end")["weights_hash"] == last(place.folder / "whole", "end")["weights_hash"],
+           "the state is not that of the last complete step")
+    say(f"{name}: gives up step {step + 1}, keeps and saves step {step}")
+
+
+def twice(chosen):
+    """Ctrl-C, and again while the step is still under way."""
+    place = Place(chosen, "twice")
+    run = place.folder / "run"
+    with place.start("run", 1, FOR_EVER, *SAVES, *CONSTANT, *LONG_STEPS) as training:
+        wait_for_steps(training, run, 1)
+        training.process.send_signal(signal.SIGINT)
+        training.says("received SIGINT: stops after")
+        training.process.send_signal(signal.SIGINT)
+        ended(training, 75, "received SIGINT again: gives up step")
+        expect_given_up(place, "INT twice", 1, training.output())
+
+
+def twice_to_one_rank(chosen):
+    """The others learn of it with the end of the step, and give it up as well."""
+    place = Place(chosen, "twice_to_one_rank")
+    run = place.folder / "run"
+    with place.start("run", 2, FOR_EVER, *SAVES, *CONSTANT, *LONG_STEPS) as training:
+        wait_for_steps(training, run, 1)
+        send_together(rank_process(training, 1), signal.SIGUSR1, signal.SIGTERM)
+        ended(training, 75, "another rank was asked to stop: gives up step")
+        expect_given_up(place, "twice to rank 1 of 2", 2, training.output())
+
+
+def at_once(chosen):
+    """The third request ends the process where it is."""
+    place = Place(chosen, "at_once")
+    run = place.folder / "run"
+    with place.start("run", 1, FOR_EVER, *SAVES, *LONG_STEPS) as training:
+        wait_for_steps(training, run, 1)
+        send_together(training.process.pid, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+        found = training.wait()
+        expect("third request to stop" in training.output(), training.tail())
+    # Which of the three counts last is the system's choice.
+    expect(found in [128 + number for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)], f"ended with {found}")
+    expect(complete_steps(run) == [], "saves nothing")
+    say(f"three times: {found}")
+
+
+def without_checkpoints(chosen):
+    place = Place(chosen, "without")
+    run = place.folder / "run"
+    with place.start("run", 1, FOR_EVER) as training:
+        wait_for_steps(training, run, 3)
+        training.process.send_signal(signal.SIGTERM)
+        ended(training, 75, "received SIGTERM: stops after step", "then exits 75", "R U N   T I M E")
+        expect("saves" not in training.output(), "promises no checkpoint")
+    expect(not (run / "ckpt").exists(), "saves nothing")
+    say("TERM to a lone rank without checkpoints: 75")
 
 
 if __name__ == "__main__":
-    main()
+    run_script(__doc__, once, twice, twice_to_one_rank, at_once, without_checkpoints)

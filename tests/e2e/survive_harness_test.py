@@ -11,7 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # A fault, and what the test has to say of it.
 FAULTS = {
-    "loses_newest": "LATEST names step",
+    "loses_newest": "LATEST of",
     "takes_an_older": "but the newest complete step was",
     "repeats_steps": "metrics.jsonl has the steps",
     "keeps_unfinished": "left over from a killed save",

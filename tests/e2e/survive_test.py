@@ -4,7 +4,7 @@
   survive_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
   ZIGGURAT_KILLS=50 survive_test.py ...      so many kills (default 5); ZIGGURAT_SEED=N repeats them
 
-All ranks and the launcher get SIGKILL at once. Each restart, on another number of ranks with another way to
+All ranks and the launcher get SIGKILL at once, or now and then one rank alone. Each restart, on another number of ranks with another way to
 share the state, goes on from the newest complete checkpoint of the folder as the kill left it; every complete
 checkpoint verifies; what a killed save left is gone; metrics.jsonl has each step once, and the losses are those of
 a run that nobody disturbed.
@@ -49,12 +49,12 @@ class Round:
         self.name = f"run{number}"
         self.run = place.folder / self.name
         self.asynchronous = ("true", "false")[number % 2]
-        self.every = chance.choice((1, 1, 2))
+        self.every, self.keep = chance.choice((1, 1, 2)), chance.choice((1, 2, 3))
         self.kills, self.ranks = 0, 0
 
     def settings(self):
-        return [*SAME, f"checkpoint.every={self.every} steps", "checkpoint.keep.last=2",
-                f"checkpoint.async={self.asynchronous}", "run.resume=auto", *shared_state(self.chance, self.ranks)]
+        return [*SAME, f"checkpoint.every={self.every} steps", f"checkpoint.keep.last={self.keep}",
+                f"checkpoint.async={self.asynchronous}", *shared_state(self.chance, self.ranks)]
 
     def live(self):
         """Jobs until one finishes; returns the losses of all steps."""
@@ -84,8 +84,13 @@ class Round:
             time.sleep(self.chance.uniform(0, 0.06))  # somewhere in a step or a save
         if job.has_ended():
             return False
-        job.kill_all()
         self.kills += 1
+        ranks = job.ranks()
+        if len(ranks) > 1 and self.chance.random() < 0.2:  # the others leave by themselves
+            job.kill(self.chance.choice(ranks))
+            expect(job.wait() != 0, f"{job.name}: exit code 0 after a rank was killed\n{job.tail()}")
+        else:
+            job.kill_all()
         return True
 
     def steps_of_this_job(self):
@@ -109,12 +114,13 @@ class Round:
             stale = [str(path) for path in (self.run / "ckpt").glob(f"*/{LEFT_BEHIND}")]
             expect(not stale, f"{what}: left over from a killed save: {stale}\n{job.tail()}")
         expect(ours or is_killed or self.goes_on_from == STEPS, f"{what}: finished without a step")
-        complete, named = trainings.complete_steps(self.run), trainings.latest(self.run)
-        for step in complete:
-            self.place.inspect("--verify", trainings.checkpoint(self.run, step))
-        expect(named is None or named in complete, f"{what}: LATEST names step {named}, there are {complete}")
+        complete = trainings.complete_steps(self.run)
+        self.place.expect_whole(self.run)
+        if not is_killed:
+            kept = list(range(STEPS, 0, -self.every))[:self.keep]
+            expect(complete == sorted(kept), f"{what}: kept {complete} instead of {sorted(kept)}")
         expect((complete or [0])[-1] >= self.goes_on_from, f"{what}: step {self.goes_on_from} is gone: {complete}")
-        print(f"    {what}, {' '.join(settings[7:])}: from step {self.goes_on_from} (LATEST named {self.latest}), "
+        print(f"    {what}, {' '.join(settings[6:])}: from step {self.goes_on_from} (LATEST named {self.latest}), "
               f"{'killed' if is_killed else 'finished'} at {(numbers or [0])[-1]} after {len(ours or ())} steps; "
               f"complete {complete}", flush=True)
 

@@ -25,6 +25,7 @@ import equivalence
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE_S = 120  # only for what hangs
 TAG = "ZIGGURAT_TEST_JOB"
+NO_CHECKPOINT = 4  # exit code
 STEP_FOLDER = re.compile(r"step-(\d{9,})")
 
 
@@ -73,11 +74,11 @@ def remove_what_a_killed_mpi_leaves(launcher, environments):
 class Training:
     """A training under way; its console goes to a file."""
 
-    def __init__(self, command, folder, name):
+    def __init__(self, command, folder, name, added=None):
         self.name = name
         self.tag = f"{TAG}={uuid.uuid4()}".encode()
         key, value = self.tag.decode().split("=")
-        environment = dict(os.environ, OMP_NUM_THREADS="1", **{key: value})
+        environment = dict(os.environ, OMP_NUM_THREADS="1", **{key: value}, **(added or {}))
         if os.geteuid() == 0:
             environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         self.console = folder / f"{name}.console"
@@ -91,6 +92,10 @@ class Training:
     def has_ended(self):
         return self.process.poll() is not None
 
+    def says(self, text, seconds=PATIENCE_S):
+        """Whether the console comes to hold `text`; it may follow what is in files."""
+        return self.wait_until(lambda: text in self.output(), f"'{text}' from", seconds)
+
     def wait(self, seconds=PATIENCE_S):
         """The exit code."""
         try:
@@ -100,8 +105,16 @@ class Training:
 
     def wait_until(self, holds, what, seconds=PATIENCE_S):
         """False when the training ends before `holds` does."""
-        wait_until(lambda: holds() or self.has_ended(), f"{what} of {self.name}", seconds)
+        wait_until(lambda: holds() or self.has_ended(), f"{what} of {self.name}\n{self.tail()}", seconds)
         return holds()
+
+    def ranks(self):
+        """Process ids of those who train."""
+        return [pid for pid in processes_of(self.tag) if b"OMPI_COMM_WORLD_RANK=" in environment_of(pid)]
+
+    def kill(self, pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
     def kill_all(self):
         """SIGKILL of the launcher and all ranks at once: all are stopped first, so that nobody sees another die."""
@@ -145,12 +158,14 @@ class Place:
         equivalence.write_text(self.folder / "text.txt")
         self.started = 0
 
-    def start(self, run, ranks, *settings):
-        """`run`: the name of the run's folder. One rank is started as a user does, without a launcher."""
+    def start(self, run, ranks, *settings, wrapper=(), environment=None):
+        """`run`: the name of the run's folder. One rank is started as a user does, without a launcher. `wrapper`:
+        a command that starts each rank; `environment`: what is added to it."""
         self.started += 1
         launcher = [*self.mpiexec, "-n", str(ranks)] if ranks > 1 else []
-        command = [*launcher, self.binary, "train", self.deck, f"run.dir={run}", "logging.every=1 steps", *settings]
-        return Training(command, self.folder, f"{run}.{self.started}")
+        command = [*launcher, *wrapper, self.binary, "train", self.deck, f"run.dir={run}", "run.resume=auto",
+                   "logging.every=1 steps", *settings]
+        return Training(command, self.folder, f"{run}.{self.started}", environment)
 
     def train(self, run, ranks, *settings, code=0):
         """Trains to the end, which must come with `code`; returns the console."""
@@ -166,10 +181,24 @@ class Place:
         done = subprocess.run([self.binary, "inspect", *map(str, words)], cwd=self.folder, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                               timeout=PATIENCE_S)
-        if code is not None and done.returncode != code:
+        if done.returncode != code:
             raise Failure(f"inspect {' '.join(map(str, words))} ended with {done.returncode} instead of {code}\n"
                           f"{done.stdout[-3000:]}")
         return done.stdout
+
+    def expect_whole(self, run):
+        """Every byte of every complete checkpoint is as it was written, and LATEST names one of them: the newest, or,
+        where a job died between its rename and that of LATEST, the one before, which --verify says."""
+        complete, named = complete_steps(run), latest(run)
+        if not complete:
+            expect(named is None, f"LATEST of {run} names step {named}, which is not there")
+        elif named == complete[-1] or (named is None and len(complete) == 1):
+            self.inspect("--verify", run, code=0 if named else NO_CHECKPOINT)
+        else:
+            expect(named in complete, f"LATEST of {run} names step {named}, there are {complete}")
+            damages = [line for line in self.inspect("--verify", run, code=NO_CHECKPOINT).splitlines()
+                       if line.startswith("damage:")]
+            expect(all(": LATEST: it names" in line for line in damages), f"{run}:\n" + "\n".join(damages))
 
 
 # ---------------------------------------------------------------- what a run leaves

@@ -94,14 +94,20 @@ Tensors all_tensors(const train::Assembly& assembly, const spec::RunSpec& run, s
 TinyOutcome train_tiny(const spec::RunSpec& run,
                        const comm::Communicator& group,
                        Keep keep,
-                       const std::function<void(const train::Assembly&)>& look) {
+                       const std::function<void(const train::Assembly&)>& look,
+                       const TinyHooks& hooks) {
     const device::Stream stream{run.parallel.threads};
     const comm::AbortFlag abort;
     train::Assembly assembly{run, group, stream, abort};
     const auto targets = targets_of_batch(run);
     const auto first = group.rank() * (run.train.global_batch / run.parallel.data);
     TinyOutcome outcome;
-    for (std::int64_t step = 0; step < run.train.steps; ++step) {
+    const std::int64_t before = hooks.begin ? hooks.begin(assembly) : 0;
+    if (hooks.between_ops) {
+        assembly.trainer().between_ops(hooks.between_ops);
+    }
+    bool goes_on = true;
+    for (std::int64_t step = before; step < run.train.steps && goes_on; ++step) {
         const auto slots = assembly.train_slots();
         for (std::size_t m = 0; m < slots.size(); ++m) {
             fill(slots[m], run, first + static_cast<std::int64_t>(m) * run.train.micro_batch, step);
@@ -109,12 +115,18 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
         assembly.step_inputs() =
             optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step, step + 1, targets);
         assembly.trainer().run_step();
+        if (assembly.outcome().is_abandoned) {
+            --step;  // it does not count, and is done again
+            ++outcome.abandoned;
+            continue;
+        }
         outcome.losses.push_back(assembly.outcome().loss_sum / static_cast<double>(targets));
         outcome.norms.push_back(assembly.outcome().grad_norm);
         if (step == 0 && keep == Keep::tensors) {
             assembly.trainer().finish();
             outcome.gradients = all_tensors(assembly, run, schedule::StateKind::gradients);
         }
+        goes_on = !hooks.after_step || hooks.after_step(step + 1);
     }
     assembly.trainer().finish();
     outcome.weights_hash = assembly.weights_hash();

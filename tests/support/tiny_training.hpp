@@ -31,6 +31,7 @@ struct TinyOutcome {
     std::vector<double> losses;  ///< mean over the target tokens, of every step
     std::vector<double> norms;
     std::uint64_t weights_hash = 0;
+    int abandoned = 0;             ///< steps that were given up, and then done again
     std::vector<float> evaluated;  ///< losses of the rank's first micro-batch after the last step
     Tensors gradients;             ///< of the first step
     Tensors weights;               ///< at the end
@@ -39,13 +40,25 @@ struct TinyOutcome {
 /// Which tensors to keep of a training.
 enum class Keep { nothing, tensors };
 
-/// Trains run.train.steps steps. Tokens, targets and masks are functions of step and global sample alone.
+/// What somebody does besides training.
+struct TinyHooks {
+    /// Before the first step; gives the number of steps that were done before.
+    std::function<std::int64_t(train::Assembly&)> begin = {};
+    /// Between the ops of a step.
+    std::function<void()> between_ops = {};
+    /// After each step, with the number of steps done; false ends the training.
+    std::function<bool(std::int64_t)> after_step = {};
+};
+
+/// Trains until run.train.steps steps are done. Tokens, targets and masks are functions of step and global
+/// sample alone.
 ///
 /// \param look  called at the end, while all is still there
 /// Collective: over `group`, the ranks of `run`
 TinyOutcome train_tiny(const spec::RunSpec& run,
                        const comm::Communicator& group,
                        Keep keep,
-                       const std::function<void(const train::Assembly&)>& look = {});
+                       const std::function<void(const train::Assembly&)>& look = {},
+                       const TinyHooks& hooks = {});
 
 }  // namespace ziggurat::test

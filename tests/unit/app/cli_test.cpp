@@ -73,6 +73,61 @@ TEST(CommandLine, PlansTheProgramOfARank) {
     EXPECT_EQ(arguments.variant, "evaluate");
 }
 
+TEST(CommandLine, InspectsAFolder) {
+    const Arguments list = say({"inspect", "runs/a", "--json"}).arguments();
+    EXPECT_EQ(list.command, Command::inspect);
+    EXPECT_EQ(list.folder, "runs/a");
+    EXPECT_TRUE(list.json);
+    EXPECT_TRUE(say({"inspect", "--verify", "runs/a"}).arguments().verify);
+    EXPECT_TRUE(say({"inspect", "runs/a", "--tensors"}).arguments().tensors);
+    EXPECT_EQ(say({"inspect", "runs/a", "--tensor", "layers.0.gain"}).arguments().tensor, "layers.0.gain");
+    EXPECT_EQ(say({"inspect", "runs/a", "--diff", "runs/b"}).arguments().other, "runs/b");
+}
+
+TEST(CommandLine, SamplesAndEvaluates) {
+    const Arguments plain = say({"sample", "runs/a", "--prompt", "In the"}).arguments();
+    EXPECT_EQ(plain.command, Command::sample);
+    EXPECT_EQ(plain.prompt, "In the");
+    EXPECT_EQ(plain.tokens, 200);
+    EXPECT_EQ(plain.temperature, 0.8);
+    EXPECT_EQ(plain.seed, std::nullopt);
+    const Arguments chosen = say({"sample", "runs/a", "--prompt=-x", "--tokens", "7", "--temperature", "0",
+                                  "--seed", "18446744073709551615"})
+                                 .arguments();
+    EXPECT_EQ(chosen.prompt, "-x");
+    EXPECT_EQ(chosen.tokens, 7);
+    EXPECT_EQ(chosen.temperature, 0);
+    EXPECT_EQ(chosen.seed, 18446744073709551615U);
+    const Arguments eval =
+        say({"eval", "runs/a", "--data", "x.bin", "--format", "llmc", "--json"}).arguments();
+    EXPECT_EQ(eval.command, Command::eval);
+    EXPECT_EQ(eval.data, "x.bin");
+    EXPECT_EQ(eval.format, "llmc");
+    EXPECT_TRUE(eval.json);
+}
+
+TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
+    EXPECT_NE(complaint({"inspect"}).find("no folder is given"), std::string::npos);
+    EXPECT_NE(complaint({"inspect", "a", "b"}).find("'b' is one argument too many"), std::string::npos);
+    EXPECT_NE(complaint({"inspect", "a", "--verify", "--diff", "b"}).find("Ask one at a time"),
+              std::string::npos);
+    EXPECT_NE(complaint({"inspect", "a", "--diff", ""}).find("must not be empty"), std::string::npos);
+    EXPECT_NE(complaint({"inspect", "a", "--prompt", "b"}).find("has no option '--prompt'"),
+              std::string::npos);
+    EXPECT_NE(complaint({"sample", "a"}).find("there is no prompt"), std::string::npos);
+    EXPECT_NE(complaint({"sample", "a", "--prompt", "In", "the"}).find("Quote a text"), std::string::npos);
+    EXPECT_NE(complaint({"sample", "a", "--prompt", "b", "--tokens", "0"}).find("not in range"),
+              std::string::npos);
+    for (const char* no_temperature : {"-1", "nan", "warm"}) {
+        EXPECT_NE(complaint({"sample", "a", "--prompt", "b", "--temperature", no_temperature}),
+                  "it was taken");
+    }
+    EXPECT_NE(complaint({"sample", "a", "--prompt", "b", "--seed", "-1"}), "it was taken");
+    EXPECT_NE(complaint({"eval", "a"}).find("nothing to evaluate on"), std::string::npos);
+    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--format", "csv"}).find("csv"), std::string::npos);
+    EXPECT_NE(complaint({"inspct", "a"}).find("Did you mean 'inspect'?"), std::string::npos);
+}
+
 TEST(CommandLine, ExplainsAKeyWithoutADeck) {
     EXPECT_EQ(say({"check", "--explain", "sharding.zero"}).arguments().explain, "sharding.zero");
 }

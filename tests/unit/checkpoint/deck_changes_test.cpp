@@ -139,6 +139,7 @@ TEST(DeckChanges, NotesHowTheWorkIsSpread) {
         EXPECT_NE(std::ranges::find(noted, key), noted.end()) << key;
     }
     EXPECT_NE(note(all).find("parallel.data 1 -> 3"), std::string::npos) << note(all);
+    EXPECT_EQ(note(all).find("budget"), std::string::npos) << note(all);
 }
 
 TEST(DeckChanges, SourcesThatComeOrGoAreNamedOneByOne) {

@@ -311,6 +311,7 @@ TEST_F(Load, LimitsTheTimeByTheJobThatItIsIn) {
 
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
     EXPECT_NEAR(loaded.run.run.time_limit_seconds.value_or(0), 3600, 60);
+    EXPECT_LE(loaded.run.run.time_limit_seconds.value_or(0), 3590) << "who started it has to leave, too";
     EXPECT_NE(loaded.effective.find("# auto: Slurm job 7 ends at 2"), std::string::npos) << loaded.effective;
     // The other ranks, which ask nobody, read the same.
     EXPECT_EQ(load_text(loaded.effective, "effective", {}, {.ranks = 1, .machine = machine_}).run,

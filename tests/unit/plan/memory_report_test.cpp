@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/build_program.hpp"
+#include "spec/counts.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {
@@ -71,6 +72,19 @@ TEST(MemoryReport, NamesStagesThatFit) {
     spec.tiers.device_budget_bytes = all / 100;
     EXPECT_EQ(memory_report(spec).remedies.front().overrides.find("zero"), std::string::npos)
         << "spans of its own are left alone";
+}
+
+TEST(MemoryReport, NamesSavesWithoutACopyWhereTheHostIsShort) {
+    auto spec = wide();
+    spec.checkpoint.every = spec::Interval{.steps = 100};
+    const auto program = schedule::build_program(spec, 0, schedule::Variant::train);
+    const auto copy = program.tier_bytes(spec::Tier::host);
+    EXPECT_GE(copy, 12 * spec::count_parameters(spec.model).total) << "weights and both moments";
+
+    spec.tiers.host_budget_bytes = copy - 1;
+    EXPECT_EQ(overrides_that_fit(spec).front(), "checkpoint.async=false");
+    spec.tiers.host_budget_bytes = copy;
+    EXPECT_TRUE(memory_report(spec).fits);
 }
 
 TEST(MemoryReport, NamesWhatHelpsMostWhereNothingSuffices) {

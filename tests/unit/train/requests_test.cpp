@@ -15,6 +15,8 @@ namespace {
 
 constexpr Requests::Abilities everything{.saves = true, .validates = true};
 
+constexpr Moment in_step{.steps_done = 1360, .is_in_step = true, .step_seconds = 2};
+
 /// What one rank does at each step, as the trainer does it for all.
 struct Rank {
     StopSignals signals;
@@ -34,7 +36,7 @@ struct Rank {
         return agreed;
     }
     std::string said() {
-        const auto news = requests.news(1361, 2);
+        const auto news = requests.news(in_step);
         return news ? news->text : "";
     }
 };
@@ -53,7 +55,7 @@ TEST(Requests, SayEachLevelOfASignalOnce) {
     Rank rank;
     EXPECT_EQ(rank.said(), "");
     raise(SIGUSR1);
-    const auto news = rank.requests.news(1361, 2);
+    const auto news = rank.requests.news(in_step);
     ASSERT_TRUE(news);
     EXPECT_EQ(news->text, "received SIGUSR1: stops after step 1361 (in about 2.00 s), saves, then exits 75");
     EXPECT_EQ(news->signal, "SIGUSR1");
@@ -68,6 +70,15 @@ TEST(Requests, SayEachLevelOfASignalOnce) {
     EXPECT_EQ(rank.step().stop_level(), 2);
     EXPECT_EQ(rank.said(), "");
     EXPECT_EQ(rank.requests.reason(), "SIGINT");
+}
+
+TEST(Requests, HaveNoStepToGiveUpBetweenSteps) {
+    Rank rank;
+    raise(SIGUSR1);
+    raise(SIGINT);
+    const auto news = rank.requests.news({.steps_done = 1360, .is_in_step = false, .step_seconds = 2});
+    ASSERT_TRUE(news);
+    EXPECT_EQ(news->text, "received SIGINT: stops after step 1360, saves, then exits 75");
 }
 
 TEST(Requests, DoNotPromiseToSaveWhereCheckpointsAreOff) {

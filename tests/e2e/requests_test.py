@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""What may be asked of a run besides signals: touch files and limits of time; what becomes of an earlier run's files,
+and of the words of a rank that fails.
+
+  requests_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+"""
+
+import os
+import signal
+import time
+
+from trainings import Place, checkpoint, complete_steps, events, expect, run_script, say, step_numbers
+
+SAVES = ["checkpoint.every=100000 steps"]
+FOR_EVER = "train.steps=1000000"
+HELD_OUT = ["data.held_out=20%"]
+
+
+def kinds(run):
+    return [event["event"] for event in events(run)]
+
+
+def last(run, event):
+    return [e for e in events(run) if e["event"] == event][-1]
+
+
+def touch(training, path):
+    """Makes the file and waits until it was obeyed."""
+    path.write_text("")
+    expect(training.wait_until(lambda: not path.exists(), f"an answer to {path.name}"),
+           f"ended before it looked at {path.name}\n{training.tail()}")
+
+
+def expect_code(training, code):
+    found = training.wait()
+    expect(found == code, f"{training.name} ended with {found} instead of {code}\n{training.tail()}")
+
+
+def files(chosen):
+    """One after another, by whoever may write in the folder; those from before the run are not for it."""
+    place = Place(chosen, "files")
+    run = place.folder / "run"
+    run.mkdir()
+    (run / "STOP").write_text("")
+    # Each rank's own exit code, which launchers do not tell: they end the others when the first has left.
+    (place.folder / "keeps_code.sh").write_text(
+        """trap '' TERM\n"$@"; code=$?; echo $code > "code.$OMPI_COMM_WORLD_RANK"; exit $code\n""")
+    with place.start("run", 3, FOR_EVER, *SAVES, *HELD_OUT, wrapper=["sh", "keeps_code.sh"]) as training:
+        expect(training.wait_until(lambda: len(step_numbers(run)) >= 3, "three steps"), training.tail())
+        expect("STOP', made before this run began" in training.output(), "tells of the file from before")
+        touch(training, run / "REPORT")
+        training.says("found REPORT: tells the account after this step")
+        training.says("Performance:")
+        expect("Performance:" in (run / "perf.txt").read_text(), "perf.txt has the account too")
+        touch(training, run / "VALIDATE")
+        expect(training.wait_until(lambda: "validate" in kinds(run), "a validation"), training.tail())
+        touch(training, run / "CHECKPOINT")
+        expect(training.wait_until(lambda: "checkpoint_end" in kinds(run), "a checkpoint"), training.tail())
+        expect(complete_steps(run) == [last(run, "checkpoint_end")["step"]], "the checkpoint is there")
+        touch(training, run / "STOP")
+        expect_code(training, 75)
+        training.says("found STOP: stops after step")
+    expect(last(run, "stop")["reason"] == "STOP", f"the reason is {last(run, 'stop')['reason']}")
+    expect(complete_steps(run)[-1] == last(run, "end")["step"], "the end is saved")
+    codes = [(place.folder / f"code.{rank}").read_text().strip() for rank in range(3)]
+    expect(codes == ["75"] * 3, f"ranks leave with {codes}")
+    say("REPORT, VALIDATE, CHECKPOINT and STOP are obeyed and deleted; all ranks leave with 75")
+
+
+def limits(chosen):
+    """By the deck, the environment, Slurm's and an older Slurm's, all at the same time."""
+    place = Place(chosen, "limits")
+    tools = place.folder / "tools"
+    tools.mkdir()
+    squeue = tools / "squeue"
+    end = time.time() + 5
+    job_end = end + 10  # runs leave the last seconds of a job to its script
+    squeue.write_text(f"#!/bin/sh\necho asked \"$@\" >> squeue.log\n"
+                      f"date -d @{int(job_end)} +%Y-%m-%dT%H:%M:%S\n")
+    squeue.chmod(0o755)
+    older = {"SLURM_JOB_ID": "77", "PATH": f"{tools}:{os.environ['PATH']}"}
+    cases = {
+        "deck": ("run.time_limit", ["run.time_limit=5s"], {}),
+        "variable": ("ZIGGURAT_STOP_AT", [], {"ZIGGURAT_STOP_AT": f"{end:.1f}"}),
+        "slurm": ("run.time_limit", [], {"SLURM_JOB_ID": "77", "SLURM_JOB_END_TIME": f"{job_end:.0f}"}),
+        "older_slurm": ("run.time_limit", [], older),
+    }
+    begun = {}
+    try:
+        for name, (_, settings, environment) in cases.items():
+            begun[name] = place.start(name, 1, FOR_EVER, *SAVES, *settings, environment=environment)
+        for name, (source, _, _) in cases.items():
+            expect_code(begun[name], 75)
+            run = place.folder / name
+            expect(f"{source} is " in begun[name].output() and "away, a step and a checkpoint may take" in
+                   begun[name].output(), f"{name}: says what the limit is\n{begun[name].tail()}")
+            expect(last(run, "stop")["reason"] == "time limit", f"{name}: the reason")
+            expect(complete_steps(run) == [last(run, "end")["step"]], f"{name}: the end is saved")
+    finally:
+        for training in begun.values():
+            training.kill_all()
+    for name in ("slurm", "older_slurm"):
+        deck = (place.folder / name / "deck.effective.yaml").read_text()
+        expect("# auto: Slurm job 77 ends at 2" in deck, f"{name}: the deck in effect says why")
+    asked = (place.folder / "squeue.log").read_text()
+    expect(asked == "asked -h -j 77 -o %e\n", f"squeue is asked once: {asked}")
+    say("stops before the end that deck, environment or Slurm set")
+
+    with place.start("wrong", 1, "train.steps=1", environment={"ZIGGURAT_STOP_AT": "soon"}) as training:
+        expect_code(training, 2)
+        training.says("ZIGGURAT_STOP_AT is 'soon'")
+    say("an end that is no time is refused")
+
+
+def validation_left_off(chosen):
+    """Who asks for the end does not wait for a long validation."""
+    place = Place(chosen, "validation")
+    run = place.folder / "run"
+    (place.folder / "long.txt").write_text("much more to validate on than to train on\n" * 500000)
+    with place.start("run", 2, FOR_EVER, *SAVES, "data.validation=[{format: text, path: long.txt}]") as training:
+        expect(training.wait_until(lambda: len(step_numbers(run)) >= 3, "three steps"), training.tail())
+        touch(training, run / "VALIDATE")
+        done = len(step_numbers(run))
+        training.process.send_signal(signal.SIGUSR1)
+        expect_code(training, 75)
+    expect("validate" not in kinds(run), "a validation that is left off has no result")
+    expect(len(step_numbers(run)) <= done + 1, "trains on instead of validating")
+    expect(complete_steps(run) == [last(run, "end")["step"]], "the end is saved")
+    say("a validation is left off when the run is to stop")
+
+
+def earlier_runs(chosen):
+    """Nothing of them is overwritten."""
+    place = Place(chosen, "earlier")
+    run = place.folder / "run"
+    place.train("run", 1, "train.steps=6", *SAVES)
+    first = (run / "metrics.jsonl").read_text()
+    said = place.train("run", 1, "train.steps=6", "run.resume=never", *SAVES, code=2)
+    expect("checkpoints up to step-000000006" in said and "--backup" in said, f"says what to do\n{said}")
+    expect((run / "metrics.jsonl").read_text() == first and checkpoint(run, 6).is_dir(), "nothing is touched")
+    place.train("run", 1, "train.steps=6", "run.resume=never", "--backup", *SAVES)
+    expect((run / "#metrics.jsonl.1#").read_text() == first, "the earlier metrics are kept aside")
+    expect((run / "#ckpt.1#" / "step-000000006" / "COMPLETE").exists(), "so are the earlier checkpoints")
+    expect(step_numbers(run) == list(range(1, 7)) and complete_steps(run) == [6], "and the new run is whole")
+    say("beginning afresh beside checkpoints is refused; with --backup they are kept aside")
+
+
+def errors(chosen):
+    """A rank that fails leaves a file; those that leave with it do not."""
+    place = Place(chosen, "errors")
+    run = place.folder / "run"
+    said = place.train("run", 2, "train.steps=200", "optimizer.lr=1000", "optimizer.weight_decay=0.5", "precision.compute=fp32",
+                       "schedule.warmup=0 steps", "schedule.kind=constant", code=5)
+    expect("updates in a row were skipped" in said, f"says what is wrong\n{said}")
+    found = sorted(path.name for path in (run / "errors").iterdir())
+    texts = [(run / "errors" / name).read_text() for name in found]
+    expect(found and all(name in ("rank00000.log", "rank00001.log") for name in found), f"files are {found}")
+    expect(all("error on rank" in text and "updates in a row were skipped" in text for text in texts), f"{texts}")
+    place.train("run", 2, "train.steps=6")
+    expect(not (run / "errors").exists() and (run / "#errors.1#").is_dir(), "an earlier run's errors are kept aside")
+    say(f"a rank that fails leaves {found}")
+
+
+if __name__ == "__main__":
+    run_script(__doc__, files, limits, validation_left_off, earlier_runs, errors)

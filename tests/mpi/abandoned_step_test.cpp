@@ -1,0 +1,99 @@
+/// A step that ranks give up where they are leaves all states as the step before has left them, whatever was
+/// computed of it, however the state is cut, and the training can go on from there.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/rank_test.hpp"
+#include "tests/support/tiny_training.hpp"
+#include "train/stop_signals.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using spec::Family;
+
+/// No loss is that.
+constexpr float untouched = -7;
+
+struct Case {
+    const char* name;
+    Family family;
+    spec::DType compute;
+    int zero;  ///< stage, over all ranks
+};
+
+spec::RunSpec run_of(const Case& chosen) {
+    const int ranks = test::world().size();
+    auto run = test::tiny_run(chosen.family, ranks, 2, 2);
+    run.precision.compute = chosen.compute;
+    run.sharding.optimizer = chosen.zero >= 1 ? ranks : 1;
+    run.sharding.gradients = chosen.zero >= 2 ? ranks : 1;
+    run.sharding.parameters = chosen.zero >= 3 ? ranks : 1;
+    run.train.steps = 4;
+    return run;
+}
+
+/// Ops of a step that its executor computes itself.
+int num_ops(const Executor& executor) {
+    int found = 0;
+    for (const auto& op : executor.program().ops) {
+        const auto engine = executor.program().lanes[static_cast<std::size_t>(op.lane)].engine;
+        found += engine == schedule::Engine::compute ? 1 : 0;
+    }
+    return found;
+}
+
+class AbandonedStep : public ::testing::TestWithParam<Case> {};
+
+TEST_P(AbandonedStep, LeavesTheStateOfTheStepBefore) {
+    const auto run = run_of(GetParam());
+    const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
+    // Rank 1, or the only one, gives up the third step after so many ops; the others learn of it at its end.
+    const int giver = test::world().size() > 1 ? 1 : 0;
+    for (const int after : {1, 7, 23}) {
+        SCOPED_TRACE("given up after op " + std::to_string(after));
+        Assembly* assembly = nullptr;
+        std::int64_t done = 0;
+        bool must_look = true;
+        test::TinyHooks hooks;
+        hooks.begin = [&](Assembly& made) {
+            assembly = &made;
+            EXPECT_LT(after, num_ops(made.trainer()) / 2);
+            return std::int64_t{0};
+        };
+        hooks.between_ops = [&] {
+            const bool is_third = assembly->trainer().steps_begun() == 3;
+            const bool gives_up = is_third && ++done >= after && test::world().rank() == giver;
+            assembly->wishes().ask_to_stop(gives_up ? StopSignals::after_microbatch : StopSignals::none);
+            auto& last_loss = assembly->train_slots().back().losses.back();
+            if (gives_up) {
+                assembly->trainer().abandon_step();
+                last_loss = done == after ? untouched : last_loss;
+            } else if (assembly->trainer().steps_begun() == 4 && std::exchange(must_look, false)) {
+                EXPECT_EQ(last_loss == untouched, test::world().rank() == giver) << "computed all the same";
+            }
+        };
+
+        const auto outcome = test::train_tiny(run, test::world(), test::Keep::nothing, {}, hooks);
+
+        EXPECT_EQ(outcome.abandoned, 1);
+        EXPECT_EQ(outcome.losses, expected.losses);
+        EXPECT_EQ(outcome.norms, expected.norms);
+        EXPECT_EQ(outcome.weights_hash, expected.weights_hash);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Spreads,
+                         AbandonedStep,
+                         ::testing::Values(Case{"gpt2_zero_0", Family::gpt2, spec::DType::f32, 0},
+                                           Case{"llama_zero_1_bf16", Family::llama, spec::DType::bf16, 1},
+                                           Case{"gpt2_zero_2_bf16", Family::gpt2, spec::DType::bf16, 2},
+                                           Case{"llama_zero_3", Family::llama, spec::DType::f32, 3},
+                                           Case{"llama_zero_3_bf16", Family::llama, spec::DType::bf16, 3}),
+                         [](const auto& made) { return made.param.name; });
+
+}  // namespace
+}  // namespace ziggurat::train

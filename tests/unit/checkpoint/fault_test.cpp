@@ -1,0 +1,137 @@
+// A disk that fails or is full while a checkpoint is written.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/unit/checkpoint/stored_tensors.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using test::Draw;
+
+std::atomic<int> operations_until_fault{0};
+std::atomic<int> fault_errno{0};
+
+int fail_once(const char*, std::int64_t, std::int64_t) {
+    return operations_until_fault-- == 0 ? fault_errno.load() : 0;
+}
+
+std::vector<test::WriterShare> draw_shares(std::uint64_t seed) {
+    Draw draw{seed};
+    std::vector<test::Tensor> tensors = test::draw_tensors(2, 30, draw);
+    tensors.push_back(test::draw_tensor(Kind::weights, "large", {300, 100}, spec::DType::f32, draw));
+    return test::share_out(tensors, 2, draw);
+}
+
+void expect_only(const std::string& root, std::int64_t step) {
+    std::size_t entries = 0;
+    for ([[maybe_unused]] const fs::directory_entry& entry : fs::directory_iterator{root}) {
+        ++entries;
+    }
+    EXPECT_EQ(entries, 2u) << "something is left of the save that failed";
+    EXPECT_EQ(test::contents_of(root + "/LATEST").substr(0, 14), folder_name(step));
+    const Found found = find_newest(root);
+    EXPECT_EQ(found.path, root + "/" + folder_name(step));
+    EXPECT_TRUE(found.notes.empty());
+    EXPECT_TRUE(CheckpointReader{*found.path}.verify().empty());
+}
+
+/// Saves step 2 beside step 1 with each write, flush and rename failing in turn.
+void fail_each_operation(int error_number, std::int64_t step) {
+    test::keep_scratch_in_memory();
+    const test::ScratchFolder scratch;
+    const std::string root = scratch.file("ckpt");
+    test::save(root, 1, draw_shares(1));
+    const std::vector<test::WriterShare> shares = draw_shares(2);
+    fault_errno = error_number;
+    int faults = 0;
+    for (bool has_failed = true; has_failed; ++faults) {
+        SCOPED_TRACE(faults);
+        operations_until_fault = faults;
+        set_write_fault(fail_once);
+        has_failed = false;
+        try {
+            test::save(root, step, shares);
+        } catch (const Error& error) {
+            has_failed = true;
+            EXPECT_EQ(error.kind(), ErrorKind::resource);
+            const std::string what = error.what();
+            EXPECT_NE(what.find(std::strerror(error_number)), std::string::npos) << what;
+            EXPECT_NE(what.find(root), std::string::npos) << what;
+        }
+        set_write_fault(nullptr);
+        if (has_failed) {
+            expect_only(root, 1);
+        }
+        ASSERT_LT(faults, 200);
+    }
+    EXPECT_GT(faults, 20) << "fewer operations than a save must have";
+    EXPECT_TRUE(CheckpointReader{root + "/" + folder_name(step)}.verify().empty());
+}
+
+TEST(Fault, AFullDiskAtAnyInstantLeavesTheOlderCheckpoint) {
+    fail_each_operation(ENOSPC, 2);
+}
+
+TEST(Fault, AFailingDiskAtAnyInstantLeavesTheOlderCheckpoint) {
+    fail_each_operation(EIO, 2);
+}
+
+TEST(Fault, SavingTheSameStepAgainMayFailAtAnyInstant) {
+    fail_each_operation(ENOSPC, 1);
+}
+
+TEST(Fault, ALimitOnTheSizeOfFilesIsAnErrorLikeOthers) {
+    const test::ScratchFolder scratch;
+    const std::string root = scratch.file("ckpt");
+    test::save(root, 1, draw_shares(1));
+    const std::vector<test::WriterShare> shares = draw_shares(2);
+
+    const pid_t child = fork();
+    if (child == 0) {
+        const rlimit limit{40'000, 40'000};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        int code = 1;
+        try {
+            test::save(root, 2, shares);
+        } catch (const Error& error) {
+            code = error.kind() == ErrorKind::resource &&
+                           std::string{error.what()}.find("ulimit -f") != std::string::npos
+                       ? 0
+                       : 2;
+        }
+        _exit(code);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+
+    EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    expect_only(root, 1);
+}
+
+TEST(Fault, AFolderThatMayNotBeWrittenIsNamed) {
+    const test::ScratchFolder scratch;
+    std::ofstream{scratch.file("ckpt")} << "a file where a folder should be";
+    try {
+        Commit{scratch.file("ckpt"), 1};
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::resource);
+        EXPECT_NE(std::string{error.what()}.find("ckpt"), std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::checkpoint

@@ -1,0 +1,149 @@
+#include "checkpoint/manifest.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <xxhash.h>
+
+#include <functional>
+
+#include "base/error.hpp"
+#include "tests/support/draw.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+using test::Draw;
+
+Manifest example() {
+    Manifest manifest;
+    manifest.program = "0.1.0 \"quoted\"";
+    manifest.progress = {1250, std::int64_t{1} << 62, 40'000, 3, 0.1 + 0.2};
+    manifest.deck = "model: {layers: 2}\n# caf\xc3\xa9\n";
+    manifest.layout = "2 ranks, ZeRO 3";
+    manifest.ranks = 2;
+    manifest.files = {{"shard-00000.h5", 9000, 0xffffffffffffffffu},
+                      {"shard-00001.h5", 9000, 0x8000000000000000u},
+                      {"master.h5", 77, 1}};
+    const Piece top{Kind::weights, "layers.0.w", {6, 4}, spec::DType::f32, {{0, 0}, {2, 4}}};
+    Piece bottom = top;
+    bottom.box = {{2, 0}, {4, 4}};
+    const Piece scalar{Kind::second_moment, "scale", {}, spec::DType::bf16, {}};
+    manifest.pieces = {
+        {top, 0, 4096, 800, 0xfedcba9876543210u}, {bottom, 1, 4096, 800, 7}, {scalar, 1, 300, 400, 0}};
+    return manifest;
+}
+
+/// The text with its hash set right again.
+std::string rehashed(std::string text) {
+    const std::string last = "\"xxh3\": \"";
+    const std::size_t body = text.rfind(last);
+    text.resize(body);
+    return text + fmt::format("{}{:016x}\"}}\n", last, XXH3_64bits(text.data(), body));
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return rehashed(text.replace(at, from.size(), to));
+}
+
+std::string problem_with(const std::string& text) {
+    try {
+        parse_manifest(text, "dir/COMPLETE");
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
+        EXPECT_NE(std::string{error.what()}.find("'dir/COMPLETE'"), std::string::npos);
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Manifest, ReadsBackToTheSameBits) {
+    const Manifest manifest = example();
+    EXPECT_EQ(parse_manifest(to_text(manifest), "x"), manifest);
+}
+
+TEST(Manifest, EndsWithTheHashThatCoversIt) {
+    const std::string text = to_text(example());
+    EXPECT_EQ(rehashed(text), text);
+    EXPECT_EQ(text, with(text, fmt::format("{:016x}", hash_of_manifest(text)), "0000000000000000"));
+}
+
+TEST(Manifest, EveryBitAndEveryLengthCounts) {
+    const std::string text = to_text(example());
+    for (std::size_t byte = 0; byte < text.size(); ++byte) {
+        for (int bit = 0; bit < 8; ++bit) {
+            std::string damaged = text;
+            damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << bit));
+            EXPECT_NE(problem_with(damaged), "") << "byte " << byte << ", bit " << bit;
+        }
+        EXPECT_NE(problem_with(text.substr(0, byte)), "") << byte;
+    }
+    EXPECT_NE(problem_with(text + "\n"), "");
+    EXPECT_NE(problem_with(text + text), "");
+}
+
+TEST(Manifest, WhatCannotBeIsRefusedThoughTheHashIsRight) {
+    const std::string text = to_text(example());
+    const auto refused = [&](const std::string& from, const std::string& to, const std::string& why) {
+        const std::string problem = problem_with(with(text, from, to));
+        EXPECT_NE(problem.find(why), std::string::npos) << problem;
+    };
+    refused("\"version\": 1", "\"version\": 2", "version 2 of the format");
+    refused("ziggurat-checkpoint", "ziggurat-other", "another format");
+    refused("[0,[0,0],[2,4]", "[0,[0,0],[3,4]", "do not cover");
+    refused("[0,[2,0],[4,4]", "[0,[1,0],[4,4]", "overlap");
+    refused("[0,[2,0],[4,4]", "[0,[3,0],[4,4]", "leaves the tensor");
+    refused("[0,[2,0],[4,4]", "[0,[2,0],[4]", "other dims");
+    refused("[0,[2,0],[4,4]", "[0,[2,-1],[4,4]", "leaves the tensor");
+    refused("[0,[2,0],[4,4]", "[9,[2,0],[4,4]", "");
+    refused("[0,[2,0],[4,4]", "[0.5,[2,0],[4,4]", "no whole number");
+    refused("[0,[2,0],[4,4]", "[true,[2,0],[4,4]", "no whole number");
+    refused("[4,4],1,4096", "[4,4],3,4096", "not listed");
+    refused("[4,4],1,4096", "[4,4],1,8990", "leaves 'shard-00001.h5'");
+    refused("[4,4],1,4096", "[4,4],1,-8", "leaves");
+    refused("[4,4],1,4096", "[4,4],1,290", "share byte");
+    refused("[4,4],1,4096,800", "[4,4],1,4096,400", "share byte");
+    refused("shard-00001.h5", "../../secret", "no name of a file");
+    refused("shard-00001.h5", "shard-00000.h5", "two files");
+    refused("\"bytes\":77", "\"bytes\":-1", "negative");
+    refused("\"bytes\":77", "\"bytes\":99999999999999999999", "whole number");
+    refused("[6,4]", "[6,4611686018427387904]", "");
+    refused("\"step\":1250", "\"step\":-1", "negative");
+    refused("\"step\":1250", "\"stop\":1250", "step");
+    refused("\"f32\"", "\"f33\"", "no element type");
+    refused("\"pieces\": [", "\"pieces\": [7,", "");
+    refused("\"files\": [", "\"files\": 3, \"was\": [", "");
+}
+
+TEST(Manifest, AnyTextIsReadOrRefused) {
+    Draw draw{4};
+    const std::string text = to_text(example());
+    const std::vector<char> alphabet = [] {
+        const std::string_view letters{"{}[]\",:0123456789-.eE truefalsn\\u\xff\x00"};
+        return std::vector<char>{letters.begin(), letters.end()};
+    }();
+    int read = 0;
+    for (int round = 0; round < 20'000; ++round) {
+        std::string damaged = text;
+        for (std::int64_t k = draw.between(1, 4); k > 0; --k) {
+            const auto at = static_cast<std::size_t>(draw.between(0, std::ssize(damaged) - 40));
+            const auto count = static_cast<std::size_t>(draw.between(0, 3));
+            damaged.replace(at, count, 1, draw.one_of(alphabet));
+        }
+        read += problem_with(rehashed(damaged)).empty() ? 1 : 0;
+    }
+    EXPECT_GT(read, 0) << "some changes of free text are harmless";
+    EXPECT_LT(read, 18'000);
+    EXPECT_NE(problem_with(rehashed(std::string(200'000, '[') + "\"xxh3\": \"0\"}\n")), "");
+    EXPECT_NE(problem_with(""), "");
+}
+
+TEST(Manifest, TextThatIsNoUnicodeIsReplacedRatherThanRefused) {
+    Manifest manifest = example();
+    manifest.deck = "broken \xff byte";
+    EXPECT_EQ(parse_manifest(to_text(manifest), "x").deck, "broken \xef\xbf\xbd byte");
+}
+
+}  // namespace
+}  // namespace ziggurat::checkpoint
