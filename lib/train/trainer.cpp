@@ -67,6 +67,9 @@ class Trainer {
             return;
         }
         reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
+        if (world.rank() == 0) {
+            checkpoint::remove_unfinished(checkpoint_root(spec));
+        }
         data_activity_ = times().activity("Wait for data");
         validation_activity_ = times().activity("Validation", Part::between_steps);
         sampling_activity_ = times().activity("Sampling", Part::between_steps);
