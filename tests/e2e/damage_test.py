@@ -176,6 +176,7 @@ def none_at_all(of):
         of.place.train(name, 2, *SAME, *SAVING[1:], "run.resume=must", code=NO_CHECKPOINT)
         of.place.train(name, 2, *SAME, *SAVING[1:])
         of.expect_curve_from(name, run, 0)
+        expect(not list(run.glob("ckpt/*.tmp")), f"{name}: what was not complete is still there")
         say(f"no complete checkpoint ({name}): `must` ends with 4, `auto` starts afresh")
 
 
