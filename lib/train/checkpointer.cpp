@@ -152,6 +152,7 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
     reporter_.checkpoint_begin(progress.step, bytes_, is_async);
     const auto trouble = comm::broadcast(world_, world_.rank() == 0 ? prepare(progress.step) : "");
     if (!trouble.empty()) {
+        is_asynchronous_ = false;
         fail(trouble);
         return;
     }
@@ -167,6 +168,11 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
         }
         return text_of(checkpoint::write_shard(folder, writer, sources, &task_.gives_up()));
     });
+    copy_seconds_ = seconds_between(last_begin_ns_, monotonic_ns());
+}
+
+double Checkpointer::stood_still_seconds() const {
+    return is_asynchronous_ ? copy_seconds_ : seconds_between(last_begin_ns_, monotonic_ns());
 }
 
 SaveNews Checkpointer::learn(const Wishes& counts) {
@@ -235,6 +241,7 @@ void Checkpointer::succeed() {
         {.step = progress_.step,
          .bytes = bytes_,
          .seconds = work_seconds_,
+         .stood_still_seconds = stood_still_seconds(),
          .is_ok = true,
          .where = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress_.step)});
 }
@@ -245,9 +252,9 @@ void Checkpointer::fail(const std::string& reason) {
         commit_.reset();
     }
     ++failures_in_a_row_;
-    is_asynchronous_ = false;
     reporter_.checkpoint_end({.step = progress_.step,
                               .bytes = bytes_,
+                              .stood_still_seconds = stood_still_seconds(),
                               .is_ok = false,
                               .where = reason,
                               .newest_step = saved_step_,
