@@ -1,6 +1,7 @@
 #include "train/checkpointer.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <chrono>
@@ -224,15 +225,16 @@ void Checkpointer::commit() {
         const auto begin_ns = monotonic_ns();
         work_seconds_ = add_shards(shards, manifest);
         expect_files_here(commit_->folder(), manifest, patience_seconds);
-        commit_->finish(std::move(manifest), {.last = spec_.checkpoint.keep_last,
-                                              .every_steps = spec_.checkpoint.keep_every_steps});
+        const auto notes = commit_->finish(
+            std::move(manifest),
+            {.last = spec_.checkpoint.keep_last, .every_steps = spec_.checkpoint.keep_every_steps});
         work_seconds_ += seconds_between(begin_ns, monotonic_ns());
-        return "";
+        return fmt::format("{}", fmt::join(notes, "\nnote: "));
     });
 }
 
 void Checkpointer::succeed() {
-    result_ = {};
+    const auto notes = std::exchange(result_, {}).text;  // on rank 0
     commit_.reset();
     slowest_seconds_ = std::max(slowest_seconds_, work_seconds_);
     saved_step_ = progress_.step;
@@ -244,6 +246,9 @@ void Checkpointer::succeed() {
          .stood_still_seconds = stood_still_seconds(),
          .is_ok = true,
          .where = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress_.step)});
+    if (!notes.empty()) {
+        reporter_.say("note: " + notes);
+    }
 }
 
 void Checkpointer::fail(const std::string& reason) {
