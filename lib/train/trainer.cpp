@@ -98,7 +98,7 @@ class Trainer {
         const bool is_saved = checkpointer_.finish(progress());
         account_.add_rest();
         const int exit_code = !is_saved                    ? static_cast<int>(ErrorKind::resource)
-                              : step_ == spec_.train.steps ? 0
+                              : step_ >= spec_.train.steps ? 0
                                                            : exit_code_run_again;
         report_end(exit_code);
         return exit_code;
