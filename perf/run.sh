@@ -5,8 +5,10 @@
 #
 #   step          a training step's share of its matrix products, one rank of two threads     10 min
 #   collectives   reduce-scatter, all-reduce, all-gather beside MPI's own, 2, 4 and 8 ranks     5 min
+#   storage       saving, loading and verifying a checkpoint beside plain direct transfers       2 min
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
 #   spread        ZeRO 3 beside ZeRO 0, two ranks beside one, processor time of eight           15 min
+#   saving        the step that saves, beside those that do not                                  8 min
 #   torch         a step beside PyTorch, eager and compiled                                     20 min
 #   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min
 #   deepspeed     ZeRO 3 on two ranks beside DeepSpeed ZeRO-3                                    6 min
@@ -16,14 +18,14 @@
 # missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives adamw spread torch fsdp2 deepspeed"
+all="step collectives storage adamw spread saving torch fsdp2 deepspeed"
 for part; do
-  [[ " $all " == *" $part "* ]] || { sed -n '2,16s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all " == *" $part "* ]] || { sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
 scripts/setup.sh
-scripts/build.sh release ziggurat perf_step perf_collectives adamw_bench
+scripts/build.sh release ziggurat perf_step perf_collectives perf_checkpoint adamw_bench
 bin=build/release/bin
 results=build/perf
 mkdir -p $results
@@ -55,6 +57,7 @@ measure_collectives() {
     keep collectives mpirun -n $ranks --oversubscribe --bind-to none $bin/perf_collectives || return
   done
 }
+measure_storage() { keep storage $bin/perf_checkpoint --dir $results; }
 measure_adamw() {
   local threads
   for threads in 1 2; do
@@ -62,6 +65,7 @@ measure_adamw() {
   done
 }
 measure_spread() { python3 perf/spread.py --binary $bin/ziggurat; }
+measure_saving() { python3 perf/saving.py --binary $bin/ziggurat; }
 measure_torch() {
   python3 perf/compare_torch.py \
     --ours "$bin/perf_step --model {model} --precision {precision} --threads {threads} --no-floor"

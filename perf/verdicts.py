@@ -58,6 +58,9 @@ def collective_bars():
 BARS = {
     "step": model_bars("step", "share_of_floor", "share of the floor's rate", {"f32": 0.95, "bf16": 0.90}),
     "collectives": collective_bars(),
+    "storage": [Bar(f"checkpoint, {title}: share of the disk's plain rate",
+                    {"measurement": "storage", "kind": kind, "is_right": True}, "ratio", 0.8)
+                for kind, title in (("write", "saving"), ("read", "loading"), ("verify", "verifying"))],
     "adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): share of the plain loop",
                   {"measurement": "adamw", "type": kind, "threads": threads}, "share_of_plain", 0.85)
               for kind in ("f32", "bf16") for threads in (1, 2)],
@@ -66,6 +69,8 @@ BARS = {
                    ("zero3", "two ranks: step with ZeRO 3 over ZeRO 0", 1.10),
                    ("ranks", "two ranks over one of two threads: time per token", 1.05),
                    ("processor_time", "eight ranks over two: processor time", 1.5))],
+    "saving": [Bar("checkpoint beside training: the step that saves over others",
+                   {"measurement": "saving", "figure": "step_that_saves"}, "ratio", 1.10, is_most=True)],
     "torch": model_bars("compare_torch", "ratio", "tokens/s over the faster PyTorch", {"f32": 1.4, "bf16": 1.4}),
     "fsdp2": [Bar("ZeRO 3 bf16: tokens/s over PyTorch FSDP2", {"measurement": "compare_sharded", "peer": "fsdp2"},
                   "ratio", 1.6)],

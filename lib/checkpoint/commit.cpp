@@ -34,18 +34,6 @@ void remove_quietly(const std::string& path) noexcept {
     fs::remove_all(path, ignored);
 }
 
-/// Removes what saves that never ended and removals that never ended have left.
-void remove_unfinished(const std::string& root) {
-    std::error_code problem;
-    for (fs::directory_iterator entry{root, problem}; !problem && entry != fs::directory_iterator{};
-         entry.increment(problem)) {
-        const std::string name = entry->path().filename().string();
-        if (name.ends_with(unfinished) && (name.starts_with("step-") || name.starts_with("LATEST"))) {
-            remove_quietly(entry->path().string());
-        }
-    }
-}
-
 /// Changes of names made so far, undone unless they are kept.
 class Renames {
   public:
@@ -155,6 +143,17 @@ void remove_checkpoint(const std::string& root, const std::string& path) {
 }
 
 }  // namespace
+
+void remove_unfinished(const std::string& root) {
+    std::error_code problem;
+    for (fs::directory_iterator entry{root, problem}; !problem && entry != fs::directory_iterator{};
+         entry.increment(problem)) {
+        const std::string name = entry->path().filename().string();
+        if (name.ends_with(unfinished) && (name.starts_with("step-") || name.starts_with("LATEST"))) {
+            remove_quietly(entry->path().string());
+        }
+    }
+}
 
 Commit::Commit(std::string root, std::int64_t step)
     : root_{std::move(root)}, folder_{root_ + "/" + folder_name(step) + unfinished}, step_{step} {

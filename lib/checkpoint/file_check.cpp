@@ -144,7 +144,7 @@ void FileCheck::read(storage::DirectFile& file,
     }
     add(cut, at, entry.bytes, no_piece);
 
-    RestHash rest;
+    StreamHash rest;
     Tables tables{manifest_, pieces};
     std::map<std::pair<std::size_t, std::int64_t>, std::uint64_t> hashes;
     bytes_read_ += reader_.read(file, cut.ranges, [&](std::size_t k, std::span<const std::byte> bytes) {

@@ -38,7 +38,8 @@ std::map<std::string, MappedTensor> tensors_of(const Manifest& manifest) {
 }
 
 storage::SparseImage lay_out_master(const Manifest& manifest) {
-    storage::Hdf5Image file{aligned_from_bytes};
+    const std::map<std::string, MappedTensor> tensors = tensors_of(manifest);
+    storage::Hdf5Image file{aligned_from_bytes, std::ssize(tensors)};
     file.set_attribute("/", "format", std::string{"ziggurat-checkpoint"});
     file.set_attribute("/", "version", std::int64_t{manifest.version});
     file.set_attribute("/", "program", manifest.program);
@@ -49,7 +50,7 @@ storage::SparseImage lay_out_master(const Manifest& manifest) {
     file.set_attribute("/", "next_sample", manifest.progress.next_sample);
     file.set_attribute("/", "skipped", manifest.progress.skipped);
     file.write_text("/deck", manifest.deck);
-    for (const auto& [path, tensor] : tensors_of(manifest)) {
+    for (const auto& [path, tensor] : tensors) {
         file.map(path, hdf5_type(tensor.any->type), tensor.any->shape, tensor.parts);
     }
     return file.finish();

@@ -47,8 +47,7 @@ std::vector<std::uint64_t> write_piece(const Source& source,
         look_at(give_up, output.path());
         const std::span block{source.bytes + done,
                               static_cast<std::size_t>(std::min(hash_block_bytes, bytes - done))};
-        output.write_pages_within(offset_bytes + done, block);
-        hashes.push_back(XXH3_64bits(block.data(), block.size()));
+        hashes.push_back(output.write_block(offset_bytes + done, block));
     }
     return hashes;
 }

@@ -28,7 +28,7 @@ storage::Hdf5Type hdf5_type(spec::DType type) noexcept {
 }
 
 ShardLayout lay_out(std::span<const Piece> pieces) {
-    storage::Hdf5Image file{aligned_from_bytes};
+    storage::Hdf5Image file{aligned_from_bytes, 2 * std::ssize(pieces)};
     file.set_attribute("/", "format", std::string{"ziggurat-checkpoint-shard"});
     file.set_attribute("/", "version", std::int64_t{1});
     std::vector<PlacedPiece> placed;

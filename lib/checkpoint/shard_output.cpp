@@ -14,6 +14,9 @@ namespace {
 using storage::page_bytes;
 
 constexpr int depth = 8;
+// Small enough for what is copied to be in a cache still when it is sent.
+constexpr std::int64_t buffer_bytes = std::int64_t{1} << 20;
+constexpr std::int64_t least_transfer_bytes = std::int64_t{64} << 10;
 constexpr std::uint64_t no_buffer = depth;  // the tag of transfers from the caller's memory
 
 std::int64_t round_up(std::int64_t bytes) {
@@ -25,36 +28,36 @@ void sort_by_offset(std::vector<FileRun>& runs) {
               [](const FileRun& a, const FileRun& b) { return a.offset_bytes < b.offset_bytes; });
 }
 
-bool is_aligned(const std::byte* address) {
-    return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(page_bytes) == 0;
-}
-
 }  // namespace
 
-struct RestHash::State {
+struct StreamHash::State {
     XXH3_state_t* xxh3 = XXH3_createState();
 
     State() { XXH3_64bits_reset(xxh3); }
     ~State() { XXH3_freeState(xxh3); }
 };
 
-RestHash::RestHash() : state_{std::make_unique<State>()} {}
-RestHash::~RestHash() = default;
+StreamHash::StreamHash() : state_{std::make_unique<State>()} {}
+StreamHash::~StreamHash() = default;
 
-void RestHash::add(std::span<const std::byte> bytes) {
+void StreamHash::add(std::span<const std::byte> bytes) {
     if (!bytes.empty()) {
         XXH3_64bits_update(state_->xxh3, bytes.data(), bytes.size());
     }
 }
 
-std::uint64_t RestHash::value() const {
+void StreamHash::restart() {
+    XXH3_64bits_reset(state_->xxh3);
+}
+
+std::uint64_t StreamHash::value() const {
     return XXH3_64bits_digest(state_->xxh3);
 }
 
 std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRun> runs) {
     sort_by_offset(runs);
     runs.push_back({rest.size_bytes(), {}});
-    RestHash hash;
+    StreamHash hash;
     std::vector<std::byte> bytes;
     std::int64_t at = 0;
     for (const FileRun& run : runs) {
@@ -68,7 +71,7 @@ std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRu
 
 ShardOutput::ShardOutput(const std::string& path, std::int64_t bytes)
     : bytes_{bytes},
-      memory_{std::min<std::int64_t>(depth * hash_block_bytes, round_up(bytes) * depth)},
+      memory_{depth * std::min(buffer_bytes, round_up(bytes))},
       file_{storage::DirectFile::create(path)},
       queue_{depth} {
     for (std::int64_t k = 0; k < depth; ++k) {
@@ -94,25 +97,37 @@ std::int64_t ShardOutput::free_buffer() {
     return index;
 }
 
-void ShardOutput::write_pages_within(std::int64_t offset_bytes, std::span<const std::byte> bytes) {
+std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<const std::byte> bytes) {
     ZG_EXPECTS(std::ssize(bytes) <= hash_block_bytes);
     const std::int64_t first = round_up(offset_bytes);
     const std::int64_t last = storage::round_down_to_page(offset_bytes + std::ssize(bytes));
-    if (first >= last) {
-        return;
+    if (last - first < least_transfer_bytes) {
+        return XXH3_64bits(bytes.data(), bytes.size());
     }
     const std::span<const std::byte> pages =
         bytes.subspan(static_cast<std::size_t>(first - offset_bytes), static_cast<std::size_t>(last - first));
-    const std::int64_t index = free_buffer();
-    if (is_aligned(pages.data())) {
-        free_buffers_.push_back(index);
-        queue_.write(file_, first, pages, no_buffer);
-    } else {
-        const std::span<std::byte> staged = buffer(index).first(pages.size());
-        std::memcpy(staged.data(), pages.data(), pages.size());
-        queue_.write(file_, first, staged, static_cast<std::uint64_t>(index));
-    }
     written_.emplace_back(first / page_bytes, last / page_bytes);
+    const auto address = reinterpret_cast<std::uintptr_t>(pages.data());
+    if (address % static_cast<std::uintptr_t>(file_.memory_alignment()) == 0) {
+        free_buffers_.push_back(free_buffer());
+        queue_.write(file_, first, pages, no_buffer);
+        return XXH3_64bits(bytes.data(), bytes.size());
+    }
+    block_hash_.restart();
+    block_hash_.add(bytes.first(static_cast<std::size_t>(first - offset_bytes)));
+    for (std::size_t done = 0; done < pages.size();) {
+        const std::int64_t index = free_buffer();
+        const std::size_t part_bytes = std::min(buffer(index).size(), pages.size() - done);
+        const std::span<const std::byte> part = pages.subspan(done, part_bytes);
+        const std::span<std::byte> staged = buffer(index).first(part_bytes);
+        block_hash_.add(part);
+        std::memcpy(staged.data(), part.data(), part_bytes);
+        queue_.write(file_, first + static_cast<std::int64_t>(done), staged,
+                     static_cast<std::uint64_t>(index));
+        done += part_bytes;
+    }
+    block_hash_.add(bytes.subspan(static_cast<std::size_t>(last - offset_bytes)));
+    return block_hash_.value();
 }
 
 void ShardOutput::write_composed(std::int64_t first_page,

@@ -20,15 +20,16 @@ struct FileRun {
 };
 
 /// The XXH3-64 of bytes that come in parts.
-class RestHash {
+class StreamHash {
   public:
-    RestHash();
-    ~RestHash();
-    RestHash(const RestHash&) = delete;
-    RestHash& operator=(const RestHash&) = delete;
+    StreamHash();
+    ~StreamHash();
+    StreamHash(const StreamHash&) = delete;
+    StreamHash& operator=(const StreamHash&) = delete;
 
     void add(std::span<const std::byte> bytes);
     std::uint64_t value() const;
+    void restart();
 
   private:
     struct State;
@@ -50,9 +51,10 @@ class ShardOutput {
 
     const std::string& path() const noexcept { return file_.path(); }
 
-    /// Writes the pages that are wholly within `bytes`, at most one block of hashes, if there are any. Memory
-    /// that is aligned is read until finish().
-    void write_pages_within(std::int64_t offset_bytes, std::span<const std::byte> bytes);
+    /// Writes the pages that are wholly within `bytes`, at most one block of hashes, unless they are few:
+    /// those go with their neighbours. Memory that is aligned as the file asks is read until finish(), any
+    /// other is copied. Returns the XXH3-64 of `bytes`, taken while they are in the cache.
+    std::uint64_t write_block(std::int64_t offset_bytes, std::span<const std::byte> bytes);
 
     /// Writes all pages that were not, from `runs` and, where there are none, from `rest`.
     void write_other_pages(const storage::SparseImage& rest, std::vector<FileRun> runs);
@@ -69,6 +71,7 @@ class ShardOutput {
                         std::span<const FileRun> runs);
 
     std::int64_t bytes_;
+    StreamHash block_hash_;
     storage::AlignedBuffer memory_;
     std::vector<std::int64_t> free_buffers_;
     std::vector<std::pair<std::int64_t, std::int64_t>> written_;  // pages [first, last)

@@ -10,7 +10,8 @@
 
 namespace ziggurat::storage {
 
-/// What addresses, lengths and offsets of transfers are multiples of while a file is direct.
+/// What lengths and offsets of transfers are multiples of while a file is direct, and addresses are at any
+/// rate.
 inline constexpr std::int64_t page_bytes = 4096;
 
 constexpr std::int64_t round_down_to_page(std::int64_t bytes) {
@@ -45,6 +46,8 @@ class DirectFile {
     const std::string& path() const noexcept { return path_; }
     int descriptor() const noexcept { return descriptor_.get(); }
     bool is_direct() const noexcept { return is_direct_; }
+    /// What memory addresses of transfers are multiples of: less than page_bytes where the system says so.
+    std::int64_t memory_alignment() const noexcept { return memory_alignment_; }
     std::int64_t size_bytes() const;
 
     /// Sets the size and takes the disk space for it at once where the file system can: a full disk shows
@@ -69,6 +72,7 @@ class DirectFile {
     std::string path_;
     UniqueHandle<FileDescriptorTraits> descriptor_;
     bool is_direct_ = false;
+    std::int64_t memory_alignment_ = page_bytes;
 };
 
 }  // namespace ziggurat::storage

@@ -11,6 +11,11 @@
 namespace ziggurat::storage {
 namespace {
 
+// Bytes that the library takes at a time.
+constexpr std::int64_t metadata_per_object = 512;
+constexpr std::int64_t least_block = 2048;
+constexpr std::int64_t largest_block = std::int64_t{1} << 20;
+
 std::vector<hsize_t> sizes(std::span<const std::int64_t> numbers) {
     return {numbers.begin(), numbers.end()};
 }
@@ -49,11 +54,17 @@ struct Hdf5Image::Open {
     Hdf5File file;
     std::set<std::string> groups;
 
-    explicit Open(std::int64_t aligned_from_bytes) {
+    Open(std::int64_t aligned_from_bytes, std::int64_t objects) {
         const Hdf5Properties access = access_properties();
         check_hdf5(H5Pset_alignment(access.get(), static_cast<hsize_t>(aligned_from_bytes),
                                     static_cast<hsize_t>(page_bytes)),
                    "align datasets");
+        const std::int64_t metadata = std::clamp(objects * metadata_per_object, least_block, largest_block);
+        check_hdf5(H5Pset_meta_block_size(access.get(), static_cast<hsize_t>(metadata)),
+                   "keep metadata together");
+        check_hdf5(H5Pset_small_data_block_size(access.get(),
+                                                static_cast<hsize_t>(std::min(aligned_from_bytes, metadata))),
+                   "keep small datasets together");
         write_into(image, access);
         const Hdf5Properties creation{check_hdf5(H5Pcreate(H5P_FILE_CREATE), "describe a file")};
         check_hdf5(H5Pset_obj_track_times(creation.get(), false), "leave times out of a file");
@@ -103,7 +114,8 @@ struct Hdf5Image::Open {
     }
 };
 
-Hdf5Image::Hdf5Image(std::int64_t aligned_from_bytes) : open_{std::make_unique<Open>(aligned_from_bytes)} {}
+Hdf5Image::Hdf5Image(std::int64_t aligned_from_bytes, std::int64_t objects)
+    : open_{std::make_unique<Open>(aligned_from_bytes, objects)} {}
 
 Hdf5Image::~Hdf5Image() = default;
 

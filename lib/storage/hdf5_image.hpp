@@ -29,8 +29,9 @@ struct Hdf5Part {
 /// Errors: Error{resource}, when there is no memory or the library refuses
 class Hdf5Image {
   public:
-    /// Datasets of `aligned_from_bytes` and more start at a page.
-    explicit Hdf5Image(std::int64_t aligned_from_bytes);
+    /// Datasets of `aligned_from_bytes` and more start at a page; smaller ones lie together, and so does the
+    /// metadata, for about `objects` datasets: the large ones follow each other without gaps.
+    Hdf5Image(std::int64_t aligned_from_bytes, std::int64_t objects);
     ~Hdf5Image();
     Hdf5Image(const Hdf5Image&) = delete;
     Hdf5Image& operator=(const Hdf5Image&) = delete;

@@ -1,6 +1,7 @@
 #include "train/checkpointer.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <chrono>
@@ -152,6 +153,7 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
     reporter_.checkpoint_begin(progress.step, bytes_, is_async);
     const auto trouble = comm::broadcast(world_, world_.rank() == 0 ? prepare(progress.step) : "");
     if (!trouble.empty()) {
+        is_asynchronous_ = false;
         fail(trouble);
         return;
     }
@@ -167,6 +169,11 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
         }
         return text_of(checkpoint::write_shard(folder, writer, sources, &task_.gives_up()));
     });
+    copy_seconds_ = seconds_between(last_begin_ns_, monotonic_ns());
+}
+
+double Checkpointer::stood_still_seconds() const {
+    return is_asynchronous_ ? copy_seconds_ : seconds_between(last_begin_ns_, monotonic_ns());
 }
 
 SaveNews Checkpointer::learn(const Wishes& counts) {
@@ -218,15 +225,16 @@ void Checkpointer::commit() {
         const auto begin_ns = monotonic_ns();
         work_seconds_ = add_shards(shards, manifest);
         expect_files_here(commit_->folder(), manifest, patience_seconds);
-        commit_->finish(std::move(manifest), {.last = spec_.checkpoint.keep_last,
-                                              .every_steps = spec_.checkpoint.keep_every_steps});
+        const auto notes = commit_->finish(
+            std::move(manifest),
+            {.last = spec_.checkpoint.keep_last, .every_steps = spec_.checkpoint.keep_every_steps});
         work_seconds_ += seconds_between(begin_ns, monotonic_ns());
-        return "";
+        return fmt::format("{}", fmt::join(notes, "\nnote: "));
     });
 }
 
 void Checkpointer::succeed() {
-    result_ = {};
+    const auto notes = std::exchange(result_, {}).text;  // on rank 0
     commit_.reset();
     slowest_seconds_ = std::max(slowest_seconds_, work_seconds_);
     saved_step_ = progress_.step;
@@ -235,8 +243,12 @@ void Checkpointer::succeed() {
         {.step = progress_.step,
          .bytes = bytes_,
          .seconds = work_seconds_,
+         .stood_still_seconds = stood_still_seconds(),
          .is_ok = true,
          .where = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress_.step)});
+    if (!notes.empty()) {
+        reporter_.say("note: " + notes);
+    }
 }
 
 void Checkpointer::fail(const std::string& reason) {
@@ -245,9 +257,9 @@ void Checkpointer::fail(const std::string& reason) {
         commit_.reset();
     }
     ++failures_in_a_row_;
-    is_asynchronous_ = false;
     reporter_.checkpoint_end({.step = progress_.step,
                               .bytes = bytes_,
+                              .stood_still_seconds = stood_still_seconds(),
                               .is_ok = false,
                               .where = reason,
                               .newest_step = saved_step_,

@@ -99,6 +99,8 @@ class Checkpointer {
     void fail(const std::string& reason);
     /// Until nothing is under way.
     void wait();
+    /// Training, for the save under way.
+    double stood_still_seconds() const;
 
     const spec::RunSpec& spec_;
     const RunContext& context_;
@@ -122,6 +124,7 @@ class Checkpointer {
     std::int64_t saved_step_;
     int failures_in_a_row_ = 0;
     double slowest_seconds_ = 0;
+    double copy_seconds_ = 0;  ///< until training could go on beside the save under way
     double work_seconds_ = 0;  ///< of rank 0's task: what the save under way has taken
     BackgroundTask task_;      ///< last: it ends before what it works on
 };

@@ -57,7 +57,8 @@ class Metrics {
     void validate(const ValidationReport& report);
     /// A save begins. `async`: beside training.
     void checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async);
-    /// It is complete (`ok`), or was given up for `reason`.
+    /// It is complete (`ok`), or was given up for `reason`. `stood_still_s`: what training stood still for on
+    /// rank 0, copying or, without `async`, writing.
     void checkpoint_end(const CheckpointReport& report);
     /// A signal was seen: `level` as in StopSignals.
     void signal(std::string_view name, int level, std::int64_t step);

@@ -177,7 +177,7 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     if (!files_) {
         return;
     }
-    const bool is_finished = facts.step == spec_.train.steps;
+    const bool is_finished = facts.step >= spec_.train.steps;
     if (!is_finished) {
         files_->metrics.stop(requests.reason(), facts.step);
     }

@@ -70,8 +70,9 @@ struct ValidationReport {
 /// One save, when it is over.
 struct CheckpointReport {
     std::int64_t step = 0;
-    std::int64_t bytes = 0;  ///< on disk
-    double seconds = 0;      ///< of the slowest rank's writing, and of making it complete
+    std::int64_t bytes = 0;          ///< on disk
+    double seconds = 0;              ///< of the slowest rank's writing, and of making it complete
+    double stood_still_seconds = 0;  ///< training on rank 0, for it
     bool is_ok = false;
     std::string where = {};         ///< the folder; or why there is none
     std::int64_t newest_step = -1;  ///< after a failure: of the newest complete one; -1: there is none

@@ -67,6 +67,9 @@ class Trainer {
             return;
         }
         reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
+        if (world.rank() == 0) {
+            checkpoint::remove_unfinished(checkpoint_root(spec));
+        }
         data_activity_ = times().activity("Wait for data");
         validation_activity_ = times().activity("Validation", Part::between_steps);
         sampling_activity_ = times().activity("Sampling", Part::between_steps);
@@ -95,7 +98,7 @@ class Trainer {
         const bool is_saved = checkpointer_.finish(progress());
         account_.add_rest();
         const int exit_code = !is_saved                    ? static_cast<int>(ErrorKind::resource)
-                              : step_ == spec_.train.steps ? 0
+                              : step_ >= spec_.train.steps ? 0
                                                            : exit_code_run_again;
         report_end(exit_code);
         return exit_code;

@@ -2,7 +2,7 @@
 """Damaged checkpoints, absent ones and ones that belong to another job: never other weights, never a silent new start.
 
   damage_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
-  ZIGGURAT_DAMAGES=200 damage_test.py ...    so many damages of the newest checkpoint (default 6); ZIGGURAT_SEED=N
+  ZIGGURAT_DAMAGES=200 damage_test.py ...    so many damages of the newest checkpoint (default 4); ZIGGURAT_SEED=N
 """
 
 import os
@@ -111,7 +111,7 @@ def some_damaged(of):
     seed = int(os.environ.get("ZIGGURAT_SEED", random.randrange(10**6)))
     print(f"seed {seed}", flush=True)
     chance = random.Random(seed)
-    for number in range(1, int(os.environ.get("ZIGGURAT_DAMAGES", "6")) + 1):
+    for number in range(1, int(os.environ.get("ZIGGURAT_DAMAGES", "4")) + 1):
         one_damaged(of, number, chance)
 
 
@@ -176,6 +176,7 @@ def none_at_all(of):
         of.place.train(name, 2, *SAME, *SAVING[1:], "run.resume=must", code=NO_CHECKPOINT)
         of.place.train(name, 2, *SAME, *SAVING[1:])
         of.expect_curve_from(name, run, 0)
+        expect(not list(run.glob("ckpt/*.tmp")), f"{name}: what was not complete is still there")
         say(f"no complete checkpoint ({name}): `must` ends with 4, `auto` starts afresh")
 
 

@@ -176,7 +176,8 @@ class Job:
     def expect_nothing_left(self):
         self.expect("the launcher did not end", wait_until(lambda: self.launcher.poll() is not None, LEAVING_S))
         self.expect("some process of the job is left", wait_until(lambda: not processes_of(self.tag), LEAVING_S))
-        self.expect("something of ours is left in /dev/shm", not list(pathlib.Path("/dev/shm").glob("*ziggurat*")))
+        left = [path for path in pathlib.Path("/dev/shm").glob("*ziggurat*") if path.is_file()]  # folders are of tests
+        self.expect(f"something of ours is left in /dev/shm: {left}", not left)
 
     def expect_named(self, victim, pid, how):
         for rank in range(RANKS):
@@ -272,6 +273,10 @@ def killed_as_users_run_it(chosen):
             job.expect(f"rank {rank} names the victim", re.search(
                 rf"^ziggurat: error on rank {rank} of 4 .*: rank 2 \(pid {pids[2]}\) on .* has died", output, re.M))
         job.expect("no talk of stopping as asked", "received SIGTERM" not in output)
+        left = list((job.folder / "run" / "errors").iterdir())
+        job.expect(f"one of the others leaves a file that names the victim, not {left}",
+                   len(left) == 1 and left[0].name != "rank00002.log" and
+                   f"rank 2 (pid {pids[2]})" in left[0].read_text())
         job.expect("the launcher reports the killed rank", job.launcher.returncode == 137)
         print("ok: what a user sees names the killed rank; mpirun's exit code is 137")
 

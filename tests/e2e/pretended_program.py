@@ -53,8 +53,8 @@ def go_on(run, root):
     if begin and fault("takes_an_older") and len(complete(root)) > 1:
         begin = int(complete(root)[-2].name[5:])
     rows = (run / "metrics.jsonl").read_text().splitlines() if (run / "metrics.jsonl").exists() else []
-    if not fault("repeats_steps"):
-        rows = [row for row in rows if json.loads(row).get("step", 0) <= begin] if begin else []
+    rows = [row for row in rows if json.loads(row).get("step", 0) <= begin] if begin else []
+    rows += [row for row in rows if json.loads(row)["event"] == "step"][-1:] if fault("repeats_steps") else []
     rows += [json.dumps({"event": "resume", "step": begin})] if begin else []
     rows += [json.dumps({"event": "start", "time": time.time()})]
     write(run / "metrics.jsonl", "".join(row + "\n" for row in rows))

@@ -229,9 +229,10 @@ void Liveness::judge() {
     if (!verdict->leaves) {
         return say("warning on " + list_.own_work() + ": " + verdict->text);
     }
-    list_.board.claim_verdict(
+    const bool is_first = list_.board.claim_verdict(
         {static_cast<int>(list_.me), list_.place_of(verdict->culprit), exit_code_of_loss, verdict->text});
-    leave(exit_code_of_loss, "error on " + list_.own_work() + ": " + verdict->text);
+    leave(exit_code_of_loss, "error on " + list_.own_work() + ": " + verdict->text,
+          is_first ? Words::kept : Words::said);
 }
 
 std::optional<Verdict> Liveness::verdict_of_others() const {
@@ -252,7 +253,8 @@ void Liveness::leave_for_dead(std::size_t peer) {
     if (verdict && verdict->culprit != static_cast<int>(peer)) {
         leave_for(*verdict);  // launchers kill who is left after a first loss: this may be such a death
     }
-    leave_after_others(exit_code_of_loss, "error on " + list_.own_work() + ": " + text);
+    leave_after_others(exit_code_of_loss, "error on " + list_.own_work() + ": " + text,
+                       is_first ? Words::kept : Words::said);
 }
 
 void Liveness::leave_for_failed(std::size_t peer) {
@@ -285,8 +287,10 @@ void Liveness::leave_for(const Verdict& verdict) {
 void Liveness::leave_without_launcher() {
     const std::string text = "the launcher (pid " + std::to_string(*list_.launcher) +
                              ") is gone, and with it who would end this job. Start the job again.";
-    list_.board.claim_verdict({static_cast<int>(list_.me), -1, exit_code_of_loss, text});
-    leave(exit_code_of_loss, "error on " + list_.own_work() + ": " + text);
+    const bool is_first =
+        list_.board.claim_verdict({static_cast<int>(list_.me), -1, exit_code_of_loss, text});
+    leave(exit_code_of_loss, "error on " + list_.own_work() + ": " + text,
+          is_first ? Words::kept : Words::said);
 }
 
 void Liveness::fail(int exit_code, const std::string& message) {
@@ -304,28 +308,28 @@ void Liveness::fail(int exit_code, const std::string& message) {
         const Peer& author = list_.peers[static_cast<std::size_t>(verdict->author)];
         leave(exit_code, list_.own_name() + ": the same error as on rank " + std::to_string(author.rank));
     }
-    leave(exit_code, "error on " + list_.own_name() + ": " + message);
+    leave(exit_code, "error on " + list_.own_name() + ": " + message, Words::kept);
 }
 
-void Liveness::leave_after_others(int exit_code, const std::string& line) {
-    begin_to_leave(exit_code, line);
+void Liveness::leave_after_others(int exit_code, const std::string& line, Words words) {
+    begin_to_leave(exit_code, line, words);
     std::this_thread::sleep_for(courtesy_pause);
     ::_exit(exit_code);
 }
 
-void Liveness::leave(int exit_code, const std::string& line) {
-    begin_to_leave(exit_code, line);
+void Liveness::leave(int exit_code, const std::string& line, Words words) {
+    begin_to_leave(exit_code, line, words);
     ::_exit(exit_code);
 }
 
-void Liveness::begin_to_leave(int exit_code, const std::string& line) {
+void Liveness::begin_to_leave(int exit_code, const std::string& line, Words words) {
     is_ending_ = true;
     auto& mine = list_.my_line();
     mine.exit_code = exit_code;
     mine.stage = Stage::failed;
     say(line);
-    // Whoever only follows another rank has nothing to tell that this one does not tell better.
-    if (const auto path = error_file(); !path.empty() && line.starts_with("error on")) {
+    // Whoever follows another rank, or saw what another has told first, leaves nothing that is not there.
+    if (const auto path = error_file(); !path.empty() && words == Words::kept) {
         append_error(path, line);
     }
 }

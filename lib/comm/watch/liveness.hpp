@@ -41,8 +41,8 @@ class Liveness {
 
     void set_patience(double seconds) noexcept;
 
-    /// Errors of this rank are also written into the file at `path`, whose folder is made then. Before it is
-    /// called, they are only printed.
+    /// What this rank has to say first when it leaves is also written into the file at `path`, whose folder
+    /// is made then. Before this is called, it is only printed.
     void keep_errors_in(const std::string& path);
     /// The file of keep_errors_in(); empty when there is none.
     std::string error_file() const;
@@ -79,9 +79,11 @@ class Liveness {
     [[noreturn]] void leave_for_failed(std::size_t peer);
     [[noreturn]] void leave_for(const Verdict& verdict);
     [[noreturn]] void leave_without_launcher();
-    [[noreturn]] void leave(int exit_code, const std::string& line);
-    [[noreturn]] void leave_after_others(int exit_code, const std::string& line);
-    void begin_to_leave(int exit_code, const std::string& line);
+    /// Whether what is said goes into the error file as well.
+    enum class Words { said, kept };
+    [[noreturn]] void leave(int exit_code, const std::string& line, Words words = Words::said);
+    [[noreturn]] void leave_after_others(int exit_code, const std::string& line, Words words = Words::said);
+    void begin_to_leave(int exit_code, const std::string& line, Words words);
     /// Of another rank.
     std::optional<Verdict> verdict_of_others() const;
 

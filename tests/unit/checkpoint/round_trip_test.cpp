@@ -188,6 +188,30 @@ TEST(RoundTrip, WhatIsNotThereIsNamed) {
     EXPECT_NE(problem_with(larger).find("[4, 6] there and [4, 7] here"), std::string::npos);
 }
 
+TEST(RoundTrip, AnElementThatIsNotStoredIsNoZero) {
+    Draw draw{7};
+    const test::ScratchFolder folder;
+    const std::vector<Tensor> tensors{test::draw_tensor(Kind::weights, "w", {4, 6}, spec::DType::f32, draw)};
+    test::WriterShare halves;
+    for (const std::int64_t row : {0, 2}) {
+        halves.pieces.push_back(tensors[0].piece);
+        halves.pieces.back().box = {{row, 0}, {2, 6}};
+        halves.values.push_back(test::values_of(tensors[0], halves.pieces.back().box));
+    }
+    const std::string path = test::save(folder.file("ckpt"), 1, {halves});
+    Manifest manifest = read_manifest(path);
+    manifest.pieces.pop_back();
+    std::vector<std::byte> values(tensors[0].bytes.size());
+
+    try {
+        CheckpointReader{path, manifest}.read(std::vector<Target>{{tensors[0].piece, values.data()}});
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
+        EXPECT_NE(std::string{error.what()}.find("12 of its elements are not stored"), std::string::npos);
+    }
+}
+
 TEST(RoundTrip, GivingUpLeavesNothing) {
     Draw draw{6};
     const test::ScratchFolder folder;

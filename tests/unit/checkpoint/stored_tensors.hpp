@@ -159,8 +159,8 @@ inline std::string save(const std::string& root,
                         const std::vector<WriterShare>& shares,
                         const checkpoint::Keep& keep = {}) {
     checkpoint::Commit commit{root, step};
+    checkpoint::Manifest manifest;
     try {
-        checkpoint::Manifest manifest;
         manifest.program = "test";
         manifest.progress = {step, step * 100, step * 4, 1, 0.1 * static_cast<double>(step)};
         manifest.deck = "model: {layers: 2}\n";
@@ -175,11 +175,11 @@ inline std::string save(const std::string& root,
                 manifest.pieces.push_back(std::move(stored));
             }
         }
-        commit.finish(std::move(manifest), keep);
     } catch (...) {
         commit.abandon();
         throw;
     }
+    commit.finish(std::move(manifest), keep);  // which abandons by itself
     return root + "/" + checkpoint::folder_name(step);
 }
 

@@ -22,7 +22,7 @@ constexpr std::int64_t aligned_from = 65536;
 
 TEST(Hdf5Image, DatasetsLieWhereItSays) {
     const test::ScratchFolder folder;
-    Hdf5Image file{aligned_from};
+    Hdf5Image file{aligned_from, 4};
     const std::vector<std::int64_t> small{3, 5};
     const std::vector<std::int64_t> large{100, 200};
     const std::int64_t a = file.reserve("/group/with/a", Hdf5Type::f32, small);
@@ -50,7 +50,7 @@ TEST(Hdf5Image, DatasetsLieWhereItSays) {
 
 TEST(Hdf5Image, VirtualDatasetsCountTheirParts) {
     const test::ScratchFolder folder;
-    Hdf5Image file{aligned_from};
+    Hdf5Image file{aligned_from, 4};
     const std::vector<std::int64_t> shape{4, 6};
     const std::vector<Hdf5Part> parts{{"x.h5", "/w/0", {0, 0}, {4, 2}}, {"y.h5", "/w/0", {0, 2}, {4, 4}}};
     file.map("/w", Hdf5Type::f32, shape, parts);
@@ -61,7 +61,7 @@ TEST(Hdf5Image, VirtualDatasetsCountTheirParts) {
 }
 
 TEST(Hdf5Image, LargeDatasetsTakeNoMemory) {
-    Hdf5Image file{aligned_from};
+    Hdf5Image file{aligned_from, 4};
     const std::int64_t elements = std::int64_t{1} << 40;
     file.reserve("/a", Hdf5Type::f32, {&elements, 1});
     file.reserve("/b", Hdf5Type::f32, {&elements, 1});
@@ -69,7 +69,7 @@ TEST(Hdf5Image, LargeDatasetsTakeNoMemory) {
 }
 
 TEST(Hdf5Image, TheSameNameTwiceIsAnErrorAndPrintsNothing) {
-    Hdf5Image file{aligned_from};
+    Hdf5Image file{aligned_from, 4};
     file.reserve("/a", Hdf5Type::f32, {});
     testing::internal::CaptureStderr();
     try {
@@ -88,7 +88,7 @@ TEST(Hdf5Image, ThreadsTakeTurns) {
         for (std::int64_t& size : sizes) {
             threads.emplace_back([&size] {
                 for (int round = 0; round < 20; ++round) {
-                    Hdf5Image file{aligned_from};
+                    Hdf5Image file{aligned_from, 4};
                     for (int k = 0; k < 10; ++k) {
                         file.reserve("/group/" + std::to_string(k), Hdf5Type::f32,
                                      std::vector<std::int64_t>{7});
