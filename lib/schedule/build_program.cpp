@@ -1,7 +1,7 @@
 #include "schedule/build_program.hpp"
 
-#include "schedule/activation_pass.hpp"
 #include "base/contract.hpp"
+#include "schedule/activation_pass.hpp"
 #include "schedule/context_ring.hpp"
 #include "schedule/derive_dependencies.hpp"
 #include "schedule/expand.hpp"

@@ -21,8 +21,8 @@ struct Budgets {
 /// rank;
 /// - the collectives of a group are on one lane, in one order;
 /// - operands lie within their buffers, buffers within their arenas, arenas within `budgets`;
-/// - operands are where the op works, and moves between the tiers that its lane joins; NVMe moves whole pages,
-/// but for a buffer's last one;
+/// - operands are where the op works, and moves between the tiers that its lane joins; NVMe moves whole
+/// pages, but for a buffer's last one;
 /// - what is gathered is used, and not kept past its last use: a lease ends within the step;
 /// - no race: of two ops that touch the same bytes, one of them writing, the later one in the list (or in the
 ///   next step) waits for the earlier one, by its own waits, its lane's order or those of what it waits for.

@@ -43,8 +43,8 @@ struct UnitState {
 /// Buffers that all phases and passes share.
 struct StateBuffers {
     std::vector<UnitState> units;  ///< by unit of the table
-    int step_inputs = -1;    ///< of the step under way: the trainer fills them before its first op
-    int update_inputs = -1;  ///< the same for updates, which may still run when the next step has begun
+    int step_inputs = -1;          ///< of the step under way: the trainer fills them before its first op
+    int update_inputs = -1;        ///< the same for updates, which may still run when the next step has begun
     int exact_sums = -1;
 };
 

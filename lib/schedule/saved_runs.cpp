@@ -38,8 +38,13 @@ std::vector<SavedRun> saved_runs(const ModelLayout& model, const Program& progra
         }
         const auto unit = static_cast<std::size_t>(buffer.unit);
         const auto& shards = is_frozen ? model.frozen_shards[unit] : model.shards[unit];
-        const auto piece = shards.shard(model.spans.data, model.data_rank);
-        const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
+        const auto whole = shards.shard(model.spans.data, model.data_rank);
+        const auto held = elements_of(buffer);
+        const layout::ElementRange piece{std::max(whole.begin, held.begin), std::min(whole.end, held.end)};
+        if (piece.empty()) {
+            continue;  // of state in several tiers, another buffer has this rank's piece
+        }
+        const std::int64_t width = element_bytes(buffer);
         runs.push_back({static_cast<int>(b),
                         piece,
                         {(piece.begin - buffer.first_element) * width, piece.size() * width},
