@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <future>
 #include <map>
 #include <utility>
 
@@ -20,6 +21,9 @@
 
 namespace ziggurat::checkpoint {
 namespace {
+
+/// With fewer blocks of a file, a second thread is not worth its start.
+constexpr std::size_t blocks_of_two_threads = 8;
 
 /// Hashes of blocks, by piece.
 using Tables = std::map<std::size_t, std::vector<std::uint64_t>>;
@@ -85,6 +89,36 @@ std::int64_t largest_transfer(const Manifest& manifest, const std::vector<FilePl
     return most;
 }
 
+/// Fills what `blocks` hold of the targets. Returns the bytes read.
+std::int64_t read_blocks(const Manifest& manifest,
+                         std::span<const WantedBlock> blocks,
+                         const Tables& tables,
+                         std::span<const Target> targets,
+                         storage::DirectFile& file,
+                         RangeReader& reader) {
+    std::vector<FileRange> ranges;
+    ranges.reserve(blocks.size());
+    for (const WantedBlock& block : blocks) {
+        ranges.push_back({block.offset_bytes, block.bytes});
+    }
+    return reader.read(file, ranges, [&](std::size_t k, std::span<const std::byte> bytes) {
+        const WantedBlock& block = blocks[k];
+        const StoredPiece& stored = manifest.pieces[block.piece];
+        if (XXH3_64bits(bytes.data(), bytes.size()) !=
+            tables.at(block.piece)[static_cast<std::size_t>(block.number)]) {
+            refuse(file.path(), describe_block(stored, block.number));
+        }
+        const spec::DType stored_type = stored.piece.type;
+        for (const BlockCopy& copy : block.copies) {
+            const Target& target = targets[static_cast<std::size_t>(copy.target)];
+            const auto element_bytes = [](spec::DType type) { return type == spec::DType::f32 ? 4 : 2; };
+            convert(bytes.data() + copy.offset_in_block * element_bytes(stored_type), stored_type,
+                    target.bytes + copy.offset_in_target * element_bytes(target.piece.type),
+                    target.piece.type, copy.elements);
+        }
+    });
+}
+
 }  // namespace
 
 std::string describe_block(const StoredPiece& stored, std::int64_t number) {
@@ -127,10 +161,14 @@ void CheckpointReader::read(std::span<const Target> targets) {
     if (plans.empty()) {
         return;
     }
-    if (const auto most = largest_transfer(manifest_, plans); ranges_ == nullptr || !ranges_->takes(most)) {
-        ranges_ = std::make_unique<RangeReader>(most);
-    }
-    RangeReader& reader = *ranges_;
+    const auto reader = [this,
+                         most = largest_transfer(manifest_, plans)](std::size_t thread) -> RangeReader& {
+        auto& ranges = ranges_[thread];
+        if (ranges == nullptr || !ranges->takes(most)) {
+            ranges = std::make_unique<RangeReader>(most);
+        }
+        return *ranges;
+    };
     for (const FilePlan& plan : plans) {
         const FileEntry& entry = manifest_.files[static_cast<std::size_t>(plan.file)];
         const std::string name = path_ + "/" + entry.name;
@@ -138,28 +176,23 @@ void CheckpointReader::read(std::span<const Target> targets) {
             refuse(name, *problem);
         }
         storage::DirectFile file = storage::DirectFile::open(name);
-        const Tables tables = read_tables(manifest_, plan, file, reader, bytes_read_);
-        std::vector<FileRange> ranges;
-        ranges.reserve(plan.blocks.size());
-        for (const WantedBlock& block : plan.blocks) {
-            ranges.push_back({block.offset_bytes, block.bytes});
+        const Tables tables = read_tables(manifest_, plan, file, reader(0), bytes_read_);
+        const auto read_part = [&](storage::DirectFile& from, RangeReader& ranges,
+                                   std::span<const WantedBlock> some) {
+            return read_blocks(manifest_, some, tables, targets, from, ranges);
+        };
+        const std::span<const WantedBlock> blocks{plan.blocks};
+        if (blocks.size() < blocks_of_two_threads) {
+            bytes_read_ += read_part(file, reader(0), blocks);
+            continue;
         }
-        bytes_read_ += reader.read(file, ranges, [&](std::size_t k, std::span<const std::byte> bytes) {
-            const WantedBlock& block = plan.blocks[k];
-            const StoredPiece& stored = manifest_.pieces[block.piece];
-            if (XXH3_64bits(bytes.data(), bytes.size()) !=
-                tables.at(block.piece)[static_cast<std::size_t>(block.number)]) {
-                refuse(name, describe_block(stored, block.number));
-            }
-            const spec::DType stored_type = stored.piece.type;
-            for (const BlockCopy& copy : block.copies) {
-                const Target& target = targets[static_cast<std::size_t>(copy.target)];
-                const auto element_bytes = [](spec::DType type) { return type == spec::DType::f32 ? 4 : 2; };
-                convert(bytes.data() + copy.offset_in_block * element_bytes(stored_type), stored_type,
-                        target.bytes + copy.offset_in_target * element_bytes(target.piece.type),
-                        target.piece.type, copy.elements);
-            }
+        // Hashing and copying on one core alone is slower than a fast disk.
+        storage::DirectFile again = storage::DirectFile::open(name);
+        auto second = std::async(std::launch::async, [&, &ranges = reader(1)] {
+            return read_part(again, ranges, blocks.subspan(blocks.size() / 2));
         });
+        bytes_read_ += read_part(file, reader(0), blocks.first(blocks.size() / 2));
+        bytes_read_ += second.get();
     }
 }
 

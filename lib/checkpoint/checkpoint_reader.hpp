@@ -1,6 +1,7 @@
 /// Reading a complete checkpoint.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -56,7 +57,8 @@ class CheckpointReader {
     std::string path_;
     Manifest manifest_;
     std::int64_t bytes_read_ = 0;
-    std::unique_ptr<RangeReader> ranges_;  ///< kept between reads: to close a queue takes many milliseconds
+    /// Of two threads; kept between reads: to close a queue takes many milliseconds.
+    std::array<std::unique_ptr<RangeReader>, 2> ranges_;
 };
 
 }  // namespace ziggurat::checkpoint

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,7 @@ class FileCheck {
     std::int64_t bytes_read() const noexcept { return bytes_read_; }
 
   private:
+    void tell(std::int64_t bytes);
     void read(storage::DirectFile& file, std::size_t index, Extent extent, std::vector<Damage>& damages);
 
     const Manifest& manifest_;
@@ -37,6 +40,8 @@ class FileCheck {
     std::int64_t done_bytes_ = 0;
     std::vector<std::vector<std::size_t>> pieces_of_;  // by file, by offset
     RangeReader reader_;
+    std::unique_ptr<RangeReader> second_reader_;  ///< of another thread, for large files
+    std::mutex told_;
     std::int64_t bytes_read_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 
 #include "base/clock.hpp"
 #include "base/contract.hpp"
@@ -17,6 +18,9 @@
 
 namespace ziggurat::checkpoint {
 namespace {
+
+/// With fewer bytes, a second thread is not worth its start.
+constexpr std::int64_t bytes_of_two_threads = std::int64_t{64} << 20;
 
 std::vector<Piece> pieces_of(std::span<const Source> sources) {
     std::vector<Piece> pieces;
@@ -52,6 +56,35 @@ std::vector<std::uint64_t> write_piece(const Source& source,
     return hashes;
 }
 
+/// Writes the bytes of all pieces; returns the hashes of the blocks of each.
+std::vector<std::vector<std::uint64_t>> write_pieces(std::span<const Source> sources,
+                                                     const ShardLayout& layout,
+                                                     std::int64_t bytes,
+                                                     ShardOutput& output,
+                                                     const std::atomic<bool>* give_up) {
+    std::vector<std::vector<std::uint64_t>> hashes(sources.size());
+    const auto write_part = [&](ShardOutput& to, std::size_t first, std::size_t last) {
+        for (std::size_t k = first; k < last; ++k) {
+            hashes[k] = write_piece(sources[k], layout.pieces[k].offset_bytes, to, give_up);
+        }
+    };
+    std::size_t half = 0;  // the pieces before it hold half of the bytes
+    for (std::int64_t before = 0; half < sources.size() && before < bytes / 2; ++half) {
+        before += sources[half].piece.bytes();
+    }
+    if (bytes < bytes_of_two_threads || half == sources.size()) {
+        write_part(output, 0, sources.size());
+        return hashes;
+    }
+    // Hashing and copying on one core alone is slower than a fast disk.
+    const auto beside = output.beside();
+    auto second = std::async(std::launch::async, [&] { write_part(*beside, half, sources.size()); });
+    write_part(output, 0, half);
+    second.get();
+    output.join(*beside);
+    return hashes;
+}
+
 }  // namespace
 
 std::string shard_name(int writer) {
@@ -82,11 +115,11 @@ ShardSummary write_shard(const std::string& folder,
     const std::string path = folder + "/" + summary.entry.name;
     try {
         ShardOutput output{path, bytes};
+        const std::vector<std::vector<std::uint64_t>> hashes =
+            write_pieces(sources, layout, bytes, output, give_up);
         for (std::size_t k = 0; k < sources.size(); ++k) {
             const PlacedPiece& place = layout.pieces[k];
-            const std::vector<std::uint64_t> hashes =
-                write_piece(sources[k], place.offset_bytes, output, give_up);
-            const auto table = std::as_bytes(std::span{hashes});
+            const auto table = std::as_bytes(std::span{hashes[k]});
             layout.image.write(place.table_offset_bytes, table);
             summary.pieces.push_back({pieces[k], 0, place.offset_bytes, place.table_offset_bytes,
                                       XXH3_64bits(table.data(), table.size())});

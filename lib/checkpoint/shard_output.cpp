@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/contract.hpp"
 #include "checkpoint/shard_file.hpp"
@@ -69,15 +70,28 @@ std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRu
     return hash.value();
 }
 
-ShardOutput::ShardOutput(const std::string& path, std::int64_t bytes)
+ShardOutput::ShardOutput(storage::DirectFile file, std::int64_t bytes)
     : bytes_{bytes},
       memory_{depth * std::min(buffer_bytes, round_up(bytes))},
-      file_{storage::DirectFile::create(path)},
+      file_{std::move(file)},
       queue_{depth} {
     for (std::int64_t k = 0; k < depth; ++k) {
         free_buffers_.push_back(k);
     }
+}
+
+ShardOutput::ShardOutput(const std::string& path, std::int64_t bytes)
+    : ShardOutput{storage::DirectFile::create(path), bytes} {
     file_.reserve(bytes);
+}
+
+std::unique_ptr<ShardOutput> ShardOutput::beside() const {
+    return std::unique_ptr<ShardOutput>{new ShardOutput{file_.open_again(), bytes_}};
+}
+
+void ShardOutput::join(ShardOutput& other) {
+    other.drain();
+    written_.insert(written_.end(), other.written_.begin(), other.written_.end());
 }
 
 std::span<std::byte> ShardOutput::buffer(std::int64_t index) const {
@@ -168,10 +182,14 @@ void ShardOutput::write_other_pages(const storage::SparseImage& rest, std::vecto
     }
 }
 
-void ShardOutput::finish() {
+void ShardOutput::drain() {
     while (!queue_.is_idle()) {
         queue_.wait();
     }
+}
+
+void ShardOutput::finish() {
+    drain();
     file_.resize(bytes_);
     file_.flush();
 }

@@ -56,6 +56,11 @@ class ShardOutput {
     /// other is copied. Returns the XXH3-64 of `bytes`, taken while they are in the cache.
     std::uint64_t write_block(std::int64_t offset_bytes, std::span<const std::byte> bytes);
 
+    /// Another way into the same file, for a thread of its own, which may call write_block() alone.
+    std::unique_ptr<ShardOutput> beside() const;
+    /// Returns when all that `other` has written has left memory; from now on this knows of it.
+    void join(ShardOutput& other);
+
     /// Writes all pages that were not, from `runs` and, where there are none, from `rest`.
     void write_other_pages(const storage::SparseImage& rest, std::vector<FileRun> runs);
 
@@ -63,6 +68,8 @@ class ShardOutput {
     void finish();
 
   private:
+    ShardOutput(storage::DirectFile file, std::int64_t bytes);
+    void drain();
     std::int64_t free_buffer();
     std::span<std::byte> buffer(std::int64_t index) const;
     void write_composed(std::int64_t first_page,

@@ -1,11 +1,15 @@
 #include "storage/aio_queue.hpp"
 
 #include <libaio.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
+#include <thread>
+#include <utility>
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
@@ -51,12 +55,19 @@ AlignedBuffer::AlignedBuffer(std::int64_t bytes) : size_{round_up_to_page(bytes)
     if (size_ == 0) {
         return;
     }
+    // The kernel pins every page of a transfer: of huge ones there are few.
+    constexpr std::int64_t huge_page_bytes = std::int64_t{2} << 20;
+    const auto alignment = size_ >= huge_page_bytes ? huge_page_bytes : page_bytes;
     data_.reset(static_cast<std::byte*>(
-        std::aligned_alloc(static_cast<std::size_t>(page_bytes), static_cast<std::size_t>(size_))));
+        std::aligned_alloc(static_cast<std::size_t>(alignment),
+                           static_cast<std::size_t>((size_ + alignment - 1) / alignment * alignment))));
     if (data_ == nullptr) {
         throw Error{ErrorKind::resource,
                     "cannot have " + format_bytes(size_) +
                         " of memory for files (the system has none). Give the job more memory."};
+    }
+    if (alignment == huge_page_bytes) {
+        ::madvise(data_.get(), static_cast<std::size_t>(size_), MADV_HUGEPAGE);  // if it can
     }
 }
 
@@ -73,7 +84,21 @@ AioQueue::AioQueue(int depth) : slots_(static_cast<std::size_t>(depth)) {
     }
 }
 
-AioQueue::~AioQueue() = default;
+AioQueue::~AioQueue() {
+    if (context_ == nullptr || !is_idle()) {
+        return;  // then the context waits for what is in flight
+    }
+    // To give a context back takes tens of milliseconds; nobody has to wait for that.
+    const io_context_t handle = std::exchange(context_->handle, nullptr);
+    if (handle == nullptr) {
+        return;
+    }
+    try {
+        std::thread{[handle] { io_destroy(handle); }}.detach();
+    } catch (const std::system_error&) {
+        io_destroy(handle);
+    }
+}
 
 bool AioQueue::is_idle() const noexcept {
     return free_slots_.size() == slots_.size();

@@ -23,6 +23,7 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/shard_file.hpp"
 #include "perf/storage/plain_transfers.hpp"
+#include "storage/aio_queue.hpp"
 #include "storage/directory.hpp"
 
 namespace {
@@ -60,7 +61,7 @@ Choice parse(int argc, char** argv) {
 struct State {
     std::vector<checkpoint::Piece> pieces;
     std::vector<std::int64_t> offsets;
-    std::vector<std::byte> memory;
+    storage::AlignedBuffer memory;
 
     explicit State(std::int64_t bytes) {
         std::int64_t used = 0;
@@ -79,21 +80,21 @@ struct State {
                 }
             }
         }
-        memory.resize(static_cast<std::size_t>(used));
+        memory = storage::AlignedBuffer{used};
         std::uint64_t state = 1;
-        for (std::size_t k = 0; k + 8 <= memory.size(); k += 8) {
+        for (std::size_t k = 0; k + 8 <= memory.bytes().size(); k += 8) {
             state = state * 6364136223846793005u + 1442695040888963407u;
-            std::memcpy(memory.data() + k, &state, 8);
+            std::memcpy(memory.bytes().data() + k, &state, 8);
         }
     }
     std::vector<checkpoint::Source> sources() const {
         std::vector<checkpoint::Source> list;
         for (std::size_t k = 0; k < pieces.size(); ++k) {
-            list.push_back({pieces[k], memory.data() + offsets[k]});
+            list.push_back({pieces[k], memory.bytes().data() + offsets[k]});
         }
         return list;
     }
-    std::vector<checkpoint::Target> targets(std::vector<std::byte>& into) const {
+    std::vector<checkpoint::Target> targets(std::span<std::byte> into) const {
         std::vector<checkpoint::Target> list;
         for (std::size_t k = 0; k < pieces.size(); ++k) {
             list.push_back({pieces[k], into.data() + offsets[k]});
@@ -139,28 +140,29 @@ void in_turn(const std::vector<std::function<void()>>& actions, int round) {
 
 /// One round of everything; false when what was read is not what was written.
 bool measure(const Choice& choice, const std::string& folder, const State& state, int round, Times& times) {
-    const auto bytes = static_cast<std::int64_t>(state.memory.size()) >> 22 << 22;
     const std::string plain = folder + "/plain";
     const std::string root = folder + "/ckpt";
     const std::string path = root + "/" + checkpoint::folder_name(1);
+    const storage::AlignedBuffer read{std::ssize(state.memory.bytes())};
+    std::ranges::fill(read.bytes(), std::byte{});  // touched here: pages of a running program are
     std::vector<std::function<void()>> writes;
     std::vector<std::function<void()>> reads;
     for (const int depth : choice.depths) {
         writes.emplace_back([&, depth] {
             fs::remove(plain);
-            times.plain["write"][depth].push_back(perf::plain_write_seconds(plain, bytes, depth));
+            times.plain["write"][depth].push_back(
+                perf::plain_write_seconds(plain, state.memory.bytes(), depth));
         });
         reads.emplace_back([&, depth] {
-            times.plain["read"][depth].push_back(perf::plain_read_seconds(plain, bytes, depth));
+            times.plain["read"][depth].push_back(perf::plain_read_seconds(plain, read.bytes(), depth));
         });
     }
     writes.emplace_back([&] { times.ours["write"].push_back(seconds_of([&] { save(root, state); })); });
-    std::vector<std::byte> read(state.memory.size());  // touched here: pages of a running program are
     bool is_right = true;
     reads.emplace_back([&] {
         times.ours["read"].push_back(
-            seconds_of([&] { checkpoint::CheckpointReader{path}.read(state.targets(read)); }));
-        is_right = is_right && read == state.memory;
+            seconds_of([&] { checkpoint::CheckpointReader{path}.read(state.targets(read.bytes())); }));
+        is_right = is_right && std::ranges::equal(read.bytes(), state.memory.bytes());
     });
     reads.emplace_back([&] {
         times.ours["verify"].push_back(
@@ -174,7 +176,7 @@ bool measure(const Choice& choice, const std::string& folder, const State& state
 }
 
 void print(const State& state, const Times& times, bool is_right) {
-    const auto bytes = static_cast<std::int64_t>(state.memory.size());
+    const auto bytes = std::ssize(state.memory.bytes());
     fmt::print("{:<8} {:>10} {:>12} {:>7} {:>7}\n", "what", "GB/s", "plain GB/s", "depth", "ratio");
     for (const auto& [what, seconds] : times.ours) {
         std::pair<double, int> best{1e30, 0};
