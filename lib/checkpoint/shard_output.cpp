@@ -123,9 +123,10 @@ std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<cons
     written_.emplace_back(first / page_bytes, last / page_bytes);
     const auto address = reinterpret_cast<std::uintptr_t>(pages.data());
     if (address % static_cast<std::uintptr_t>(file_.memory_alignment()) == 0) {
+        const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());  // brings them into the cache
         free_buffers_.push_back(free_buffer());
         queue_.write(file_, first, pages, no_buffer);
-        return XXH3_64bits(bytes.data(), bytes.size());
+        return hash;
     }
     block_hash_.restart();
     block_hash_.add(bytes.first(static_cast<std::size_t>(first - offset_bytes)));
