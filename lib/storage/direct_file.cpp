@@ -162,11 +162,7 @@ void DirectFile::write(std::int64_t offset_bytes, std::span<const std::byte> fro
     while (!from.empty()) {
         const ssize_t moved = pwrite(descriptor(), from.data(), from.size(), offset_bytes);
         if (moved < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            if (errno == EINVAL && is_direct_) {
-                stop_direct();
+            if (tries_again(errno)) {
                 continue;
             }
             throw_io_error(describe_transfer("write", std::ssize(from), offset_bytes), path_, errno);
@@ -184,11 +180,7 @@ std::int64_t DirectFile::read(std::int64_t offset_bytes, std::span<std::byte> in
     while (!into.empty()) {
         const ssize_t moved = pread(descriptor(), into.data(), into.size(), offset_bytes);
         if (moved < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            if (errno == EINVAL && is_direct_) {
-                stop_direct();
+            if (tries_again(errno)) {
                 continue;
             }
             throw_io_error(describe_transfer("read", std::ssize(into), offset_bytes), path_, errno);
@@ -204,6 +196,16 @@ std::int64_t DirectFile::read(std::int64_t offset_bytes, std::span<std::byte> in
         }
     }
     return total;
+}
+
+bool DirectFile::tries_again(int error_number) noexcept {
+    if (error_number != EINVAL || !is_direct_) {
+        return error_number == EINTR;
+    }
+    stop_direct();
+    const bool has_stopped = !is_direct_;
+    errno = error_number;  // for the message, where it has not
+    return has_stopped;
 }
 
 void DirectFile::stop_direct() noexcept {

@@ -68,6 +68,8 @@ class DirectFile {
 
   private:
     DirectFile(std::string path, int flags);
+    /// Whether a transfer that failed so is worth another try: interrupted, or refused while direct.
+    bool tries_again(int error_number) noexcept;
 
     std::string path_;
     UniqueHandle<FileDescriptorTraits> descriptor_;
