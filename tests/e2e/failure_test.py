@@ -22,6 +22,8 @@ import sys
 import time
 import uuid
 
+from trainings import processes_of
+
 RANKS = 4
 PATIENCE_S = 60  # to come to where a test begins
 LEAVING_S = 20  # from a death to the end of all ranks; they need milliseconds
@@ -90,18 +92,6 @@ def thread_names(pid):
 
 def rank_of(pid):
     return int(re.search(rb"OMPI_COMM_WORLD_RANK=(\d+)", pathlib.Path(f"/proc/{pid}/environ").read_bytes())[1])
-
-
-def processes_of(tag):
-    """Who still runs of the job that carries `tag` in its environment, zombies left out."""
-    found = []
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if tag.encode() in (process / "environ").read_bytes():
-                found.append(int(process.name))
-        except OSError:
-            pass
-    return found
 
 
 class Job:
@@ -175,7 +165,7 @@ class Job:
 
     def expect_nothing_left(self):
         self.expect("the launcher did not end", wait_until(lambda: self.launcher.poll() is not None, LEAVING_S))
-        self.expect("some process of the job is left", wait_until(lambda: not processes_of(self.tag), LEAVING_S))
+        self.expect("some process of the job is left", wait_until(lambda: not processes_of(self.tag.encode()), LEAVING_S))
         left = [path for path in pathlib.Path("/dev/shm").glob("*ziggurat*") if path.is_file()]  # folders are of tests
         self.expect(f"something of ours is left in /dev/shm: {left}", not left)
 
@@ -188,7 +178,7 @@ class Job:
 
     def end(self):
         """Whatever has happened, this test leaves nothing behind, nor does an MPI whose mpirun was killed."""
-        for pid in processes_of(self.tag):
+        for pid in processes_of(self.tag.encode()):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -264,7 +254,7 @@ def killed_as_users_run_it(chosen):
     """Without wrappers: what comes through mpirun, and the code that it makes of it."""
     with Job("bare", chosen, wrapper=False) as job:
         job.wait_until(job.has_trained, "training")
-        pids = {rank_of(pid): pid for pid in processes_of(job.tag) if "zg-watch" in thread_names(pid)}
+        pids = {rank_of(pid): pid for pid in processes_of(job.tag.encode()) if "zg-watch" in thread_names(pid)}
         job.expect("four ranks", sorted(pids) == list(range(RANKS)))
         os.kill(pids[2], signal.SIGKILL)
         job.expect_nothing_left()

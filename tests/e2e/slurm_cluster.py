@@ -17,6 +17,8 @@ import tempfile
 import time
 import uuid
 
+from trainings import processes_of
+
 DAEMONS = ("munged", "slurmctld", "slurmd")
 CORES = 4
 PATIENCE_S = 30  # until the node is idle; it takes two seconds
@@ -54,20 +56,8 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def processes_of(tag):
-    """Who carries `tag` in its environment: the daemons of a cluster, their steps, and its jobs' own processes."""
-    found = []
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if tag.encode() in (process / "environ").read_bytes():
-                found.append(int(process.name))
-        except OSError:
-            pass
-    return found
-
-
 def end_processes_of(tag):
-    for pid in processes_of(tag):
+    for pid in processes_of(tag.encode()):
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
