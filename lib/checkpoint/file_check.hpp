@@ -20,8 +20,8 @@ class FileCheck {
 
     using Progress = std::function<void(std::int64_t done_bytes, std::int64_t all_bytes)>;
 
-    /// `manifest` outlives this. `progress`, unless empty, is called between transfers.
-    /// Errors: Error{resource}
+    /// `manifest` outlives this. `progress`, unless empty, is called between transfers, by one thread at a
+    /// time. Errors: Error{resource}
     FileCheck(const Manifest& manifest, Progress progress);
 
     /// Appends what is wrong with a file of the checkpoint at `path`; true when nothing is wrong with the

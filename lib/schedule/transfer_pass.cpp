@@ -110,7 +110,7 @@ class Transfers {
     /// A buffer in `tier` for some bytes of the visit's buffer.
     Stop stage(const Visit& visit, Tier tier, const ByteRuns& bytes) {
         auto made = buffer(visit.home);
-        const std::int64_t width = made.type == spec::DType::f32 ? 4 : 2;
+        const std::int64_t width = element_bytes(made);
         made.name += tier == visit.tier ? tier == Tier::device ? " on device" : " on host" : " on its way";
         made.tier = tier;
         made.lifetime = Lifetime::transient;

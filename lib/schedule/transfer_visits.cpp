@@ -50,7 +50,7 @@ class Finder {
         for (std::size_t b = 0; b < homes.size(); ++b) {
             for (const auto& [range, tier] : homes[b]) {
                 const int whole = static_cast<int>(b);
-                const std::int64_t width = buffer(whole).type == spec::DType::f32 ? 4 : 2;
+                const std::int64_t width = element_bytes(buffer(whole));
                 const auto begin = (range.begin - buffer(whole).first_element) * width;
                 PlacedPart part{whole, tier, begin, begin + range.size() * width};
                 if (homes[b].size() > 1) {

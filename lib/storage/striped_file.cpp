@@ -27,10 +27,6 @@ StripedFile::StripedFile(const std::vector<std::string>& folders,
     }
 }
 
-bool StripedFile::is_direct() const noexcept {
-    return std::ranges::all_of(to_write_, &DirectFile::is_direct);
-}
-
 std::vector<Segment> StripedFile::segments(TransferKind kind,
                                            std::int64_t offset_bytes,
                                            std::byte* memory,

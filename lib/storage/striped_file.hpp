@@ -25,8 +25,6 @@ class StripedFile {
     StripedFile(const std::vector<std::string>& folders, std::int64_t bytes, std::int64_t stripe_bytes);
 
     std::int64_t bytes() const noexcept { return bytes_; }
-    /// Transfers go around the page cache in every folder.
-    bool is_direct() const noexcept;
 
     /// Where the pages [offset, offset + bytes) lie, to go to or come from `memory`. Reads and writes have
     /// open files of their own, so that two threads need not know of each other.

@@ -55,7 +55,7 @@ struct UpdatePiece {
 /// Elements of the unit's flat range that run `index` of `operand` holds.
 layout::ElementRange elements_of(const StateContext& context, const Operand& operand, std::size_t index) {
     const auto& buffer = buffer_of(context, operand);
-    const std::int64_t element_bytes = buffer.type == spec::DType::f32 ? 4 : 2;
+    const std::int64_t element_bytes = schedule::element_bytes(buffer);
     const auto begin = buffer.first_element + operand.runs[index].offset / element_bytes;
     return {begin, begin + operand.runs[index].bytes / element_bytes};
 }

@@ -100,12 +100,4 @@ Action bind_copy(const schedule::Program& program, const schedule::Op& op, const
     }};
 }
 
-std::int64_t moved_bytes(const schedule::Op& op) {
-    std::int64_t sum = 0;
-    for (const auto& operand : op.writes) {
-        sum += operand.bytes();
-    }
-    return sum;
-}
-
 }  // namespace ziggurat::train

@@ -30,7 +30,4 @@ class NvmeLanes {
 /// Between memories that this rank addresses, on its own thread.
 Action bind_copy(const schedule::Program& program, const schedule::Op& op, const state::TierMemory& memory);
 
-/// Bytes that a copy, a read or a write moves.
-std::int64_t moved_bytes(const schedule::Op& op);
-
 }  // namespace ziggurat::train

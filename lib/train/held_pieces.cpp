@@ -51,12 +51,6 @@ Box window_of(const layout::Parameter& parameter, int tensor, int tensor_rank) {
     return window;
 }
 
-/// Elements of the unit's flat range that `buffer` holds.
-ElementRange held_by(const schedule::Buffer& buffer) {
-    const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
-    return {buffer.first_element, buffer.first_element + buffer.bytes / width};
-}
-
 /// Appends what of one parameter lies in `range` of its unit's flat range.
 void add_pieces(const schedule::ModelLayout& model,
                 const schedule::Program& program,
@@ -74,7 +68,7 @@ void add_pieces(const schedule::ModelLayout& model,
     if (first >= last) {
         return;
     }
-    const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
+    const std::int64_t width = schedule::element_bytes(buffer);
     HeldPiece held;
     held.piece = {kind_of(buffer.state), parameter.name, shape_of(parameter), buffer.type, {}};
     held.buffer = buffer_index;
@@ -95,8 +89,9 @@ std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
     std::vector<HeldPiece> pieces;
     for (const auto& saved : schedule::saved_runs(model, program)) {
         const auto& buffer = program.buffers[static_cast<std::size_t>(saved.buffer)];
-        const auto range = extent == Extent::finest ? saved.elements : held_by(buffer);
-        ZG_ENSURES(held_by(buffer).begin <= range.begin && range.end <= held_by(buffer).end);
+        const auto range = extent == Extent::finest ? saved.elements : schedule::elements_of(buffer);
+        ZG_ENSURES(schedule::elements_of(buffer).begin <= range.begin &&
+                   range.end <= schedule::elements_of(buffer).end);
         for (const int p : model.flats[static_cast<std::size_t>(buffer.unit)].ascending()) {
             add_pieces(model, program, saved.buffer, p, range, pieces);
         }

@@ -16,10 +16,6 @@ using schedule::StateKind;
 
 namespace {
 
-std::int64_t width_of(const schedule::Buffer& buffer) {
-    return buffer.type == spec::DType::f32 ? 4 : 2;
-}
-
 /// Whether a checkpoint or the masters give its values.
 bool is_restored(const schedule::Buffer& buffer) {
     return buffer.lifetime == Lifetime::persistent &&
@@ -88,8 +84,8 @@ void share(const comm::Communicator& world, const comm::AbortFlag& abort, const 
         call.input = call.output;
         for (const int member : members) {
             const auto piece = shards_of(model, buffer).shard(model.spans.data, member);
-            call.blocks.push_back(
-                {(piece.begin - buffer.first_element) * width_of(buffer), piece.size() * width_of(buffer)});
+            call.blocks.push_back({(piece.begin - buffer.first_element) * schedule::element_bytes(buffer),
+                                   piece.size() * schedule::element_bytes(buffer)});
         }
         call.input_offset_bytes = call.blocks[static_cast<std::size_t>(group.rank())].offset_bytes;
         const int prepared = collectives.prepare(std::move(call));

@@ -31,7 +31,7 @@ std::uint64_t hash_of(const schedule::Buffer& buffer,
                       layout::ElementRange elements,
                       const state::TierMemory& memory,
                       const Seed& seed) {
-    const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
+    const std::int64_t width = schedule::element_bytes(buffer);
     std::vector<std::byte> bytes;
     std::uint64_t sum = 0;
     for (auto begin = elements.begin; begin < elements.end; begin += blocks_at_once * block) {
