@@ -11,10 +11,6 @@ namespace {
 
 using spec::RunSpec;
 
-bool is_away(const spec::Home& home) {
-    return home.device < 1;
-}
-
 constexpr auto in_training = Missing::in_training;
 constexpr auto everywhere = Missing::everywhere;
 
@@ -51,14 +47,6 @@ constexpr std::array features = {
     Feature{
         "sharding.optimizer", "a span chosen by the planner", everywhere,
         [](const RunSpec&, const Values& values) { return values.is_word("sharding.optimizer", "auto"); }},
-    Feature{"tiers.home.parameters", "parameters at home outside of the device", in_training,
-            [](const RunSpec& run, const Values&) { return is_away(run.tiers.parameters); }},
-    Feature{"tiers.home.gradients", "gradients at home outside of the device", in_training,
-            [](const RunSpec& run, const Values&) { return is_away(run.tiers.gradients); }},
-    Feature{"tiers.home.optimizer", "optimizer state at home outside of the device", in_training,
-            [](const RunSpec& run, const Values&) { return is_away(run.tiers.optimizer); }},
-    Feature{"tiers.home.activations", "activations at home outside of the device", in_training,
-            [](const RunSpec& run, const Values&) { return is_away(run.tiers.activations); }},
     Feature{
         "tiers.home.parameters", "a home chosen by the planner", everywhere,
         [](const RunSpec&, const Values& values) { return values.is_word("tiers.home.parameters", "auto"); }},
