@@ -50,6 +50,11 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
         .device_bytes = values.integer("device_memory"),
         .host_bytes = values.integer("host_memory"),
         .nvme_bytes = values.integer("nvme_space"),
+        .nvme_read_rate = values.real("nvme_read_rate"),
+        .nvme_write_rate = values.real("nvme_write_rate"),
+        .host_to_device_rate = values.real("host_to_device_rate"),
+        .device_to_host_rate = values.real("device_to_host_rate"),
+        .device_flops = static_cast<double>(values.integer("device_flops")),
     };
 }
 

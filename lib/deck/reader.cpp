@@ -199,6 +199,22 @@ void follow_alias(Node& map, std::size_t at, const std::string& target, Diagnost
     }
 }
 
+/// A word in a map's place is meant for each of its keys: `throttle: none`.
+void spread_word(const Schema& schema, const Row& row, Node& value) {
+    const auto words = split_words(row.words);
+    if (value.kind != Node::Kind::scalar || std::find(words.begin(), words.end(), value.text) == words.end()) {
+        return;
+    }
+    Node whole;
+    whole.kind = Node::Kind::map;
+    whole.at = value.at;
+    whole.writer = value.writer;
+    for (const Row* key : schema.children(row.path)) {
+        whole.entries.push_back({std::string{leaf_of(key->path)}, value.at, value});
+    }
+    value = std::move(whole);
+}
+
 void expand(const Schema& schema, const std::string& path, Node& map, Diagnostics& found) {
     for (std::size_t i = 0; i < map.entries.size(); ++i) {
         const std::string here = join(path, map.entries[i].key);
@@ -218,6 +234,7 @@ void expand(const Schema& schema, const std::string& path, Node& map, Diagnostic
             whole.entries.push_back({row->shorthand, value.at, std::move(value)});
             value = std::move(whole);
         }
+        spread_word(schema, *row, value);
         expand(schema, here, value, found);
     }
     // After the maps, so that `clip: 1` beside `clip_norm: 1` is seen as the same key twice.

@@ -152,6 +152,8 @@ Parsed read_scalar(const Row& row, const std::string& text) {
             return read_amount(text, true);
         case Type::share:
             return parsed(read_share(text));
+        case Type::rate:
+            return parsed(read_rate(text));
         case Type::duration:
             return parsed(read_duration(text));
         case Type::extent:
@@ -222,7 +224,7 @@ bool is_within(
 }
 
 bool needs_unit(Type type) {
-    return type == Type::size || type == Type::size_or_share || type == Type::share ||
+    return type == Type::size || type == Type::size_or_share || type == Type::share || type == Type::rate ||
            type == Type::duration || type == Type::extent || type == Type::interval;
 }
 

@@ -297,8 +297,16 @@ constexpr Row rows[] = {
      .doc = "Event files in the run's folder."},
 
     {.path = "debug", .doc = "For tests of the program itself."},
-    {.path = "debug.throttle", .type = Type::text, .fallback = "none", .words = "none", .built = Built::no,
-     .doc = "Slows a tier down."},
+    {.path = "debug.throttle", .words = "none",
+     .doc = "Slows ways between tiers down, each rank's own, so that this machine has the ratios of another."},
+    {.path = "debug.throttle.nvme_read", .type = Type::rate, .fallback = "none", .words = "none",
+     .doc = "From NVMe to the host."},
+    {.path = "debug.throttle.nvme_write", .type = Type::rate, .fallback = "none", .words = "none",
+     .doc = "From the host to NVMe."},
+    {.path = "debug.throttle.host_to_device", .type = Type::rate, .fallback = "none", .words = "none",
+     .doc = "From the host to the device."},
+    {.path = "debug.throttle.device_to_host", .type = Type::rate, .fallback = "none", .words = "none",
+     .doc = "From the device to the host."},
     {.path = "debug.nodes", .type = Type::integer, .fallback = "none", .words = "none auto", .min = 1, .max = most_ranks,
      .doc = "Splits the ranks of one machine into so many pretended nodes: for the words `node` and for collectives."},
 };
@@ -314,6 +322,16 @@ constexpr Row machine_rows[] = {
     {.path = "device_memory", .type = Type::size, .doc = "Memory of one device; without devices, leave it out."},
     {.path = "host_memory", .type = Type::size, .doc = "Memory of a node."},
     {.path = "nvme_space", .type = Type::size, .fallback = "0B", .doc = "Space on fast disks of a node."},
+    {.path = "nvme_read_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",
+     .doc = "Of all fast disks of a node together."},
+    {.path = "nvme_write_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",
+     .doc = "Of all fast disks of a node together."},
+    {.path = "host_to_device_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",
+     .doc = "Of one rank's link while those of all others are busy."},
+    {.path = "device_to_host_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",
+     .doc = "Of one rank's link while those of all others are busy."},
+    {.path = "device_flops", .type = Type::integer, .fallback = "unknown", .words = "unknown", .noun = "FLOP/s",
+     .min = 1, .max = 1e18, .doc = "What matrix products reach in the compute type, for each rank."},
 };
 // clang-format on
 

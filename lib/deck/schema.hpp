@@ -27,6 +27,7 @@ enum class Type {
     size,           ///< bytes
     size_or_share,  ///< bytes or percent
     share,          ///< percent
+    rate,           ///< bytes per second
     duration,
     extent,     ///< steps, tokens or a share of all steps
     interval,   ///< steps, tokens or a duration, or a list of them: whichever comes first
@@ -44,7 +45,8 @@ struct Row {
     const char* path;
     Type type = Type::map;
     const char* fallback = nullptr;  ///< default, as a deck would say it; none: not set, or required
-    const char* words = "";          ///< words taken besides the type's own values, separated by spaces
+    const char* words = "";          ///< words taken besides the type's own values, separated by spaces;
+                                     ///< of a map: given to each of its keys
     const char* noun = "";           ///< what an integer counts
     double min = -std::numeric_limits<double>::infinity();
     double max = std::numeric_limits<double>::infinity();

@@ -53,6 +53,8 @@ std::string form_of(const Row& row) {
             return "a size with its unit, such as 512MiB, 2TiB or 80GB, or a share such as 94%";
         case Type::share:
             return "a share in percent, such as 5%";
+        case Type::rate:
+            return "bytes per second with their unit, such as 400MB/s or 2GiB/s";
         case Type::duration:
             return "a duration with its unit, such as 30s, 10min, 23h50m or 2d";
         case Type::extent:
@@ -137,6 +139,8 @@ const char* noun_of(Type type) {
             return "a size or a share";
         case Type::share:
             return "a share";
+        case Type::rate:
+            return "a rate";
         case Type::duration:
             return "a duration";
         case Type::extent:

@@ -140,6 +140,27 @@ std::string write_bytes(std::int64_t bytes) {
     return fmt::format("{}B", bytes);
 }
 
+std::optional<double> read_rate(std::string_view text) {
+    text = trimmed(text);
+    if (!text.ends_with("/s")) {
+        return std::nullopt;
+    }
+    const auto bytes = read_bytes(text.substr(0, text.size() - 2));
+    return bytes && *bytes > 0 ? std::optional{static_cast<double>(*bytes)} : std::nullopt;
+}
+
+std::string write_rate(double bytes_per_second) {
+    constexpr std::array decimal = {Unit{"TB", 1e12}, Unit{"GB", 1e9}, Unit{"MB", 1e6}, Unit{"kB", 1e3}};
+    const auto bytes = static_cast<std::int64_t>(std::round(bytes_per_second));
+    for (const Unit& unit : decimal) {
+        const auto factor = static_cast<std::int64_t>(unit.factor);
+        if (bytes != 0 && bytes % factor == 0) {
+            return fmt::format("{}{}/s", bytes / factor, unit.name);
+        }
+    }
+    return fmt::format("{}B/s", bytes);
+}
+
 std::optional<double> read_share(std::string_view text) {
     text = trimmed(text);
     const auto percent = take_number(text);

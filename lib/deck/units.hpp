@@ -26,6 +26,11 @@ std::optional<std::int64_t> read_integer(std::string_view text, std::string_view
 std::optional<std::int64_t> read_bytes(std::string_view text);
 std::string write_bytes(std::int64_t bytes);
 
+/// `400MB/s`, `2GiB/s`: bytes per second; above zero.
+std::optional<double> read_rate(std::string_view text);
+/// Whole bytes, in decimal units, which is how disks and links are sold.
+std::string write_rate(double bytes_per_second);
+
 /// `94%` as 0.94; between 0 and 100 %.
 std::optional<double> read_share(std::string_view text);
 std::string write_share(double share);

@@ -15,6 +15,13 @@ struct MachineSpec {
     std::int64_t host_bytes = 0;    ///< per node
     std::int64_t nvme_bytes = 0;    ///< per node, all paths together
 
+    // Rates; 0: unknown.
+    double nvme_read_rate = 0;       ///< bytes/s of a node, all paths together
+    double nvme_write_rate = 0;      ///< bytes/s of a node, all paths together
+    double host_to_device_rate = 0;  ///< bytes/s of a rank while all others copy as well
+    double device_to_host_rate = 0;  ///< bytes/s of a rank while all others copy as well
+    double device_flops = 0;         ///< FLOP/s of a rank's matrix products in the compute type
+
     bool operator==(const MachineSpec&) const = default;
 };
 

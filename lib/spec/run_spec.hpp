@@ -262,8 +262,19 @@ struct Logging {
     bool operator==(const Logging&) const = default;
 };
 
+/// Highest rates between tiers, of each rank, in bytes per second; 0: as fast as it goes.
+struct Throttle {
+    double nvme_read = 0;
+    double nvme_write = 0;
+    double host_to_device = 0;
+    double device_to_host = 0;
+
+    bool operator==(const Throttle&) const = default;
+};
+
 struct Debug {
     int nodes = 0;  ///< pretended nodes on one machine; 0: the real ones
+    Throttle throttle;
 
     bool operator==(const Debug&) const = default;
 };
