@@ -100,6 +100,10 @@ void resolve_numerics(Resolution& resolution) {
         values.settle("debug.nodes", {}, "none", "the real nodes");
     }
     run.debug.nodes = static_cast<int>(values.integer("debug.nodes"));
+    run.debug.throttle = {.nvme_read = values.real("debug.throttle.nvme_read"),
+                          .nvme_write = values.real("debug.throttle.nvme_write"),
+                          .host_to_device = values.real("debug.throttle.host_to_device"),
+                          .device_to_host = values.real("debug.throttle.device_to_host")};
     resolve_optimizer(resolution);
     resolve_schedule(resolution);
 }

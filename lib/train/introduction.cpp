@@ -14,6 +14,7 @@
 #include "train/banner.hpp"
 #include "train/gather_places.hpp"
 #include "train/threads.hpp"
+#include "train/throttle.hpp"
 
 extern char** environ;
 
@@ -94,7 +95,7 @@ void introduce(const spec::RunSpec& spec,
     if (world.rank() != 0) {
         return;
     }
-    const std::vector<BannerEntry> entries{
+    std::vector<BannerEntry> entries{
         {"ziggurat", version + "\n" + libraries},
         {"command", command},
         {"started", started_line(limit)},
@@ -104,6 +105,9 @@ void introduce(const spec::RunSpec& spec,
         {"data", data_line(spec, corpus)},
         {"run", spec.run.dir},
     };
+    if (const auto throttle = describe(spec.debug.throttle); !throttle.empty()) {
+        entries.push_back({"throttle", throttle + " (debug.throttle)"});
+    }
     console.print(banner(entries));
     for (const auto& warning : oversubscription_warnings(places)) {
         console.warn(warning);
