@@ -18,13 +18,13 @@ class TrainingFailed(Exception):
     """What was started, how it ended and what it printed last."""
 
 
-def token_file(count):
+def token_file(count, vocabulary=VOCABULARY):
     """A file of `count` random tokens in llm.c's format, written when it is not there."""
-    path = RESULTS / f"random_tokens_{count}.bin"
+    path = RESULTS / f"random_tokens_{count}_{vocabulary}.bin"
     if not path.exists():
         header = array.array("i", [20240520, 1, count] + [0] * 253)
         draw = random.Random(1234)
-        tokens = array.array("H", (draw.randrange(VOCABULARY) for _ in range(count)))
+        tokens = array.array("H", (draw.randrange(vocabulary) for _ in range(count)))
         RESULTS.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(f".{os.getpid()}")
         temporary.write_bytes(header.tobytes() + tokens.tobytes())

@@ -64,8 +64,9 @@ class ShippedDecks : public ::testing::Test {
             (folder_ / (deck.filename().string().starts_with("gpt2") ? "tokens.bin" : "megatron")).string();
         LoadOptions options;
         options.ranks = ranks;
-        options.environment = [=, text = (folder_ / "text.txt").string()](const std::string& name) {
-            return std::optional{name == "ZIGGURAT_TEXT" ? text : tokens};
+        options.environment = [=, text = (folder_ / "text.txt").string(),
+                               disk = folder_.string()](const std::string& name) {
+            return std::optional{name == "ZIGGURAT_TEXT" ? text : name == "ZIGGURAT_NVME" ? disk : tokens};
         };
         return options;
     }
