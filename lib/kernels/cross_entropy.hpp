@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
@@ -36,5 +37,44 @@ void cross_entropy_loss_only(const device::Stream& stream,
                              tensor::TensorRef<const std::int32_t, 1> targets,
                              tensor::TensorRef<const std::uint8_t, 1> mask,
                              tensor::TensorRef<float, 1> losses);
+
+/// What the loss has to know of a row of logits, when some columns of them exist at a time.
+struct LossStatistics {
+    float top;        ///< the largest logit so far
+    float sum;        ///< of exponentials, relative to it
+    float at_target;  ///< the logit of the target
+};
+
+/// Adds columns [first, first + width of logits) of each row to its statistics; with `first` 0 they begin.
+/// Tiles come in ascending order, and all but the last are multiples of 1024 columns: then losses and
+/// gradients have the bits of cross_entropy.
+///
+/// Shapes:  logits [rows, any]; targets, statistics [rows]; mask [rows] or empty
+/// Errors:  as cross_entropy
+template <class T>
+void cross_entropy_tile(const device::Stream& stream,
+                        tensor::TensorRef<const T, 2> logits,
+                        std::int64_t first,
+                        std::int64_t vocab,
+                        tensor::TensorRef<const std::int32_t, 1> targets,
+                        tensor::TensorRef<const std::uint8_t, 1> mask,
+                        std::span<LossStatistics> statistics);
+
+/// The losses, when all columns have been added.
+void losses_of_statistics(const device::Stream& stream,
+                          std::span<const LossStatistics> statistics,
+                          tensor::TensorRef<const std::uint8_t, 1> mask,
+                          tensor::TensorRef<float, 1> losses);
+
+/// Turns a tile's logits into their gradient, when all columns have been added to the statistics.
+template <class T>
+void cross_entropy_tile_gradient(const device::Stream& stream,
+                                 tensor::TensorRef<T, 2> logits,
+                                 std::int64_t first,
+                                 std::int64_t vocab,
+                                 tensor::TensorRef<const std::int32_t, 1> targets,
+                                 tensor::TensorRef<const std::uint8_t, 1> mask,
+                                 std::span<const LossStatistics> statistics,
+                                 const StepInputs& inputs);
 
 }  // namespace ziggurat::kernels

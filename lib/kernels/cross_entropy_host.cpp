@@ -34,25 +34,35 @@ float sum_of_powers(const T* x, std::int64_t count, float pivot) {
     return sum;
 }
 
+/// Of no columns.
+constexpr LossStatistics nothing{-1e30f, 0, 0};
+
 /// log2(sum(exp(x))): to base 2, so that a power needs one fused operation before it, here and in the
 /// gradient.
 ///
 /// One sweep over memory: a block stays in the first cache between its maximum and its sum. The pivot need
 /// not be the maximum to the last bit; it only has to be the same in all terms.
 template <class T>
-float log2_sum_exp(const T* x, std::int64_t count) {
+void add_columns(const T* x, std::int64_t count, LossStatistics& kept) {
     constexpr std::int64_t block = 1024;
-    float top = -1e30f;
-    float pivot = top;
-    float sum = 0;
     for (std::int64_t first = 0; first < count; first += block) {
         const auto n = std::min(block, count - first);
-        const float before = pivot;
-        top = largest(x + first, n, top);
-        pivot = top * log2_of_e;
-        sum = std::fma(sum, exp2_not_large(before - pivot), sum_of_powers(x + first, n, pivot));
+        const float before = kept.top * log2_of_e;
+        kept.top = largest(x + first, n, kept.top);
+        const float pivot = kept.top * log2_of_e;
+        kept.sum = std::fma(kept.sum, exp2_not_large(before - pivot), sum_of_powers(x + first, n, pivot));
     }
-    return pivot + std::log2(sum);
+}
+
+float log2_sum(const LossStatistics& kept) {
+    return kept.top * log2_of_e + std::log2(kept.sum);
+}
+
+template <class T>
+float log2_sum_exp(const T* x, std::int64_t count) {
+    LossStatistics kept = nothing;
+    add_columns(x, count, kept);
+    return log2_sum(kept);
 }
 
 /// -log of the probability of a token with this logit. The product is rounded as the pivot was: certainty
@@ -62,22 +72,26 @@ float loss_of(float logit, float log2_sum) {
     return (log2_sum - logit * log2_of_e) * ln_2;
 }
 
-/// x = scale * (softmax(x) - onehot(target)) for the vocabulary, 0 for the padding.
+/// x = scale * (softmax(x) - onehot(target)) for the `valid` first columns, 0 for the padding behind them. A
+/// target in other columns than these is none of theirs.
 template <class T>
 void gradient_row(
-    T* x, std::int64_t vocab, std::int64_t padded, std::int64_t target, float log2_sum, float scale) {
+    T* x, std::int64_t valid, std::int64_t padded, std::int64_t target, float log2_sum, float scale) {
     if (scale == 0) {
         std::fill_n(x, padded, T(0.0f));
         return;
     }
-    const float at_target = float(x[target]);
+    const bool has_target = 0 <= target && target < valid;
+    const float at_target = has_target ? float(x[target]) : 0.0f;
     const float pivot = log2_sum - std::log2(scale);
 #pragma omp simd
-    for (std::int64_t i = 0; i < vocab; ++i) {
+    for (std::int64_t i = 0; i < valid; ++i) {
         tensor::store(x[i], exp2_not_large(std::fma(float(x[i]), log2_of_e, -pivot)));
     }
-    x[target] = T(std::expm1(-loss_of(at_target, log2_sum)) * scale);
-    std::fill(x + vocab, x + padded, T(0.0f));
+    if (has_target) {
+        x[target] = T(std::expm1(-loss_of(at_target, log2_sum)) * scale);
+    }
+    std::fill(x + valid, x + padded, T(0.0f));
 }
 
 bool is_counted(TensorRef<const std::uint8_t, 1> mask, std::int64_t row) {
@@ -144,6 +158,78 @@ void cross_entropy_loss_only(const device::Stream& stream,
     });
 }
 
+template <class T>
+void cross_entropy_tile(const device::Stream& stream,
+                        TensorRef<const T, 2> logits,
+                        std::int64_t first,
+                        std::int64_t vocab,
+                        TensorRef<const std::int32_t, 1> targets,
+                        TensorRef<const std::uint8_t, 1> mask,
+                        std::span<LossStatistics> statistics) {
+    ZG_EXPECTS(stream.space() == device::MemorySpace::host);
+    ZG_EXPECTS(std::ssize(statistics) == logits.extent(0));
+    check_arguments(targets, vocab, mask, logits.extent(0), vocab);
+
+    const auto valid = std::clamp<std::int64_t>(vocab - first, 0, logits.extent(1));
+    host::for_rows("ziggurat::cross_entropy_tile", logits.extent(0), [=](std::int64_t row) {
+        auto& kept = statistics[static_cast<std::size_t>(row)];
+        if (first == 0) {
+            kept = nothing;
+        }
+        if (!is_counted(mask, row)) {
+            return;
+        }
+        const T* x = logits.row(row);
+        add_columns(x, valid, kept);
+        const auto target = targets.data[row] - first;
+        if (0 <= target && target < valid) {
+            kept.at_target = float(x[target]);
+        }
+    });
+}
+
+void losses_of_statistics(const device::Stream& stream,
+                          std::span<const LossStatistics> statistics,
+                          TensorRef<const std::uint8_t, 1> mask,
+                          TensorRef<float, 1> losses) {
+    ZG_EXPECTS(stream.space() == device::MemorySpace::host);
+    ZG_EXPECTS(losses.extent(0) == std::ssize(statistics));
+    for (std::int64_t row = 0; row < losses.extent(0); ++row) {
+        const auto& kept = statistics[static_cast<std::size_t>(row)];
+        losses.data[row] = is_counted(mask, row) ? loss_of(kept.at_target, log2_sum(kept)) : 0.0f;
+    }
+}
+
+template <class T>
+void cross_entropy_tile_gradient(const device::Stream& stream,
+                                 TensorRef<T, 2> logits,
+                                 std::int64_t first,
+                                 std::int64_t vocab,
+                                 TensorRef<const std::int32_t, 1> targets,
+                                 TensorRef<const std::uint8_t, 1> mask,
+                                 std::span<const LossStatistics> statistics,
+                                 const StepInputs& inputs) {
+    ZG_EXPECTS(stream.space() == device::MemorySpace::host);
+    ZG_EXPECTS(std::ssize(statistics) == logits.extent(0) && inputs.loss_scale >= 0);
+    check_arguments(targets, vocab, mask, logits.extent(0), vocab);
+
+    const float scale = inputs.loss_scale;
+    const auto valid = std::clamp<std::int64_t>(vocab - first, 0, logits.extent(1));
+    host::for_rows("ziggurat::cross_entropy_tile_gradient", logits.extent(0), [=](std::int64_t row) {
+        T* x = logits.row(row);
+        if (!is_counted(mask, row)) {
+            std::fill_n(x, logits.extent(1), T(0.0f));
+            return;
+        }
+        gradient_row(x, valid, logits.extent(1), targets.data[row] - first,
+                     log2_sum(statistics[static_cast<std::size_t>(row)]), scale);
+    });
+}
+
+template decltype(cross_entropy_tile<float>) cross_entropy_tile<float>;
+template decltype(cross_entropy_tile<bfloat16>) cross_entropy_tile<bfloat16>;
+template decltype(cross_entropy_tile_gradient<float>) cross_entropy_tile_gradient<float>;
+template decltype(cross_entropy_tile_gradient<bfloat16>) cross_entropy_tile_gradient<bfloat16>;
 template decltype(cross_entropy<float>) cross_entropy<float>;
 template decltype(cross_entropy<bfloat16>) cross_entropy<bfloat16>;
 template decltype(cross_entropy_loss_only<float>) cross_entropy_loss_only<float>;

@@ -45,4 +45,32 @@ void embedding_backward(const device::Stream& stream,
                         tensor::TensorRef<float, 2> d_position_table,
                         Accumulate accumulate_position_table);
 
+/// The same by rows of the table. A tile's rows of the table go to the rows of `out` that ask for them; the
+/// others stay. Then positions and dropout for all rows at once: the bits are those of embedding_forward.
+///
+/// Shapes:  table [any, width]: the rows from `first` on
+template <class T>
+void embedding_tile_forward(const device::Stream& stream,
+                            tensor::TensorRef<const std::int32_t, 1> tokens,
+                            tensor::TensorRef<const T, 2> table,
+                            std::int64_t first,
+                            tensor::TensorRef<T, 2> out);
+template <class T>
+void embedding_positions_forward(const device::Stream& stream,
+                                 tensor::TensorRef<const std::int32_t, 1> positions,
+                                 tensor::TensorRef<const T, 2> position_table,
+                                 const Dropout& dropout,
+                                 tensor::TensorRef<T, 2> out);
+
+/// The gradient of the rows from `first` on of one of the tables, as embedding_backward forms them; rows of
+/// d_out that were looked up elsewhere are passed over.
+template <class T>
+void embedding_tile_backward(const device::Stream& stream,
+                             tensor::TensorRef<const std::int32_t, 1> indices,
+                             std::int64_t first,
+                             tensor::TensorRef<const T, 2> d_out,
+                             const Dropout& dropout,
+                             tensor::TensorRef<float, 2> d_table,
+                             Accumulate accumulate);
+
 }  // namespace ziggurat::kernels

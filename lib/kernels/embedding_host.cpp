@@ -42,14 +42,19 @@ void scatter_strip(Indices indices,
                    TensorRef<const T, 2> d_out,
                    const host::DropoutRows& dropped,
                    TensorRef<float, 2> d_table,
+                   std::int64_t first_row,
                    std::int64_t begin,
                    std::int64_t end) {
     float kept[host::DropoutRows::stretch];
     for (std::int64_t first = begin; first < end; first += host::DropoutRows::stretch) {
         const auto count = std::min(host::DropoutRows::stretch, end - first);
         for (std::int64_t row = 0; row < d_out.extent(0); ++row) {
+            const auto index = indices.data[row] - first_row;
+            if (index < 0 || index >= d_table.extent(0)) {
+                continue;
+            }
             const T* from = d_out.row(row) + first;
-            float* to = d_table.row(indices.data[row]) + first;
+            float* to = d_table.row(index) + first;
             if (dropped.drops()) {
                 host::drop_stretch(from, dropped, row, first, kept, count);
                 accumulate_row(kept, to, count);
@@ -68,6 +73,7 @@ void scatter_add(const device::Stream& stream,
                  TensorRef<const T, 2> d_out,
                  const host::DropoutRows& dropped,
                  TensorRef<float, 2> d_table,
+                 std::int64_t first_row,
                  Accumulate accumulate) {
     if (accumulate == Accumulate::no) {
         host::for_rows("ziggurat::embedding_zero", d_table.extent(0),
@@ -78,7 +84,7 @@ void scatter_add(const device::Stream& stream,
     const auto granules = (width + granule - 1) / granule;
     const auto strips = std::clamp<std::int64_t>(stream.num_threads(), 1, granules);
     host::for_rows("ziggurat::embedding_backward", strips, [=](std::int64_t strip) {
-        scatter_strip(indices, d_out, dropped, d_table, strip * granules / strips * granule,
+        scatter_strip(indices, d_out, dropped, d_table, first_row, strip * granules / strips * granule,
                       std::min(width, (strip + 1) * granules / strips * granule));
     });
 }
@@ -134,14 +140,77 @@ void embedding_backward(const device::Stream& stream,
     if (!d_table.empty()) {
         ZG_EXPECTS(tokens.extent(0) == d_out.extent(0) && d_table.extent(1) == d_out.extent(1));
         ZG_EXPECTS(are_rows_of(tokens, d_table.extent(0)));
-        scatter_add(stream, tokens, d_out, dropped, d_table, accumulate_table);
+        scatter_add(stream, tokens, d_out, dropped, d_table, 0, accumulate_table);
     }
     if (!d_position_table.empty()) {
         ZG_EXPECTS(positions.extent(0) == d_out.extent(0) && d_position_table.extent(1) == d_out.extent(1));
         ZG_EXPECTS(are_rows_of(positions, d_position_table.extent(0)));
-        scatter_add(stream, positions, d_out, dropped, d_position_table, accumulate_position_table);
+        scatter_add(stream, positions, d_out, dropped, d_position_table, 0, accumulate_position_table);
     }
 }
+
+template <class T>
+void embedding_tile_forward(const device::Stream& stream,
+                            Indices tokens,
+                            TensorRef<const T, 2> table,
+                            std::int64_t first,
+                            TensorRef<T, 2> out) {
+    ZG_EXPECTS(stream.space() == device::MemorySpace::host);
+    ZG_EXPECTS(tokens.extent(0) == out.extent(0) && table.extent(1) == out.extent(1));
+    host::for_rows("ziggurat::embedding_tile_forward", out.extent(0), [=](std::int64_t row) {
+        const auto index = tokens.data[row] - first;
+        if (0 <= index && index < table.extent(0)) {
+            std::copy_n(table.row(index), out.extent(1), out.row(row));
+        }
+    });
+}
+
+template <class T>
+void embedding_positions_forward(const device::Stream& stream,
+                                 Indices positions,
+                                 TensorRef<const T, 2> position_table,
+                                 const Dropout& dropout,
+                                 TensorRef<T, 2> out) {
+    ZG_EXPECTS(stream.space() == device::MemorySpace::host);
+    const bool has_positions = !position_table.empty();
+    if (has_positions) {
+        ZG_EXPECTS(positions.extent(0) == out.extent(0) && position_table.extent(1) == out.extent(1));
+        ZG_EXPECTS(are_rows_of(positions, position_table.extent(0)));
+    }
+    const host::DropoutRows dropped{dropout, out.extent(0)};
+    host::for_rows("ziggurat::embedding_positions_forward", out.extent(0), [=](std::int64_t row) {
+        const auto width = out.extent(1);
+        T* to = out.row(row);
+        if (has_positions) {
+            add_rows(static_cast<const T*>(to), position_table.row(positions.data[row]), to, width);
+        }
+        if (dropped.drops()) {
+            host::drop_row<T>(to, dropped, row, to, width);
+        }
+    });
+}
+
+template <class T>
+void embedding_tile_backward(const device::Stream& stream,
+                             Indices indices,
+                             std::int64_t first,
+                             TensorRef<const T, 2> d_out,
+                             const Dropout& dropout,
+                             TensorRef<float, 2> d_table,
+                             Accumulate accumulate) {
+    ZG_EXPECTS(stream.space() == device::MemorySpace::host);
+    ZG_EXPECTS(indices.extent(0) == d_out.extent(0) && d_table.extent(1) == d_out.extent(1));
+    const host::DropoutRows dropped{dropout, d_out.extent(0)};
+    scatter_add(stream, indices, d_out, dropped, d_table, first, accumulate);
+}
+
+#define ZG_INSTANTIATE(T)                                                               \
+    template decltype(embedding_tile_forward<T>) embedding_tile_forward<T>;             \
+    template decltype(embedding_positions_forward<T>) embedding_positions_forward<T>;   \
+    template decltype(embedding_tile_backward<T>) embedding_tile_backward<T>;
+ZG_INSTANTIATE(float)
+ZG_INSTANTIATE(bfloat16)
+#undef ZG_INSTANTIATE
 
 template decltype(embedding_forward<float>) embedding_forward<float>;
 template decltype(embedding_forward<bfloat16>) embedding_forward<bfloat16>;

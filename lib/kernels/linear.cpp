@@ -140,6 +140,23 @@ void Linear<T>::backward_input(const device::Stream& stream,
 }
 
 template <class T>
+void Linear<T>::backward_input_sum(const device::Stream& stream,
+                                   tensor::TensorRef<const T, 2> dy,
+                                   tensor::TensorRef<const T, 2> w,
+                                   tensor::TensorRef<float, 2> dx,
+                                   Accumulate accumulate,
+                                   std::span<std::byte> workspace) const {
+    ZG_EXPECTS(shape_.is_tile);
+    ZG_EXPECTS(has_extents(dy, shape_.rows, shape_.out) && has_extents(dx, shape_.rows, shape_.in));
+    const Cut cut{workspace, packed_bytes(Packing::backward_input)};
+    if (shape_.rows > 0) {
+        pack(stream, Packing::backward_input, w, cut.packed);
+        products_->backward_input_sum(dy.data, cut.packed.data(), dx.data, accumulate,
+                                      aligned_in(cut.rest, products_->scratch_bytes()));
+    }
+}
+
+template <class T>
 void Linear<T>::backward_weight(const device::Stream&,
                                 tensor::TensorRef<const T, 2> x,
                                 tensor::TensorRef<const T, 2> dy,

@@ -16,6 +16,7 @@ namespace ziggurat::kernels {
 struct LinearShape {
     std::int64_t rows, in, out;
     bool has_bias;
+    bool is_tile = false;  ///< some rows of a weight: prepared for backward_input_sum as well
 };
 
 /// What a packed weight is good for: the roles of `in` and `out` swap between the two.
@@ -71,6 +72,16 @@ class Linear {
                         tensor::TensorRef<const T, 2> w,
                         tensor::TensorRef<T, 2> dx,
                         std::span<std::byte> workspace) const;
+
+    /// dx = dy w or dx += dy w in float: one summand of a gradient that comes through several tiles.
+    ///
+    /// \pre shape().is_tile
+    void backward_input_sum(const device::Stream& stream,
+                            tensor::TensorRef<const T, 2> dy,
+                            tensor::TensorRef<const T, 2> w,
+                            tensor::TensorRef<float, 2> dx,
+                            Accumulate accumulate,
+                            std::span<std::byte> workspace) const;
 
     /// dw = dy^T x, stored or added
     void backward_weight(const device::Stream& stream,

@@ -37,7 +37,7 @@ class OnednnProducts final : public LinearProducts<T> {
     OnednnProducts(const LinearShape& shape, int num_threads)
         : shape_{shape}, num_threads_{num_threads}, run_{rows_per_sum(shape.rows)} {
         constexpr auto type = data_type<T>;
-        const auto [rows, in, out, has_bias] = shape;
+        const auto [rows, in, out, has_bias, is_tile] = shape;
         const auto forward_format = packed_format(engine_, in, out, type, type);
         const auto backward_format = packed_format(engine_, out, in, type, type);
 
@@ -56,6 +56,14 @@ class OnednnProducts final : public LinearProducts<T> {
                            Accumulate::no};
         backward_input_ = Product{engine_, row_major(rows, out, type), backward_format,
                                   nullptr, row_major(rows, in, type),  Accumulate::no};
+        if (is_tile) {
+            const auto sum = [&](Accumulate accumulate) {
+                return Product{engine_, row_major(rows, out, type), backward_format,
+                               nullptr, row_major(rows, in, data_type<float>), accumulate};
+            };
+            input_store_ = sum(Accumulate::no);
+            input_add_ = sum(Accumulate::yes);
+        }
         weight_run_ = make_weight_gradient(run_);
         if (rows % run_ != 0) {
             weight_rest_ = make_weight_gradient(rows % run_);
@@ -67,7 +75,8 @@ class OnednnProducts final : public LinearProducts<T> {
     }
 
     std::int64_t scratch_bytes() const noexcept override {
-        return std::max(forward_.scratchpad_bytes(), backward_input_.scratchpad_bytes());
+        return std::max({forward_.scratchpad_bytes(), backward_input_.scratchpad_bytes(),
+                         input_store_.scratchpad_bytes(), input_add_.scratchpad_bytes()});
     }
 
     std::int64_t weight_scratch_bytes() const noexcept override {
@@ -92,6 +101,16 @@ class OnednnProducts final : public LinearProducts<T> {
     void backward_input(const T* dy, const std::byte* packed, T* dx, std::byte* scratch) const override {
         const ScopedThreads threads{num_threads_};
         backward_input_.run(stream_, dy, packed, nullptr, dx, scratch);
+    }
+
+    void backward_input_sum(const T* dy,
+                            const std::byte* packed,
+                            float* dx,
+                            Accumulate accumulate,
+                            std::byte* scratch) const override {
+        const ScopedThreads threads{num_threads_};
+        (accumulate == Accumulate::yes ? input_add_ : input_store_)
+            .run(stream_, dy, packed, nullptr, dx, scratch);
     }
 
     void backward_weight(
@@ -132,7 +151,7 @@ class OnednnProducts final : public LinearProducts<T> {
     dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
     dnnl::stream stream_{engine_};
     Packer pack_forward_, pack_backward_;
-    Product forward_, backward_input_;
+    Product forward_, backward_input_, input_store_, input_add_;
     WeightGradient weight_run_, weight_rest_;
 };
 

@@ -25,6 +25,9 @@ class LinearProducts {
     virtual void forward(
         const T* x, const std::byte* packed, const T* bias, T* y, std::byte* scratch) const = 0;
     virtual void backward_input(const T* dy, const std::byte* packed, T* dx, std::byte* scratch) const = 0;
+    /// \pre the shape is that of a tile
+    virtual void backward_input_sum(
+        const T* dy, const std::byte* packed, float* dx, Accumulate accumulate, std::byte* scratch) const = 0;
     virtual void backward_weight(
         const T* x, const T* dy, float* dw, Accumulate accumulate, std::byte* scratch) const = 0;
 };

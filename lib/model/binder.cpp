@@ -18,11 +18,12 @@ template <class T>
 const kernels::Linear<T>& Binder<T>::linear(std::int64_t rows,
                                             std::int64_t in,
                                             std::int64_t out,
-                                            bool has_bias) {
-    const auto key = std::make_tuple(rows, in, out, has_bias);
+                                            bool has_bias,
+                                            bool is_tile) {
+    const auto key = std::make_tuple(rows, in, out, has_bias, is_tile);
     auto at = linears_.find(key);
     if (at == linears_.end()) {
-        kernels::Linear<T> made{{rows, in, out, has_bias}, stream_.num_threads()};
+        kernels::Linear<T> made{{rows, in, out, has_bias, is_tile}, stream_.num_threads()};
         at = linears_.emplace(key, std::move(made)).first;
     }
     return at->second;
@@ -46,11 +47,17 @@ Kernel Binder<T>::bind(const schedule::Program& program, const schedule::Op& op,
     const Operands operands{program, op, arenas};
     switch (phase.kind) {
         case PhaseKind::embedding:
+            if (op.segment >= 0) {
+                return bind_embedding_tile(*this, phase, operands);
+            }
             return bind_embedding(*this, phase, operands);
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
             return bind_norm(*this, unit, phase, operands);
         case PhaseKind::linear:
+            if (op.column_end > 0) {
+                return bind_linear_tile(*this, phase, operands);
+            }
             return bind_linear(*this, phase, operands);
         case PhaseKind::rope:
             return bind_rope(*this, operands);
@@ -62,8 +69,14 @@ Kernel Binder<T>::bind(const schedule::Program& program, const schedule::Op& op,
         case PhaseKind::residual:
             return bind_residual(*this, unit, phase, operands);
         case PhaseKind::logits:
+            if (op.column_end > 0) {
+                return bind_logits_tile(*this, phase, operands);
+            }
             return bind_logits(*this, phase, operands);
         case PhaseKind::loss:
+            if (operands.reads("statistics") || operands.writes("statistics")) {
+                return bind_loss_tile(*this, operands);
+            }
             return bind_loss(*this, operands);
     }
     throw Error{ErrorKind::internal, "op '" + op.label + "' is of no known kind of phase"};

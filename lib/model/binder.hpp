@@ -44,7 +44,8 @@ class Binder {
     const device::Stream& stream() const noexcept { return stream_; }
 
     /// The product of that shape, prepared once.
-    const kernels::Linear<T>& linear(std::int64_t rows, std::int64_t in, std::int64_t out, bool has_bias);
+    const kernels::Linear<T>& linear(
+        std::int64_t rows, std::int64_t in, std::int64_t out, bool has_bias, bool is_tile = false);
     /// Cosines and sines for all positions; made at the first use.
     tensor::TensorRef<const float, 3> rotations();
 
@@ -52,7 +53,7 @@ class Binder {
     const spec::RunSpec& spec_;
     const layout::FamilyTable& table_;
     device::Stream stream_;
-    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool>, kernels::Linear<T>> linears_;
+    std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, bool>, kernels::Linear<T>> linears_;
     std::vector<float> rotations_;
 };
 

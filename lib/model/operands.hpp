@@ -126,5 +126,14 @@ template <class T>
 Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, const Operands& operands);
 template <class T>
 Kernel bind_loss(Binder<T>& binder, const Operands& operands);
+// bind_tiles.cpp and bind_head_tiles.cpp: some columns of an output, which are rows of a weight.
+template <class T>
+Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, const Operands& operands);
+template <class T>
+Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, const Operands& operands);
+template <class T>
+Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, const Operands& operands);
+template <class T>
+Kernel bind_loss_tile(Binder<T>& binder, const Operands& operands);
 
 }  // namespace ziggurat::model

@@ -99,6 +99,14 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     const auto& batch = batch_[static_cast<std::size_t>(microbatch)];
     auto& program = draft_.program;
+    if (model_.tiling(unit).cuts(phase)) {
+        if (described.kind == PhaseKind::embedding) {
+            backward_lookup_tiles(unit, phase, microbatch);
+        } else {
+            backward_tiles(unit, phase, microbatch);
+        }
+        return;
+    }
     if (described.kind == PhaseKind::linear) {
         backward_linear(unit, phase, microbatch);
         return;

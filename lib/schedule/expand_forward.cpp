@@ -23,6 +23,14 @@ int PhaseWriter::use_value(int unit, const layout::ValueUse& use, int microbatch
 
 void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    if (model_.tiling(unit).cuts(phase)) {
+        if (described.kind == PhaseKind::embedding) {
+            forward_lookup_tiles(unit, phase, microbatch);
+        } else {
+            forward_tiles(unit, phase, microbatch);
+        }
+        return;
+    }
     const auto& batch = batch_[static_cast<std::size_t>(microbatch)];
     auto& program = draft_.program;
     auto op = compute_op(unit, phase, microbatch, Direction::forward);

@@ -3,17 +3,12 @@
 
 #include "base/contract.hpp"
 #include "layout/workspace.hpp"
+#include "schedule/expand_head.hpp"
 #include "schedule/expand_phases.hpp"
 
 namespace ziggurat::schedule {
 
 using layout::PhaseKind;
-
-namespace {
-
-/// Floats per row that ranks of the tensor axis exchange for the loss: maximum, sum of exponentials, logit of
-/// the target.
-constexpr std::int64_t statistics_per_row = 3;
 
 int phase_of(const layout::Unit& unit, PhaseKind kind) {
     for (std::size_t p = 0; p < unit.phases.size(); ++p) {
@@ -36,36 +31,34 @@ void set_rows(Op& op, const Op& of_all_rows, std::int64_t begin, std::int64_t en
     op.row_end = end;
 }
 
-int scratch(Program& program, std::string name, std::int64_t bytes, const char* line, int unit, int mb) {
-    Buffer buffer;
-    buffer.name = std::move(name);
-    buffer.bytes = bytes;
-    buffer.consumer = line;
-    buffer.unit = unit;
-    buffer.microbatch = mb;
-    return program.add_buffer(std::move(buffer));
-}
-
-}  // namespace
-
 /// Makes what every rank of the tensor axis has to know of the others' slices of the vocabulary: their
 /// maxima, sums and target logits, gathered, because a maximum is not a sum.
 int PhaseWriter::statistics_of(int unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
     auto& program = draft_.program;
-    const auto own_bytes = (end - begin) * statistics_per_row * 4;
+    const auto own_bytes = (end - begin) * loss_statistics_per_row * 4;
     const auto block = std::to_string(begin);
-    const int own = scratch(program, "loss statistics " + block, own_bytes, consumer::logits, unit, mb);
+    const int own = scratch_buffer("loss statistics " + block, own_bytes, consumer::logits, unit, mb);
     auto local = loss_op(unit, mb, begin, end, logits);
     local.direction = Direction::none;
     local.label += " statistics";
     local.writes.push_back(whole(program, own, "statistics"));
     add(std::move(local));
 
-    const int all = scratch(program, "all loss statistics " + block, own_bytes * model_.tensor(),
-                            consumer::logits, unit, mb);
+    return all_statistics(unit, mb, own);
+}
+
+/// Those of all ranks of the tensor axis, where there are several.
+int PhaseWriter::all_statistics(int unit, int mb, int own) {
+    if (model_.tensor() == 1) {
+        return own;
+    }
+    auto& program = draft_.program;
+    const auto described = program.buffers[static_cast<std::size_t>(own)];
+    const int all = scratch_buffer("all " + described.name, described.bytes * model_.tensor(), consumer::logits,
+                                   unit, mb);
     auto gather = tensor_op(OpKind::all_gather, unit, mb, Direction::forward);
     gather.payload = spec::DType::f32;
-    gather.blocks = equal_blocks(own_bytes / 4 * model_.tensor(), 4, model_.tensor());
+    gather.blocks = equal_blocks(described.bytes / 4 * model_.tensor(), 4, model_.tensor());
     gather.reads.push_back(whole(program, own, "input"));
     gather.writes.push_back(whole(program, all, "output"));
     add(std::move(gather));
@@ -95,7 +88,7 @@ void PhaseWriter::logits_block(
         end - begin, described.in, model_.element_bytes, spec_.parallel.threads);
     const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
     const int logits =
-        scratch(program, "logits of rows " + std::to_string(begin),
+        scratch_buffer("logits of rows " + std::to_string(begin),
                 (end - begin) * described.out * model_.element_bytes, consumer::logits, unit, mb);
     const auto block_op = [&](Direction direction) {
         auto op = compute_op(unit, phase, mb, direction);
@@ -160,18 +153,24 @@ int PhaseWriter::head(int unit, int mb, int input) {
     }
     use_value(unit, use, mb, Direction::forward);
 
+    const bool passes_on = trains && model_.passes_gradient_on(unit, logits_phase);
+    if (model_.tiling(unit).cuts(logits_phase)) {
+        const int d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : -1;
+        head_tiles(unit, mb, use_value(unit, use, mb, Direction::forward), d_h);
+        return input_gradient_of_head(unit, mb, d_h);
+    }
+
     auto pack = compute_op(unit, logits_phase, mb, Direction::none);
     pack.flops = 0;
     const auto packed_bytes = layout::packed_weight_bytes(product.in, product.out, model_.element_bytes);
     const auto packed_buffer = [&](const char* role) {
         const int made =
-            scratch(program, std::string{"head "} + role, packed_bytes, consumer::workspaces, unit, mb);
+            scratch_buffer(std::string{"head "} + role, packed_bytes, consumer::workspaces, unit, mb);
         pack.writes.push_back(whole(program, made, role));
         return made;
     };
     add_parameters(pack, product);
     const int forward_packed = packed_buffer("packed_forward");
-    const bool passes_on = trains && model_.passes_gradient_on(unit, logits_phase);
     const int backward_packed = passes_on ? packed_buffer("packed_backward") : -1;
     add(std::move(pack));
 
@@ -180,9 +179,15 @@ int PhaseWriter::head(int unit, int mb, int input) {
         const auto end = std::min(begin + rows_per_logits_block, model_.tokens);
         logits_block(unit, mb, begin, end, {forward_packed, backward_packed}, d_h);
     }
-    if (!passes_on) {
+    return input_gradient_of_head(unit, mb, d_h);
+}
+
+/// Backward of what comes before the product, from the gradient of its input on.
+int PhaseWriter::input_gradient_of_head(int unit, int mb, int d_h) {
+    if (d_h < 0) {
         return -1;
     }
+    const int logits_phase = phase_of(unit_of(unit), PhaseKind::logits);
     leave_gradient(unit, logits_phase, mb, d_h);
     backward_from(unit, logits_phase, mb);
     return d_input(unit, mb);

@@ -44,6 +44,25 @@ std::string role_of(const layout::Parameter& parameter, const layout::ParameterU
     return use.unit >= 0 ? "weight" : parameter.role;
 }
 
+/// The elements of a parameter that an op uses. One that covers some rows of a weight uses those, and of the
+/// parts of a joined matrix or vector the first one names all.
+layout::ElementRange used_part(const Op& op,
+                               const std::string& role,
+                               const layout::FlatLayout& flat,
+                               const layout::ParameterUse& use,
+                               const layout::Parameter& parameter,
+                               int tensor) {
+    const auto range = flat.parameter(use.parameter);
+    if (op.column_end == 0) {
+        return range;
+    }
+    if (parameter.joined_to_previous || role == "position_table") {
+        return {};
+    }
+    const auto width = role == "bias" ? 1 : layout::local_extents(parameter, tensor).back();
+    return {range.begin + op.column_begin * width, range.begin + op.column_end * width};
+}
+
 }  // namespace
 
 PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Variant variant)
@@ -82,7 +101,19 @@ std::string PhaseWriter::label_of(int unit, int phase, Direction direction, int 
            std::to_string(microbatch);
 }
 
-Op PhaseWriter::compute_op(int unit, int phase, int microbatch, Direction direction) const {
+std::size_t PhaseWriter::num_tiles(int unit, int phase) const {
+    const auto& tiling = model_.tiling(unit);
+    if (!tiling.cuts(phase)) {
+        return 1;
+    }
+    const auto& parts = tiling.of_phase[static_cast<std::size_t>(phase)];
+    return static_cast<std::size_t>(std::count_if(parts.begin(), parts.end(), [&](int segment) {
+        return !tiling.segments[static_cast<std::size_t>(segment)].rows.empty();
+    }));
+}
+
+Op PhaseWriter::compute_op(
+    int unit, int phase, int microbatch, Direction direction, std::size_t part) const {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     Op op;
     op.kind = OpKind::compute;
@@ -96,6 +127,19 @@ Op PhaseWriter::compute_op(int unit, int phase, int microbatch, Direction direct
     const auto share = direction == Direction::backward ? 2.0 : 1.0;
     op.flops = share * per_token * static_cast<double>(op.row_end);
     op.label = label_of(unit, phase, direction, microbatch);
+    const auto& tiling = model_.tiling(unit);
+    if (tiling.is_cut() && !tiling.of_phase[static_cast<std::size_t>(phase)].empty()) {
+        op.segment = tiling.of_phase[static_cast<std::size_t>(phase)].at(part);
+        const auto& rows_of_weight = tiling.segments[static_cast<std::size_t>(op.segment)].rows;
+        op.column_begin = rows_of_weight.begin;
+        op.column_end = rows_of_weight.end;
+        if (!rows_of_weight.empty()) {
+            op.flops *= described.out > 0 ? static_cast<double>(rows_of_weight.size()) /
+                                                static_cast<double>(described.out)
+                                          : 0;
+            op.label += " tile " + std::to_string(part);
+        }
+    }
     return op;
 }
 
@@ -157,7 +201,11 @@ void PhaseWriter::add_parameters(Op& op, const layout::Phase& phase, const std::
         if (!roles.empty() && std::find(roles.begin(), roles.end(), role) == roles.end()) {
             continue;
         }
-        const auto range = model_.flats[static_cast<std::size_t>(owner)].parameter(use.parameter);
+        const auto range = used_part(op, role, model_.flats[static_cast<std::size_t>(owner)], use, parameter,
+                                     model_.tensor());
+        if (range.empty()) {
+            continue;
+        }
         const auto& state = draft_.state.units[static_cast<std::size_t>(owner)];
         const int buffer = parameter.is_trained ? state.full_parameters : state.full_frozen;
         const auto first = draft_.program.buffers[static_cast<std::size_t>(buffer)].first_element;
@@ -166,7 +214,7 @@ void PhaseWriter::add_parameters(Op& op, const layout::Phase& phase, const std::
     }
 }
 
-bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase) {
+bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles) {
     bool has_any = false;
     for (const auto& use : phase.parameters) {
         const int owner = use.unit >= 0 ? use.unit : op.unit;
@@ -174,10 +222,18 @@ bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase) {
         if (!parameter.is_trained) {
             continue;
         }
+        const auto role = role_of(parameter, use);
+        if (!roles.empty() && std::find(roles.begin(), roles.end(), role) == roles.end()) {
+            continue;
+        }
+        const auto range = used_part(op, role, model_.flats[static_cast<std::size_t>(owner)], use, parameter,
+                                     model_.tensor());
+        if (range.empty()) {
+            continue;
+        }
         has_any = true;
-        const auto range = model_.flats[static_cast<std::size_t>(owner)].parameter(use.parameter);
         const auto buffer = draft_.state.units[static_cast<std::size_t>(owner)].full_gradients;
-        add_run(op.writes, buffer, "d_" + role_of(parameter, use),
+        add_run(op.writes, buffer, "d_" + role,
                 {range.begin * gradient_bytes, range.size() * gradient_bytes});
     }
     return has_any;
@@ -199,6 +255,25 @@ void PhaseWriter::add_workspace(Op& op, std::int64_t bytes) {
     buffer.consumer = consumer::workspaces;
     const int made = draft_.program.add_buffer(std::move(buffer));
     op.writes.push_back(whole(draft_.program, made, "workspace"));
+}
+
+std::int64_t PhaseWriter::tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const {
+    const auto out = op.column_end - op.column_begin;
+    const auto copy = (rows * out * model_.element_bytes + 63) / 64 * 64;
+    const auto product =
+        layout::linear_workspace_bytes(rows, in, out, model_.element_bytes, spec_.parallel.threads);
+    return copy + std::max(product, layout::column_sum_workspace_bytes(out));
+}
+
+int PhaseWriter::scratch_buffer(
+    std::string name, std::int64_t bytes, const char* line, int unit, int microbatch) {
+    Buffer buffer;
+    buffer.name = std::move(name);
+    buffer.bytes = bytes;
+    buffer.consumer = line;
+    buffer.unit = unit;
+    buffer.microbatch = microbatch;
+    return draft_.program.add_buffer(std::move(buffer));
 }
 
 std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction direction) const {

@@ -55,16 +55,22 @@ class PhaseWriter {
 
     // expand_phases.cpp: what all ops have in common
     std::string label_of(int unit, int phase, Direction direction, int microbatch) const;
-    Op compute_op(int unit, int phase, int microbatch, Direction direction) const;
+    /// \param part  of a phase that is cut: which of its segments
+    Op compute_op(int unit, int phase, int microbatch, Direction direction, std::size_t part = 0) const;
+    /// Into how many tiles the phase is cut; 1 when it is not.
+    std::size_t num_tiles(int unit, int phase) const;
     std::int64_t rows(layout::Placement placement) const;
     int value_buffer(int unit, int value, layout::Placement placement, int microbatch, bool is_kept);
     int gradient_buffer(int unit, int value, layout::Placement placement, int microbatch);
     void add_parameters(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles = {});
     /// Of the tensors that are trained; false when there are none.
-    bool add_gradients(Op& op, const layout::Phase& phase);
+    bool add_gradients(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles = {});
     void add_dropout_reads(Op& op);
     void add_workspace(Op& op, std::int64_t bytes);
     std::int64_t workspace_bytes(const layout::Phase& phase, Direction direction) const;
+    /// Of the product of one tile, and a copy of its columns of the output.
+    std::int64_t tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const;
+    int scratch_buffer(std::string name, std::int64_t bytes, const char* line, int unit, int microbatch);
     void add(Op op) { draft_.program.ops.push_back(std::move(op)); }
 
     // expand_forward.cpp
@@ -79,6 +85,12 @@ class PhaseWriter {
     Place d_output(int unit, int phase, int microbatch);
     int d_stream(int unit, int phase, int value, int microbatch);
     void leave_gradient(int unit, int phase, int microbatch, int buffer);
+
+    // expand_tiles.cpp: phases that are cut
+    void forward_tiles(int unit, int phase, int microbatch);
+    void forward_lookup_tiles(int unit, int phase, int microbatch);
+    void backward_tiles(int unit, int phase, int microbatch);
+    void backward_lookup_tiles(int unit, int phase, int microbatch);
 
     // expand_tensor.cpp
     int convert(int buffer,
@@ -96,6 +108,14 @@ class PhaseWriter {
         int unit, int microbatch, std::int64_t begin, std::int64_t end, std::pair<int, int> packed, int d_h);
     Op loss_op(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
     int statistics_of(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
+
+    int all_statistics(int unit, int microbatch, int own);
+    int input_gradient_of_head(int unit, int microbatch, int d_h);
+
+    // expand_head_tiles.cpp
+    void head_tiles(int unit, int microbatch, int h, int d_h);
+    void loss_of_tiles(int unit, int microbatch, int statistics);
+    int logits_of_tile(int unit, int microbatch, std::size_t tile, std::int64_t begin, Direction direction);
 
     const layout::Unit& unit_of(int unit) const { return model_.table.units[static_cast<std::size_t>(unit)]; }
     bool is_kept(int unit, int value) const;

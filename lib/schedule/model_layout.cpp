@@ -62,6 +62,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
             units.push_back(static_cast<int>(u));
         }
     }
+    tilings = layout::tilings(spec.tiers, table, flats);
     const auto trained = std::find_if(flats.begin(), flats.end(), [](const layout::FlatLayout& flat) {
         return flat.trained_elements() > 0;
     });

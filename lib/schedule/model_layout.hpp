@@ -9,6 +9,7 @@
 #include "layout/flat_layout.hpp"
 #include "layout/mesh.hpp"
 #include "layout/shard_map.hpp"
+#include "layout/tiling.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::schedule {
@@ -26,6 +27,7 @@ struct ModelLayout {
     std::vector<layout::FlatLayout> flats;        ///< by unit of the table
     std::vector<layout::ShardMap> shards;         ///< by unit of the table: its trained region
     std::vector<layout::ShardMap> frozen_shards;  ///< by unit of the table: what only parameters have
+    std::vector<layout::UnitTiling> tilings;      ///< by unit of the table
     layout::Spans spans;
     int rank = 0;
     int tensor_rank = 0;
@@ -56,6 +58,7 @@ struct ModelLayout {
     bool trains(int unit) const;
     /// The part of the unit's flat range that this rank has parameters of.
     layout::ElementRange held(int unit) const;
+    const layout::UnitTiling& tiling(int unit) const { return tilings.at(static_cast<std::size_t>(unit)); }
     /// Whether the gradient of the unit is a sum of halves on the first and the last stage: a tied table.
     bool is_shared_by_stages(int unit) const;
     /// Whether the unit takes part in backward: not below the first unit with a trained tensor.

@@ -7,9 +7,9 @@ namespace ziggurat::schedule {
 Occasion occasion_of(const Op& op, int index) {
     if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
         const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
-        return {op.unit, op.microbatch, is_forward ? 0 : 1};
+        return {op.unit, op.microbatch, is_forward ? 0 : 1, op.segment};
     }
-    return {-1, index, 0};
+    return {-1, index, 0, -1};
 }
 
 Occasions::Occasions(const Program& program) {

@@ -9,9 +9,10 @@
 namespace ziggurat::schedule {
 
 /// Ops of one occasion share what was brought for one of them.
-using Occasion = std::tuple<int, int, int>;
+using Occasion = std::tuple<int, int, int, int>;
 
-/// The pass of a unit over a micro-batch, forward or backward; any other op is an occasion of its own.
+/// The pass of a unit, or of a segment of it, over a micro-batch, forward or backward; any other op is an
+/// occasion of its own.
 Occasion occasion_of(const Op& op, int index);
 
 /// Where occasions begin, as places in the list of ops. A unit's pass over a micro-batch is one whether

@@ -12,7 +12,8 @@ int width_of(spec::DType type) {
 }
 
 layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b) {
-    return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
+    const auto begin = std::max(a.begin, b.begin);
+    return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
 /// Ascending, those that touch made one.
@@ -20,6 +21,9 @@ std::vector<Run> joined(std::vector<Run> runs) {
     std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.offset < b.offset; });
     std::vector<Run> made;
     for (const auto& run : runs) {
+        if (run.bytes == 0 && runs.back().bytes > 0) {
+            continue;
+        }
         if (!made.empty() && made.back().offset + made.back().bytes == run.offset) {
             made.back().bytes += run.bytes;
         } else {
@@ -30,9 +34,11 @@ std::vector<Run> joined(std::vector<Run> runs) {
 }
 
 std::string described(const ModelLayout& model, const Bucket& bucket) {
-    std::string text = model.table.units[static_cast<std::size_t>(bucket.units.front())].name;
-    if (bucket.units.size() > 1) {
-        text += ".." + model.table.units[static_cast<std::size_t>(bucket.units.back())].name;
+    const int first = bucket.parts.front().unit;
+    const int last = bucket.parts.back().unit;
+    std::string text = model.table.units[static_cast<std::size_t>(first)].name;
+    if (first != last) {
+        text += ".." + model.table.units[static_cast<std::size_t>(last)].name;
     }
     return bucket.microbatch < 0 ? text : text + " " + std::to_string(bucket.microbatch);
 }
@@ -63,11 +69,18 @@ Op BucketWriter::zero_sums() const {
 }
 
 Run BucketWriter::run_in(int buffer, layout::ElementRange range) const {
+    if (range.empty()) {
+        return {};
+    }
     const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
     const std::int64_t width = width_of(held.type);
     const Run run{(range.begin - held.first_element) * width, range.size() * width};
     ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
     return run;
+}
+
+layout::ElementRange BucketWriter::part_of_shard(const BucketPart& part, int span, int rank) const {
+    return common_part(part.range, shards(part.unit).shard(span, rank));
 }
 
 Op BucketWriter::data_collective(OpKind kind, int inner, int span, const Bucket& bucket) const {
@@ -83,7 +96,7 @@ Op BucketWriter::collective(OpKind kind,
     op.kind = kind;
     op.direction = Direction::backward;
     op.purpose = Purpose::gradients;
-    op.unit = bucket.units.front();
+    op.unit = bucket.parts.front().unit;
     op.microbatch = bucket.microbatch;
     op.group = program.group(group, members);
     op.lane = program.lane(Engine::collective, op.group);
@@ -102,37 +115,42 @@ void BucketWriter::scatter(
     }
     auto op = data_collective(OpKind::reduce_scatter, inner, span, bucket);
     op.payload = of_microbatch ? spec::DType::f32 : spec_.precision.gradient;
-    for (std::size_t i = 0; i < bucket.units.size(); ++i) {
-        const auto& map = shards(bucket.units[i]);
-        const int sum = accumulator(bucket.units[i]);
-        const int from = of_microbatch ? bucket.buffers[i] : sum;
-        const int to = of_microbatch && bucket.is_first && !is_narrow() ? sum : from;
+    for (const auto& part : bucket.parts) {
+        const int sum = accumulator(part.unit);
+        const int from = of_microbatch ? part.buffer : sum;
+        const auto mine = part_of_shard(part, span, model_.data_rank);
+        const int to = of_microbatch && bucket.is_first && !is_narrow() && !mine.empty() ? sum : from;
+        if (part_of_shard(part, inner, model_.data_rank).empty()) {
+            continue;  // of this part, no member has anything
+        }
         std::vector<Run> runs;
         for (const int member : layout::data_group(model_.data_rank, inner, span)) {
-            runs.push_back(run_in(from, map.shard(span, member)));
+            runs.push_back(run_in(from, part_of_shard(part, span, member)));
         }
         op.blocks.insert(op.blocks.end(), runs.begin(), runs.end());
         op.reads.push_back({from, "input", joined(std::move(runs))});
-        op.writes.push_back({to, "output", {run_in(to, map.shard(span, model_.data_rank))}});
+        op.writes.push_back({to, "output", {run_in(to, mine)}});
     }
-    out.push_back(std::move(op));
+    if (!op.reads.empty()) {
+        out.push_back(std::move(op));
+    }
 }
 
 void BucketWriter::add_up(std::vector<Op>& out, const Bucket& bucket) const {
-    for (std::size_t i = 0; i < bucket.units.size(); ++i) {
-        const int sum = accumulator(bucket.units[i]);
-        if (bucket.buffers[i] == sum) {
+    for (const auto& part : bucket.parts) {
+        const int sum = accumulator(part.unit);
+        const auto range = part_of_shard(part, first_span(spec_, model_), model_.data_rank);
+        if (part.buffer == sum || range.empty()) {
             continue;
         }
-        const auto range = shards(bucket.units[i]).shard(first_span(spec_, model_), model_.data_rank);
         Op op;
         op.kind = OpKind::add;
         op.direction = Direction::backward;
-        op.unit = bucket.units[i];
+        op.unit = part.unit;
         op.microbatch = bucket.microbatch;
         op.accumulate = !bucket.is_first;
         op.label = described(model_, bucket) + " gradients added up";
-        op.reads.push_back({bucket.buffers[i], "input", {run_in(bucket.buffers[i], range)}});
+        op.reads.push_back({part.buffer, "input", {run_in(part.buffer, range)}});
         if (op.accumulate) {
             op.reads.push_back({sum, "sum", {run_in(sum, range)}});
         }
@@ -171,8 +189,9 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
     std::vector<Operand> summands;  // over the tensor axis
     std::vector<Operand> pieces;
     std::vector<Operand> shared;  // by two stages
-    for (const int u : bucket.units) {
-        const auto piece = shards(u).shard(model_.spans.data, model_.data_rank);
+    for (const auto& part : bucket.parts) {
+        const int u = part.unit;
+        const auto piece = part_of_shard(part, model_.spans.data, model_.data_rank);
         const auto& unit = model_.table.units[static_cast<std::size_t>(u)];
         for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
             const auto range =
@@ -180,6 +199,9 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
             if (unit.parameters[p].gradient_is_partial && !range.empty()) {
                 summands.push_back({accumulator(u), "input", {run_in(accumulator(u), range)}});
             }
+        }
+        if (piece.empty()) {
+            continue;
         }
         pieces.push_back({accumulator(u), "input", {run_in(accumulator(u), piece)}});
         if (model_.is_shared_by_stages(u)) {
@@ -206,19 +228,28 @@ void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
     }
     auto op = data_collective(OpKind::all_gather, inner, span, bucket);
     op.payload = spec_.precision.gradient;
-    for (const int u : bucket.units) {
-        const int buffer = accumulator(u);
-        for (const int member : layout::data_group(model_.data_rank, inner, span)) {
-            op.blocks.push_back(run_in(buffer, shards(u).shard(span, member)));
+    for (const auto& part : bucket.parts) {
+        const int buffer = accumulator(part.unit);
+        if (part_of_shard(part, inner, model_.data_rank).empty()) {
+            continue;
         }
-        op.reads.push_back({buffer, "input", {run_in(buffer, shards(u).shard(span, model_.data_rank))}});
-        op.writes.push_back({buffer, "output", {run_in(buffer, shards(u).shard(inner, model_.data_rank))}});
+        for (const int member : layout::data_group(model_.data_rank, inner, span)) {
+            op.blocks.push_back(run_in(buffer, part_of_shard(part, span, member)));
+        }
+        op.reads.push_back({buffer, "input", {run_in(buffer, part_of_shard(part, span, model_.data_rank))}});
+        op.writes.push_back({buffer, "output", {run_in(buffer, part_of_shard(part, inner, model_.data_rank))}});
     }
-    out.push_back(std::move(op));
+    if (!op.reads.empty()) {
+        out.push_back(std::move(op));
+    }
 }
 
 void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
-    for (const int u : bucket.units) {
+    for (const auto& part : bucket.parts) {
+        if (!part.ends_unit) {
+            continue;
+        }
+        const int u = part.unit;
         const auto piece = shards(u).shard(model_.spans.data, model_.data_rank);
         const auto& parameters = model_.table.units[static_cast<std::size_t>(u)].parameters;
         Operand counted{accumulator(u), "gradient", {}};

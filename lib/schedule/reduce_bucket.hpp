@@ -8,14 +8,22 @@
 
 namespace ziggurat::schedule {
 
-/// Whole units whose gradients travel together.
+/// Elements of a unit's trained region whose gradient is complete at one time: all, or a run of a segment.
+struct BucketPart {
+    int unit = -1;
+    layout::ElementRange range;
+    int buffer = -1;            ///< where their gradient is
+    bool ends_unit = false;     ///< nothing of the unit is to come in this step
+};
+
+/// Gradients that travel together.
 struct Bucket {
-    std::vector<int> units;
-    std::vector<int> buffers;  ///< where the gradient of units[i] is
+    std::vector<BucketPart> parts;
     int after_op = -1;
     int microbatch = -1;     ///< -1: of the whole step
     bool is_first = false;   ///< nothing has been added up in this step
     bool is_last = false;    ///< nothing is added to these gradients later in the step
+    bool is_alone = false;   ///< a segment, which waits for no other
     bool is_shared = false;  ///< a tied table, of which another stage has the other half of the gradient
 };
 
@@ -45,6 +53,7 @@ class BucketWriter {
     bool is_narrow() const { return spec_.precision.gradient != spec::DType::f32; }
     int accumulator(int unit) const { return draft_.state.units[static_cast<std::size_t>(unit)].gradients; }
     Run run_in(int buffer, layout::ElementRange range) const;
+    layout::ElementRange part_of_shard(const BucketPart& part, int span, int rank) const;
     Op collective(OpKind kind,
                   const std::string& group,
                   const std::vector<int>& members,

@@ -10,16 +10,37 @@
 namespace ziggurat::schedule {
 namespace {
 
-/// A unit's gradient is complete (of one micro-batch, or of the step) with this op.
+/// The gradient of a unit, or of a segment of it, is complete (of one micro-batch, or of the step) with this
+/// op.
 struct Completion {
     int op = -1;
     int unit = -1;
+    int segment = -1;
     int microbatch = -1;
-    bool is_last = false;  ///< nothing is added to it later in the step
+    bool is_last = false;    ///< nothing is added to it later in the step
+    bool ends_unit = false;  ///< and it is the last of its unit
 };
 
 bool is_per_microbatch(const spec::RunSpec& spec) {
     return !adds_in_place(spec);
+}
+
+/// The segment whose gradient an operand is; -1 where the unit is not cut. A unit with a tensor that nobody
+/// writes is whole.
+int segment_of(const ModelLayout& model, int unit, const Operand& operand) {
+    const auto& tiling = model.tiling(unit);
+    return tiling.is_cut() ? tiling.segment_at(operand.runs.front().offset / 4) : -1;
+}
+
+/// The trained ranges of a segment, or all of the unit.
+std::vector<layout::ElementRange> trained_ranges(const ModelLayout& model, int unit, int segment) {
+    const auto all = model.flats[static_cast<std::size_t>(unit)].trained();
+    if (segment < 0) {
+        return {all};
+    }
+    auto ranges = model.tiling(unit).segments[static_cast<std::size_t>(segment)].ranges;
+    std::erase_if(ranges, [&](const layout::ElementRange& range) { return range.begin >= all.end; });
+    return ranges;
 }
 
 /// The completions in list order.
@@ -31,14 +52,17 @@ std::vector<Completion> completions(const Draft& draft, const spec::RunSpec& spe
             unit_of_buffer[draft.state.units[static_cast<std::size_t>(u)].full_gradients] = u;
         }
     }
-    std::map<std::pair<int, int>, int> last_op;  // (unit, micro-batch) -> op
+    std::map<std::tuple<int, int, int>, int> last_op;  // (unit, segment, micro-batch) -> op
+    std::map<std::pair<int, int>, int> last_op_of_segment;
     std::map<int, int> last_op_of_unit;
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         for (const auto& operand : program.ops[i].writes) {
             const auto unit = unit_of_buffer.find(operand.buffer);
             if (unit != unit_of_buffer.end()) {
                 const int key = is_per_microbatch(spec) ? program.ops[i].microbatch : -1;
-                last_op[{unit->second, key}] = static_cast<int>(i);
+                const int segment = segment_of(model, unit->second, operand);
+                last_op[{unit->second, segment, key}] = static_cast<int>(i);
+                last_op_of_segment[{unit->second, segment}] = static_cast<int>(i);
                 last_op_of_unit[unit->second] = static_cast<int>(i);
             }
         }
@@ -46,15 +70,18 @@ std::vector<Completion> completions(const Draft& draft, const spec::RunSpec& spe
     std::vector<Completion> found;
     found.reserve(last_op.size());
     for (const auto& [key, op] : last_op) {
-        found.push_back({op, key.first, key.second, op == last_op_of_unit.at(key.first)});
+        const auto& [unit, segment, microbatch] = key;
+        found.push_back({op, unit, segment, microbatch, op == last_op_of_segment.at({unit, segment}),
+                         op == last_op_of_unit.at(unit)});
     }
     std::sort(found.begin(), found.end(), [](const Completion& a, const Completion& b) {
-        return std::tie(a.op, a.unit) < std::tie(b.op, b.unit);
+        return std::tie(a.op, a.unit, a.segment) < std::tie(b.op, b.unit, b.segment);
     });
     return found;
 }
 
-/// Consecutive completions of one micro-batch whose units fit a bucket.
+/// Consecutive completions of one micro-batch whose units fit a bucket. A segment travels alone: it is cut
+/// so that no more of a gradient has to be there.
 std::vector<Bucket> buckets(const std::vector<Completion>& completed,
                             const spec::RunSpec& spec,
                             const ModelLayout& model) {
@@ -62,9 +89,10 @@ std::vector<Bucket> buckets(const std::vector<Completion>& completed,
     std::int64_t elements = 0;
     for (const auto& done : completed) {
         const auto size = model.flats[static_cast<std::size_t>(done.unit)].trained_elements();
+        const bool is_alone = done.segment >= 0;
         const bool is_shared = model.is_shared_by_stages(done.unit);
         const bool joins = !made.empty() && made.back().microbatch == done.microbatch &&
-                           made.back().is_last == done.is_last && !is_shared && !made.back().is_shared &&
+                           made.back().is_last == done.is_last && !is_alone && !made.back().is_alone && !is_shared && !made.back().is_shared &&
                            elements + size <= spec.overlap.bucket_elements;
         if (!joins) {
             made.push_back({});
@@ -72,7 +100,11 @@ std::vector<Bucket> buckets(const std::vector<Completion>& completed,
         }
         elements += size;
         auto& bucket = made.back();
-        bucket.units.push_back(done.unit);
+        for (const auto& range : trained_ranges(model, done.unit, done.segment)) {
+            bucket.parts.push_back({done.unit, range, -1, false});
+        }
+        bucket.parts.back().ends_unit = done.ends_unit;
+        bucket.is_alone = is_alone;
         bucket.after_op = done.op;
         bucket.microbatch = done.microbatch;
         bucket.is_first = done.microbatch == 0;
@@ -125,21 +157,34 @@ class MicrobatchGradients {
                 continue;
             }
             const int microbatch = is_per_microbatch(spec_) ? op.microbatch : -1;
-            auto& buffer = buffers_[{unit->second, microbatch}];
+            const auto whole = model_.flats[static_cast<std::size_t>(unit->second)].trained();
+            auto range = whole;
+            if (const int segment = segment_of(model_, unit->second, operand); segment >= 0) {
+                const auto element = operand.runs.front().offset / 4;
+                for (const auto& part : trained_ranges(model_, unit->second, segment)) {
+                    range = part.begin <= element && element < part.end ? part : range;
+                }
+            }
+            auto& buffer = buffers_[{unit->second, microbatch, range.begin}];
             if (buffer == 0) {
-                buffer = make(unit->second, microbatch) + 1;
-                if (!missing_.at(unit->second).empty()) {
+                buffer = make(unit->second, microbatch, range) + 1;
+                if (range == whole && !missing_.at(unit->second).empty()) {
                     before.push_back(zeros(draft_.program, buffer - 1, missing_.at(unit->second)));
                 }
             }
             operand.buffer = buffer - 1;
+            for (auto& run : operand.runs) {
+                run.offset -= draft_.program.buffers[static_cast<std::size_t>(buffer - 1)].first_element * 4;
+            }
         }
     }
 
-    int buffer(int unit, int microbatch) const { return buffers_.at({unit, microbatch}) - 1; }
+    int buffer(const BucketPart& part, int microbatch) const {
+        return buffers_.at({part.unit, microbatch, part.range.begin}) - 1;
+    }
 
   private:
-    int make(int unit, int microbatch) {
+    int make(int unit, int microbatch, layout::ElementRange range) {
         const auto& state = draft_.state.units[static_cast<std::size_t>(unit)];
         if (microbatch < 0) {
             return state.full_gradients;
@@ -152,6 +197,8 @@ class MicrobatchGradients {
         made.name = model_.table.units[static_cast<std::size_t>(unit)].name + ".gradients of micro-batch " +
                     std::to_string(microbatch);
         made.microbatch = microbatch;
+        made.first_element = range.begin;
+        made.bytes = range.size() * 4;
         return draft_.program.add_buffer(std::move(made));
     }
 
@@ -160,7 +207,7 @@ class MicrobatchGradients {
     const ModelLayout& model_;
     std::map<int, int> unit_of_;
     std::map<int, std::vector<layout::ElementRange>> missing_;
-    std::map<std::pair<int, int>, int> buffers_;  // (unit, micro-batch) -> index + 1
+    std::map<std::tuple<int, int, std::int64_t>, int> buffers_;  // (unit, micro-batch, first element) -> index + 1
 };
 
 }  // namespace
@@ -188,8 +235,8 @@ void reduce_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& mod
         out.push_back(std::move(op));
         for (; next < due.size() && due[next].after_op == static_cast<int>(i); ++next) {
             auto bucket = due[next];
-            for (const int u : bucket.units) {
-                bucket.buffers.push_back(gradients.buffer(u, bucket.microbatch));
+            for (auto& part : bucket.parts) {
+                part.buffer = gradients.buffer(part, bucket.microbatch);
             }
             move_to(out, later);
             auto reduction = writer.reduce(bucket);

@@ -118,7 +118,8 @@ std::vector<Pieces> World::computed(int rank, int op, int step, const Found& fou
     const auto& done = op_of(rank, op);
     std::uint64_t what = mixed(number(static_cast<int>(done.kind)), number(done.unit));
     for (const auto value : {number(done.phase), number(static_cast<int>(as_first_done(done.direction))),
-                             number(done.row_begin), number(done.microbatch)}) {
+                             number(done.row_begin), number(done.column_begin),
+                             number(done.column_end), number(done.microbatch)}) {
         what = mixed(what, value);
     }
     std::uint64_t inputs = what;

@@ -153,7 +153,10 @@ struct Op {
     int unit = -1;
     int phase = -1;
     int microbatch = -1;
+    int segment = -1;  ///< of the unit's parameters (layout::UnitTiling); -1: the unit is not cut
     std::int64_t row_begin = 0, row_end = 0;  ///< tokens of the micro-batch that the op covers, on this rank
+    /// Columns of the output, which are rows of the weight, that the op covers; both 0: all.
+    std::int64_t column_begin = 0, column_end = 0;
     bool accumulate = false;                  ///< gradients of parameters are added to what is there
     int chunk = -1;                           ///< of updates
     int group = -1;                           ///< of collectives: index into Program::groups

@@ -49,10 +49,27 @@ class Transfers {
         for (const auto& visit : found_.visits) {
             serve(visit);
         }
+        name_empty_operands();
         insert();
     }
 
   private:
+    /// A member of a collective that gives or gets nothing names what its other operand names.
+    void name_empty_operands() {
+        for (auto& op : program_.ops) {
+            if (op.kind != OpKind::reduce_scatter && op.kind != OpKind::all_gather) {
+                continue;
+            }
+            for (std::size_t i = 0; i < op.reads.size() && i < op.writes.size(); ++i) {
+                if (op.reads[i].bytes() == 0) {
+                    op.reads[i].buffer = op.writes[i].buffer;
+                } else if (op.writes[i].bytes() == 0) {
+                    op.writes[i].buffer = op.reads[i].buffer;
+                }
+            }
+        }
+    }
+
     Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
 
     /// Brings what a visit reads and takes home what it writes.

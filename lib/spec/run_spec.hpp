@@ -171,6 +171,15 @@ struct Home {
 
 enum class Movement { fixed, chunks };
 
+/// Products, lookups or both whose weights are cut into a grid of tiles.
+struct TileRule {
+    std::string match;  ///< pattern of the tensors' names
+    int in = 1;         ///< tiles along the inputs
+    int out = 1;        ///< tiles along the outputs
+
+    bool operator==(const TileRule&) const = default;
+};
+
 struct Tiers {
     std::int64_t device_budget_bytes = 0;  ///< per rank
     std::int64_t host_budget_bytes = 0;    ///< per node
@@ -183,6 +192,7 @@ struct Tiers {
     Home parameters, gradients, optimizer, activations;
     Movement movement = Movement::fixed;
     std::int64_t chunk_elements = 0;
+    std::vector<TileRule> tiles;  ///< the first rule that matches a tensor holds; none: nothing is cut
 
     bool operator==(const Tiers&) const = default;
 };

@@ -129,6 +129,21 @@ std::vector<std::string> draw_trained(Draw& draw, const spec::RunSpec& spec) {
     return names;
 }
 
+/// Rules for some products, and a vocabulary of several tiles where its weights are among them.
+void draw_tiles(Draw& draw, spec::RunSpec& spec) {
+    const std::vector<std::string> patterns{"*",    "mlp.*", "attention.*",     "mlp.down", "attention.q",
+                                            "head", "*up",   "embedding.token", "mlp.gate"};
+    do {
+        spec.tiers.tiles.push_back(
+            {.match = draw.one_of(patterns), .in = 1, .out = static_cast<int>(draw.between(2, 5))});
+    } while (draw.chance(0.5));
+    if (draw.chance(0.5)) {
+        const auto multiple = spec.parallel.tensor;
+        spec.model.vocab = draw.between(1000, 3000) * multiple;
+        spec.model.vocab_padded = spec.model.vocab + draw.between(0, 3) * multiple;
+    }
+}
+
 /// In words, for the report.
 std::string trained_part(const spec::RunSpec& spec) {
     const auto trained = spec::count_trained(spec);
@@ -182,6 +197,9 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
         spec.checkpoint.every = spec::Interval{.steps = 1};
         spec.checkpoint.is_async = draw.chance(0.7);
     }
+    if (limits.tiles && spec.sharding.secondary == 0 && draw.chance(0.4)) {
+        draw_tiles(draw, spec);
+    }
     return spec;
 }
 
@@ -214,6 +232,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("recompute.every", number(s.recompute.every));
     note("precision.compute", s.precision.compute == DType::f32 ? "f32" : "bf16");
     note("precision.gradient", s.precision.gradient == DType::f32 ? "f32" : "bf16");
+    note("tiers.tile", s.tiers.tiles.empty() ? "off" : "on");
     note("tiers.home.parameters", name(s.tiers.parameters));
     note("tiers.home.gradients", name(s.tiers.gradients));
     note("tiers.home.optimizer", name(s.tiers.optimizer));

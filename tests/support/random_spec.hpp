@@ -28,6 +28,7 @@ struct RandomSpecLimits {
     bool context = true;
     bool tiers = true;
     bool frozen = true;
+    bool tiles = true;
 };
 
 /// The same spec for the same seed.

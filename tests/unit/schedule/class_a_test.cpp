@@ -40,7 +40,7 @@ TEST(ClassA, ShardingPrefetchBucketsRecomputationAndHomesLeaveTheSameBits) {
 }
 
 TEST(ClassA, AnotherSumPlanIsSeen) {
-    auto spec = test::random_spec(1, {.context = false, .tiers = false, .frozen = false});
+    auto spec = test::random_spec(1, {.context = false, .tiers = false, .frozen = false, .tiles = false});
     spec.parallel = {};
     spec.parallel.ranks = spec.parallel.data = 2;
     spec.train.micro_batches = 2;

@@ -13,7 +13,7 @@ namespace ziggurat::schedule {
 namespace {
 
 spec::RunSpec on_a_ring(int ranks) {
-    auto spec = test::random_spec(4, {.context = false, .tiers = false, .frozen = false});
+    auto spec = test::random_spec(4, {.context = false, .tiers = false, .frozen = false, .tiles = false});
     spec.parallel = {};
     spec.parallel.ranks = spec.parallel.context = ranks;
     spec.sharding = {1, 1, 1, 0, spec::ReducePlan::at_end, 1};

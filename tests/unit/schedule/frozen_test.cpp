@@ -66,7 +66,7 @@ std::int64_t local_elements(const ModelLayout& model, bool trained) {
 
 TEST(Frozen, AndTrainingEverythingByAPatternIsTrainingEverything) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-        auto spec = test::random_spec(seed, {.frozen = false});
+        auto spec = test::random_spec(seed, {.frozen = false, .tiles = false});
         const auto all = build_program(spec, spec.parallel.ranks - 1, Variant::train);
         spec.train.only = {"*"};
 

@@ -15,7 +15,7 @@ namespace {
 
 /// One axis of `data` ranks, everything sharded over all of them.
 spec::RunSpec fully_sharded(int data, int prefetch, std::int64_t microbatches = 1) {
-    auto spec = test::random_spec(1, {.context = false, .tiers = false, .frozen = false});
+    auto spec = test::random_spec(1, {.context = false, .tiers = false, .frozen = false, .tiles = false});
     spec.parallel = {};
     spec.parallel.ranks = spec.parallel.data = data;
     spec.sharding = {data, data, data, 0, spec::ReducePlan::each_microbatch, data};

@@ -21,7 +21,7 @@ constexpr spec::Home nvme{0, 0, 1};
 
 /// Everything sharded over `ranks`, bf16, gradients reduced each micro-batch.
 spec::RunSpec sharded(int ranks, std::int64_t microbatches) {
-    auto spec = test::random_spec(2, {.context = false, .tiers = false, .frozen = false});
+    auto spec = test::random_spec(2, {.context = false, .tiers = false, .frozen = false, .tiles = false});
     spec.parallel = {};
     spec.parallel.ranks = spec.parallel.data = ranks;
     spec.sharding = {ranks, ranks, ranks, 0, spec::ReducePlan::each_microbatch, ranks};

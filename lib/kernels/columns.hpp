@@ -1,0 +1,28 @@
+/// Some columns of a matrix as a matrix of their own, and back.
+#pragma once
+
+#include <cstdint>
+
+#include "device/stream.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels {
+
+/// to = from[:, first .. first + width of to).
+///
+/// Shapes:  from [rows, any]; to [rows, width]
+/// Errors:  Error{internal} when shapes disagree
+template <class T>
+void take_columns(const device::Stream& stream,
+                  tensor::TensorRef<const T, 2> from,
+                  std::int64_t first,
+                  tensor::TensorRef<T, 2> to);
+
+/// to[:, first .. first + width of from) = from; the other columns stay.
+template <class T>
+void put_columns(const device::Stream& stream,
+                 tensor::TensorRef<const T, 2> from,
+                 std::int64_t first,
+                 tensor::TensorRef<T, 2> to);
+
+}  // namespace ziggurat::kernels

@@ -1,0 +1,179 @@
+#include "layout/tiling.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "base/contract.hpp"
+#include "spec/tensor_pattern.hpp"
+
+namespace ziggurat::layout {
+namespace {
+
+bool is_weight(const Parameter& parameter) {
+    return parameter.role == "weight" || parameter.role == "table";
+}
+
+/// The rule for a phase; null where none matches a weight of it.
+const spec::TileRule* rule_of(const spec::Tiers& tiers,
+                              const FamilyTable& table,
+                              std::size_t unit,
+                              const Phase& phase) {
+    for (const auto& rule : tiers.tiles) {
+        for (const auto& use : phase.parameters) {
+            const auto owner = use.unit < 0 ? unit : static_cast<std::size_t>(use.unit);
+            const auto& parameter = table.units[owner].parameters[static_cast<std::size_t>(use.parameter)];
+            if (is_weight(parameter) && names(rule.match, parameter.name)) {
+                return &rule;
+            }
+        }
+    }
+    return nullptr;
+}
+
+std::int64_t vocabulary_rows(const FamilyTable& table) {
+    for (const auto& phase : table.units.back().phases) {
+        if (phase.kind == PhaseKind::logits) {
+            return phase.out;
+        }
+    }
+    return 0;
+}
+
+bool is_of_vocabulary(const Phase& phase) {
+    return phase.kind == PhaseKind::embedding || phase.kind == PhaseKind::logits;
+}
+
+/// The parts of a unit's flat range that a phase uses and that lie in rows [begin, end) of what it is cut in.
+/// Parts of one matrix or vector follow each other, so they are one range.
+std::vector<ElementRange> ranges_of(
+    const Unit& unit, const Phase& phase, const FlatLayout& flat, ElementRange rows, std::int64_t in) {
+    std::vector<ElementRange> found;
+    std::string role;
+    for (const auto& use : phase.parameters) {
+        if (use.unit >= 0) {
+            continue;
+        }
+        const auto& parameter = unit.parameters[static_cast<std::size_t>(use.parameter)];
+        const auto range = flat.parameter(use.parameter);
+        const bool is_cut = !rows.empty();
+        if (is_cut && phase.kind == PhaseKind::embedding && parameter.role != "table") {
+            continue;
+        }
+        if (is_cut && parameter.role == role) {
+            continue;  // joined to what has been found
+        }
+        role = parameter.role;
+        const auto width = is_weight(parameter) ? in : 1;
+        const auto cut = ElementRange{range.begin + rows.begin * width, range.begin + rows.end * width};
+        found.push_back(is_cut ? cut : range);
+    }
+    std::sort(found.begin(), found.end(),
+              [](const ElementRange& a, const ElementRange& b) { return a.begin < b.begin; });
+    return found;
+}
+
+UnitTiling tiling_of(const Unit& unit,
+                     const FlatLayout& flat,
+                     const std::vector<const spec::TileRule*>& rules,
+                     const std::vector<std::int64_t>& weight_rows) {
+    UnitTiling made;
+    made.of_phase.resize(unit.phases.size());
+    if (std::all_of(rules.begin(), rules.end(), [](const auto* rule) { return rule == nullptr; })) {
+        return made;
+    }
+    const auto add = [&](std::size_t phase, Segment segment) {
+        segment.phase = static_cast<int>(phase);
+        made.of_phase[phase].push_back(static_cast<int>(made.segments.size()));
+        made.segments.push_back(std::move(segment));
+    };
+    for (std::size_t p = 0; p < unit.phases.size(); ++p) {
+        const auto& phase = unit.phases[p];
+        if (rules[p] == nullptr) {
+            if (!phase.parameters.empty()) {
+                add(p, {.phase = -1, .rows = {}, .ranges = ranges_of(unit, phase, flat, {}, 0)});
+            }
+            continue;
+        }
+        const auto granule = is_of_vocabulary(phase) ? vocabulary_tile_rows : tile_rows;
+        const auto in = phase.kind == PhaseKind::embedding
+                            ? unit.parameters[static_cast<std::size_t>(phase.parameters.front().parameter)]
+                                  .extents.back()
+                            : phase.in;
+        for (const auto& rows : tile_runs(weight_rows[p], rules[p]->out, granule)) {
+            add(p, {.phase = -1, .rows = rows, .ranges = ranges_of(unit, phase, flat, rows, in)});
+        }
+        if (phase.kind == PhaseKind::embedding) {
+            Segment shared;
+            for (const auto& use : phase.parameters) {
+                if (unit.parameters[static_cast<std::size_t>(use.parameter)].role != "table") {
+                    shared.ranges.push_back(flat.parameter(use.parameter));
+                }
+            }
+            add(p, std::move(shared));
+        }
+    }
+    return made;
+}
+
+}  // namespace
+
+bool names(const std::string& pattern, std::string_view tensor) {
+    if (spec::matches(pattern, tensor)) {
+        return true;
+    }
+    constexpr std::string_view of_layer = "layers.", suffix = ".weight";
+    if (tensor.starts_with(of_layer)) {
+        tensor.remove_prefix(tensor.find('.', of_layer.size()) + 1);
+    }
+    if (tensor.ends_with(suffix)) {
+        tensor.remove_suffix(suffix.size());
+    }
+    return spec::matches(pattern, tensor);
+}
+
+bool UnitTiling::cuts(int phase) const {
+    return is_cut() && !of_phase[static_cast<std::size_t>(phase)].empty() &&
+           !segments[static_cast<std::size_t>(of_phase[static_cast<std::size_t>(phase)].front())].rows.empty();
+}
+
+int UnitTiling::segment_at(std::int64_t element) const {
+    for (std::size_t s = 0; s < segments.size(); ++s) {
+        for (const auto& range : segments[s].ranges) {
+            if (range.begin <= element && element < range.end) {
+                return static_cast<int>(s);
+            }
+        }
+    }
+    return -1;
+}
+
+std::vector<ElementRange> tile_runs(std::int64_t rows, int tiles, std::int64_t granule) {
+    ZG_EXPECTS(rows > 0 && tiles > 0);
+    const auto each = (rows + tiles - 1) / tiles;
+    const auto length = (each + granule - 1) / granule * granule;
+    std::vector<ElementRange> runs;
+    for (std::int64_t begin = 0; begin < rows; begin += length) {
+        runs.push_back({begin, std::min(rows, begin + length)});
+    }
+    return runs;
+}
+
+std::vector<UnitTiling> tilings(const spec::Tiers& tiers,
+                                const FamilyTable& table,
+                                const std::vector<FlatLayout>& flats) {
+    std::vector<UnitTiling> made;
+    for (std::size_t u = 0; u < table.units.size(); ++u) {
+        const auto& unit = table.units[u];
+        std::vector<const spec::TileRule*> rules;
+        std::vector<std::int64_t> rows;
+        for (const auto& phase : unit.phases) {
+            rules.push_back(rule_of(tiers, table, u, phase));
+            rows.push_back(phase.kind == PhaseKind::embedding ? vocabulary_rows(table) : phase.out);
+        }
+        made.push_back(tiling_of(unit, flats[u], rules, rows));
+    }
+    return made;
+}
+
+}  // namespace ziggurat::layout

@@ -1,0 +1,133 @@
+/// Products with some rows of a weight, and look-ups in some rows of a table.
+#include "kernels/column_sum.hpp"
+#include "kernels/columns.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
+#include "model/operands.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::model {
+
+using kernels::Accumulate;
+using schedule::Direction;
+using tensor::TensorRef;
+
+namespace {
+
+/// The columns of a tile as a matrix of their own, at the front of the workspace, and what is left of it.
+template <class T>
+struct Columns {
+    TensorRef<T, 2> matrix;
+    std::span<std::byte> rest;
+
+    Columns(std::span<std::byte> workspace, std::int64_t rows, std::int64_t width)
+        : matrix{reinterpret_cast<T*>(workspace.data()), {rows, width}},
+          rest{workspace.subspan((static_cast<std::size_t>(rows * width) * sizeof(T) + 63) / 64 * 64)} {}
+};
+
+template <class T>
+TensorRef<const T, 2> read_only(TensorRef<T, 2> matrix) {
+    return {matrix.data, {matrix.extent(0), matrix.extent(1)}};
+}
+
+template <class T>
+std::span<const T> flat(TensorRef<const T, 2> matrix) {
+    return {matrix.data, static_cast<std::size_t>(matrix.size())};
+}
+
+}  // namespace
+
+template <class T>
+Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+    const auto stream = binder.stream();
+    const auto in = phase.in;
+    const auto first = use.op().column_begin;
+    const auto width = use.op().column_end - first;
+
+    if (use.op().direction == Direction::backward_input) {
+        const auto dy = use.matrix_in<T>("d_output", phase.out);
+        const auto* product = &binder.linear(dy.extent(0), in, width, false, true);
+        const Columns<T> columns{use.workspace(), dy.extent(0), width};
+        const auto w = use.matrix_in<T>("weight", in);
+        const auto sum = use.matrix_out<float>("d_input_sum", in);
+        const auto accumulate = first > 0 ? Accumulate::yes : Accumulate::no;
+        const auto dx = use.writes("d_input") ? use.matrix_out<T>("d_input", in) : TensorRef<T, 2>{};
+        return [=] {
+            kernels::take_columns<T>(stream, dy, first, columns.matrix);
+            product->backward_input_sum(stream, read_only(columns.matrix), w, sum, accumulate, columns.rest);
+            if (!dx.empty()) {
+                kernels::convert<float, T>(stream, flat(read_only(sum)),
+                                           {dx.data, static_cast<std::size_t>(dx.size())});
+            }
+        };
+    }
+    if (use.op().direction == Direction::backward_weight) {
+        const auto dy = use.matrix_in<T>("d_output", phase.out);
+        const auto* product = &binder.linear(dy.extent(0), in, width, false, true);
+        const Columns<T> columns{use.workspace(), dy.extent(0), width};
+        const auto accumulate = use.accumulate();
+        const auto db = use.gradient("d_bias");
+        const auto dw = use.gradient("d_weight", in);
+        const auto x = dw.empty() ? TensorRef<const T, 2>{} : use.matrix_in<T>("input", in);
+        return [=] {
+            kernels::take_columns<T>(stream, dy, first, columns.matrix);
+            if (!dw.empty()) {
+                product->backward_weight(stream, x, read_only(columns.matrix), dw, accumulate, columns.rest);
+            }
+            if (!db.empty()) {
+                kernels::column_sum<T>(stream, read_only(columns.matrix), db, accumulate, columns.rest);
+            }
+        };
+    }
+    const auto x = use.matrix_in<T>("input", in);
+    const bool has_bias = use.reads("bias");
+    const auto* product = &binder.linear(x.extent(0), in, width, has_bias, true);
+    const auto bias = has_bias ? use.vector_in<T>("bias") : TensorRef<const T, 1>{};
+    const Columns<T> columns{use.workspace(), x.extent(0), width};
+    return [=, w = use.matrix_in<T>("weight", in), y = use.matrix_out<T>("output", phase.out)] {
+        product->forward(stream, x, w, bias, columns.matrix, columns.rest);
+        kernels::put_columns<T>(stream, read_only(columns.matrix), first, y);
+    };
+}
+
+template <class T>
+Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+    const auto stream = binder.stream();
+    const auto width = binder.spec().model.hidden;
+    const auto first = use.op().column_begin;
+    const bool is_tile = use.op().column_end > 0;
+    const auto indices = use.vector_in<std::int32_t>(is_tile ? "tokens" : "positions");
+    const bool is_forward =
+        use.op().direction == Direction::forward || use.op().direction == Direction::recompute;
+    const bool drops = phase.has_dropout && !(is_forward && is_tile);
+    const auto dropout = use.dropout(binder.spec(), drops, -1, dropout_embedding);
+    if (is_forward && is_tile) {
+        return [=, table = use.matrix_in<T>("table", width), out = use.matrix_out<T>("output", width)] {
+            kernels::embedding_tile_forward<T>(stream, indices, table, first, out);
+        };
+    }
+    if (is_forward) {
+        const auto learned = use.reads("position_table") ? use.matrix_in<T>("position_table", width)
+                                                         : TensorRef<const T, 2>{};
+        return [=, out = use.matrix_out<T>("output", width)] {
+            kernels::embedding_positions_forward<T>(stream, indices, learned, dropout, out);
+        };
+    }
+    const auto d_out = use.matrix_in<T>("d_output", width);
+    const auto d_table = use.gradient(is_tile ? "d_table" : "d_position_table", width);
+    // A tied head has written its part of the table's gradient before: the lookup's is added to it.
+    const bool is_tied = is_tile && binder.spec().model.tie_embeddings;
+    const auto accumulate = is_tied ? Accumulate::yes : use.accumulate();
+    return [=] {
+        kernels::embedding_tile_backward<T>(stream, indices, first, d_out, dropout, d_table, accumulate);
+    };
+}
+
+#define ZG_INSTANTIATE(T)                                                                   \
+    template Kernel bind_linear_tile<T>(Binder<T>&, const layout::Phase&, const Operands&); \
+    template Kernel bind_embedding_tile<T>(Binder<T>&, const layout::Phase&, const Operands&);
+ZG_INSTANTIATE(float)
+ZG_INSTANTIATE(tensor::bfloat16)
+#undef ZG_INSTANTIATE
+
+}  // namespace ziggurat::model
