@@ -47,6 +47,8 @@ constexpr std::array features = {
     Feature{
         "sharding.optimizer", "a span chosen by the planner", everywhere,
         [](const RunSpec&, const Values& values) { return values.is_word("sharding.optimizer", "auto"); }},
+    Feature{"tiers.tile", "tiles chosen by the planner", everywhere,
+            [](const RunSpec&, const Values& values) { return values.is_word("tiers.tile", "auto"); }},
     Feature{
         "tiers.home.parameters", "a home chosen by the planner", everywhere,
         [](const RunSpec&, const Values& values) { return values.is_word("tiers.home.parameters", "auto"); }},

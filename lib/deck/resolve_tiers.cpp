@@ -30,6 +30,20 @@ spec::Home home(const Resolution& resolution, const std::string& path) {
     return is_given ? std::get<spec::Home>(value->data) : spec::Home{};
 }
 
+std::vector<spec::TileRule> tile_rules(Resolution& resolution) {
+    const Values& values = resolution.values;
+    std::vector<spec::TileRule> rules;
+    for (std::int64_t i = 0; i < values.count("tiers.tile"); ++i) {
+        const auto path = fmt::format("tiers.tile[{}]", i);
+        const auto tiles = [&](const char* along) {
+            return values.has(path + along) ? static_cast<int>(values.integer(path + along)) : 1;
+        };
+        resolution.require(path + ".match", "a rule is for some tensors");
+        rules.push_back({.match = values.text(path + ".match"), .in = tiles(".in"), .out = tiles(".out")});
+    }
+    return rules;
+}
+
 }  // namespace
 
 void resolve_tiers(Resolution& resolution) {
@@ -66,6 +80,7 @@ void resolve_tiers(Resolution& resolution) {
         resolution.settle_integer("tiers.chunk", default_chunk_elements, "16 MiB of fp32");
     }
     tiers.chunk_elements = values.integer("tiers.chunk");
+    tiers.tiles = tile_rules(resolution);
 }
 
 }  // namespace ziggurat::deck

@@ -15,7 +15,7 @@ bool can_judge(const Rule& rule, const Values& values) {
 
 void judge(const Resolution& resolution) {
     for (const auto rules : {model_rules(), layout_rules(), batch_rules(), trained_rules(), sharding_rules(),
-                             tier_rules(), data_rules(), checkpoint_rules()}) {
+                             tier_rules(), tile_rules(), data_rules(), checkpoint_rules()}) {
         for (const Rule& rule : rules) {
             if (can_judge(rule, resolution.values)) {
                 rule.judge(resolution);

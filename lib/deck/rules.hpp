@@ -19,6 +19,7 @@ std::span<const Rule> batch_rules();
 std::span<const Rule> trained_rules();
 std::span<const Rule> sharding_rules();
 std::span<const Rule> tier_rules();
+std::span<const Rule> tile_rules();
 std::span<const Rule> data_rules();
 std::span<const Rule> checkpoint_rules();
 

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 
 #include "base/contract.hpp"
-#include "spec/tensor_pattern.hpp"
+#include "spec/tile_rules.hpp"
 
 namespace ziggurat::layout {
 namespace {
@@ -23,7 +22,7 @@ const spec::TileRule* rule_of(const spec::Tiers& tiers,
         for (const auto& use : phase.parameters) {
             const auto owner = use.unit < 0 ? unit : static_cast<std::size_t>(use.unit);
             const auto& parameter = table.units[owner].parameters[static_cast<std::size_t>(use.parameter)];
-            if (is_weight(parameter) && names(rule.match, parameter.name)) {
+            if (is_weight(parameter) && spec::names_tensor(rule.match, parameter.name)) {
                 return &rule;
             }
         }
@@ -62,6 +61,10 @@ std::vector<ElementRange> ranges_of(
         }
         if (is_cut && parameter.role == role) {
             continue;  // joined to what has been found
+        }
+        if (!is_cut && parameter.joined_to_previous && parameter.role == role) {
+            found.back().end = range.end;
+            continue;
         }
         role = parameter.role;
         const auto width = is_weight(parameter) ? in : 1;
@@ -117,20 +120,6 @@ UnitTiling tiling_of(const Unit& unit,
 }
 
 }  // namespace
-
-bool names(const std::string& pattern, std::string_view tensor) {
-    if (spec::matches(pattern, tensor)) {
-        return true;
-    }
-    constexpr std::string_view of_layer = "layers.", suffix = ".weight";
-    if (tensor.starts_with(of_layer)) {
-        tensor.remove_prefix(tensor.find('.', of_layer.size()) + 1);
-    }
-    if (tensor.ends_with(suffix)) {
-        tensor.remove_suffix(suffix.size());
-    }
-    return spec::matches(pattern, tensor);
-}
 
 bool UnitTiling::cuts(int phase) const {
     return is_cut() && !of_phase[static_cast<std::size_t>(phase)].empty() &&

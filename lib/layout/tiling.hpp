@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "layout/family.hpp"
@@ -42,10 +40,6 @@ inline constexpr std::int64_t tile_rows = 16;
 /// The same of the vocabulary: over so many columns at a time the loss sums its exponentials, so that tiles
 /// do not change the order of that sum.
 inline constexpr std::int64_t vocabulary_tile_rows = 1024;
-
-/// Whether a rule's pattern fits a tensor: its whole name, or that without the number of the layer and
-/// without ".weight", so that "mlp.up" is that of all layers.
-bool names(const std::string& pattern, std::string_view tensor);
 
 /// Of each unit of the table.
 std::vector<UnitTiling> tilings(const spec::Tiers& tiers,

@@ -1,0 +1,15 @@
+/// Which tensors the rules of tiles name.
+#pragma once
+
+#include <string_view>
+
+namespace ziggurat::spec {
+
+/// Whether a rule's pattern fits a tensor: its whole name, or that without the number of the layer and
+/// without ".weight", so that "mlp.up" is that of all layers. Biases go with their weights and have no rule.
+bool names_tensor(std::string_view pattern, std::string_view tensor);
+
+/// Whether tensors of that name can be cut: weights of products, and tables of look-ups by token.
+bool can_be_cut(std::string_view tensor);
+
+}  // namespace ziggurat::spec
