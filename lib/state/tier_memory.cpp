@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "base/contract.hpp"
 
@@ -29,6 +31,35 @@ device::Arena reserve(const std::vector<const schedule::Program*>& programs, std
     return {arena == on_nvme ? 0 : most_bytes(programs, arena),
             is_of_device ? "the device tier" : "the host tier",
             is_shared ? device::Arena::Kind::shared : device::Arena::Kind::own};
+}
+
+/// Where transfers of the NVMe tier begin and end: at runs of ops, and around buffers.
+std::vector<std::int64_t> ends_of_transfers(const std::vector<const schedule::Program*>& programs) {
+    std::set<std::int64_t> ends;
+    const auto add = [&ends](std::int64_t offset, std::int64_t bytes) {
+        ends.insert(offset);
+        ends.insert(offset + storage::round_up_to_page(bytes));
+    };
+    for (const auto* program : programs) {
+        for (const auto& buffer : program->buffers) {
+            if (buffer.tier == spec::Tier::nvme && buffer.offset >= 0) {
+                add(buffer.offset, buffer.bytes);
+            }
+        }
+        for (const auto& op : program->ops) {
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    const auto& buffer = program->buffers.at(static_cast<std::size_t>(operand.buffer));
+                    for (const auto& run : operand.runs) {
+                        if (buffer.tier == spec::Tier::nvme) {
+                            add(buffer.offset + run.offset, run.bytes);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return {ends.begin(), ends.end()};
 }
 
 /// Every persistent buffer that several programs name lies at one place.
@@ -56,7 +87,11 @@ TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs,
               reserve(programs, 3, ranks), reserve(programs, 4, ranks)} {
     check_shared_places(programs);
     if (const auto bytes = most_bytes(programs, on_nvme); bytes > 0) {
-        nvme_ = std::make_unique<storage::StripedFile>(nvme.folders, bytes, nvme.stripe_bytes);
+        storage::StripedFile::Options options{.stripe_bytes = nvme.stripe_bytes};
+        if (nvme.is_checked) {
+            options.checked_between = ends_of_transfers(programs);
+        }
+        nvme_ = std::make_unique<storage::StripedFile>(nvme.folders, bytes, std::move(options));
     }
 }
 

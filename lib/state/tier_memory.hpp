@@ -19,6 +19,7 @@ namespace ziggurat::state {
 struct NvmeSpace {
     std::vector<std::string> folders = {};
     std::int64_t stripe_bytes = std::int64_t{1} << 20;
+    bool is_checked = false;  ///< what is read against a checksum of what was written
 };
 
 /// Reserves once what the programs of a run need and says where their buffers lie.
