@@ -78,7 +78,8 @@ def report(chosen, deck, found):
               "losses": [step["loss"] for step in steps], "compute_s": [step["compute_s"] for step in steps],
               "read_bytes": counted[0], "written_bytes": counted[1],
               "read_closed_form": shape.closed_forms()[0], "written_closed_form": shape.closed_forms()[1],
-              "peak_bytes": found["peak"], "limit_bytes": int(chosen.memory * GIB), "plan_bytes": plan,
+              "peak_bytes": found["peak"], "limit_bytes": int(chosen.memory * GIB),
+              "share_of_limit": found["peak"] / (chosen.memory * GIB), "plan_bytes": plan,
               "start_s": found["end"]["wall_s"] - sum(seconds), "state_bytes": steps[-1]["nvme_B"]}
     with open(training.RESULTS / "largest.jsonl", "a") as log:
         log.write(json.dumps(record) + "\n")

@@ -12,15 +12,17 @@
 #   torch         a step beside PyTorch, eager and compiled                                     20 min
 #   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min
 #   deepspeed     ZeRO 3 on two ranks beside DeepSpeed ZeRO-3                                    6 min
+#   offload       all state on NVMe beside DeepSpeed ZeRO-3 with NVMe offload                   15 min
+#   largest       three steps of 3 billion parameters in 12 GiB; on request only: 51 GiB of disk, 20 min
 #
 # PyTorch and DeepSpeed come from PyPI into build/venv. A peer that cannot be had leaves its figures 'not measured'
 # and does not stop the rest. Every measurement is a JSON line in build/perf/PART.jsonl. Exit code 1: a bar is
 # missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage adamw spread saving torch fsdp2 deepspeed"
+all="step collectives storage adamw spread saving torch fsdp2 deepspeed offload"
 for part; do
-  [[ " $all " == *" $part "* ]] || { sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,20s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
@@ -72,6 +74,8 @@ measure_torch() {
 }
 measure_fsdp2() { python3 perf/compare_sharded.py fsdp2 --binary $bin/ziggurat; }
 measure_deepspeed() { python3 perf/compare_sharded.py deepspeed --binary $bin/ziggurat; }
+measure_offload() { python3 perf/compare_deepspeed.py --binary $bin/ziggurat; }
+measure_largest() { python3 perf/largest.py --binary $bin/ziggurat; }
 
 for part; do
   echo "== $part"
