@@ -171,6 +171,18 @@ struct Home {
 
 enum class Movement { fixed, chunks };
 
+/// What a deck leaves to the planner, which sees the budgets: plan::choose_homes fills it in.
+struct OpenHomes {
+    bool parameters = false;
+    bool gradients = false;
+    bool optimizer = false;
+    bool activations = false;
+    bool reduce = false;  ///< the sum plan follows the home of gradients
+
+    bool any() const { return parameters || gradients || optimizer || activations; }
+    bool operator==(const OpenHomes&) const = default;
+};
+
 struct Tiers {
     std::int64_t device_budget_bytes = 0;  ///< per rank
     std::int64_t host_budget_bytes = 0;    ///< per node
@@ -181,6 +193,7 @@ struct Tiers {
     int nvme_queue_depth = 32;
     bool nvme_verify = false;
     Home parameters, gradients, optimizer, activations;
+    OpenHomes open;  ///< none in a spec that a program is built of
     Movement movement = Movement::fixed;
     std::int64_t chunk_elements = 0;
 
