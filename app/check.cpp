@@ -17,7 +17,7 @@ int check(const Arguments& arguments) {
                       .choose_homes = plan::choose_homes,
                       .memory = [](const spec::RunSpec& run, const spec::MachineSpec& machine) {
                           auto report = plan::memory_report(run, machine);
-                          return MemoryReport{std::move(report.table), report.fits};
+                          return MemoryReport{report.table + report.infinity, report.fits};
                       }});
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/units.hpp"
+#include "plan/bandwidth.hpp"
 #include "plan/memory_table.hpp"
 #include "plan/verdict.hpp"
 
@@ -39,6 +40,7 @@ MemoryReport memory_report(const spec::RunSpec& spec, const spec::MachineSpec& m
     report.footprint = plan.footprint;
     report.fits = plan.footprint.fits();
     report.table = memory_table(spec, plan.fullest.rank, table) + verdict(spec, plan.footprint, table);
+    report.infinity = infinity_tables(spec, machine, table);
     if (report.fits) {
         return report;
     }

@@ -10,7 +10,8 @@ namespace ziggurat::plan {
 
 /// Of the fullest rank: stages of a pipeline differ, the other axes do not.
 struct MemoryReport {
-    std::string table;  ///< with the verdict, and remedies where it does not fit
+    std::string table;     ///< with the verdict, and remedies where it does not fit
+    std::string infinity;  ///< see infinity_tables
     bool fits = false;
     Footprint footprint;
     std::vector<Remedy> remedies;  ///< cheapest first; empty where it fits
