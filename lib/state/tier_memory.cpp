@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "storage/near_folders.hpp"
 
 namespace ziggurat::state {
 namespace {
@@ -86,12 +87,18 @@ TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs,
     : arenas_{reserve(programs, 0, ranks), reserve(programs, 1, ranks), reserve(programs, 2, ranks),
               reserve(programs, 3, ranks), reserve(programs, 4, ranks)} {
     check_shared_places(programs);
+    for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
+        planned_[a] = most_bytes(programs, a);
+    }
     if (const auto bytes = most_bytes(programs, on_nvme); bytes > 0) {
         storage::StripedFile::Options options{.stripe_bytes = nvme.stripe_bytes};
         if (nvme.is_checked) {
             options.checked_between = ends_of_transfers(programs);
         }
-        nvme_ = std::make_unique<storage::StripedFile>(nvme.folders, bytes, std::move(options));
+        auto near =
+            nvme.is_near ? storage::near_folders(nvme.folders) : storage::NearFolders{nvme.folders, {}};
+        why_not_near_ = std::move(near.why_not_near);
+        nvme_ = std::make_unique<storage::StripedFile>(near.folders, bytes, std::move(options));
     }
 }
 
@@ -104,7 +111,7 @@ std::int64_t TierMemory::bytes(spec::Tier tier) const noexcept {
     if (t == on_nvme) {
         return nvme_ ? nvme_->bytes() : 0;
     }
-    return arenas_[t].bytes() + arenas_[t + 3].bytes();
+    return planned_[t] + planned_[t + 3];
 }
 
 std::int64_t TierMemory::private_bytes() const noexcept {

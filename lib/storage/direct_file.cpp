@@ -224,6 +224,9 @@ void DirectFile::write(std::int64_t offset_bytes, std::span<const std::byte> fro
 }
 
 std::int64_t DirectFile::read(std::int64_t offset_bytes, std::span<std::byte> into) {
+    if (const int fault = planned_read_fault(path_, offset_bytes, std::ssize(into))) {
+        throw_io_error(describe_transfer("read", std::ssize(into), offset_bytes), path_, fault);
+    }
     std::int64_t total = 0;
     while (!into.empty()) {
         const ssize_t moved = pread(descriptor(), into.data(), into.size(), offset_bytes);

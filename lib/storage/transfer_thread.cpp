@@ -35,6 +35,7 @@ std::int64_t block_at(const Segment& segment, std::int64_t at, std::int64_t most
 TransferThread::TransferThread(Options options) : options_{std::move(options)} {
     ZG_EXPECTS(options_.depth > 0 && options_.block_bytes >= page_bytes &&
                options_.block_bytes % page_bytes == 0);
+    queue_ = std::make_unique<AioQueue>(options_.depth, AioQueue::Use::many);
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
@@ -56,6 +57,10 @@ TransferThread::~TransferThread() {
     }
     news_.notify_one();
     thread_.join();
+}
+
+std::string TransferThread::why_not_asynchronous() const {
+    return queue_->why_not_asynchronous();
 }
 
 int TransferThread::add(TransferKind kind,
@@ -104,6 +109,7 @@ void TransferThread::run() {
     try {
         move_all();
     } catch (...) {
+        queue_->drain();
         failure_ = std::current_exception();
         has_failed_.store(true, std::memory_order_release);
         if (options_.when_done) {
@@ -127,7 +133,7 @@ int TransferThread::take_started(bool may_wait) {
 }
 
 void TransferThread::move_all() {
-    AioQueue queue{options_.depth};
+    AioQueue& queue = *queue_;
     int asking = -1;  // whose blocks are being given to the queue
     std::size_t next_block = 0;
     while (true) {

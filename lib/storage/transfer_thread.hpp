@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -67,6 +68,8 @@ class TransferThread {
 
     /// \pre the transfer is new or was done
     void start(int transfer);
+    /// Why blocks move one at a time; empty when they do not. See AioQueue.
+    std::string why_not_asynchronous() const;
     /// Whether all bytes have moved since start(); one atomic load.
     ///
     /// Errors: Error{resource} with path, offset and reason; every later transfer fails alike
@@ -113,6 +116,7 @@ class TransferThread {
     std::vector<int> started_;  ///< a ring that holds every transfer at most once
     std::size_t first_ = 0, count_ = 0;
     bool ends_ = false;
+    std::unique_ptr<AioQueue> queue_;
     std::atomic<bool> has_failed_{false};
     std::exception_ptr failure_;
     std::thread thread_;
