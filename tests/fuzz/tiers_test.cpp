@@ -71,17 +71,16 @@ Course drawn_course(const RandomDeck& deck) {
     return course;
 }
 
-/// So small that half the steps clip: in the middle of the norms of the first steps.
+/// So small that half the steps clip: the least norm of the first ones, for norms fall.
 ///
 /// Collective: over `group`, the ranks of `run`
-double middle_norm(spec::RunSpec run, const comm::Communicator& group) {
+double low_norm(spec::RunSpec run, const comm::Communicator& group) {
     run.optimizer.clip = spec::ClipPolicy::off;
     Course course;
     course.steps = 5;
-    auto norms =
+    const auto norms =
         train_on_made_up_batches(run, group, train::build_programs(run, group.rank()), course).grad_norms;
-    std::ranges::sort(norms);
-    return norms[2];
+    return *std::ranges::min_element(norms);
 }
 
 class Clipped {
@@ -111,7 +110,7 @@ TEST(FuzzOfTiers, RandomHomesLeaveTheBitsOfTheDeviceAloneAndMoveWhatIsAwayFromIt
         const auto course = drawn_course(deck);
         auto run = deck.run;
         run.optimizer.clip = spec::ClipPolicy::global;
-        run.optimizer.clip_norm = middle_norm(without_tiers(run), group);
+        run.optimizer.clip_norm = low_norm(without_tiers(run), group);
         const auto train = [&](const spec::RunSpec& as) {
             return train_on_made_up_batches(as, group, train::build_programs(as, group.rank()), course);
         };
