@@ -14,8 +14,8 @@ using schedule::Program;
 using schedule::Variant;
 using spec::Tier;
 
-/// Passes of units that are built in full: a second or two.
-constexpr std::int64_t most_passes = 4096;
+/// Passes of units that are built in full: about a second.
+constexpr std::int64_t most_passes = 512;
 
 constexpr std::array tiers{Tier::device, Tier::host, Tier::nvme};
 

@@ -37,7 +37,7 @@ struct RunPlan {
 /// Builds the programs of one rank per stage.
 ///
 /// Exact: `needed` is what the arenas of the run will hold, for training and validation together. Of runs
-/// with thousands of passes of units a step, some micro-batches stand for all of them; then it is within 1 %.
+/// with hundreds of passes of units a step, some micro-batches stand for all of them; then it is within 1 %.
 RunPlan plan_run(const spec::RunSpec& spec, const spec::MachineSpec& machine = {});
 
 }  // namespace ziggurat::plan

@@ -21,6 +21,12 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
     std::size_t fitting = 0;
     std::size_t ops = plan.ops;
     for (const auto& change : cheaper_runs(spec)) {
+        const bool is_known = std::any_of(tried.begin(), tried.end(), [&](const Remedy& other) {
+            return " " + other.overrides == change.overrides;
+        });
+        if (is_known) {
+            continue;
+        }
         const auto changed = plan_run(change.spec, machine);
         ops += changed.ops;
         const bool fits = changed.footprint.fits();
