@@ -61,6 +61,9 @@ BARS = {
     "storage": [Bar(f"checkpoint, {title}: share of the disk's plain rate",
                     {"measurement": "storage", "kind": kind, "is_right": True}, "ratio", 0.8)
                 for kind, title in (("write", "saving"), ("read", "loading"), ("verify", "verifying"))],
+    "queue": [Bar(f"NVMe, {kind}: share of fio's rate",
+                  {"measurement": "nvme_queue", "kind": kind, "way": "queue", "is_right": True}, "ratio", 0.95)
+              for kind in ("read", "write")],
     "adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): share of the plain loop",
                   {"measurement": "adamw", "type": kind, "threads": threads}, "share_of_plain", 0.85)
               for kind in ("f32", "bf16") for threads in (1, 2)],
@@ -82,7 +85,7 @@ BARS = {
     "largest": [Bar("the largest model: peak memory over 12 GiB", {"measurement": "largest"}, "share_of_limit", 1,
                     is_most=True)],
 }
-NEEDS_PEER = {"torch", "fsdp2", "deepspeed", "offload"}
+NEEDS_PEER = {"queue", "torch", "fsdp2", "deepspeed", "offload"}
 ON_REQUEST = {"largest"}
 
 
