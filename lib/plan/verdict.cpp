@@ -1,6 +1,7 @@
 #include "plan/verdict.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -42,7 +43,7 @@ std::string consumers(const MemoryTable& table, Tier tier) {
     return op.empty() ? text : fmt::format("{}, at '{}'", text, op);
 }
 
-std::string lacks(const Footprint& footprint, const MemoryTable& table) {
+std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, const MemoryTable& table) {
     std::string text;
     for (const auto tier : tiers) {
         const auto t = index(tier);
@@ -52,6 +53,11 @@ std::string lacks(const Footprint& footprint, const MemoryTable& table) {
                                 exactly(footprint.lack(tier)), of, format_bytes(footprint.needed[t]),
                                 format_bytes(footprint.budget[t]));
             text += fmt::format("    most of it on a rank: {}\n", consumers(table, tier));
+            if (tier == Tier::nvme && !spec.tiers.nvme_paths.empty()) {
+                text += fmt::format(
+                    "    cannot reserve that in {}: a budget in percent is of what is free there\n",
+                    fmt::join(spec.tiers.nvme_paths, ", "));
+            }
         }
     }
     if (footprint.memory_lack() > 0) {
@@ -68,22 +74,19 @@ std::string lacks(const Footprint& footprint, const MemoryTable& table) {
 
 std::string verdict(const spec::RunSpec& spec, const Footprint& footprint, const MemoryTable& table) {
     if (!footprint.fits()) {
-        return lacks(footprint, table);
+        return lacks(spec, footprint, table);
     }
+    constexpr std::array what{"device memory", "host memory", "NVMe space"};
+    const auto ranks = spec.parallel.ranks_per_node;
+    const auto node = ranks > 1 ? fmt::format("node of {} ranks", ranks) : std::string{"node"};
     std::string text;
     for (const auto tier : tiers) {
         const auto t = index(tier);
-        if (footprint.budget[t] > 0 && (tier == Tier::device || footprint.needed[t] > 0)) {
-            const bool is_device = tier == Tier::device;
+        const bool is_device = tier == Tier::device;
+        if (footprint.budget[t] > 0 && (is_device || footprint.needed[t] > 0)) {
             text += fmt::format("{}{} {} per {}", text.empty() ? "" : ", ",
-                                format_bytes(footprint.budget[t] - footprint.needed[t]),
-                                is_device            ? "device memory"
-                                : tier == Tier::host ? "host memory"
-                                                     : "NVMe space",
-                                is_device ? "rank"
-                                : spec.parallel.ranks_per_node > 1
-                                    ? "node of " + std::to_string(spec.parallel.ranks_per_node) + " ranks"
-                                    : "node");
+                                format_bytes(footprint.budget[t] - footprint.needed[t]), what[t],
+                                is_device ? "rank" : node);
         }
     }
     return text.empty() ? "" : "  FITS, to spare: " + text + "\n";
