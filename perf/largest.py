@@ -83,6 +83,7 @@ def report(chosen, deck, found):
               "start_s": found["end"]["wall_s"] - sum(seconds), "state_bytes": steps[-1]["nvme_B"]}
     with open(training.RESULTS / "largest.jsonl", "a") as log:
         log.write(json.dumps(record) + "\n")
+    own = [RANKS * steps[-1][key] for key in ("nvme_read_B", "nvme_written_B")]  # those of rank 0, and all hold as much
     rate = (counted[0] + counted[1]) / 1e9 / min(seconds)
     print(f"{shape.parameters:,} parameters, {steps[-1]['nvme_B'] / GIB:.1f} GiB on NVMe for each of {RANKS} ranks\n"
           f"step time             {' '.join(f'{s:.2f}' for s in seconds)} s, and {record['start_s']:.1f} s before and between\n"
@@ -90,6 +91,7 @@ def report(chosen, deck, found):
           f"losses                {' '.join(f'{loss:.4f}' for loss in record['losses'])}\n"
           f"read in a step        {counted[0] / 1e9:8.3f} GB, closed form {record['read_closed_form'] / 1e9:8.3f} GB\n"
           f"written in a step     {counted[1] / 1e9:8.3f} GB, closed form {record['written_closed_form'] / 1e9:8.3f} GB\n"
+          f"counted by the program{own[0] / 1e9:7.3f} GB read, {own[1] / 1e9:.3f} GB written\n"
           f"both, in its seconds  {rate:8.3f} GB/s\n"
           f"the kernel's peak     {found['peak'] / GIB:8.3f} GiB of {chosen.memory:g} GiB, plan {plan / GIB:.3f} GiB")
 
