@@ -1,6 +1,7 @@
 #include "app/check.hpp"
 
 #include "app/commands.hpp"
+#include "plan/choose_homes.hpp"
 #include "plan/memory_report.hpp"
 
 namespace ziggurat::app {
@@ -13,9 +14,10 @@ int check(const Arguments& arguments) {
                       .machine = arguments.machine,
                       .print = arguments.print,
                       .explain = arguments.explain,
-                      .memory = [](const spec::RunSpec& run) {
-                          auto report = plan::memory_report(run);
-                          return MemoryReport{std::move(report.table), report.fits};
+                      .choose_homes = plan::choose_homes,
+                      .memory = [](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+                          auto report = plan::memory_report(run, machine);
+                          return MemoryReport{report.table + report.infinity, report.fits};
                       }});
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::app {
@@ -23,7 +24,10 @@ struct CheckOptions {
     std::string machine;                 ///< name or file; empty: this machine
     bool print = false;                  ///< the effective deck, and nothing else, on standard output
     std::string explain;                 ///< a key to explain; then the deck is not read
-    std::function<MemoryReport(const spec::RunSpec&)> memory;  ///< none: no memory table
+    /// Homes that the deck leaves open; none: they stay so.
+    std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes;
+    /// None: no memory table.
+    std::function<MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory;
 };
 
 /// Prints problems on standard error and the meaning of the deck on standard output.

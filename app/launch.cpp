@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "plan/choose_homes.hpp"
 #include "train/gather_places.hpp"
 #include "train/threads.hpp"
 
@@ -50,7 +51,8 @@ deck::LoadOptions find_launch(const comm::Communicator& world) {
             .ranks_per_node = static_cast<int>(alike[1]),
             .threads = static_cast<int>(alike[0]),
             .machine = std::nullopt,
-            .job_end = [] { return deck::find_job_end(deck::process_environment); }};
+            .job_end = [] { return deck::find_job_end(deck::process_environment); },
+            .choose_homes = plan::choose_homes};
 }
 
 std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const comm::Communicator& world) {

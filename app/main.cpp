@@ -6,6 +6,7 @@
 
 #include "app/cli.hpp"
 #include "app/commands.hpp"
+#include "app/heap_policy.hpp"
 #include "app/wait_policy.hpp"
 #include "base/error.hpp"
 
@@ -15,6 +16,7 @@ using namespace ziggurat;
 using namespace ziggurat::app;
 
 int run(const Arguments& arguments, char** argv) {
+    choose_heap_policy();
     switch (arguments.command) {
         case Command::check:
             return check(arguments);

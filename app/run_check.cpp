@@ -39,7 +39,8 @@ int run_check(const CheckOptions& options) {
     if (!options.explain.empty()) {
         return explain(options.explain);
     }
-    deck::LoadOptions load{.ranks = options.ranks, .threads = options.threads};
+    deck::LoadOptions load{
+        .ranks = options.ranks, .threads = options.threads, .choose_homes = options.choose_homes};
     if (!options.machine.empty()) {
         deck::Diagnostics found;
         load.machine = deck::load_machine(deck::machine_file(options.machine), found);
@@ -64,7 +65,7 @@ int run_check(const CheckOptions& options) {
     if (!options.memory) {
         return 0;
     }
-    const MemoryReport memory = options.memory(loaded.run);
+    const MemoryReport memory = options.memory(loaded.run, loaded.machine);
     print(options.print ? stderr : stdout, memory.table);
     return memory.fits ? 0 : does_not_fit;
 }

@@ -15,21 +15,15 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
-import time
 
 import training
-
-sys.path.insert(0, str(training.ROOT / "tests" / "e2e"))
-import memory_group  # noqa: E402
-import trainings  # noqa: E402
+import watched
+from watched import GIB, RANKS
 
 DECK = "decks/llama-3b-nvme.yaml"
-RANKS = 2
 TWIN = ["model.layers=3", "model.hidden=384", "model.heads=6", "model.kv_heads=2", "model.ffn_hidden=1024"]
-GIB = 1 << 30
 
 
 def settings_of(chosen):
@@ -74,62 +68,22 @@ def effective_deck(chosen, words):
     return done.stdout
 
 
-def moved_bytes(pids):
-    """Read from disks and written to them so far, of all these processes; nothing when one has gone."""
-    sums = [0, 0]
-    for pid in pids:
-        try:
-            text = pathlib.Path(f"/proc/{pid}/io").read_text()
-        except OSError:
-            return None
-        for i, name in enumerate(("read_bytes", "write_bytes")):
-            sums[i] += int(re.search(rf"^{name}: (\d+)", text, re.M)[1])
-    return sums
-
-
-def run(chosen, name, words, limit_bytes):
-    """Trains in a group; the records of its steps, (bytes read, bytes written) after each step that was seen to end, the
-    kernel's peak, and the last event."""
-    folder = training.RESULTS / "runs"
-    directory = folder / name
-    shutil.rmtree(directory, ignore_errors=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    moved = {}
-    with memory_group.MemoryGroup(limit_bytes) as group:
-        command = group.joined(["mpirun", "-n", str(RANKS), "--oversubscribe", "--bind-to", "none", chosen.binary, "train",
-                                str(training.ROOT / DECK), f"run.dir={directory}", *words])
-        with trainings.Training(command, folder, name) as job:
-            ranks = []
-            while not job.has_ended():
-                ranks = ranks if len(ranks) == RANKS else job.ranks()
-                found = moved_bytes(ranks)
-                if found and len(ranks) == RANKS:
-                    moved[len(trainings.step_numbers(directory))] = found  # the latest while so many had ended
-                time.sleep(0.02)
-            if job.wait() != 0:
-                raise training.TrainingFailed(f"{name} ended with {job.wait()}; the kernel killed {group.kills()} in "
-                                              f"{limit_bytes} bytes\n{job.tail()}")
-        events = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
-        return {"steps": [event for event in events if event["event"] == "step"], "moved": moved,
-                "peak": group.peak_bytes(), "end": events[-1]}
-
-
 def report(chosen, deck, found):
     shape = Shape(deck)
     steps = found["steps"]
-    last = len(steps)
-    # What was counted just before the end of the last step but one and of the last lies whole steps apart.
-    counted = [(b - a) / (last - 2) for a, b in zip(found["moved"][1], found["moved"][last - 1])]
+    counted = found["per_step"]
     seconds = [step["step_s"] for step in steps]
     plan = sum(steps[-1][key] for key in ("device_peak_B", "host_peak_B")) * RANKS
     record = {"measurement": "largest", "parameters": shape.parameters, "step_s": seconds,
               "losses": [step["loss"] for step in steps], "compute_s": [step["compute_s"] for step in steps],
               "read_bytes": counted[0], "written_bytes": counted[1],
               "read_closed_form": shape.closed_forms()[0], "written_closed_form": shape.closed_forms()[1],
-              "peak_bytes": found["peak"], "limit_bytes": int(chosen.memory * GIB), "plan_bytes": plan,
+              "peak_bytes": found["peak"], "limit_bytes": int(chosen.memory * GIB),
+              "share_of_limit": found["peak"] / (chosen.memory * GIB), "plan_bytes": plan,
               "start_s": found["end"]["wall_s"] - sum(seconds), "state_bytes": steps[-1]["nvme_B"]}
     with open(training.RESULTS / "largest.jsonl", "a") as log:
         log.write(json.dumps(record) + "\n")
+    own = [RANKS * steps[-1][key] for key in ("nvme_read_B", "nvme_written_B")]  # those of rank 0, and all hold as much
     rate = (counted[0] + counted[1]) / 1e9 / min(seconds)
     print(f"{shape.parameters:,} parameters, {steps[-1]['nvme_B'] / GIB:.1f} GiB on NVMe for each of {RANKS} ranks\n"
           f"step time             {' '.join(f'{s:.2f}' for s in seconds)} s, and {record['start_s']:.1f} s before and between\n"
@@ -137,6 +91,7 @@ def report(chosen, deck, found):
           f"losses                {' '.join(f'{loss:.4f}' for loss in record['losses'])}\n"
           f"read in a step        {counted[0] / 1e9:8.3f} GB, closed form {record['read_closed_form'] / 1e9:8.3f} GB\n"
           f"written in a step     {counted[1] / 1e9:8.3f} GB, closed form {record['written_closed_form'] / 1e9:8.3f} GB\n"
+          f"counted by the program{own[0] / 1e9:7.3f} GB read, {own[1] / 1e9:.3f} GB written\n"
           f"both, in its seconds  {rate:8.3f} GB/s\n"
           f"the kernel's peak     {found['peak'] / GIB:8.3f} GiB of {chosen.memory:g} GiB, plan {plan / GIB:.3f} GiB")
 
@@ -145,7 +100,8 @@ def compare_twins(chosen, words):
     """The same deck, small, with parameters on NVMe and in host memory."""
     ends = []
     for home in ("nvme", "host"):
-        found = run(chosen, f"twin-{home}", [*words, f"tiers.home.parameters={home}"], int(chosen.memory * GIB))
+        found = watched.train(chosen.binary, DECK, f"twin-{home}", [*words, f"tiers.home.parameters={home}"],
+                              int(chosen.memory * GIB))
         ends.append(([step["loss"] for step in found["steps"]], found["end"]["weights_hash"]))
         print(f"parameters on {home}: losses {' '.join(f'{loss:.6f}' for loss in ends[-1][0])}, weights {ends[-1][1]}")
     if ends[0] != ends[1]:
@@ -171,11 +127,11 @@ def main():
     if chosen.twin:
         compare_twins(chosen, words)
     else:
-        report(chosen, deck, run(chosen, "largest", words, int(chosen.memory * GIB)))
+        report(chosen, deck, watched.train(chosen.binary, DECK, "largest", words, int(chosen.memory * GIB)))
 
 
 if __name__ == "__main__":
     try:
         main()
-    except (training.TrainingFailed, trainings.Failure, memory_group.NoGroups) as problem:
+    except watched.PROBLEMS as problem:
         sys.exit(f"largest: {problem}")

@@ -6,26 +6,30 @@
 #   step          a training step's share of its matrix products, one rank of two threads     10 min
 #   collectives   reduce-scatter, all-reduce, all-gather beside MPI's own, 2, 4 and 8 ranks     5 min
 #   storage       saving, loading and verifying a checkpoint beside plain direct transfers       2 min
+#   queue         reading and writing NVMe space beside fio                                      5 min
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
 #   spread        ZeRO 3 beside ZeRO 0, two ranks beside one, processor time of eight           15 min
 #   saving        the step that saves, beside those that do not                                  8 min
 #   torch         a step beside PyTorch, eager and compiled                                     20 min
 #   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min
 #   deepspeed     ZeRO 3 on two ranks beside DeepSpeed ZeRO-3                                    6 min
+#   offload       all state on NVMe beside DeepSpeed ZeRO-3 with NVMe offload                   15 min
+#   largest       three steps of 3 billion parameters in 12 GiB; on request only: 51 GiB of disk, 20 min
 #
-# PyTorch and DeepSpeed come from PyPI into build/venv. A peer that cannot be had leaves its figures 'not measured'
-# and does not stop the rest. Every measurement is a JSON line in build/perf/PART.jsonl. Exit code 1: a bar is
-# missed, or one of our own figures could not be measured.
+# PyTorch and DeepSpeed come from PyPI into build/venv, fio from Debian. A peer that cannot be had leaves its figures
+# 'not measured' and does not stop the rest. Every measurement is a JSON line in build/perf/PART.jsonl. Exit code 1: a
+# bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage adamw spread saving torch fsdp2 deepspeed"
+all="step collectives storage queue adamw spread saving torch fsdp2 deepspeed offload"
 for part; do
-  [[ " $all " == *" $part "* ]] || { sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,21s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
 scripts/setup.sh
-scripts/build.sh release ziggurat perf_step perf_collectives perf_checkpoint adamw_bench
+scripts/setup.sh --perf || echo "perf: not all peers can be had (see above)." >&2
+scripts/build.sh release ziggurat perf_step perf_collectives perf_checkpoint perf_queue adamw_bench
 bin=build/release/bin
 results=build/perf
 mkdir -p $results
@@ -58,6 +62,7 @@ measure_collectives() {
   done
 }
 measure_storage() { keep storage $bin/perf_checkpoint --dir $results; }
+measure_queue() { keep queue $bin/perf_queue --dir $results; }
 measure_adamw() {
   local threads
   for threads in 1 2; do
@@ -72,6 +77,8 @@ measure_torch() {
 }
 measure_fsdp2() { python3 perf/compare_sharded.py fsdp2 --binary $bin/ziggurat; }
 measure_deepspeed() { python3 perf/compare_sharded.py deepspeed --binary $bin/ziggurat; }
+measure_offload() { python3 perf/compare_deepspeed.py --binary $bin/ziggurat; }
+measure_largest() { python3 perf/largest.py --binary $bin/ziggurat; }
 
 for part; do
   echo "== $part"

@@ -61,6 +61,9 @@ BARS = {
     "storage": [Bar(f"checkpoint, {title}: share of the disk's plain rate",
                     {"measurement": "storage", "kind": kind, "is_right": True}, "ratio", 0.8)
                 for kind, title in (("write", "saving"), ("read", "loading"), ("verify", "verifying"))],
+    "queue": [Bar(f"NVMe, {kind}: share of fio's rate",
+                  {"measurement": "nvme_queue", "kind": kind, "way": "queue", "is_right": True}, "ratio", 0.95)
+              for kind in ("read", "write")],
     "adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): share of the plain loop",
                   {"measurement": "adamw", "type": kind, "threads": threads}, "share_of_plain", 0.85)
               for kind in ("f32", "bf16") for threads in (1, 2)],
@@ -76,8 +79,14 @@ BARS = {
                   "ratio", 1.6)],
     "deepspeed": [Bar("ZeRO 3 fp32: tokens/s over DeepSpeed ZeRO-3",
                       {"measurement": "compare_sharded", "peer": "deepspeed"}, "ratio", 2)],
+    "offload": [Bar("state on NVMe: tokens/s over DeepSpeed ZeRO-3", {"measurement": "compare_deepspeed"}, "rate", 2),
+                Bar("state on NVMe: peak memory over DeepSpeed ZeRO-3", {"measurement": "compare_deepspeed"}, "peak", 0.5,
+                    is_most=True)],
+    "largest": [Bar("the largest model: peak memory over 12 GiB", {"measurement": "largest"}, "share_of_limit", 1,
+                    is_most=True)],
 }
-NEEDS_PEER = {"torch", "fsdp2", "deepspeed"}
+NEEDS_PEER = {"queue", "torch", "fsdp2", "deepspeed", "offload"}
+ON_REQUEST = {"largest"}
 
 
 def read(path):
@@ -97,7 +106,7 @@ def main():
 
     failed = False
     print(f"{'figure':<60} {'measured':>9} {'bar':>9}  verdict")
-    for part in chosen.parts or BARS:
+    for part in chosen.parts or [name for name in BARS if name not in ON_REQUEST]:
         records = read(chosen.results / f"{part}.jsonl")
         for bar in BARS[part]:
             value = bar.worst(records)

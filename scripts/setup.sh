@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what Ziggurat needs to be built, and nothing that is already there.
 #
-#   scripts/setup.sh [--text] [--tests]
+#   scripts/setup.sh [--text] [--tests] [--perf]
 #
 #   --text    also what scripts/quickstart.sh trains on
 #   --tests   also what only scripts/test.sh needs
+#   --perf    also what perf/run.sh compares with, as far as Debian has it
 #
 # Debian packages come from apt (as root or by sudo). Kokkos with OpenMP is built from the sources in a PyPI
 # package into build/dependencies, unless you bring one. Whatever CMake finds through CMAKE_PREFIX_PATH,
@@ -58,6 +59,10 @@ slurm-wlm               command:slurmctld
 munge                   command:munged
 "
 
+perf="
+fio                     command:fio
+"
+
 say() { printf 'setup: %s\n' "$*"; }
 stop() {
   printf 'setup: %s\n' "$@" >&2
@@ -69,7 +74,8 @@ for option; do
   case $option in
     --text) needed+=$text ;;
     --tests) needed+=$tests ;;
-    *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    --perf) needed+=$perf ;;
+    *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 

@@ -89,6 +89,42 @@ std::int64_t largest_transfer(const Manifest& manifest, const std::vector<FilePl
     return most;
 }
 
+std::int64_t element_bytes(spec::DType type) {
+    return type == spec::DType::f32 ? 4 : 2;
+}
+
+using Copies = std::vector<BlockCopy>::const_iterator;
+
+/// The first copy that does not lie behind the one before it in the same target.
+Copies end_of_run(Copies first, Copies end) {
+    auto next = first + 1;
+    while (next != end && next->target == first->target &&
+           next->offset_in_target == (next - 1)->offset_in_target + (next - 1)->elements) {
+        ++next;
+    }
+    return next;
+}
+
+/// Puts elements of a block that lie side by side in the target where they belong.
+void place(std::span<const std::byte> block,
+           spec::DType stored_type,
+           std::span<const BlockCopy> copies,
+           const Target& target) {
+    const auto width = element_bytes(target.piece.type);
+    const auto offset = copies.front().offset_in_target * width;
+    const auto bytes = (copies.back().offset_in_target + copies.back().elements) * width - offset;
+    std::vector<std::byte> window(target.bytes != nullptr ? 0 : static_cast<std::size_t>(bytes));
+    auto* at = target.bytes != nullptr ? target.bytes + offset : window.data();
+    for (const BlockCopy& copy : copies) {
+        convert(block.data() + copy.offset_in_block * element_bytes(stored_type), stored_type, at,
+                target.piece.type, copy.elements);
+        at += copy.elements * width;
+    }
+    if (target.bytes == nullptr) {
+        target.write(offset, window);
+    }
+}
+
 /// Fills what `blocks` hold of the targets. Returns the bytes read.
 std::int64_t read_blocks(const Manifest& manifest,
                          std::span<const WantedBlock> blocks,
@@ -108,13 +144,10 @@ std::int64_t read_blocks(const Manifest& manifest,
             tables.at(block.piece)[static_cast<std::size_t>(block.number)]) {
             refuse(file.path(), describe_block(stored, block.number));
         }
-        const spec::DType stored_type = stored.piece.type;
-        for (const BlockCopy& copy : block.copies) {
-            const Target& target = targets[static_cast<std::size_t>(copy.target)];
-            const auto element_bytes = [](spec::DType type) { return type == spec::DType::f32 ? 4 : 2; };
-            convert(bytes.data() + copy.offset_in_block * element_bytes(stored_type), stored_type,
-                    target.bytes + copy.offset_in_target * element_bytes(target.piece.type),
-                    target.piece.type, copy.elements);
+        for (auto copy = block.copies.begin(); copy != block.copies.end();) {
+            const auto last = end_of_run(copy, block.copies.end());
+            place(bytes, stored.piece.type, {copy, last}, targets[static_cast<std::size_t>(copy->target)]);
+            copy = last;
         }
     });
 }

@@ -64,7 +64,7 @@ FileEntry write_master(const std::string& folder, const Manifest& manifest) {
     const std::string path = folder + "/" + master_name;
     try {
         ShardOutput output{path, image.size_bytes()};
-        output.write_other_pages(image, {});
+        output.write_other_pages(image);
         output.finish();
     } catch (...) {
         ::unlink(path.c_str());

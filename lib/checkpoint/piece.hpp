@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,17 +36,24 @@ struct Piece {
     bool operator==(const Piece&) const = default;
 };
 
-/// A piece and the memory that holds it row by row.
+/// Gives, or takes, the bytes of a piece from `offset_bytes` on. Two threads may call it at once.
+using ReadBytes = std::function<void(std::int64_t offset_bytes, std::span<std::byte> into)>;
+using WriteBytes = std::function<void(std::int64_t offset_bytes, std::span<const std::byte> from)>;
+
+/// A piece and the memory that holds it row by row; or, where it is not in memory, who reads it.
 struct Source {
     Piece piece;
     const std::byte* bytes = nullptr;
+    ReadBytes read = {};  ///< in the place of `bytes`
 };
 
-/// A piece that is wanted, and the memory to put it in row by row. Where the stored type is another, values
-/// are converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest even).
+/// A piece that is wanted, and the memory to put it in row by row, or who writes it where it belongs. Where
+/// the stored type is another, values are converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest
+/// even).
 struct Target {
     Piece piece;
     std::byte* bytes = nullptr;
+    WriteBytes write = {};  ///< in the place of `bytes`
 };
 
 }  // namespace ziggurat::checkpoint

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/contract.hpp"
@@ -22,11 +23,6 @@ constexpr std::uint64_t no_buffer = depth;  // the tag of transfers from the cal
 
 std::int64_t round_up(std::int64_t bytes) {
     return storage::round_up_to_page(bytes);
-}
-
-void sort_by_offset(std::vector<FileRun>& runs) {
-    std::sort(runs.begin(), runs.end(),
-              [](const FileRun& a, const FileRun& b) { return a.offset_bytes < b.offset_bytes; });
 }
 
 }  // namespace
@@ -55,17 +51,17 @@ std::uint64_t StreamHash::value() const {
     return XXH3_64bits_digest(state_->xxh3);
 }
 
-std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRun> runs) {
-    sort_by_offset(runs);
-    runs.push_back({rest.size_bytes(), {}});
+std::uint64_t hash_of_image(const storage::SparseImage& rest, std::vector<FileRange> ranges) {
+    std::ranges::sort(ranges, {}, &FileRange::offset_bytes);
+    ranges.push_back({rest.size_bytes(), 0});
     StreamHash hash;
     std::vector<std::byte> bytes;
     std::int64_t at = 0;
-    for (const FileRun& run : runs) {
-        bytes.resize(static_cast<std::size_t>(run.offset_bytes - at));
+    for (const FileRange& range : ranges) {
+        bytes.resize(static_cast<std::size_t>(range.offset_bytes - at));
         rest.read(at, bytes);
         hash.add(bytes);
-        at = run.offset_bytes + std::ssize(run.bytes);
+        at = range.offset_bytes + range.bytes;
     }
     return hash.value();
 }
@@ -92,6 +88,7 @@ std::unique_ptr<ShardOutput> ShardOutput::beside() const {
 void ShardOutput::join(ShardOutput& other) {
     other.drain();
     written_.insert(written_.end(), other.written_.begin(), other.written_.end());
+    std::ranges::move(other.kept_, std::back_inserter(kept_));
 }
 
 std::span<std::byte> ShardOutput::buffer(std::int64_t index) const {
@@ -116,58 +113,88 @@ std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<cons
     const std::int64_t first = round_up(offset_bytes);
     const std::int64_t last = storage::round_down_to_page(offset_bytes + std::ssize(bytes));
     if (last - first < least_transfer_bytes) {
+        keep(offset_bytes, bytes);
         return XXH3_64bits(bytes.data(), bytes.size());
     }
+    const std::span<const std::byte> before = bytes.first(static_cast<std::size_t>(first - offset_bytes));
+    const std::span<const std::byte> behind = bytes.subspan(static_cast<std::size_t>(last - offset_bytes));
     const std::span<const std::byte> pages =
-        bytes.subspan(static_cast<std::size_t>(first - offset_bytes), static_cast<std::size_t>(last - first));
-    written_.emplace_back(first / page_bytes, last / page_bytes);
+        bytes.subspan(before.size(), bytes.size() - before.size() - behind.size());
+    keep(offset_bytes, before);
+    keep(last, behind);
     const auto address = reinterpret_cast<std::uintptr_t>(pages.data());
     if (address % static_cast<std::uintptr_t>(file_.memory_alignment()) == 0) {
         const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());  // brings them into the cache
+        written_.emplace_back(first / page_bytes, last / page_bytes);
         free_buffers_.push_back(free_buffer());
         queue_.write(file_, first, pages, no_buffer);
         return hash;
     }
     block_hash_.restart();
-    block_hash_.add(bytes.first(static_cast<std::size_t>(first - offset_bytes)));
+    block_hash_.add(before);
     for (std::size_t done = 0; done < pages.size();) {
-        const std::int64_t index = free_buffer();
-        const std::size_t part_bytes = std::min(buffer(index).size(), pages.size() - done);
-        const std::span<const std::byte> part = pages.subspan(done, part_bytes);
-        const std::span<std::byte> staged = buffer(index).first(part_bytes);
+        const auto part = pages.subspan(done, std::min(buffer(0).size(), pages.size() - done));
         block_hash_.add(part);
-        std::memcpy(staged.data(), part.data(), part_bytes);
-        queue_.write(file_, first + static_cast<std::int64_t>(done), staged,
-                     static_cast<std::uint64_t>(index));
-        done += part_bytes;
+        write_copied(first + static_cast<std::int64_t>(done), part, {});
+        done += part.size();
     }
-    block_hash_.add(bytes.subspan(static_cast<std::size_t>(last - offset_bytes)));
+    block_hash_.add(behind);
     return block_hash_.value();
+}
+
+void ShardOutput::write_copied(std::int64_t offset_bytes,
+                               std::span<const std::byte> begin,
+                               std::span<const std::byte> end) {
+    const auto size = begin.size() + end.size();
+    ZG_EXPECTS(offset_bytes % page_bytes == 0 && static_cast<std::int64_t>(size) % page_bytes == 0);
+    if (size == 0) {
+        return;
+    }
+    written_.emplace_back(offset_bytes / page_bytes,
+                          (offset_bytes + static_cast<std::int64_t>(size)) / page_bytes);
+    for (std::size_t done = 0; done < size;) {
+        const std::int64_t index = free_buffer();
+        const std::span<std::byte> staged = buffer(index).first(std::min(buffer(index).size(), size - done));
+        auto left = staged;
+        for (auto* part : {&begin, &end}) {
+            const auto some = part->first(std::min(part->size(), left.size()));
+            std::ranges::copy(some, left.begin());
+            left = left.subspan(some.size());
+            *part = part->subspan(some.size());
+        }
+        queue_.write(file_, offset_bytes + static_cast<std::int64_t>(done), staged,
+                     static_cast<std::uint64_t>(index));
+        done += staged.size();
+    }
+}
+
+void ShardOutput::keep(std::int64_t offset_bytes, std::span<const std::byte> bytes) {
+    if (!bytes.empty()) {
+        kept_.push_back({offset_bytes, {bytes.begin(), bytes.end()}});
+    }
 }
 
 void ShardOutput::write_composed(std::int64_t first_page,
                                  std::int64_t last_page,
-                                 const storage::SparseImage& rest,
-                                 std::span<const FileRun> runs) {
+                                 const storage::SparseImage& rest) {
     const std::int64_t index = free_buffer();
     const std::int64_t begin = first_page * page_bytes;
     const std::int64_t end = last_page * page_bytes;
     const std::span<std::byte> staged = buffer(index).first(static_cast<std::size_t>(end - begin));
     rest.read(begin, staged);
-    auto run = std::partition_point(runs.begin(), runs.end(), [&](const FileRun& each) {
-        return each.offset_bytes + std::ssize(each.bytes) <= begin;
-    });
-    for (; run != runs.end() && run->offset_bytes < end; ++run) {
+    auto run = std::partition_point(kept_.begin(), kept_.end(),
+                                    [&](const Kept& each) { return each.end() <= begin; });
+    for (; run != kept_.end() && run->offset_bytes < end; ++run) {
         const std::int64_t from = std::max(begin, run->offset_bytes);
-        const std::int64_t to = std::min(end, run->offset_bytes + std::ssize(run->bytes));
+        const std::int64_t to = std::min(end, run->end());
         std::memcpy(staged.data() + (from - begin), run->bytes.data() + (from - run->offset_bytes),
                     static_cast<std::size_t>(to - from));
     }
     queue_.write(file_, begin, staged, static_cast<std::uint64_t>(index));
 }
 
-void ShardOutput::write_other_pages(const storage::SparseImage& rest, std::vector<FileRun> runs) {
-    sort_by_offset(runs);
+void ShardOutput::write_other_pages(const storage::SparseImage& rest) {
+    std::ranges::sort(kept_, {}, &Kept::offset_bytes);
     std::sort(written_.begin(), written_.end());
     const std::int64_t pages = round_up(bytes_) / page_bytes;
     const std::int64_t most = std::ssize(buffer(0)) / page_bytes;
@@ -176,7 +203,7 @@ void ShardOutput::write_other_pages(const storage::SparseImage& rest, std::vecto
     for (const auto& [first, last] : written_) {
         while (page < first) {
             const std::int64_t next = std::min(first, page + most);
-            write_composed(page, next, rest, runs);
+            write_composed(page, next, rest);
             page = next;
         }
         page = last;

@@ -29,14 +29,15 @@ Loaded load_text(const std::string& text,
     substitute_variables(*root, options.environment, loaded.found);
 
     Values values = read_values(schema, *root, loaded.found);
-    const spec::MachineSpec machine = options.machine ? *options.machine : this_machine();
-    Resolution resolution{values, loaded.run, options, machine, loaded.found};
+    loaded.machine = options.machine ? *options.machine : this_machine();
+    Resolution resolution{values, loaded.run, options, loaded.machine, loaded.found};
     resolve(resolution);
     if (!options.as_record) {
         judge(resolution);
         refuse_not_built(resolution);
     }
     if (loaded.ok()) {
+        settle_open_homes(resolution);
         loaded.effective = effective_deck(schema, values);
     }
     return loaded;

@@ -26,12 +26,15 @@ struct LoadOptions {
     bool as_record = false;
     /// Asked when run.time_limit is auto; without it there is no job that ends.
     std::function<std::optional<JobEnd>()> job_end = {};
+    /// Asked, of a deck without errors, for the homes that it leaves open; without it they stay so.
+    std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};
     Environment environment = process_environment;
 };
 
 /// A deck after loading. `run` and `effective` mean something only when `ok()`.
 struct Loaded {
     spec::RunSpec run;
+    spec::MachineSpec machine;  ///< the one that budgets are shares of
     Diagnostics found;
     std::string effective;  ///< a deck that gives the same run without includes, variables or autos
 

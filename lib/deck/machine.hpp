@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "deck/diagnostics.hpp"
 #include "spec/machine_spec.hpp"
@@ -15,6 +16,10 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
 /// Where the machine that a user calls `name_or_file` is described: the file itself, or
 /// decks/machines/NAME.yaml.
 std::string machine_file(const std::string& name_or_file);
+
+/// Bytes that this process may write to the file systems of `folders`, each file system counted once; 0 for
+/// what is not there.
+std::int64_t free_bytes(const std::vector<std::string>& folders);
 
 /// This node: its cores that the process may use, and its memory, as far as the process's cgroup grants it.
 spec::MachineSpec this_machine();

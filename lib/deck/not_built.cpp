@@ -47,21 +47,6 @@ constexpr std::array features = {
     Feature{
         "sharding.optimizer", "a span chosen by the planner", everywhere,
         [](const RunSpec&, const Values& values) { return values.is_word("sharding.optimizer", "auto"); }},
-    Feature{"tiers.tile", "tiles chosen by the planner", everywhere,
-            [](const RunSpec&, const Values& values) { return values.is_word("tiers.tile", "auto"); }},
-    Feature{
-        "tiers.home.parameters", "a home chosen by the planner", everywhere,
-        [](const RunSpec&, const Values& values) { return values.is_word("tiers.home.parameters", "auto"); }},
-    Feature{
-        "tiers.home.gradients", "a home chosen by the planner", everywhere,
-        [](const RunSpec&, const Values& values) { return values.is_word("tiers.home.gradients", "auto"); }},
-    Feature{
-        "tiers.home.optimizer", "a home chosen by the planner", everywhere,
-        [](const RunSpec&, const Values& values) { return values.is_word("tiers.home.optimizer", "auto"); }},
-    Feature{"tiers.home.activations", "a home chosen by the planner", everywhere,
-            [](const RunSpec&, const Values& values) {
-                return values.is_word("tiers.home.activations", "auto");
-            }},
     Feature{"tiers.movement", "moving chunks to where there is room", everywhere,
             [](const RunSpec& run, const Values&) { return run.tiers.movement == spec::Movement::chunks; }},
     Feature{"recompute.kind", "recomputation chosen by a solver", everywhere,

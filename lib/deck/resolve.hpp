@@ -36,6 +36,9 @@ void resolve_sharding(Resolution& resolution);
 void resolve_tiers(Resolution& resolution);
 void resolve_numerics(Resolution& resolution);
 
+/// Asks for the homes that are open and settles them. After the rules: a program is built of the run.
+void settle_open_homes(Resolution& resolution);
+
 /// Consecutive data ranks that share a node, or one of debug.nodes.
 int data_ranks_per_node(const Resolution& resolution);
 

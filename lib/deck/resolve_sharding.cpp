@@ -70,6 +70,7 @@ void settle_reduce(Resolution& resolution) {
     spec::Sharding& sharding = resolution.run.sharding;
     std::string word = values.word("sharding.reduce");
     if (word == "auto") {
+        resolution.run.tiers.open.reduce = resolution.is_auto("tiers.home.gradients");
         const bool leaves_device = values.as<spec::Home>("tiers.home.gradients").device < 1 &&
                                    values.has("tiers.home.gradients") &&
                                    !resolution.is_auto("tiers.home.gradients");

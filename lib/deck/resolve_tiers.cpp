@@ -1,7 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.hpp"
+#include "deck/machine.hpp"
+#include "deck/reader.hpp"
 #include "deck/resolve.hpp"
+#include "spec/home_text.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -44,6 +49,30 @@ std::vector<spec::TileRule> tile_rules(Resolution& resolution) {
     return rules;
 }
 
+/// Without a described machine, the disks are those of this one, as full as they are.
+void settle_nvme_budget(Resolution& resolution) {
+    spec::Tiers& tiers = resolution.run.tiers;
+    const bool is_here = !resolution.options.machine && !resolution.options.as_record;
+    if (!is_here || tiers.nvme_paths.empty()) {
+        tiers.nvme_budget_bytes =
+            budget(resolution, "tiers.nvme.budget", resolution.machine.nvme_bytes, "of a node");
+        return;
+    }
+    const auto bytes = free_bytes(tiers.nvme_paths);
+    tiers.nvme_budget_bytes =
+        std::max<std::int64_t>(1, budget(resolution, "tiers.nvme.budget", bytes, "free in tiers.nvme.paths"));
+}
+
+void settle_home(Resolution& resolution, bool is_open, const std::string& path, spec::Home& home) {
+    if (!is_open) {
+        return;
+    }
+    const std::string text = spec::write_home(home);
+    const Value value = value_of(*deck_schema().find(path), text);
+    home = std::get<spec::Home>(value.data);  // as the effective deck says it
+    resolution.values.settle(path, home, text, "device, then host, then nvme, to their budgets");
+}
+
 }  // namespace
 
 void resolve_tiers(Resolution& resolution) {
@@ -64,8 +93,8 @@ void resolve_tiers(Resolution& resolution) {
         tiers.host_budget_bytes =
             budget(resolution, "tiers.host.budget", half, "of a node: the other half of its memory");
     }
-    tiers.nvme_budget_bytes = budget(resolution, "tiers.nvme.budget", machine.nvme_bytes, "of a node");
     tiers.nvme_paths = values.as<std::vector<std::string>>("tiers.nvme.paths");
+    settle_nvme_budget(resolution);
     tiers.nvme_near = values.is_word("tiers.nvme.map", "near");
     tiers.nvme_block_bytes = values.integer("tiers.nvme.block");
     tiers.nvme_queue_depth = static_cast<int>(values.integer("tiers.nvme.queue_depth"));
@@ -74,6 +103,10 @@ void resolve_tiers(Resolution& resolution) {
     tiers.gradients = home(resolution, "tiers.home.gradients");
     tiers.optimizer = home(resolution, "tiers.home.optimizer");
     tiers.activations = home(resolution, "tiers.home.activations");
+    tiers.open.parameters = resolution.is_auto("tiers.home.parameters");
+    tiers.open.gradients = resolution.is_auto("tiers.home.gradients");
+    tiers.open.optimizer = resolution.is_auto("tiers.home.optimizer");
+    tiers.open.activations = resolution.is_auto("tiers.home.activations");
     tiers.movement =
         values.is_word("tiers.movement", "chunks") ? spec::Movement::chunks : spec::Movement::fixed;
     if (resolution.is_auto("tiers.chunk")) {
@@ -81,6 +114,32 @@ void resolve_tiers(Resolution& resolution) {
     }
     tiers.chunk_elements = values.integer("tiers.chunk");
     tiers.tiles = tile_rules(resolution);
+    tiers.open.tiles = values.is_word("tiers.tile", "auto");
+}
+
+void settle_open_homes(Resolution& resolution) {
+    spec::RunSpec& run = resolution.run;
+    if (!(run.tiers.open.any() || run.tiers.open.tiles) || !resolution.options.choose_homes) {
+        return;
+    }
+    const spec::OpenHomes open = run.tiers.open;
+    run = resolution.options.choose_homes(run, resolution.machine);
+    settle_home(resolution, open.parameters, "tiers.home.parameters", run.tiers.parameters);
+    settle_home(resolution, open.gradients, "tiers.home.gradients", run.tiers.gradients);
+    settle_home(resolution, open.optimizer, "tiers.home.optimizer", run.tiers.optimizer);
+    settle_home(resolution, open.activations, "tiers.home.activations", run.tiers.activations);
+    if (open.tiles) {
+        std::string text;
+        for (const auto& rule : run.tiers.tiles) {
+            text += fmt::format("{}{{match: '{}', out: {}}}", text.empty() ? "" : ", ", rule.match, rule.out);
+        }
+        resolution.values.settle("tiers.tile", {}, text.empty() ? "off" : "[" + text + "]",
+                                 "the fewest that fit the budgets");
+    }
+    if (open.reduce && run.tiers.gradients.device < 1) {
+        resolution.values.settle("sharding.reduce", {}, "each_microbatch",
+                                 "gradients at home away from the device");
+    }
 }
 
 }  // namespace ziggurat::deck

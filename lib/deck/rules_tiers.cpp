@@ -37,7 +37,7 @@ void folders_have_residents(const Resolution& at) {
     const auto all = homes(at.run.tiers);
     const bool is_used =
         std::any_of(all.begin(), all.end(), [](const NamedHome& state) { return state.home.nvme > 0; });
-    if (!at.run.tiers.nvme_paths.empty() && !is_used) {
+    if (!at.run.tiers.nvme_paths.empty() && !is_used && !at.run.tiers.open.any()) {
         at.found.warning(at.values.place("tiers.nvme.paths"), "tiers.nvme.paths has no effect",
                          "no state is at home on nvme", "Remove it, or set a key of tiers.home.");
     }

@@ -271,7 +271,7 @@ Value value_of(const Row& row, const std::string& text) {
     node.kind = Node::Kind::scalar;
     node.text = text;
     Diagnostics found;
-    if (text.starts_with('[')) {
+    if (text.starts_with('[') || text.starts_with('{')) {
         auto list = parse_document(text, {"default"}, found);
         ZG_EXPECTS(list.has_value());
         node = std::move(*list);

@@ -21,7 +21,8 @@ struct AdamW {
 ///     m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///     master -= lr * (m * inverse_bias1 / (sqrt(v) * inverse_sqrt_bias2 + epsilon) + weight_decay * master)
 ///
-/// and `parameters` takes the rounded master. Nothing changes when inputs.skip is set.
+/// and `parameters` takes the rounded master. With inputs.skip it takes that of the master as it is, and
+/// nothing else changes.
 ///
 /// Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2.
 ///

@@ -3,6 +3,7 @@
 
 #include "base/contract.hpp"
 #include "kernels/adamw.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/elementwise_blocks_host.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -72,6 +73,10 @@ void update(const device::Stream& stream,
     ZG_EXPECTS(gradient.size() == master.size() && m.size() == master.size() && v.size() == master.size());
     ZG_EXPECTS(parameters.empty() || parameters.size() == master.size());
     if (inputs.skip != 0) {
+        // The memory that they are published from may be new in each step.
+        if (!parameters.empty()) {
+            convert(stream, std::span<const float>{master}, parameters);
+        }
         return;
     }
 

@@ -120,6 +120,12 @@ std::string detail_of(const std::string& consumer, const spec::RunSpec& spec) {
     if (consumer == "working buffers") {
         return "values and gradients on their way";
     }
+    if (consumer == "transfers") {
+        return "state on its way between tiers";
+    }
+    if (consumer == "validation") {
+        return "beyond what training needs";
+    }
     if (consumer == "snapshot") {
         return cut(spec.parallel.data, "what checkpoints save, copied");
     }
@@ -143,36 +149,11 @@ std::array<std::string, 3> cells(const std::array<std::int64_t, 3>& bytes) {
     return {cell(bytes[0]), cell(bytes[1]), cell(bytes[2])};
 }
 
-std::string verdict(const MemoryTable& table) {
-    constexpr std::array names{"device", "host", "nvme"};
-    std::string text;
-    for (const auto tier : tiers) {
-        const auto t = index(tier);
-        if (table.total[t] > table.budget[t] && table.budget[t] > 0) {
-            text += fmt::format("  DOES NOT FIT: {} needs {} more per rank, most of it at '{}'\n", names[t],
-                                format_bytes(table.total[t] - table.budget[t]), table.peak_op[t]);
-        }
-    }
-    if (!text.empty()) {
-        return text;
-    }
-    const auto spare = table.budget[0] - table.total[0];
-    return table.budget[0] > 0
-               ? fmt::format("  FITS, {} device memory per rank to spare\n", format_bytes(spare))
-               : "";
-}
-
 }  // namespace
 
-bool MemoryTable::fits(spec::Tier tier) const noexcept {
-    return budget[index(tier)] == 0 || total[index(tier)] <= budget[index(tier)];
-}
-
-bool MemoryTable::fits() const noexcept {
-    return std::all_of(tiers.begin(), tiers.end(), [this](spec::Tier tier) { return fits(tier); });
-}
-
-MemoryTable memory_usage(const spec::RunSpec& spec, const schedule::Program& program) {
+MemoryTable memory_usage(const spec::RunSpec& spec,
+                         const schedule::Program& program,
+                         const std::array<std::int64_t, 3>& reserved) {
     MemoryTable table;
     const auto used = uses(program);
     std::map<std::string, std::array<std::int64_t, 3>> bytes;
@@ -189,8 +170,11 @@ MemoryTable memory_usage(const spec::RunSpec& spec, const schedule::Program& pro
                 sum += buffer.bytes;
             }
         }
-        table.total[t] = program.tier_bytes(tier);
+        table.total[t] = std::max(program.tier_bytes(tier), reserved[t]);
         table.between[t] = program.tier_bytes(tier) - sum;
+        if (table.total[t] > program.tier_bytes(tier)) {
+            bytes["validation"][t] += table.total[t] - program.tier_bytes(tier);
+        }
         table.peak_op[t] = at < 0 ? "" : program.ops[static_cast<std::size_t>(at)].label;
     }
     const auto ranks_per_node = std::max(spec.parallel.ranks_per_node, 1);
@@ -207,10 +191,9 @@ MemoryTable memory_usage(const spec::RunSpec& spec, const schedule::Program& pro
     return table;
 }
 
-std::string memory_table(const spec::RunSpec& spec, const schedule::Program& program) {
-    const auto table = memory_usage(spec, program);
+std::string memory_table(const spec::RunSpec& spec, int rank, const MemoryTable& table) {
     auto text = fmt::format("MEMORY PLAN  {}, rank {} of {}, at the moment of most use\n", spec.run.name,
-                            program.rank, spec.parallel.ranks);
+                            rank, spec.parallel.ranks);
     text += line("", "", {"device", "host", "nvme"});
     for (const auto& row : table.rows) {
         text += line(row.consumer, row.detail, cells(row.bytes));
@@ -219,7 +202,7 @@ std::string memory_table(const spec::RunSpec& spec, const schedule::Program& pro
     text += "  " + std::string(16 + 35 + 3 * 13, '-') + "\n";
     text += line("total", "per rank", cells(table.total));
     text += line("budget", "per rank", cells(table.budget));
-    return text + verdict(table);
+    return text;
 }
 
 }  // namespace ziggurat::plan

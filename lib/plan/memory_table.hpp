@@ -30,15 +30,16 @@ struct MemoryTable {
     std::array<std::int64_t, 3> total{};   ///< of the arenas: what the rank reserves
     std::array<std::int64_t, 3> budget{};  ///< per rank; 0: none given
     std::array<std::string, 3> peak_op;    ///< label of the op at the peak
-
-    bool fits() const noexcept;
-    bool fits(spec::Tier tier) const noexcept;
 };
 
 /// The table of one rank's program. Budgets of host and NVMe are those of a node over its ranks.
-MemoryTable memory_usage(const spec::RunSpec& spec, const schedule::Program& program);
+///
+/// \param reserved  what the rank reserves for all its programs, where that is more: a line `validation`
+MemoryTable memory_usage(const spec::RunSpec& spec,
+                         const schedule::Program& program,
+                         const std::array<std::int64_t, 3>& reserved = {});
 
-/// The same as text, one line per consumer and a column per tier, with the verdict.
-std::string memory_table(const spec::RunSpec& spec, const schedule::Program& program);
+/// The same as text, one line per consumer and a column per tier.
+std::string memory_table(const spec::RunSpec& spec, int rank, const MemoryTable& table);
 
 }  // namespace ziggurat::plan

@@ -7,11 +7,13 @@
 #include "schedule/expand.hpp"
 #include "schedule/gather_pass.hpp"
 #include "schedule/optimizer_pass.hpp"
+#include "schedule/passing_state.hpp"
 #include "schedule/pipeline_order.hpp"
 #include "schedule/pipeline_order_receives.hpp"
 #include "schedule/place_buffers.hpp"
 #include "schedule/recompute_pass.hpp"
 #include "schedule/reduce_pass.hpp"
+#include "schedule/saved_runs.hpp"
 #include "schedule/transfer_pass.hpp"
 
 namespace ziggurat::schedule {
@@ -53,6 +55,10 @@ Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Varia
     }
     activation_pass(draft, spec);
     transfer_pass(draft, spec, model);
+    if (spec.checkpoint.every && spec.checkpoint.is_async) {
+        add_snapshot(draft.program, model);
+        add_save_ring(draft.program, spec, model);
+    }
     place_buffers(draft.program);
     derive_dependencies(draft.program);
     return std::move(draft.program);

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "schedule/transfer_runs.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -29,11 +31,11 @@ class Races {
     std::vector<Finding> run() {
         for (int i = 0; i < 2 * num_ops_ && found_.size() < most_findings; ++i) {
             set_clock(i);
-            each_run(op(i).reads, [&](Touched& bytes) {
+            each_run(op(i), op(i).reads, [&](Touched& bytes) {
                 order(bytes.writer, i, "reads what is written");
                 bytes.readers.push_back(i);
             });
-            each_run(op(i).writes, [&](Touched& bytes) {
+            each_run(op(i), op(i).writes, [&](Touched& bytes) {
                 order(bytes.writer, i, "writes what is written");
                 for (const int reader : bytes.readers) {
                     order(reader, i, "writes what is read");
@@ -99,14 +101,15 @@ class Races {
     }
 
     template <class Visit>
-    void each_run(const std::vector<Operand>& operands, const Visit& visit) {
+    void each_run(const Op& op, const std::vector<Operand>& operands, const Visit& visit) {
         for (const auto& operand : operands) {
             const auto& buffer = program_.buffers[static_cast<std::size_t>(operand.buffer)];
             const bool is_placed = buffer.offset >= 0;
             auto& space = spaces_[is_placed ? static_cast<int>(arena_of(buffer)) : -1];
             const auto base = is_placed ? buffer.offset : apart * operand.buffer;
             for (const auto& run : operand.runs) {
-                each_part(space, base + run.offset, base + run.offset + run.bytes, visit);
+                const auto [offset, bytes] = touched(op, run);
+                each_part(space, base + offset, base + offset + bytes, visit);
             }
         }
     }

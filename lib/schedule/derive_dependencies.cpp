@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/contract.hpp"
+#include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -88,11 +89,11 @@ class Derivation {
                 latest = std::max(latest, other);
             }
         };
-        each_run(op.reads, [&](Access& access) {
+        each_run(op, op.reads, [&](Access& access) {
             need(access.writer);
             note_reader(access, i);
         });
-        each_run(op.writes, [&](Access& access) {
+        each_run(op, op.writes, [&](Access& access) {
             need(access.writer);
             for (const auto& [lane, reader] : access.readers) {
                 need(reader);
@@ -109,13 +110,14 @@ class Derivation {
     }
 
     template <class Visit>
-    void each_run(const std::vector<Operand>& operands, Visit&& visit) {
+    void each_run(const Op& op, const std::vector<Operand>& operands, Visit&& visit) {
         for (const auto& operand : operands) {
             const auto& buffer = program_.buffers.at(static_cast<std::size_t>(operand.buffer));
             ZG_EXPECTS(buffer.offset >= 0);
             for (const auto& run : operand.runs) {
-                const auto begin = buffer.offset + run.offset;
-                arenas_[arena_of(buffer)].visit(begin, begin + run.bytes, visit);
+                const auto [offset, bytes] = touched(op, run);
+                const auto begin = buffer.offset + offset;
+                arenas_[arena_of(buffer)].visit(begin, begin + bytes, visit);
             }
         }
     }

@@ -1,6 +1,5 @@
 /// The buffers that live from step to step.
 #include "schedule/expand.hpp"
-#include "schedule/saved_runs.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -101,9 +100,6 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
     state.step_inputs = shared_buffer(program, "step_inputs", step_inputs_bytes);
     state.update_inputs = shared_buffer(program, "update_inputs", step_inputs_bytes);
     state.exact_sums = shared_buffer(program, "exact_sums", exact_sums_bytes);
-    if (spec.checkpoint.every && spec.checkpoint.is_async) {
-        add_snapshot(program, model);
-    }
     for (const int u : model.units) {
         auto& unit = state.units[static_cast<std::size_t>(u)];
         if (spans.parameters == 1) {

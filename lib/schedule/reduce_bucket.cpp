@@ -302,7 +302,9 @@ Reduction BucketWriter::reduce(const Bucket& bucket) const {
         scatter(out, bucket, false, first, model_.spans.data);
         sum_other_axes(out, bucket);
         gather(out, bucket);
-        norms(made.norms, bucket);
+        // Away from the device no lane of computing waits for them, and gradients are still in memory.
+        const bool are_away = spec_.tiers.gradients.device < 1 && !bucket.is_shared;
+        norms(are_away ? made.later : made.norms, bucket);
     }
     return made;
 }

@@ -32,7 +32,8 @@ namespace ziggurat::schedule {
 /// all_reduce) or writes[i] (all_gather).
 ///
 /// Sums over micro-batches are placed one bucket later than they could be, norms behind all of backward, so
-/// that the compute lane meets the collectives that they wait for done.
+/// that the compute lane meets the collectives that they wait for done. Norms of gradients at home away from
+/// the device come with those sums, so that nothing is brought back for them.
 ///
 /// Sets `accumulate` of all ops that write gradients of parameters: true where this step (with at_end) or
 /// this micro-batch has written them before. Where an op finds only some of its gradients written, a `fill`

@@ -48,7 +48,7 @@ std::vector<SavedRun> saved_runs(const ModelLayout& model, const Program& progra
         runs.push_back({static_cast<int>(b),
                         piece,
                         {(piece.begin - buffer.first_element) * width, piece.size() * width},
-                        !is_frozen && counts(model, buffer)});
+                        !is_frozen && buffer.tier != spec::Tier::nvme && counts(model, buffer)});
     }
     return runs;
 }

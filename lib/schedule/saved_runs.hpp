@@ -15,7 +15,8 @@ struct SavedRun {
     int buffer = -1;
     layout::ElementRange elements;  ///< of the unit's flat range
     Run run;                        ///< the same as bytes of the buffer
-    bool is_copied = false;         ///< training changes it, so a save beside training needs a copy
+    /// It lies in memory and training changes it, so that a save beside training needs a copy.
+    bool is_copied = false;
 };
 
 /// The buffers of all saved kinds (layout::state_kinds), each cut over the whole data axis however few ranks

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "schedule/simulate_meaning.hpp"
+#include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::schedule::simulation {
 namespace {
@@ -221,7 +222,8 @@ Found World::begin(int rank, int op, int step) {
         const auto at = base(rank, operand.buffer);
         Content flux{.step = step, .buffer = operand.buffer, .op = op, .in_flux = true};
         for (const auto& run : operand.runs) {
-            memory(rank, operand.buffer).write(at + run.offset, at + run.offset + run.bytes, flux);
+            const auto [offset, bytes] = touched(starting, run);
+            memory(rank, operand.buffer).write(at + offset, at + offset + bytes, flux);
         }
     }
     return found;

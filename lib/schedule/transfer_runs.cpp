@@ -5,6 +5,11 @@
 
 namespace ziggurat::schedule {
 
+Run touched(const Op& op, const Run& run) {
+    const bool by_page = op.kind == OpKind::read || op.kind == OpKind::write;
+    return {run.offset, by_page ? pages(run.bytes) : run.bytes};
+}
+
 ByteRuns::ByteRuns(std::vector<Run> runs) {
     std::erase_if(runs, [](const Run& run) { return run.bytes == 0; });
     std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.offset < b.offset; });

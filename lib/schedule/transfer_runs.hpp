@@ -16,6 +16,10 @@ constexpr std::int64_t pages(std::int64_t bytes) {
     return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
+/// The bytes that `op` touches for the sake of a run of one of its operands: what goes to NVMe or comes from
+/// there takes the rest of its last page with it.
+Run touched(const Op& op, const Run& run);
+
 /// Disjoint runs in ascending order, joined where they touch.
 class ByteRuns {
   public:

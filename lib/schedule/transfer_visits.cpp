@@ -21,7 +21,7 @@ class Finder {
         std::map<int, std::size_t> open;  // buffer -> its visit, as long as nobody else has used it
         for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
             auto& op = program_.ops[static_cast<std::size_t>(i)];
-            const auto tier = workplace(op);
+            const auto tier = workplace(op, open);
             if (tier == Tier::host) {
                 op.lane = program_.lane(Engine::host_optimizer);
             }
@@ -93,10 +93,13 @@ class Finder {
 
     /// Where an op works; nothing computes on NVMe. An update works where its moments are, a sum or a norm
     /// where all its gradients are.
-    Tier workplace(const Op& op) const {
+    Tier workplace(const Op& op, const std::map<int, std::size_t>& open) const {
         const bool is_update = op.kind == OpKind::update;
         if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
             return Tier::device;
+        }
+        if (const auto* visit = visit_of_norm(op, open)) {
+            return visit->tier;
         }
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
@@ -112,6 +115,22 @@ class Finder {
             }
         }
         return Tier::device;
+    }
+
+    /// The visit that a norm looks in on instead of bringing back from NVMe what has just been there.
+    const Visit* visit_of_norm(const Op& op, const std::map<int, std::size_t>& open) const {
+        if (op.kind != OpKind::norm) {
+            return nullptr;
+        }
+        const auto& gradients = op.reads.front();
+        const auto at = touched(gradients);
+        const auto known = open.find(gradients.buffer);
+        const bool is_on_disk = std::ranges::any_of(at, [](const auto* p) { return p->tier == Tier::nvme; });
+        if (!is_on_disk || known == open.end()) {
+            return nullptr;
+        }
+        const auto& visit = found_.visits[known->second];
+        return ByteRuns{gradients.runs}.without(visit.all).empty() ? &visit : nullptr;
     }
 
     void use(int i, Op& op, Operand& operand, bool writes, Tier tier, std::map<int, std::size_t>& open) {
@@ -135,7 +154,10 @@ class Finder {
         }
         const auto occasion = occasion_of(op, i);
         const auto known = open.find(home);
-        if (known == open.end() || !can_join(found_.visits[known->second], occasion, tier, runs)) {
+        const bool looks_in = visit_of_norm(op, open) != nullptr;
+        if (known == open.end() ||
+            !can_join(found_.visits[known->second],
+                      looks_in ? found_.visits[known->second].occasion : occasion, tier, runs)) {
             open[home] = found_.visits.size();
             found_.visits.push_back({});
             found_.visits.back().home = home;

@@ -40,9 +40,8 @@ bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& mod
            (trains_weight || (is_followed && spec.recompute.every > 1));
 }
 
-/// The leases that a rank takes of a unit for one micro-batch: one each for forward and backward of a layer
-/// (recomputation shares backward's), one for the lookup, one for the head, which runs forward and backward
-/// in one go.
+}  // namespace
+
 std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
     const auto kind = model.table.units[static_cast<std::size_t>(unit)].kind;
     if (kind == layout::UnitKind::layer) {
@@ -56,8 +55,6 @@ std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout&
     const bool multiplies = spec.model.tie_embeddings && model.stage == last;
     return (looks_up ? 1 : 0) + (multiplies ? 1 : 0);
 }
-
-}  // namespace
 
 std::int64_t bytes_sent(const Op& op, const Program& program) {
     const auto members =

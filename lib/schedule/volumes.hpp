@@ -44,6 +44,11 @@ std::map<Purpose, std::int64_t> bytes_of(const Volumes& volumes, const spec::Pre
 /// The volumes counted from the collectives of a program, which do not tell what is `accumulated` (0).
 Volumes volumes_counted(const Program& program);
 
+/// The leases that a rank takes of a unit for one micro-batch: one each for forward and backward of a layer
+/// (recomputation shares backward's), one for the lookup, one for the head, which runs forward and backward
+/// in one go.
+std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, int unit);
+
 /// Bytes that the rank sends with `op`, as a ring would: b(n-1)/n for gathering or scattering b bytes among n
 /// ranks, twice that for both, b for a message; 0 for what is no collective.
 std::int64_t bytes_sent(const Op& op, const Program& program);

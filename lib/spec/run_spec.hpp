@@ -180,6 +180,19 @@ struct TileRule {
     bool operator==(const TileRule&) const = default;
 };
 
+/// What a deck leaves to the planner, which sees the budgets: plan::choose_homes fills it in.
+struct OpenHomes {
+    bool parameters = false;
+    bool gradients = false;
+    bool optimizer = false;
+    bool activations = false;
+    bool reduce = false;  ///< the sum plan follows the home of gradients
+    bool tiles = false;   ///< as few as fit
+
+    bool any() const { return parameters || gradients || optimizer || activations; }
+    bool operator==(const OpenHomes&) const = default;
+};
+
 struct Tiers {
     std::int64_t device_budget_bytes = 0;  ///< per rank
     std::int64_t host_budget_bytes = 0;    ///< per node
@@ -190,6 +203,7 @@ struct Tiers {
     int nvme_queue_depth = 32;
     bool nvme_verify = false;
     Home parameters, gradients, optimizer, activations;
+    OpenHomes open;  ///< none in a spec that a program is built of
     Movement movement = Movement::fixed;
     std::int64_t chunk_elements = 0;
     std::vector<TileRule> tiles;  ///< the first rule that matches a tensor holds; none: nothing is cut

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "base/contract.hpp"
+#include "storage/near_folders.hpp"
 
 namespace ziggurat::state {
 namespace {
@@ -29,6 +32,35 @@ device::Arena reserve(const std::vector<const schedule::Program*>& programs, std
     return {arena == on_nvme ? 0 : most_bytes(programs, arena),
             is_of_device ? "the device tier" : "the host tier",
             is_shared ? device::Arena::Kind::shared : device::Arena::Kind::own};
+}
+
+/// Where transfers of the NVMe tier begin and end: at runs of ops, and around buffers.
+std::vector<std::int64_t> ends_of_transfers(const std::vector<const schedule::Program*>& programs) {
+    std::set<std::int64_t> ends;
+    const auto add = [&ends](std::int64_t offset, std::int64_t bytes) {
+        ends.insert(offset);
+        ends.insert(offset + storage::round_up_to_page(bytes));
+    };
+    for (const auto* program : programs) {
+        for (const auto& buffer : program->buffers) {
+            if (buffer.tier == spec::Tier::nvme && buffer.offset >= 0) {
+                add(buffer.offset, buffer.bytes);
+            }
+        }
+        for (const auto& op : program->ops) {
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    const auto& buffer = program->buffers.at(static_cast<std::size_t>(operand.buffer));
+                    for (const auto& run : operand.runs) {
+                        if (buffer.tier == spec::Tier::nvme) {
+                            add(buffer.offset + run.offset, run.bytes);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return {ends.begin(), ends.end()};
 }
 
 /// Every persistent buffer that several programs name lies at one place.
@@ -55,8 +87,18 @@ TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs,
     : arenas_{reserve(programs, 0, ranks), reserve(programs, 1, ranks), reserve(programs, 2, ranks),
               reserve(programs, 3, ranks), reserve(programs, 4, ranks)} {
     check_shared_places(programs);
+    for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
+        planned_[a] = most_bytes(programs, a);
+    }
     if (const auto bytes = most_bytes(programs, on_nvme); bytes > 0) {
-        nvme_ = std::make_unique<storage::StripedFile>(nvme.folders, bytes, nvme.stripe_bytes);
+        storage::StripedFile::Options options{.stripe_bytes = nvme.stripe_bytes};
+        if (nvme.is_checked) {
+            options.checked_between = ends_of_transfers(programs);
+        }
+        auto near =
+            nvme.is_near ? storage::near_folders(nvme.folders) : storage::NearFolders{nvme.folders, {}};
+        why_not_near_ = std::move(near.why_not_near);
+        nvme_ = std::make_unique<storage::StripedFile>(near.folders, bytes, std::move(options));
     }
 }
 
@@ -69,7 +111,7 @@ std::int64_t TierMemory::bytes(spec::Tier tier) const noexcept {
     if (t == on_nvme) {
         return nvme_ ? nvme_->bytes() : 0;
     }
-    return arenas_[t].bytes() + arenas_[t + 3].bytes();
+    return planned_[t] + planned_[t + 3];
 }
 
 std::int64_t TierMemory::private_bytes() const noexcept {

@@ -19,6 +19,8 @@ namespace ziggurat::state {
 struct NvmeSpace {
     std::vector<std::string> folders = {};
     std::int64_t stripe_bytes = std::int64_t{1} << 20;
+    bool is_checked = false;  ///< what is read against a checksum of what was written
+    bool is_near = false;     ///< only the folders on the NUMA node that this rank runs on
 };
 
 /// Reserves once what the programs of a run need and says where their buffers lie.
@@ -45,20 +47,24 @@ class TierMemory {
     void write(const schedule::Buffer& buffer,
                std::int64_t offset_bytes,
                std::span<const std::byte> from) const;
+    /// Why all folders are used where only near ones were to be; empty otherwise.
+    const std::string& why_not_near() const noexcept { return why_not_near_; }
     /// The NVMe tier; nothing where no program uses it.
     storage::StripedFile* nvme() const noexcept { return nvme_.get(); }
     template <class E>
     std::span<E> span(const schedule::Buffer& buffer) const {
         return {reinterpret_cast<E*>(at(buffer)), static_cast<std::size_t>(buffer.bytes) / sizeof(E)};
     }
-    /// Of both arenas of a tier.
+    /// Of both arenas of a tier, as planned: whole pages of the system aside.
     std::int64_t bytes(spec::Tier tier) const noexcept;
     /// Of all arenas that no other rank can map.
     std::int64_t private_bytes() const noexcept;
 
   private:
     std::array<device::Arena, schedule::num_arenas> arenas_;
+    std::array<std::int64_t, schedule::num_arenas> planned_{};
     std::unique_ptr<storage::StripedFile> nvme_;
+    std::string why_not_near_;
 };
 
 }  // namespace ziggurat::state

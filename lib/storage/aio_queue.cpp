@@ -38,9 +38,10 @@ struct AioQueue::Slot {
 
 struct AioQueue::Context {
     io_context_t handle = nullptr;
+    int problem = 0;  ///< errno of the system's refusal
 
-    explicit Context(int depth) {
-        if (io_setup(depth, &handle) != 0) {
+    explicit Context(int depth) : problem{-io_setup(depth, &handle)} {
+        if (problem != 0) {
             handle = nullptr;
         }
     }
@@ -75,13 +76,24 @@ void AlignedBuffer::Release::operator()(std::byte* data) const noexcept {
     std::free(data);
 }
 
-AioQueue::AioQueue(int depth) : slots_(static_cast<std::size_t>(depth)) {
+AioQueue::AioQueue(int depth, Use use) : slots_(static_cast<std::size_t>(depth)) {
     ZG_EXPECTS(depth > 0);
     done_.reserve(slots_.size());
     free_slots_.reserve(slots_.size());
     for (Slot& slot : slots_) {
         free_slots_.push_back(&slot);
     }
+    if (use == Use::many) {
+        context_ = std::make_unique<Context>(depth);
+    }
+}
+
+std::string AioQueue::why_not_asynchronous() const {
+    if (context_ == nullptr || context_->problem == 0) {
+        return {};
+    }
+    const std::string reason = std::strerror(context_->problem);
+    return context_->problem == EAGAIN ? "fs.aio-max-nr is used up" : reason;
 }
 
 AioQueue::~AioQueue() {
@@ -121,6 +133,9 @@ void AioQueue::read(DirectFile& file,
                     std::int64_t needed_bytes,
                     std::uint64_t tag) {
     ZG_EXPECTS(needed_bytes <= std::ssize(into));
+    if (const int fault = planned_read_fault(file.path(), offset_bytes, std::ssize(into))) {
+        throw_io_error(describe_transfer("read", std::ssize(into), offset_bytes), file.path(), fault);
+    }
     Slot& slot = take_slot(file, offset_bytes, tag);
     slot.into = into.data();
     slot.bytes = into.size();

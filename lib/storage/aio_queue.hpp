@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "storage/direct_file.hpp"
@@ -36,13 +37,18 @@ class AlignedBuffer {
 /// exhausted limit). Not thread-safe: one queue per thread.
 class AioQueue {
   public:
-    explicit AioQueue(int depth);
+    /// How many transfers are to come: asynchronous ones are set up at once for many.
+    enum class Use { perhaps_few, many };
+
+    explicit AioQueue(int depth, Use use = Use::perhaps_few);
     ~AioQueue();
     AioQueue(const AioQueue&) = delete;
     AioQueue& operator=(const AioQueue&) = delete;
 
     bool is_full() const noexcept { return free_slots_.empty(); }
     bool is_idle() const noexcept;
+    /// Why the system grants no asynchronous transfers; empty when it does, or was not asked.
+    std::string why_not_asynchronous() const;
 
     /// Starts a transfer; `tag` is the caller's name for it. For a direct file, address, length and offset
     /// are multiples of page_bytes. Of a read, `needed_bytes` must arrive: less than `into` where the file

@@ -1,15 +1,22 @@
 #include "storage/direct_file.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
+#include <vector>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "storage/io_error.hpp"
 
@@ -34,6 +41,33 @@ std::int64_t memory_alignment_of([[maybe_unused]] int descriptor) {
     }
 #endif
     return page_bytes;
+}
+
+constexpr const char* without_name = "/(without a name)";
+/// Of files that lose their names as soon as they are open.
+constexpr const char* short_lived_name = ".ziggurat-nvme-";
+
+/// Takes away names that a job left when it was killed in the instant between creating and unlinking.
+void remove_stale_names(const std::string& folder) {
+    constexpr double long_enough_seconds = 60;
+    std::error_code error;
+    std::vector<std::string> found;
+    for (std::filesystem::directory_iterator entry{folder, error}, end; !error && entry != end;
+         entry.increment(error)) {
+        if (entry->path().filename().string().starts_with(short_lived_name)) {
+            found.push_back(entry->path());
+        }
+    }
+    for (const auto& path : found) {
+        const UniqueHandle<FileDescriptorTraits> file{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
+        struct stat status = {};
+        const bool is_stale = file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&
+                              ::fstat(file.get(), &status) == 0 && status.st_size == 0 &&
+                              calendar_seconds() - static_cast<double>(status.st_ctime) > long_enough_seconds;
+        if (is_stale) {
+            ::unlink(path.c_str());
+        }
+    }
 }
 
 void ignore_size_signal() noexcept {
@@ -80,25 +114,29 @@ DirectFile DirectFile::create_unnamed(const std::string& folder) {
     }
     try {
         DirectFile file{folder, O_RDWR | O_TMPFILE};
-        file.path_ += "/(without a name)";
+        file.path_ += without_name;
         return file;
     } catch (const Error&) {
-        // The file system has no files without a name: one that loses it at once.
-        std::string path = folder + "/ziggurat-XXXXXX";
-        const int made = ::mkostemp(path.data(), O_CLOEXEC);
-        if (made < 0) {
-            throw_io_error("create a file in", folder, errno);
-        }
-        ::close(made);
-        try {
-            DirectFile file{path, O_RDWR};
-            ::unlink(path.c_str());
-            file.path_ = folder + "/(without a name)";
-            return file;
-        } catch (...) {
-            ::unlink(path.c_str());
-            throw;
-        }
+        return create_unlinked(folder);
+    }
+}
+
+DirectFile DirectFile::create_unlinked(const std::string& folder) {
+    remove_stale_names(folder);
+    std::string path = folder + "/" + short_lived_name + "XXXXXX";
+    const UniqueHandle<FileDescriptorTraits> made{::mkostemp(path.data(), O_CLOEXEC)};
+    if (!made) {
+        throw_io_error("create a file in", folder, errno);
+    }
+    ::flock(made.get(), LOCK_EX);  // others take it for stale without
+    try {
+        DirectFile file{path, O_RDWR};
+        ::unlink(path.c_str());
+        file.path_ = folder + without_name;
+        return file;
+    } catch (...) {
+        ::unlink(path.c_str());
+        throw;
     }
 }
 
@@ -106,6 +144,16 @@ DirectFile DirectFile::open_again() const {
     DirectFile file{"/proc/self/fd/" + std::to_string(descriptor()), O_RDWR};
     file.path_ = path_;
     return file;
+}
+
+std::string DirectFile::why_not_direct() const {
+    struct statfs system = {};
+    if (fstatfs(descriptor(), &system) == 0 &&
+        (system.f_type == TMPFS_MAGIC ||
+         system.f_type == static_cast<decltype(system.f_type)>(RAMFS_MAGIC))) {
+        return "its file system is memory, not a disk";
+    }
+    return is_direct_ ? "" : "its file system has no O_DIRECT";
 }
 
 std::int64_t DirectFile::size_bytes() const {
@@ -119,7 +167,7 @@ std::int64_t DirectFile::size_bytes() const {
 void DirectFile::reserve(std::int64_t bytes) {
     int problem = planned_fault(path_, 0, bytes);
     struct statvfs system = {};
-    if (problem == 0 && fstatvfs(descriptor(), &system) == 0 &&
+    if (problem == 0 && fstatvfs(descriptor(), &system) == 0 && system.f_blocks > 0 &&
         bytes / static_cast<std::int64_t>(system.f_frsize) > static_cast<std::int64_t>(system.f_bavail)) {
         problem = ENOSPC;  // asked for all the same, it would take what others need before it fails
     }
@@ -176,6 +224,9 @@ void DirectFile::write(std::int64_t offset_bytes, std::span<const std::byte> fro
 }
 
 std::int64_t DirectFile::read(std::int64_t offset_bytes, std::span<std::byte> into) {
+    if (const int fault = planned_read_fault(path_, offset_bytes, std::ssize(into))) {
+        throw_io_error(describe_transfer("read", std::ssize(into), offset_bytes), path_, fault);
+    }
     std::int64_t total = 0;
     while (!into.empty()) {
         const ssize_t moved = pread(descriptor(), into.data(), into.size(), offset_bytes);

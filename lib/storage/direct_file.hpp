@@ -40,12 +40,17 @@ class DirectFile {
     /// For reading and writing; in `folder`, under no name: when all who have it open are gone, however they
     /// ended, so is the file.
     static DirectFile create_unnamed(const std::string& folder);
+    /// The same where the file system has no files without a name: one that loses its name at once. Names
+    /// that jobs left in `folder` when they were killed in that instant go, after a minute.
+    static DirectFile create_unlinked(const std::string& folder);
     /// The same file once more, for another thread.
     DirectFile open_again() const;
 
     const std::string& path() const noexcept { return path_; }
     int descriptor() const noexcept { return descriptor_.get(); }
     bool is_direct() const noexcept { return is_direct_; }
+    /// Why transfers do not reach a disk at once; empty when they do.
+    std::string why_not_direct() const;
     /// What memory addresses of transfers are multiples of: less than page_bytes where the system says so.
     std::int64_t memory_alignment() const noexcept { return memory_alignment_; }
     std::int64_t size_bytes() const;

@@ -84,11 +84,24 @@ bool exchange_paths(const std::string& a, const std::string& b) {
     return true;
 }
 
-std::int64_t free_bytes(const std::string& path) {
+namespace {
+
+struct statvfs space_of(const std::string& path) {
     struct statvfs status = {};
     if (statvfs(path.c_str(), &status) != 0) {
         throw_io_error("ask for the free space of", path, errno);
     }
+    return status;
+}
+
+}  // namespace
+
+bool has_limited_space(const std::string& path) {
+    return space_of(path).f_blocks > 0;
+}
+
+std::int64_t free_bytes(const std::string& path) {
+    const auto status = space_of(path);
     return static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
 }
 

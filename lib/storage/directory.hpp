@@ -28,6 +28,10 @@ void rename_path(const std::string& from, const std::string& to);
 /// Errors: Error{resource} for any other reason
 bool exchange_paths(const std::string& a, const std::string& b);
 
+/// Whether the file system of `path` says how much it holds: one in memory may not.
+/// Errors: Error{resource}
+bool has_limited_space(const std::string& path);
+
 /// Bytes on the file system of `path` that this user may still take.
 /// Errors: Error{resource}
 std::int64_t free_bytes(const std::string& path);

@@ -11,6 +11,7 @@ namespace ziggurat::storage {
 namespace {
 
 std::atomic<WriteFault> current_fault{nullptr};
+std::atomic<WriteFault> current_read_fault{nullptr};
 
 const char* remedy(int error_number) {
     switch (error_number) {
@@ -53,8 +54,17 @@ void set_write_fault(WriteFault fault) noexcept {
     current_fault = fault;
 }
 
+void set_read_fault(WriteFault fault) noexcept {
+    current_read_fault = fault;
+}
+
 int planned_fault(const std::string& path, std::int64_t offset_bytes, std::int64_t bytes) noexcept {
     const WriteFault fault = current_fault;
+    return fault == nullptr ? 0 : fault(path.c_str(), offset_bytes, bytes);
+}
+
+int planned_read_fault(const std::string& path, std::int64_t offset_bytes, std::int64_t bytes) noexcept {
+    const WriteFault fault = current_read_fault;
     return fault == nullptr ? 0 : fault(path.c_str(), offset_bytes, bytes);
 }
 

@@ -18,7 +18,11 @@ std::string describe_transfer(const char* verb, std::int64_t bytes, std::int64_t
 using WriteFault = int (*)(const char* path, std::int64_t offset_bytes, std::int64_t bytes);
 void set_write_fault(WriteFault fault) noexcept;
 
+/// The same before each read.
+void set_read_fault(WriteFault fault) noexcept;
+
 /// What the fault set last says; 0 without one.
 int planned_fault(const std::string& path, std::int64_t offset_bytes, std::int64_t bytes) noexcept;
+int planned_read_fault(const std::string& path, std::int64_t offset_bytes, std::int64_t bytes) noexcept;
 
 }  // namespace ziggurat::storage

@@ -1,29 +1,69 @@
 #include "storage/striped_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "base/contract.hpp"
+#include "base/error.hpp"
+#include "base/units.hpp"
+#include "storage/directory.hpp"
 
 namespace ziggurat::storage {
 namespace {
 
 constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
 
+/// What each folder takes, in whole stripes; all of it where the file system does not say.
+std::vector<std::int64_t> room_in(const std::vector<std::string>& folders, std::int64_t bytes) {
+    std::vector<std::int64_t> room;
+    for (const auto& folder : folders) {
+        room.push_back(has_limited_space(folder) ? free_bytes(folder) : bytes);
+    }
+    return room;
+}
+
+[[noreturn]] void refuse(const std::vector<std::string>& folders,
+                         const std::vector<std::int64_t>& room,
+                         std::int64_t bytes) {
+    std::string free;
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+        free += fmt::format("{}{} in '{}'", i == 0 ? "" : ", ", format_bytes(room[i]), folders[i]);
+    }
+    throw Error{
+        ErrorKind::resource,
+        fmt::format("cannot reserve {} on NVMe for this rank ({} are free). Free some space there, name "
+                    "more folders in tiers.nvme.paths, or give less state a home on nvme.",
+                    format_bytes(bytes), free)};
+}
+
 }  // namespace
 
-StripedFile::StripedFile(const std::vector<std::string>& folders,
-                         std::int64_t bytes,
-                         std::int64_t stripe_bytes)
-    : bytes_{round_up_to_page(bytes)}, stripe_bytes_{stripe_bytes}, pages_{std::min(window_bytes, bytes_)} {
-    ZG_EXPECTS(!folders.empty() && stripe_bytes > 0 && stripe_bytes % page_bytes == 0);
-    const auto num_files = std::ssize(folders);
-    const auto stripes = (bytes_ + stripe_bytes - 1) / stripe_bytes;
-    const auto of_each = (stripes + num_files - 1) / num_files * stripe_bytes;
+StripedFile::StripedFile(const std::vector<std::string>& folders, std::int64_t bytes, Options options)
+    : bytes_{round_up_to_page(bytes)},
+      window_{std::min(std::max(window_bytes, options.stripe_bytes), bytes_)} {
+    const auto stripe = options.stripe_bytes;
+    ZG_EXPECTS(!folders.empty() && stripe > 0 && stripe % page_bytes == 0);
     for (const auto& folder : folders) {
         to_write_.push_back(DirectFile::create_unnamed(folder));
-        to_write_.back().reserve(of_each);
+        if (const auto reason = to_write_.back().why_not_direct(); !reason.empty()) {
+            not_direct_.push_back("'" + folder + "': " + reason);
+        }
         to_read_.push_back(to_write_.back().open_again());
+    }
+    const bool is_alone = folders.size() == 1;
+    const auto in_all = is_alone ? bytes_ : (bytes_ + stripe - 1) / stripe * stripe;
+    const auto room = room_in(folders, in_all);
+    if (!Stripes::fits(in_all, room, is_alone ? page_bytes : stripe)) {
+        refuse(folders, room, bytes_);
+    }
+    stripes_.emplace(in_all, room, is_alone ? page_bytes : stripe);
+    for (std::size_t i = 0; i < folders.size(); ++i) {
+        to_write_[i].reserve(stripes_->bytes_in(static_cast<int>(i)));
+    }
+    if (options.checked_between) {
+        records_ = {bytes_, std::move(*options.checked_between), stripe, stripes_->stripe_bytes()};
     }
 }
 
@@ -31,76 +71,88 @@ std::vector<Segment> StripedFile::segments(TransferKind kind,
                                            std::int64_t offset_bytes,
                                            std::byte* memory,
                                            std::int64_t bytes) {
-    ZG_EXPECTS(offset_bytes >= 0 && offset_bytes + bytes <= bytes_ && offset_bytes % page_bytes == 0 &&
+    const auto end = offset_bytes + bytes;
+    ZG_EXPECTS(offset_bytes >= 0 && end <= bytes_ && offset_bytes % page_bytes == 0 &&
                bytes % page_bytes == 0);
+    if (records_.is_on() && bytes > 0) {
+        ZG_EXPECTS(records_.begin_of(offset_bytes) == offset_bytes && records_.end_of(end - 1) == end);
+    }
     auto& files = kind == TransferKind::read ? to_read_ : to_write_;
-    const auto num_files = std::ssize(files);
     std::vector<Segment> found;
-    for (std::int64_t done = 0; done < bytes;) {
-        const auto at = offset_bytes + done;
-        const auto stripe = at / stripe_bytes_;
-        const auto size = std::min(bytes - done, (stripe + 1) * stripe_bytes_ - at);
-        auto& file = files[static_cast<std::size_t>(stripe % num_files)];
-        const auto in_file = stripe / num_files * stripe_bytes_ + at % stripe_bytes_;
-        const bool goes_on = num_files == 1 && !found.empty();
-        if (goes_on) {
-            found.back().bytes += size;
-        } else {
-            found.push_back({&file, in_file, memory + done, size});
-        }
-        done += size;
+    for (auto at = offset_bytes; at < end;) {
+        const auto place = stripes_->at(at);
+        const auto size = std::min(place.bytes, end - at);
+        found.push_back({&files[static_cast<std::size_t>(place.file)], place.offset_bytes,
+                         memory + (at - offset_bytes), size, records_.is_on() ? &records_ : nullptr, at});
+        at += size;
     }
     return found;
 }
 
-void StripedFile::read_pages(std::int64_t offset_bytes, std::span<std::byte> into) {
+std::int64_t StripedFile::window_begin(std::int64_t offset_bytes) const {
+    return records_.is_on() ? records_.begin_of(offset_bytes) : round_down_to_page(offset_bytes);
+}
+
+std::int64_t StripedFile::window_end(std::int64_t begin, std::int64_t end) const {
+    const auto most = std::ssize(window_.bytes());
+    if (!records_.is_on()) {
+        return std::min(begin + most, round_up_to_page(end));
+    }
+    return std::min(records_.last_end(begin, most), records_.end_of(end - 1));
+}
+
+void StripedFile::read_window(std::int64_t offset_bytes, std::span<std::byte> into) {
     for (const auto& segment : segments(TransferKind::read, offset_bytes, into.data(), std::ssize(into))) {
         const std::span to{segment.memory, static_cast<std::size_t>(segment.bytes)};
         const auto arrived = segment.file->read(segment.offset_bytes, to);
         // What lies behind the end was never written.
         std::memset(to.data() + arrived, 0, to.size() - static_cast<std::size_t>(arrived));
+        if (segment.records != nullptr) {
+            segment.records->check(segment.first_of_records, to, segment.file->path(), segment.offset_bytes);
+        }
     }
 }
 
-void StripedFile::write_pages(std::int64_t offset_bytes, std::span<std::byte> from) {
+void StripedFile::write_window(std::int64_t offset_bytes, std::span<std::byte> from) {
     for (const auto& segment : segments(TransferKind::write, offset_bytes, from.data(), std::ssize(from))) {
-        segment.file->write(segment.offset_bytes, {segment.memory, static_cast<std::size_t>(segment.bytes)});
+        const std::span bytes{segment.memory, static_cast<std::size_t>(segment.bytes)};
+        if (segment.records != nullptr) {
+            segment.records->note_written(segment.first_of_records, bytes);
+        }
+        segment.file->write(segment.offset_bytes, bytes);
     }
 }
 
 void StripedFile::read(std::int64_t offset_bytes, std::span<std::byte> into) {
     const std::lock_guard lock{mutex_};
     const auto end = offset_bytes + std::ssize(into);
-    for (auto at = round_down_to_page(offset_bytes); at < end; at += window_bytes) {
-        const auto window = pages_.bytes().first(
-            static_cast<std::size_t>(std::min(window_bytes, round_up_to_page(end) - at)));
-        read_pages(at, window);
-        const auto from = std::max(at, offset_bytes);
-        const auto to = std::min(at + std::ssize(window), end);
-        std::memcpy(into.data() + (from - offset_bytes), window.data() + (from - at),
-                    static_cast<std::size_t>(to - from));
+    for (auto at = offset_bytes; at < end;) {
+        const auto begin = window_begin(at);
+        const auto stop = window_end(begin, end);
+        const auto window = window_.bytes().first(static_cast<std::size_t>(stop - begin));
+        read_window(begin, window);
+        const auto to = std::min(stop, end);
+        std::memcpy(into.data() + (at - offset_bytes), window.data() + (at - begin),
+                    static_cast<std::size_t>(to - at));
+        at = to;
     }
 }
 
 void StripedFile::write(std::int64_t offset_bytes, std::span<const std::byte> from) {
     const std::lock_guard lock{mutex_};
     const auto end = offset_bytes + std::ssize(from);
-    for (auto at = round_down_to_page(offset_bytes); at < end; at += window_bytes) {
-        const auto window = pages_.bytes().first(
-            static_cast<std::size_t>(std::min(window_bytes, round_up_to_page(end) - at)));
-        const auto begin = std::max(at, offset_bytes);
-        const auto stop = std::min(at + std::ssize(window), end);
-        // What shares a page with these bytes stays.
-        const auto page = static_cast<std::size_t>(page_bytes);
-        if (begin > at) {
-            read_pages(at, window.first(page));
+    for (auto at = offset_bytes; at < end;) {
+        const auto begin = window_begin(at);
+        const auto stop = window_end(begin, end);
+        const auto window = window_.bytes().first(static_cast<std::size_t>(stop - begin));
+        const auto to = std::min(stop, end);
+        if (at > begin || to < stop) {
+            read_window(begin, window);  // what shares a page or a cell with these bytes stays
         }
-        if (stop < at + std::ssize(window)) {
-            read_pages(at + std::ssize(window) - page_bytes, window.last(page));
-        }
-        std::memcpy(window.data() + (begin - at), from.data() + (begin - offset_bytes),
-                    static_cast<std::size_t>(stop - begin));
-        write_pages(at, window);
+        std::memcpy(window.data() + (at - begin), from.data() + (at - offset_bytes),
+                    static_cast<std::size_t>(to - at));
+        write_window(begin, window);
+        at = to;
     }
 }
 

@@ -4,30 +4,46 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "storage/aio_queue.hpp"
+#include "storage/cell_records.hpp"
 #include "storage/direct_file.hpp"
+#include "storage/stripes.hpp"
 #include "storage/transfer_thread.hpp"
 
 namespace ziggurat::storage {
 
-/// Files without names, one in each folder, that share the bytes out in stripes by turns. The space is taken
-/// when this is made and given back when the process ends, however it ends.
+/// Files without names, one in each folder, that share the bytes out in stripes by turns; a folder with less
+/// room than others gets less. The space is taken when this is made and given back when the process ends,
+/// however it ends.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 6.3 (several disks of a node)
 class StripedFile {
   public:
-    /// \param stripe_bytes  whole pages
-    /// Errors: Error{resource} that names the folder, when it has not the space
-    StripedFile(const std::vector<std::string>& folders, std::int64_t bytes, std::int64_t stripe_bytes);
+    struct Options {
+        std::int64_t stripe_bytes = std::int64_t{1} << 20;  ///< whole pages
+        /// Where transfers begin and end, besides at multiples of stripes: then all that is read is checked
+        /// against a checksum of what was written. Nothing: not.
+        std::optional<std::vector<std::int64_t>> checked_between = {};
+    };
+
+    /// Errors: Error{resource} that names the folders, what is wanted and what is free
+    StripedFile(const std::vector<std::string>& folders, std::int64_t bytes, Options options);
 
     std::int64_t bytes() const noexcept { return bytes_; }
+    /// Of the folders whose files go through the page cache; with the reason.
+    const std::vector<std::string>& not_direct() const noexcept { return not_direct_; }
+    /// What the checksums take.
+    std::int64_t memory_bytes() const noexcept { return records_.memory_bytes(); }
 
     /// Where the pages [offset, offset + bytes) lie, to go to or come from `memory`. Reads and writes have
     /// open files of their own, so that two threads need not know of each other.
+    ///
+    /// \pre when checked: whole cells, see Options
     std::vector<Segment> segments(TransferKind kind,
                                   std::int64_t offset_bytes,
                                   std::byte* memory,
@@ -40,14 +56,19 @@ class StripedFile {
     void write(std::int64_t offset_bytes, std::span<const std::byte> from);
 
   private:
-    void read_pages(std::int64_t offset_bytes, std::span<std::byte> into);
-    void write_pages(std::int64_t offset_bytes, std::span<std::byte> from);
+    /// The end of what is moved at once from `offset_bytes` on, and its begin at or before that.
+    std::int64_t window_begin(std::int64_t offset_bytes) const;
+    std::int64_t window_end(std::int64_t begin, std::int64_t end) const;
+    void read_window(std::int64_t offset_bytes, std::span<std::byte> into);
+    void write_window(std::int64_t offset_bytes, std::span<std::byte> from);
 
     std::int64_t bytes_;
-    std::int64_t stripe_bytes_;
     std::vector<DirectFile> to_read_, to_write_;
+    std::vector<std::string> not_direct_;
+    std::optional<Stripes> stripes_;
+    CellRecords records_;
     std::mutex mutex_;
-    AlignedBuffer pages_;  ///< what read() and write() pass through
+    AlignedBuffer window_;  ///< what read() and write() pass through
 };
 
 }  // namespace ziggurat::storage

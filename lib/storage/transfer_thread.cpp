@@ -8,15 +8,34 @@
 #include <system_error>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "storage/aio_queue.hpp"
 
 namespace ziggurat::storage {
+namespace {
+
+/// Of a block in the queue: its transfer and its place there.
+std::uint64_t tag_of(int transfer, std::size_t block) {
+    return static_cast<std::uint64_t>(transfer) << 32 | block;
+}
+
+/// The bytes of the block that begins `at` bytes into the segment: at most so many, and whole cells.
+std::int64_t block_at(const Segment& segment, std::int64_t at, std::int64_t most_bytes) {
+    if (segment.records == nullptr) {
+        return std::min(most_bytes, segment.bytes - at);
+    }
+    const auto begin = segment.first_of_records + at;
+    return segment.records->last_end(begin, std::min(most_bytes, segment.bytes - at)) - begin;
+}
+
+}  // namespace
 
 TransferThread::TransferThread(Options options) : options_{std::move(options)} {
     ZG_EXPECTS(options_.depth > 0 && options_.block_bytes >= page_bytes &&
                options_.block_bytes % page_bytes == 0);
+    queue_ = std::make_unique<AioQueue>(options_.depth, AioQueue::Use::many);
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);
@@ -40,6 +59,10 @@ TransferThread::~TransferThread() {
     thread_.join();
 }
 
+std::string TransferThread::why_not_asynchronous() const {
+    return queue_->why_not_asynchronous();
+}
+
 int TransferThread::add(TransferKind kind,
                         const std::vector<Segment>& segments,
                         std::function<void()> before,
@@ -50,9 +73,11 @@ int TransferThread::add(TransferKind kind,
     made->after = std::move(after);
     for (const auto& segment : segments) {
         made->bytes += segment.bytes;
-        for (std::int64_t at = 0; at < segment.bytes; at += options_.block_bytes) {
-            made->blocks.push_back({segment.file, segment.offset_bytes + at, segment.memory + at,
-                                    std::min(options_.block_bytes, segment.bytes - at)});
+        for (std::int64_t at = 0; at < segment.bytes;) {
+            const auto size = block_at(segment, at, options_.block_bytes);
+            made->blocks.push_back({segment.file, segment.offset_bytes + at, segment.memory + at, size,
+                                    segment.records, segment.first_of_records + at});
+            at += size;
         }
     }
     const std::lock_guard lock{mutex_};
@@ -84,6 +109,7 @@ void TransferThread::run() {
     try {
         move_all();
     } catch (...) {
+        queue_->drain();
         failure_ = std::current_exception();
         has_failed_.store(true, std::memory_order_release);
         if (options_.when_done) {
@@ -107,7 +133,7 @@ int TransferThread::take_started(bool may_wait) {
 }
 
 void TransferThread::move_all() {
-    AioQueue queue{options_.depth};
+    AioQueue& queue = *queue_;
     int asking = -1;  // whose blocks are being given to the queue
     std::size_t next_block = 0;
     while (true) {
@@ -123,7 +149,7 @@ void TransferThread::move_all() {
         if (asking >= 0) {
             const auto& transfer = *transfers_[static_cast<std::size_t>(asking)];
             while (!queue.is_full() && next_block < transfer.blocks.size()) {
-                give(queue, asking, transfer.blocks[next_block++]);
+                give(queue, asking, next_block++);
             }
             if (next_block == transfer.blocks.size()) {
                 asking = -1;
@@ -131,7 +157,7 @@ void TransferThread::move_all() {
         }
         // With room in the queue, the next transfer begins before anything is waited for.
         if (queue.is_full() || (asking < 0 && !queue.is_idle() && !has_started())) {
-            end_block(static_cast<int>(queue.wait()));
+            end_block(queue.wait());
         }
     }
 }
@@ -152,18 +178,28 @@ void TransferThread::begin(int transfer) {
     }
 }
 
-void TransferThread::give(AioQueue& queue, int transfer, const Segment& block) {
-    const auto bytes = static_cast<std::size_t>(block.bytes);
-    const auto tag = static_cast<std::uint64_t>(transfer);
-    if (transfers_[static_cast<std::size_t>(transfer)]->kind == TransferKind::read) {
-        queue.read(*block.file, block.offset_bytes, {block.memory, bytes}, block.bytes, tag);
-    } else {
-        queue.write(*block.file, block.offset_bytes, {block.memory, bytes}, tag);
+void TransferThread::give(AioQueue& queue, int transfer, std::size_t place) {
+    auto& given = *transfers_[static_cast<std::size_t>(transfer)];
+    const auto& block = given.blocks[place];
+    const std::span bytes{block.memory, static_cast<std::size_t>(block.bytes)};
+    given.bytes_given.fetch_add(block.bytes, std::memory_order_relaxed);
+    if (given.kind == TransferKind::read) {
+        queue.read(*block.file, block.offset_bytes, bytes, block.bytes, tag_of(transfer, place));
+        return;
     }
+    if (block.records != nullptr) {
+        block.records->note_written(block.first_of_records, bytes);
+    }
+    queue.write(*block.file, block.offset_bytes, bytes, tag_of(transfer, place));
 }
 
-void TransferThread::end_block(int transfer) {
-    auto& moved = *transfers_[static_cast<std::size_t>(transfer)];
+void TransferThread::end_block(std::uint64_t tag) {
+    auto& moved = *transfers_[static_cast<std::size_t>(tag >> 32)];
+    const auto& block = moved.blocks[static_cast<std::size_t>(tag & 0xffffffffu)];
+    if (moved.kind == TransferKind::read && block.records != nullptr) {
+        block.records->check(block.first_of_records, {block.memory, static_cast<std::size_t>(block.bytes)},
+                             block.file->path(), block.offset_bytes);
+    }
     if (--moved.missing == 0) {
         end(moved);
     }
@@ -173,6 +209,7 @@ void TransferThread::end(Transfer& transfer) {
     if (transfer.after) {
         transfer.after();
     }
+    transfer.ended_ns = monotonic_ns();
     transfer.is_done.store(true, std::memory_order_release);
     if (options_.when_done) {
         options_.when_done();

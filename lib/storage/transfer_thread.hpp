@@ -9,9 +9,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "storage/cell_records.hpp"
 #include "storage/direct_file.hpp"
 
 namespace ziggurat::storage {
@@ -26,6 +28,9 @@ struct Segment {
     std::int64_t offset_bytes = 0;
     std::byte* memory = nullptr;
     std::int64_t bytes = 0;
+    /// Whose cells these are, from there on: what is written is noted, what is read is checked. Nothing: not.
+    CellRecords* records = nullptr;
+    std::int64_t first_of_records = 0;
 };
 
 /// A thread that keeps one queue of transfers full: what is started next goes to the disk while the one
@@ -33,6 +38,7 @@ struct Segment {
 /// starting and asking allocate nothing.
 ///
 /// Blocks are given to the disk in the order of the starts; a transfer ends when all its bytes have moved.
+/// Checksums are taken by the thread, of each block alone while others move.
 /// The thread takes no signals and calls no MPI.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 6.3 (DeepNVMe)
@@ -62,6 +68,8 @@ class TransferThread {
 
     /// \pre the transfer is new or was done
     void start(int transfer);
+    /// Why blocks move one at a time; empty when they do not. See AioQueue.
+    std::string why_not_asynchronous() const;
     /// Whether all bytes have moved since start(); one atomic load.
     ///
     /// Errors: Error{resource} with path, offset and reason; every later transfer fails alike
@@ -69,6 +77,14 @@ class TransferThread {
 
     std::int64_t bytes(int transfer) const {
         return transfers_.at(static_cast<std::size_t>(transfer))->bytes;
+    }
+    /// Bytes that it has given to the disk since it was added, counted as they are given.
+    std::int64_t bytes_given(int transfer) const {
+        return transfers_.at(static_cast<std::size_t>(transfer))->bytes_given.load(std::memory_order_relaxed);
+    }
+    /// When the transfer ended last, by monotonic_ns(); 0: never. \pre is_done
+    std::int64_t ended_ns(int transfer) const {
+        return transfers_.at(static_cast<std::size_t>(transfer))->ended_ns;
     }
 
   private:
@@ -78,6 +94,8 @@ class TransferThread {
         std::int64_t bytes = 0;
         std::function<void()> before, after;
         std::size_t missing = 0;  ///< blocks that have not moved
+        std::int64_t ended_ns = 0;
+        std::atomic<std::int64_t> bytes_given{0};
         std::atomic<bool> is_done{true};
     };
 
@@ -87,8 +105,8 @@ class TransferThread {
     int take_started(bool may_wait);
     bool has_started();
     void begin(int transfer);
-    void give(AioQueue& queue, int transfer, const Segment& block);
-    void end_block(int transfer);
+    void give(AioQueue& queue, int transfer, std::size_t place);
+    void end_block(std::uint64_t tag);
     void end(Transfer& transfer);
 
     Options options_;
@@ -98,6 +116,7 @@ class TransferThread {
     std::vector<int> started_;  ///< a ring that holds every transfer at most once
     std::size_t first_ = 0, count_ = 0;
     bool ends_ = false;
+    std::unique_ptr<AioQueue> queue_;
     std::atomic<bool> has_failed_{false};
     std::exception_ptr failure_;
     std::thread thread_;

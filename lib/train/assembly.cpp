@@ -14,6 +14,7 @@
 #include "train/bind_collectives.hpp"
 #include "train/bind_state_ops.hpp"
 #include "train/bind_transfers.hpp"
+#include "train/save_stream.hpp"
 #include "train/step_end.hpp"
 #include "train/tensor_access.hpp"
 #include "train/weights_hash.hpp"
@@ -111,6 +112,7 @@ struct Assembly::Parts {
     comm::NodeMemory node;
     state::TierMemory memory;
     NvmeLanes nvme;
+    SaveStream saves;
     AnyBinder binder;
     std::vector<BatchSlot> train_slots;
     std::vector<BatchSlot> evaluate_slots;
@@ -141,6 +143,7 @@ struct Assembly::Parts {
               node,
               {{&train, &evaluate}, world.size(), {spec.tiers.nvme_paths, spec.tiers.nvme_block_bytes}})},
           nvme{spec.tiers, memory, node},
+          saves{model, train, memory, abort},
           binder{make_binder(spec, model, stream)},
           train_slots{slots_of(train, memory)},
           evaluate_slots{slots_of(evaluate, memory)},
@@ -185,7 +188,7 @@ struct Assembly::Parts {
             case OpKind::norm:
                 return bind_norm(context, op);
             case OpKind::update:
-                return bind_update(context, op);
+                return saves.applied_to(static_cast<int>(&op - program.ops.data()), bind_update(context, op));
             case OpKind::step_end:
                 return step_end.action(train_slots, step_inputs, update_inputs);
             default:
@@ -307,7 +310,12 @@ std::int64_t Assembly::private_arena_bytes() const {
 }
 
 HeldState Assembly::state() const {
-    return {parts_->model, parts_->train, parts_->memory, parts_->stream};
+    return {parts_->model,
+            parts_->train,
+            parts_->memory,
+            parts_->stream,
+            parts_->saves,
+            [parts = parts_.get()] { parts->trainer.finish(); }};
 }
 
 std::uint64_t Assembly::weights_hash() const {

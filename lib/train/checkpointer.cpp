@@ -15,7 +15,9 @@
 #include "checkpoint/shard_file.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "train/save_stream.hpp"
 #include "train/shard_summaries.hpp"
+#include "train/streamed_shard.hpp"
 #include "train/trainer.hpp"
 
 namespace ziggurat::train {
@@ -70,6 +72,7 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
       account_{account},
       saving_activity_{account.activity("Checkpoint", Part::between_steps)},
       stall_activity_{account.activity("Checkpoint stall", Part::between_steps)},
+      stream_{state.stream_to_save},
       snapshot_{state},
       protocol_{world.size(), world.rank()},
       due_{due_of(spec)},
@@ -157,23 +160,32 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
         fail(trouble);
         return;
     }
+    snapshot_.settle();
     if (is_async) {
         snapshot_.take();
     }
     protocol_.begin();
-    const auto sources = is_async ? snapshot_.copied() : snapshot_.live();
     const auto folder = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress.step) + ".tmp";
-    task_.start([this, sources, folder, writer = world_.rank()]() -> std::string {
+    streams_ = is_async && stream_.is_there() && !snapshot_.copied().empty();
+    if (streams_) {
+        stream_.open();
+    }
+    const auto sources = is_async ? snapshot_.copied() : snapshot_.live();
+    task_.start([this, sources, folder, streams = streams_, writer = world_.rank()]() -> std::string {
         if (sources.empty()) {
             return "";  // all of this rank's share is padding
         }
-        return text_of(checkpoint::write_shard(folder, writer, sources, &task_.gives_up()));
+        return text_of(streams ? write_streamed_shard(folder, writer, sources, snapshot_.places(), stream_,
+                                                      task_.gives_up())
+                               : checkpoint::write_shard(folder, writer, sources, &task_.gives_up()));
     });
     copy_seconds_ = seconds_between(last_begin_ns_, monotonic_ns());
 }
 
 double Checkpointer::stood_still_seconds() const {
-    return is_asynchronous_ ? copy_seconds_ : seconds_between(last_begin_ns_, monotonic_ns());
+    const double waited_seconds = streams_ ? stream_.waited_seconds() : 0.0;
+    return is_asynchronous_ ? copy_seconds_ + waited_seconds
+                            : seconds_between(last_begin_ns_, monotonic_ns());
 }
 
 SaveNews Checkpointer::learn(const Wishes& counts) {
@@ -276,6 +288,12 @@ void Checkpointer::fail(const std::string& reason) {
 }
 
 void Checkpointer::wait() {
+    if (protocol_.phase() == SavePhase::writing) {
+        snapshot_.settle();
+        if (streams_) {
+            stream_.stay_home();
+        }
+    }
     // In step with the others, so that nobody waits long for anybody: writing may take longer than the
     // patience of those who watch for hangs.
     while (protocol_.phase() != SavePhase::idle) {

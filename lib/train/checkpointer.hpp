@@ -26,8 +26,9 @@ struct RunContext;
 /// `<run.dir>/ckpt`.
 std::string checkpoint_root(const spec::RunSpec& spec);
 
-/// When a checkpoint is due: every rank copies its part (Snapshot) and goes on training while a thread of its
-/// own writes the copy; when all have written, rank 0 makes the checkpoint complete, beside training as well.
+/// When a checkpoint is due: every rank copies its part (Snapshot), or of what lies on NVMe lets the next
+/// updates leave it as they go by (SaveStream), and goes on training while a thread of its own writes; when
+/// all have written, rank 0 makes the checkpoint complete, beside training as well.
 /// How far a save is travels with the small sum at the end of each step (SaveProtocol), so ranks need no
 /// exchange for it. One save is under way at a time; the next one waits for it.
 ///
@@ -110,6 +111,7 @@ class Checkpointer {
     Account& account_;
     int saving_activity_;
     int stall_activity_;
+    SaveStream& stream_;
     Snapshot snapshot_;
     SaveProtocol protocol_;
     BackgroundTask::Result result_;             ///< of the task, from the word on to the end of the phase
@@ -117,6 +119,7 @@ class Checkpointer {
     std::optional<Due> due_;                    ///< by steps and tokens, which all ranks count alike
     std::int64_t last_begin_ns_;
     bool is_asynchronous_ = false;   ///< the save under way
+    bool streams_ = false;           ///< of it this rank's part, from what updates let pass
     bool may_throw_ = true;          ///< a failure too many
     checkpoint::Progress progress_;  ///< of the save under way
     std::int64_t bytes_ = 0;         ///< of the shards

@@ -14,6 +14,9 @@ using schedule::StateKind;
 
 namespace {
 
+/// Of what is zeroed at a time.
+constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
+
 checkpoint::Kind kind_of(StateKind kind) {
     switch (kind) {
         case StateKind::first_moment:
@@ -97,6 +100,39 @@ std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
         }
     }
     return pieces;
+}
+
+checkpoint::Source source_at_home(const HeldState& state, HeldPiece held) {
+    const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
+    if (buffer.tier != spec::Tier::nvme) {
+        return {std::move(held.piece), state.memory.at(buffer) + held.offset_bytes};
+    }
+    return {
+        std::move(held.piece), nullptr,
+        [&buffer, &memory = state.memory, first = held.offset_bytes](
+            std::int64_t offset, std::span<std::byte> into) { memory.read(buffer, first + offset, into); }};
+}
+
+checkpoint::Target target_at_home(const HeldState& state, HeldPiece held) {
+    const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
+    if (buffer.tier != spec::Tier::nvme) {
+        return {std::move(held.piece), state.memory.at(buffer) + held.offset_bytes};
+    }
+    return {std::move(held.piece), nullptr,
+            [&buffer, &memory = state.memory, first = held.offset_bytes](std::int64_t offset,
+                                                                         std::span<const std::byte> from) {
+                memory.write(buffer, first + offset, from);
+            }};
+}
+
+void fill_zero(const HeldState& state, const HeldPiece& held) {
+    const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
+    const auto bytes = held.piece.bytes();
+    const std::vector<std::byte> zeros(static_cast<std::size_t>(std::min(window_bytes, bytes)));
+    for (std::int64_t done = 0; done < bytes; done += window_bytes) {
+        const auto size = static_cast<std::size_t>(std::min(window_bytes, bytes - done));
+        state.memory.write(buffer, held.offset_bytes + done, std::span{zeros}.first(size));
+    }
 }
 
 }  // namespace ziggurat::train

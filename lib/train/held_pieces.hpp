@@ -7,6 +7,7 @@
 #include "checkpoint/piece.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/step_program.hpp"
+#include "train/held_state.hpp"
 
 namespace ziggurat::train {
 
@@ -32,5 +33,12 @@ enum class Extent {
 std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
                                    const schedule::Program& program,
                                    Extent extent);
+
+/// A piece as what a checkpoint is written from, or read into: where it lies, whatever tier that is. `state`
+/// must outlive it.
+checkpoint::Source source_at_home(const HeldState& state, HeldPiece held);
+checkpoint::Target target_at_home(const HeldState& state, HeldPiece held);
+/// Makes the piece zero, where it lies.
+void fill_zero(const HeldState& state, const HeldPiece& held);
 
 }  // namespace ziggurat::train

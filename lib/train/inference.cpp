@@ -51,8 +51,7 @@ void Inference::load(checkpoint::CheckpointReader& reader) {
     const HeldState state = assembly_.state();
     std::vector<checkpoint::Target> targets;
     for (auto& held : held_pieces(state.model, state.program, Extent::held)) {
-        const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
-        targets.push_back({std::move(held.piece), state.memory.at(buffer) + held.offset_bytes});
+        targets.push_back(target_at_home(state, std::move(held)));
     }
     reader.read(targets);
 }

@@ -59,12 +59,10 @@ std::vector<checkpoint::Target> targets_of(const HeldState& state,
                                            const std::set<std::string>& without_moments) {
     std::vector<checkpoint::Target> targets;
     for (auto& held : held_pieces(state.model, state.program, Extent::finest)) {
-        auto* const at =
-            state.memory.at(state.program.buffers[static_cast<std::size_t>(held.buffer)]) + held.offset_bytes;
         if (held.piece.kind != Kind::weights && without_moments.contains(held.piece.tensor)) {
-            std::memset(at, 0, static_cast<std::size_t>(held.piece.bytes()));
+            fill_zero(state, held);
         } else {
-            targets.push_back({std::move(held.piece), at});
+            targets.push_back(target_at_home(state, std::move(held)));
         }
     }
     return targets;

@@ -20,12 +20,13 @@ std::span<E> words_at(std::byte* at, std::int64_t bytes) {
 
 }  // namespace
 
-Snapshot::Snapshot(const HeldState& state) : stream_{state.stream} {
+Snapshot::Snapshot(const HeldState& state) : state_{state} {
     const auto& buffers = state.program.buffers;
     const auto reserved = std::ranges::find(buffers, std::string{"snapshot"}, &schedule::Buffer::name);
-    if (reserved != buffers.end()) {
-        copy_ = state.memory.at(*reserved);
-        kernels::fill_zero(stream_, words_at<float>(copy_, reserved->bytes));
+    has_copy_ = reserved != buffers.end();
+    auto* const copy = has_copy_ && reserved->bytes > 0 ? state.memory.at(*reserved) : nullptr;
+    if (copy != nullptr) {
+        kernels::fill_zero(state.stream, words_at<float>(copy, reserved->bytes));
     }
     struct Copy {
         const std::byte* at;
@@ -34,28 +35,27 @@ Snapshot::Snapshot(const HeldState& state) : stream_{state.stream} {
     std::map<int, Copy> copies;  // by buffer
     std::int64_t used = 0;
     for (const auto& saved : schedule::saved_runs(state.model, state.program)) {
-        if (copy_ == nullptr || !saved.is_copied) {
+        const auto& buffer = buffers[static_cast<std::size_t>(saved.buffer)];
+        if (copy == nullptr || !saved.is_copied) {
             continue;
         }
-        auto* const from =
-            state.memory.at(buffers[static_cast<std::size_t>(saved.buffer)]) + saved.run.offset;
+        auto* const from = state.memory.at(buffer) + saved.run.offset;
         stretches_.push_back(
-            {words_at<const float>(from, saved.run.bytes), words_at<float>(copy_ + used, saved.run.bytes)});
-        copies[saved.buffer] = {copy_ + used, saved.run.offset};
+            {words_at<const float>(from, saved.run.bytes), words_at<float>(copy + used, saved.run.bytes)});
+        copies[saved.buffer] = {copy + used, saved.run.offset};
         used += saved.run.bytes;
     }
-    ZG_ENSURES(copy_ == nullptr || used == reserved->bytes);
+    ZG_ENSURES(!has_copy_ || used == reserved->bytes);
     for (const auto& held : held_pieces(state.model, state.program, Extent::finest)) {
         if (!held.is_saved) {
             continue;
         }
-        const auto* const lies =
-            state.memory.at(buffers[static_cast<std::size_t>(held.buffer)]) + held.offset_bytes;
-        const auto copy = copies.find(held.buffer);
-        live_.push_back({held.piece, lies});
-        copied_.push_back({held.piece, copy == copies.end()
-                                           ? lies
-                                           : copy->second.at + (held.offset_bytes - copy->second.offset)});
+        live_.push_back(source_at_home(state, held));
+        places_.push_back({held.buffer, held.offset_bytes});
+        copied_.push_back(live_.back());
+        if (const auto found = copies.find(held.buffer); found != copies.end()) {
+            copied_.back().bytes = found->second.at + (held.offset_bytes - found->second.offset);
+        }
         payload_bytes_ += held.piece.bytes();
     }
 }
@@ -63,7 +63,7 @@ Snapshot::Snapshot(const HeldState& state) : stream_{state.stream} {
 void Snapshot::take() {
     ZG_EXPECTS(has_copy());
     for (const auto& stretch : stretches_) {
-        kernels::convert<float, float>(stream_, stretch.from, stretch.to);
+        kernels::convert<float, float>(state_.stream, stretch.from, stretch.to);
     }
 }
 

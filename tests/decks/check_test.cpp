@@ -76,7 +76,7 @@ TEST_F(Check, RefusesABadDeckWithCodeTwo) {
 }
 
 TEST_F(Check, GivesCodeThreeWhenMemoryDoesNotFit) {
-    options_.memory = [](const spec::RunSpec& run) {
+    options_.memory = [](const spec::RunSpec& run, const spec::MachineSpec&) {
         return MemoryReport{.table = "heads " + std::to_string(run.model.heads) + "\n", .fits = false};
     };
 

@@ -7,7 +7,7 @@ own count.
 
 Budgets follow from the model states (16 bytes a parameter). Each job runs in a memory cgroup that holds the device
 budgets of its ranks, the host budget and a fixed sum for each rank's program, and nothing more; reaching it means
-death. Page cache and shared memory count. The same training with everything on the device has to die there.
+death. Page cache and shared memory count. The same training with everything on the device is refused there.
 """
 
 import os
@@ -26,15 +26,18 @@ from memory_group import MemoryGroup, NoGroups
 from trainings import Failure, Training, expect, say
 
 SKIPPED = 77
+NO_RESOURCES = 3  # exit code
 MIB = 1 << 20
 SHARE_OF_DEVICES, SHARE_OF_HOST = 20, 5  # model states over the sum of device budgets, and over the host budget
+SHORT = 600  # characters to be evaluated: each few of them read all weights
 STATE_BYTES = 16  # of a parameter: bf16 weight and gradient, fp32 master and two moments
 STATES = [f"tiers.home.{kind}=nvme" for kind in ("parameters", "gradients", "optimizer")]
-OTHER_HOMES = ["tiers.home.parameters=nvme", "tiers.home.gradients={host: 20%, nvme: rest}",
-               "tiers.home.optimizer={host: 10%, nvme: rest}", "tiers.home.activations=nvme"]
-SMALL = {"settings": [], "program_MiB": 40, "patience_s": 120}
+OTHER_HOMES = ["tiers.home.parameters=nvme", "tiers.home.gradients={host: 10%, nvme: rest}",
+               "tiers.home.optimizer={host: 5%, nvme: rest}", "tiers.home.activations=nvme"]
+SMALL = {"settings": [], "micro_batch": {2: 3, 3: 1}, "program_MiB": 80, "patience_s": 120}
 FULL = {"settings": ["model.layers=92", "model.hidden=512", "model.heads=8", "model.ffn_hidden=1408",
-                     "model.vocab=16384", "model.max_seq=128", "data.seq=128", "tiers.chunk=auto"],
+                     "model.vocab=16384", "model.max_seq=128", "data.seq=128", "tiers.chunk=1048576"],
+        "micro_batch": {2: 3, 3: 2},
         "program_MiB": 200, "patience_s": 3600}
 
 
@@ -53,30 +56,32 @@ class Place:
         (self.folder / "nvme").mkdir(parents=True)
         shutil.copy(trainings.HERE / "decks" / "llama_tiers.yaml", self.folder)
         equivalence.write_text(self.folder / "text.txt")
-        parameters = re.search(r"size +([\d,]+) parameters", self.check(2, code=None))
+        (self.folder / "short.txt").write_text((self.folder / "text.txt").read_text()[:SHORT])
+        parameters = re.search(r"size +([\d,]+) parameters", self.check(2, *shape["settings"], code=None))
         self.states = STATE_BYTES * int(parameters[1].replace(",", ""))
         self.started = 0
 
-    def budgets(self, ranks):
-        """Device bytes of a rank, host bytes of the node."""
-        return self.states // SHARE_OF_DEVICES // ranks, self.states // SHARE_OF_HOST
+        # Of two ranks' devices; a third rank brings one more.
+        self.device, self.host = self.states // SHARE_OF_DEVICES // 2, self.states // SHARE_OF_HOST
 
     def limit(self, ranks):
-        device, host = self.budgets(ranks)
-        return ranks * device + host + ranks * self.shape["program_MiB"] * MIB
+        return ranks * (self.device + self.shape["program_MiB"] * MIB) + self.host
+
+    def settings(self, ranks, *more):
+        return [*self.shape["settings"], f"train.micro_batch={self.shape['micro_batch'][ranks]}",
+                f"tiers.device.budget={self.device}B", f"tiers.host.budget={self.host}B", *more]
 
     def check(self, ranks, *settings, code=0):
         done = subprocess.run([self.binary, "check", "llama_tiers.yaml", "--ranks", str(ranks),
-                               *self.shape["settings"], *settings], cwd=self.folder, stdin=subprocess.DEVNULL,
+                               *settings], cwd=self.folder, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
         expect(code is None or done.returncode == code,
-               f"check {settings} on {ranks} ranks ended with {done.returncode}\n{done.stdout}")
+               f"check {' '.join(settings)} on {ranks} ranks ended with {done.returncode}\n{done.stdout}")
         return done.stdout
 
     def plan(self, ranks, *settings):
         """Bytes of device and host memory of all ranks."""
-        device, host = self.budgets(ranks)
-        text = self.check(ranks, f"tiers.device.budget={device}B", f"tiers.host.budget={host}B", *settings)
+        text = self.check(ranks, *self.settings(ranks, *settings))
         amounts = re.search(r"^ +total +per rank +([\d.]+ \w*B) +([\d.]+ \w*B)", text, re.M)
         return ranks * (amount(amounts[1]) + amount(amounts[2]))
 
@@ -95,9 +100,7 @@ class Place:
             return job.output()
 
     def train_words(self, ranks, *settings):
-        device, host = self.budgets(ranks)
-        return ["train", "llama_tiers.yaml", *self.shape["settings"], f"tiers.device.budget={device}B",
-                f"tiers.host.budget={host}B", *settings]
+        return ["train", "llama_tiers.yaml", *self.settings(ranks, *settings)]
 
 
 def note(what, group, plan=None):
@@ -109,12 +112,12 @@ def note(what, group, plan=None):
 
 def in_place(place):
     """Initialisation, steps, a validation and a save; a resume on three ranks; another validation, and a sample."""
-    device, host = place.budgets(2)
-    say(f"model states {place.states / MIB:.0f} MiB; budgets {device / MIB:.1f} MiB for each of two devices, "
-        f"{host / MIB:.1f} MiB for the host")
+    say(f"model states {place.states / MIB:.0f} MiB; budgets {place.device / MIB:.1f} MiB for each device, "
+        f"{place.host / MIB:.1f} MiB for the host")
+    plan = place.plan(2)
     with MemoryGroup(place.limit(2)) as group:
         place.run(group, 2, *place.train_words(2, "run.resume=never"))
-        note("20 steps on two ranks, two validations and a save", group, place.plan(2))
+        note("20 steps on two ranks, two validations and a save", group, plan)
     first = trainings.losses(place.folder / "run", 1, 20)
     with MemoryGroup(place.limit(3)) as group:
         place.run(group, 3, *place.train_words(3, "run.resume=must", "train.steps=22", *OTHER_HOMES))
@@ -122,7 +125,7 @@ def in_place(place):
     losses = trainings.losses(place.folder / "run", 1, 22)
     expect(losses[:20] == first and losses[20] < first[0], f"losses {losses} after a resume of {first}")
     with MemoryGroup(place.limit(2)) as group:
-        place.run(group, 2, "eval", "run", "--data", "text.txt")
+        place.run(group, 2, "eval", "run", "--data", "short.txt")
         note("validation", group)
     with MemoryGroup(place.limit(2)) as group:
         place.run(group, 2, "sample", "run", "--prompt", "In the", "--tokens", "4")
@@ -131,73 +134,77 @@ def in_place(place):
 
 
 def control(place, losses):
-    """With everything on the device the bits are the same, and it dies in the group."""
+    """With everything on the device the bits are the same, and it is refused in the group, of whose limit it learns."""
     on_device = [setting.replace("=nvme", "=device") for setting in STATES] + ["tiers.home.activations=device"]
     words = ["train", "llama_tiers.yaml", "run.dir=control", "checkpoint.every=none", *on_device,
-             "sharding.reduce=each_microbatch", "tiers.nvme.paths=[]"]
+             "sharding.reduce=each_microbatch", "tiers.nvme.paths=[]", f"train.micro_batch={place.shape['micro_batch'][2]}"]
     with MemoryGroup(place.limit(2)) as group:
         with place.job(group, 2, *words) as job:
             code = job.wait(place.shape["patience_s"])
-            expect(code != 0 and group.kills() > 0, f"everything fits into {group.limit_bytes >> 20} MiB: this shows nothing")
+            expect(code == NO_RESOURCES and "does not fit" in job.output(),
+                   f"everything on the device ended with {code} in {group.limit_bytes >> 20} MiB instead of being refused\n"
+                   f"{job.tail()}")
     with MemoryGroup(1 << 40) as group:
         place.run(group, 2, *words, "run.resume=never")
         expect(trainings.losses(place.folder / "control", 1, 20) == losses, "other homes, other losses")
-        note("the same on devices alone, which dies under that limit,", group)
+        note("the same on devices alone, which is refused under that limit", group)
 
 
 class Watch:
-    """Resident memory, open files and bytes of nameless files of the ranks, all the time."""
+    """What ranks hold in the second half of each part of a run, when they have validated: the least private and shared
+    memory, which is what they do not give back when a save is over, and the most open files and bytes of nameless
+    files."""
 
-    def __init__(self, job, run):
-        self.job, self.run, self.samples = job, run, []
+    def __init__(self, job, run, every):
+        self.job, self.run, self.every = job, run, every
+        self.parts = []  # (resident, files, bytes) of each whole part
         self.thread = threading.Thread(target=self._look)
         self.thread.start()
 
     def _look(self):
+        now, seen, ranks = 0, [], []
         while not self.job.has_ended():
+            ranks = ranks if len(ranks) == 2 else self.job.ranks()
             step = len(trainings.step_numbers(self.run)) if self.run.exists() else 0
-            found = [self._of(pid) for pid in self.job.ranks()]
-            if found and None not in found:
-                self.samples.append((step, *map(sum, zip(*found))))
-            time.sleep(0.05)
+            try:
+                found = [sum(counts) for counts in zip(*map(self._of, ranks))]
+            except (OSError, TypeError):  # a file was closed meanwhile, or a rank has ended
+                found = []
+            if step // self.every > now and seen:
+                resident, *others = zip(*seen)
+                self.parts.append((min(resident), *map(max, others)))
+                now, seen = step // self.every, []
+            if found and len(ranks) == 2 and step % self.every > self.every // 2:
+                seen.append(found)
+            time.sleep(0.02)
 
     @staticmethod
     def _of(pid):
-        try:
-            status = pathlib.Path(f"/proc/{pid}/status").read_text()
-            resident = sum(int(re.search(rf"^{name}:\s+(\d+)", status, re.M)[1]) for name in ("RssAnon", "RssShmem"))
-            files = list(pathlib.Path(f"/proc/{pid}/fd").iterdir())
-            nameless = {(found.st_dev, found.st_ino): found.st_blocks for found in map(os.stat, files)
-                        if found.st_nlink == 0 and found.st_blocks}
-            return resident * 1024, len(files), sum(nameless.values()) * 512
-        except (OSError, TypeError):
-            return None
-
-    def most(self, first, last):
-        """Of each count while steps first..last-1 were the latest that had ended."""
-        found = [counts for step, *counts in self.samples if first <= step < last]
-        return [max(values) for values in zip(*found)] if found else None
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        files = [os.stat(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+        nameless = {(found.st_dev, found.st_ino): found.st_blocks for found in files if found.st_nlink == 0}
+        resident = sum(int(re.search(rf"^{name}:\s+(\d+)", status, re.M)[1]) for name in ("RssAnon", "RssShmem"))
+        return resident * 1024, len(files), sum(nameless.values()) * 512
 
 
 def stays_flat(place):
     """Over many steps and saves nothing grows."""
     steps, every = 200, 20
+    shape = ["model.layers=4"] if place.shape is SMALL else []
     with MemoryGroup(place.limit(2)) as group:
         words = place.train_words(2, "run.dir=flat", f"train.steps={steps}", f"checkpoint.every={every} steps",
-                                  "checkpoint.keep.last=1", "validate.every=50 steps")
+                                  "checkpoint.keep.last=1", f"validate.every={every // 2} steps", *shape)
         with place.job(group, 2, *words) as job:
-            watch = Watch(job, place.folder / "flat")
+            watch = Watch(job, place.folder / "flat", every)
             code = job.wait(place.shape["patience_s"])
             watch.thread.join()
             expect(code == 0, f"it ended with {code}\n{job.tail()}")
         note(f"{steps} steps and {steps // every} saves", group)
-    names = ("resident memory", "open files", "bytes of the disk")
-    begin, rest = watch.most(3, every + 3), watch.most(every + 3, steps)
-    expect(begin and rest, f"nothing was seen of it: {len(watch.samples)} samples")
-    for name, first, later in zip(names, begin, rest):
-        expect(first > 0 and later <= 1.01 * first, f"{name} grow from {first} in the first {every} steps to {later}")
-    say("; ".join(f"{name} {first} in the first {every} steps, {later} in the others"
-                  for name, first, later in zip(names, begin, rest)))
+    expect(len(watch.parts) >= 5, f"only {len(watch.parts)} parts of it were seen")
+    for number, name in enumerate(("resident memory", "open files", "bytes of the disk")):
+        first, *rest = (part[number] for part in watch.parts)
+        expect(first > 0 and max(rest) <= 1.01 * first, f"{name} grow over {every} steps each: {watch.parts}")
+        say(f"{name}: {first} over the first {every} steps, at most {max(rest)} over {every} later ones")
 
 
 def main(chosen):

@@ -5,16 +5,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <iostream>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "comm/control.hpp"
 #include "deck/load.hpp"
-#include "tests/fuzz/rounds.hpp"
+#include "tests/fuzz/side_by_side.hpp"
 #include "tests/fuzz/training.hpp"
 #include "tests/support/random_deck.hpp"
 #include "tests/support/random_spec.hpp"
@@ -31,10 +28,6 @@ std::vector<RandomDeck> random_decks() {
         decks.push_back(random_deck(static_cast<std::uint64_t>(first + i), world().size()));
     }
     return decks;
-}
-
-std::string described(const RandomDeck& deck) {
-    return fmt::format("seed {} on {} ranks:\n{}", deck.seed, deck.ranks, deck.text);
 }
 
 /// What was drawn, and what the rules said to it.
@@ -59,49 +52,18 @@ void print_draws(const std::vector<RandomDeck>& decks) {
     std::cout << '\n' << (decks.size() == 1 ? described(decks.front()) : coverage.report());
 }
 
-/// What is wrong on this rank of the run, in words; empty when nothing is.
-///
-/// Collective: over `group`, the ranks of the run
-std::string compare(const RandomDeck& deck, const comm::Communicator& group) {
-    try {
-        const auto ours = train_on_made_up_batches(deck.run, group);
-        const auto reference = reference_of(deck.run);
-        const auto expected = train_on_made_up_batches(reference, group);
-        const auto volumes = volume_difference(deck.run, group, ours);
-        const auto difference = ours.first_difference(expected);
-        return difference.empty() ? volumes : difference;
-    } catch (const std::exception& error) {
-        // The others may wait for this rank: main ends the job, and nobody gathers what was found.
-        std::fprintf(stderr, "[rank %d] %s\n%s\n", group.rank(), error.what(), described(deck).c_str());
-        throw;
-    }
-}
-
 TEST(Fuzz, RandomDecksLeaveTheBitsOfReplicatedStateAndSendWhatTheFormulasSay) {
     const auto decks = random_decks();
-    std::vector<int> ranks;
-    for (const auto& deck : decks) {
-        ranks.push_back(deck.ranks);
-    }
     if (world().rank() == 0) {
         print_draws(decks);
     }
-    for (const auto& round : rounds_of(ranks, world().size())) {
-        const int run = round[static_cast<std::size_t>(world().rank())];
-        const auto group = world().split(run + 1);
-        const auto found = run < 0 ? std::string{} : compare(decks[static_cast<std::size_t>(run)], group);
-        const auto by_rank = comm::gather(world(), found);
-        std::map<int, std::set<std::string>> by_run;  // what its ranks say alike is said once
-        for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-            if (!by_rank[rank].empty()) {
-                by_run[round[rank]].insert(by_rank[rank]);
-            }
-        }
-        for (const auto& [failed, differences] : by_run) {
-            ADD_FAILURE() << fmt::format("{}\n{}", fmt::join(differences, "\n"),
-                                         described(decks[static_cast<std::size_t>(failed)]));
-        }
-    }
+    examine(decks, [](const RandomDeck& deck, const comm::Communicator& group) {
+        const auto ours = train_on_made_up_batches(deck.run, group);
+        const auto expected = train_on_made_up_batches(reference_of(deck.run), group);
+        const auto volumes = volume_difference(deck.run, group, ours);
+        const auto difference = ours.first_difference(expected);
+        return difference.empty() ? volumes : difference;
+    });
 }
 
 TEST(Fuzz, EffectiveDecksGiveTheSameRun) {

@@ -1,10 +1,12 @@
 #include "tests/fuzz/training.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <array>
 #include <bit>
+#include <limits>
 
 #include "comm/control.hpp"
 #include "optim/step_inputs.hpp"
@@ -70,6 +72,35 @@ bool same_bits(double a, double b) {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
+/// Of all that an update changes, wherever it lies.
+std::uint64_t state_hash(const train::HeldState& state) {
+    std::uint64_t hash = 0;
+    std::vector<std::byte> bytes;
+    for (const auto& buffer : state.program.buffers) {
+        const bool is_updated = buffer.lifetime == schedule::Lifetime::persistent &&
+                                buffer.state != schedule::StateKind::none &&
+                                buffer.state != schedule::StateKind::gradients;
+        if (is_updated) {
+            bytes.resize(static_cast<std::size_t>(buffer.bytes));
+            state.memory.read(buffer, 0, bytes);
+            hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash);
+        }
+    }
+    return hash;
+}
+
+/// Forward of one micro-batch that no training sees.
+///
+/// Collective: over the ranks of the run
+std::uint64_t hash_of_losses(train::Assembly& assembly, const spec::RunSpec& run, std::int64_t sample) {
+    assembly.trainer().finish();
+    fill(assembly.evaluate_slot(), run, sample);
+    assembly.evaluator().run_step();
+    assembly.evaluator().finish();
+    const auto losses = assembly.evaluate_slot().losses;
+    return XXH3_64bits(losses.data(), losses.size_bytes());
+}
+
 }  // namespace
 
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::Communicator& group) {
@@ -78,7 +109,8 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::C
 
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Communicator& group,
-                                         train::Programs programs) {
+                                         train::Programs programs,
+                                         const Course& course) {
     const device::Stream stream{run.parallel.threads};
     const comm::AbortFlag abort;
     train::Assembly assembly{run, std::move(programs), group, stream, abort};
@@ -86,26 +118,44 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
     const auto mine = group.rank() * (batch / run.parallel.data);
     TrainingOutcome outcome;
     std::int64_t updates = 0;
-    for (std::int64_t step = 0; step < run.train.steps; ++step) {
+    const auto steps = course.steps > 0 ? course.steps : run.train.steps;
+    for (std::int64_t step = 0; step < steps; ++step) {
         const auto slots = assembly.train_slots();
         for (std::size_t m = 0; m < slots.size(); ++m) {
             fill(slots[m], run, step * batch + mine + static_cast<std::int64_t>(m) * run.train.micro_batch);
         }
-        assembly.step_inputs() = optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step,
-                                                         updates + 1, targets_of_step(run, step));
+        auto inputs = optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step, updates + 1,
+                                              targets_of_step(run, step));
+        const bool is_non_finite = step + 1 == course.non_finite_step;
+        std::uint64_t before = 0;
+        if (is_non_finite) {
+            inputs.loss_scale = std::numeric_limits<float>::infinity();
+            if (course.looks_at_that_step) {
+                assembly.trainer().finish();
+                before = state_hash(assembly.state());
+            }
+        }
+        assembly.step_inputs() = inputs;
         assembly.trainer().run_step();
-        updates += assembly.outcome().is_skipped ? 0 : 1;
-        outcome.loss_sums.push_back(assembly.outcome().loss_sum);
-        outcome.grad_norms.push_back(assembly.outcome().grad_norm);
+        if (is_non_finite && course.looks_at_that_step) {
+            assembly.trainer().finish();
+            outcome.changed_state_in_a_skipped_step = state_hash(assembly.state()) != before;
+        }
+        const auto& end = assembly.outcome();
+        updates += end.is_skipped ? 0 : 1;
+        outcome.loss_sums.push_back(end.loss_sum);
+        outcome.grad_norms.push_back(end.grad_norm);
+        if (end.is_skipped) {
+            outcome.skipped_steps.push_back(step + 1);
+        }
+        if (step + 1 == course.validated_after) {
+            outcome.validation_hash = hash_of_losses(assembly, run, run.train.steps * batch + mine);
+        }
     }
     assembly.trainer().finish();
     outcome.bytes_moved = assembly.bytes_moved();
     outcome.weights_hash = assembly.weights_hash();
-    fill(assembly.evaluate_slot(), run, run.train.steps * batch + mine);
-    assembly.evaluator().run_step();
-    assembly.evaluator().finish();
-    const auto losses = assembly.evaluate_slot().losses;
-    outcome.evaluated_losses_hash = XXH3_64bits(losses.data(), losses.size_bytes());
+    outcome.evaluated_losses_hash = hash_of_losses(assembly, run, run.train.steps * batch + mine);
     return outcome;
 }
 
@@ -119,6 +169,16 @@ std::string TrainingOutcome::first_difference(const TrainingOutcome& expected) c
             return fmt::format("step {}: the gradient norm is {} and should be {}", step + 1,
                                grad_norms[step], expected.grad_norms[step]);
         }
+    }
+    if (skipped_steps != expected.skipped_steps) {
+        return fmt::format("steps {} are skipped and should be {}", fmt::join(skipped_steps, ", "),
+                           fmt::join(expected.skipped_steps, ", "));
+    }
+    if (changed_state_in_a_skipped_step) {
+        return "a step that is not finite changes state";
+    }
+    if (validation_hash != expected.validation_hash) {
+        return "the losses of a batch between two steps differ";
     }
     if (weights_hash != expected.weights_hash) {
         return fmt::format("the weights after {} steps have the hash {:016x} and should have {:016x}",

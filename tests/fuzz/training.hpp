@@ -11,10 +11,21 @@
 
 namespace ziggurat::test {
 
+/// What happens between the steps of a training, and to one of them; steps count from 1, 0 is none.
+struct Course {
+    std::int64_t steps = 0;            ///< after which it ends; 0: all of the run
+    std::int64_t non_finite_step = 0;  ///< its gradients are infinite
+    bool looks_at_that_step = false;   ///< whether it changes state: all ends before it and after it
+    std::int64_t validated_after = 0;
+};
+
 /// What a training leaves on one rank: its steps, the weights at the end and a look at the next batch.
 struct TrainingOutcome {
     std::vector<double> loss_sums;
     std::vector<double> grad_norms;
+    std::vector<std::int64_t> skipped_steps;
+    bool changed_state_in_a_skipped_step = false;
+    std::uint64_t validation_hash = 0;  ///< of the losses of a batch after Course::validated_after
     std::uint64_t weights_hash = 0;
     std::uint64_t evaluated_losses_hash = 0;  ///< of this rank's micro-batch, without dropout
     train::BytesByPurpose bytes_moved{};      ///< in all steps, as the collectives count them
@@ -32,7 +43,8 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::C
 /// The same with these programs in the place of those of `run`.
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Communicator& group,
-                                         train::Programs programs);
+                                         train::Programs programs,
+                                         const Course& course = {});
 
 /// In words, where the collectives have not moved what the closed forms say of the steps; empty when they
 /// have: each rank on one node, all of them together on several, which deal out their work unevenly where the

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "schedule/build_program.hpp"
+#include "schedule/link_traffic.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/tiny_training.hpp"
@@ -37,6 +39,23 @@ std::vector<Homes> all_homes() {
             {"everything in shares", shares, shares, shares, shares}};
 }
 
+/// Every link has moved what the program says, to the byte, and every tier that is a home holds something.
+void check_moves(const spec::RunSpec& run, const Assembly& assembly) {
+    const auto program = schedule::build_program(run, test::world().rank(), schedule::Variant::train);
+    const auto planned = schedule::bytes_by_link(program);
+    const auto moved = assembly.bytes_by_link();
+    for (int link = 0; link < schedule::num_links; ++link) {
+        const auto l = static_cast<std::size_t>(link);
+        EXPECT_EQ(moved[l], run.train.steps * planned[l]) << to_string(static_cast<schedule::Link>(link));
+    }
+    EXPECT_GT(moved[static_cast<std::size_t>(schedule::Link::host_to_device)], 0);
+    if (run.tiers.optimizer.nvme > 0) {
+        EXPECT_GT(moved[static_cast<std::size_t>(schedule::Link::nvme_read)], 0);
+        EXPECT_GT(moved[static_cast<std::size_t>(schedule::Link::nvme_write)], 0);
+        EXPECT_GT(assembly.arena_bytes(spec::Tier::nvme), 0);
+    }
+}
+
 class HomesOfState : public ::testing::TestWithParam<Family> {};
 
 TEST_P(HomesOfState, LeaveTheBitsAlone) {
@@ -53,6 +72,7 @@ TEST_P(HomesOfState, LeaveTheBitsAlone) {
         run.tiers.chunk_elements = 4096;
         run.tiers.nvme_block_bytes = 8192;
         run.tiers.nvme_paths = {folder.path()};
+        run.tiers.nvme_verify = zero == 3;
         const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
         for (const auto& homes : all_homes()) {
             SCOPED_TRACE(std::string{homes.name} + ", zero " + std::to_string(zero));
@@ -60,7 +80,8 @@ TEST_P(HomesOfState, LeaveTheBitsAlone) {
             run.tiers.gradients = homes.gradients;
             run.tiers.optimizer = homes.optimizer;
             run.tiers.activations = homes.activations;
-            const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing);
+            const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing,
+                                               [&](const Assembly& assembly) { check_moves(run, assembly); });
             EXPECT_EQ(ours.losses, expected.losses);
             EXPECT_EQ(ours.norms, expected.norms);
             EXPECT_EQ(ours.weights_hash, expected.weights_hash);

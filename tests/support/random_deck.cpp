@@ -66,9 +66,9 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq) {
     deck.section("model");
 }
 
-void draw_batches(Draw& draw, DeckText& deck, int ranks) {
+void draw_batches(Draw& draw, DeckText& deck, int ranks, int steps) {
     const auto micro_batch = draw.between(1, 3);
-    deck.set("steps", 3);
+    deck.set("steps", steps);
     deck.set("micro_batch", micro_batch);
     deck.set("global_batch", micro_batch * draw.between(1, 4) * ranks + (draw.chance(0.03) ? 1 : 0));
     if (draw.chance(0.25)) {
@@ -117,9 +117,38 @@ void draw_sharding(Draw& draw, DeckText& deck, int ranks) {
     deck.section("sharding");
 }
 
-void draw_movement(Draw& draw, DeckText& deck, int ranks) {
+/// One tier for three kinds of state in four, shares of all sizes for the others.
+std::string home(Draw& draw) {
+    return draw.one_of<std::string>({"device", "host", "host", "nvme", "nvme", "nvme",
+                                     "{device: 30%, host: rest}", "{device: 10%, nvme: rest}",
+                                     "{host: 65%, nvme: rest}", "{device: 20%, host: 30%, nvme: rest}"});
+}
+
+/// At least one kind of state lies away from the device as a whole.
+void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder) {
+    const std::vector<std::string> kinds{"parameters", "gradients", "optimizer", "activations"};
+    const auto away = draw.one_of<std::string>({"parameters", "gradients", "optimizer"});
+    std::string homes;
+    for (const auto& kind : kinds) {
+        const auto chosen = kind == away ? draw.one_of<std::string>({"host", "nvme"}) : home(draw);
+        homes += fmt::format("{}{}: {}", homes.empty() ? "" : ", ", kind, chosen);
+    }
+    deck.set("home", fmt::format("{{{}}}", homes));
+    const bool has_nvme = homes.find("nvme") != std::string::npos;
+    const auto block = draw.one_of<std::string>({"4KiB", "12KiB", "1MiB"});
+    const auto depth = draw.one_of<int>({1, 3, 32});
+    if (has_nvme) {
+        deck.set("nvme",
+                 fmt::format("{{paths: [\"{}\"], block: {}, queue_depth: {}}}", nvme_folder, block, depth));
+    }
+}
+
+void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvme_folder) {
     if (draw.chance(0.7)) {
         deck.set("chunk", 256 * draw.between(1, 30));
+    }
+    if (!nvme_folder.empty()) {
+        draw_homes(draw, deck, nvme_folder);
     }
     deck.section("tiers");
     if (draw.chance(0.8)) {
@@ -161,7 +190,7 @@ void draw_numerics(Draw& draw, DeckText& deck) {
     deck.section("schedule");
 }
 
-std::string drawn_text(Draw& draw, int ranks) {
+std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme_folder) {
     DeckText deck;
     deck.set("name", "fuzz");
     deck.set("seed", draw.between(0, 1 << 30));
@@ -172,27 +201,21 @@ std::string drawn_text(Draw& draw, int ranks) {
     deck.set("seq", seq);
     deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
     deck.section("data");
-    draw_batches(draw, deck, ranks);
+    draw_batches(draw, deck, ranks, steps);
     deck.set("threads", draw.chance(0.2) ? 2 : 1);
     deck.section("parallel");
     draw_sharding(draw, deck, ranks);
-    draw_movement(draw, deck, ranks);
+    draw_movement(draw, deck, ranks, nvme_folder);
     draw_numerics(draw, deck);
     return deck.text();
 }
 
-}  // namespace
-
-RandomDeck random_deck(std::uint64_t seed, int most_ranks) {
-    Draw draw{seed};
+RandomDeck drawn_deck(Draw& draw, std::uint64_t seed, int ranks, int steps, const std::string& nvme_folder) {
     RandomDeck made;
     made.seed = seed;
-    // Numbers with divisors have more to choose from.
-    do {
-        made.ranks = draw.one_of<int>({1, 2, 3, 4, 4, 5, 6, 6, 6, 7});
-    } while (made.ranks > most_ranks);
+    made.ranks = ranks;
     for (int attempt = 0; attempt < 100; ++attempt) {
-        made.text = drawn_text(draw, made.ranks);
+        made.text = drawn_text(draw, ranks, steps, nvme_folder);
         deck::LoadOptions options;
         options.ranks = made.ranks;
         options.threads = 1;
@@ -206,6 +229,36 @@ RandomDeck random_deck(std::uint64_t seed, int most_ranks) {
     throw Error{ErrorKind::internal,
                 fmt::format("no deck of seed {} is taken (the last was refused: {}). Draw others.", seed,
                             made.refusals.back())};
+}
+
+}  // namespace
+
+RandomDeck random_deck(std::uint64_t seed, int most_ranks) {
+    Draw draw{seed};
+    int ranks = 0;
+    // Numbers with divisors have more to choose from.
+    do {
+        ranks = draw.one_of<int>({1, 2, 3, 4, 4, 5, 6, 6, 6, 7});
+    } while (ranks > most_ranks);
+    return drawn_deck(draw, seed, ranks, 3, {});
+}
+
+RandomDeck random_deck_of_tiers(std::uint64_t seed, int most_ranks, const std::string& nvme_folder) {
+    Draw draw{seed};
+    const auto ranks = static_cast<int>(draw.between(1, most_ranks));
+    return drawn_deck(draw, seed, ranks, 20, nvme_folder);
+}
+
+spec::RunSpec without_tiers(const spec::RunSpec& run) {
+    auto reference = run;
+    const spec::Home device;
+    auto& tiers = reference.tiers;
+    tiers.parameters = tiers.gradients = tiers.optimizer = tiers.activations = device;
+    tiers.chunk_elements = 1 << 20;
+    reference.overlap.prefetch = spec::Overlap{}.prefetch;
+    reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
+    reference.recompute = {};
+    return reference;
 }
 
 spec::RunSpec reference_of(const spec::RunSpec& run) {

@@ -25,6 +25,15 @@ struct RandomDeck {
 /// Errors: Error{internal} when none of a hundred draws is taken
 RandomDeck random_deck(std::uint64_t seed, int most_ranks);
 
+/// The same with homes of state away from the device, at least one of them whole, and 20 steps.
+///
+/// \param nvme_folder  where the NVMe tier of all ranks lies
+RandomDeck random_deck_of_tiers(std::uint64_t seed, int most_ranks, const std::string& nvme_folder);
+
+/// The run that has to leave the same bits as one with tiers: everything at home on the device, nothing
+/// computed twice, and defaults for what only moves bytes.
+spec::RunSpec without_tiers(const spec::RunSpec& run);
+
 /// The run that has to leave the same bits: on as many ranks, with as many micro-batches and the same order
 /// of sums, but state replicated, one node, nothing redone and defaults for what only moves bytes. Where the
 /// order of sums has a gradient span in it, that span stays and the others are different ones.

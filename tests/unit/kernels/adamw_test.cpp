@@ -106,9 +106,10 @@ TEST(AdamW, MultipliesTheGradientByTheClipFactor) {
     EXPECT_TRUE(same_bits(clipped.v, scaled.v));
 }
 
-TEST(AdamW, ASkippedStepChangesNothingEvenWithNotANumber) {
+TEST(AdamW, ASkippedStepPublishesTheMasterAsItIsEvenWithNotANumber) {
     Data data{129};
     Data untouched{129};
+    std::ranges::fill(data.parameters, bfloat16{std::nanf("")});
     auto inputs = inputs_of(1);
     inputs.skip = 1;
     const std::vector<float> gradient(129, std::nanf(""));
@@ -117,7 +118,9 @@ TEST(AdamW, ASkippedStepChangesNothingEvenWithNotANumber) {
 
     EXPECT_TRUE(same_bits(data.master, untouched.master));
     EXPECT_TRUE(same_bits(data.m, untouched.m));
-    EXPECT_TRUE(same_bits(data.parameters, untouched.parameters));
+    for (std::size_t i = 0; i < data.master.size(); ++i) {
+        EXPECT_EQ(float(data.parameters[i]), float(bfloat16{untouched.master[i]}));
+    }
 }
 
 TEST(AdamW, HasTheSameBitsForAnyCutIntoSpansAndOnOneThread) {

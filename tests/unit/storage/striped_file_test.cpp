@@ -37,7 +37,7 @@ class StripedFiles : public testing::TestWithParam<int> {
 
 TEST_P(StripedFiles, HoldWhatWasWrittenToAnyBytes) {
     constexpr std::int64_t size = 40 * page_bytes;
-    StripedFile file{folders, size - 5, 3 * page_bytes};
+    StripedFile file{folders, size - 5, {.stripe_bytes = 3 * page_bytes}};
     ASSERT_EQ(file.bytes(), size);
     std::vector<std::byte> truth(static_cast<std::size_t>(size));
     std::mt19937_64 random{11};
@@ -57,8 +57,76 @@ TEST_P(StripedFiles, HoldWhatWasWrittenToAnyBytes) {
     EXPECT_TRUE(std::equal(read.begin(), read.end(), truth.begin() + 7'777));
 }
 
+TEST_P(StripedFiles, HoldWhatWasWrittenWhenTheyCheckIt) {
+    constexpr std::int64_t size = 40 * page_bytes;
+    StripedFile file{
+        folders, size, {.stripe_bytes = 3 * page_bytes, .checked_between = {{page_bytes, 8 * page_bytes}}}};
+    std::vector<std::byte> truth(static_cast<std::size_t>(size));
+    std::mt19937_64 random{12};
+    for (int round = 0; round < 200; ++round) {
+        const auto begin = static_cast<std::size_t>(random() % static_cast<std::uint64_t>(size));
+        const auto length = static_cast<std::size_t>(random() % 30'000) % (truth.size() - begin) + 1;
+        std::vector<std::byte> bytes(length);
+        std::ranges::generate(bytes, [&] { return static_cast<std::byte>(random()); });
+        std::ranges::copy(bytes, truth.begin() + static_cast<std::ptrdiff_t>(begin));
+        file.write(static_cast<std::int64_t>(begin), bytes);
+    }
+    std::vector<std::byte> read(truth.size());
+    file.read(0, read);
+    EXPECT_EQ(read, truth);
+    read.resize(10'001);
+    file.read(7'777, read);
+    EXPECT_TRUE(std::equal(read.begin(), read.end(), truth.begin() + 7'777));
+}
+
+TEST_P(StripedFiles, RefuseBytesThatOthersHaveChanged) {
+    StripedFile file{folders, 40 * page_bytes, {.stripe_bytes = 2 * page_bytes, .checked_between = {{}}}};
+    AlignedBuffer memory{40 * page_bytes};
+    std::ranges::fill(memory.bytes(), std::byte{5});
+    file.write(0, memory.bytes());
+    const auto segment =
+        file.segments(TransferKind::write, 6 * page_bytes, memory.bytes().data(), page_bytes * 2);
+    std::ranges::fill(memory.bytes(), std::byte{6});
+    segment.front().file->write(segment.front().offset_bytes, memory.bytes().first(page_bytes));
+
+    file.read(0, memory.bytes().first(6 * page_bytes));
+    EXPECT_THROW(file.read(7 * page_bytes + 5, memory.bytes().first(1)), Error);
+}
+
+TEST_P(StripedFiles, CheckWhatAThreadMoves) {
+    StripedFile file{
+        folders, 16 * page_bytes, {.stripe_bytes = 2 * page_bytes, .checked_between = {{3 * page_bytes}}}};
+    AlignedBuffer memory{16 * page_bytes};
+    AlignedBuffer arrived{16 * page_bytes};
+    std::mt19937_64 random{4};
+    std::ranges::generate(memory.bytes(), [&] { return static_cast<std::byte>(random()); });
+    const auto wait_for = [](const TransferThread& thread, int transfer) {
+        while (!thread.is_done(transfer)) {
+            ::usleep(100);
+        }
+    };
+    TransferThread out{{.depth = 2, .block_bytes = 2 * page_bytes}};
+    const int write = out.add(TransferKind::write,
+                              file.segments(TransferKind::write, 0, memory.bytes().data(), 16 * page_bytes));
+    TransferThread in{{.depth = 2, .block_bytes = 2 * page_bytes}};
+    const int read = in.add(TransferKind::read,
+                            file.segments(TransferKind::read, 0, arrived.bytes().data(), 16 * page_bytes));
+    out.start(write);
+    wait_for(out, write);
+    in.start(read);
+    wait_for(in, read);
+    EXPECT_TRUE(std::ranges::equal(memory.bytes(), arrived.bytes()));
+
+    const auto place = file.segments(TransferKind::write, 0, nullptr, 2 * page_bytes).front();
+    std::ranges::fill(arrived.bytes(), std::byte{1});
+    place.file->write(place.offset_bytes, arrived.bytes().first(page_bytes));
+
+    in.start(read);
+    EXPECT_THROW(wait_for(in, read), Error);
+}
+
 TEST_P(StripedFiles, SayWhereTheirPagesLie) {
-    StripedFile file{folders, 40 * page_bytes, 2 * page_bytes};
+    StripedFile file{folders, 40 * page_bytes, {.stripe_bytes = 2 * page_bytes}};
     AlignedBuffer memory{40 * page_bytes};
     std::mt19937_64 random{3};
     std::ranges::generate(memory.bytes(), [&] { return static_cast<std::byte>(random()); });
@@ -77,7 +145,7 @@ TEST_P(StripedFiles, SayWhereTheirPagesLie) {
 }
 
 TEST_P(StripedFiles, LeaveNothingInTheirFolders) {
-    const StripedFile file{folders, 40 * page_bytes, page_bytes};
+    const StripedFile file{folders, 40 * page_bytes, {.stripe_bytes = page_bytes}};
     for (const auto& folder : folders) {
         EXPECT_TRUE(std::filesystem::is_empty(folder));
     }
@@ -86,7 +154,7 @@ TEST_P(StripedFiles, LeaveNothingInTheirFolders) {
 TEST_P(StripedFiles, NameTheFolderThatIsFull) {
     set_write_fault([](const char*, std::int64_t, std::int64_t bytes) { return bytes > 0 ? ENOSPC : 0; });
     try {
-        const StripedFile file{folders, page_bytes, page_bytes};
+        const StripedFile file{folders, page_bytes, {.stripe_bytes = page_bytes}};
         FAIL() << "no error";
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::resource);

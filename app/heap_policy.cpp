@@ -1,0 +1,17 @@
+#include "app/heap_policy.hpp"
+
+#include <cstdlib>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace ziggurat::app {
+
+void choose_heap_policy() noexcept {
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
+}  // namespace ziggurat::app

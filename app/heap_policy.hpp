@@ -1,0 +1,13 @@
+/// Where the C library's allocator puts what threads ask for.
+#pragma once
+
+namespace ziggurat::app {
+
+/// Lets all threads share one heap.
+///
+/// Threads that write checkpoints live for one save each. With heaps of their own, each of up to eight a core
+/// keeps what the largest save has ever wanted of it, beside the plan; training itself allocates nothing, so
+/// nobody waits for anybody. Where the C library is not glibc, nothing is done. Before any thread.
+void choose_heap_policy() noexcept;
+
+}  // namespace ziggurat::app

@@ -1,0 +1,198 @@
+#include "plan/changes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace ziggurat::plan {
+namespace {
+
+using spec::Home;
+using spec::RecomputeKind;
+using spec::Tier;
+
+/// The ZeRO stages above the one that the spans of `from` are; none where they are not those of a stage.
+std::vector<Change> higher_stages(const Change& from) {
+    const int data = from.spec.parallel.data;
+    const auto& spans = from.spec.sharding;
+    const auto is_cut_as = [&](int parameters, int gradients, int optimizer) {
+        return spans.parameters == parameters && spans.gradients == gradients && spans.optimizer == optimizer;
+    };
+    const int stage = is_cut_as(1, 1, 1) ? 0 : is_cut_as(1, 1, data) ? 1 : is_cut_as(1, data, data) ? 2 : 3;
+    std::vector<Change> found;
+    for (int higher = data > 1 ? stage + 1 : 4; higher <= 3; ++higher) {
+        auto made = from;
+        auto& sharding = made.spec.sharding;
+        sharding.optimizer = data;
+        sharding.gradients = higher >= 2 ? data : 1;
+        sharding.parameters = higher >= 3 ? data : 1;
+        made.overrides += fmt::format(" sharding.zero={}", higher);
+        if (higher >= 2 && sharding.reduce != spec::ReducePlan::each_microbatch) {
+            sharding.reduce = spec::ReducePlan::each_microbatch;
+            made.overrides += " sharding.reduce=each_microbatch";
+        }
+        found.push_back(std::move(made));
+    }
+    return found;
+}
+
+Change recomputing(Change from, RecomputeKind kind) {
+    from.spec.recompute = {kind, 1};
+    from.overrides += kind == RecomputeKind::full ? " recompute.kind=full" : " recompute.kind=selective";
+    return from;
+}
+
+struct NamedHome {
+    const char* name;
+    Home spec::Tiers::*home;
+};
+
+/// In the order in which kinds leave the device (see choose_homes).
+constexpr std::array homes{
+    NamedHome{"optimizer", &spec::Tiers::optimizer}, NamedHome{"gradients", &spec::Tiers::gradients},
+    NamedHome{"activations", &spec::Tiers::activations}, NamedHome{"parameters", &spec::Tiers::parameters}};
+
+/// The first `kinds` of `homes` at home in `tier`, as far as they are not that far out or further.
+Change moved_out(Change from, std::size_t kinds, Tier tier) {
+    auto& tiers = from.spec.tiers;
+    bool moves = false;
+    for (std::size_t k = 0; k < kinds; ++k) {
+        auto& home = tiers.*homes[k].home;
+        const bool is_nearer = tier == Tier::nvme ? home.nvme < 1 : home.device > 0;
+        if (is_nearer) {
+            home = tier == Tier::nvme ? Home{0, 0, 1} : Home{0, 1 - home.nvme, home.nvme};
+            from.overrides +=
+                home.nvme > 0 && home.nvme < 1
+                    ? fmt::format(" 'tiers.home.{}={{host: {:.4g}%, nvme: rest}}'", homes[k].name,
+                                  100 * home.host)
+                    : fmt::format(" tiers.home.{}={}", homes[k].name, tier == Tier::nvme ? "nvme" : "host");
+            moves = true;
+        }
+    }
+    if (!moves) {
+        from.overrides.clear();
+        return from;
+    }
+    if (tier == Tier::nvme && tiers.nvme_paths.empty()) {
+        tiers.nvme_paths = {"DISK"};
+        from.overrides += " 'tiers.nvme.paths=[DISK]'";
+    }
+    if (tiers.gradients.device < 1 && from.spec.sharding.reduce != spec::ReducePlan::each_microbatch) {
+        from.spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+        from.overrides += " sharding.reduce=each_microbatch";
+    }
+    return from;
+}
+
+/// `from` with micro-batches of a half, a quarter ... each with more recomputation as well.
+void add_smaller_products(std::vector<Change>& found, Change from) {
+    const auto kind = from.spec.recompute.kind;
+    const auto before = from.overrides;
+    while (from.spec.train.micro_batch % 2 == 0) {
+        from.spec.train.micro_batch /= 2;
+        from.spec.train.micro_batches *= 2;
+        from.overrides = before + fmt::format(" train.micro_batch={}", from.spec.train.micro_batch);
+        found.push_back(from);
+        for (const auto more : {RecomputeKind::selective, RecomputeKind::full}) {
+            if (kind < more) {
+                found.push_back(recomputing(from, more));
+            }
+        }
+    }
+}
+
+/// `from` with all that can be cut cut, recomputed and halved.
+Change smallest(Change from) {
+    const auto stages = higher_stages(from);
+    from = stages.empty() ? from : stages.back();
+    if (from.spec.recompute.kind < RecomputeKind::full) {
+        from = recomputing(from, RecomputeKind::full);
+    }
+    if (from.spec.train.micro_batch > 1) {
+        from.spec.train.micro_batches *= from.spec.train.micro_batch;
+        from.spec.train.micro_batch = 1;
+        from.overrides += " train.micro_batch=1";
+    }
+    return from;
+}
+
+/// Twice, four times ... the data ranks, on as many more nodes once one is full, with all state cut.
+void add_more_ranks(std::vector<Change>& found, const spec::RunSpec& spec) {
+    for (int times = 2; times <= 8; times *= 2) {
+        if (spec.train.micro_batches % times != 0) {
+            return;
+        }
+        Change more{"", spec};
+        auto& parallel = more.spec.parallel;
+        parallel.ranks *= times;
+        parallel.data *= times;
+        more.spec.train.micro_batches /= times;
+        auto& sharding = more.spec.sharding;
+        const bool is_whole = sharding.optimizer == spec.parallel.data;
+        for (int* span : {&sharding.parameters, &sharding.gradients, &sharding.optimizer}) {
+            *span = is_whole && *span == spec.parallel.data ? parallel.data : *span;
+        }
+        more.overrides = fmt::format(" on {} ranks", parallel.ranks);
+        const auto stages = higher_stages(more);
+        found.push_back(stages.empty() ? more : stages.back());
+    }
+}
+
+}  // namespace
+
+std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
+    const Change same{"", spec};
+    const auto stages = higher_stages(same);
+    const auto kind = spec.recompute.kind;
+    std::vector<Change> found;
+    const auto add_homes = [&](const Change& from, std::size_t kinds, Tier tier) {
+        const auto budget = tier == Tier::nvme ? spec.tiers.nvme_budget_bytes : spec.tiers.host_budget_bytes;
+        auto moved = moved_out(from, kinds, tier);
+        if (budget > 0 && !moved.overrides.empty()) {
+            found.push_back(std::move(moved));
+        }
+    };
+    const auto add_stages = [&](bool with_gradients) {
+        for (const auto& stage : stages) {
+            if ((stage.spec.sharding.gradients > 1) == with_gradients) {
+                found.push_back(stage);
+            }
+        }
+    };
+    if (spec.checkpoint.every && spec.checkpoint.is_async) {
+        found.push_back({" checkpoint.async=false", spec});
+        found.back().spec.checkpoint.is_async = false;  // training waits, so it needs no copy
+    }
+    add_stages(false);
+    if (kind < RecomputeKind::selective) {
+        found.push_back(recomputing(same, RecomputeKind::selective));
+    }
+    add_stages(true);
+    if (kind < RecomputeKind::full) {
+        found.push_back(recomputing(same, RecomputeKind::full));
+    }
+    add_homes(same, 1, Tier::host);
+    add_homes(same, 2, Tier::host);
+    add_smaller_products(found, same);
+    add_homes(same, 3, Tier::host);
+    add_homes(same, 4, Tier::host);
+    add_homes(same, 1, Tier::nvme);
+    add_homes(same, 2, Tier::nvme);
+    if (!stages.empty()) {
+        if (kind < RecomputeKind::full) {
+            found.push_back(recomputing(stages.back(), RecomputeKind::full));
+        }
+        add_smaller_products(found, stages.back());
+    }
+    add_homes(same, 4, Tier::nvme);
+    const auto least = smallest(same);
+    for (const auto tier : {Tier::host, Tier::nvme}) {
+        add_homes(least, 2, tier);
+        add_homes(least, 4, tier);
+    }
+    add_more_ranks(found, spec);
+    return found;
+}
+
+}  // namespace ziggurat::plan

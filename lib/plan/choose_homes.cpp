@@ -1,0 +1,183 @@
+#include "plan/choose_homes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "layout/chunk_layout.hpp"
+#include "plan/footprint.hpp"
+#include "schedule/homes.hpp"
+#include "schedule/model_layout.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using spec::Tier;
+
+/// A kind whose home is open: which, and in how many pieces it can be divided.
+struct Kind {
+    spec::Home spec::Tiers::*home;
+    std::int64_t pieces = 1;
+};
+
+/// Chunks of a rank's shards of a kind that is cut over `span` ranks.
+std::int64_t chunks_of(const spec::RunSpec& spec, const schedule::ModelLayout& model, int span) {
+    std::int64_t elements = 0;
+    for (const int unit : model.units) {
+        const auto& shards = model.shards[static_cast<std::size_t>(unit)];
+        elements += shards.shard(span, model.data_rank).size();
+    }
+    const auto chunk =
+        spec.tiers.chunk_elements > 0 ? spec.tiers.chunk_elements : layout::ChunkLayout::usual_elements;
+    return std::max<std::int64_t>(1, (elements + chunk - 1) / chunk);
+}
+
+/// Those that are open, in the order in which they leave.
+std::vector<Kind> open_kinds(const spec::RunSpec& spec) {
+    const schedule::ModelLayout model{spec, 0};
+    const auto& open = spec.tiers.open;
+    const auto& spans = spec.sharding;
+    std::vector<Kind> kinds;
+    if (open.optimizer) {
+        kinds.push_back({&spec::Tiers::optimizer, chunks_of(spec, model, spans.optimizer)});
+    }
+    if (open.gradients) {
+        kinds.push_back({&spec::Tiers::gradients, chunks_of(spec, model, spans.gradients)});
+    }
+    if (open.activations) {
+        kinds.push_back({&spec::Tiers::activations, std::max<std::int64_t>(1, spec.model.layers)});
+    }
+    if (open.parameters) {
+        kinds.push_back({&spec::Tiers::parameters, chunks_of(spec, model, spans.parameters)});
+    }
+    return kinds;
+}
+
+/// In millionths, as decks have them, of which rounding to whole chunks loses none.
+double share(std::int64_t part, std::int64_t whole) {
+    return std::round(1e6 * static_cast<double>(part) / static_cast<double>(whole)) / 1e6;
+}
+
+/// Into which a weight is cut by itself.
+constexpr int most_tiles = 256;
+
+class Chooser {
+  public:
+    Chooser(const spec::RunSpec& spec, const spec::MachineSpec& machine)
+        : spec_{spec}, machine_{machine}, kinds_{open_kinds(spec)} {
+        for (const auto& kind : kinds_) {
+            all_ += kind.pieces;
+        }
+    }
+
+    spec::RunSpec run() {
+        const bool has_nvme = !spec_.tiers.nvme_paths.empty();
+        const auto device_fits = [&](std::int64_t away) {
+            return footprint(away, 0).lack(Tier::device) == 0;
+        };
+        away_ = least(all_, device_fits);
+        if (has_nvme) {
+            on_nvme_ = least(away_, [&](std::int64_t far) {
+                const auto tried = footprint(away_, far);
+                return tried.lack(Tier::host) == 0 && tried.memory_lack() == 0;
+            });
+            make_room_for_pages();
+        }
+        auto chosen = with(away_, on_nvme_);
+        chosen.tiers.open = {};
+        return chosen;
+    }
+
+  private:
+    /// The least number of pieces, up to `most`, with which `fits`; `most` when none does.
+    static std::int64_t least(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {
+        if (most == 0 || fits(0)) {
+            return 0;
+        }
+        std::int64_t too_few = 0;
+        std::int64_t enough = most;
+        while (enough - too_few > 1) {
+            const auto middle = too_few + (enough - too_few) / 2;
+            (fits(middle) ? enough : too_few) = middle;
+        }
+        return enough;
+    }
+
+    /// State on NVMe has its shards at whole pages, which may take the last bytes of the device.
+    void make_room_for_pages() {
+        for (std::int64_t step = 1; away_ < all_; step *= 2) {
+            if (footprint(away_, on_nvme_).lack(Tier::device) == 0) {
+                return;
+            }
+            away_ = std::min(all_, away_ + step);
+            on_nvme_ = on_nvme_ == 0 ? 0 : std::min(away_, on_nvme_ + step);
+        }
+    }
+
+    /// The first `away` pieces away from the device, of these the first `far` on NVMe.
+    spec::RunSpec with(std::int64_t away, std::int64_t far) const {
+        auto made = spec_;
+        for (const auto& kind : kinds_) {
+            const auto gone = std::min(away, kind.pieces);
+            const auto gone_far = std::min(far, gone);
+            away -= gone;
+            far -= gone_far;
+            auto& home = made.tiers.*kind.home;
+            home.device = share(kind.pieces - gone, kind.pieces);
+            home.host = share(gone - gone_far, kind.pieces);
+            if (gone_far > 0) {
+                home.nvme = std::max(0.0, 1 - (home.device + home.host));
+            } else {
+                home.nvme = 0;
+                home.host = gone > 0 ? std::max(0.0, 1 - home.device) : 0;
+                home.device = gone > 0 ? home.device : 1;
+            }
+        }
+        if (made.tiers.gradients.device < 1 && made.tiers.open.reduce) {
+            made.sharding.reduce = spec::ReducePlan::each_microbatch;
+        }
+        return made;
+    }
+
+    Footprint footprint(std::int64_t away, std::int64_t far) const {
+        return plan_run(with(away, far), machine_).footprint;
+    }
+
+    const spec::RunSpec& spec_;
+    const spec::MachineSpec& machine_;
+    std::vector<Kind> kinds_;
+    std::int64_t all_ = 0;
+    std::int64_t away_ = 0;
+    std::int64_t on_nvme_ = 0;
+};
+
+/// As few tiles of all weights as fit the device's budget, doubled until they do, each with its own homes; as
+/// many as there can be where none do.
+spec::RunSpec choose_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    auto tried = spec;
+    tried.tiers.open.tiles = false;
+    auto chosen = choose_homes(tried, machine);
+    for (int tiles = 2; tiles <= most_tiles && spec.sharding.secondary == 0; tiles *= 2) {
+        if (plan_run(chosen, machine).footprint.lack(Tier::device) == 0) {
+            break;
+        }
+        tried.tiers.tiles = {{.match = "*", .in = 1, .out = tiles}};
+        chosen = choose_homes(tried, machine);
+    }
+    return chosen;
+}
+
+}  // namespace
+
+spec::RunSpec choose_homes(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    if (spec.tiers.open.tiles) {
+        return choose_tiles(spec, machine);
+    }
+    if (!spec.tiers.open.any()) {
+        return spec;
+    }
+    return Chooser{spec, machine}.run();
+}
+
+}  // namespace ziggurat::plan

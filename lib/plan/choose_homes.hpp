@@ -1,0 +1,24 @@
+/// Homes `auto`: where state goes that the deck leaves to the planner.
+#pragma once
+
+#include "spec/machine_spec.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::plan {
+
+/// `spec` with a home for every kind that is open: on the device as far as its budget goes, then on the host,
+/// then, where the deck names folders for it, on NVMe.
+///
+/// What moves least for each byte leaves the device first, and the host in the same order: optimizer state
+/// (with its chunks updated on the host, only a gradient goes out and a parameter comes back), gradients (out
+/// once for each micro-batch), activations (out and back for each micro-batch), parameters (in for each use
+/// in each micro-batch). A kind that is divided is cut between chunks, activations between layers, so that
+/// what stays free of a budget is less than a chunk. The programs are built to try: staging buffers count.
+///
+/// Where nothing fits, all that is open is as far out as it can be.
+///
+/// Source: Ren et al., "ZeRO-Offload", 2021, section 3 (what leaves first); Rajbhandari et al.,
+/// "ZeRO-Infinity", 2021, section 5.1.
+spec::RunSpec choose_homes(const spec::RunSpec& spec, const spec::MachineSpec& machine);
+
+}  // namespace ziggurat::plan

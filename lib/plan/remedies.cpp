@@ -1,0 +1,52 @@
+#include "plan/remedies.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/changes.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+constexpr std::size_t most_remedies = 3;
+/// Ops of all programs that are built in search of remedies: a second or two.
+constexpr std::size_t most_ops_tried = 1'000'000;
+
+}  // namespace
+
+std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
+                                  const spec::MachineSpec& machine,
+                                  const RunPlan& plan) {
+    std::vector<Remedy> tried;
+    std::size_t fitting = 0;
+    std::size_t ops = plan.ops;
+    for (const auto& change : cheaper_runs(spec)) {
+        const bool is_known = std::any_of(tried.begin(), tried.end(), [&](const Remedy& other) {
+            return " " + other.overrides == change.overrides;
+        });
+        if (is_known) {
+            continue;
+        }
+        const auto changed = plan_run(change.spec, machine);
+        ops += changed.ops;
+        const bool fits = changed.footprint.fits();
+        tried.push_back({change.overrides.substr(1), changed.footprint, fits});
+        fitting += fits ? 1 : 0;
+        if (fitting == most_remedies || ops > most_ops_tried) {
+            break;
+        }
+    }
+    if (fitting > 0) {
+        std::erase_if(tried, [](const Remedy& remedy) { return !remedy.fits; });
+        return tried;
+    }
+    const auto best = std::min_element(tried.begin(), tried.end(), [](const Remedy& a, const Remedy& b) {
+        return a.footprint.total_lack() < b.footprint.total_lack();
+    });
+    if (best == tried.end() || best->footprint.total_lack() >= plan.footprint.total_lack()) {
+        return {};
+    }
+    return {*best};
+}
+
+}  // namespace ziggurat::plan

@@ -1,0 +1,46 @@
+/// What moves between tiers, counted from a program.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "schedule/step_program.hpp"
+
+namespace ziggurat::schedule {
+
+/// A way between two tiers, in one direction. Each is one lane.
+enum class Link { nvme_read, nvme_write, host_to_device, device_to_host };
+inline constexpr int num_links = 4;
+
+/// Bytes by Link.
+using BytesByLink = std::array<std::int64_t, num_links>;
+
+/// As the lane is called: `nvme_read`.
+const char* to_string(Link link);
+Engine engine_of(Link link);
+
+/// The link that `op` moves bytes over; nothing for what computes, communicates, or copies within a tier.
+std::optional<Link> link_of(const Op& op, const Program& program);
+
+/// Bytes that `op` moves over its link, to the byte as the system is asked for them: runs of buffers on NVMe
+/// in whole pages, since the rest of a buffer's last page travels with it. 0 for what moves nothing.
+std::int64_t bytes_moved(const Op& op, const Program& program);
+
+/// bytes_moved of all ops of one step.
+BytesByLink bytes_by_link(const Program& program);
+
+/// What it is that moves.
+enum class Cargo { parameters, gradients, optimizer, activations };
+inline constexpr int num_cargoes = 4;
+const char* to_string(Cargo cargo);
+
+/// What a buffer of an op that moves bytes holds.
+Cargo cargo_of(const Buffer& buffer);
+
+/// bytes_by_link by what it is that moves: [cargo][link].
+std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program);
+
+}  // namespace ziggurat::schedule

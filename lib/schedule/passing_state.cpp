@@ -1,0 +1,108 @@
+#include "schedule/passing_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "schedule/expand.hpp"
+#include "schedule/optimizer_pass.hpp"
+#include "schedule/saved_runs.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+bool is_optimized(StateKind kind) {
+    return kind == StateKind::parameters || kind == StateKind::master || kind == StateKind::first_moment ||
+           kind == StateKind::second_moment;
+}
+
+/// What is saved from NVMe and changes with every step.
+std::vector<SavedRun> passing(const ModelLayout& model, const Program& program) {
+    std::vector<SavedRun> on_nvme;
+    for (const auto& saved : saved_runs(model, program)) {
+        const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
+        if (home.tier == spec::Tier::nvme && is_optimized(home.state)) {
+            on_nvme.push_back(saved);
+        }
+    }
+    return on_nvme;
+}
+
+/// What of `saved` run `run` of an operand in `staged` holds.
+void add_passing(const Program& program,
+                 int op,
+                 const SavedRun& saved,
+                 int staged,
+                 Run run,
+                 std::vector<PassingRun>& runs) {
+    const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
+    const auto& here = program.buffers[static_cast<std::size_t>(staged)];
+    const std::int64_t width = element_bytes(here);
+    const auto begin = here.first_element + run.offset / width;
+    const auto first = std::max(begin, saved.elements.begin);
+    const auto last = std::min(begin + run.bytes / width, saved.elements.end);
+    if (first < last) {
+        runs.push_back({op,
+                        saved.buffer,
+                        {(first - home.first_element) * width, (last - first) * width},
+                        staged,
+                        (first - here.first_element) * width});
+    }
+}
+
+}  // namespace
+
+std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& program) {
+    const auto on_nvme = passing(model, program);
+    std::vector<PassingRun> runs;
+    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
+        const auto& op = program.ops[static_cast<std::size_t>(i)];
+        if (op.kind != OpKind::update) {
+            continue;
+        }
+        for (const auto& operand : op.reads) {
+            const auto& here = program.buffers[static_cast<std::size_t>(operand.buffer)];
+            for (const auto& saved : on_nvme) {
+                const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
+                if (home.state != here.state || home.unit != here.unit) {
+                    continue;
+                }
+                for (const auto& run : operand.runs) {
+                    add_passing(program, i, saved, operand.buffer, run, runs);
+                }
+            }
+        }
+    }
+    return runs;
+}
+
+void add_save_ring(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
+    const auto on_nvme = passing(model, program);
+    if (on_nvme.empty()) {
+        return;
+    }
+    const auto chunks = optimizer_chunks(spec, model);
+    std::int64_t most = 0;
+    for (int k = 0; k < chunks.num_chunks(); ++k) {
+        std::int64_t bytes = 0;
+        for (const auto& [unit, range] : chunks.chunk(k)) {
+            for (const auto& saved : on_nvme) {
+                const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
+                const auto elements =
+                    std::min(range.end, saved.elements.end) - std::max(range.begin, saved.elements.begin);
+                if (home.unit == unit && elements > 0) {
+                    bytes += elements * element_bytes(home);
+                }
+            }
+        }
+        most = std::max(most, bytes);
+    }
+    Buffer ring;
+    ring.name = save_ring;
+    ring.tier = spec::Tier::host;
+    ring.lifetime = Lifetime::persistent;
+    ring.consumer = consumer::snapshot;
+    ring.bytes = places_of_save_ring * most;
+    program.add_buffer(std::move(ring));
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,134 @@
+#include "storage/cell_records.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "base/units.hpp"
+
+namespace ziggurat::storage {
+namespace {
+
+std::uint64_t checksum_of(std::span<const std::byte> bytes) {
+    return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+bool is_zero(std::span<const std::byte> bytes) {
+    return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+/// The half of a checksum that is kept of the one before.
+std::uint32_t half(std::uint64_t checksum) {
+    return static_cast<std::uint32_t>(checksum);
+}
+
+}  // namespace
+
+CellRecords::CellRecords(std::int64_t bytes,
+                         std::vector<std::int64_t> cuts,
+                         std::int64_t most_bytes,
+                         std::int64_t stripe_bytes) {
+    ZG_EXPECTS(bytes > 0 && most_bytes > 0);
+    cuts.push_back(0);
+    cuts.push_back(bytes);
+    std::ranges::sort(cuts);
+    ZG_EXPECTS(cuts.front() == 0 && cuts.back() == bytes);
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+        for (auto at = cuts[i]; at < cuts[i + 1];) {
+            begins_.push_back(at);
+            const auto in_stripe = stripe_bytes > 0 ? stripe_bytes - at % stripe_bytes : most_bytes;
+            at = std::min(cuts[i + 1], at + std::min(most_bytes, in_stripe));
+        }
+    }
+    cells_.resize(begins_.size());
+    begins_.push_back(bytes);
+}
+
+std::int64_t CellRecords::memory_bytes() const noexcept {
+    return static_cast<std::int64_t>(cells_.capacity() * sizeof(Cell) +
+                                     begins_.capacity() * sizeof(std::int64_t));
+}
+
+std::size_t CellRecords::index_of(std::int64_t offset) const {
+    ZG_EXPECTS(is_on() && offset >= 0 && offset < begins_.back());
+    const auto behind = std::ranges::upper_bound(begins_, offset);
+    return static_cast<std::size_t>(behind - begins_.begin()) - 1;
+}
+
+std::int64_t CellRecords::begin_of(std::int64_t offset) const {
+    return begins_[index_of(offset)];
+}
+
+std::int64_t CellRecords::end_of(std::int64_t offset) const {
+    return begins_[index_of(offset) + 1];
+}
+
+std::int64_t CellRecords::last_end(std::int64_t offset, std::int64_t most_bytes) const {
+    const auto end = offset + most_bytes;
+    const auto last = end >= begins_.back() ? begins_.back() : begins_[index_of(end)];
+    return last > offset ? last : end_of(offset);
+}
+
+void CellRecords::note_written(std::int64_t offset, std::span<const std::byte> bytes) {
+    const auto end = offset + std::ssize(bytes);
+    auto i = index_of(offset);
+    ZG_EXPECTS(begins_[i] == offset);
+    for (; begins_[i] < end; ++i) {
+        ZG_EXPECTS(begins_[i + 1] <= end);
+        auto& cell = cells_[i];
+        cell.checksum_before = half(cell.checksum);
+        cell.checksum = checksum_of(bytes.subspan(static_cast<std::size_t>(begins_[i] - offset),
+                                                  static_cast<std::size_t>(begins_[i + 1] - begins_[i])));
+        ++cell.times_written;
+    }
+}
+
+void CellRecords::check(std::int64_t offset,
+                        std::span<const std::byte> bytes,
+                        const std::string& path,
+                        std::int64_t offset_in_file) const {
+    const auto end = offset + std::ssize(bytes);
+    auto i = index_of(offset);
+    ZG_EXPECTS(begins_[i] == offset);
+    for (; begins_[i] < end; ++i) {
+        ZG_EXPECTS(begins_[i + 1] <= end);
+        const auto size = begins_[i + 1] - begins_[i];
+        const auto part =
+            bytes.subspan(static_cast<std::size_t>(begins_[i] - offset), static_cast<std::size_t>(size));
+        const auto& cell = cells_[i];
+        const auto found = cell.times_written > 0 || !is_zero(part) ? checksum_of(part) : 0;
+        if (found != cell.checksum) {
+            refuse(cell, found, size, path, offset_in_file + begins_[i] - offset);
+        }
+    }
+}
+
+void CellRecords::refuse(const Cell& cell,
+                         std::uint64_t found,
+                         std::int64_t bytes,
+                         const std::string& path,
+                         std::int64_t offset_in_file) const {
+    const bool is_old = cell.times_written > 1 && half(found) == cell.checksum_before;
+    const auto why = cell.times_written == 0
+                         ? fmt::format("their checksum is {:016x}, but nothing was written there", found)
+                     : is_old
+                         ? fmt::format(
+                               "they are those of write {} with checksum {:016x}, but write {} with checksum "
+                               "{:016x} was the last",
+                               cell.times_written - 1, found, cell.times_written, cell.checksum)
+                         : fmt::format("their checksum is {:016x}, that of write {} was {:016x}", found,
+                                       cell.times_written, cell.checksum);
+    throw Error{
+        ErrorKind::resource,
+        fmt::format("the {} bytes read at offset {} of '{}' are not what was written there ({}). {}",
+                    format_grouped(bytes), format_grouped(offset_in_file), path, why,
+                    is_old ? "The disk has lost a write: use another one, and ask those who run the "
+                             "machine."
+                           : "The disk or the way to it changes bytes, or something else writes to the "
+                             "file: use another disk, and ask those who run the machine.")};
+}
+
+}  // namespace ziggurat::storage

@@ -1,0 +1,121 @@
+/// The decks of decks/systems: each loads as its first lines say, and those for whole machines fit theirs,
+/// until the tier that they live in is taken away.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+
+#include "deck/load.hpp"
+#include "deck/machine.hpp"
+#include "plan/choose_homes.hpp"
+#include "plan/memory_report.hpp"
+#include "spec/counts.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path folder = fs::path{std::getenv("PROJECT_SOURCE_DIR")} / "decks";
+
+class SystemDecks : public ::testing::Test {
+  protected:
+    static constexpr int num_tokens = 200'000;
+
+    void SetUp() override {
+        fs::create_directories(scratch_);
+        std::ofstream{scratch_ / "text.txt"} << std::string(num_tokens, 'a');
+        std::ofstream tokens{scratch_ / "tokens.bin", std::ios::binary};
+        for (int i = 0; i < 256; ++i) {
+            const std::int32_t word = i == 0 ? 20240520 : i == 1 ? 1 : i == 2 ? num_tokens : 0;
+            tokens.write(reinterpret_cast<const char*>(&word), sizeof word);
+        }
+        tokens << std::string(2 * num_tokens, '\0');
+    }
+    void TearDown() override { fs::remove_all(scratch_); }
+
+    Environment environment() const {
+        return [this](const std::string& name) {
+            const auto file = name == "ZIGGURAT_TEXT" ? "text.txt" : "tokens.bin";
+            return std::optional{name == "ZIGGURAT_NVME" ? scratch_.string() : (scratch_ / file).string()};
+        };
+    }
+
+    Loaded load_for(const std::string& name,
+                    const std::string& machine,
+                    int ranks,
+                    const std::vector<std::string>& overrides) const {
+        LoadOptions options;
+        options.ranks = ranks;
+        options.environment = environment();
+        options.choose_homes = plan::choose_homes;
+        if (!machine.empty()) {
+            Diagnostics found;
+            options.machine = load_machine(folder / "machines" / (machine + ".yaml"), found);
+            EXPECT_TRUE(options.machine) << found.print();
+        }
+        auto loaded = load((folder / "systems" / name).string(), overrides, options);
+        EXPECT_TRUE(loaded.ok() && loaded.found.warnings() == 0) << loaded.found.print();
+        return loaded;
+    }
+
+    fs::path scratch_ = fs::temp_directory_path() / ("ziggurat_systems_" + std::to_string(::getpid()));
+};
+
+std::string text_of(const fs::path& file) {
+    std::ifstream stream{file};
+    return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+TEST_F(SystemDecks, LoadAsTheirFirstLinesSay) {
+    const std::regex here{"mpirun -n ([0-9]+) ziggurat train decks/systems/(\\S+)"};
+    const std::regex there{"ziggurat check decks/systems/(\\S+) --machine (\\S+) --ranks ([0-9]+)"};
+    const std::regex size{"([0-9,]{9,}) parameters"};
+    int checked = 0;
+    for (const auto& entry : fs::directory_iterator{folder / "systems"}) {
+        const auto text = text_of(entry.path());
+        const std::string name = entry.path().filename();
+        std::smatch match;
+        Loaded loaded;
+        if (std::regex_search(text, match, there)) {
+            EXPECT_EQ(match[1], name);
+            loaded = load_for(name, match[2], std::stoi(match[3]), {});
+        } else {
+            ASSERT_TRUE(std::regex_search(text, match, here)) << name << " does not say how to run it";
+            EXPECT_EQ(match[2], name);
+            loaded = load_for(name, "", std::stoi(match[1]), {});
+            EXPECT_TRUE(plan::memory_report(loaded.run, loaded.machine).fits) << name;
+        }
+        if (std::regex_search(text, match, size)) {
+            std::string digits = match[1];
+            std::erase(digits, ',');
+            EXPECT_EQ(spec::count_parameters(loaded.run.model).total, std::stoll(digits)) << name;
+        }
+        ++checked;
+    }
+    EXPECT_GE(checked, 5);
+}
+
+/// Expects that the deck fits and, with `overrides`, lacks memory of `tier`.
+void expect_to_need(const Loaded& whole, const Loaded& without, spec::Tier tier) {
+    const auto report = plan::memory_report(whole.run, whole.machine);
+    EXPECT_TRUE(report.fits) << report.table;
+    EXPECT_NE(report.table.find("  FITS, to spare: "), std::string::npos) << report.table;
+    const auto footprint = plan::plan_run(without.run, without.machine).footprint;
+    EXPECT_GT(footprint.lack(tier), 0);
+}
+
+TEST_F(SystemDecks, ThirteenBillionFitsOneDeviceAndItsHost) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("zero-offload-13b.yaml", "v100-32gb", 1, overrides);
+    };
+    expect_to_need(at({}), at({"tiers.home.gradients=device", "tiers.home.optimizer=device"}),
+                   spec::Tier::device);
+}
+
+}  // namespace
+}  // namespace ziggurat::deck

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""A budget is the plan's peak to the byte: with it a run trains and holds as much, with one byte less it is refused.
+
+  budgets_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+
+And homes that are `auto` are chosen once, shown, and give the bits of any other homes.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+
+import trainings
+from trainings import expect, say
+
+RANKS = 2
+REFUSED = 3  # exit code
+DEVICE, HOST, NVME = "tiers.device.budget", "tiers.host.budget", "tiers.nvme.budget"
+DECK = """deck_version: 1
+model: {family: llama, layers: 3, hidden: 64, heads: 4, kv_heads: 2}
+data: {seq: 64, train: [{format: text, path: text.txt}]}
+train: {steps: 2, global_batch: 8, micro_batch: 2}
+precision: {compute: bf16}
+sharding: {zero: 3}
+recompute: full
+tiers: {nvme: {paths: [disk]}, chunk: 16384}
+"""
+AWAY = ["tiers.home.parameters=host", "tiers.home.gradients=host",
+        "tiers.home.optimizer={device: 10%, host: 40%, nvme: rest}", "tiers.home.activations=host"]
+OPEN = [f"tiers.home.{kind}=auto" for kind in ("parameters", "gradients", "optimizer", "activations")]
+
+
+class Place:
+    """A folder with a deck, its text and its disk."""
+
+    def __init__(self, options):
+        self.binary = options.binary
+        self.launcher = shlex.split(options.mpiexec)
+        self.folder = pathlib.Path(options.work)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        (self.folder / "disk").mkdir(parents=True)
+        (self.folder / "text.txt").write_text("in the beginning was a text. " * 2000)
+        (self.folder / "deck.yaml").write_text(DECK)
+
+    def run(self, command):
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+    def check(self, settings):
+        return self.run([self.binary, "check", "deck.yaml", "--ranks", str(RANKS), *settings])
+
+    def train(self, name, settings):
+        return self.run([*self.launcher, "-n", str(RANKS), self.binary, "train", "deck.yaml",
+                         f"run.dir={name}", *settings])
+
+    def steps(self, name):
+        lines = (self.folder / name / "metrics.jsonl").read_text().splitlines()
+        return [line for line in map(json.loads, lines) if line["event"] == "step"]
+
+
+def lack(answer, what):
+    """Bytes that a refusal says are missing of `what`."""
+    expect(answer.returncode == REFUSED, f"{answer.returncode} in place of a refusal: {answer.stdout}{answer.stderr}")
+    found = re.search(rf"DOES NOT FIT: {what} needs .* \(([0-9,]+) bytes\) more", answer.stdout + answer.stderr)
+    expect(found, f"no lack of {what} in: {answer.stdout}{answer.stderr}")
+    return int(found[1].replace(",", ""))
+
+
+def budgets_are_exact(place):
+    asked = {DEVICE: "device", HOST: "host", NVME: "nvme"}
+    plan = {key: 1 + lack(place.check([*AWAY, f"{key}=1B"]), what) for key, what in asked.items()}
+    say(f"plan: {plan}")
+    tight = [f"{key}={size}B" for key, size in plan.items()]
+    expect(place.check([*AWAY, *tight]).returncode == 0, "the plan does not fit itself")
+    for key, what in asked.items():
+        short = [f"{other}={size - (other == key)}B" for other, size in plan.items()]
+        expect(lack(place.check([*AWAY, *short]), what) == 1, f"one byte of {what} is not one byte")
+        refused = place.train("refused", [*AWAY, *short])
+        expect(lack(refused, what) == 1 and "Nothing was started" in refused.stderr, f"train takes {what} too small")
+        expect("fits with" in refused.stderr, f"no remedy: {refused.stderr}")
+    expect(not (place.folder / "refused").exists(), "a run that was refused has left files")
+    trained = place.train("tight", [*AWAY, *tight])
+    expect(trained.returncode == 0, f"does not train within its plan: {trained.stdout}{trained.stderr}")
+    for step in place.steps("tight"):
+        expect(step["device_peak_B"] == plan[DEVICE], f"{step['device_peak_B']} bytes on the device, not the plan's")
+
+
+def open_homes_are_chosen(place):
+    whole = place.train("whole", ["tiers.nvme.paths=[]"])
+    expect(whole.returncode == 0, whole.stdout + whole.stderr)
+    needed = 1 + lack(place.check([f"{DEVICE}=1B"]), "device")
+    budgets = [f"{DEVICE}={needed * 3 // 4}B", f"{HOST}={needed // 3}B"]
+    chosen = place.train("open", [*OPEN, *budgets])
+    expect(chosen.returncode == 0, chosen.stdout + chosen.stderr)
+    homes = re.search(r"at home: (.*)", chosen.stdout)
+    expect(homes and "nvme: rest" in homes[1], f"homes: {chosen.stdout}")
+    deck = (place.folder / "open" / "deck.effective.yaml").read_text()
+    expect(re.search(r"optimizer: .*nvme.* # auto: device, then host, then nvme", deck), f"effective deck: {deck}")
+    numbers = [[(step["loss"], step["grad_norm"]) for step in place.steps(name)] for name in ("whole", "open")]
+    expect(numbers[0] == numbers[1], f"other bits with homes that were chosen: {numbers}")
+    say(homes[0])
+
+
+def budgets(options):
+    place = Place(options)
+    budgets_are_exact(place)
+    open_homes_are_chosen(place)
+
+
+if __name__ == "__main__":
+    trainings.run_script(__doc__, budgets)

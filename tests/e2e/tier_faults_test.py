@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Disks of the NVMe tier that are full, slow to agree, damaged or gone: a clear error that names the folder, or the
+same losses as without them.
+
+  tier_faults_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+
+All state is at home on NVMe. File systems of their own kinds are mounted in a name space of mounts; where that may not
+be, those cases are left out. What the kernel refuses is played by a library in front of libaio.
+"""
+
+import contextlib
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+import trainings
+from full_disk_test import INSIDE, enter_a_name_space_of_mounts
+from trainings import Place, expect, say
+
+STEPS = 6
+RANKS = 2
+LEARNING = ["precision.compute=fp32", "sharding.zero=3", "sharding.reduce=each_microbatch", "schedule.kind=constant",
+            "schedule.warmup=2 steps"]
+RESOURCE = 3  # exit code
+FOR_EVER = "train.steps=1000000"
+
+# Takes the place of two functions of libaio in a process: no contexts, or transfers that fail after a while.
+LIBAIO = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <libaio.h>
+#include <stdlib.h>
+
+int io_setup(int count, io_context_t* context) {
+    int (*real)(int, io_context_t*) = (int (*)(int, io_context_t*))dlsym(RTLD_NEXT, "io_setup");
+    return getenv("TEST_NO_CONTEXT") != NULL ? -EAGAIN : real(count, context);
+}
+
+int io_getevents(io_context_t context, long least, long most, struct io_event* events, struct timespec* timeout) {
+    static long seen = 0;
+    int (*real)(io_context_t, long, long, struct io_event*, struct timespec*) =
+        (int (*)(io_context_t, long, long, struct io_event*, struct timespec*))dlsym(RTLD_NEXT, "io_getevents");
+    const int arrived = real(context, least, most, events, timeout);
+    const char* after = getenv("TEST_EIO_AFTER");
+    for (int i = 0; after != NULL && i < arrived; ++i) {
+        if (__atomic_add_fetch(&seen, 1, __ATOMIC_RELAXED) > atol(after)) {
+            events[i].res = (unsigned long)-EIO;
+        }
+    }
+    return arrived;
+}
+"""
+
+
+class Tiers:
+    """A place with the losses of a training that nothing disturbs, on the device alone."""
+
+    def __init__(self, chosen):
+        self.place = Place(chosen, "gpt2")
+        self.place.train("undisturbed", RANKS, *LEARNING, f"train.steps={STEPS}")
+        self.losses = trainings.losses(self.place.folder / "undisturbed", 1, STEPS)
+        self.library = None
+
+    def folder(self, name):
+        folder = self.place.folder / "disks" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def settings(self, *folders):
+        homes = [f"tiers.home.{state}=nvme" for state in ("parameters", "gradients", "optimizer")]
+        paths = ", ".join(f'"{folder}"' for folder in folders)
+        return [*LEARNING, *homes, f"tiers.nvme.paths=[{paths}]", "tiers.nvme.budget=1GiB", "tiers.nvme.block=16KiB"]
+
+    def trains(self, name, *folders, wrapper=(), environment=None, ranks=RANKS):
+        """A whole training with the right losses; its console."""
+        with self.place.start(name, ranks, *self.settings(*folders), f"train.steps={STEPS}", wrapper=wrapper,
+                              environment=environment) as job:
+            code = job.wait()
+            expect(code == 0, f"{name}: exit code {code}\n{job.tail()}")
+        self.expect_losses(name)
+        return job.output()
+
+    def expect_losses(self, name):
+        found = trainings.losses(self.place.folder / name, 1, STEPS)
+        expect(found == self.losses, f"{name}: losses {found} instead of {self.losses}")
+
+    def refuses(self, name, words, *folders, code=RESOURCE, environment=None, steps=FOR_EVER):
+        """Ends with `code` and says `words`."""
+        with self.place.start(name, RANKS, *self.settings(*folders), steps, environment=environment) as job:
+            found = job.wait()
+        for word in words:
+            expect(word in job.output(), f"{name}: the console does not say '{word}'\n{job.tail()}")
+        expect(found == code, f"{name}: exit code {found}\n{job.tail()}")
+
+    def with_library(self, **variables):
+        """An environment in which libaio behaves as told; None without a compiler."""
+        if self.library is None:
+            source = self.place.folder / "libaio.c"
+            source.write_text(LIBAIO)
+            library = source.with_suffix(".so")
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+            self.library = str(library)
+        return {"LD_PRELOAD": self.library, **variables}
+
+
+def nvme_files(job, folder):
+    """The files without names that ranks of a job have open in `folder`, each once per rank, by a way to open them."""
+    found = []
+    for pid in job.ranks():
+        seen = set()
+        with contextlib.suppress(OSError):
+            for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    target, key = os.readlink(link), os.stat(link).st_ino
+                    if target.startswith(str(folder)) and key not in seen:
+                        seen.add(key)
+                        found.append(link)
+    return found
+
+
+@contextlib.contextmanager
+def mounted(kind, folder, options):
+    subprocess.run(["mount", "-t", kind, "-o", options, kind, folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+# ---------------------------------------------------------------- everywhere
+
+
+def leaves_nothing(tiers):
+    """Killed, a job leaves no file and no space taken; another one on the same folder meanwhile is not disturbed."""
+    folder = tiers.folder("killed")
+    with tiers.place.start("killed", RANKS, *tiers.settings(folder), FOR_EVER) as job:
+        expect(job.wait_until(lambda: trainings.step_numbers(tiers.place.folder / "killed"), "a step"), job.tail())
+        expect(len(nvme_files(job, folder)) == RANKS, f"killed: open are {nvme_files(job, folder)}\n{job.tail()}")
+        tiers.trains("beside", folder)
+        expect(not job.has_ended(), f"killed: ended by itself\n{job.tail()}")
+        job.kill_all()
+    expect(not list(folder.iterdir()), f"killed: left {list(folder.iterdir())}")
+    tiers.trains("after", folder)
+    say("leaves_nothing: two jobs on one folder do not disturb each other; killed, one leaves no file")
+
+
+def damages_are_found(tiers):
+    """Somebody cuts the files, changes bytes of them, or puts back what they held before."""
+
+    def cut(files):
+        for file in files:
+            os.truncate(file, 0)
+
+    def flip(files):
+        for file in files:
+            with open(file, "r+b", buffering=0) as stream:
+                for offset in range(draw.randrange(4096), os.stat(file).st_size, 4096):
+                    byte = os.pread(stream.fileno(), 1, offset)
+                    if byte:
+                        os.pwrite(stream.fileno(), bytes([byte[0] ^ 4]), offset)
+
+    def put_back(files):
+        for file in files:
+            old = held.setdefault(file, file.read_bytes())
+            with open(file, "r+b", buffering=0) as stream:
+                os.pwrite(stream.fileno(), old, 0)
+
+    draw = random.Random(1)
+    for name, damage in (("cut", cut), ("flipped", flip), ("put_back", put_back)):
+        held = {}
+        folder = tiers.folder(name)
+        with tiers.place.start(name, RANKS, *tiers.settings(folder), FOR_EVER) as job:
+            run = tiers.place.folder / name
+            expect(job.wait_until(lambda: len(trainings.step_numbers(run)) > 1, "two steps"), job.tail())
+            while not job.has_ended():  # what is written over before it is read harms nobody
+                with contextlib.suppress(OSError):
+                    damage(nvme_files(job, folder))
+                time.sleep(0.05)
+            code = job.wait()
+        expect(code == RESOURCE, f"{name}: exit code {code}\n{job.tail()}")
+        words = "are not what was written there" if name != "cut" else str(folder)
+        expect(words in job.output() and str(folder) in job.output() and "offset" in job.output(),
+               f"{name}: the console does not name the place\n{job.tail()}")
+        say(f"damages_are_found: {name}, exit code {code}")
+
+
+def system_refuses(tiers):
+    """Transfers fail, or the system grants no asynchronous ones; memory may not be locked."""
+    folder = tiers.folder("system")
+    tiers.refuses("failing", ["Input/output error", str(folder), "offset"], folder,
+                  environment=tiers.with_library(TEST_EIO_AFTER="50"))
+    console = tiers.trains("synchronous", folder, environment=tiers.with_library(TEST_NO_CONTEXT="1"))
+    expect("grants no asynchronous transfers" in console, f"synchronous: no warning\n{console[-2000:]}")
+    tiers.trains("not_locked", folder, wrapper=["prlimit", "--memlock=65536:65536"])
+    say("system_refuses: EIO ends with 3 and names the file; without asynchronous transfers and without locked memory "
+        "the losses are the same")
+
+
+# ---------------------------------------------------------------- where file systems may be mounted
+
+
+def file_systems(tiers):
+    full, small, plain = tiers.folder("full"), tiers.folder("small"), tiers.folder("plain")
+    with mounted("tmpfs", full, "size=64k"):
+        tiers.refuses("no_room", ["cannot reserve", str(full), "free"], full)
+    with mounted("tmpfs", small, "size=256k"):
+        console = tiers.trains("one_of_two", small, plain)
+        expect("memory, not a disk" in console, f"one_of_two: no warning\n{console[-2000:]}")
+    with mounted("tmpfs", small, "size=64m,ro"):
+        tiers.refuses("read_only", [str(small), "writable"], small, code=2)
+    with mounted("ramfs", small, "mode=700"):
+        tiers.trains("no_direct", small)
+    with mounted("tmpfs", "/dev/shm", "size=64m"):
+        tiers.trains("little_shared_memory", plain)
+    say("file_systems: a full one and a read-only one are named; one of two that is small, one without O_DIRECT and a "
+        "small /dev/shm give the same losses")
+
+
+def tier_faults(chosen):
+    tiers = Tiers(chosen)
+    leaves_nothing(tiers)
+    damages_are_found(tiers)
+    system_refuses(tiers)
+    if os.environ.get(INSIDE) == "yes":
+        file_systems(tiers)
+    else:
+        print("no file system may be mounted here: full ones are not tried")
+
+
+if __name__ == "__main__":
+    enter_a_name_space_of_mounts()
+    trainings.run_script(__doc__, tier_faults)

@@ -1,0 +1,88 @@
+#include "tests/fuzz/moved.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "schedule/build_program.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+using schedule::Engine;
+using schedule::StateKind;
+using spec::Home;
+using spec::Tier;
+
+/// Bytes of a kind of state by its tier, and those that each lane moves of it in a step.
+struct Movement {
+    std::map<Tier, std::int64_t> held;
+    std::map<Engine, std::int64_t> moved;
+};
+
+Movement movement_of(const schedule::Program& program, const std::set<StateKind>& kinds) {
+    Movement found;
+    for (const auto& buffer : program.buffers) {
+        if (kinds.contains(buffer.state) && buffer.lifetime == schedule::Lifetime::persistent) {
+            found.held[buffer.tier] += buffer.bytes;
+        }
+    }
+    for (const auto& op : program.ops) {
+        if (op.purpose != schedule::Purpose::state) {
+            continue;
+        }
+        for (const auto& operand : op.writes) {
+            if (kinds.contains(program.buffers[static_cast<std::size_t>(operand.buffer)].state)) {
+                found.moved[program.lanes[static_cast<std::size_t>(op.lane)].engine] += operand.bytes();
+            }
+        }
+    }
+    return found;
+}
+
+std::string lack_of(const schedule::Program& program,
+                    const char* name,
+                    const Home& home,
+                    const std::set<StateKind>& kinds,
+                    const std::vector<Engine>& lanes) {
+    if (home.host < 1 && home.nvme < 1) {
+        return {};
+    }
+    auto movement = movement_of(program, kinds);
+    const auto tier = home.host == 1 ? Tier::host : Tier::nvme;
+    const bool has_any = movement.held.size() > 0;
+    if (has_any && (movement.held.size() > 1 || movement.held[tier] == 0)) {
+        return fmt::format("{}: not all lie at home. ", name);
+    }
+    std::string lack;
+    for (const auto lane : lanes) {
+        if (has_any && movement.moved[lane] == 0) {
+            lack += fmt::format("{}: nothing moves on {}. ", name, to_string(lane));
+        }
+    }
+    return lack;
+}
+
+}  // namespace
+
+std::string lack_of_movement(const spec::RunSpec& run, const comm::Communicator& group) {
+    const auto program = schedule::build_program(run, group.rank(), schedule::Variant::train);
+    const auto& tiers = run.tiers;
+    const auto through = [](const Home& home, std::vector<Engine> host, const std::vector<Engine>& nvme) {
+        if (home.nvme == 1) {
+            host.insert(host.end(), nvme.begin(), nvme.end());
+        }
+        return host;
+    };
+    return lack_of(
+               program, "parameters", tiers.parameters, {StateKind::parameters},
+               through(tiers.parameters, {Engine::host_to_device}, {Engine::nvme_read, Engine::nvme_write})) +
+           lack_of(program, "gradients", tiers.gradients, {StateKind::gradients},
+                   through(tiers.gradients, {Engine::device_to_host}, {Engine::nvme_write})) +
+           lack_of(program, "optimizer", tiers.optimizer, {StateKind::first_moment, StateKind::second_moment},
+                   through(tiers.optimizer, {}, {Engine::nvme_read, Engine::nvme_write}));
+}
+
+}  // namespace ziggurat::test

@@ -1,0 +1,15 @@
+/// Whether the tiers of a run hold and move what its deck says.
+#pragma once
+
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::test {
+
+/// In words, where a kind of state that is away from the device as a whole lies elsewhere, or does not move
+/// over the lanes on its way; empty when all is as asked.
+std::string lack_of_movement(const spec::RunSpec& run, const comm::Communicator& group);
+
+}  // namespace ziggurat::test

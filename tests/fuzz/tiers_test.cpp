@@ -1,0 +1,130 @@
+/// Tiers never change the training: random decks with state away from the device beside the same without.
+///
+/// ZIGGURAT_FUZZ decks, from seed ZIGGURAT_FUZZ_SEED on. What fails is printed as a deck that `ziggurat
+/// train` takes, started in the root of the sources.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/control.hpp"
+#include "tests/fuzz/moved.hpp"
+#include "tests/fuzz/side_by_side.hpp"
+#include "tests/fuzz/training.hpp"
+#include "tests/support/draw.hpp"
+#include "tests/support/random_deck.hpp"
+#include "tests/support/random_spec.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/simulated_ranks.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+/// The same folder on all ranks.
+class NvmeFolder {
+  public:
+    NvmeFolder() {
+        if (world().rank() == 0) {
+            folder_.emplace();
+        }
+        path_ = comm::broadcast(world(), folder_ ? folder_->path() : std::string{});
+    }
+    const std::string& path() const { return path_; }
+
+  private:
+    std::optional<ScratchFolder> folder_;
+    std::string path_;
+};
+
+std::vector<RandomDeck> random_decks(const std::string& nvme_folder) {
+    const auto first = count_from_environment("ZIGGURAT_FUZZ_SEED", 1);
+    std::vector<RandomDeck> decks;
+    for (std::int64_t i = 0; i < count_from_environment("ZIGGURAT_FUZZ", 30); ++i) {
+        decks.push_back(
+            random_deck_of_tiers(static_cast<std::uint64_t>(first + i), world().size(), nvme_folder));
+    }
+    return decks;
+}
+
+void print_draws(const std::vector<RandomDeck>& decks) {
+    Coverage coverage;
+    for (const auto& deck : decks) {
+        coverage.note(deck.run);
+        coverage.note("ranks", std::to_string(deck.ranks));
+    }
+    std::cout << (decks.size() == 1 ? described(decks.front()) : coverage.report());
+}
+
+/// One step is not finite and a validation falls inside, anywhere.
+Course drawn_course(const RandomDeck& deck) {
+    Draw draw{deck.seed + 1'000'000};
+    Course course;
+    course.non_finite_step = draw.between(1, deck.run.train.steps);
+    course.looks_at_that_step = draw.chance(0.5);
+    course.validated_after = draw.between(1, deck.run.train.steps);
+    return course;
+}
+
+/// So small that half the steps clip: the least norm of the first ones, for norms fall.
+///
+/// Collective: over `group`, the ranks of `run`
+double low_norm(spec::RunSpec run, const comm::Communicator& group) {
+    run.optimizer.clip = spec::ClipPolicy::off;
+    Course course;
+    course.steps = 5;
+    const auto norms =
+        train_on_made_up_batches(run, group, train::build_programs(run, group.rank()), course).grad_norms;
+    return *std::ranges::min_element(norms);
+}
+
+class Clipped {
+  public:
+    void note(const std::vector<double>& norms, double clip_norm) {
+        for (const double norm : norms) {
+            steps_ += std::isfinite(norm) ? 1 : 0;
+            clipped_ += norm > clip_norm ? 1 : 0;
+        }
+    }
+    double share() const {
+        return steps_ > 0 ? static_cast<double>(clipped_) / static_cast<double>(steps_) : 0;
+    }
+
+  private:
+    std::int64_t steps_ = 0, clipped_ = 0;
+};
+
+TEST(FuzzOfTiers, RandomHomesLeaveTheBitsOfTheDeviceAloneAndMoveWhatIsAwayFromIt) {
+    const NvmeFolder folder;
+    const auto decks = random_decks(folder.path());
+    if (world().rank() == 0) {
+        print_draws(decks);
+    }
+    Clipped clipped;
+    examine(decks, [&](const RandomDeck& deck, const comm::Communicator& group) {
+        const auto course = drawn_course(deck);
+        auto run = deck.run;
+        run.optimizer.clip = spec::ClipPolicy::global;
+        run.optimizer.clip_norm = low_norm(without_tiers(run), group);
+        const auto train = [&](const spec::RunSpec& as) {
+            return train_on_made_up_batches(as, group, train::build_programs(as, group.rank()), course);
+        };
+        const auto expected = train(without_tiers(run));
+        clipped.note(expected.grad_norms, run.optimizer.clip_norm);
+        const auto ours = train(run);
+        const auto difference = ours.first_difference(expected);
+        return difference.empty() ? lack_of_movement(run, group) : difference;
+    });
+    if (world().rank() == 0) {
+        std::cout << fmt::format("{:.0f} % of the steps clip\n", 100 * clipped.share());
+        EXPECT_TRUE(decks.size() < 10 || (clipped.share() > 0.25 && clipped.share() < 0.75));
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::test

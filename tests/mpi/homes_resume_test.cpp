@@ -1,0 +1,143 @@
+/// Class A of saves of state on any tier: what is saved beside training, and what goes on from it, has the
+/// bits of a training at home on the device; and of state on NVMe a save reads nothing again.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "checkpoint/shard_file.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/tiny_checkpoints.hpp"
+#include "tests/support/tiny_training.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using spec::DType;
+using spec::Family;
+using spec::Home;
+using test::Keep;
+
+constexpr Home device{};
+constexpr Home host{0, 1, 0};
+constexpr Home nvme{0, 0, 1};
+constexpr Home shares{0.25, 0.35, 0.4};
+constexpr std::int64_t steps = 4;
+
+struct Homes {
+    const char* name;
+    Home parameters, gradients, optimizer;
+};
+
+const std::vector<Homes>& all_homes() {
+    static const std::vector<Homes> homes{{"everything on the host", host, host, host},
+                                          {"optimizer on nvme", device, host, nvme},
+                                          {"everything on nvme", nvme, nvme, nvme},
+                                          {"everything in shares", shares, shares, shares}};
+    return homes;
+}
+
+void give(spec::RunSpec& run, const Homes& homes) {
+    run.tiers.parameters = homes.parameters;
+    run.tiers.gradients = homes.gradients;
+    run.tiers.optimizer = homes.optimizer;
+}
+
+/// ZeRO 3 on all ranks, chunks that cut units and tensors anywhere.
+spec::RunSpec run_in(const test::SharedFolder& folder, Family family, DType compute) {
+    auto run = test::tiny_run(family, test::world().size(), 1, 2);
+    run.train.steps = steps;
+    run.precision.compute = compute;
+    run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = test::world().size();
+    run.sharding.reduce = spec::ReducePlan::each_microbatch;
+    run.tiers.chunk_elements = 4096;
+    run.tiers.nvme_block_bytes = 8192;
+    run.tiers.nvme_paths = {folder.file("")};
+    run.run.dir = folder.file("run");
+    return run;
+}
+
+template <class Number>
+bool same_bits(const std::vector<Number>& a, const std::vector<Number>& b) {
+    using Bits = std::array<std::byte, sizeof(Number)>;
+    return std::ranges::equal(
+        a, b, [](Number x, Number y) { return std::bit_cast<Bits>(x) == std::bit_cast<Bits>(y); });
+}
+
+std::string step_folder(const test::SharedFolder& folder, const std::string& run, std::int64_t step) {
+    return folder.file(run + "/ckpt/step-00000000" + std::to_string(step));
+}
+
+class HomesResume : public ::testing::TestWithParam<DType> {};
+
+TEST_P(HomesResume, GoOnWithTheSameBitsFromAnyHomeToAnyOther) {
+    const test::SharedFolder folder{test::world()};
+    const auto family = GetParam() == DType::f32 ? Family::gpt2 : Family::llama;
+    auto run = run_in(folder, family, GetParam());
+    const auto expected = test::train_tiny(run, test::world(), Keep::nothing);
+    for (std::size_t h = 0; h < all_homes().size(); ++h) {
+        const auto& homes = all_homes()[h];
+        SCOPED_TRACE(homes.name);
+        const auto name = "run" + std::to_string(h);
+        run.run.dir = folder.file(name);
+        run.run.resume = spec::Resume::never;
+        run.checkpoint = {spec::Interval{.steps = 1}, 100, 0, true};
+        give(run, homes);
+        const auto saving = test::train_and_save(run, test::world(), Keep::nothing, steps);
+        EXPECT_TRUE(same_bits(saving.training.losses, expected.losses));
+        EXPECT_EQ(saving.training.weights_hash, expected.weights_hash);
+        EXPECT_EQ(saving.saved_step, steps);
+
+        // A step after which training went on, and the last, which was written from home.
+        for (const std::int64_t step : {std::int64_t{2}, steps}) {
+            SCOPED_TRACE("from step " + std::to_string(step));
+            auto again = run;
+            again.run.resume = spec::Resume::path;
+            again.run.resume_path = step_folder(folder, name, step);
+            again.run.dir = folder.file(name + "from" + std::to_string(step));
+            again.checkpoint = {};
+            give(again, all_homes()[(h + 1) % all_homes().size()]);
+            const auto resumed = test::train_and_save(again, test::world(), Keep::nothing, steps);
+            EXPECT_EQ(resumed.steps_before, step);
+            EXPECT_TRUE(
+                same_bits(resumed.training.losses, {expected.losses.begin() + step, expected.losses.end()}));
+            EXPECT_EQ(resumed.training.weights_hash, expected.weights_hash);
+            EXPECT_TRUE(same_bits(resumed.training.evaluated, expected.evaluated));
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types,
+                         HomesResume,
+                         ::testing::Values(DType::f32, DType::bf16),
+                         [](const auto& made) {
+                             return std::string{made.param == DType::f32 ? "F32" : "Bf16"};
+                         });
+
+int no_space_for_step_two(const char* path, std::int64_t, std::int64_t bytes) {
+    const bool is_part = std::strstr(path, "shard-") != nullptr && bytes > 0;
+    return is_part && std::strstr(path, "step-000000002") != nullptr ? ENOSPC : 0;
+}
+
+TEST(HomesSave, ThatFailsWhileStatePassesLetsTrainingGoOn) {
+    const test::SharedFolder folder{test::world()};
+    auto run = run_in(folder, Family::llama, DType::bf16);
+    const auto expected = test::train_tiny(run, test::world(), Keep::nothing);
+    give(run, {"", host, host, nvme});
+    run.checkpoint = {spec::Interval{.steps = 1}, 100, 0, true};
+    checkpoint::set_write_fault(test::world().rank() == 0 ? no_space_for_step_two : nullptr);
+    const auto outcome = test::train_and_save(run, test::world(), Keep::nothing, steps);
+    checkpoint::set_write_fault(nullptr);
+
+    EXPECT_TRUE(same_bits(outcome.training.losses, expected.losses));
+    EXPECT_EQ(outcome.training.weights_hash, expected.weights_hash);
+    EXPECT_EQ(outcome.saved_step, steps);
+}
+
+}  // namespace
+}  // namespace ziggurat::train

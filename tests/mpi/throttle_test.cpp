@@ -1,0 +1,110 @@
+/// Throttled ways between tiers: when ops end, and what a rank does until then.
+#include "train/throttle.hpp"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <vector>
+
+#include "base/clock.hpp"
+#include "comm/abort_flag.hpp"
+#include "tests/support/rank_test.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using schedule::Engine;
+using schedule::OpKind;
+
+constexpr double mebibyte = 1 << 20;
+
+/// Copies of a mebibyte to the device, all ready at once, and a computation that wants the last of them.
+schedule::Program copies_and_a_use(int num_copies) {
+    schedule::Program program;
+    schedule::Buffer there;
+    there.name = "there";
+    there.bytes = 1 << 20;
+    const int buffer = program.add_buffer(there);
+    for (int i = 0; i < num_copies; ++i) {
+        schedule::Op copy;
+        copy.kind = OpKind::copy;
+        copy.lane = program.lane(Engine::host_to_device);
+        copy.writes = {schedule::whole(program, buffer, "to")};
+        copy.label = "copy";
+        program.ops.push_back(copy);
+    }
+    schedule::Op use;
+    use.kind = OpKind::compute;
+    use.lane = program.lane(Engine::compute);
+    use.waits_for = {num_copies - 1};
+    use.label = "use";
+    program.ops.push_back(use);
+    return program;
+}
+
+double processor_seconds() {
+    timespec time{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+struct Timed {
+    double seconds = 0;
+    double processor_seconds = 0;
+    int moves = 0;
+};
+
+/// One step of that program.
+Timed run(const spec::Throttle& rates, int num_copies) {
+    comm::NodeMemory node{test::world(), {}};
+    comm::AbortFlag abort;
+    const auto program = copies_and_a_use(num_copies);
+    Throttle throttle{rates, node};
+    Timed timed;
+    std::vector<Action> actions;
+    for (int i = 0; i < num_copies; ++i) {
+        const auto& op = program.ops[static_cast<std::size_t>(i)];
+        actions.push_back(throttle.applied_to(program, op, {.run = [&timed] { ++timed.moves; }}));
+    }
+    actions.push_back({.run = [] {}});
+    Executor executor{program, std::move(actions), abort, 60, &node};
+    const auto begin_ns = monotonic_ns();
+    const double processor = processor_seconds();
+
+    executor.run_step();
+
+    timed.seconds = seconds_between(begin_ns, monotonic_ns());
+    timed.processor_seconds = processor_seconds() - processor;
+    return timed;
+}
+
+TEST(Throttle, LetsOpsOfALaneEndNoSoonerThanTheirBytesAllow) {
+    const auto timed = run({.host_to_device = 100 * mebibyte}, 20);
+
+    EXPECT_EQ(timed.moves, 20);
+    EXPECT_GE(timed.seconds, 0.2);
+}
+
+TEST(Throttle, UsesNoCoreMeanwhile) {
+    const auto timed = run({.host_to_device = 2 * mebibyte}, 1);
+
+    EXPECT_GE(timed.seconds, 0.5);
+    EXPECT_LT(timed.processor_seconds, 0.5 * timed.seconds);
+}
+
+TEST(Throttle, LeavesOtherLanesAlone) {
+    const auto program = copies_and_a_use(1);
+    comm::NodeMemory node{test::world(), {}};
+    Throttle throttle{{.nvme_read = 1}, node};
+
+    EXPECT_FALSE(throttle.applied_to(program, program.ops.front(), {.run = [] {}}).is_asynchronous());
+}
+
+TEST(Throttle, IsDescribedByItsRates) {
+    EXPECT_EQ(describe(spec::Throttle{}), "");
+    EXPECT_EQ(describe(spec::Throttle{.nvme_read = 3 * mebibyte, .device_to_host = 512}),
+              "nvme_read 3.00 MiB/s, device_to_host 512 B/s");
+}
+
+}  // namespace
+}  // namespace ziggurat::train

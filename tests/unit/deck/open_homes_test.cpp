@@ -1,0 +1,106 @@
+/// Homes `auto`: asked for once, written down, and read back as they were.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "deck/load.hpp"
+#include "deck/machine.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OpenHomes : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        fs::create_directories(folder_);
+        std::ofstream{folder_ / "text.txt"} << std::string(5000, 'a');
+        options_.ranks = 2;
+        options_.environment = [](const std::string&) { return std::optional<std::string>{}; };
+    }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    Loaded load_with(const std::string& tiers) const {
+        return load_text(
+            "deck_version: 1\n"
+            "model: {family: gpt2, layers: 2, hidden: 32, heads: 2}\n"
+            "data: {seq: 16, train: [{format: text, path: '" +
+                (folder_ / "text.txt").string() +
+                "'}]}\n"
+                "train: {steps: 100, global_batch: 24, micro_batch: 2}\n"
+                "tiers: " +
+                tiers + "\n",
+            "deck.yaml", {}, options_);
+    }
+
+    /// Puts a third of the optimizer on the device and gradients on the host.
+    void choose() {
+        options_.choose_homes = [](const spec::RunSpec& run, const spec::MachineSpec&) {
+            auto chosen = run;
+            chosen.tiers.open = {};
+            if (run.tiers.open.optimizer) {
+                chosen.tiers.optimizer = {0.333333, 0.666667, 0};
+            }
+            if (run.tiers.open.gradients) {
+                chosen.tiers.gradients = {0, 1, 0};
+                chosen.sharding.reduce = spec::ReducePlan::each_microbatch;
+            }
+            return chosen;
+        };
+    }
+
+    LoadOptions options_;
+    fs::path folder_ = fs::temp_directory_path() / ("ziggurat_homes_" + std::to_string(::getpid()));
+};
+
+TEST_F(OpenHomes, AreAskedForAndWrittenDown) {
+    choose();
+    const auto loaded = load_with("{home: {optimizer: auto, gradients: auto}}");
+
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_DOUBLE_EQ(loaded.run.tiers.optimizer.device, 0.333333);
+    EXPECT_EQ(loaded.run.tiers.gradients, (spec::Home{0, 1, 0}));
+    EXPECT_EQ(loaded.run.sharding.reduce, spec::ReducePlan::each_microbatch);
+    EXPECT_NE(loaded.effective.find("optimizer: {device: 33.3333%, host: rest}"), std::string::npos);
+    EXPECT_NE(loaded.effective.find("# auto: device, then host, then nvme, to their budgets"),
+              std::string::npos);
+    EXPECT_NE(loaded.effective.find("reduce: each_microbatch"), std::string::npos);
+
+    const auto again = load_text(loaded.effective, "effective", {}, options_);
+    ASSERT_TRUE(again.ok()) << again.found.print();
+    EXPECT_EQ(again.run.tiers, loaded.run.tiers);
+    EXPECT_EQ(again.run.sharding.reduce, spec::ReducePlan::each_microbatch);
+}
+
+TEST_F(OpenHomes, StayOpenWhereNobodyIsAsked) {
+    const auto loaded = load_with("{home: {optimizer: auto}}");
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_TRUE(loaded.run.tiers.open.optimizer);
+    EXPECT_FALSE(loaded.run.tiers.open.parameters);
+}
+
+TEST_F(OpenHomes, MayUseFoldersThatAreNamed) {
+    choose();
+    const auto loaded = load_with("{nvme: {paths: ['" + folder_.string() + "']}, home: {optimizer: auto}}");
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.found.warnings(), 0) << loaded.found.print();
+}
+
+TEST_F(OpenHomes, HaveTheSpaceThatIsFree) {
+    const auto free = free_bytes({folder_.string(), folder_.string()});
+    EXPECT_GT(free, 0);
+    EXPECT_EQ(free_bytes({(folder_ / "nothing").string()}), 0);
+
+    const auto loaded =
+        load_with("{nvme: {paths: ['" + folder_.string() + "'], budget: 50%}, home: {optimizer: nvme}}");
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_GT(loaded.run.tiers.nvme_budget_bytes, 0);
+    EXPECT_LT(loaded.run.tiers.nvme_budget_bytes, 3 * (free / 4))
+        << "one disk, though it is named twice above";
+}
+
+}  // namespace
+}  // namespace ziggurat::deck

@@ -1,0 +1,157 @@
+#include "plan/choose_homes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "plan/footprint.hpp"
+#include "plan/memory_report.hpp"
+#include "plan/memory_table.hpp"
+#include "spec/home_text.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using spec::Home;
+using spec::Tier;
+
+constexpr std::int64_t MiB = 1 << 20;
+
+/// Nearly all of its memory is state.
+spec::RunSpec all_open(std::int64_t layers) {
+    auto spec = test::small_spec(spec::Family::llama);
+    spec.model.layers = layers;
+    spec.model.hidden = 256;
+    spec.model.heads = 8;
+    spec.model.kv_heads = 4;
+    spec.model.head_dim = 32;
+    spec.model.ffn_hidden = 768;
+    spec.train.micro_batch = 1;
+    spec.train.micro_batches = 1;
+    spec.precision.compute = spec::DType::bf16;
+    spec.recompute.kind = spec::RecomputeKind::full;
+    spec.sharding.reduce = spec::ReducePlan::at_end;
+    spec.tiers.chunk_elements = 1 << 16;
+    spec.tiers.open = {true, true, true, true, true};
+    return spec;
+}
+
+std::int64_t needed(const spec::RunSpec& spec, Tier tier) {
+    return plan_run(spec).footprint.needed[static_cast<std::size_t>(tier)];
+}
+
+TEST(ChooseHomes, LeavesOnTheDeviceWhatFits) {
+    auto spec = all_open(4);
+    spec.tiers.device_budget_bytes = needed(spec, Tier::device);
+
+    const auto chosen = choose_homes(spec, {});
+
+    EXPECT_FALSE(chosen.tiers.open.any());
+    for (const auto& home : {chosen.tiers.parameters, chosen.tiers.gradients, chosen.tiers.optimizer,
+                             chosen.tiers.activations}) {
+        EXPECT_EQ(home, Home{});
+    }
+    EXPECT_EQ(chosen.sharding.reduce, spec::ReducePlan::at_end);
+}
+
+TEST(ChooseHomes, LetsTheOptimizerLeaveFirstAndInChunks) {
+    auto spec = all_open(4);
+    spec.tiers.device_budget_bytes = needed(spec, Tier::device) - 8 * MiB;
+    spec.tiers.host_budget_bytes = 1024 * MiB;
+
+    const auto chosen = choose_homes(spec, {});
+
+    EXPECT_GT(chosen.tiers.optimizer.device, 0.5);
+    EXPECT_GT(chosen.tiers.optimizer.host, 0.05);
+    EXPECT_EQ(chosen.tiers.optimizer.nvme, 0);
+    EXPECT_EQ(chosen.tiers.gradients, Home{});
+    EXPECT_EQ(chosen.tiers.parameters, Home{});
+    const auto footprint = plan_run(chosen).footprint;
+    EXPECT_TRUE(footprint.fits());
+    const auto chunk = 12 * spec.tiers.chunk_elements;
+    EXPECT_LT(footprint.budget[0] - footprint.needed[0], 2 * chunk) << "less than a chunk and its staging";
+}
+
+TEST(ChooseHomes, FillsTheHostAndThenNvme) {
+    auto spec = all_open(8);
+    spec.tiers.device_budget_bytes = needed(spec, Tier::device) / 3;
+    spec.tiers.host_budget_bytes = 24 * MiB;
+    const auto without_paths = choose_homes(spec, {});
+    EXPECT_EQ(without_paths.tiers.optimizer, (Home{0, 1, 0}));
+    EXPECT_FALSE(plan_run(without_paths).footprint.fits());
+
+    spec.tiers.nvme_paths = {"disk"};
+    const auto chosen = choose_homes(spec, {});
+
+    EXPECT_GT(chosen.tiers.optimizer.nvme, 0);
+    EXPECT_EQ(chosen.tiers.parameters.nvme, 0) << spec::write_home(chosen.tiers.parameters);
+    const auto footprint = plan_run(chosen).footprint;
+    EXPECT_TRUE(footprint.fits());
+    EXPECT_GT(footprint.needed[1], 24 * MiB * 9 / 10);
+}
+
+TEST(ChooseHomes, SumsGradientsAwayFromTheDeviceAtOnce) {
+    auto spec = all_open(4);
+    spec.tiers.device_budget_bytes = needed(spec, Tier::device) / 3;
+    spec.tiers.host_budget_bytes = 1024 * MiB;
+
+    const auto chosen = choose_homes(spec, {});
+    EXPECT_LT(chosen.tiers.gradients.device, 1);
+    EXPECT_EQ(chosen.sharding.reduce, spec::ReducePlan::each_microbatch);
+}
+
+TEST(ChooseHomes, LeavesWhatTheDeckSaysAlone) {
+    auto spec = all_open(4);
+    spec.tiers.open = {.parameters = true};
+    spec.tiers.device_budget_bytes = 1;
+    spec.tiers.host_budget_bytes = 1024 * MiB;
+
+    const auto chosen = choose_homes(spec, {});
+    EXPECT_EQ(chosen.tiers.parameters, (Home{0, 1, 0}));
+    EXPECT_EQ(chosen.tiers.optimizer, Home{});
+}
+
+/// Bytes of parameters, gradients and optimizer on a rank.
+std::int64_t state_bytes(const spec::RunSpec& spec) {
+    const auto plan = plan_run(spec);
+    std::int64_t bytes = 0;
+    for (const auto& row : memory_usage(spec, plan.fullest, plan.rank_bytes).rows) {
+        if (row.consumer == "parameters" || row.consumer == "optimizer") {
+            bytes += row.bytes[0] + row.bytes[1];
+        }
+    }
+    return bytes;
+}
+
+TEST(ChooseHomes, UsesNineTenthsOfDeviceAndHostForTheLargestModel) {
+    const auto with_layers = [](std::int64_t layers) {
+        auto spec = all_open(layers);
+        spec.tiers.device_budget_bytes = 96 * MiB;
+        spec.tiers.host_budget_bytes = 224 * MiB;
+        return choose_homes(spec, {});
+    };
+    std::int64_t fits = 8;
+    std::int64_t too_many = 64;
+    while (too_many - fits > 1) {
+        const auto middle = (fits + too_many) / 2;
+        (plan_run(with_layers(middle)).footprint.fits() ? fits : too_many) = middle;
+    }
+    const auto largest = with_layers(fits);
+    const auto plan = plan_run(largest).footprint;
+    const auto gradients = spec::Home{} == largest.tiers.gradients ? 0 : state_bytes(largest) / 14 * 4;
+    const auto state = state_bytes(largest) + gradients;
+    const auto working_set = plan.needed[0] + plan.needed[1] - state;
+    EXPECT_GT(fits, 8);
+    EXPECT_GE(static_cast<double>(state), 0.9 * static_cast<double>(320 * MiB - working_set));
+    EXPECT_LT(working_set, 64 * MiB) << "else this says little";
+
+    const auto report = memory_report(with_layers(fits + 1));
+    EXPECT_FALSE(report.fits);
+    const auto lack = report.footprint.total_lack();
+    EXPECT_GT(lack, 0);
+    EXPECT_LT(lack, 18 * MiB) << "about a layer";
+    EXPECT_NE(report.table.find("DOES NOT FIT: "), std::string::npos);
+    EXPECT_NE(report.table.find(" bytes) more per "), std::string::npos) << report.table;
+}
+
+}  // namespace
+}  // namespace ziggurat::plan

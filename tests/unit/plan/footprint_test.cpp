@@ -1,0 +1,167 @@
+#include "plan/footprint.hpp"
+
+#include <gtest/gtest.h>
+
+#include "plan/memory_report.hpp"
+#include "schedule/build_program.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using spec::Home;
+using spec::Tier;
+
+constexpr std::array tiers{Tier::device, Tier::host, Tier::nvme};
+
+std::int64_t needed(const Footprint& footprint, Tier tier) {
+    return footprint.needed[static_cast<std::size_t>(tier)];
+}
+
+/// Some of everything in every tier.
+spec::RunSpec tiered(int ranks) {
+    auto spec = test::small_spec(spec::Family::llama, ranks);
+    spec.model.layers = 6;
+    spec.precision.compute = spec::DType::bf16;
+    spec.sharding = {ranks, ranks, ranks, 0, spec::ReducePlan::each_microbatch, ranks};
+    spec.recompute.kind = spec::RecomputeKind::full;
+    spec.parallel.ranks_per_node = ranks;
+    spec.tiers.chunk_elements = 2048;
+    spec.tiers.parameters = Home{0.5, 0.5, 0};
+    spec.tiers.gradients = Home{0, 1, 0};
+    spec.tiers.optimizer = Home{0.2, 0.3, 0.5};
+    spec.tiers.activations = Home{0, 1, 0};
+    return spec;
+}
+
+void set_budget(spec::Tiers& of, Tier tier, std::int64_t bytes) {
+    (tier == Tier::device ? of.device_budget_bytes
+     : tier == Tier::host ? of.host_budget_bytes
+                          : of.nvme_budget_bytes) = bytes;
+}
+
+TEST(Footprint, IsWhatTheArenasOfBothProgramsHold) {
+    const auto spec = tiered(2);
+    const auto train = schedule::build_program(spec, 1, schedule::Variant::train);
+    const auto evaluate = schedule::build_program(spec, 1, schedule::Variant::evaluate);
+
+    const auto footprint = plan_run(spec).footprint;
+
+    for (const auto tier : tiers) {
+        const auto t = static_cast<std::size_t>(tier);
+        std::int64_t bytes = std::max(train.arena_bytes[t], evaluate.arena_bytes[t]);
+        bytes += tier == Tier::nvme ? 0 : std::max(train.arena_bytes[t + 3], evaluate.arena_bytes[t + 3]);
+        EXPECT_EQ(needed(footprint, tier), tier == Tier::device ? bytes : 2 * bytes);
+        EXPECT_GT(bytes, 0);
+    }
+}
+
+TEST(Footprint, FitsItsPlanAndNotAByteLess) {
+    auto spec = tiered(2);
+    const auto plan = plan_run(spec).footprint;
+    for (const auto tier : tiers) {
+        set_budget(spec.tiers, tier, needed(plan, tier));
+    }
+    EXPECT_TRUE(plan_run(spec).footprint.fits());
+    for (const auto tier : tiers) {
+        auto tight = spec;
+        set_budget(tight.tiers, tier, needed(plan, tier) - 1);
+        const auto footprint = plan_run(tight).footprint;
+        EXPECT_EQ(footprint.lack(tier), 1);
+        EXPECT_EQ(footprint.total_lack(), 1);
+        EXPECT_FALSE(footprint.fits());
+    }
+}
+
+TEST(Footprint, AddsUpTheStagesOfANode) {
+    auto spec = test::small_spec(spec::Family::gpt2);
+    spec.model.layers = 5;
+    spec.parallel.stages = spec.parallel.ranks = 4;
+    spec.parallel.ranks_per_node = 2;
+    spec.train.micro_batches = 4;
+    spec.tiers.optimizer = Home{0, 1, 0};
+    std::int64_t bytes[4];
+    for (int rank = 0; rank < 4; ++rank) {
+        bytes[rank] = schedule::build_program(spec, rank, schedule::Variant::train).tier_bytes(Tier::host);
+    }
+    ASSERT_NE(bytes[0] + bytes[1], bytes[2] + bytes[3]);
+
+    EXPECT_EQ(needed(plan_run(spec).footprint, Tier::host),
+              std::max(bytes[0] + bytes[1], bytes[2] + bytes[3]));
+}
+
+TEST(Footprint, IsHeldAgainstTheMemoryThatThereIs) {
+    auto spec = tiered(2);
+    const auto plan = plan_run(spec).footprint;
+    const auto all = 2 * needed(plan, Tier::device) + needed(plan, Tier::host);
+    for (const auto tier : tiers) {
+        set_budget(spec.tiers, tier, 1000 * needed(plan, tier));
+    }
+    EXPECT_TRUE(plan_run(spec, {.host_bytes = all}).footprint.fits());
+
+    const auto short_of_one = plan_run(spec, {.host_bytes = all - 1}).footprint;
+    EXPECT_EQ(short_of_one.memory_lack(), 1);
+    EXPECT_FALSE(short_of_one.fits());
+    EXPECT_TRUE(
+        plan_run(spec, {.has_device = true, .host_bytes = needed(plan, Tier::host)}).footprint.fits());
+    const auto report = memory_report(spec, {.host_bytes = all - 1});
+    EXPECT_NE(report.table.find("DOES NOT FIT: a node's memory needs 1 B (1 bytes) more"), std::string::npos)
+        << report.table;
+}
+
+TEST(MemoryReport, TellsTierPlanBudgetConsumersAndLack) {
+    auto spec = tiered(2);
+    const auto plan = plan_run(spec).footprint;
+    set_budget(spec.tiers, Tier::device, needed(plan, Tier::device));
+    set_budget(spec.tiers, Tier::host, needed(plan, Tier::host) - 4096);
+    set_budget(spec.tiers, Tier::nvme, 2 * needed(plan, Tier::nvme));
+
+    const auto report = memory_report(spec);
+
+    EXPECT_FALSE(report.fits);
+    EXPECT_NE(report.table.find("  DOES NOT FIT: host needs 4.00 KiB (4,096 bytes) more per node: plan "),
+              std::string::npos)
+        << report.table;
+    EXPECT_NE(report.table.find("    most of it on a rank: gradients "), std::string::npos) << report.table;
+    ASSERT_FALSE(report.remedies.empty()) << report.table;
+    EXPECT_EQ(report.remedies.front().overrides, "tiers.home.optimizer=nvme 'tiers.nvme.paths=[DISK]'");
+    EXPECT_TRUE(report.remedies.front().fits);
+}
+
+TEST(MemoryReport, NamesHomesFurtherOut) {
+    auto spec = tiered(1);
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.activations = Home{};
+    spec.train.micro_batch = 1;
+    set_budget(spec.tiers, Tier::host, std::int64_t{1} << 40);
+    auto on_host = spec;
+    on_host.tiers.optimizer = Home{0, 1, 0};
+    set_budget(spec.tiers, Tier::device, needed(plan_run(on_host).footprint, Tier::device));
+
+    const auto report = memory_report(spec);
+
+    ASSERT_FALSE(report.remedies.empty()) << report.table;
+    EXPECT_EQ(report.remedies.front().overrides, "tiers.home.optimizer=host");
+    EXPECT_NE(report.table.find("fits with tiers.home.optimizer=host: leaves device 0 B per rank, host "),
+              std::string::npos)
+        << report.table;
+}
+
+TEST(MemoryReport, NamesMoreRanks) {
+    auto spec = test::small_spec(spec::Family::llama, 2);
+    spec.model.hidden = 256;
+    spec.model.ffn_hidden = 512;
+    spec.model.layers = 12;
+    spec.recompute.kind = spec::RecomputeKind::full;
+    spec.train.micro_batch = 1;
+    spec.train.micro_batches = 8;
+    spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
+    set_budget(spec.tiers, Tier::device, needed(plan_run(spec).footprint, Tier::device) * 3 / 4);
+
+    const auto report = memory_report(spec);
+
+    ASSERT_FALSE(report.remedies.empty()) << report.table;
+    EXPECT_EQ(report.remedies.front().overrides, "on 4 ranks");
+}
+
+}  // namespace
+}  // namespace ziggurat::plan

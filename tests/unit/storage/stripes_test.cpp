@@ -1,0 +1,51 @@
+#include "storage/stripes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace ziggurat::storage {
+namespace {
+
+TEST(Stripes, GiveEachByteAPlaceOfItsOwnWithinTheRoom) {
+    const std::vector<std::vector<std::int64_t>> rooms{{1000},       {100, 100}, {30, 100},
+                                                       {100, 9, 41}, {0, 100},   {7, 7, 200}};
+    for (const auto& room : rooms) {
+        for (const std::int64_t bytes : {1, 10, 35, 70}) {
+            const Stripes stripes{bytes, room, 7};
+            std::set<std::pair<int, std::int64_t>> places;
+            for (std::int64_t offset = 0; offset < bytes; ++offset) {
+                const auto place = stripes.at(offset);
+                places.emplace(place.file, place.offset_bytes);
+                EXPECT_LT(place.offset_bytes, stripes.bytes_in(place.file));
+                EXPECT_LE(stripes.bytes_in(place.file), room[static_cast<std::size_t>(place.file)]);
+                EXPECT_GT(place.bytes, 0);
+            }
+            EXPECT_EQ(std::ssize(places), bytes);
+        }
+    }
+}
+
+TEST(Stripes, TakeTurnsWhileThereIsRoom) {
+    const Stripes stripes{60, {100, 20}, 10};
+
+    std::vector<int> files;
+    for (std::int64_t offset = 0; offset < 60; offset += 10) {
+        files.push_back(stripes.at(offset).file);
+    }
+
+    EXPECT_EQ(files, (std::vector<int>{0, 1, 0, 1, 0, 0}));
+    EXPECT_EQ(stripes.at(57).offset_bytes, 37);
+    EXPECT_EQ(stripes.bytes_in(1), 20);
+}
+
+TEST(Stripes, FitOnlyInWholeStripes) {
+    EXPECT_TRUE(Stripes::fits(20, {10, 10}, 10));
+    EXPECT_FALSE(Stripes::fits(20, {19, 9}, 10));
+    EXPECT_FALSE(Stripes::fits(21, {10, 10}, 10));
+}
+
+}  // namespace
+}  // namespace ziggurat::storage
