@@ -95,8 +95,9 @@ void copy_logits(const Op& op, std::span<const E> block, LogitsWatch& watch) {
     }
     const auto width = std::ssize(block) / (op.row_end - op.row_begin);
     const auto row = block.subspan(static_cast<std::size_t>((watch.row - op.row_begin) * width));
-    for (std::size_t i = 0; i < watch.logits.size(); ++i) {
-        watch.logits[i] = static_cast<float>(row[i]);
+    const auto first = static_cast<std::size_t>(op.column_begin);
+    for (std::size_t i = first; i < watch.logits.size() && i - first < static_cast<std::size_t>(width); ++i) {
+        watch.logits[i] = static_cast<float>(row[i - first]);
     }
 }
 
@@ -200,11 +201,11 @@ struct Assembly::Parts {
     Action compute(const Program& program, const Op& op) {
         auto kernel = std::visit([&](auto& b) { return b.bind(program, op, memory.arenas()); }, binder);
         const bool is_loss_alone = op.kind == OpKind::loss && program.variant == schedule::Variant::evaluate;
-        if (!is_loss_alone) {
+        const auto* logits = program.find_read(op, "input");
+        if (!is_loss_alone || logits == nullptr) {
             return {.run = std::move(kernel)};
         }
-        const auto* logits = program.find_read(op, "input");
-        ZG_ENSURES(logits != nullptr && logits->runs.size() == 1);
+        ZG_ENSURES(logits->runs.size() == 1);
         const auto* bytes = memory.at(program.buffers[static_cast<std::size_t>(logits->buffer)]) +
                             logits->runs.front().offset;
         const auto size = static_cast<std::size_t>(logits->runs.front().bytes);

@@ -1,4 +1,5 @@
-/// Class A of tiles: cut along their outputs, weights give the bits that they give whole.
+/// Class A of tiles among themselves: with the same tiles, the bits are the same wherever state is. Against
+/// whole weights forward is class A; the gradient of a tiled product's input is a sum over tiles: class B.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,7 +45,7 @@ TEST_P(Tiles, OfLinearsLeaveTheBitsAloneWhateverTheSharding) {
     for (const auto plan : {ReducePlan::at_end, ReducePlan::each_microbatch}) {
         auto run = small_run(GetParam(), 2);
         run.sharding.reduce = plan;
-        run.tiers.tiles = {{.match = "mlp.*", .out = 3}, {.match = "attention.q", .out = 2}};
+        run.tiers.tiles = {{.match = "mlp.*", .in = 1, .out = 3}, {.match = "attention.q", .in = 1, .out = 2}};
         const auto expected = train(run);
         shard_all(run);
         expect_same_bits(train(run), expected);
@@ -52,6 +53,67 @@ TEST_P(Tiles, OfLinearsLeaveTheBitsAloneWhateverTheSharding) {
         run.overlap.prefetch = 3;
         expect_same_bits(train(run), expected);
     }
+}
+
+/// Of a vocabulary of three tiles, in which the tokens of the test are in the first.
+spec::RunSpec wide_run(Family family) {
+    auto run = small_run(family, 2);
+    run.model.vocab = 2500;
+    run.model.vocab_padded = 2512;
+    return run;
+}
+
+void expect_near(const TinyOutcome& ours, const TinyOutcome& expected) {
+    // Forward, its products and sums, are the same to the bit.
+    EXPECT_EQ(ours.losses.front(), expected.losses.front());
+    for (std::size_t step = 0; step < expected.losses.size(); ++step) {
+        EXPECT_NEAR(ours.losses[step], expected.losses[step], 1e-5 * std::abs(expected.losses[step]));
+        EXPECT_NEAR(ours.norms[step], expected.norms[step], 1e-5 * expected.norms[step]);
+    }
+}
+
+TEST_P(Tiles, GiveTheLossesOfWholeWeights) {
+    for (const auto plan : {ReducePlan::at_end, ReducePlan::each_microbatch}) {
+        auto run = wide_run(GetParam());
+        run.sharding.reduce = plan;
+        shard_all(run);
+        const auto expected = train(run);
+        for (const auto* match : {"mlp.*", "attention.*", "head", "embedding.token", "*"}) {
+            SCOPED_TRACE(match);
+            run.tiers.tiles = {{.match = match, .in = 1, .out = 3}};
+            expect_near(train(run), expected);
+        }
+    }
+}
+
+TEST_P(Tiles, OfAllWeightsLeaveTheBitsAloneWhereverStateIs) {
+    const test::ScratchFolder folder;
+    auto run = wide_run(GetParam());
+    run.sharding.reduce = ReducePlan::each_microbatch;
+    run.tiers.tiles = {{.match = "*", .in = 1, .out = 3}};
+    run.tiers.nvme_block_bytes = 8192;
+    run.tiers.nvme_paths = {folder.path()};
+    const auto expected = train(run);
+    shard_all(run);
+    expect_same_bits(train(run), expected);
+    for (const auto& home : {Home{0, 1, 0}, Home{0, 0, 1}, Home{0.25, 0.35, 0.4}}) {
+        run.tiers.parameters = run.tiers.gradients = run.tiers.optimizer = run.tiers.activations = home;
+        expect_same_bits(train(run), expected);
+    }
+    run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = 1;
+    expect_same_bits(train(run), expected);
+}
+
+TEST_P(Tiles, InBfloat16) {
+    auto run = wide_run(GetParam());
+    run.precision.compute = spec::DType::bf16;
+    run.sharding.reduce = ReducePlan::each_microbatch;
+    const auto whole = train(run);
+    run.tiers.tiles = {{.match = "*", .in = 1, .out = 3}};
+    const auto expected = train(run);
+    EXPECT_EQ(expected.losses.front(), whole.losses.front());
+    shard_all(run);
+    expect_same_bits(train(run), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families,
