@@ -16,9 +16,8 @@ void take_columns(const device::Stream& stream,
                   TensorRef<T, 2> to) {
     ZG_EXPECTS(stream.space() == device::MemorySpace::host);
     ZG_EXPECTS(from.extent(0) == to.extent(0) && first >= 0 && first + to.extent(1) <= from.extent(1));
-    host::for_rows("ziggurat::take_columns", to.extent(0), [=](std::int64_t row) {
-        std::copy_n(from.row(row) + first, to.extent(1), to.row(row));
-    });
+    host::for_rows("ziggurat::take_columns", to.extent(0),
+                   [=](std::int64_t row) { std::copy_n(from.row(row) + first, to.extent(1), to.row(row)); });
 }
 
 template <class T>

@@ -204,9 +204,9 @@ void embedding_tile_backward(const device::Stream& stream,
     scatter_add(stream, indices, d_out, dropped, d_table, first, accumulate);
 }
 
-#define ZG_INSTANTIATE(T)                                                               \
-    template decltype(embedding_tile_forward<T>) embedding_tile_forward<T>;             \
-    template decltype(embedding_positions_forward<T>) embedding_positions_forward<T>;   \
+#define ZG_INSTANTIATE(T)                                                             \
+    template decltype(embedding_tile_forward<T>) embedding_tile_forward<T>;           \
+    template decltype(embedding_positions_forward<T>) embedding_positions_forward<T>; \
     template decltype(embedding_tile_backward<T>) embedding_tile_backward<T>;
 ZG_INSTANTIATE(float)
 ZG_INSTANTIATE(bfloat16)

@@ -58,8 +58,12 @@ class OnednnProducts final : public LinearProducts<T> {
                                   nullptr, row_major(rows, in, type),  Accumulate::no};
         if (is_tile) {
             const auto sum = [&](Accumulate accumulate) {
-                return Product{engine_, row_major(rows, out, type), backward_format,
-                               nullptr, row_major(rows, in, data_type<float>), accumulate};
+                return Product{engine_,
+                               row_major(rows, out, type),
+                               backward_format,
+                               nullptr,
+                               row_major(rows, in, data_type<float>),
+                               accumulate};
             };
             input_store_ = sum(Accumulate::no);
             input_add_ = sum(Accumulate::yes);

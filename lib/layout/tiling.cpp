@@ -99,10 +99,10 @@ UnitTiling tiling_of(const Unit& unit,
             continue;
         }
         const auto granule = is_of_vocabulary(phase) ? vocabulary_tile_rows : tile_rows;
-        const auto in = phase.kind == PhaseKind::embedding
-                            ? unit.parameters[static_cast<std::size_t>(phase.parameters.front().parameter)]
-                                  .extents.back()
-                            : phase.in;
+        const auto in =
+            phase.kind == PhaseKind::embedding
+                ? unit.parameters[static_cast<std::size_t>(phase.parameters.front().parameter)].extents.back()
+                : phase.in;
         for (const auto& rows : tile_runs(weight_rows[p], rules[p]->out, granule)) {
             add(p, {.phase = -1, .rows = rows, .ranges = ranges_of(unit, phase, flat, rows, in)});
         }
@@ -123,7 +123,8 @@ UnitTiling tiling_of(const Unit& unit,
 
 bool UnitTiling::cuts(int phase) const {
     return is_cut() && !of_phase[static_cast<std::size_t>(phase)].empty() &&
-           !segments[static_cast<std::size_t>(of_phase[static_cast<std::size_t>(phase)].front())].rows.empty();
+           !segments[static_cast<std::size_t>(of_phase[static_cast<std::size_t>(phase)].front())]
+                .rows.empty();
 }
 
 int UnitTiling::segment_at(std::int64_t element) const {

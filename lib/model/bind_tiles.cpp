@@ -107,8 +107,8 @@ Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, const 
         };
     }
     if (is_forward) {
-        const auto learned = use.reads("position_table") ? use.matrix_in<T>("position_table", width)
-                                                         : TensorRef<const T, 2>{};
+        const auto learned =
+            use.reads("position_table") ? use.matrix_in<T>("position_table", width) : TensorRef<const T, 2>{};
         return [=, out = use.matrix_out<T>("output", width)] {
             kernels::embedding_positions_forward<T>(stream, indices, learned, dropout, out);
         };

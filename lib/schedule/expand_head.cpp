@@ -54,8 +54,8 @@ int PhaseWriter::all_statistics(int unit, int mb, int own) {
     }
     auto& program = draft_.program;
     const auto described = program.buffers[static_cast<std::size_t>(own)];
-    const int all = scratch_buffer("all " + described.name, described.bytes * model_.tensor(), consumer::logits,
-                                   unit, mb);
+    const int all = scratch_buffer("all " + described.name, described.bytes * model_.tensor(),
+                                   consumer::logits, unit, mb);
     auto gather = tensor_op(OpKind::all_gather, unit, mb, Direction::forward);
     gather.payload = spec::DType::f32;
     gather.blocks = equal_blocks(described.bytes / 4 * model_.tensor(), 4, model_.tensor());
@@ -89,7 +89,7 @@ void PhaseWriter::logits_block(
     const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
     const int logits =
         scratch_buffer("logits of rows " + std::to_string(begin),
-                (end - begin) * described.out * model_.element_bytes, consumer::logits, unit, mb);
+                       (end - begin) * described.out * model_.element_bytes, consumer::logits, unit, mb);
     const auto block_op = [&](Direction direction) {
         auto op = compute_op(unit, phase, mb, direction);
         set_rows(op, op, begin, end);

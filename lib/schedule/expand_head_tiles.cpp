@@ -58,8 +58,8 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
     const auto& batch = batch_[static_cast<std::size_t>(mb)];
     const auto row_bytes = described.in * model_.element_bytes;
     const auto tiles = num_tiles(unit, phase);
-    const int own =
-        scratch_buffer("loss statistics", model_.tokens * loss_statistics_per_row * 4, consumer::logits, unit, mb);
+    const int own = scratch_buffer("loss statistics", model_.tokens * loss_statistics_per_row * 4,
+                                   consumer::logits, unit, mb);
     const auto loss_op = [&](std::size_t t, std::int64_t begin, std::int64_t end, int logits) {
         auto op = compute_op(unit, loss_phase, mb, Direction::none);
         op.kind = OpKind::loss;
@@ -95,10 +95,11 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
         return;
     }
     const bool is_narrow = model_.element_bytes < 4;
-    const int sum = d_h >= 0 && is_narrow
-                        ? scratch_buffer("sum of " + program.buffers[static_cast<std::size_t>(d_h)].name,
-                                         model_.tokens * described.in * 4, consumer::working_buffers, unit, mb)
-                        : d_h;
+    const int sum =
+        d_h >= 0 && is_narrow
+            ? scratch_buffer("sum of " + program.buffers[static_cast<std::size_t>(d_h)].name,
+                             model_.tokens * described.in * 4, consumer::working_buffers, unit, mb)
+            : d_h;
     for (std::size_t t = 0; t < tiles; ++t) {
         for (std::int64_t begin = 0; begin < model_.tokens; begin += rows_per_logits_block) {
             const auto end = std::min(begin + rows_per_logits_block, model_.tokens);

@@ -112,8 +112,7 @@ std::size_t PhaseWriter::num_tiles(int unit, int phase) const {
     }));
 }
 
-Op PhaseWriter::compute_op(
-    int unit, int phase, int microbatch, Direction direction, std::size_t part) const {
+Op PhaseWriter::compute_op(int unit, int phase, int microbatch, Direction direction, std::size_t part) const {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     Op op;
     op.kind = OpKind::compute;
@@ -134,9 +133,9 @@ Op PhaseWriter::compute_op(
         op.column_begin = rows_of_weight.begin;
         op.column_end = rows_of_weight.end;
         if (!rows_of_weight.empty()) {
-            op.flops *= described.out > 0 ? static_cast<double>(rows_of_weight.size()) /
-                                                static_cast<double>(described.out)
-                                          : 0;
+            op.flops *= described.out > 0
+                            ? static_cast<double>(rows_of_weight.size()) / static_cast<double>(described.out)
+                            : 0;
             op.label += " tile " + std::to_string(part);
         }
     }

@@ -26,7 +26,7 @@ struct Lease {
     int first_op = -1;  ///< index in the list before the pass
     std::vector<LeasedPart> parts;
     std::pair<int, int> copied{-1, -1};  ///< whose second copy it leaves or uses: unit and segment
-    bool from_copy = false;  ///< gathered from the second copy
+    bool from_copy = false;              ///< gathered from the second copy
     bool leaves_copy = false;
 };
 
@@ -94,8 +94,8 @@ class Gathers {
         }
     }
 
-    /// Which lease serves an op. Recomputation is a part of backward; the head has no parts. Of a unit that is
-    /// cut, both are passes of their own: no segment stays for the next one.
+    /// Which lease serves an op. Recomputation is a part of backward; the head has no parts. Of a unit that
+    /// is cut, both are passes of their own: no segment stays for the next one.
     Key key(const Op& op, int owner) const {
         const bool is_head =
             model_.table.units[static_cast<std::size_t>(op.unit)].kind == layout::UnitKind::head;
@@ -300,8 +300,8 @@ class Gathers {
     Program& program_;
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
-    std::map<int, int> owner_of_;       ///< what stands for a unit's parameters -> the unit
-    std::vector<Lease> leases_;         ///< by first use
+    std::map<int, int> owner_of_;  ///< what stands for a unit's parameters -> the unit
+    std::vector<Lease> leases_;    ///< by first use
     /// (unit, segment) -> the op in front of which its second copy is made
     std::map<std::pair<int, int>, int> copied_before_;
     /// (unit, first element of a part) -> its second copy

@@ -240,7 +240,8 @@ void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
             op.blocks.push_back(run_in(buffer, part_of_shard(part, span, member)));
         }
         op.reads.push_back({buffer, "input", {run_in(buffer, part_of_shard(part, span, model_.data_rank))}});
-        op.writes.push_back({buffer, "output", {run_in(buffer, part_of_shard(part, inner, model_.data_rank))}});
+        op.writes.push_back(
+            {buffer, "output", {run_in(buffer, part_of_shard(part, inner, model_.data_rank))}});
     }
     if (!op.reads.empty()) {
         out.push_back(std::move(op));

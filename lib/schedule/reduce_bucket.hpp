@@ -12,8 +12,8 @@ namespace ziggurat::schedule {
 struct BucketPart {
     int unit = -1;
     layout::ElementRange range;
-    int buffer = -1;            ///< where their gradient is
-    bool ends_unit = false;     ///< nothing of the unit is to come in this step
+    int buffer = -1;         ///< where their gradient is
+    bool ends_unit = false;  ///< nothing of the unit is to come in this step
 };
 
 /// Gradients that travel together.

@@ -92,7 +92,8 @@ std::vector<Bucket> buckets(const std::vector<Completion>& completed,
         const bool is_alone = done.segment >= 0;
         const bool is_shared = model.is_shared_by_stages(done.unit);
         const bool joins = !made.empty() && made.back().microbatch == done.microbatch &&
-                           made.back().is_last == done.is_last && !is_alone && !made.back().is_alone && !is_shared && !made.back().is_shared &&
+                           made.back().is_last == done.is_last && !is_alone && !made.back().is_alone &&
+                           !is_shared && !made.back().is_shared &&
                            elements + size <= spec.overlap.bucket_elements;
         if (!joins) {
             made.push_back({});
@@ -207,7 +208,8 @@ class MicrobatchGradients {
     const ModelLayout& model_;
     std::map<int, int> unit_of_;
     std::map<int, std::vector<layout::ElementRange>> missing_;
-    std::map<std::tuple<int, int, std::int64_t>, int> buffers_;  // (unit, micro-batch, first element) -> index + 1
+    std::map<std::tuple<int, int, std::int64_t>, int>
+        buffers_;  // (unit, micro-batch, first element) -> index + 1
 };
 
 }  // namespace

@@ -117,9 +117,9 @@ Pieces World::gradients(
 std::vector<Pieces> World::computed(int rank, int op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
     std::uint64_t what = mixed(number(static_cast<int>(done.kind)), number(done.unit));
-    for (const auto value : {number(done.phase), number(static_cast<int>(as_first_done(done.direction))),
-                             number(done.row_begin), number(done.column_begin),
-                             number(done.column_end), number(done.microbatch)}) {
+    for (const auto value :
+         {number(done.phase), number(static_cast<int>(as_first_done(done.direction))), number(done.row_begin),
+          number(done.column_begin), number(done.column_end), number(done.microbatch)}) {
         what = mixed(what, value);
     }
     std::uint64_t inputs = what;
