@@ -40,9 +40,22 @@ void append_loss(std::string& text, double loss) {
     }
 }
 
+/// `1.2/2.0G`, `12M/60G`, `61G`.
+void append_use(std::string& text, std::int64_t bytes, std::int64_t budget_bytes) {
+    const auto used = format_bytes_short(bytes);
+    if (budget_bytes <= 0) {
+        append(text, "{}", used);
+        return;
+    }
+    const auto budget = format_bytes_short(budget_bytes);
+    const bool is_same_unit = used.back() == budget.back() && used.back() > '9';
+    append(text, "{}/{}", std::string_view{used}.substr(0, used.size() - (is_same_unit ? 1 : 0)), budget);
+}
+
 }  // namespace
 
-StepLine::StepLine(std::int64_t total_steps) : total_steps_{total_steps}, step_width_{digits(total_steps)} {
+StepLine::StepLine(std::int64_t total_steps, const std::array<std::int64_t, 3>& budget_bytes)
+    : total_steps_{total_steps}, step_width_{digits(total_steps)}, budget_bytes_{budget_bytes} {
     text_.reserve(512);
 }
 
@@ -107,13 +120,19 @@ void StepLine::append_stalls() {
     append(text_, "{}", shown == 0 ? " 0%" : "%");
 }
 
+/// Peaks since the last line, beside the budgets; the device's alone where nothing lies elsewhere.
 void StepLine::append_memory() {
-    append(text_, " | mem {}", format_bytes_short(window_.device_peak_bytes));
-    if (window_.host_peak_bytes > 0 || window_.nvme_bytes > 0) {
-        append(text_, "/{}", format_bytes_short(window_.host_peak_bytes));
+    const bool has_disk = window_.nvme_bytes > 0;
+    const bool has_host = has_disk || window_.host_peak_bytes > 0;
+    append(text_, " | {} ", has_host ? "dev" : "mem");
+    append_use(text_, window_.device_peak_bytes, budget_bytes_[0]);
+    if (has_host) {
+        append(text_, " host ");
+        append_use(text_, window_.host_peak_bytes, budget_bytes_[1]);
     }
-    if (window_.nvme_bytes > 0) {
-        append(text_, "/{}", format_bytes_short(window_.nvme_bytes));
+    if (has_disk) {
+        append(text_, " nvme ");
+        append_use(text_, window_.nvme_bytes, budget_bytes_[2]);
     }
 }
 
@@ -123,7 +142,7 @@ std::optional<std::string_view> StepLine::heading() {
     }
     text_.clear();
     append(text_,
-           "{:<{}} | {:>13} | {:>11} | {:>13} | {:>8} | {:>13} | waiting, % of time | device/host/nvme | "
+           "{:<{}} | {:>13} | {:>11} | {:>13} | {:>8} | {:>13} | waiting, % of time | memory of budget | "
            "time left",
            "# step", 2 * step_width_ + 6, "loss, nats", "rate", "gradient norm", "per step", "speed");
     return text_;
