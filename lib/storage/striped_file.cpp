@@ -14,6 +14,8 @@ namespace ziggurat::storage {
 namespace {
 
 constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
+/// Who writes a part of a cell has to read it first; a checksum takes 24 bytes.
+constexpr std::int64_t most_cell_bytes = std::int64_t{256} << 10;
 
 /// What each folder takes, in whole stripes; all of it where the file system does not say.
 std::vector<std::int64_t> room_in(const std::vector<std::string>& folders, std::int64_t bytes) {
@@ -63,7 +65,8 @@ StripedFile::StripedFile(const std::vector<std::string>& folders, std::int64_t b
         to_write_[i].reserve(stripes_->bytes_in(static_cast<int>(i)));
     }
     if (options.checked_between) {
-        records_ = {bytes_, std::move(*options.checked_between), stripe, stripes_->stripe_bytes()};
+        records_ = {bytes_, std::move(*options.checked_between), std::min(stripe, most_cell_bytes),
+                    stripes_->stripe_bytes()};
     }
 }
 
