@@ -17,6 +17,7 @@ struct Course {
     std::int64_t non_finite_step = 0;  ///< its gradients are infinite
     bool looks_at_that_step = false;   ///< whether it changes state: all ends before it and after it
     std::int64_t validated_after = 0;
+    bool saves = false;  ///< as run.checkpoint says, and begins where run.resume says
 };
 
 /// What a training leaves on one rank: its steps, the weights at the end and a look at the next batch.
