@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t lines_per_heading = 50;
 constexpr std::int64_t slow_first_steps = 2;
 constexpr std::size_t most_stalls_shown = 2;
+constexpr std::size_t most_columns = 160;
 
 int digits(std::int64_t number) {
     return static_cast<int>(fmt::formatted_size("{}", number));
@@ -91,8 +92,9 @@ std::string_view StepLine::line() {
     append(text_, " | {:>7} tok/s",
            format_count(seconds > 0 ? static_cast<double>(window_tokens_) / seconds : 0));
     append_stalls();
-    append_memory();
-    append(text_, " | eta {}", format_duration(eta_seconds()));
+    const auto eta = " | eta " + format_duration(eta_seconds());
+    append_memory(eta);
+    text_ += eta;
     ++lines_;
     window_ = {};
     window_steps_ = 0;
@@ -120,19 +122,29 @@ void StepLine::append_stalls() {
     append(text_, "{}", shown == 0 ? " 0%" : "%");
 }
 
-/// Peaks since the last line, beside the budgets; the device's alone where nothing lies elsewhere.
-void StepLine::append_memory() {
-    const bool has_disk = window_.nvme_bytes > 0;
-    const bool has_host = has_disk || window_.host_peak_bytes > 0;
-    append(text_, " | {} ", has_host ? "dev" : "mem");
-    append_use(text_, window_.device_peak_bytes, budget_bytes_[0]);
-    if (has_host) {
-        append(text_, " host ");
-        append_use(text_, window_.host_peak_bytes, budget_bytes_[1]);
+/// Peaks since the last line, beside the budgets; the device's alone where nothing lies elsewhere. Names of
+/// tiers, then budgets, are left out where the line would become too long with `eta` behind it.
+void StepLine::append_memory(std::string_view eta) {
+    const std::array<std::int64_t, 3> used{window_.device_peak_bytes, window_.host_peak_bytes,
+                                           window_.nvme_bytes};
+    const std::size_t num_tiers = used[2] > 0 ? 3 : used[1] > 0 ? 2 : 1;
+    constexpr std::array<std::string_view, 3> names{"dev ", " host ", " nvme "};
+    const auto before = text_.size();
+    for (const bool with_names : {true, false}) {
+        append(text_, " | {}", with_names && num_tiers > 1 ? "" : "mem ");
+        for (std::size_t tier = 0; tier < num_tiers; ++tier) {
+            const bool is_named = with_names && num_tiers > 1;
+            append(text_, "{}", is_named ? names[tier] : tier > 0 ? " " : "");
+            append_use(text_, used[tier], budget_bytes_[tier]);
+        }
+        if (text_.size() + eta.size() <= most_columns) {
+            return;
+        }
+        text_.resize(before);
     }
-    if (has_disk) {
-        append(text_, " nvme ");
-        append_use(text_, window_.nvme_bytes, budget_bytes_[2]);
+    append(text_, " | mem ");
+    for (std::size_t tier = 0; tier < num_tiers; ++tier) {
+        append(text_, "{}{}", tier > 0 ? "/" : "", format_bytes_short(used[tier]));
     }
 }
 

@@ -38,7 +38,7 @@ class StepLine {
   private:
     double eta_seconds() const;
     void append_stalls();
-    void append_memory();
+    void append_memory(std::string_view eta);
 
     std::int64_t total_steps_;
     int step_width_;

@@ -52,7 +52,7 @@ TEST(LimitSentence, NamesTheLaneAndAHomeThatHelps) {
         limit_sentence(std::vector{record, record}, some_facts()),
         "NVMe reads limit the step: 750 ms of 1.00 s (75%) wait for them, 12.00 GiB a step and rank at "
         "12.63 GiB/s. What helps: tiers.home.optimizer: {host: 25%, nvme: rest} fits the host budget and "
-        "takes up to 237 ms off each step; more nodes, another disk in tiers.nvme.paths or a faster one "
+        "takes up to 238 ms off each step; more nodes, another disk in tiers.nvme.paths or a faster one "
         "divide the rest.");
 }
 
