@@ -56,7 +56,9 @@ def model_of(chosen, settings):
 
     torch_step.Layer = CheckpointedLayer
     with deepspeed.zero.Init(config_dict_or_path=settings):
-        return Model(SHAPES[chosen.model], chosen.seq)
+        model = Model(SHAPES[chosen.model], chosen.seq)
+    model.cosine, model.sine = model.cosine.bfloat16(), model.sine.bfloat16()  # as the queries that they turn
+    return model
 
 
 def moved_bytes():
