@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -20,6 +21,7 @@ namespace ziggurat::app {
 namespace {
 
 constexpr double giga = 1e9;
+constexpr double mega = 1e6;
 
 void show_progress(int done, int all) {
     if (::isatty(STDERR_FILENO) != 0) {
@@ -62,8 +64,8 @@ spec::MachineSpec with_disks(const std::string& path,
         machine = *known;
     }
     machine.nvme_bytes = deck::free_bytes(arguments.paths);
-    machine.nvme_read_rate = best.read_rate;
-    machine.nvme_write_rate = best.write_rate;
+    machine.nvme_read_rate = std::ceil(best.read_rate / mega) * mega;
+    machine.nvme_write_rate = std::ceil(best.write_rate / mega) * mega;
     machine.nvme_block_bytes = best.block_bytes;
     machine.nvme_queue_depth = best.depth;
     return machine;
@@ -72,6 +74,14 @@ spec::MachineSpec with_disks(const std::string& path,
 }  // namespace
 
 int bench_io(const Arguments& arguments) {
+    for (const auto& folder : arguments.paths) {
+        if (!std::filesystem::is_directory(folder)) {
+            throw Error{ErrorKind::deck,
+                        fmt::format("cannot measure '{}' (it is not a folder). Name a folder on "
+                                    "each disk.",
+                                    printable(folder))};
+        }
+    }
     const std::string path = arguments.machine_file.empty() ? deck::measured_file(deck::process_environment)
                                                             : arguments.machine_file;
     const auto measured = storage::sweep(
