@@ -178,8 +178,8 @@ TEST(Metrics, AppendsOneLinePerEventAtOnce) {
                    .parameters = 100,
                    .tokens_per_step = 8,
                    .flops_per_token = 600,
-                   .seed = 18446744073709551615ULL,
-                   .budget_bytes = {1LL << 30, 1LL << 35, 0}});
+                   .budget_bytes = {1LL << 30, 1LL << 35, 0},
+                   .seed = 18446744073709551615ULL});
     metrics.validate({.step = 3, .tokens = 24, .loss = 1.5, .loss_tokens = 7, .seconds = 0.5});
     metrics.signal("SIGUSR1", 1, 3);
     metrics.stop("SIGUSR1", 4);
