@@ -152,9 +152,7 @@ struct Assembly::Parts {
           train{std::move(programs.train)},
           evaluate{std::move(programs.evaluate)},
           node{world, {.pretended_nodes = spec.debug.nodes, .threads = spec.parallel.threads}},
-          memory{shared_with(
-              node,
-              {{&train, &evaluate}, world.size(), nvme_space(spec.tiers)})},
+          memory{shared_with(node, {{&train, &evaluate}, world.size(), nvme_space(spec.tiers)})},
           nvme{spec.tiers, memory, node},
           throttle{spec.debug.throttle, node},
           saves{model, train, memory, abort},
@@ -195,7 +193,8 @@ struct Assembly::Parts {
             case OpKind::add:
                 return bind_add(context, op);
             case OpKind::copy:
-                return throttle.applied_to(program, op, bind_copy(program, op, memory, copied.emplace_back()));
+                return throttle.applied_to(program, op,
+                                           bind_copy(program, op, memory, copied.emplace_back()));
             case OpKind::read:
             case OpKind::write:
                 return throttle.applied_to(program, op, nvme.bind(program, op));
@@ -349,12 +348,8 @@ std::int64_t Assembly::private_arena_bytes() const {
 }
 
 HeldState Assembly::state() const {
-    return {parts_->model,
-            parts_->train,
-            parts_->memory,
-            parts_->stream,
-            parts_->saves,
-            [parts = parts_.get()] { parts->trainer.finish(); }};
+    return {parts_->model,  parts_->train, parts_->memory,
+            parts_->stream, parts_->saves, [parts = parts_.get()] { parts->trainer.finish(); }};
 }
 
 std::uint64_t Assembly::weights_hash() const {

@@ -45,10 +45,12 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
 }
 
 Inference::Inference(const spec::RunSpec& run, const comm::Communicator& world, const comm::AbortFlag& abort)
-    : run_{run},
-      world_{world},
-      stream_{run.parallel.threads},
-      assembly_{run, forward_alone(run, world.rank()), world, stream_, abort, StateAtFirst::zero} {}
+    : run_{run}, world_{world}, stream_{run.parallel.threads}, assembly_{run,
+                                                                         forward_alone(run, world.rank()),
+                                                                         world,
+                                                                         stream_,
+                                                                         abort,
+                                                                         StateAtFirst::zero} {}
 
 void Inference::load(checkpoint::CheckpointReader& reader) {
     const HeldState state = assembly_.state();
