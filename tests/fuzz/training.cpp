@@ -177,6 +177,7 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
         saving->finish(progress(steps));
     }
     outcome.bytes_moved = assembly.bytes_moved();
+    outcome.bytes_by_link = assembly.bytes_by_link();
     outcome.weights_hash = assembly.weights_hash();
     outcome.evaluated_losses_hash = hash_of_losses(assembly, run, run.train.steps * batch + mine);
     return outcome;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "schedule/link_traffic.hpp"
 #include "spec/run_spec.hpp"
 #include "train/assembly.hpp"
 
@@ -30,6 +31,7 @@ struct TrainingOutcome {
     std::uint64_t weights_hash = 0;
     std::uint64_t evaluated_losses_hash = 0;  ///< of this rank's micro-batch, without dropout
     train::BytesByPurpose bytes_moved{};      ///< in all steps, as the collectives count them
+    schedule::BytesByLink bytes_by_link{};    ///< in all steps, counted where they move
 
     /// In words; empty when the bits are the same. What it moved is another matter.
     std::string first_difference(const TrainingOutcome& expected) const;
