@@ -38,7 +38,8 @@ TIERS = {
     "all_on_nvme": (["sharding.zero=3", "tiers.home.optimizer=nvme", "tiers.home.parameters=nvme",
                      "tiers.home.gradients=nvme", "train.global_batch=24", "tiers.nvme.endurance=600TB"],
                     {"nvme_read", "nvme_written", "host_to_device", "device_to_host"}),
-    "shares": (["sharding.zero=1", "tiers.home.optimizer={device: 20%, host: 30%, nvme: rest}"],
+    "shares": (["sharding.zero=1", "tiers.chunk=2048",
+                "tiers.home.optimizer={device: 20%, host: 30%, nvme: rest}"],
                {"nvme_read", "nvme_written", "host_to_device", "device_to_host"}),
 }
 
