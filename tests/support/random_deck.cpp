@@ -159,9 +159,12 @@ void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvm
     }
     deck.section("overlap");
     if (draw.chance(0.6)) {
-        const auto kind = draw.one_of<std::string>({"none", "selective", "selective", "full", "full"});
+        // Between what is kept away from the device, much is computed again.
+        const bool has_tiers = !nvme_folder.empty();
+        const auto kind =
+            draw.one_of<std::string>({"none", "selective", has_tiers ? "full" : "selective", "full", "full"});
         deck.set("kind", kind);
-        if (draw.chance(kind == "full" ? 0.5 : 0.05)) {
+        if (draw.chance(kind != "full" ? 0.05 : has_tiers ? 0.8 : 0.5)) {
             deck.set("every", draw.between(1, 3));
         }
         deck.section("recompute");
