@@ -3,6 +3,7 @@
 #include "app/check.hpp"
 #include "base/units.hpp"
 #include "spec/counts.hpp"
+#include "spec/home_text.hpp"
 #include "spec/tensors.hpp"
 
 namespace ziggurat::app {
@@ -54,10 +55,21 @@ std::string layout_line(const spec::RunSpec& run) {
         run.sharding.optimizer, again);
 }
 
+/// Empty where all state is on the device.
+std::string homes_line(const spec::RunSpec& run) {
+    const spec::Tiers& tiers = run.tiers;
+    const bool is_away = tiers.parameters.device < 1 || tiers.gradients.device < 1 ||
+                         tiers.optimizer.device < 1 || tiers.activations.device < 1;
+    return !is_away ? ""
+                    : fmt::format("homes     parameters {}, gradients {}, optimizer {}, activations {}\n",
+                                  spec::write_home(tiers.parameters), spec::write_home(tiers.gradients),
+                                  spec::write_home(tiers.optimizer), spec::write_home(tiers.activations));
+}
+
 }  // namespace
 
 std::string summary(const spec::RunSpec& run) {
-    return model_line(run) + size_line(run) + batch_line(run) + layout_line(run);
+    return model_line(run) + size_line(run) + batch_line(run) + layout_line(run) + homes_line(run);
 }
 
 }  // namespace ziggurat::app

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "deck/nearest.hpp"
+#include "deck/units.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -28,6 +29,7 @@ constexpr const char* examples = R"(Examples:
                                                             a text by the newest of them
   mpirun -n 2 ziggurat eval runs/quickstart --data held_out.txt
                                                             its loss on a file, on two ranks
+  ziggurat bench io /nvme0 /nvme1                           how fast disks are, with which blocks; decks use it
 
 Exit codes: 0 done; 1 what inspect --diff compares is not the same; 2 deck or command line; 3 memory, disk or device;
 4 checkpoint; 5 numerics; 6 communication; 70 a bug; 75 stopped as asked, run me again.)";
@@ -109,6 +111,11 @@ std::optional<std::string> problem_of(const CLI::App& command, const Arguments& 
         }
         return "'" + word + "' is one argument too many. Quote a text with spaces.";
     }
+    if (arguments.command == Command::bench_io) {
+        return arguments.paths.empty()
+                   ? std::optional<std::string>{"no folder is given. Name one on each disk."}
+                   : std::nullopt;
+    }
     const bool reads_deck = arguments.command == Command::check || arguments.command == Command::train ||
                             arguments.command == Command::plan;
     return reads_deck ? problem_of_deck(arguments) : problem_of_folder(arguments);
@@ -172,12 +179,40 @@ void add_eval(CLI::App& app, Arguments& arguments) {
     eval->add_flag("--json", arguments.json, "as JSON");
 }
 
+void add_bench(CLI::App& app, Arguments& arguments) {
+    CLI::App* bench = app.add_subcommand("bench", "Measure this machine. Starts nothing.");
+    bench->allow_extras();
+    CLI::App* io = bench->add_subcommand(
+        "io",
+        "How fast disks are, by the size and number of blocks; kept in the machine file of this machine.");
+    io->allow_extras();
+    io->add_option("PATH", arguments.paths, "a folder on each disk that is to be used at the same time");
+    io->add_option_function<std::string>(
+        "--size",
+        [&arguments](const std::string& text) {
+            const auto bytes = deck::read_bytes(text);
+            if (!bytes || *bytes < (1 << 20)) {
+                throw CLI::ValidationError("--size", "'" + text +
+                                                         "' is not a size of at least 1MiB with its unit, "
+                                                         "such as 512MiB");
+            }
+            arguments.size_bytes = *bytes;
+        },
+        "of the file in each folder (default 1GiB); it is gone at the end, whatever ends it");
+    io->add_option(
+          "--machine-file", arguments.machine_file,
+          "where results are kept (default: machine-HOST.yaml in ~/.config/ziggurat, which check and "
+          "train read)")
+        ->check(something);
+}
+
 Command command_of(const std::string& name) {
     return name == "train"     ? Command::train
            : name == "plan"    ? Command::plan
            : name == "inspect" ? Command::inspect
            : name == "sample"  ? Command::sample
            : name == "eval"    ? Command::eval
+           : name == "io"      ? Command::bench_io
                                : Command::check;
 }
 
@@ -229,6 +264,7 @@ std::variant<Arguments, Done> parse_command_line(int argc, char** argv) {
     add_inspect(app, arguments);
     add_sample(app, arguments);
     add_eval(app, arguments);
+    add_bench(app, arguments);
 
     try {
         app.parse(argc, argv);
@@ -245,10 +281,16 @@ std::variant<Arguments, Done> parse_command_line(int argc, char** argv) {
         }
         const std::string word = app.remaining().front();
         std::vector<std::string> known = options_of(app);
-        known.insert(known.end(), {"check", "train", "plan", "inspect", "sample", "eval"});
+        known.insert(known.end(), {"check", "train", "plan", "inspect", "sample", "eval", "bench"});
         return refuse("there is no " + std::string{word.starts_with("-") ? "option" : "command"} + " '" +
                           word + "'." + suggestion(word, known),
                       "");
+    }
+    if (chosen->get_name() == "bench") {
+        if (chosen->get_subcommands().empty()) {
+            return refuse("nothing is asked of 'bench'. Name what to measure: io.", "bench");
+        }
+        chosen = chosen->get_subcommands().front();
     }
     arguments.command = command_of(chosen->get_name());
     if (const auto problem = problem_of(*chosen, arguments)) {

@@ -9,7 +9,7 @@
 
 namespace ziggurat::app {
 
-enum class Command { check, train, plan, inspect, sample, eval };
+enum class Command { check, train, plan, inspect, sample, eval, bench_io };
 
 /// What one call of the program asks for. A field that its command does not have keeps its default.
 struct Arguments {
@@ -36,7 +36,10 @@ struct Arguments {
     std::optional<std::uint64_t> seed;   ///< sample: none: that of the run
     std::string data;                    ///< eval: file, pattern, or path without suffix
     std::string format;                  ///< eval: empty: text where the model reads bytes, llmc otherwise
-    std::string line;                    ///< the whole command, for the banner
+    std::vector<std::string> paths;      ///< bench io: folders, one on each disk
+    std::int64_t size_bytes = std::int64_t{1} << 30;  ///< bench io: of the file in each
+    std::string machine_file;  ///< bench io: where results are kept; empty: the user's own
+    std::string line;          ///< the whole command, for the banner
 };
 
 /// Where there is nothing to run: help or version was printed, or the line was wrong and the reason was

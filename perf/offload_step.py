@@ -25,19 +25,22 @@ from torch_step import SHAPES, Layer, Model
 
 
 def settings_of(chosen):
-    """DeepSpeed's configuration. Buffers are as large as the largest shard and as few as it works with."""
+    """DeepSpeed's configuration. A buffer holds the largest shard; with five of them, its default, a step ends by 'Not
+    enough buffers'. Nothing stays gathered longer than it is used, and little is gathered ahead."""
     offload = {"device": chosen.home, "pin_memory": True}
     if chosen.home == "nvme":
         offload |= {"nvme_path": chosen.folder}
-    largest = SHAPES[chosen.model]["vocab"] * SHAPES[chosen.model]["hidden"]
-    parameters = {"buffer_count": 5, "buffer_size": largest, "max_in_cpu": 0} if chosen.home == "nvme" else {}
+    shape, ranks = SHAPES[chosen.model], int(os.environ["WORLD_SIZE"])
+    largest = -(-max(shape["vocab"], 2 * shape["ffn"]) * shape["hidden"] // ranks)
+    parameters = {"buffer_count": chosen.buffers, "buffer_size": largest, "max_in_cpu": 0} if chosen.home == "nvme" else {}
     return {
         "train_micro_batch_size_per_gpu": chosen.sequences,
         "gradient_accumulation_steps": 1,
         "gradient_clipping": CLIP_NORM,
         "bf16": {"enabled": True},
         "zero_optimization": {
-            "stage": 3, "sub_group_size": chosen.sub_group, "offload_param": offload | parameters,
+            "stage": 3, "stage3_prefetch_bucket_size": 15_000_000, "stage3_max_live_parameters": 50_000_000,
+            "stage3_max_reuse_distance": 0, "sub_group_size": chosen.sub_group, "offload_param": offload | parameters,
             "offload_optimizer": offload | ({"buffer_count": 4} if chosen.home == "nvme" else {})},
         "aio": {"block_size": 1 << 20, "queue_depth": 32, "single_submit": False, "overlap_events": True},
         "optimizer": {"type": "AdamW", "params": {"lr": LEARNING_RATE, "betas": BETAS, "weight_decay": WEIGHT_DECAY}},
@@ -56,7 +59,9 @@ def model_of(chosen, settings):
 
     torch_step.Layer = CheckpointedLayer
     with deepspeed.zero.Init(config_dict_or_path=settings):
-        return Model(SHAPES[chosen.model], chosen.seq)
+        model = Model(SHAPES[chosen.model], chosen.seq)
+    model.cosine, model.sine = model.cosine.bfloat16(), model.sine.bfloat16()  # as the queries that they turn
+    return model
 
 
 def moved_bytes():
@@ -75,6 +80,7 @@ def main():
     parser.add_argument("--sequences", type=int, default=2, help="per process")
     parser.add_argument("--seq", type=int, default=1024)
     parser.add_argument("--sub-group", type=int, default=50_000_000, help="elements of an optimizer's buffer")
+    parser.add_argument("--buffers", type=int, default=14, help="that parameters from NVMe pass through")
     parser.add_argument("--warm-up", type=int, default=2)
     parser.add_argument("--steps", type=int, default=2)
     chosen = parser.parse_args()

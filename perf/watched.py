@@ -56,8 +56,10 @@ def train(binary, deck, name, words, limit_bytes):
         peak = group.peak_bytes()
     events = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
     steps = [event for event in events if event["event"] == "step"]
-    if 1 not in moved or len(steps) - 1 not in moved:
+    seen = [number for number in sorted(moved) if 1 <= number < len(steps)]
+    if len(seen) < 2:
         raise training.TrainingFailed(f"{name}: its steps were too short to be watched ({sorted(moved)})")
-    # What was counted just before the end of step 2 and just before that of the last lies whole steps apart.
-    per_step = [(b - a) / (len(steps) - 2) for a, b in zip(moved[1], moved[len(steps) - 1])]
+    # What was counted just before the ends of two steps lies whole steps apart.
+    first, last = seen[0], seen[-1]
+    per_step = [(b - a) / (last - first) for a, b in zip(moved[first], moved[last])]
     return {"steps": steps, "per_step": per_step, "peak": peak, "end": events[-1]}

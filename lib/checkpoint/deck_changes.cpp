@@ -39,7 +39,8 @@ constexpr KeyClass classes[] = {
     {"model.max_seq", DeckChangeClass::refused, "llama", DeckChangeClass::warned},
     {"model.rope_theta", DeckChangeClass::refused, "gpt2", DeckChangeClass::noted},
     {"model.dropout", DeckChangeClass::warned},
-    {"model.init_std", DeckChangeClass::noted},  // only a beginning has it
+    {"model.init", DeckChangeClass::noted},  // only a beginning has it
+    {"model.init_std", DeckChangeClass::noted},
     {"data", DeckChangeClass::warned},
     {"data.validation", DeckChangeClass::noted},
     {"train", DeckChangeClass::warned},

@@ -2,6 +2,7 @@
 
 #include "deck/effective.hpp"
 #include "deck/machine.hpp"
+#include "deck/measured_machine.hpp"
 #include "deck/not_built.hpp"
 #include "deck/reader.hpp"
 #include "deck/resolve.hpp"
@@ -30,6 +31,9 @@ Loaded load_text(const std::string& text,
 
     Values values = read_values(schema, *root, loaded.found);
     loaded.machine = options.machine ? *options.machine : this_machine();
+    if (!options.machine && !options.as_record) {
+        add_measured(measured_file(options.environment), loaded.machine, loaded.found);
+    }
     Resolution resolution{values, loaded.run, options, loaded.machine, loaded.found};
     resolve(resolution);
     if (!options.as_record) {

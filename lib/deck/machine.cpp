@@ -55,6 +55,8 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
         .host_to_device_rate = values.real("host_to_device_rate"),
         .device_to_host_rate = values.real("device_to_host_rate"),
         .device_flops = static_cast<double>(values.integer("device_flops")),
+        .nvme_block_bytes = values.integer("nvme_block"),
+        .nvme_queue_depth = static_cast<int>(values.integer("nvme_queue_depth")),
     };
 }
 

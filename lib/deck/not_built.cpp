@@ -51,8 +51,6 @@ constexpr std::array features = {
             [](const RunSpec& run, const Values&) { return run.tiers.movement == spec::Movement::chunks; }},
     Feature{"recompute.kind", "recomputation chosen by a solver", everywhere,
             [](const RunSpec&, const Values& values) { return values.is_word("recompute.kind", "auto"); }},
-    Feature{"recompute.every", "recomputation over several units", in_training,
-            [](const RunSpec& run, const Values&) { return run.recompute.every > 1; }},
     Feature{"precision.master", "master weights other than fp32", everywhere,
             [](const RunSpec& run, const Values&) { return run.precision.master != spec::DType::f32; }},
     Feature{"precision.reduce", "gradients on the wire other than fp32", everywhere,

@@ -124,6 +124,9 @@ void resolve_model(Resolution& resolution) {
     }
     model.dropout = values.real("model.dropout");
     model.init_std = values.real("model.init_std");
+    if (values.is_word("model.init.from", "checkpoint") && !values.is_word("model.init.path", "none")) {
+        model.init_path = values.text("model.init.path");
+    }
 }
 
 }  // namespace ziggurat::deck

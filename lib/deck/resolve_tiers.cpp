@@ -73,6 +73,28 @@ void settle_home(Resolution& resolution, bool is_open, const std::string& path, 
     resolution.values.settle(path, home, text, "device, then host, then nvme, to their budgets");
 }
 
+/// Size and number of transfers at a time: what the disks were found to do best, or what most do well.
+void resolve_transfers(Resolution& resolution) {
+    constexpr std::int64_t usual_block_bytes = 1 << 20;
+    constexpr std::int64_t usual_depth = 32;
+    const char* const measured = "measured on this machine by `ziggurat bench io`";
+    const char* const not_measured = "not measured yet; `ziggurat bench io` does that";
+    Values& values = resolution.values;
+    const auto& machine = resolution.machine;
+    if (resolution.is_auto("tiers.nvme.block")) {
+        const bool is_known = machine.nvme_block_bytes > 0;
+        const auto bytes = is_known ? machine.nvme_block_bytes : usual_block_bytes;
+        values.settle("tiers.nvme.block", bytes, write_bytes(bytes), is_known ? measured : not_measured);
+    }
+    if (resolution.is_auto("tiers.nvme.queue_depth")) {
+        const bool is_known = machine.nvme_queue_depth > 0;
+        resolution.settle_integer("tiers.nvme.queue_depth", is_known ? machine.nvme_queue_depth : usual_depth,
+                                  is_known ? measured : not_measured);
+    }
+    resolution.run.tiers.nvme_block_bytes = values.integer("tiers.nvme.block");
+    resolution.run.tiers.nvme_queue_depth = static_cast<int>(values.integer("tiers.nvme.queue_depth"));
+}
+
 }  // namespace
 
 void resolve_tiers(Resolution& resolution) {
@@ -96,9 +118,10 @@ void resolve_tiers(Resolution& resolution) {
     tiers.nvme_paths = values.as<std::vector<std::string>>("tiers.nvme.paths");
     settle_nvme_budget(resolution);
     tiers.nvme_near = values.is_word("tiers.nvme.map", "near");
-    tiers.nvme_block_bytes = values.integer("tiers.nvme.block");
-    tiers.nvme_queue_depth = static_cast<int>(values.integer("tiers.nvme.queue_depth"));
+    resolve_transfers(resolution);
     tiers.nvme_verify = values.truth("tiers.nvme.verify");
+    tiers.endurance_bytes =
+        values.is_word("tiers.nvme.endurance", "none") ? 0 : values.integer("tiers.nvme.endurance");
     tiers.parameters = home(resolution, "tiers.home.parameters");
     tiers.gradients = home(resolution, "tiers.home.gradients");
     tiers.optimizer = home(resolution, "tiers.home.optimizer");

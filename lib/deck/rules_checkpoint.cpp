@@ -42,7 +42,28 @@ void resume_path_is_a_checkpoint(const Resolution& at) {
     }
 }
 
-constexpr std::array rules = {Rule{resume_path_is_a_checkpoint, "run.resume"}};
+void initial_weights_are_a_checkpoint(const Resolution& at) {
+    const bool is_wanted = at.values.is_word("model.init.from", "checkpoint");
+    const bool has_path = !at.values.is_word("model.init.path", "none");
+    const char* advice = "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run.";
+    if (is_wanted && !has_path) {
+        at.found.error(at.values.place("model.init.from"), "no checkpoint to begin with",
+                       "model.init.path is none", advice);
+    } else if (!is_wanted && has_path) {
+        at.found.error(at.values.place("model.init.path"), "a checkpoint that nobody would read",
+                       "model.init.from is random", "Set model.init.from=checkpoint, or leave the path out.");
+    } else if (is_wanted) {
+        const auto trouble = trouble_with(at.run.model.init_path);
+        if (!trouble.empty()) {
+            at.found.error(at.values.place("model.init.path"),
+                           fmt::format("cannot begin with {}", in_quotes(at.run.model.init_path)), trouble,
+                           advice);
+        }
+    }
+}
+
+constexpr std::array rules = {Rule{resume_path_is_a_checkpoint, "run.resume"},
+                              Rule{initial_weights_are_a_checkpoint, "model.init"}};
 
 }  // namespace
 

@@ -89,6 +89,23 @@ void document_token_is_in_the_vocabulary(const Resolution& at) {
     }
 }
 
+void kept_inputs_are_apart_where_layers_are_redone(const Resolution& at) {
+    const auto& recompute = at.run.recompute;
+    if (recompute.every == 1) {
+        return;
+    }
+    const auto asked = fmt::format("recompute.every = {}", recompute.every);
+    if (recompute.kind != spec::RecomputeKind::full) {
+        at.found.error(at.values.place("recompute.every"), asked,
+                       "only recompute.kind full keeps inputs of layers alone",
+                       "Use kind full, or leave every out.");
+    } else if (recompute.every > at.run.model.layers) {
+        at.found.error(at.values.place("recompute.every"), asked,
+                       fmt::format("the model has {} layers", at.run.model.layers),
+                       fmt::format("Use at most {}.", at.run.model.layers));
+    }
+}
+
 constexpr std::array rules = {
     Rule{heads_divide_the_width, "model.hidden model.heads"},
     Rule{rotary_channels_come_in_pairs, "model.hidden model.heads model.family"},
@@ -97,6 +114,7 @@ constexpr std::array rules = {
     Rule{bytes_fit_the_vocabulary, "model.vocab data.tokenizer.kind"},
     Rule{dropout_is_for_gpt2, "model.family model.dropout"},
     Rule{rotary_base_is_for_llama, "model.family model.rope_theta"},
+    Rule{kept_inputs_are_apart_where_layers_are_redone, "recompute model.layers"},
     Rule{document_token_is_in_the_vocabulary, "model.vocab data.document_token"},
 };
 

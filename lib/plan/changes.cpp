@@ -117,6 +117,13 @@ Change smallest(Change from) {
     return from;
 }
 
+/// Training waits while files are written, so it needs no copy of the state.
+Change waiting_for_saves(Change from) {
+    from.spec.checkpoint.is_async = false;
+    from.overrides += " checkpoint.async=false";
+    return from;
+}
+
 /// Twice, four times ... the data ranks, on as many more nodes once one is full, with all state cut.
 void add_more_ranks(std::vector<Change>& found, const spec::RunSpec& spec) {
     for (int times = 2; times <= 8; times *= 2) {
@@ -160,9 +167,9 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
             }
         }
     };
-    if (spec.checkpoint.every && spec.checkpoint.is_async) {
-        found.push_back({" checkpoint.async=false", spec});
-        found.back().spec.checkpoint.is_async = false;  // training waits, so it needs no copy
+    const bool is_copied = spec.checkpoint.every && spec.checkpoint.is_async;
+    if (is_copied) {
+        found.push_back(waiting_for_saves(same));
     }
     add_stages(false);
     if (kind < RecomputeKind::selective) {
@@ -186,10 +193,18 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
         add_smaller_products(found, stages.back());
     }
     add_homes(same, 4, Tier::nvme);
-    const auto least = smallest(same);
-    for (const auto tier : {Tier::host, Tier::nvme}) {
-        add_homes(least, 2, tier);
-        add_homes(least, 4, tier);
+    std::vector<Change> least{smallest(same)};
+    if (is_copied) {
+        least.push_back(waiting_for_saves(least.front()));
+    }
+    for (const auto& from : least) {
+        if (!from.overrides.empty()) {
+            found.push_back(from);
+        }
+        for (const auto tier : {Tier::host, Tier::nvme}) {
+            add_homes(from, 2, tier);
+            add_homes(from, 4, tier);
+        }
     }
     add_more_ranks(found, spec);
     return found;

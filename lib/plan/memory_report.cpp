@@ -8,6 +8,7 @@
 #include "plan/bandwidth.hpp"
 #include "plan/memory_table.hpp"
 #include "plan/verdict.hpp"
+#include "plan/wear.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -40,7 +41,7 @@ MemoryReport memory_report(const spec::RunSpec& spec, const spec::MachineSpec& m
     report.footprint = plan.footprint;
     report.fits = plan.footprint.fits();
     report.table = memory_table(spec, plan.fullest.rank, table) + verdict(spec, plan.footprint, table);
-    report.infinity = infinity_tables(spec, machine, table);
+    report.infinity = infinity_tables(spec, machine, table) + wear_line(spec, machine, plan.fullest);
     if (report.fits) {
         return report;
     }

@@ -114,7 +114,9 @@ std::string detail_of(const std::string& consumer, const spec::RunSpec& spec) {
             case spec::RecomputeKind::selective:
                 return "kept, selective recomputation";
             case spec::RecomputeKind::full:
-                return "inputs of runs of layers";
+                return spec.recompute.every == 1
+                           ? std::string{"inputs of layers"}
+                           : "inputs of every " + std::to_string(spec.recompute.every) + " layers";
         }
     }
     if (consumer == "working buffers") {

@@ -49,6 +49,23 @@ void add_passing(const Program& program,
     }
 }
 
+/// Updates of the device and of the host are on lanes of their own, but what they let pass is written as it
+/// comes: each waits for the one before.
+void let_pass_in_order(Program& program, const ModelLayout& model, int ring) {
+    const auto runs = passing_runs(model, program);
+    const auto lane_of = [&](const PassingRun& run) {
+        return program.ops[static_cast<std::size_t>(run.op)].lane;
+    };
+    const bool is_one_lane = std::ranges::all_of(
+        runs, [&](const PassingRun& run) { return lane_of(run) == lane_of(runs.front()); });
+    for (std::size_t r = 0; r < runs.size() && !is_one_lane; ++r) {
+        if (r == 0 || runs[r].op != runs[r - 1].op) {
+            program.ops[static_cast<std::size_t>(runs[r].op)].writes.push_back(
+                whole(program, ring, "passing"));
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& program) {
@@ -102,7 +119,7 @@ void add_save_ring(Program& program, const spec::RunSpec& spec, const ModelLayou
     ring.lifetime = Lifetime::persistent;
     ring.consumer = consumer::snapshot;
     ring.bytes = places_of_save_ring * most;
-    program.add_buffer(std::move(ring));
+    let_pass_in_order(program, model, program.add_buffer(std::move(ring)));
 }
 
 }  // namespace ziggurat::schedule

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schedule/move_op.hpp"
+#include "schedule/split_by_home.hpp"
 #include "schedule/transfer_visits.hpp"
 
 namespace ziggurat::schedule {
@@ -194,7 +195,9 @@ class Transfers {
 }  // namespace
 
 void transfer_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
-    Transfers{draft.program, spec, home_parts(draft.program, spec, model)}.run();
+    const auto homes = home_parts(draft.program, spec, model);
+    split_by_home(draft.program, homes);
+    Transfers{draft.program, spec, homes}.run();
 }
 
 }  // namespace ziggurat::schedule

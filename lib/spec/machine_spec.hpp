@@ -22,6 +22,10 @@ struct MachineSpec {
     double device_to_host_rate = 0;  ///< bytes/s of a rank while all others copy as well
     double device_flops = 0;         ///< FLOP/s of a rank's matrix products in the compute type
 
+    // What moves the most bytes to and from the fast disks of a node; 0: unknown.
+    std::int64_t nvme_block_bytes = 0;
+    int nvme_queue_depth = 0;
+
     bool operator==(const MachineSpec&) const = default;
 };
 

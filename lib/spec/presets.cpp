@@ -49,7 +49,7 @@ constexpr Model llama32_1b() {
     return model;
 }
 
-constexpr std::array presets = {
+const std::array presets = {
     Preset{"gpt2-124m", gpt2(12, 768, 12)},
     Preset{"gpt2-350m", gpt2(24, 1024, 16)},
     Preset{"gpt2-774m", gpt2(36, 1280, 20)},

@@ -49,6 +49,7 @@ struct Model {
     double rope_theta = 10000;  ///< llama
     double dropout = 0;         ///< gpt2: embedding, attention weights and both branches of a layer
     double init_std = 0.02;     ///< projections into the residual stream: init_std / sqrt(2 layers)
+    std::string init_path;      ///< a checkpoint, or run, whose weights training begins with; empty: random
 
     bool operator==(const Model&) const = default;
 };
@@ -202,6 +203,7 @@ struct Tiers {
     std::int64_t nvme_block_bytes = 1 << 20;
     int nvme_queue_depth = 32;
     bool nvme_verify = false;
+    std::int64_t endurance_bytes = 0;  ///< that each path stands being written; 0: not told
     Home parameters, gradients, optimizer, activations;
     OpenHomes open;  ///< none in a spec that a program is built of
     Movement movement = Movement::fixed;

@@ -63,7 +63,7 @@ void remove_stale_names(const std::string& folder) {
         struct stat status = {};
         const bool is_stale = file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&
                               ::fstat(file.get(), &status) == 0 && status.st_size == 0 &&
-                              calendar_seconds() - static_cast<double>(status.st_ctime) > long_enough_seconds;
+                              calendar_seconds() - static_cast<double>(status.st_mtime) > long_enough_seconds;
         if (is_stale) {
             ::unlink(path.c_str());
         }

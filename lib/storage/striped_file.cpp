@@ -14,6 +14,8 @@ namespace ziggurat::storage {
 namespace {
 
 constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
+/// Who writes a part of a cell has to read it first; a checksum takes 24 bytes.
+constexpr std::int64_t most_cell_bytes = std::int64_t{256} << 10;
 
 /// What each folder takes, in whole stripes; all of it where the file system does not say.
 std::vector<std::int64_t> room_in(const std::vector<std::string>& folders, std::int64_t bytes) {
@@ -38,6 +40,40 @@ std::vector<std::int64_t> room_in(const std::vector<std::string>& folders, std::
                     format_bytes(bytes), free)};
 }
 
+/// Takes the space. Another rank may take it between the look at what is free and the grasp: then less in
+/// that folder.
+Stripes reserve(const std::vector<std::string>& folders,
+                std::vector<DirectFile>& files,
+                std::int64_t bytes,
+                std::int64_t stripe_bytes) {
+    std::vector<std::int64_t> most(folders.size(), bytes);
+    for (;;) {
+        auto room = room_in(folders, bytes);
+        std::ranges::transform(room, most, room.begin(), [](auto a, auto b) { return std::min(a, b); });
+        if (!Stripes::fits(bytes, room, stripe_bytes)) {
+            refuse(folders, room, bytes);
+        }
+        Stripes stripes{bytes, room, stripe_bytes};
+        std::size_t i = 0;
+        try {
+            for (; i < files.size(); ++i) {
+                files[i].reserve(stripes.bytes_in(static_cast<int>(i)));
+            }
+            return stripes;
+        } catch (const Error&) {
+            const auto asked = stripes.bytes_in(static_cast<int>(i));
+            const bool is_short = has_limited_space(folders[i]) && free_bytes(folders[i]) < 2 * asked;
+            if (folders.size() == 1 || !is_short) {
+                throw;
+            }
+            for (auto& file : files) {
+                file.resize(0);
+            }
+            most[i] = asked / 2;
+        }
+    }
+}
+
 }  // namespace
 
 StripedFile::StripedFile(const std::vector<std::string>& folders, std::int64_t bytes, Options options)
@@ -54,16 +90,10 @@ StripedFile::StripedFile(const std::vector<std::string>& folders, std::int64_t b
     }
     const bool is_alone = folders.size() == 1;
     const auto in_all = is_alone ? bytes_ : (bytes_ + stripe - 1) / stripe * stripe;
-    const auto room = room_in(folders, in_all);
-    if (!Stripes::fits(in_all, room, is_alone ? page_bytes : stripe)) {
-        refuse(folders, room, bytes_);
-    }
-    stripes_.emplace(in_all, room, is_alone ? page_bytes : stripe);
-    for (std::size_t i = 0; i < folders.size(); ++i) {
-        to_write_[i].reserve(stripes_->bytes_in(static_cast<int>(i)));
-    }
+    stripes_ = reserve(folders, to_write_, in_all, is_alone ? page_bytes : stripe);
     if (options.checked_between) {
-        records_ = {bytes_, std::move(*options.checked_between), stripe, stripes_->stripe_bytes()};
+        records_ = {bytes_, std::move(*options.checked_between), std::min(stripe, most_cell_bytes),
+                    stripes_->stripe_bytes()};
     }
 }
 

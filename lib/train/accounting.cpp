@@ -24,6 +24,11 @@ std::string encode(const AccountRecord& record) {
         flows.push_back({flow.kind, flow.purpose, flow.calls, flow.planned_bytes, flow.moved_bytes,
                          flow.steps, flow.seconds, flow.timed_bytes});
     }
+    Json links = Json::array();
+    for (const LinkUse& use : record.links) {
+        links.push_back({use.link, use.calls, use.planned_bytes, use.moved_bytes, use.steps, use.busy_seconds,
+                         use.timed_bytes});
+    }
     Json causes = Json::array();
     for (const StallCause& cause : record.stall_causes) {
         causes.push_back({cause.lane, cause.name, cause.calls, cause.seconds});
@@ -31,6 +36,8 @@ std::string encode(const AccountRecord& record) {
     return Json{{"activities", activities},
                 {"kernels", kernels},
                 {"flows", flows},
+                {"links", links},
+                {"idle_disk_seconds", record.idle_disk_seconds},
                 {"stall_causes", causes},
                 {"steps", {record.first_step, record.last_step, record.excluded_steps}},
                 {"tokens", record.tokens},
@@ -52,6 +59,10 @@ AccountRecord decode(const std::string& text) {
         record.flows.push_back(
             {row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6), row.at(7)});
     }
+    for (const Json& row : json.at("links")) {
+        record.links.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6)});
+    }
+    record.idle_disk_seconds = json.at("idle_disk_seconds");
     for (const Json& row : json.at("stall_causes")) {
         record.stall_causes.push_back({row.at(0), row.at(1), row.at(2), row.at(3)});
     }

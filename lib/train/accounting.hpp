@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "train/link_use.hpp"
 #include "train/stall_causes.hpp"
 #include "train/traffic.hpp"
 
@@ -38,7 +39,9 @@ struct KernelTime {
 struct AccountRecord {
     std::vector<Activity> activities;
     std::vector<KernelTime> kernels;
-    std::vector<Flow> flows = {};  ///< of all steps of the run; empty while collectives may be under way
+    std::vector<Flow> flows = {};     ///< of all steps of the run; empty while collectives may be under way
+    std::vector<LinkUse> links = {};  ///< the same of links between tiers
+    double idle_disk_seconds = 0;     ///< LinkCount::idle_disk_seconds
     std::vector<StallCause> stall_causes = {};
     std::int64_t first_step = 0;  ///< of the steps that are counted; 0: there is none
     std::int64_t last_step = 0;

@@ -8,6 +8,7 @@
 
 #include "base/contract.hpp"
 #include "base/units.hpp"
+#include "train/accounting_links.hpp"
 #include "train/accounting_traffic.hpp"
 
 namespace ziggurat::train {
@@ -96,13 +97,21 @@ class Table {
         }
     }
 
-    std::string build(double flops_per_token) {
+    std::string build(double flops_per_token, const LimitFacts* facts) {
         add_title();
         add_activities();
         text_ += stall_cause_table(ranks_);
         text_ += traffic_table(ranks_);
+        text_ += link_table(ranks_);
         add_kernels();
         add_performance(flops_per_token);
+        if (facts != nullptr) {
+            for (const auto& sentence : {limit_sentence(ranks_, *facts), wear_sentence(ranks_, *facts)}) {
+                if (!sentence.empty()) {
+                    line(" {}", sentence);
+                }
+            }
+        }
         add_notes();
         return std::move(text_);
     }
@@ -233,9 +242,11 @@ class Table {
 
 }  // namespace
 
-std::string account_table(std::span<const AccountRecord> ranks, double flops_per_token) {
+std::string account_table(std::span<const AccountRecord> ranks,
+                          double flops_per_token,
+                          const LimitFacts* facts) {
     ZG_EXPECTS(!ranks.empty());
-    return Table{ranks}.build(flops_per_token);
+    return Table{ranks}.build(flops_per_token, facts);
 }
 
 }  // namespace ziggurat::train

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "train/accounting.hpp"
+#include "train/limit.hpp"
 
 namespace ziggurat::train {
 
@@ -13,6 +14,9 @@ namespace ziggurat::train {
 /// are 96 columns wide. Pure; rank r's record is at index r.
 ///
 /// \param flops_per_token  of the model, forward and backward; 0: the rate is not printed
-std::string account_table(std::span<const AccountRecord> ranks, double flops_per_token);
+/// \param facts            of the plan: what limits the run is said; nothing: it is not
+std::string account_table(std::span<const AccountRecord> ranks,
+                          double flops_per_token,
+                          const LimitFacts* facts = nullptr);
 
 }  // namespace ziggurat::train

@@ -1,6 +1,7 @@
 #include "train/assembly.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <variant>
 
 #include "base/contract.hpp"
@@ -14,9 +15,11 @@
 #include "train/bind_collectives.hpp"
 #include "train/bind_state_ops.hpp"
 #include "train/bind_transfers.hpp"
+#include "train/nvme_notes.hpp"
 #include "train/save_stream.hpp"
 #include "train/step_end.hpp"
 #include "train/tensor_access.hpp"
+#include "train/throttle.hpp"
 #include "train/weights_hash.hpp"
 
 namespace ziggurat::train {
@@ -82,6 +85,13 @@ state::TierMemory shared_with(comm::NodeMemory& node, state::TierMemory memory) 
     return memory;
 }
 
+state::NvmeSpace nvme_space(const spec::Tiers& tiers) {
+    return {.folders = tiers.nvme_paths,
+            .stripe_bytes = tiers.nvme_block_bytes,
+            .is_checked = tiers.nvme_verify,
+            .is_near = tiers.nvme_near};
+}
+
 /// Copies the logits of one token when the op that covers it has just run.
 struct LogitsWatch {
     std::int64_t row = -1;
@@ -113,6 +123,8 @@ struct Assembly::Parts {
     comm::NodeMemory node;
     state::TierMemory memory;
     NvmeLanes nvme;
+    std::deque<std::int64_t> copied;  ///< bytes by copy op
+    Throttle throttle;
     SaveStream saves;
     AnyBinder binder;
     std::vector<BatchSlot> train_slots;
@@ -127,6 +139,7 @@ struct Assembly::Parts {
     LogitsWatch watch;
     Executor trainer;
     Executor evaluator;
+    std::vector<std::string> notes;
 
     Parts(const spec::RunSpec& asked,
           Programs programs,
@@ -140,10 +153,9 @@ struct Assembly::Parts {
           train{std::move(programs.train)},
           evaluate{std::move(programs.evaluate)},
           node{world, {.pretended_nodes = spec.debug.nodes, .threads = spec.parallel.threads}},
-          memory{shared_with(
-              node,
-              {{&train, &evaluate}, world.size(), {spec.tiers.nvme_paths, spec.tiers.nvme_block_bytes}})},
+          memory{shared_with(node, {{&train, &evaluate}, world.size(), nvme_space(spec.tiers)})},
           nvme{spec.tiers, memory, node},
+          throttle{spec.debug.throttle, node},
           saves{model, train, memory, abort},
           binder{make_binder(spec, model, stream)},
           train_slots{slots_of(train, memory)},
@@ -158,8 +170,8 @@ struct Assembly::Parts {
           trainer{train, actions(train, train_groups), abort, spec.run.hang_timeout_seconds, &node},
           evaluator{evaluate, actions(evaluate, evaluate_groups), abort, spec.run.hang_timeout_seconds,
                     &node} {
-        state::set_initial_values(spec, model.table, train, stream, model.tensor_rank, memory);
         watch.logits.resize(static_cast<std::size_t>(spec.model.vocab));
+        notes = nvme_notes(world, memory, nvme);
     }
 
     std::vector<Action> actions(const Program& program, GroupCollectives& groups) {
@@ -182,10 +194,11 @@ struct Assembly::Parts {
             case OpKind::add:
                 return bind_add(context, op);
             case OpKind::copy:
-                return bind_copy(program, op, memory);
+                return throttle.applied_to(program, op,
+                                           bind_copy(program, op, memory, copied.emplace_back()));
             case OpKind::read:
             case OpKind::write:
-                return nvme.bind(program, op);
+                return throttle.applied_to(program, op, nvme.bind(program, op));
             case OpKind::norm:
                 return bind_norm(context, op);
             case OpKind::update:
@@ -245,10 +258,20 @@ Assembly::Assembly(const spec::RunSpec& spec,
                    Programs programs,
                    const comm::Communicator& world,
                    const device::Stream& stream,
-                   const comm::AbortFlag& abort)
-    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, stream, abort)} {}
+                   const comm::AbortFlag& abort,
+                   StateAtFirst at_first)
+    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, stream, abort)} {
+    if (at_first == StateAtFirst::initial) {
+        set_initial_values();
+    }
+}
 
 Assembly::~Assembly() = default;
+
+void Assembly::set_initial_values() {
+    state::set_initial_values(parts_->spec, parts_->model.table, parts_->train, parts_->stream,
+                              parts_->model.tensor_rank, parts_->memory);
+}
 
 Executor& Assembly::trainer() {
     return parts_->trainer;
@@ -287,15 +310,30 @@ std::span<const float> Assembly::watched_logits() const {
 }
 
 std::int64_t Assembly::bytes_moved(int op) const {
-    return parts_->train_groups.bytes_moved(op);
+    return parts_->train_groups.bytes_moved(op) + parts_->trainer.bytes_moved(op);
 }
 
 BytesByPurpose Assembly::bytes_moved() const {
     BytesByPurpose moved{};
     for (std::size_t i = 0; i < parts_->train.ops.size(); ++i) {
-        moved[static_cast<std::size_t>(parts_->train.ops[i].purpose)] += bytes_moved(static_cast<int>(i));
+        moved[static_cast<std::size_t>(parts_->train.ops[i].purpose)] +=
+            parts_->train_groups.bytes_moved(static_cast<int>(i));
     }
     return moved;
+}
+
+schedule::BytesByLink Assembly::bytes_by_link() const {
+    schedule::BytesByLink moved{};
+    for (std::size_t i = 0; i < parts_->train.ops.size(); ++i) {
+        if (const auto link = schedule::link_of(parts_->train.ops[i], parts_->train)) {
+            moved[static_cast<std::size_t>(*link)] += parts_->trainer.bytes_moved(static_cast<int>(i));
+        }
+    }
+    return moved;
+}
+
+const std::vector<std::string>& Assembly::notes() const {
+    return parts_->notes;
 }
 
 const std::string& Assembly::why_not_shared() const {
@@ -311,12 +349,8 @@ std::int64_t Assembly::private_arena_bytes() const {
 }
 
 HeldState Assembly::state() const {
-    return {parts_->model,
-            parts_->train,
-            parts_->memory,
-            parts_->stream,
-            parts_->saves,
-            [parts = parts_.get()] { parts->trainer.finish(); }};
+    return {parts_->model,  parts_->train, parts_->memory,
+            parts_->stream, parts_->saves, [parts = parts_.get()] { parts->trainer.finish(); }};
 }
 
 std::uint64_t Assembly::weights_hash() const {

@@ -11,6 +11,7 @@
 #include "comm/communicator.hpp"
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
+#include "schedule/link_traffic.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "train/executor.hpp"
@@ -46,6 +47,12 @@ struct Programs {
     schedule::Program evaluate;
 };
 
+/// What parameters and masters are when an assembly is made; every other state is zero.
+enum class StateAtFirst {
+    initial,  ///< state::set_initial_values()
+    zero,     ///< for who fills them: nothing is written that is written over
+};
+
 /// Collective: local
 Programs build_programs(const spec::RunSpec& spec, int world_rank);
 
@@ -64,10 +71,14 @@ class Assembly {
              Programs programs,
              const comm::Communicator& world,
              const device::Stream& stream,
-             const comm::AbortFlag& abort);
+             const comm::AbortFlag& abort,
+             StateAtFirst at_first = StateAtFirst::initial);
     ~Assembly();
     Assembly(const Assembly&) = delete;
     Assembly& operator=(const Assembly&) = delete;
+
+    /// Of parameters and masters; see state::set_initial_values(). No op is under way. Collective: local
+    void set_initial_values();
 
     /// One optimizer step over train_slots().
     Executor& trainer();
@@ -90,15 +101,20 @@ class Assembly {
     /// Why collectives inside a node go by MPI; empty when ranks read each other's memory. Alike on all
     /// ranks.
     const std::string& why_not_shared() const;
+    /// What of the tiers is not as asked for or not as fast as it could be, for people; on rank 0.
+    const std::vector<std::string>& notes() const;
     std::int64_t arena_bytes(spec::Tier tier) const;
     /// Of all tiers, without what other ranks of the node may read.
     std::int64_t private_arena_bytes() const;
-    /// Bytes that the collectives of one op of the trainer have moved since construction, counted where this
-    /// rank copied them.
+    /// Bytes that one op of the trainer has moved since construction, counted where this rank copied them or
+    /// gave them to a disk; 0 for what moves none.
     std::int64_t bytes_moved(int op) const;
     /// All that the trainer's collectives have moved. After trainer().finish(): steps done times
     /// schedule::bytes_sent_by_purpose of its program.
     BytesByPurpose bytes_moved() const;
+    /// All that the trainer's ops have moved between tiers. After trainer().finish(): steps done times
+    /// schedule::bytes_by_link of its program.
+    schedule::BytesByLink bytes_by_link() const;
     /// Gives one tensor its values, in master weights and parameters alike; each rank keeps what it holds of
     /// it. Rows of padding stay as they are.
     ///

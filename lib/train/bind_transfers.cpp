@@ -24,7 +24,8 @@ void append(std::vector<Segment>& all, std::vector<Segment> more) {
     for (const auto& segment : more) {
         const bool goes_on = !all.empty() && all.back().file == segment.file &&
                              all.back().offset_bytes + all.back().bytes == segment.offset_bytes &&
-                             all.back().memory + all.back().bytes == segment.memory;
+                             all.back().memory + all.back().bytes == segment.memory &&
+                             all.back().first_of_records + all.back().bytes == segment.first_of_records;
         if (goes_on) {
             all.back().bytes += segment.bytes;
         } else {
@@ -50,6 +51,14 @@ NvmeLanes::NvmeLanes(const spec::Tiers& tiers, const state::TierMemory& memory, 
     writes_ = make();
 }
 
+std::string NvmeLanes::why_not_asynchronous() const {
+    if (reads_ == nullptr) {
+        return {};
+    }
+    const auto reason = reads_->why_not_asynchronous();
+    return reason.empty() ? writes_->why_not_asynchronous() : reason;
+}
+
 Action NvmeLanes::bind(const schedule::Program& program, const schedule::Op& op) {
     const bool is_read = op.kind == OpKind::read;
     ZG_EXPECTS((is_read || op.kind == OpKind::write) && op.reads.size() == op.writes.size());
@@ -72,10 +81,15 @@ Action NvmeLanes::bind(const schedule::Program& program, const schedule::Op& op)
     auto& thread = is_read ? *reads_ : *writes_;
     const int transfer = thread.add(kind, segments);
     return {.start = [&thread, transfer] { thread.start(transfer); },
-            .poll = [&thread, transfer] { return thread.is_done(transfer); }};
+            .poll = [&thread, transfer] { return thread.is_done(transfer); },
+            .bytes_moved = [&thread, transfer] { return thread.bytes_given(transfer); },
+            .ended_ns = [&thread, transfer] { return thread.ended_ns(transfer); }};
 }
 
-Action bind_copy(const schedule::Program& program, const schedule::Op& op, const state::TierMemory& memory) {
+Action bind_copy(const schedule::Program& program,
+                 const schedule::Op& op,
+                 const state::TierMemory& memory,
+                 std::int64_t& copied) {
     ZG_EXPECTS(op.reads.size() == op.writes.size());
     struct Stretch {
         const std::byte* from;
@@ -93,11 +107,14 @@ Action bind_copy(const schedule::Program& program, const schedule::Op& op, const
                                  static_cast<std::size_t>(op.reads[i].runs[r].bytes)});
         }
     }
-    return {.run = [stretches = std::move(stretches)] {
-        for (const auto& [from, to, bytes] : stretches) {
-            std::memcpy(to, from, bytes);
-        }
-    }};
+    return {.run =
+                [stretches = std::move(stretches), &copied] {
+                    for (const auto& [from, to, bytes] : stretches) {
+                        std::memcpy(to, from, bytes);
+                        copied += static_cast<std::int64_t>(bytes);
+                    }
+                },
+            .bytes_moved = [&copied] { return copied; }};
 }
 
 }  // namespace ziggurat::train

@@ -1,7 +1,9 @@
 /// Ops that move bytes between tiers.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "comm/node/node_memory.hpp"
 #include "schedule/step_program.hpp"
@@ -21,6 +23,8 @@ class NvmeLanes {
 
     /// A read or a write. Bytes at the end of a buffer's last page travel with it.
     Action bind(const schedule::Program& program, const schedule::Op& op);
+    /// Why disks are asked for one block at a time; empty when they are not.
+    std::string why_not_asynchronous() const;
 
   private:
     const state::TierMemory& memory_;
@@ -28,6 +32,11 @@ class NvmeLanes {
 };
 
 /// Between memories that this rank addresses, on its own thread.
-Action bind_copy(const schedule::Program& program, const schedule::Op& op, const state::TierMemory& memory);
+///
+/// \param copied  grows by the bytes that are copied; outlives the action
+Action bind_copy(const schedule::Program& program,
+                 const schedule::Op& op,
+                 const state::TierMemory& memory,
+                 std::int64_t& copied);
 
 }  // namespace ziggurat::train

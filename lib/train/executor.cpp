@@ -38,7 +38,8 @@ Executor::Executor(const schedule::Program& program,
       hang_seconds_{hang_seconds},
       node_{node},
       lanes_(program.lanes.size()),
-      completed_(program.ops.size(), 0) {
+      completed_(program.ops.size(), 0),
+      ended_ns_(program.ops.size(), 0) {
     ZG_EXPECTS(actions_.size() == program.ops.size());
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
         lanes_.at(static_cast<std::size_t>(program.ops[op].lane)).ops.push_back(static_cast<int>(op));
@@ -51,12 +52,19 @@ Executor::Executor(const schedule::Program& program,
         if (engine == schedule::Engine::compute) {
             compute_lanes_.push_back(static_cast<int>(lane));
         }
-        lanes_[lane].began_ns.resize(lanes_[lane].ops.size());
-        if (schedule::overlaps_itself(engine)) {
+        lanes_[lane].starts.resize(lanes_[lane].ops.size());
+        const bool all_start_early = std::ranges::all_of(
+            lanes_[lane].ops, [&](int op) { return actions_[static_cast<std::size_t>(op)].may_start_early; });
+        if (schedule::overlaps_itself(engine) || all_start_early) {
             lanes_[lane].most_running = std::min(most_overlapping, lanes_[lane].ops.size());
         }
     }
     records_.reserve(8 * program.ops.size() + 16);  // each op may have waited, have been moved, lag by a step
+}
+
+std::int64_t Executor::bytes_moved(int op) const {
+    const auto& count = actions_.at(static_cast<std::size_t>(op)).bytes_moved;
+    return count ? count() : 0;
 }
 
 int Executor::missing(int op, std::int64_t step) const noexcept {
@@ -74,11 +82,38 @@ int Executor::missing(int op, std::int64_t step) const noexcept {
     return -1;
 }
 
+void Executor::note_start(LaneState& lane, std::size_t index, std::int64_t now_ns) const {
+    auto& start = lane.starts[index];
+    int after = -1;
+    std::int64_t ready_ns = 0;
+    const auto wait = [&](int other, std::int64_t until_ns) {
+        if (until_ns > ready_ns) {
+            ready_ns = until_ns;
+            after = other;
+        }
+    };
+    const auto ended = [&](int other) { wait(other, ended_ns_[static_cast<std::size_t>(other)]); };
+    const auto& op = program_.ops[static_cast<std::size_t>(lane.ops[index])];
+    std::ranges::for_each(op.waits_for, ended);
+    std::ranges::for_each(op.waits_for_previous_step, ended);
+    const auto num_ops = lane.ops.size();
+    const auto in_front = [&](std::size_t places) { return (index + num_ops - places) % num_ops; };
+    if (lane.most_running > 1) {
+        wait(lane.ops[in_front(1)], lane.starts[in_front(1)].begin_ns);
+    }
+    ended(lane.ops[in_front(lane.most_running)]);
+    start = {now_ns, std::min(ready_ns, now_ns), after};
+}
+
 void Executor::complete(LaneState& lane, std::int64_t now_ns) {
     const int op = lane.ops[lane.next];
+    const auto& start = lane.starts[lane.next];
+    const auto& when = actions_[static_cast<std::size_t>(op)].ended_ns;
+    const auto end_ns = when ? std::clamp(when(), start.begin_ns, now_ns) : now_ns;
     ++completed_[static_cast<std::size_t>(op)];
+    ended_ns_[static_cast<std::size_t>(op)] = end_ns;
     if (records_.size() < records_.capacity()) {
-        records_.push_back({op, -1, lane.step, lane.began_ns[lane.next], now_ns});
+        records_.push_back({op, -1, lane.step, start.begin_ns, end_ns, start.ready_ns, start.after});
     }
     lane.num_running -= lane.num_running > 0 ? 1 : 0;
     if (++lane.next == lane.ops.size()) {
@@ -98,13 +133,15 @@ bool Executor::advance(LaneState& lane) {
     }
     const auto begin_ns = monotonic_ns();
     if (lane.num_running == 0) {
-        lane.began_ns[lane.next] = begin_ns;
+        note_start(lane, lane.next, begin_ns);
         if (!action.is_asynchronous()) {
             abort_.does(program_.ops[static_cast<std::size_t>(op)].label, begin_ns);
             if (!is_abandoned_ || !computes(program_.ops[static_cast<std::size_t>(op)])) {
                 action.run();
             }
-            complete(lane, monotonic_ns());
+            const auto end_ns = monotonic_ns();
+            note_work(op, begin_ns, end_ns);
+            complete(lane, end_ns);
             if (between_ops_) {
                 between_ops_();
             }
@@ -132,7 +169,7 @@ bool Executor::start_ahead(LaneState& lane) {
         if (step >= steps_begun_ || missing(lane.ops[index], step) >= 0) {
             break;
         }
-        lane.began_ns[index] = monotonic_ns();
+        note_start(lane, index, monotonic_ns());
         actions_[static_cast<std::size_t>(lane.ops[index])].start();
         ++lane.num_running;
         has_started = true;
@@ -238,6 +275,7 @@ void Executor::run_step() {
     records_.clear();
     is_abandoned_ = false;
     ++steps_begun_;
+    step_began_ns_ = monotonic_ns();
     run_until([&] {
         const bool has_ended =
             step_end_ < 0 || completed_[static_cast<std::size_t>(step_end_)] == steps_begun_;
@@ -245,6 +283,7 @@ void Executor::run_step() {
                    return has_work(lanes_[static_cast<std::size_t>(lane)]);
                });
     });
+    step_ended_ns_ = monotonic_ns();
 }
 
 void Executor::finish() {

@@ -18,6 +18,11 @@ struct Action {
     std::function<void()> run = {};
     std::function<void()> start = {};
     std::function<bool()> poll = {};
+    /// Bytes moved since it was bound, counted where they move; nothing where nobody counts.
+    std::function<std::int64_t()> bytes_moved = {};
+    /// When an asynchronous one was done, which may be some time before it is seen to be; nothing: then.
+    std::function<std::int64_t()> ended_ns = {};
+    bool may_start_early = false;  ///< while the one in front of it on its lane is under way
 
     bool is_asynchronous() const noexcept { return static_cast<bool>(start); }
 };
@@ -30,6 +35,8 @@ struct LaneRecord {
     std::int64_t step = 0;
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
+    std::int64_t ready_ns = 0;  ///< of what was done: when nothing was missing any more that it waits for
+    int after = -1;             ///< the op that was missing last; -1: none
 };
 
 /// Runs the lanes of one program, all on the calling thread: asynchronous ops are started and polled between
@@ -70,18 +77,28 @@ class Executor {
     void finish();
 
     const schedule::Program& program() const noexcept { return program_; }
+    /// What the action of `op` has counted; 0 where it counts nothing.
+    std::int64_t bytes_moved(int op) const;
     std::int64_t steps_begun() const noexcept { return steps_begun_; }
     /// What was done and waited for in the last run_step or finish, in order of ending.
     std::span<const LaneRecord> records() const noexcept { return records_; }
+    /// When the last run_step was called, and when it returned.
+    std::int64_t step_began_ns() const noexcept { return step_began_ns_; }
+    std::int64_t step_ended_ns() const noexcept { return step_ended_ns_; }
 
   private:
+    struct Start {
+        std::int64_t begin_ns = 0;
+        std::int64_t ready_ns = 0;
+        int after = -1;
+    };
     struct LaneState {
         std::vector<int> ops;
         std::size_t next = 0;  ///< the first that is not done
         std::int64_t step = 0;
         std::size_t num_running = 0;  ///< ops[next] and what follows it: started, not done
         std::size_t most_running = 1;
-        std::vector<std::int64_t> began_ns;  ///< by op of the lane
+        std::vector<Start> starts;  ///< by op of the lane: the last one
     };
 
     bool has_work(const LaneState& lane) const noexcept {
@@ -89,6 +106,8 @@ class Executor {
     }
     /// The op that `op` of `step` still waits for; -1: none.
     int missing(int op, std::int64_t step) const noexcept;
+    /// Notes that the `index`-th op of the lane starts now, and why not before.
+    void note_start(LaneState& lane, std::size_t index, std::int64_t now_ns) const;
     /// Does what can be done now on one lane; true if something was.
     bool advance(LaneState& lane);
     /// Starts what may begin while others of its lane are under way; true if something did.
@@ -115,8 +134,11 @@ class Executor {
     std::vector<int> compute_lanes_;
     int step_end_ = -1;                    ///< the op; -1: none
     std::vector<std::int64_t> completed_;  ///< by op: in how many steps it is done
+    std::vector<std::int64_t> ended_ns_;   ///< by op: when it was done last
     std::vector<LaneRecord> records_;
     std::int64_t steps_begun_ = 0;
+    std::int64_t step_began_ns_ = 0;
+    std::int64_t step_ended_ns_ = 0;
     bool is_abandoned_ = false;
     bool is_waiting_ = false;  ///< nothing has moved since some time, which ends as one wait
 };

@@ -33,8 +33,11 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
     run.train.micro_batch = micro_batch;
     run.train.micro_batches = 1;
     run.train.global_batch = micro_batch * here.ranks;
-    run.tiers = {};
+    run.tiers.gradients = run.tiers.optimizer = run.tiers.activations = {};
+    run.tiers.open = {};
     run.overlap = {};
+    run.overlap.prefetch = trained.overlap.prefetch;
+    run.checkpoint = {};
     run.recompute = {};
     run.debug = {};
     run.run.trace = false;
@@ -42,10 +45,12 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
 }
 
 Inference::Inference(const spec::RunSpec& run, const comm::Communicator& world, const comm::AbortFlag& abort)
-    : run_{run},
-      world_{world},
-      stream_{run.parallel.threads},
-      assembly_{run, forward_alone(run, world.rank()), world, stream_, abort} {}
+    : run_{run}, world_{world}, stream_{run.parallel.threads}, assembly_{run,
+                                                                         forward_alone(run, world.rank()),
+                                                                         world,
+                                                                         stream_,
+                                                                         abort,
+                                                                         StateAtFirst::zero} {}
 
 void Inference::load(checkpoint::CheckpointReader& reader) {
     const HeldState state = assembly_.state();

@@ -24,7 +24,7 @@ struct RanksAtHand {
 
 /// The run `trained` as one that evaluates on these ranks: all of them on the data axis, parameters cut over
 /// all of them if they were cut at all. Nothing is trained, so that there are neither gradients nor optimizer
-/// state; model and number types stay.
+/// state; model, number types and the home of parameters stay.
 ///
 /// Collective: local; pure
 spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, std::int64_t micro_batch);
@@ -32,7 +32,7 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
 /// Holds parameters and what a forward pass needs, no more.
 class Inference {
   public:
-    /// Parameters have initial values.
+    /// Parameters are zero until load().
     ///
     /// \param run  made by evaluating(); it and `world` must outlive this
     /// Collective: over `world`, which has run.parallel.ranks ranks

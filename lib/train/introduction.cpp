@@ -1,8 +1,10 @@
 #include "train/introduction.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "base/units.hpp"
 #include "comm/node_topology.hpp"
 #include "spec/counts.hpp"
+#include "spec/home_text.hpp"
 #include "spec/tensors.hpp"
 #include "train/banner.hpp"
 #include "train/gather_places.hpp"
@@ -54,6 +57,20 @@ std::string layout_line(const spec::RunSpec& spec) {
         "optimizer {}{}; recompute {}",
         p.ranks, p.tensor, p.context, p.data, p.stages, nodes, spec.sharding.parameters,
         spec.sharding.gradients, spec.sharding.optimizer, again, name_of(spec.recompute.kind));
+}
+
+/// Budgets, and where state is at home.
+std::string memory_line(const spec::RunSpec& spec) {
+    const auto& tiers = spec.tiers;
+    auto text = fmt::format("device {} per rank, host {} per node", format_bytes(tiers.device_budget_bytes),
+                            format_bytes(tiers.host_budget_bytes));
+    if (!tiers.nvme_paths.empty()) {
+        text += fmt::format(", nvme {} per node in {}", format_bytes(tiers.nvme_budget_bytes),
+                            fmt::join(tiers.nvme_paths, ", "));
+    }
+    return text + fmt::format("\nat home: parameters {}, gradients {}, optimizer {}, activations {}",
+                              spec::write_home(tiers.parameters), spec::write_home(tiers.gradients),
+                              spec::write_home(tiers.optimizer), spec::write_home(tiers.activations));
 }
 
 std::string model_line(const spec::RunSpec& spec) {
@@ -101,6 +118,7 @@ void introduce(const spec::RunSpec& spec,
         {"started", started_line(limit)},
         {"ranks", describe_places(places)},
         {"layout", layout_line(spec)},
+        {"memory", memory_line(spec)},
         {"model", model_line(spec)},
         {"data", data_line(spec, corpus)},
         {"run", spec.run.dir},
@@ -132,6 +150,12 @@ std::string environment_text(const std::string& version,
     return text;
 }
 
+std::array<std::int64_t, 3> tier_budgets(const spec::RunSpec& spec) {
+    const auto ranks_of_node = std::max(spec.parallel.ranks_per_node, 1);
+    return {spec.tiers.device_budget_bytes, spec.tiers.host_budget_bytes / ranks_of_node,
+            spec.tiers.nvme_budget_bytes / ranks_of_node};
+}
+
 RunFacts run_facts(const spec::RunSpec& spec, const std::string& version) {
     RunFacts made;
     made.name = spec.run.name;
@@ -143,6 +167,7 @@ RunFacts run_facts(const spec::RunSpec& spec, const std::string& version) {
     made.tokens_per_step = spec.train.global_batch * spec.data.seq;
     made.flops_per_token = spec::flops_per_token(spec);
     made.seed = spec.run.seed;
+    made.budget_bytes = tier_budgets(spec);
     return made;
 }
 

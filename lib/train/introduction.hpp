@@ -1,6 +1,8 @@
 /// What a run says of itself before it trains.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -30,6 +32,9 @@ void introduce(const spec::RunSpec& spec,
 std::string environment_text(const std::string& version,
                              const std::string& libraries,
                              const std::string& command);
+
+/// What a rank may use of each tier, by spec::Tier; of what belongs to a node, its part. Pure
+std::array<std::int64_t, 3> tier_budgets(const spec::RunSpec& spec);
 
 /// What metrics.jsonl says of a run before its first step. Collective: local; pure
 RunFacts run_facts(const spec::RunSpec& spec, const std::string& version);

@@ -86,9 +86,12 @@ void agree(const comm::Communicator& world, int code, const std::string& problem
     throw Error{static_cast<ErrorKind>(worst[0]), comm::broadcast(world, first)};
 }
 
-void read(const comm::Communicator& world,
-          checkpoint::CheckpointReader& reader,
-          std::span<const checkpoint::Target> targets) {
+/// Reads the targets and gives every rank what it holds besides them. Returns the bytes read, by all ranks.
+std::int64_t read(const comm::Communicator& world,
+                  const comm::AbortFlag& abort,
+                  const HeldState& state,
+                  checkpoint::CheckpointReader& reader,
+                  std::span<const checkpoint::Target> targets) {
     int code = 0;
     std::string problem;
     try {
@@ -101,6 +104,18 @@ void read(const comm::Communicator& world,
         problem = fmt::format("cannot read '{}' ({}).", reader.path(), error.what());
     }
     agree(world, code, problem);
+    replicate_state(world, abort, state);
+    std::int64_t bytes = reader.bytes_read();
+    comm::all_reduce_sum(world, std::span{&bytes, 1});
+    return bytes;
+}
+
+void refuse_misfit(const HeldState& state, const checkpoint::CheckpointReader& reader, const char* advice) {
+    const auto trouble = misfit(state.model.table, reader.manifest());
+    if (!trouble.empty()) {
+        throw Error{ErrorKind::checkpoint, fmt::format("checkpoint '{}' is of another model ({}). {}",
+                                                       reader.path(), trouble, advice)};
+    }
 }
 
 }  // namespace
@@ -131,20 +146,25 @@ Loaded load_state(const comm::Communicator& world,
                   const comm::AbortFlag& abort,
                   const HeldState& state,
                   checkpoint::CheckpointReader& reader) {
-    const auto trouble = misfit(state.model.table, reader.manifest());
-    if (!trouble.empty()) {
-        throw Error{ErrorKind::checkpoint,
-                    fmt::format("checkpoint '{}' is of another model ({}). Resume with the deck that it was "
-                                "written with, or set another run.dir.",
-                                reader.path(), trouble)};
-    }
+    refuse_misfit(state, reader, "Resume with the deck that it was written with, or set another run.dir.");
     const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
-    read(world, reader, targets_of(state, fresh));
-    replicate_state(world, abort, state);
-
-    Loaded loaded{reader.bytes_read(), {fresh.begin(), fresh.end()}};
-    comm::all_reduce_sum(world, std::span{&loaded.bytes_read, 1});
+    Loaded loaded{read(world, abort, state, reader, targets_of(state, fresh)), {fresh.begin(), fresh.end()}};
     return loaded;
+}
+
+Loaded load_weights(const comm::Communicator& world,
+                    const comm::AbortFlag& abort,
+                    const HeldState& state,
+                    checkpoint::CheckpointReader& reader) {
+    refuse_misfit(state, reader,
+                  "Let model.init name one of this model, or make the model that of the checkpoint.");
+    std::vector<checkpoint::Target> targets;
+    for (auto& held : held_pieces(state.model, state.program, Extent::finest)) {
+        if (held.piece.kind == Kind::weights) {
+            targets.push_back(target_at_home(state, std::move(held)));
+        }
+    }
+    return {read(world, abort, state, reader, targets), {}};
 }
 
 }  // namespace ziggurat::train

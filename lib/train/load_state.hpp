@@ -32,6 +32,15 @@ Loaded load_state(const comm::Communicator& world,
                   const HeldState& state,
                   checkpoint::CheckpointReader& reader);
 
+/// Fills weights alone, of a state that is as it was made: moments stay zero.
+///
+/// Collective: over `world`
+/// Errors:     as load_state()
+Loaded load_weights(const comm::Communicator& world,
+                    const comm::AbortFlag& abort,
+                    const HeldState& state,
+                    checkpoint::CheckpointReader& reader);
+
 /// Why a checkpoint with this manifest does not fit the model: a tensor that only one of them has, or in
 /// another shape. Empty: it fits. Collective: local; pure, the same on all ranks
 std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest& manifest);

@@ -35,6 +35,19 @@ constexpr std::array<SentFields, 7> sent_fields{{
     {Purpose::pipeline, "sent_pipeline_B", "plan_pipeline_B"},
 }};
 
+/// The same of what moves between tiers.
+struct LinkFields {
+    schedule::Link link;
+    std::string_view counted, planned;
+};
+using schedule::Link;
+constexpr std::array<LinkFields, schedule::num_links> link_fields{{
+    {Link::nvme_read, "nvme_read_B", "plan_nvme_read_B"},
+    {Link::nvme_write, "nvme_written_B", "plan_nvme_written_B"},
+    {Link::host_to_device, "host_to_device_B", "plan_host_to_device_B"},
+    {Link::device_to_host, "device_to_host_B", "plan_device_to_host_B"},
+}};
+
 }  // namespace
 
 Metrics::Metrics(const std::string& path, Warn warn)
@@ -52,6 +65,9 @@ void Metrics::start(const RunFacts& facts) {
     line_.field("tokens_per_step", facts.tokens_per_step);
     line_.field("flops_per_token", facts.flops_per_token);
     line_.field("seed", facts.seed);
+    line_.field("device_budget_B", facts.budget_bytes[0]);
+    line_.field("host_budget_B", facts.budget_bytes[1]);
+    line_.field("nvme_budget_B", facts.budget_bytes[2]);
     write();
 }
 
@@ -72,6 +88,7 @@ void Metrics::step(const StepReport& report) {
         line_.text_or_null(cause_fields[i], report.stall_cause[i]);
     }
     sent(report.sent_bytes, report.planned_bytes);
+    moved(report.link_bytes, report.planned_link_bytes);
     line_.field("device_peak_B", report.device_peak_bytes);
     line_.field("host_peak_B", report.host_peak_bytes);
     line_.field("nvme_B", report.nvme_bytes);
@@ -144,6 +161,7 @@ void Metrics::end(const RunEnd& facts) {
     line_.field("exit_code", facts.exit_code);
     line_.field("weights_hash", fmt::format("{:016x}", facts.weights_hash));
     sent(facts.sent_bytes, facts.planned_bytes);
+    moved(facts.link_bytes, facts.planned_link_bytes);
     write();
 }
 
@@ -151,6 +169,13 @@ void Metrics::sent(const BytesByPurpose& counted, const BytesByPurpose& planned)
     for (const auto& fields : sent_fields) {
         line_.field(fields.counted, counted[static_cast<std::size_t>(fields.purpose)]);
         line_.field(fields.planned, planned[static_cast<std::size_t>(fields.purpose)]);
+    }
+}
+
+void Metrics::moved(const schedule::BytesByLink& counted, const schedule::BytesByLink& planned) {
+    for (const auto& fields : link_fields) {
+        line_.field(fields.counted, counted[static_cast<std::size_t>(fields.link)]);
+        line_.field(fields.planned, planned[static_cast<std::size_t>(fields.link)]);
     }
 }
 

@@ -1,6 +1,7 @@
 /// metrics.jsonl: one JSON object per step and event, for programs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -22,6 +23,8 @@ struct RunFacts {
     std::int64_t parameters = 0;
     std::int64_t tokens_per_step = 0;
     double flops_per_token = 0;
+    /// Of a rank, by spec::Tier; of what belongs to a node, a rank's part.
+    std::array<std::int64_t, 3> budget_bytes{};
     std::uint64_t seed = 0;
 };
 
@@ -32,7 +35,8 @@ struct RunEnd {
     double wall_s = 0;
     int exit_code = 0;
     std::uint64_t weights_hash = 0;  ///< of all master weights, so that two runs can be compared
-    BytesByPurpose sent_bytes{}, planned_bytes{};  ///< of all ranks and all steps of the run
+    BytesByPurpose sent_bytes{}, planned_bytes{};              ///< of all ranks and all steps of the run
+    schedule::BytesByLink link_bytes{}, planned_link_bytes{};  ///< the same between tiers
 };
 
 /// Appends to run.dir/metrics.jsonl; each line is one write(2), so a killed run has whole lines.
@@ -50,7 +54,9 @@ class Metrics {
     /// Beside the fields of its report, `stall_<lane>_cause`: what of that lane was waited for longest, or
     /// null. `sent_<purpose>_B`: what rank 0 has sent to other ranks since the row before, counted where it
     /// was copied; collectives may end while the next step is under way, so a step's bytes may be split over
-    /// two rows. `plan_<purpose>_B`: what the plan says of one step.
+    /// two rows. `plan_<purpose>_B`: what the plan says of one step. `nvme_read_B`, `nvme_written_B`,
+    /// `host_to_device_B`, `device_to_host_B` and their plan: the same of what rank 0 has moved between
+    /// tiers.
     void step(const StepReport& report);
     /// The run goes on from a checkpoint of `step`; rows before this one are of earlier jobs.
     void resume(std::int64_t step);
@@ -70,6 +76,8 @@ class Metrics {
     void begin(std::string_view event);
     /// `sent_<purpose>_B` beside `plan_<purpose>_B`.
     void sent(const BytesByPurpose& counted, const BytesByPurpose& planned);
+    /// `nvme_read_B` and its like beside `plan_nvme_read_B`.
+    void moved(const schedule::BytesByLink& counted, const schedule::BytesByLink& planned);
     void write();
 
     std::string path_;

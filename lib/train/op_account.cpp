@@ -58,14 +58,6 @@ const char* activity_of(const Op& op) {
     }
 }
 
-const char* wait_name(Stall stall) {
-    constexpr const char* names[] = {"Wait for data",           "Wait for collectives",
-                                     "Wait for the pipeline",   "Wait for host to device",
-                                     "Wait for device to host", "Wait for NVMe reads",
-                                     "Wait for NVMe writes",    "Wait for host optimizer"};
-    return names[static_cast<std::size_t>(stall)];
-}
-
 std::string phase_of(const Op& op, const layout::FamilyTable& table) {
     if (op.unit < 0 || op.phase < 0) {
         return to_string(op.kind);
@@ -95,11 +87,12 @@ std::string cause_of(const Op& op, const schedule::Program& program, const layou
 }  // namespace
 
 OpAccount::OpAccount(const schedule::Program& program, const layout::FamilyTable& table, Account& account)
-    : program_{program}, account_{account}, wait_activities_(num_stalls, -1) {
+    : program_{program}, account_{account}, wait_activities_(num_stalls, -1), waits_{program} {
     for (const auto& op : program.ops) {
         Place place;
         const auto engine = program.lanes[static_cast<std::size_t>(op.lane)].engine;
         place.stall = stall_of(engine);
+        place.bytes = schedule::bytes_moved(op, program);
         if (engine == Engine::compute) {
             place.activity = account.activity(activity_of(op));
             place.kernel = account.kernel(phase_of(op, table), to_string(op.direction));
@@ -117,33 +110,33 @@ OpAccount::OpAccount(const schedule::Program& program, const layout::FamilyTable
     data_cause_ = causes_.cause(Stall::data, "reading the batch");
 }
 
-void OpAccount::add(std::span<const LaneRecord> records, StepReport& report) {
+void OpAccount::add(const Executor& executor, StepReport& report) {
     causes_.begin_step();
     causes_.add(data_cause_, report.stall(Stall::data));
-    for (const auto& record : records) {
-        const double seconds = seconds_between(record.begin_ns, record.end_ns);
-        if (record.cause >= 0) {
-            const auto stall = places_[static_cast<std::size_t>(record.cause)].stall;
-            if (places_[static_cast<std::size_t>(record.cause)].kernel >= 0) {
-                continue;  // an op of the compute lane itself: its own time is the wait
-            }
-            report.stall(stall) += seconds;
-            causes_.add(places_[static_cast<std::size_t>(record.cause)].cause, seconds);
-            const int activity = wait_activities_[static_cast<std::size_t>(stall)];
-            if (activity >= 0) {
-                account_.add(activity, seconds);
-            }
-            continue;
-        }
+    const auto note_stall = [&](const Place& place, double seconds) {
+        report.stall(place.stall) += seconds;
+        causes_.add(place.cause, seconds);
+    };
+    waits_.split(executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
+                 [&](int op, std::int64_t begin_ns, std::int64_t end_ns) {
+                     const auto& place = places_[static_cast<std::size_t>(op)];
+                     if (place.kernel >= 0) {
+                         return;  // an op of the compute lane is told by its own record
+                     }
+                     const double seconds = seconds_between(begin_ns, end_ns);
+                     note_stall(place, seconds);
+                     account_.add(wait_activities_[static_cast<std::size_t>(place.stall)], seconds);
+                 });
+    for (const auto& record : executor.records()) {
         const auto& place = places_[static_cast<std::size_t>(record.op)];
-        if (place.kernel < 0) {
+        if (record.cause >= 0 || place.kernel < 0) {
             continue;
         }
+        const double seconds = seconds_between(record.begin_ns, record.end_ns);
         account_.add(place.activity, seconds);
         account_.add_kernel(place.kernel, seconds, place.flops);
         if (program_.ops[static_cast<std::size_t>(record.op)].kind == OpKind::step_end) {
-            report.stall(Stall::collective) += seconds;
-            causes_.add(place.cause, seconds);
+            note_stall(place, seconds);
         } else {
             report.compute_s += seconds;
         }
@@ -162,9 +155,11 @@ std::vector<std::string> OpAccount::trace_lanes() const {
 void OpAccount::add_to(Trace& trace, std::span<const LaneRecord> records) const {
     for (const auto& record : records) {
         const auto& op = program_.ops[static_cast<std::size_t>(record.op)];
-        TraceRecord traced{op.label, op.lane, record.begin_ns, record.end_ns, {}};
+        TraceRecord traced{op.label, op.lane, record.begin_ns, record.end_ns};
         if (record.cause >= 0) {
             traced.cause = program_.ops[static_cast<std::size_t>(record.cause)].label;
+        } else {
+            traced.bytes = places_[static_cast<std::size_t>(record.op)].bytes;
         }
         trace.add(traced);
     }

@@ -11,6 +11,7 @@
 #include "train/stall_causes.hpp"
 #include "train/step_report.hpp"
 #include "train/trace.hpp"
+#include "train/wait_chain.hpp"
 
 namespace ziggurat::train {
 
@@ -20,9 +21,10 @@ class OpAccount {
   public:
     OpAccount(const schedule::Program& program, const layout::FamilyTable& table, Account& account);
 
-    /// Adds the records of one step, and its wait for data that is in `report` already, to the account and to
-    /// `report`: compute and stall seconds, and the causes of the longest stalls.
-    void add(std::span<const LaneRecord> records, StepReport& report);
+    /// Adds the last step of `executor`, and its wait for data that is in `report` already, to the account
+    /// and to `report`: compute and stall seconds, and the causes of the longest stalls. What the compute
+    /// lane waited for is followed to the lane that was busy (WaitChain).
+    void add(const Executor& executor, StepReport& report);
 
     const StallCauses& stall_causes() const noexcept { return causes_; }
 
@@ -37,6 +39,7 @@ class OpAccount {
         int cause = -1;   ///< of waits for it; -1: nothing waits for it but its own lane
         Stall stall = Stall::collective;
         double flops = 0;
+        std::int64_t bytes = 0;  ///< moved between tiers
     };
 
     const schedule::Program& program_;
@@ -45,6 +48,7 @@ class OpAccount {
     std::vector<int> wait_activities_;  ///< by stall
     StallCauses causes_;
     int data_cause_ = -1;
+    WaitChain waits_;
 };
 
 }  // namespace ziggurat::train

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/deck_changes.hpp"
 #include "comm/control.hpp"
@@ -74,6 +75,29 @@ std::string resumed_line(const spec::RunSpec& spec,
                        format_bytes(resumed.bytes_read), format_duration(seconds), rate);
 }
 
+/// Weights of a run that begins afresh, from a checkpoint of another.
+void begin_with_weights(const spec::RunSpec& spec,
+                        const comm::Communicator& world,
+                        const comm::AbortFlag& abort,
+                        const HeldState& state,
+                        Reporter& reporter) {
+    const auto begin_ns = monotonic_ns();
+    std::vector<std::string> notes;  // of rank 0
+    const auto decision = decide_on_first(world, [&]() -> Decision {
+        const auto path = checkpoint::choose_verified(spec.model.init_path, notes);
+        return {path, false, to_text(checkpoint::CheckpointReader{path}.manifest())};
+    });
+    auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
+    checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
+    const auto loaded = load_weights(world, abort, state, reader);
+    for (const auto& note : notes) {
+        reporter.say("note: " + note);
+    }
+    reporter.say(fmt::format("begins with the weights of {}, of step {}; read {} in {}", decision.path,
+                             reader.manifest().progress.step, format_bytes(loaded.bytes_read),
+                             format_duration(seconds_between(begin_ns, monotonic_ns()))));
+}
+
 }  // namespace
 
 Resumed resume(const spec::RunSpec& spec,
@@ -101,6 +125,9 @@ Resumed resume(const spec::RunSpec& spec,
             return {*choice->path(), choice->is_own(), to_text(reader.manifest())};
         });
         if (decision.path.empty()) {
+            if (!spec.model.init_path.empty()) {
+                begin_with_weights(spec, world, abort, state, reporter);
+            }
             return {};
         }
         const auto begin_ns = monotonic_ns();

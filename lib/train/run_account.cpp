@@ -24,7 +24,9 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
       assembly_{assembly},
       times_{first_step},
       ops_{assembly.trainer().program(), table, times_},
-      traffic_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); }} {
+      traffic_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
+      links_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
+      limit_facts_{limit_facts(spec, assembly.trainer().program())} {
     if (spec.run.trace) {
         trace_.emplace(world.rank(), ops_.trace_lanes(), traced_steps);
     }
@@ -38,10 +40,13 @@ void RunAccount::begin_step(std::int64_t step) {
 
 void RunAccount::add_step(StepReport& report) {
     const auto records = assembly_.trainer().records();
-    ops_.add(records, report);
+    ops_.add(assembly_.trainer(), report);
     traffic_.count(records);
+    links_.count(records);
     report.sent_bytes = traffic_.latest();
     report.planned_bytes = traffic_.planned();
+    report.link_bytes = links_.latest();
+    report.planned_link_bytes = links_.planned();
     if (trace_) {
         ops_.add_to(*trace_, records);
     }
@@ -49,6 +54,7 @@ void RunAccount::add_step(StepReport& report) {
 
 void RunAccount::add_rest() {
     traffic_.count(assembly_.trainer().records(), false);
+    links_.count(assembly_.trainer().records(), false);
 }
 
 std::string RunAccount::own_table() const {
@@ -59,15 +65,18 @@ std::string RunAccount::own_table() const {
 std::string RunAccount::table(RunEnd* end) const {
     auto record = times_.record();
     record.flows = traffic_.flows();
+    record.links = links_.uses();
+    record.idle_disk_seconds = links_.idle_disk_seconds();
     record.stall_causes = ops_.stall_causes().longest(causes_told);
     const auto records =
         gather_records(record, [this](const std::string& text) { return comm::gather(world_, text); });
     if (end != nullptr) {
         for (const auto& of_rank : records) {
             add_up(of_rank.flows, end->sent_bytes, end->planned_bytes);
+            add_up(of_rank.links, end->link_bytes, end->planned_link_bytes);
         }
     }
-    return world_.rank() == 0 ? account_table(records, spec::flops_per_token(spec_)) : "";
+    return world_.rank() == 0 ? account_table(records, spec::flops_per_token(spec_), &limit_facts_) : "";
 }
 
 void RunAccount::write_trace() const {

@@ -10,6 +10,8 @@
 #include "spec/run_spec.hpp"
 #include "train/accounting.hpp"
 #include "train/assembly.hpp"
+#include "train/limit.hpp"
+#include "train/link_use.hpp"
 #include "train/metrics.hpp"
 #include "train/op_account.hpp"
 #include "train/step_report.hpp"
@@ -60,6 +62,8 @@ class RunAccount {
     Account times_;
     OpAccount ops_;
     Traffic traffic_;
+    LinkCount links_;
+    LimitFacts limit_facts_;
     std::optional<Trace> trace_;
 };
 

@@ -77,8 +77,9 @@ void SaveStream::stay_home() {
 
 void SaveStream::pass(std::size_t update) {
     std::unique_lock lock{mutex_};
+    ZG_EXPECTS(update <= passed_ || !is_open_);
     if (update != passed_) {
-        return;  // in a step that was given up, which has changed nothing; or there was no time left for it
+        return;  // it has passed in a step that was given up, which has changed nothing
     }
     const auto can_go_on = [&] { return !is_open_ || passed_ - taken_ < places; };
     const auto begin_ns = monotonic_ns();

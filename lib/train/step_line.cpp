@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t lines_per_heading = 50;
 constexpr std::int64_t slow_first_steps = 2;
 constexpr std::size_t most_stalls_shown = 2;
+constexpr std::size_t most_columns = 160;
 
 int digits(std::int64_t number) {
     return static_cast<int>(fmt::formatted_size("{}", number));
@@ -40,9 +41,22 @@ void append_loss(std::string& text, double loss) {
     }
 }
 
+/// `1.2/2.0G`, `12M/60G`, `61G`.
+void append_use(std::string& text, std::int64_t bytes, std::int64_t budget_bytes) {
+    const auto used = format_bytes_short(bytes);
+    if (budget_bytes <= 0) {
+        append(text, "{}", used);
+        return;
+    }
+    const auto budget = format_bytes_short(budget_bytes);
+    const bool is_same_unit = used.back() == budget.back() && used.back() > '9';
+    append(text, "{}/{}", std::string_view{used}.substr(0, used.size() - (is_same_unit ? 1 : 0)), budget);
+}
+
 }  // namespace
 
-StepLine::StepLine(std::int64_t total_steps) : total_steps_{total_steps}, step_width_{digits(total_steps)} {
+StepLine::StepLine(std::int64_t total_steps, const std::array<std::int64_t, 3>& budget_bytes)
+    : total_steps_{total_steps}, step_width_{digits(total_steps)}, budget_bytes_{budget_bytes} {
     text_.reserve(512);
 }
 
@@ -78,8 +92,9 @@ std::string_view StepLine::line() {
     append(text_, " | {:>7} tok/s",
            format_count(seconds > 0 ? static_cast<double>(window_tokens_) / seconds : 0));
     append_stalls();
-    append_memory();
-    append(text_, " | eta {}", format_duration(eta_seconds()));
+    const auto eta = " | eta " + format_duration(eta_seconds());
+    append_memory(eta);
+    text_ += eta;
     ++lines_;
     window_ = {};
     window_steps_ = 0;
@@ -107,13 +122,29 @@ void StepLine::append_stalls() {
     append(text_, "{}", shown == 0 ? " 0%" : "%");
 }
 
-void StepLine::append_memory() {
-    append(text_, " | mem {}", format_bytes_short(window_.device_peak_bytes));
-    if (window_.host_peak_bytes > 0 || window_.nvme_bytes > 0) {
-        append(text_, "/{}", format_bytes_short(window_.host_peak_bytes));
+/// Peaks since the last line, beside the budgets; the device's alone where nothing lies elsewhere. Names of
+/// tiers, then budgets, are left out where the line would become too long with `eta` behind it.
+void StepLine::append_memory(std::string_view eta) {
+    const std::array<std::int64_t, 3> used{window_.device_peak_bytes, window_.host_peak_bytes,
+                                           window_.nvme_bytes};
+    const std::size_t num_tiers = used[2] > 0 ? 3 : used[1] > 0 ? 2 : 1;
+    constexpr std::array<std::string_view, 3> names{"dev ", " host ", " nvme "};
+    const auto before = text_.size();
+    for (const bool with_names : {true, false}) {
+        append(text_, " | {}", with_names && num_tiers > 1 ? "" : "mem ");
+        for (std::size_t tier = 0; tier < num_tiers; ++tier) {
+            const bool is_named = with_names && num_tiers > 1;
+            append(text_, "{}", is_named ? names[tier] : tier > 0 ? " " : "");
+            append_use(text_, used[tier], budget_bytes_[tier]);
+        }
+        if (text_.size() + eta.size() <= most_columns) {
+            return;
+        }
+        text_.resize(before);
     }
-    if (window_.nvme_bytes > 0) {
-        append(text_, "/{}", format_bytes_short(window_.nvme_bytes));
+    append(text_, " | mem ");
+    for (std::size_t tier = 0; tier < num_tiers; ++tier) {
+        append(text_, "{}{}", tier > 0 ? "/" : "", format_bytes_short(used[tier]));
     }
 }
 
@@ -123,7 +154,7 @@ std::optional<std::string_view> StepLine::heading() {
     }
     text_.clear();
     append(text_,
-           "{:<{}} | {:>13} | {:>11} | {:>13} | {:>8} | {:>13} | waiting, % of time | device/host/nvme | "
+           "{:<{}} | {:>13} | {:>11} | {:>13} | {:>8} | {:>13} | waiting, % of time | memory of budget | "
            "time left",
            "# step", 2 * step_width_ + 6, "loss, nats", "rate", "gradient norm", "per step", "speed");
     return text_;

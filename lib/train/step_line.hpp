@@ -1,6 +1,7 @@
 /// The lines that a person follows while a run trains.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,8 +18,9 @@ namespace ziggurat::train {
 /// step's. No allocation after the construction. Collective: local.
 class StepLine {
   public:
-    /// \param total_steps  the last step's number
-    explicit StepLine(std::int64_t total_steps);
+    /// \param total_steps   the last step's number
+    /// \param budget_bytes  of a rank, by spec::Tier; 0: not shown
+    explicit StepLine(std::int64_t total_steps, const std::array<std::int64_t, 3>& budget_bytes = {});
 
     /// Every step, before line() and live().
     void add(const StepReport& report);
@@ -36,10 +38,11 @@ class StepLine {
   private:
     double eta_seconds() const;
     void append_stalls();
-    void append_memory();
+    void append_memory(std::string_view eta);
 
     std::int64_t total_steps_;
     int step_width_;
+    std::array<std::int64_t, 3> budget_bytes_;
     StepReport window_;  ///< sums since the last line
     StepReport last_;
     std::int64_t window_steps_ = 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "schedule/link_traffic.hpp"
 #include "schedule/step_program.hpp"
 
 namespace ziggurat::train {
@@ -35,6 +36,15 @@ constexpr std::string_view name_of(Stall stall) {
     return names[static_cast<std::size_t>(stall)];
 }
 
+/// As the activity of the account is called.
+constexpr std::string_view wait_name(Stall stall) {
+    constexpr std::array<std::string_view, num_stalls> names{
+        "Wait for data",           "Wait for collectives",    "Wait for the pipeline",
+        "Wait for host to device", "Wait for device to host", "Wait for NVMe reads",
+        "Wait for NVMe writes",    "Wait for host optimizer"};
+    return names[static_cast<std::size_t>(stall)];
+}
+
 /// One optimizer step, over all ranks; peaks are the worst rank's since the step before.
 struct StepReport {
     std::int64_t step = 0;    ///< steps done, this one included: the first is 1
@@ -49,6 +59,8 @@ struct StepReport {
     std::array<std::string_view, num_stalls> stall_cause{};  ///< the longest wait of each; empty: none
     /// What rank 0 has moved since the report before, by schedule::Purpose, and what the plan says of a step.
     BytesByPurpose sent_bytes{}, planned_bytes{};
+    /// The same between tiers.
+    schedule::BytesByLink link_bytes{}, planned_link_bytes{};
     std::int64_t device_peak_bytes = 0;
     std::int64_t host_peak_bytes = 0;
     std::int64_t nvme_bytes = 0;

@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -15,7 +17,6 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/units.hpp"
 #include "comm/node/bell.hpp"
 
 namespace ziggurat::train {
@@ -144,6 +145,7 @@ Action Throttle::applied_to(const schedule::Program& program, const schedule::Op
     stays_.push_back({.lane = lane, .duration_ns = static_cast<std::int64_t>(seconds * 1e9)});
     Stay* stay = &stays_.back();
     auto throttled = action;
+    const bool is_done_at_start = !action.is_asynchronous();
     auto move = action.is_asynchronous() ? std::move(action.start) : std::move(action.run);
     throttled.run = {};
     throttled.start = [this, stay, move = std::move(move)] {
@@ -158,7 +160,8 @@ Action Throttle::applied_to(const schedule::Program& program, const schedule::Op
     throttled.ended_ns = [stay, moved_ns = std::move(action.ended_ns)] {
         return std::max(stay->ends_ns, moved_ns ? moved_ns() : 0);
     };
-    throttled.may_start_early = true;
+    // Done when they start, they are in order whatever is under way.
+    throttled.may_start_early = is_done_at_start;
     return throttled;
 }
 
@@ -169,8 +172,7 @@ std::string describe(const spec::Throttle& rates) {
                                      {"host_to_device", rates.host_to_device},
                                      {"device_to_host", rates.device_to_host}}) {
         if (rate > 0) {
-            text += (text.empty() ? "" : ", ") + std::string{name} + " " +
-                    format_bytes(static_cast<std::int64_t>(rate)) + "/s";
+            text += fmt::format("{}{} {:.4g} MB/s", text.empty() ? "" : ", ", name, rate * 1e-6);
         }
     }
     return text;

@@ -52,7 +52,7 @@ class Throttle {
     std::unique_ptr<Alarm> alarm_;
 };
 
-/// `nvme_read 400MB/s, host_to_device 2GB/s`; empty when nothing is throttled.
+/// `nvme_read 400 MB/s, host_to_device 2000 MB/s`; empty when nothing is throttled.
 std::string describe(const spec::Throttle& rates);
 
 }  // namespace ziggurat::train

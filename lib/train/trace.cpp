@@ -28,10 +28,37 @@ void append_microseconds(std::string& text, std::int64_t nanoseconds) {
                    std::abs(nanoseconds) / 1000, std::abs(nanoseconds) % 1000);
 }
 
-void append_record(std::string& text, int process, std::int64_t step, const TraceRecord& record) {
+/// Rows of one lane are this far apart.
+constexpr int rows_apart = 1000;
+
+/// The first row of each lane that is free when something begins there.
+class Rows {
+  public:
+    explicit Rows(std::size_t num_lanes) : until_ns_(num_lanes) {}
+
+    int row(const TraceRecord& record) {
+        auto& rows = until_ns_.at(static_cast<std::size_t>(record.lane));
+        std::size_t row = 0;
+        while (row < rows.size() && rows[row] > record.begin_ns) {
+            ++row;
+        }
+        if (row == rows.size()) {
+            rows.push_back(record.end_ns);
+        }
+        rows[row] = record.end_ns;
+        return static_cast<int>(row);
+    }
+    std::size_t num_rows(std::size_t lane) const { return until_ns_[lane].size(); }
+
+  private:
+    std::vector<std::vector<std::int64_t>> until_ns_;
+};
+
+void append_record(std::string& text, int process, std::int64_t step, int row, const TraceRecord& record) {
     text += R"({"ph":"X","name":)";
     append_json_string(text, record.name);
-    fmt::format_to(std::back_inserter(text), R"(,"pid":{},"tid":{},"ts":)", process, record.lane);
+    fmt::format_to(std::back_inserter(text), R"(,"pid":{},"tid":{},"ts":)", process,
+                   record.lane + rows_apart * row);
     append_microseconds(text, record.begin_ns);
     text += R"(,"dur":)";
     append_microseconds(text, std::max<std::int64_t>(record.end_ns - record.begin_ns, 0));
@@ -40,6 +67,9 @@ void append_record(std::string& text, int process, std::int64_t step, const Trac
     if (!record.cause.empty()) {
         text += R"(,"cause":)";
         append_json_string(text, record.cause);
+    }
+    if (record.bytes > 0) {
+        fmt::format_to(std::back_inserter(text), R"(,"bytes":{})", record.bytes);
     }
     text += "}},\n";
 }
@@ -67,10 +97,17 @@ std::string Trace::json() const {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
         append_name(text, "thread_name", rank_, static_cast<int>(lane), lanes_[lane]);
     }
+    Rows rows{lanes_.size()};
     for (std::size_t i = 1; i <= steps_.size(); ++i) {
         const Step& step = steps_[(current_ + i) % steps_.size()];
         for (const TraceRecord& record : step.records) {
-            append_record(text, rank_, step.number, record);
+            append_record(text, rank_, step.number, rows.row(record), record);
+        }
+    }
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+        for (std::size_t row = 1; row < rows.num_rows(lane); ++row) {
+            append_name(text, "thread_name", rank_, static_cast<int>(lane + rows_apart * row),
+                        fmt::format("{} beside it", lanes_[lane]));
         }
     }
     text.resize(text.size() - 2);  // the last comma: there is always at least the process's name

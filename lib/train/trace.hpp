@@ -15,9 +15,11 @@ struct TraceRecord {
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;
     std::string_view cause = {};  ///< of a wait; empty for work
+    std::int64_t bytes = 0;       ///< that it moved; 0: none
 };
 
-/// The records of the last steps of one rank.
+/// The records of the last steps of one rank. What is under way on a lane at the same time stands in rows of
+/// its own.
 ///
 /// Collective: local. No allocation once `keep_steps` steps have been seen.
 class Trace {

@@ -44,7 +44,7 @@ class Trainer {
           requests_{requests},
           reporter_{reporter},
           stream_{spec.parallel.threads},
-          assembly_{spec, world, stream_, abort},
+          assembly_{spec, build_programs(spec, world.rank()), world, stream_, abort, StateAtFirst::zero},
           model_{spec, world.rank()},
           resumed_{resume(spec, context.effective_deck, world, abort, assembly_.state(), reporter)},
           feeder_{spec, corpus.training(), model_.data_rank, resumed_.progress},
@@ -65,6 +65,9 @@ class Trainer {
                         resumed_.is_own ? step_ : -1} {
         if (was_finished()) {
             return;
+        }
+        if (resumed_.is_afresh() && spec.model.init_path.empty()) {
+            assembly_.set_initial_values();
         }
         reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
         if (world.rank() == 0) {
@@ -90,6 +93,9 @@ class Trainer {
             return 0;
         }
         reporter_.start(run_facts(spec_, version_), assembly_.why_not_shared());
+        for (const auto& note : assembly_.notes()) {
+            reporter_.say("warning: " + note);
+        }
         is_to_stop();  // who was asked while all this was made ready
         while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();
@@ -151,6 +157,7 @@ class Trainer {
         report.step_s = step_seconds;
         report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
         report.device_peak_bytes = assembly_.arena_bytes(spec::Tier::device);
+        report.nvme_bytes = assembly_.arena_bytes(spec::Tier::nvme);
         report.host_peak_bytes = host_peak_bytes_ = std::max(host_peak_bytes_, host_bytes());
         {
             const ScopedActivity time{times(), logging_activity_};

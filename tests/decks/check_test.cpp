@@ -59,6 +59,22 @@ TEST_F(Check, NamesPretendedNodes) {
     EXPECT_NE(out_.find("; 2 a node, in all 2 pretended nodes, 1 threads each;"), std::string::npos) << out_;
 }
 
+TEST_F(Check, NamesHomesAwayFromTheDevice) {
+    options_.overrides.push_back("tiers.home.optimizer=auto");
+    options_.choose_homes = [](const spec::RunSpec& run, const spec::MachineSpec&) {
+        auto chosen = run;
+        chosen.tiers.open = {};
+        chosen.tiers.optimizer = {0.25, 0.75, 0};
+        return chosen;
+    };
+
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(out_.find("homes     parameters device, gradients device, optimizer {device: 25%, host: rest}, "
+                        "activations device\n"),
+              std::string::npos)
+        << out_;
+}
+
 TEST_F(Check, NamesTheSecondCopy) {
     options_.ranks = 4;
     options_.overrides = {"deck_version=1", "sharding.zero=3", "sharding.secondary=2"};

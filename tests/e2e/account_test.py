@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a run says that it has sent is what the plan says, to the byte, for every ZeRO stage; waits have names.
+"""What a run says that it has sent, and moved between tiers, is what the plan says, to the byte, for every ZeRO
+stage; waits have names.
 
   account_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 """
@@ -28,6 +29,18 @@ CASES = {
                     {"parameters", "secondary", "gradients"}),
     "spans": (["sharding.parameters=2", "sharding.gradients=2", "sharding.optimizer=all", "debug.nodes=2"],
               {"parameters", "gradients", "publication"}),
+}
+
+LINKS = ["nvme_read", "nvme_written", "host_to_device", "device_to_host"]
+TIERS = {
+    "optimizer_on_host": (["sharding.zero=3", "tiers.home.optimizer=host", "tiers.home.gradients=host"],
+                          {"host_to_device", "device_to_host"}),
+    "all_on_nvme": (["sharding.zero=3", "tiers.home.optimizer=nvme", "tiers.home.parameters=nvme",
+                     "tiers.home.gradients=nvme", "train.global_batch=24", "tiers.nvme.endurance=600TB"],
+                    {"nvme_read", "nvme_written", "host_to_device", "device_to_host"}),
+    "shares": (["sharding.zero=1", "tiers.chunk=2048",
+                "tiers.home.optimizer={device: 20%, host: 30%, nvme: rest}"],
+               {"nvme_read", "nvme_written", "host_to_device", "device_to_host"}),
 }
 
 
@@ -75,6 +88,27 @@ def check(name, events, table, wanted):
     return sent
 
 
+def check_tiers(name, events, table, wanted):
+    """Bytes between tiers, peaks and budgets of a run."""
+    end = events[-1]
+    moved = {link: end[f"{link}_B"] for link in LINKS}
+    plan = {link: end[f"plan_{link}_B"] for link in LINKS}
+    expect(f"{name}: bytes between tiers are the planned ones", moved == plan, (moved, plan))
+    expect(f"{name}: they move over {', '.join(sorted(wanted))}",
+           {link for link in LINKS if moved[link] > 0} == wanted, moved)
+    start = next(event for event in events if event["event"] == "start")
+    steps = [event for event in events if event["event"] == "step"]
+    has_disk = "nvme_read" in wanted
+    for step in steps:
+        expect(f"{name}: step {step['step']} tells what each tier holds, within its budget",
+               0 < step["device_peak_B"] <= start["device_budget_B"] and step["host_peak_B"] > 0
+               and (step["nvme_B"] > 0) == has_disk and step["nvme_B"] <= start["nvme_budget_B"], (start, step))
+    expect(f"{name}: the table has counted bytes, no warning, and names what limits",
+           "Between tiers" in table and "WARNING" not in table
+           and ("What helps: " in table or "Computing limits the step" in table), table)
+    expect(f"{name}: it tells the wear of disks where there are any", ("NVMe wear: " in table) == has_disk, table)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for option in ("--binary", "--work", "--mpiexec"):
@@ -85,6 +119,12 @@ def main():
     for name, (overrides, wanted) in CASES.items():
         events, table = train(name, overrides, chosen)
         total[name] = sum(check(name, events, table, wanted).values())
+    for name, (overrides, wanted) in TIERS.items():
+        folder = pathlib.Path(chosen.work) / f"{name}.nvme"
+        folder.mkdir(parents=True, exist_ok=True)
+        if "nvme_read" in wanted:
+            overrides = [*overrides, f"tiers.nvme.paths=[{folder}]"]
+        check_tiers(name, *train(name, overrides, chosen), wanted)
     # Rajbhandari et al., "ZeRO", 2020, section 7, in fp32 with one micro-batch: 2 Psi (d-1)/d, at most half more.
     expect("stages 0 to 2 send the same", total["zero_0"] == total["zero_1"] == total["zero_2"], total)
     expect("stage 3 sends more, but at most half more",

@@ -5,7 +5,7 @@
   ZIGGURAT_KILLS=50 survive_test.py ...      so many kills (default 5); ZIGGURAT_SEED=N repeats them
 
 All ranks and the launcher get SIGKILL at once, or now and then one rank alone. Each restart, on another number of ranks with another way to
-share the state, goes on from the newest complete checkpoint of the folder as the kill left it; every complete
+share the state and other homes for it, goes on from the newest complete checkpoint of the folder as the kill left it; every complete
 checkpoint verifies; what a killed save left is gone; metrics.jsonl has each step once, and the losses are those of
 a run that nobody disturbed.
 """
@@ -28,6 +28,14 @@ def shared_state(chance, ranks):
     if chance.random() < 0.3 and ranks > 1:
         return ["sharding.parameters=1", f"sharding.gradients={ranks}", f"sharding.optimizer={ranks}"]
     return [f"sharding.zero={chance.randrange(4)}"]
+
+
+def homes(chance, folder):
+    """Where each kind of state lives; NVMe more often than not, which is what saves take most care of."""
+    places = ["device", "host", "nvme", "nvme", "{device: 25%, host: 35%, nvme: rest}"]
+    folder.mkdir(exist_ok=True)
+    return [f"tiers.nvme.paths=[{folder}]", "tiers.chunk=16384" if chance.random() < 0.5 else "tiers.chunk=auto",
+            *(f"tiers.home.{kind}={chance.choice(places)}" for kind in ("parameters", "gradients", "optimizer"))]
 
 
 def mark_unfinished(run):
@@ -54,7 +62,8 @@ class Round:
 
     def settings(self):
         return [*SAME, f"checkpoint.every={self.every} steps", f"checkpoint.keep.last={self.keep}",
-                f"checkpoint.async={self.asynchronous}", *shared_state(self.chance, self.ranks)]
+                f"checkpoint.async={self.asynchronous}", *shared_state(self.chance, self.ranks),
+                *(homes(self.chance, self.place.folder / "nvme") if self.chance.random() < 0.7 else [])]
 
     def live(self):
         """Jobs until one finishes; returns the losses of all steps."""

@@ -67,7 +67,9 @@ std::string lack_of(const schedule::Program& program,
 
 }  // namespace
 
-std::string lack_of_movement(const spec::RunSpec& run, const comm::Communicator& group) {
+std::string lack_of_movement(const spec::RunSpec& run,
+                             const comm::Communicator& group,
+                             const schedule::BytesByLink& counted) {
     const auto program = schedule::build_program(run, group.rank(), schedule::Variant::train);
     const auto& tiers = run.tiers;
     const auto through = [](const Home& home, std::vector<Engine> host, const std::vector<Engine>& nvme) {
@@ -76,7 +78,22 @@ std::string lack_of_movement(const spec::RunSpec& run, const comm::Communicator&
         }
         return host;
     };
-    return lack_of(
+    std::string differences;
+    const auto in_a_step = schedule::bytes_by_link(program);
+    std::int64_t all = 0;
+    for (std::size_t link = 0; link < counted.size(); ++link) {
+        const auto planned = run.train.steps * in_a_step[link];
+        all += planned;
+        if (counted[link] != planned) {
+            differences += fmt::format("{}: {} bytes were moved and should be {}. ",
+                                       to_string(static_cast<schedule::Link>(link)), counted[link], planned);
+        }
+    }
+    if (all == 0) {
+        differences += "nothing moves. ";
+    }
+    return differences +
+           lack_of(
                program, "parameters", tiers.parameters, {StateKind::parameters},
                through(tiers.parameters, {Engine::host_to_device}, {Engine::nvme_read, Engine::nvme_write})) +
            lack_of(program, "gradients", tiers.gradients, {StateKind::gradients},

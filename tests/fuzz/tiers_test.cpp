@@ -8,39 +8,23 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "comm/control.hpp"
 #include "tests/fuzz/moved.hpp"
+#include "tests/fuzz/nvme_folder.hpp"
+#include "tests/fuzz/saving.hpp"
 #include "tests/fuzz/side_by_side.hpp"
 #include "tests/fuzz/training.hpp"
 #include "tests/support/draw.hpp"
 #include "tests/support/random_deck.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/support/rank_test.hpp"
-#include "tests/support/scratch_folder.hpp"
 #include "tests/support/simulated_ranks.hpp"
+#include "tests/support/tiny_checkpoints.hpp"
 
 namespace ziggurat::test {
 namespace {
-
-/// The same folder on all ranks.
-class NvmeFolder {
-  public:
-    NvmeFolder() {
-        if (world().rank() == 0) {
-            folder_.emplace();
-        }
-        path_ = comm::broadcast(world(), folder_ ? folder_->path() : std::string{});
-    }
-    const std::string& path() const { return path_; }
-
-  private:
-    std::optional<ScratchFolder> folder_;
-    std::string path_;
-};
 
 std::vector<RandomDeck> random_decks(const std::string& nvme_folder) {
     const auto first = count_from_environment("ZIGGURAT_FUZZ_SEED", 1);
@@ -62,12 +46,11 @@ void print_draws(const std::vector<RandomDeck>& decks) {
 }
 
 /// One step is not finite and a validation falls inside, anywhere.
-Course drawn_course(const RandomDeck& deck) {
-    Draw draw{deck.seed + 1'000'000};
+Course drawn_course(Draw& draw, std::int64_t steps) {
     Course course;
-    course.non_finite_step = draw.between(1, deck.run.train.steps);
+    course.non_finite_step = draw.between(1, steps);
     course.looks_at_that_step = draw.chance(0.5);
-    course.validated_after = draw.between(1, deck.run.train.steps);
+    course.validated_after = draw.between(1, steps);
     return course;
 }
 
@@ -101,13 +84,18 @@ class Clipped {
 
 TEST(FuzzOfTiers, RandomHomesLeaveTheBitsOfTheDeviceAloneAndMoveWhatIsAwayFromIt) {
     const NvmeFolder folder;
+    const SharedFolder runs{world()};
     const auto decks = random_decks(folder.path());
     if (world().rank() == 0) {
         print_draws(decks);
     }
     Clipped clipped;
     examine(decks, [&](const RandomDeck& deck, const comm::Communicator& group) {
-        const auto course = drawn_course(deck);
+        Draw draw{deck.seed + 1'000'000};
+        auto course = drawn_course(draw, deck.run.train.steps);
+        // One save, with steps behind it.
+        const auto saved_step = draw.between(deck.run.train.steps / 2 + 1, deck.run.train.steps - 1);
+        const bool goes_on = draw.chance(0.3);
         auto run = deck.run;
         run.optimizer.clip = spec::ClipPolicy::global;
         run.optimizer.clip_norm = low_norm(without_tiers(run), group);
@@ -116,9 +104,33 @@ TEST(FuzzOfTiers, RandomHomesLeaveTheBitsOfTheDeviceAloneAndMoveWhatIsAwayFromIt
         };
         const auto expected = train(without_tiers(run));
         clipped.note(expected.grad_norms, run.optimizer.clip_norm);
+        run.run.dir = runs.file(std::to_string(deck.seed));
+        run.run.resume = spec::Resume::never;
+        run.checkpoint = {spec::Interval{.steps = saved_step}, 100, 0, true};
+        course.saves = true;
         const auto ours = train(run);
-        const auto difference = ours.first_difference(expected);
-        return difference.empty() ? lack_of_movement(run, group) : difference;
+        auto difference = ours.first_difference(expected);
+        if (difference.empty()) {
+            difference = lack_of_movement(run, group, ours.bytes_by_link);
+        }
+        if (difference.empty() && goes_on) {
+            auto again = without_tiers(run);
+            again.run.dir += "again";
+            again.run.resume = spec::Resume::path;
+            again.run.resume_path = checkpoint_folder(run, saved_step);
+            again.checkpoint = {};
+            const auto resumed = train(again);
+            auto rest = expected;
+            rest.loss_sums.erase(rest.loss_sums.begin(), rest.loss_sums.begin() + saved_step);
+            rest.grad_norms.erase(rest.grad_norms.begin(), rest.grad_norms.begin() + saved_step);
+            std::erase_if(rest.skipped_steps, [&](auto step) { return step <= saved_step; });
+            rest.validation_hash = resumed.validation_hash;
+            difference = resumed.first_difference(rest);
+            if (!difference.empty()) {
+                difference = fmt::format("resumed after step {}: {}", saved_step, difference);
+            }
+        }
+        return difference;
     });
     if (world().rank() == 0) {
         std::cout << fmt::format("{:.0f} % of the steps clip\n", 100 * clipped.share());

@@ -7,10 +7,12 @@
 #include <array>
 #include <bit>
 #include <limits>
+#include <optional>
 
 #include "comm/control.hpp"
 #include "optim/step_inputs.hpp"
 #include "schedule/volumes.hpp"
+#include "tests/fuzz/saving.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -118,8 +120,21 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
     const auto mine = group.rank() * (batch / run.parallel.data);
     TrainingOutcome outcome;
     std::int64_t updates = 0;
+    std::optional<Saving> saving;
+    std::int64_t first_step = 0;
+    if (course.saves) {
+        saving.emplace(run, group, abort, assembly);
+        first_step = saving->before().step;
+        updates = first_step - saving->before().skipped;
+    }
+    const auto progress = [&](std::int64_t step) {
+        return checkpoint::Progress{.step = step,
+                                    .tokens = step * batch * run.data.seq,
+                                    .next_sample = step * batch,
+                                    .skipped = step - updates};
+    };
     const auto steps = course.steps > 0 ? course.steps : run.train.steps;
-    for (std::int64_t step = 0; step < steps; ++step) {
+    for (std::int64_t step = first_step; step < steps; ++step) {
         const auto slots = assembly.train_slots();
         for (std::size_t m = 0; m < slots.size(); ++m) {
             fill(slots[m], run, step * batch + mine + static_cast<std::int64_t>(m) * run.train.micro_batch);
@@ -139,7 +154,9 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
         assembly.trainer().run_step();
         if (is_non_finite && course.looks_at_that_step) {
             assembly.trainer().finish();
-            outcome.changed_state_in_a_skipped_step = state_hash(assembly.state()) != before;
+            // Where nothing is a target, nothing is infinite.
+            outcome.changed_state_in_a_skipped_step =
+                assembly.outcome().is_skipped && state_hash(assembly.state()) != before;
         }
         const auto& end = assembly.outcome();
         updates += end.is_skipped ? 0 : 1;
@@ -148,12 +165,19 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
         if (end.is_skipped) {
             outcome.skipped_steps.push_back(step + 1);
         }
+        if (saving && step + 1 < steps) {
+            saving->after_step(progress(step + 1));
+        }
         if (step + 1 == course.validated_after) {
             outcome.validation_hash = hash_of_losses(assembly, run, run.train.steps * batch + mine);
         }
     }
     assembly.trainer().finish();
+    if (saving) {
+        saving->finish(progress(steps));
+    }
     outcome.bytes_moved = assembly.bytes_moved();
+    outcome.bytes_by_link = assembly.bytes_by_link();
     outcome.weights_hash = assembly.weights_hash();
     outcome.evaluated_losses_hash = hash_of_losses(assembly, run, run.train.steps * batch + mine);
     return outcome;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "schedule/link_traffic.hpp"
 #include "spec/run_spec.hpp"
 #include "train/assembly.hpp"
 
@@ -17,6 +18,7 @@ struct Course {
     std::int64_t non_finite_step = 0;  ///< its gradients are infinite
     bool looks_at_that_step = false;   ///< whether it changes state: all ends before it and after it
     std::int64_t validated_after = 0;
+    bool saves = false;  ///< as run.checkpoint says, and begins where run.resume says
 };
 
 /// What a training leaves on one rank: its steps, the weights at the end and a look at the next batch.
@@ -29,6 +31,7 @@ struct TrainingOutcome {
     std::uint64_t weights_hash = 0;
     std::uint64_t evaluated_losses_hash = 0;  ///< of this rank's micro-batch, without dropout
     train::BytesByPurpose bytes_moved{};      ///< in all steps, as the collectives count them
+    schedule::BytesByLink bytes_by_link{};    ///< in all steps, counted where they move
 
     /// In words; empty when the bits are the same. What it moved is another matter.
     std::string first_difference(const TrainingOutcome& expected) const;

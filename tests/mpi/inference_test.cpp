@@ -6,6 +6,7 @@
 
 #include "schedule/build_program.hpp"
 #include "tests/support/rank_test.hpp"
+#include "tests/support/scratch_folder.hpp"
 #include "tests/support/tiny_training.hpp"
 
 namespace ziggurat::train {
@@ -76,6 +77,34 @@ TEST_P(Evaluating, GivesTheBitsThatTrainingGivesWithoutItsState) {
 
             EXPECT_EQ(losses, looked.losses);
             EXPECT_EQ(alone.sharding.parameters, span);
+        }
+    }
+}
+
+TEST_P(Evaluating, LeavesParametersAtTheirHome) {
+    const comm::Communicator& world = test::world();
+    const test::ScratchFolder folder;
+    for (const spec::Home home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}, spec::Home{0.25, 0.35, 0.4}}) {
+        auto run = test::tiny_run(GetParam(), world.size(), 2, 2);
+        run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = world.size();
+        run.sharding.reduce = spec::ReducePlan::each_microbatch;
+        run.tiers.chunk_elements = 4096;
+        run.tiers.nvme_block_bytes = 8192;
+        run.tiers.nvme_paths = {folder.path()};
+        run.tiers.parameters = home;
+        run.tiers.optimizer = spec::Home{0, 0, 1};
+        const Looked looked = train_and_look(run, world);
+
+        const auto alone = evaluating(run, {world.size(), world.size(), 1}, 2);
+        const auto losses = losses_of(looked, alone, world);
+
+        EXPECT_EQ(losses, looked.losses);
+        const auto program = schedule::build_program(alone, world.rank(), schedule::Variant::evaluate);
+        for (const auto& buffer : program.buffers) {
+            if (buffer.state == schedule::StateKind::frozen &&
+                buffer.lifetime == schedule::Lifetime::persistent) {
+                EXPECT_TRUE(home.device > 0 || buffer.tier != spec::Tier::device) << buffer.name;
+            }
         }
     }
 }

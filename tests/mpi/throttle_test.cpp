@@ -9,6 +9,8 @@
 #include "base/clock.hpp"
 #include "comm/abort_flag.hpp"
 #include "tests/support/rank_test.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/tiny_training.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -100,10 +102,33 @@ TEST(Throttle, LeavesOtherLanesAlone) {
     EXPECT_FALSE(throttle.applied_to(program, program.ops.front(), {.run = [] {}}).is_asynchronous());
 }
 
+TEST(Throttle, LeavesTheBitsOfATrainingAlone) {
+    const test::ScratchFolder folder;
+    const int ranks = test::world().size();
+    auto run = test::tiny_run(spec::Family::llama, ranks, 2, 3);
+    run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = ranks;
+    run.sharding.reduce = spec::ReducePlan::each_microbatch;
+    run.recompute.kind = spec::RecomputeKind::full;
+    run.overlap.prefetch = 2;
+    const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
+    run.tiers.nvme_paths = {folder.path()};
+    run.tiers.nvme_verify = true;
+    run.tiers.chunk_elements = 4096;
+    run.tiers.parameters = run.tiers.gradients = run.tiers.optimizer = run.tiers.activations = {0, 0, 1};
+    run.debug.throttle = {
+        .nvme_read = 300e6, .nvme_write = 200e6, .host_to_device = 1e9, .device_to_host = 5e8};
+
+    const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing);
+
+    EXPECT_EQ(ours.losses, expected.losses);
+    EXPECT_EQ(ours.norms, expected.norms);
+    EXPECT_EQ(ours.weights_hash, expected.weights_hash);
+}
+
 TEST(Throttle, IsDescribedByItsRates) {
     EXPECT_EQ(describe(spec::Throttle{}), "");
-    EXPECT_EQ(describe(spec::Throttle{.nvme_read = 3 * mebibyte, .device_to_host = 512}),
-              "nvme_read 3.00 MiB/s, device_to_host 512 B/s");
+    EXPECT_EQ(describe(spec::Throttle{.nvme_read = 400e6, .device_to_host = 2.5e9}),
+              "nvme_read 400 MB/s, device_to_host 2500 MB/s");
 }
 
 }  // namespace

@@ -135,8 +135,8 @@ void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder) {
     }
     deck.set("home", fmt::format("{{{}}}", homes));
     const bool has_nvme = homes.find("nvme") != std::string::npos;
-    const auto block = draw.one_of<std::string>({"4KiB", "12KiB", "1MiB"});
-    const auto depth = draw.one_of<int>({1, 3, 32});
+    const auto block = draw.one_of<std::string>({"4KiB", "64KiB", "1MiB"});
+    const auto depth = draw.one_of<int>({2, 8, 32});
     if (has_nvme) {
         deck.set("nvme",
                  fmt::format("{{paths: [\"{}\"], block: {}, queue_depth: {}}}", nvme_folder, block, depth));
@@ -159,9 +159,13 @@ void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvm
     }
     deck.section("overlap");
     if (draw.chance(0.6)) {
-        deck.set("kind", draw.one_of<std::string>({"none", "selective", "selective", "full", "full"}));
-        if (draw.chance(0.05)) {
-            deck.set("every", 2);
+        // Between what is kept away from the device, much is computed again.
+        const bool has_tiers = !nvme_folder.empty();
+        const auto kind =
+            draw.one_of<std::string>({"none", "selective", has_tiers ? "full" : "selective", "full", "full"});
+        deck.set("kind", kind);
+        if (draw.chance(kind != "full" ? 0.05 : has_tiers ? 0.8 : 0.5)) {
+            deck.set("every", draw.between(1, 3));
         }
         deck.section("recompute");
     }
@@ -194,7 +198,7 @@ std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme
     DeckText deck;
     deck.set("name", "fuzz");
     deck.set("seed", draw.between(0, 1 << 30));
-    deck.set("hang_timeout", "2min");
+    deck.set("hang_timeout", nvme_folder.empty() ? "2min" : "10min");  // disks may be slow
     deck.section("run");
     const auto seq = odd(draw, 3, 15);
     draw_model(draw, deck, seq);

@@ -170,6 +170,20 @@ TEST(CommandLine, RefusesWhatItWouldOtherwiseIgnore) {
     EXPECT_NE(complaint({"check", "a.yaml", "--ranks"}), "it was taken");
 }
 
+TEST(CommandLine, TakesWhatIsMeasured) {
+    const Answer answer = say({"bench", "io", "/a", "/b", "--size", "64MiB", "--machine-file=m.yaml"});
+    const Arguments& arguments = answer.arguments();
+    EXPECT_EQ(arguments.command, Command::bench_io);
+    EXPECT_EQ(arguments.paths, (std::vector<std::string>{"/a", "/b"}));
+    EXPECT_EQ(arguments.size_bytes, 64 << 20);
+    EXPECT_EQ(arguments.machine_file, "m.yaml");
+    EXPECT_NE(complaint({"bench"}).find("Name what to measure: io."), std::string::npos);
+    EXPECT_NE(complaint({"bench", "io"}).find("no folder is given"), std::string::npos);
+    EXPECT_NE(complaint({"bench", "io", "/a", "--size", "12"}).find("is not a size"), std::string::npos);
+    EXPECT_NE(complaint({"bench", "io", "/a", "--szie=1MiB"}).find("Did you mean '--size'?"),
+              std::string::npos);
+}
+
 TEST(CommandLine, ShowsHelpWhenNothingIsAsked) {
     EXPECT_NE(complaint({}).find("Usage:"), std::string::npos);
 }

@@ -1,11 +1,16 @@
 #include "storage/direct_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "storage/aio_queue.hpp"
@@ -93,6 +98,47 @@ TEST(DirectFile, MessagesNameTheFileAndTheReason) {
                   only.write(0, std::as_bytes(std::span{"b", 1}));
               }).find("Bad file descriptor"),
               std::string::npos);
+}
+
+TEST(DirectFile, LosesItsNameAtOnceWhereItCannotBeWithout) {
+    namespace fs = std::filesystem;
+    const test::ScratchFolder folder;
+    const fs::path stale = folder.file(".ziggurat-nvme-abcdef");
+    const fs::path recent = folder.file(".ziggurat-nvme-ghijkl");
+    for (const auto& path : {stale, recent}) {
+        std::ofstream{path};
+    }
+    fs::last_write_time(stale, fs::file_time_type::clock::now() - std::chrono::minutes{5});
+
+    auto file = DirectFile::create_unlinked(folder.path());
+    const std::vector<std::byte> bytes(page_bytes, std::byte{7});
+    file.stop_direct();
+    file.write(0, bytes);
+
+    EXPECT_EQ(file.size_bytes(), page_bytes);
+    EXPECT_FALSE(fs::exists(stale)) << "left by a job that was killed";
+    EXPECT_TRUE(fs::exists(recent)) << "may be somebody's who is about to remove it";
+    EXPECT_EQ(std::distance(fs::directory_iterator{folder.path()}, fs::directory_iterator{}), 1);
+}
+
+TEST(DirectFile, SaysThatTooManyAreOpen) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int next = ::dup(0);
+    ::close(next);
+    rlimit few = before;
+    few.rlim_cur = static_cast<rlim_t>(next);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+
+    std::string text;
+    try {
+        DirectFile::create_unnamed(std::filesystem::temp_directory_path());
+    } catch (const Error& error) {
+        text = error.what();
+    }
+    ::setrlimit(RLIMIT_NOFILE, &before);
+
+    EXPECT_NE(text.find("ulimit -n"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -22,11 +22,17 @@ class PretendedSystem : public testing::Test {
         fs::create_directories(folder);
         write("devices/pci0/nvme0/nvme0n1/nvme0n1p1/size", "1");
         const int cpu = ::sched_getcpu();
+        cpu_set_t usable;
+        ::sched_getaffinity(0, sizeof usable, &usable);
         for (int c = 0; c < CPU_SETSIZE; ++c) {
-            // The processor that runs this is one of many on node 1 or alone on node 0.
-            write("devices/system/node/node" + std::string{c == cpu ? "0" : "1"} + "/cpu" + std::to_string(c),
-                  "");
+            // The processor that runs this is alone on node 0, the others are on node 1.
+            if (CPU_ISSET(c, &usable)) {
+                write("devices/system/node/node" + std::string{c == cpu ? "0" : "1"} + "/cpu" +
+                          std::to_string(c),
+                      "");
+            }
         }
+        fs::create_directories(root / "devices/system/node/node1");
         own_cpu = cpu;
     }
     ~PretendedSystem() override { fs::remove_all(root); }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schedule/build_program.hpp"
+#include "schedule/passing_state.hpp"
 #include "schedule/saved_runs.hpp"
 #include "spec/tensors.hpp"
 #include "tests/support/random_spec.hpp"
@@ -212,6 +213,44 @@ TEST(SavedRuns, FillTheSnapshotExactlyWhereTrainingChangesThem) {
             EXPECT_EQ(snapshot->tier, spec::Tier::host);
         }
     }
+}
+
+TEST(PassingRuns, HoldAllThatIsSavedFromNvmeOnceAndInOrder) {
+    int tried = 0;
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        auto run = test::random_spec(seed);
+        run.checkpoint = {};
+        run.checkpoint.every = spec::Interval{.steps = 1};
+        run.checkpoint.is_async = true;
+        run.tiers.nvme_paths = {"/nvme"};
+        run.tiers.optimizer = seed % 2 == 0 ? spec::Home{0, 0, 1} : spec::Home{0.25, 0.35, 0.4};
+        const Rank rank{run, run.parallel.ranks - 1};
+        const auto& buffers = rank.program.buffers;
+        std::map<int, std::int64_t> passed;  // bytes by buffer at home: where the next are to begin
+        std::map<int, std::int64_t> of_update;
+        for (const auto& saved : schedule::saved_runs(rank.model, rank.program)) {
+            passed.emplace(saved.buffer, saved.run.offset);
+        }
+        for (const auto& passing : schedule::passing_runs(rank.model, rank.program)) {
+            EXPECT_EQ(passed.at(passing.home), passing.at_home.offset) << "seed " << seed;
+            passed[passing.home] += passing.at_home.bytes;
+            of_update[passing.op] += passing.at_home.bytes;
+        }
+        const auto ring =
+            std::ranges::find(buffers, std::string{schedule::save_ring}, &schedule::Buffer::name);
+        ASSERT_EQ(ring != buffers.end(), !of_update.empty());
+        for (const auto& [op, bytes] : of_update) {
+            EXPECT_LE(bytes * schedule::places_of_save_ring, ring->bytes);
+        }
+        for (const auto& saved : schedule::saved_runs(rank.model, rank.program)) {
+            const auto& home = buffers[static_cast<std::size_t>(saved.buffer)];
+            const bool passes = home.tier == spec::Tier::nvme && home.state != schedule::StateKind::frozen;
+            EXPECT_EQ(passed.at(saved.buffer) - saved.run.offset, passes ? saved.run.bytes : 0)
+                << home.name << ", seed " << seed;
+            tried += passes ? 1 : 0;
+        }
+    }
+    EXPECT_GT(tried, 100);
 }
 
 }  // namespace

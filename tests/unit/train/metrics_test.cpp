@@ -48,6 +48,10 @@ StepReport some_report() {
         report.sent_bytes[i] = static_cast<std::int64_t>(100 + i);
         report.planned_bytes[i] = static_cast<std::int64_t>(200 + i);
     }
+    for (std::size_t i = 0; i < schedule::num_links; ++i) {
+        report.link_bytes[i] = static_cast<std::int64_t>(200 + i);
+        report.planned_link_bytes[i] = static_cast<std::int64_t>(210 + i);
+    }
     return report;
 }
 
@@ -101,6 +105,14 @@ TEST(Metrics, WritesExactlyThePromisedFieldsOfAStep) {
                                              "plan_tensor_B",
                                              "plan_context_B",
                                              "plan_pipeline_B",
+                                             "nvme_read_B",
+                                             "nvme_written_B",
+                                             "host_to_device_B",
+                                             "device_to_host_B",
+                                             "plan_nvme_read_B",
+                                             "plan_nvme_written_B",
+                                             "plan_host_to_device_B",
+                                             "plan_device_to_host_B",
                                              "device_peak_B",
                                              "host_peak_B",
                                              "nvme_B",
@@ -118,6 +130,11 @@ TEST(Metrics, WritesExactlyThePromisedFieldsOfAStep) {
         const std::string name = std::string{purpose} + "_B";
         EXPECT_EQ(line.at("plan_" + name), line.at("sent_" + name).get<int>() + 100) << name;
     }
+    for (const auto* link : {"nvme_read", "nvme_written", "host_to_device", "device_to_host"}) {
+        const std::string name = std::string{link} + "_B";
+        EXPECT_EQ(line.at("plan_" + name), line.at(name).get<int>() + 10) << name;
+    }
+    EXPECT_EQ(line.at("nvme_written_B"), 201);
     EXPECT_EQ(line.at("sent_secondary_B"), 100 + static_cast<int>(schedule::Purpose::secondary));
 }
 
@@ -161,17 +178,21 @@ TEST(Metrics, AppendsOneLinePerEventAtOnce) {
                    .parameters = 100,
                    .tokens_per_step = 8,
                    .flops_per_token = 600,
+                   .budget_bytes = {1LL << 30, 1LL << 35, 0},
                    .seed = 18446744073709551615ULL});
     metrics.validate({.step = 3, .tokens = 24, .loss = 1.5, .loss_tokens = 7, .seconds = 0.5});
     metrics.signal("SIGUSR1", 1, 3);
     metrics.stop("SIGUSR1", 4);
     RunEnd facts{.step = 4, .tokens = 32, .wall_s = 1.5, .exit_code = 75, .weights_hash = 0x12};
     facts.sent_bytes[static_cast<std::size_t>(schedule::Purpose::gradients)] = 1LL << 50;
+    facts.link_bytes[static_cast<std::size_t>(schedule::Link::nvme_write)] = 1LL << 51;
     metrics.end(facts);
 
     const std::vector<Json> lines = lines_of(folder.file("metrics.jsonl"));
     ASSERT_EQ(lines.size(), 5U);
     EXPECT_EQ(lines[0].at("event"), "start");
+    EXPECT_EQ(lines[0].at("host_budget_B"), 1LL << 35);
+    EXPECT_EQ(lines[4].at("nvme_written_B"), 1LL << 51);
     EXPECT_EQ(lines[0].at("name"), "tiny \"x\"");
     EXPECT_EQ(lines[0].at("seed"), 18446744073709551615ULL);
     EXPECT_EQ(lines[1].at("event"), "validate");

@@ -40,6 +40,20 @@ TEST(StepLine, SaysWhatTheLastStepsDid) {
               "| mem 61G | eta 4min05s");
 }
 
+TEST(StepLine, SetsWhatTiersHoldBesideTheirBudgets) {
+    StepLine lines{500, {74LL << 30, 600LL << 30, 2048LL << 30}};
+    StepReport report = report_of(9);
+    lines.add(report);
+    EXPECT_NE(lines.line().find("| mem 61/74G | eta"), std::string_view::npos) << lines.line();
+    report.host_peak_bytes = 5LL << 20;
+    lines.add(report);
+    EXPECT_NE(std::string{lines.line()}.find("| dev 61/74G host 5.0M/600G | eta"), std::string::npos);
+    report.nvme_bytes = 1104LL << 30;
+    lines.add(report);
+    EXPECT_NE(std::string{lines.line()}.find("| dev 61/74G host 5.0M/600G nvme 1.1/2.0T | eta"),
+              std::string::npos);
+}
+
 TEST(StepLine, StartsAnewAfterEachLine) {
     StepLine lines{500};
     lines.add(report_of(1));
@@ -55,7 +69,7 @@ TEST(StepLine, StartsAnewAfterEachLine) {
 }
 
 TEST(StepLine, StaysWithin160ColumnsWhateverHappens) {
-    StepLine lines{999999};
+    StepLine lines{999999, {1023LL << 30, 1023LL << 30, 1023LL << 30}};
     StepReport report = report_of(999999, 1e-7);
     for (const double value : {123456789.123, 1e99, std::numeric_limits<double>::infinity(), std::nan("")}) {
         report.loss = value;

@@ -36,6 +36,23 @@ TEST(Trace, IsValidJsonWithANameForEachLane) {
     EXPECT_EQ(events[4].at("args").at("cause"), "all_reduce");
 }
 
+TEST(Trace, PutsWhatIsUnderWayAtOneTimeInRowsOfItsOwn) {
+    Trace trace{0, {"compute", "nvme_read"}, 1};
+    trace.begin_step(1);
+    trace.add({.name = "first", .lane = 1, .begin_ns = 0, .end_ns = 10, .bytes = 4096});
+    trace.add({.name = "beside", .lane = 1, .begin_ns = 5, .end_ns = 15});
+    trace.add({.name = "next", .lane = 1, .begin_ns = 10, .end_ns = 20});
+
+    const Json events = Json::parse(trace.json()).at("traceEvents");
+
+    ASSERT_EQ(events.size(), 7U);
+    EXPECT_EQ(events[3].at("args").at("bytes"), 4096);
+    EXPECT_EQ(events[3].at("tid"), 1);
+    EXPECT_EQ(events[4].at("tid"), 1001);
+    EXPECT_EQ(events[5].at("tid"), 1);
+    EXPECT_EQ(events[6].at("args").at("name"), "nvme_read beside it");
+}
+
 TEST(Trace, IsValidJsonWhenEmpty) {
     EXPECT_EQ(Json::parse(Trace(0, {}, 1).json()).at("traceEvents").size(), 1U);
 }

@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+#include "app/commands.hpp"
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "base/units.hpp"
+#include "deck/compose.hpp"
+#include "deck/machine.hpp"
+#include "deck/measured_machine.hpp"
+#include "deck/units.hpp"
+#include "storage/directory.hpp"
+#include "storage/io_sweep.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr double giga = 1e9;
+constexpr double mega = 1e6;
+
+void show_progress(int done, int all) {
+    if (::isatty(STDERR_FILENO) != 0) {
+        fmt::print(stderr, "\r{} of {} measured ", done, all);
+    }
+}
+
+/// Rows are sizes of blocks, columns depths.
+void print_table(const char* what, const std::vector<storage::SweepPoint>& points, bool is_read) {
+    std::map<std::int64_t, std::string> rows;
+    std::string heading;
+    for (const auto& point : points) {
+        auto& row = rows[point.block_bytes];
+        if (rows.size() == 1) {
+            heading += fmt::format(" {:>6}", point.depth);
+        }
+        row += fmt::format(" {:>6.2f}", (is_read ? point.read_rate : point.write_rate) / giga);
+    }
+    fmt::print("{:<6} GB/s at depth{}\n", what, heading);
+    for (const auto& [block, row] : rows) {
+        fmt::print("  blocks of {:>9}{}\n", deck::write_bytes(block), row);
+    }
+}
+
+/// What the file at `path` says, with the disks as measured; this machine where there is none.
+spec::MachineSpec with_disks(const std::string& path,
+                             const Arguments& arguments,
+                             const storage::SweepPoint& best) {
+    auto machine = deck::this_machine();
+    if (std::filesystem::exists(path)) {
+        deck::Diagnostics found;
+        const auto known = deck::load_machine(path, found);
+        if (!known) {
+            std::fputs(found.print().c_str(), stderr);
+            throw Error{ErrorKind::deck,
+                        fmt::format("'{}' is there and is not a machine file (see above). Name "
+                                    "another one by --machine-file.",
+                                    printable(path))};
+        }
+        machine = *known;
+    }
+    machine.nvme_bytes = deck::free_bytes(arguments.paths);
+    machine.nvme_read_rate = std::ceil(best.read_rate / mega) * mega;
+    machine.nvme_write_rate = std::ceil(best.write_rate / mega) * mega;
+    machine.nvme_block_bytes = best.block_bytes;
+    machine.nvme_queue_depth = best.depth;
+    return machine;
+}
+
+}  // namespace
+
+int bench_io(const Arguments& arguments) {
+    for (const auto& folder : arguments.paths) {
+        if (!std::filesystem::is_directory(folder)) {
+            throw Error{ErrorKind::deck,
+                        fmt::format("cannot measure '{}' (it is not a folder). Name a folder on "
+                                    "each disk.",
+                                    printable(folder))};
+        }
+    }
+    const std::string path = arguments.machine_file.empty() ? deck::measured_file(deck::process_environment)
+                                                            : arguments.machine_file;
+    const auto measured = storage::sweep(
+        {.folders = arguments.paths, .file_bytes = arguments.size_bytes, .progress = show_progress});
+    if (::isatty(STDERR_FILENO) != 0) {
+        std::fputs("\r                          \r", stderr);
+    }
+    for (const auto& note : measured.notes) {
+        fmt::print(stderr, "warning: {}.\n", printable(note));
+    }
+    print_table("read", measured.points, true);
+    print_table("write", measured.points, false);
+    const auto& best = measured.best;
+    fmt::print(
+        "best: tiers.nvme.block = {}, tiers.nvme.queue_depth = {}: read {:.2f} GB/s, write {:.2f} GB/s\n",
+        deck::write_bytes(best.block_bytes), best.depth, best.read_rate / giga, best.write_rate / giga);
+    if (path.empty()) {
+        fmt::print(stderr,
+                   "warning: it is not kept (neither XDG_CONFIG_HOME nor HOME is set). Name a file by "
+                   "--machine-file.\n");
+        return 0;
+    }
+    const auto machine = with_disks(path, arguments, best);
+    if (const auto folder = std::filesystem::path{path}.parent_path(); !folder.empty()) {
+        std::filesystem::create_directories(folder);
+    }
+    storage::write_small_file(path, deck::machine_text(machine));
+    fmt::print("kept in {}\n", printable(path));
+    return 0;
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,82 @@
+#include "plan/wear.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/units.hpp"
+#include "schedule/link_traffic.hpp"
+#include "spec/counts.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Cargo;
+using schedule::Link;
+
+/// Bytes that a rank moves over each link in a step.
+std::array<double, schedule::num_links> moved(const spec::RunSpec& spec, const schedule::Program& program) {
+    const auto by_cargo = schedule::bytes_by_cargo(program);
+    const double more = static_cast<double>(spec.train.micro_batches) /
+                        static_cast<double>(std::max(program.microbatches, 1));
+    std::array<double, schedule::num_links> sum{};
+    for (std::size_t cargo = 0; cargo < by_cargo.size(); ++cargo) {
+        for (std::size_t link = 0; link < sum.size(); ++link) {
+            const bool is_parameter_write =
+                static_cast<Cargo>(cargo) == Cargo::parameters && static_cast<Link>(link) == Link::nvme_write;
+            const bool is_once = static_cast<Cargo>(cargo) == Cargo::optimizer || is_parameter_write;
+            sum[link] += (is_once ? 1 : more) * static_cast<double>(by_cargo[cargo][link]);
+        }
+    }
+    return sum;
+}
+
+}  // namespace
+
+Wear wear(const spec::RunSpec& spec, const spec::MachineSpec& machine, const schedule::Program& program) {
+    const auto bytes = moved(spec, program);
+    const double per_node = std::max(spec.parallel.ranks_per_node, 1);
+    const auto paths = static_cast<double>(std::max<std::size_t>(spec.tiers.nvme_paths.size(), 1));
+    const double flops = spec::flops_per_token(spec) * static_cast<double>(spec.train.global_batch) *
+                         static_cast<double>(spec.data.seq) / spec.parallel.ranks;
+    Wear made;
+    made.bytes_per_step = bytes[static_cast<std::size_t>(Link::nvme_write)] * per_node / paths;
+    const auto takes = [&](double amount, double rate) {
+        made.least_step_seconds = std::max(made.least_step_seconds, rate > 0 ? amount / rate : 0);
+    };
+    takes(flops, machine.device_flops);
+    takes(bytes[static_cast<std::size_t>(Link::nvme_read)] * per_node, machine.nvme_read_rate);
+    takes(bytes[static_cast<std::size_t>(Link::nvme_write)] * per_node, machine.nvme_write_rate);
+    takes(bytes[static_cast<std::size_t>(Link::host_to_device)], machine.host_to_device_rate);
+    takes(bytes[static_cast<std::size_t>(Link::device_to_host)], machine.device_to_host_rate);
+    return made;
+}
+
+std::string wear_line(const spec::RunSpec& spec,
+                      const spec::MachineSpec& machine,
+                      const schedule::Program& program) {
+    const auto found = wear(spec, machine, program);
+    if (found.bytes_per_step <= 0) {
+        return "";
+    }
+    const auto bytes = [](double amount) { return format_bytes(static_cast<std::int64_t>(amount)); };
+    auto text = fmt::format("WEAR  a step writes {} to each of {} paths", bytes(found.bytes_per_step),
+                            std::max<std::size_t>(spec.tiers.nvme_paths.size(), 1));
+    const double per_day = found.most_bytes_per_day();
+    if (per_day > 0) {
+        text += fmt::format(", at most {} a day (steps of {} or longer)", bytes(per_day),
+                            format_duration(found.least_step_seconds));
+    }
+    const auto endurance = static_cast<double>(spec.tiers.endurance_bytes);
+    if (endurance > 0) {
+        text += fmt::format("; tiers.nvme.endurance of {} lasts {:.0f} steps", bytes(endurance),
+                            endurance / found.bytes_per_step);
+        if (per_day > 0) {
+            text += fmt::format(", at least {:.1f} days", endurance / per_day);
+        }
+    }
+    return text + "\n";
+}
+
+}  // namespace ziggurat::plan

@@ -1,0 +1,142 @@
+#include "storage/io_sweep.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <tuple>
+
+#include "base/clock.hpp"
+#include "base/contract.hpp"
+#include "storage/aio_queue.hpp"
+#include "storage/direct_file.hpp"
+
+namespace ziggurat::storage {
+namespace {
+
+/// What blocks come from and go to: a few that stay in the processor's caches would flatter the disks of
+/// virtual machines.
+constexpr std::int64_t most_memory_bytes = std::int64_t{256} << 20;
+constexpr std::int64_t fill_block_bytes = 1 << 20;
+constexpr int fill_depth = 16;
+constexpr double good_enough = 0.98;
+
+enum class Way { read, write };
+
+/// The files of one sweep.
+class Files {
+  public:
+    explicit Files(const SweepOptions& options)
+        : file_bytes_{round_up_to_page(options.file_bytes)},
+          memory_{std::max(std::min(most_memory_bytes, file_bytes_ * std::ssize(options.folders)),
+                           *std::ranges::max_element(options.block_bytes))} {
+        std::mt19937_64 random{1};
+        for (std::size_t at = 0; at + 8 <= memory_.bytes().size(); at += 8) {
+            const auto word = random();
+            std::memcpy(memory_.bytes().data() + at, &word, 8);
+        }
+        for (const auto& folder : options.folders) {
+            files_.push_back(DirectFile::create_unnamed(folder));
+            if (const auto reason = files_.back().why_not_direct(); !reason.empty()) {
+                notes_.push_back("'" + folder + "': " + reason);
+            }
+            files_.back().reserve(file_bytes_);
+        }
+        move(Way::write, fill_block_bytes, fill_depth, std::numeric_limits<double>::infinity());
+    }
+
+    const std::vector<std::string>& notes() const noexcept { return notes_; }
+
+    /// Bytes per second of moving blocks by turns, from all files or to them, in order from their begins on.
+    double move(Way way, std::int64_t block_bytes, int depth, double seconds) {
+        const auto blocks = std::max(file_bytes_ / block_bytes, std::int64_t{1});
+        const auto size = std::min(block_bytes, file_bytes_);
+        const auto places = std::ssize(memory_.bytes()) / size;
+        AioQueue queue{depth, AioQueue::Use::many};
+        std::int64_t moved = 0;
+        const auto begin_ns = monotonic_ns();
+        for (std::int64_t i = 0; i < blocks * std::ssize(files_); ++i) {
+            if (queue.is_full()) {
+                queue.wait();
+                if (seconds_between(begin_ns, monotonic_ns()) > seconds) {
+                    break;
+                }
+            }
+            auto& file = files_[static_cast<std::size_t>(i % std::ssize(files_))];
+            const auto offset = i / std::ssize(files_) * size;
+            const auto memory = memory_.bytes().subspan(static_cast<std::size_t>(i % places * size),
+                                                        static_cast<std::size_t>(size));
+            if (way == Way::read) {
+                queue.read(file, offset, memory, size, 0);
+            } else {
+                queue.write(file, offset, memory, 0);
+            }
+            moved += size;
+        }
+        while (!queue.is_idle()) {
+            queue.wait();
+        }
+        return static_cast<double>(moved) / seconds_between(begin_ns, monotonic_ns());
+    }
+
+  private:
+    std::int64_t file_bytes_;
+    AlignedBuffer memory_;
+    std::vector<DirectFile> files_;
+    std::vector<std::string> notes_;
+};
+
+}  // namespace
+
+Sweep sweep(const SweepOptions& options) {
+    ZG_EXPECTS(!options.folders.empty() && !options.block_bytes.empty() && !options.depths.empty());
+    Files files{options};
+    Sweep made;
+    made.notes = files.notes();
+    const auto all = static_cast<int>(options.block_bytes.size() * options.depths.size()) + 1;
+    const auto tell = [&] {
+        if (options.progress) {
+            options.progress(static_cast<int>(made.points.size()), all);
+        }
+    };
+    for (const auto block : options.block_bytes) {
+        for (const int depth : options.depths) {
+            tell();
+            made.points.push_back({block, depth, files.move(Way::read, block, depth, options.seconds),
+                                   files.move(Way::write, block, depth, options.seconds)});
+        }
+    }
+    tell();
+    made.best = choose_point(made.points);
+    constexpr double whole = std::numeric_limits<double>::infinity();
+    made.best.read_rate = files.move(Way::read, made.best.block_bytes, made.best.depth, whole);
+    made.best.write_rate = files.move(Way::write, made.best.block_bytes, made.best.depth, whole);
+    return made;
+}
+
+SweepPoint choose_point(const std::vector<SweepPoint>& points) {
+    ZG_EXPECTS(!points.empty());
+    double best_read = 0;
+    double best_write = 0;
+    for (const auto& point : points) {
+        best_read = std::max(best_read, point.read_rate);
+        best_write = std::max(best_write, point.write_rate);
+    }
+    const auto share = [&](const SweepPoint& point) {
+        return std::min(point.read_rate / best_read, point.write_rate / best_write);
+    };
+    const auto effort = [](const SweepPoint& point) {
+        return std::tuple{point.block_bytes * point.depth, point.block_bytes};
+    };
+    const SweepPoint* chosen = &points.front();
+    for (const auto& point : points) {
+        const bool is_good = share(point) >= good_enough;
+        const bool was_good = share(*chosen) >= good_enough;
+        const bool is_better =
+            is_good && was_good ? effort(point) < effort(*chosen) : share(point) > share(*chosen);
+        chosen = is_better ? &point : chosen;
+    }
+    return *chosen;
+}
+
+}  // namespace ziggurat::storage

@@ -1,0 +1,20 @@
+/// What of the NVMe tier is not as it was asked for, or not as fast as it could be.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "state/tier_memory.hpp"
+#include "train/bind_transfers.hpp"
+
+namespace ziggurat::train {
+
+/// One sentence for each, for people; those of all ranks, without repetition, on rank 0.
+///
+/// Collective: over `world`
+std::vector<std::string> nvme_notes(const comm::Communicator& world,
+                                    const state::TierMemory& memory,
+                                    const NvmeLanes& lanes);
+
+}  // namespace ziggurat::train

@@ -1,0 +1,94 @@
+#include "tests/fuzz/planted_tier_bugs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "schedule/derive_dependencies.hpp"
+#include "schedule/transfer_runs.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+using schedule::Lifetime;
+using schedule::Op;
+using schedule::Operand;
+using schedule::OpKind;
+using schedule::Program;
+
+const schedule::Buffer& buffer_of(const Program& program, const Operand& operand) {
+    return program.buffers[static_cast<std::size_t>(operand.buffer)];
+}
+
+bool moves_state(const Op& op) {
+    return op.purpose == schedule::Purpose::state && !op.reads.empty();
+}
+
+bool is_fetch(const Program& program, const Op& op) {
+    return moves_state(op) && buffer_of(program, op.reads.front()).lifetime == Lifetime::persistent;
+}
+
+bool is_eviction(const Program& program, const Op& op) {
+    return moves_state(op) && buffer_of(program, op.writes.front()).lifetime == Lifetime::persistent;
+}
+
+void forget(Program&, Op& op) {
+    op.kind = OpKind::fill;
+    op.reads.clear();
+    op.writes.clear();
+}
+
+/// The op in front of `op` that last writes what it reads first; nothing where none of this step does.
+Op* last_writer(Program& program, const Op& op) {
+    const auto& wanted = op.reads.front();
+    const schedule::ByteRuns runs{wanted.runs};
+    for (auto* at = const_cast<Op*>(&op); at != program.ops.data();) {
+        --at;
+        const bool writes = std::ranges::any_of(at->writes, [&](const Operand& written) {
+            return written.buffer == wanted.buffer && runs.overlaps(schedule::ByteRuns{written.runs});
+        });
+        if (writes) {
+            return at;
+        }
+    }
+    return nullptr;
+}
+
+bool is_fetch_of_a_change(const Program& program, const Op& op) {
+    return is_fetch(program, op) && last_writer(const_cast<Program&>(program), op) != nullptr;
+}
+
+/// As if the fetch had been issued one op ahead of where it may.
+void fetch_before_the_change(Program& program, Op& op) {
+    auto* writer = last_writer(program, op);
+    std::rotate(writer, &op, &op + 1);
+    schedule::derive_dependencies(program);
+}
+
+bool is_transfer_of_pages(const Program&, const Op& op) {
+    return (op.kind == OpKind::read || op.kind == OpKind::write) &&
+           op.reads.front().runs.front().bytes > schedule::page_bytes;
+}
+
+/// The last page of the first run stays what it was.
+void leave_a_page(Program&, Op& op) {
+    for (auto* operands : {&op.reads, &op.writes}) {
+        auto& run = operands->front().runs.front();
+        run.bytes -= (run.bytes - 1) % schedule::page_bytes + 1;
+    }
+}
+
+constexpr std::array bugs = {
+    PlantedBug{"AFetchIsSkipped", is_fetch, forget},
+    PlantedBug{"AnEvictionIsSkipped", is_eviction, forget},
+    PlantedBug{"AFetchIsIssuedOneOpTooEarly", is_fetch_of_a_change, fetch_before_the_change},
+    PlantedBug{"APageIsStale", is_transfer_of_pages, leave_a_page},
+};
+
+}  // namespace
+
+std::span<const PlantedBug> planted_tier_bugs() {
+    return bugs;
+}
+
+}  // namespace ziggurat::test

@@ -1,0 +1,94 @@
+/// The fuzz of tiers finds what it is for: each of several bugs, planted in the programs of random decks,
+/// shows in at least one of them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "comm/control.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/check_races.hpp"
+#include "tests/fuzz/nvme_folder.hpp"
+#include "tests/fuzz/planted_tier_bugs.hpp"
+#include "tests/fuzz/training.hpp"
+#include "tests/support/random_deck.hpp"
+#include "tests/support/rank_test.hpp"
+
+namespace ziggurat::test {
+
+void PrintTo(const PlantedBug& bug, std::ostream* out) {
+    *out << bug.name;
+}
+
+namespace {
+
+constexpr std::uint64_t num_decks = 12;
+
+/// Two steps and a look at the next batch: what comes too late for the first shows in them.
+constexpr Course course{.steps = 2};
+
+/// What the training of a spoilt deck differs in; empty when it is right or has no place for the bug.
+///
+/// Collective: over `group`, the ranks of the deck
+std::string difference_in(const RandomDeck& deck, const PlantedBug& bug, const comm::Communicator& group) {
+    auto programs = train::build_programs(deck.run, group.rank());
+    if (!comm::all_agree(group, plant(bug, deck.seed, programs.train))) {
+        return {};
+    }
+    const auto plain = without_tiers(deck.run);
+    const auto expected =
+        train_on_made_up_batches(plain, group, train::build_programs(plain, group.rank()), course);
+    return train_on_made_up_batches(deck.run, group, std::move(programs), course).first_difference(expected);
+}
+
+class FuzzForATierBug : public ::testing::TestWithParam<PlantedBug> {};
+
+TEST_P(FuzzForATierBug, FindsIt) {
+    const NvmeFolder folder;
+    std::string said;
+    for (std::uint64_t seed = 1; seed <= num_decks && said.empty(); ++seed) {
+        const auto deck = random_deck_of_tiers(seed, world().size(), folder.path());
+        const bool takes_part = world().rank() < deck.ranks;
+        const auto group = world().split(takes_part ? 1 : 0);
+        const auto mine = takes_part ? difference_in(deck, GetParam(), group) : std::string{};
+        for (const auto& by_rank : comm::gather(world(), mine)) {
+            said = said.empty() && !by_rank.empty() ? fmt::format("seed {}: {}", seed, by_rank) : said;
+        }
+        said = comm::broadcast(world(), said);
+    }
+    EXPECT_NE(said, "") << "in " << num_decks << " decks";
+}
+
+/// The disk may be quick enough for nobody to see it: the waits themselves are looked at.
+TEST(PlantedTierBugs, AWriteThatIsNotWaitedForIsARace) {
+    int planted = 0;
+    for (std::uint64_t seed = 1; seed <= num_decks; ++seed) {
+        const auto deck = random_deck_of_tiers(seed, world().size(), std::filesystem::temp_directory_path());
+        auto program = schedule::build_program(deck.run, 0, schedule::Variant::train);
+        ASSERT_TRUE(schedule::races(program).empty());
+        for (auto& op : program.ops) {
+            const auto is_write = [&](int other) {
+                return program.ops[static_cast<std::size_t>(other)].kind == schedule::OpKind::write;
+            };
+            if (op.kind == schedule::OpKind::read &&
+                std::erase_if(op.waits_for, is_write) + std::erase_if(op.waits_for_previous_step, is_write) >
+                    0) {
+                ++planted;
+                EXPECT_FALSE(schedule::races(program).empty()) << "seed " << seed << ", " << op.label;
+                break;
+            }
+        }
+    }
+    EXPECT_GE(planted, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(PlantedBugs,
+                         FuzzForATierBug,
+                         ::testing::ValuesIn(planted_tier_bugs().begin(), planted_tier_bugs().end()),
+                         [](const auto& made) { return made.param.name; });
+
+}  // namespace
+}  // namespace ziggurat::test

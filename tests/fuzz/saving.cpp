@@ -1,0 +1,35 @@
+#include "tests/fuzz/saving.hpp"
+
+#include <fmt/format.h>
+
+#include "train/resume.hpp"
+
+namespace ziggurat::test {
+
+Saving::Saving(const spec::RunSpec& run,
+               const comm::Communicator& group,
+               const comm::AbortFlag& abort,
+               train::Assembly& assembly)
+    : reporter_{run, context_, group, console_}, assembly_{assembly} {
+    const auto resumed = train::resume(run, "", group, abort, assembly.state(), reporter_);
+    before_ = resumed.progress;
+    reporter_.open(resumed.is_own ? std::optional{before_.step} : std::nullopt);
+    checkpointer_.emplace(run, context_, group, assembly.state(), assembly.wishes(), reporter_, account_,
+                          resumed.is_own ? before_.step : -1);
+    assembly.trainer().between_ops([this] { checkpointer_->look(); });
+}
+
+void Saving::after_step(const checkpoint::Progress& progress) {
+    checkpointer_->after_step(progress, assembly_.outcome().wishes);
+}
+
+void Saving::finish(const checkpoint::Progress& progress) {
+    checkpointer_->finish(progress);
+    assembly_.trainer().between_ops({});
+}
+
+std::string checkpoint_folder(const spec::RunSpec& run, std::int64_t step) {
+    return fmt::format("{}/ckpt/step-{:09}", run.run.dir, step);
+}
+
+}  // namespace ziggurat::test

@@ -1,0 +1,113 @@
+#include "deck/measured_machine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "deck/load.hpp"
+#include "deck/machine.hpp"
+#include "tests/support/scratch_folder.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+Environment environment_of(std::map<std::string, std::string> variables) {
+    return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
+        const auto at = variables.find(name);
+        return at == variables.end() ? std::nullopt : std::optional{at->second};
+    };
+}
+
+spec::MachineSpec measured() {
+    return {.name = "a host: with a colon",
+            .has_device = false,
+            .ranks_per_node = 2,
+            .cores_per_node = 16,
+            .host_bytes = std::int64_t{96} << 30,
+            .nvme_bytes = 1'234'567'890'123,
+            .nvme_read_rate = 3.5e9,
+            .nvme_write_rate = 2'000'000'001,
+            .device_flops = 5e12,
+            .nvme_block_bytes = 256 << 10,
+            .nvme_queue_depth = 16};
+}
+
+TEST(MeasuredMachine, ReadsBackFromItsText) {
+    const test::ScratchFolder folder;
+    std::ofstream{folder.file("m.yaml")} << machine_text(measured());
+    Diagnostics found;
+
+    const auto read = load_machine(folder.file("m.yaml"), found);
+
+    ASSERT_TRUE(read) << found.print();
+    EXPECT_EQ(*read, measured());
+}
+
+TEST(MeasuredMachine, LiesWithTheSettingsOfTheUser) {
+    const auto in_config = measured_file(environment_of({{"XDG_CONFIG_HOME", "/c"}, {"HOME", "/h"}}));
+    EXPECT_TRUE(in_config.starts_with("/c/ziggurat/machine-")) << in_config;
+    const auto in_home = measured_file(environment_of({{"XDG_CONFIG_HOME", ""}, {"HOME", "/h"}}));
+    EXPECT_TRUE(in_home.starts_with("/h/.config/ziggurat/machine-")) << in_home;
+    EXPECT_EQ(measured_file(environment_of({})), "");
+}
+
+TEST(MeasuredMachine, LeavesMemoryAndCoresAsTheProcessHasThem) {
+    const test::ScratchFolder folder;
+    std::ofstream{folder.file("m.yaml")} << machine_text(measured());
+    spec::MachineSpec machine{.cores_per_node = 3, .host_bytes = 1 << 20};
+    Diagnostics found;
+
+    add_measured(folder.file("m.yaml"), machine, found);
+    add_measured(folder.file("nothing.yaml"), machine, found);
+    add_measured("", machine, found);
+
+    EXPECT_EQ(machine.cores_per_node, 3);
+    EXPECT_EQ(machine.host_bytes, 1 << 20);
+    EXPECT_EQ(machine.nvme_read_rate, 3.5e9);
+    EXPECT_EQ(machine.nvme_queue_depth, 16);
+    EXPECT_EQ(found.print(), Diagnostics{}.print());
+}
+
+TEST(MeasuredMachine, IsAWarningWhenItCannotBeRead) {
+    const test::ScratchFolder folder;
+    std::ofstream{folder.file("m.yaml")} << "machine_version: 1\nnvme_block: often\n";
+    spec::MachineSpec machine;
+    Diagnostics found;
+
+    add_measured(folder.file("m.yaml"), machine, found);
+
+    EXPECT_EQ(found.errors(), 0u);
+    EXPECT_EQ(found.warnings(), 1u);
+    EXPECT_EQ(machine.nvme_block_bytes, 0);
+}
+
+TEST(MeasuredMachine, IsWhatTransfersOfADeckAreByDefault) {
+    const test::ScratchFolder folder;
+    const auto environment = environment_of({{"HOME", folder.path()}});
+    const auto deck =
+        "deck_version: 1\nmodel: {family: gpt2, layers: 2, hidden: 32, heads: 2}\ndata: {seq: 16, "
+        "train: [{format: text, path: '" +
+        folder.file("text.txt") + "'}]}\ntrain: {steps: 9, global_batch: 8, micro_batch: 2}\n";
+    std::ofstream{folder.file("text.txt")} << std::string(5000, 'a');
+    const auto tiers = [&](const std::vector<std::string>& overrides = {}) {
+        const auto loaded = load_text(deck, "deck", overrides, {.ranks = 1, .environment = environment});
+        EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+        return loaded.run.tiers;
+    };
+    EXPECT_EQ(tiers().nvme_block_bytes, 1 << 20);
+    EXPECT_EQ(tiers().nvme_queue_depth, 32);
+
+    const auto path = measured_file(environment);
+    std::filesystem::create_directories(std::filesystem::path{path}.parent_path());
+    std::ofstream{path} << machine_text(measured());
+
+    EXPECT_EQ(tiers().nvme_block_bytes, 256 << 10);
+    EXPECT_EQ(tiers().nvme_queue_depth, 16);
+    EXPECT_EQ(tiers({"tiers.nvme.queue_depth=4"}).nvme_queue_depth, 4);
+}
+
+}  // namespace
+}  // namespace ziggurat::deck

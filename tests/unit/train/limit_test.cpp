@@ -1,0 +1,143 @@
+#include "train/limit.hpp"
+
+#include <gtest/gtest.h>
+
+#include "train/step_report.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using schedule::Cargo;
+using schedule::Link;
+
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+
+/// Ten steps of one second in which `waited` seconds each pass with `stall`.
+AccountRecord record_with(Stall stall, double waited) {
+    AccountRecord record;
+    record.first_step = 1;
+    record.last_step = 10;
+    record.wall_seconds = 10;
+    record.activities = {{"Forward", 10, 10 - 10 * waited}, {std::string{wait_name(stall)}, 10, 10 * waited}};
+    return record;
+}
+
+LinkUse use_of(Link link, std::int64_t bytes_per_step, double busy_seconds) {
+    return {.link = to_string(link),
+            .calls = 10,
+            .planned_bytes = 10 * bytes_per_step,
+            .moved_bytes = 10 * bytes_per_step,
+            .steps = 10,
+            .busy_seconds = busy_seconds,
+            .timed_bytes = 10 * bytes_per_step};
+}
+
+/// Twelve GiB of optimizer state on NVMe, and room for three on the host.
+LimitFacts some_facts() {
+    LimitFacts facts;
+    facts.budget_bytes = {4 * gib, 8 * gib, 100 * gib};
+    facts.reserved_bytes = {4 * gib, 5 * gib, 12 * gib};
+    facts.at_home[static_cast<std::size_t>(Cargo::optimizer)] = {0, 0, 12 * gib};
+    facts.moved[static_cast<std::size_t>(Cargo::optimizer)][static_cast<std::size_t>(Link::nvme_read)] =
+        12 * gib;
+    facts.num_paths = 2;
+    return facts;
+}
+
+TEST(LimitSentence, NamesTheLaneAndAHomeThatHelps) {
+    auto record = record_with(Stall::nvme_read, 0.75);
+    record.links = {use_of(Link::nvme_read, 12 * gib, 9.5)};
+
+    EXPECT_EQ(
+        limit_sentence(std::vector{record, record}, some_facts()),
+        "NVMe reads limit the step: 750 ms of 1.00 s (75%) wait for them, 12.00 GiB a step and rank at "
+        "12.63 GiB/s. What helps: tiers.home.optimizer: {host: 25%, nvme: rest} fits the host budget and "
+        "takes up to 238 ms off each step; more nodes, another disk in tiers.nvme.paths or a faster one "
+        "divide the rest.");
+}
+
+TEST(LimitSentence, NamesEachLane) {
+    const std::pair<Stall, const char*> lanes[] = {
+        {Stall::data, "Reading the batch limits"},
+        {Stall::collective, "Collectives limit "},
+        {Stall::channel, "The pipeline limits"},
+        {Stall::host_to_device, "Copies from host to device limit "},
+        {Stall::device_to_host, "Copies from device to host limit "},
+        {Stall::nvme_read, "NVMe reads limit "},
+        {Stall::nvme_write, "NVMe writes limit "},
+        {Stall::host_optimizer, "The optimizer on the host limits"}};
+    for (const auto& [stall, text] : lanes) {
+        auto record = record_with(stall, 0.06);
+        for (const auto link :
+             {Link::nvme_read, Link::nvme_write, Link::host_to_device, Link::device_to_host}) {
+            record.links.push_back(use_of(link, gib, 1));
+        }
+        const auto sentence = limit_sentence(std::vector{record}, some_facts());
+        EXPECT_EQ(sentence.substr(0, std::string{text}.size()), text);
+        EXPECT_NE(sentence.find("What helps: "), std::string::npos) << sentence;
+    }
+}
+
+TEST(LimitSentence, SaysThatComputingLimitsWhereNoLaneIsWaitedFor) {
+    const auto sentence = limit_sentence(std::vector{record_with(Stall::nvme_read, 0.04)}, some_facts());
+
+    EXPECT_EQ(sentence.find("Computing limits the step: 960 ms of 1.00 s (96%)"), 0U) << sentence;
+    EXPECT_EQ(limit_sentence(std::vector{AccountRecord{}}, some_facts()), "");
+}
+
+TEST(LimitSentence, KnowsThrottlesFullBudgetsAndIdleLanes) {
+    auto record = record_with(Stall::nvme_read, 0.5);
+    record.links = {use_of(Link::nvme_read, 12 * gib, 4)};
+    auto facts = some_facts();
+    facts.reserved_bytes[1] = facts.budget_bytes[1];
+    const auto full = limit_sentence(std::vector{record}, facts);
+    EXPECT_NE(
+        full.find("the host budget has no room for more of tiers.home.optimizer; the lane works 40% of the "
+                  "time, so overlap.prefetch above 1 may help"),
+        std::string::npos)
+        << full;
+
+    facts.throttle.nvme_read = 1e9;
+    const auto throttled = limit_sentence(std::vector{record}, facts);
+    EXPECT_NE(throttled.find("What helps: debug.throttle holds it at 953.7 MiB/s."), std::string::npos)
+        << throttled;
+}
+
+TEST(LimitSentence, BringsParametersToTheDeviceWhereItHasRoom) {
+    auto record = record_with(Stall::host_to_device, 0.5);
+    record.links = {use_of(Link::host_to_device, 2 * gib, 9.5)};
+    LimitFacts facts;
+    facts.budget_bytes = {4 * gib, gib, 0};
+    facts.reserved_bytes = {gib, gib, 0};
+    facts.at_home[static_cast<std::size_t>(Cargo::parameters)] = {0, 2 * gib, 0};
+    facts.moved[static_cast<std::size_t>(Cargo::parameters)][static_cast<std::size_t>(Link::host_to_device)] =
+        2 * gib;
+    facts.microbatches = 2;
+
+    const auto sentence = limit_sentence(std::vector{record}, facts);
+
+    EXPECT_NE(
+        sentence.find("tiers.home.parameters: device fits the device budget and takes up to 500 ms off each "
+                      "step; half as many micro-batches"),
+        std::string::npos)
+        << sentence;
+}
+
+TEST(WearSentence, TellsBytesPerDayAndHowLongADiskStandsIt) {
+    auto record = record_with(Stall::nvme_write, 0.5);
+    record.links = {use_of(Link::nvme_write, 1'000'000'000, 5)};
+    auto facts = some_facts();
+
+    EXPECT_EQ(wear_sentence(std::vector{record, record}, facts),
+              "NVMe wear: 78.58 TiB per day written to each path");
+    facts.endurance_bytes = 600'000'000'000'000;
+    EXPECT_EQ(wear_sentence(std::vector{record, record}, facts),
+              "NVMe wear: 78.58 TiB per day written to each path; tiers.nvme.endurance of 545.7 TiB lasts "
+              "6.9 days");
+    facts.nodes = 2;
+    EXPECT_EQ(wear_sentence(std::vector{record, record}, facts).find("NVMe wear: 39.29 TiB"), 0U);
+    EXPECT_EQ(wear_sentence(std::vector{record_with(Stall::data, 0)}, facts), "");
+}
+
+}  // namespace
+}  // namespace ziggurat::train
