@@ -217,7 +217,7 @@ void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift) {
         const auto members = op.blocks.size() / list.size();
         const auto begin = static_cast<std::size_t>(place - list.begin()) * members;
         for (auto b = begin; b < begin + members; ++b) {
-            op.blocks[b].offset -= shift;
+            op.blocks[b].offset -= op.blocks[b].bytes > 0 ? shift : 0;
         }
     }
     operand.buffer = buffer;
