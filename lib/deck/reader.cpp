@@ -202,7 +202,8 @@ void follow_alias(Node& map, std::size_t at, const std::string& target, Diagnost
 /// A word in a map's place is meant for each of its keys: `throttle: none`.
 void spread_word(const Schema& schema, const Row& row, Node& value) {
     const auto words = split_words(row.words);
-    if (value.kind != Node::Kind::scalar || std::find(words.begin(), words.end(), value.text) == words.end()) {
+    if (value.kind != Node::Kind::scalar ||
+        std::find(words.begin(), words.end(), value.text) == words.end()) {
         return;
     }
     Node whole;

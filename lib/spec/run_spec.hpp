@@ -46,10 +46,10 @@ struct Model {
     std::int64_t max_seq = 0;
     bool tie_embeddings = true;  ///< default: gpt2 true, llama false
     double norm_epsilon = 1e-5;
-    double rope_theta = 10000;  ///< llama
-    double dropout = 0;         ///< gpt2: embedding, attention weights and both branches of a layer
-    double init_std = 0.02;     ///< projections into the residual stream: init_std / sqrt(2 layers)
-    std::string init_path;      ///< a checkpoint, or run, whose weights training begins with; empty: random
+    double rope_theta = 10000;   ///< llama
+    double dropout = 0;          ///< gpt2: embedding, attention weights and both branches of a layer
+    double init_std = 0.02;      ///< projections into the residual stream: init_std / sqrt(2 layers)
+    std::string init_path = {};  ///< a checkpoint, or run, whose weights training begins with; empty: random
 
     bool operator==(const Model&) const = default;
 };

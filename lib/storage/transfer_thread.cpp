@@ -1,16 +1,13 @@
 #include "storage/transfer_thread.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "base/quiet_thread.hpp"
 #include "storage/aio_queue.hpp"
 
 namespace ziggurat::storage {
@@ -36,18 +33,7 @@ TransferThread::TransferThread(Options options) : options_{std::move(options)} {
     ZG_EXPECTS(options_.depth > 0 && options_.block_bytes >= page_bytes &&
                options_.block_bytes % page_bytes == 0);
     queue_ = std::make_unique<AioQueue>(options_.depth, AioQueue::Use::many);
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-        thread_ = std::thread{[this] { run(); }};
-    } catch (const std::system_error& error) {
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw Error{ErrorKind::resource, std::string{"cannot start a thread for transfers of files ("} +
-                                             error.what() + "). Raise the limit on processes (ulimit -u)."};
-    }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = start_quiet_thread("a thread for transfers of files", [this] { run(); });
 }
 
 TransferThread::~TransferThread() {

@@ -1,17 +1,15 @@
 #include "train/background_task.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <exception>
-#include <system_error>
 #include <utility>
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "base/quiet_thread.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -33,27 +31,17 @@ void BackgroundTask::start(std::function<std::string()> work) {
     ZG_EXPECTS(is_idle());
     is_done_.store(false);
     gives_up_.store(false);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-        thread_ = std::thread{[this, work = std::move(work)] {
-            // Linux counts this value by thread.
-            const auto self = static_cast<id_t>(::syscall(SYS_gettid));
-            static_cast<void>(::setpriority(PRIO_PROCESS, self, less_important));
-            try {
-                result_ = {true, work()};
-            } catch (const std::exception& error) {
-                result_ = {false, error.what()};
-            }
-            is_done_.store(true, std::memory_order_release);
-        }};
-    } catch (const std::system_error& error) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw Error{ErrorKind::resource, std::string{"cannot start a thread that writes a checkpoint ("} +
-                                             error.what() + "). Raise the limit of threads (ulimit -u)."};
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = start_quiet_thread("a thread that writes a checkpoint", [this, work = std::move(work)] {
+        // Linux counts this value by thread.
+        const auto self = static_cast<id_t>(::syscall(SYS_gettid));
+        static_cast<void>(::setpriority(PRIO_PROCESS, self, less_important));
+        try {
+            result_ = {true, work()};
+        } catch (const std::exception& error) {
+            result_ = {false, error.what()};
+        }
+        is_done_.store(true, std::memory_order_release);
+    });
 }
 
 BackgroundTask::Result BackgroundTask::take() {

@@ -144,7 +144,7 @@ void StepLine::append_memory(std::string_view eta) {
     }
     append(text_, " | mem ");
     for (std::size_t tier = 0; tier < num_tiers; ++tier) {
-        append(text_, "{}{}", tier > 0 ? "/" : "", format_bytes_short(used[tier]));
+        append(text_, "{}{}", tier > 0 ? " " : "", format_bytes_short(used[tier]));
     }
 }
 

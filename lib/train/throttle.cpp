@@ -1,8 +1,5 @@
 #include "train/throttle.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,13 +7,13 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/quiet_thread.hpp"
 #include "comm/node/bell.hpp"
 
 namespace ziggurat::train {
@@ -43,19 +40,7 @@ class Throttle::Alarm {
   public:
     explicit Alarm(const comm::NodeMemory& node) : node_{node} {
         times_.reserve(most_times);
-        sigset_t all;
-        sigset_t before;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);
-        try {
-            thread_ = std::thread{[this] { run(); }};
-        } catch (const std::system_error& error) {
-            ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-            throw Error{ErrorKind::resource, std::string{"cannot start the thread of debug.throttle ("} +
-                                                 error.what() +
-                                                 "). Raise the limit on processes (ulimit -u)."};
-        }
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        thread_ = start_quiet_thread("the thread of debug.throttle", [this] { run(); });
     }
     ~Alarm() {
         {

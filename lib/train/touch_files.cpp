@@ -1,15 +1,13 @@
 #include "train/touch_files.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 
 #include "base/error.hpp"
+#include "base/quiet_thread.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -44,18 +42,7 @@ TouchFiles::TouchFiles(std::string folder, std::chrono::milliseconds every) : ev
                                                "' is from before this run began and cannot be deleted (" +
                                                failure + "), so it is not heard until it is");
     }
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the main thread's; the new one inherits this
-    try {
-        thread_ = std::thread{[this] { run(); }};
-    } catch (const std::system_error& error) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw Error{ErrorKind::resource,
-                    std::string{"cannot start the thread that looks for files such as STOP ("} +
-                        error.what() + "). Raise the limit of processes (ulimit -u)."};
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    thread_ = start_quiet_thread("the thread that looks for files such as STOP", [this] { run(); });
 }
 
 TouchFiles::~TouchFiles() {

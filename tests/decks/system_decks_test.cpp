@@ -1,5 +1,5 @@
-/// The decks of decks/systems: each loads as its first lines say, and those for whole machines fit theirs,
-/// until the tier that they live in is taken away.
+/// The decks of decks/systems: each loads as its first lines say, and that for one device fits it, until the
+/// tier that it lives in is taken away.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

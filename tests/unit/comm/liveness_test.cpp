@@ -156,8 +156,14 @@ class Ranks {
     std::vector<Child> children_;
 };
 
+/// Lets the test know that a rank does what it is to be found doing.
+void say_busy() {
+    [[maybe_unused]] ssize_t ignored = write(STDERR_FILENO, "busy\n", 5);
+}
+
 void wait_for_ever(Liveness& liveness) {
     liveness.waits_for("all_reduce of 'norm'");
+    say_busy();
     for (;;) {
         pause();
     }
@@ -165,6 +171,7 @@ void wait_for_ever(Liveness& liveness) {
 
 void compute_for_ever(Liveness& liveness) {
     liveness.does("layer 3 backward", monotonic_ns());
+    say_busy();
     for (;;) {
         liveness.moves();
     }
@@ -176,6 +183,8 @@ bool has(const std::string& text, const std::string& part) {
 
 TEST(Liveness, NamesAKilledRankEverywhereWhateverTheOthersDo) {
     Ranks ranks{{wait_for_ever, compute_for_ever, wait_for_ever}};
+    EXPECT_EQ("busy\n", ranks.hear(0));
+    EXPECT_EQ("busy\n", ranks.hear(1));
 
     kill(ranks.pid(2), SIGKILL);
 
@@ -194,6 +203,9 @@ TEST(Liveness, NamesAStoppedRankWhenPatienceEnds) {
         wait_for_ever(liveness);
     };
     Ranks ranks{{patient, patient, compute_for_ever}};
+    for (const int rank : {0, 1, 2}) {
+        EXPECT_EQ("busy\n", ranks.hear(rank));
+    }
 
     kill(ranks.pid(2), SIGSTOP);
 

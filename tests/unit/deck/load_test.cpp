@@ -156,7 +156,7 @@ TEST_F(Load, TurnsStagesIntoSpans) {
 }
 
 TEST_F(Load, TakesForAPlanWhatItCannotTrainYet) {
-    const std::string deck = "sharding: {zero: 3}\ntiers: {home: {optimizer: {device: 10%, host: rest}}}\n";
+    const std::string deck = "parallel: {tensor: 2}\n";
 
     EXPECT_FALSE(load_base(deck, {}, {.ranks = 2}).ok());
     EXPECT_TRUE(load_base(deck, {}, {.ranks = 2, .for_plan = true}).ok());

@@ -1,0 +1,243 @@
+/// Times whole steps whose state lies in several tiers, beside the parts of such a step alone.
+///
+///   mpirun -n 2 perf_tiers --nvme DIR [--layers 8] [--hidden 1024] [--vocab 16384] [--seq 512]
+///     [--parameters nvme] [--gradients nvme] [--optimizer nvme] [--activations host] ...
+///
+/// The floor of a step is max(F+B+C, IOp) + max(U, IOo): what computes needs cores, what moves needs the
+/// disk, and the optimizer works when the passes have ended. All parts are measured in turn in this run, each
+/// over some steps; medians of rounds. Prints a table and one JSON line; `over_floor` is step time over
+/// floor.
+///
+/// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 6.2 (overlap-centric design)
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "comm/session.hpp"
+#include "kernels/runtime.hpp"
+#include "optim/step_inputs.hpp"
+#include "perf/tiers/partial_programs.hpp"
+#include "train/assembly.hpp"
+
+namespace {
+
+using namespace ziggurat;
+using perf::Part;
+
+struct Choice {
+    std::vector<std::string> nvme;
+    std::int64_t layers = 8, hidden = 1024, vocab = 16384, seq = 512, micro_batch = 2, micro_batches = 1;
+    std::string parameters = "nvme", gradients = "nvme", optimizer = "nvme", activations = "host";
+    std::string recompute = "full";
+    std::int64_t chunk_mib = 16, block_kib = 1024;
+    int depth = 32, prefetch = 2, threads = 1, steps = 3, rounds = 5;
+};
+
+Choice parse(int argc, char** argv) {
+    Choice choice;
+    const auto homes = CLI::IsMember({"device", "host", "nvme"});
+    CLI::App app{"Times steps of tiered state beside their parts."};
+    app.add_option("--nvme", choice.nvme, "folders, one for each disk");
+    app.add_option("--layers", choice.layers);
+    app.add_option("--hidden", choice.hidden, "a multiple of 64");
+    app.add_option("--vocab", choice.vocab);
+    app.add_option("--seq", choice.seq);
+    app.add_option("--micro-batch", choice.micro_batch);
+    app.add_option("--micro-batches", choice.micro_batches);
+    app.add_option("--parameters", choice.parameters)->check(homes);
+    app.add_option("--gradients", choice.gradients)->check(homes);
+    app.add_option("--optimizer", choice.optimizer)->check(homes);
+    app.add_option("--activations", choice.activations)->check(homes);
+    app.add_option("--recompute", choice.recompute)->check(CLI::IsMember({"none", "selective", "full"}));
+    app.add_option("--chunk-mib", choice.chunk_mib, "of fp32");
+    app.add_option("--block-kib", choice.block_kib);
+    app.add_option("--depth", choice.depth);
+    app.add_option("--prefetch", choice.prefetch);
+    app.add_option("--threads", choice.threads, "of each rank");
+    app.add_option("--steps", choice.steps, "in a row")->check(CLI::Range(1, 1000));
+    app.add_option("--rounds", choice.rounds)->check(CLI::Range(1, 1000));
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        std::exit(app.exit(error));
+    }
+    return choice;
+}
+
+spec::Home home_of(const std::string& name) {
+    return {name == "device" ? 1.0 : 0.0, name == "host" ? 1.0 : 0.0, name == "nvme" ? 1.0 : 0.0};
+}
+
+/// A Llama, all state cut over all ranks.
+spec::RunSpec spec_of(const Choice& choice, int ranks) {
+    spec::RunSpec run;
+    auto& m = run.model;
+    m.family = spec::Family::llama;
+    m.layers = choice.layers;
+    m.hidden = choice.hidden;
+    m.heads = m.kv_heads = choice.hidden / 64;
+    m.head_dim = 64;
+    m.ffn_hidden = (choice.hidden * 8 / 3 + 63) / 64 * 64;
+    m.vocab = m.vocab_padded = choice.vocab;
+    m.max_seq = run.data.seq = choice.seq;
+    m.tie_embeddings = false;
+    run.train.steps = 1 << 20;
+    run.train.micro_batch = choice.micro_batch;
+    run.train.micro_batches = choice.micro_batches;
+    run.train.global_batch = choice.micro_batch * choice.micro_batches * ranks;
+    run.parallel.ranks = run.parallel.ranks_per_node = run.parallel.data = ranks;
+    run.parallel.threads = choice.threads;
+    run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = ranks;
+    run.sharding.sum_group = ranks;
+    run.sharding.reduce = spec::ReducePlan::each_microbatch;
+    run.precision.compute = spec::DType::bf16;
+    run.recompute.kind = choice.recompute == "none"        ? spec::RecomputeKind::none
+                         : choice.recompute == "selective" ? spec::RecomputeKind::selective
+                                                           : spec::RecomputeKind::full;
+    run.overlap.prefetch = choice.prefetch;
+    auto& tiers = run.tiers;
+    tiers.chunk_elements = choice.chunk_mib << 18;
+    tiers.nvme_block_bytes = choice.block_kib << 10;
+    tiers.nvme_queue_depth = choice.depth;
+    tiers.nvme_paths = choice.nvme;
+    tiers.parameters = home_of(choice.parameters);
+    tiers.gradients = home_of(choice.gradients);
+    tiers.optimizer = home_of(choice.optimizer);
+    tiers.activations = home_of(choice.activations);
+    return run;
+}
+
+/// Random tokens.
+void fill(const spec::RunSpec& run, std::span<const train::BatchSlot> slots) {
+    std::mt19937 random{7};
+    for (const auto& slot : slots) {
+        for (std::size_t i = 0; i < slot.tokens.size(); ++i) {
+            slot.tokens[i] = static_cast<std::int32_t>(random() % static_cast<unsigned>(run.model.vocab));
+            slot.targets[i] = static_cast<std::int32_t>(random() % static_cast<unsigned>(run.model.vocab));
+            slot.mask[i] = 1;
+            slot.document_starts[i] = 0;
+            slot.positions[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(i) % run.data.seq);
+        }
+    }
+}
+
+/// An assembly whose trainer does one part of the step.
+class Measured {
+  public:
+    Measured(const spec::RunSpec& run,
+             const train::Programs& programs,
+             Part part,
+             const comm::Communicator& world,
+             const device::Stream& stream,
+             const comm::AbortFlag& abort)
+        : run_{run},
+          world_{world},
+          part_{part},
+          assembly_{run, {perf::only(programs.train, part), programs.evaluate}, world, stream, abort} {
+        fill(run_, assembly_.train_slots());
+    }
+
+    /// Seconds of a step, over `steps` of them begun together on all ranks and ended on all.
+    double seconds(int steps) {
+        MPI_Barrier(world_.native());
+        const auto begin = monotonic_ns();
+        for (int i = 0; i < steps; ++i, ++step_) {
+            assembly_.step_inputs() =
+                optim::make_step_inputs(run_.optimizer, run_.schedule, run_.train.steps, step_, step_ + 1,
+                                        run_.train.global_batch * run_.data.seq);
+            assembly_.trainer().run_step();
+        }
+        assembly_.trainer().finish();
+        MPI_Barrier(world_.native());
+        return seconds_between(begin, monotonic_ns()) / steps;
+    }
+
+    Part part() const { return part_; }
+
+  private:
+    spec::RunSpec run_;
+    const comm::Communicator& world_;
+    Part part_;
+    train::Assembly assembly_;
+    std::int64_t step_ = 0;
+};
+
+double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    const auto n = values.size();
+    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+int measure(const Choice& choice) {
+    const comm::Session session{nullptr, nullptr};
+    const auto& world = session.world();
+    const auto run = spec_of(choice, world.size());
+    const kernels::Runtime runtime{choice.threads};
+    const device::Stream stream{choice.threads};
+    const comm::AbortFlag abort;
+    const auto programs = train::build_programs(run, world.rank());
+
+    std::vector<std::unique_ptr<Measured>> parts;
+    for (const auto part : perf::all_parts) {
+        if (part == Part::whole || !perf::only(programs.train, part).ops.empty()) {
+            parts.push_back(std::make_unique<Measured>(run, programs, part, world, stream, abort));
+            parts.back()->seconds(2);  // touches memory, loads code
+        }
+    }
+    std::map<Part, std::vector<double>> times;
+    std::vector<double> over_floor;
+    const auto floor_of = [](const auto& time) {
+        return std::max(time(Part::passes) + time(Part::copies), time(Part::parameters)) +
+               std::max(time(Part::update), time(Part::optimizer));
+    };
+    for (int round = 0; round < choice.rounds; ++round) {
+        for (auto& part : parts) {
+            times[part->part()].push_back(part->seconds(choice.steps));
+        }
+        const auto now = [&](Part part) { return times[part].empty() ? 0.0 : times[part].back(); };
+        over_floor.push_back(now(Part::whole) / floor_of(now));
+    }
+    if (world.rank() != 0) {
+        return 0;
+    }
+    const auto time = [&](Part part) { return times[part].empty() ? 0.0 : median(times[part]); };
+    nlohmann::json line{{"measurement", "tiers"},
+                        {"ranks", world.size()},
+                        {"layers", choice.layers},
+                        {"hidden", choice.hidden},
+                        {"vocab", choice.vocab},
+                        {"tokens", run.train.global_batch * run.data.seq},
+                        {"homes", choice.parameters + " " + choice.gradients + " " + choice.optimizer + " " +
+                                      choice.activations},
+                        {"prefetch", choice.prefetch}};
+    fmt::print("{:<6} {:>9}\n", "part", "ms/step");
+    for (const auto part : perf::all_parts) {
+        fmt::print("{:<6} {:>9.1f}\n", perf::name_of(part), time(part) * 1e3);
+        line["seconds"][perf::name_of(part)] = time(part);
+    }
+    const auto read = perf::bytes_moved(programs.train, schedule::OpKind::read);
+    const auto written = perf::bytes_moved(programs.train, schedule::OpKind::write);
+    fmt::print("rank 0 reads {:.1f} MB and writes {:.1f} MB of NVMe per step\n", double(read) * 1e-6,
+               double(written) * 1e-6);
+    line["nvme_read_bytes"] = read;
+    line["nvme_written_bytes"] = written;
+    line["floor_seconds"] = floor_of(time);
+    line["over_floor"] = median(over_floor);
+    fmt::print("floor {:.1f} ms; step over floor {:.3f} (median of {} rounds)\n", floor_of(time) * 1e3,
+               median(over_floor), choice.rounds);
+    fmt::print("{}\n", line.dump());
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return measure(parse(argc, argv));
+}
