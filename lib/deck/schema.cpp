@@ -207,7 +207,8 @@ constexpr Row rows[] = {
      .min = 256, .max = 0x1p40, .doc = "Elements of a rank's own shards that move together."},
     {.path = "tiers.tile", .type = Type::list, .fallback = "off", .words = "off auto",
      .doc = "Large weights cut into tiles, each gathered, used and released in turn; the first rule that fits "
-            "a tensor holds."},
+            "a tensor holds. Forward has the bits of whole weights; the gradient of an input is a sum over "
+            "tiles, so training has them only up to rounding. auto: the fewest that fit the device's budget."},
     {.path = "tiers.tile[].match", .type = Type::text,
      .doc = "Pattern of the tensors, as mlp.up for that of all layers, or a whole name."},
     {.path = "tiers.tile[].in", .type = Type::integer, .fallback = "1", .min = 1, .max = 4096,

@@ -16,14 +16,14 @@ layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b)
     return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-/// Ascending, those that touch made one.
+/// Ascending, those that touch made one; empty ones only where there are no others.
 std::vector<Run> joined(std::vector<Run> runs) {
     std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.offset < b.offset; });
+    if (std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.bytes > 0; })) {
+        std::erase_if(runs, [](const Run& run) { return run.bytes == 0; });
+    }
     std::vector<Run> made;
     for (const auto& run : runs) {
-        if (run.bytes == 0 && runs.back().bytes > 0) {
-            continue;
-        }
         if (!made.empty() && made.back().offset + made.back().bytes == run.offset) {
             made.back().bytes += run.bytes;
         } else {

@@ -11,6 +11,9 @@ const char* suffix_of(Tier tier) {
     return tier == Tier::device ? " (device)" : tier == Tier::host ? " (host)" : " (nvme)";
 }
 
+/// By buffer: its visits, as long as nobody else has used it. Those of one buffer are apart.
+using OpenVisits = std::map<int, std::vector<std::size_t>>;
+
 class Finder {
   public:
     Finder(Program& program, const std::vector<std::vector<HomePart>>& homes) : program_{program} {
@@ -18,7 +21,7 @@ class Finder {
     }
 
     Visits run() {
-        std::map<int, std::size_t> open;  // buffer -> its visit, as long as nobody else has used it
+        OpenVisits open;
         for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
             auto& op = program_.ops[static_cast<std::size_t>(i)];
             const auto tier = workplace(op, open);
@@ -33,6 +36,7 @@ class Finder {
                 }
             }
         }
+        std::erase_if(found_.visits, [](const Visit& visit) { return visit.operands.empty(); });
         for (auto& visit : found_.visits) {
             write_whole_pages(visit);
         }
@@ -93,7 +97,7 @@ class Finder {
 
     /// Where an op works; nothing computes on NVMe. An update works where its moments are, a sum or a norm
     /// where all its gradients are.
-    Tier workplace(const Op& op, const std::map<int, std::size_t>& open) const {
+    Tier workplace(const Op& op, const OpenVisits& open) const {
         const bool is_update = op.kind == OpKind::update;
         if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
             return Tier::device;
@@ -118,7 +122,7 @@ class Finder {
     }
 
     /// The visit that a norm looks in on instead of bringing back from NVMe what has just been there.
-    const Visit* visit_of_norm(const Op& op, const std::map<int, std::size_t>& open) const {
+    const Visit* visit_of_norm(const Op& op, const OpenVisits& open) const {
         if (op.kind != OpKind::norm) {
             return nullptr;
         }
@@ -129,11 +133,15 @@ class Finder {
         if (!is_on_disk || known == open.end()) {
             return nullptr;
         }
-        const auto& visit = found_.visits[known->second];
-        return ByteRuns{gradients.runs}.without(visit.all).empty() ? &visit : nullptr;
+        for (const auto v : known->second) {
+            if (ByteRuns{gradients.runs}.without(found_.visits[v].all).empty()) {
+                return &found_.visits[v];
+            }
+        }
+        return nullptr;
     }
 
-    void use(int i, Op& op, Operand& operand, bool writes, Tier tier, std::map<int, std::size_t>& open) {
+    void use(int i, Op& op, Operand& operand, bool writes, Tier tier, OpenVisits& open) {
         const int home = operand.buffer;
         const ByteRuns runs{operand.runs};
         const auto at = touched(operand);
@@ -145,27 +153,11 @@ class Finder {
             if (writes) {
                 found_.in_place[home].push_back({i, runs});
             }
-            const auto visiting = open.find(home);
-            if (visiting != open.end() && found_.visits[visiting->second].all.overlaps(runs)) {
-                open.erase(visiting);
-            }
+            std::erase_if(open[home], [&](std::size_t v) { return found_.visits[v].all.overlaps(runs); });
             move_operand(op, operand, at.front()->buffer, at.front()->begin);
             return;
         }
-        const auto occasion = occasion_of(op, i);
-        const auto known = open.find(home);
-        const bool looks_in = visit_of_norm(op, open) != nullptr;
-        if (known == open.end() ||
-            !can_join(found_.visits[known->second],
-                      looks_in ? found_.visits[known->second].occasion : occasion, tier, runs)) {
-            open[home] = found_.visits.size();
-            found_.visits.push_back({});
-            found_.visits.back().home = home;
-            found_.visits.back().tier = tier;
-            found_.visits.back().occasion = occasion;
-            found_.visits.back().first_op = i;
-        }
-        auto& visit = found_.visits[open.at(home)];
+        auto& visit = found_.visits[visit_for(i, op, home, runs, tier, open)];
         visit.last_op = i;
         visit.operands.emplace_back(i, &operand);
         const bool adds = writes && op.accumulate && op.kind == OpKind::compute;
@@ -176,6 +168,58 @@ class Finder {
             visit.written.add(runs);
         }
         visit.all.add(runs);
+    }
+
+    /// The visit that `runs` join, or a new one. What lies far from the other bytes of a buffer that an op
+    /// of a segment or a collective uses, as a bias behind all weights, visits by itself: nothing is reserved
+    /// for what lies between.
+    std::size_t visit_for(int i, const Op& op, int home, const ByteRuns& runs, Tier tier, OpenVisits& open) {
+        const auto* looked_in = visit_of_norm(op, open);
+        const auto occasion = looked_in != nullptr ? looked_in->occasion : occasion_of(op, i);
+        auto& visits = open[home];
+        const bool may_be_apart = op.kind != OpKind::compute || op.segment >= 0;
+        std::vector<std::size_t> near;
+        bool can_stay = true;
+        bool joins = true;
+        for (const auto v : visits) {
+            const auto& visit = found_.visits[v];
+            can_stay = can_stay && visit.occasion == occasion && visit.tier == tier;
+            if (!may_be_apart || are_near(visit.all, runs)) {
+                near.push_back(v);
+                joins = joins && can_join(visit, occasion, tier, runs);
+            }
+        }
+        if (can_stay && joins && !near.empty()) {
+            for (auto v = near.begin() + 1; v != near.end(); ++v) {
+                merge(found_.visits[near.front()], found_.visits[*v]);
+                std::erase(visits, *v);
+            }
+            return near.front();
+        }
+        std::erase_if(visits, [&](std::size_t v) { return !can_stay || std::ranges::count(near, v) > 0; });
+        visits.push_back(found_.visits.size());
+        found_.visits.push_back({});
+        auto& made = found_.visits.back();
+        made.home = home;
+        made.tier = tier;
+        made.occasion = occasion;
+        made.first_op = i;
+        return visits.back();
+    }
+
+    /// Lets `into` be for all that `other` was for.
+    static void merge(Visit& into, Visit& other) {
+        into.last_op = std::max(into.last_op, other.last_op);
+        into.operands.insert(into.operands.end(), other.operands.begin(), other.operands.end());
+        into.fetched.add(other.fetched);
+        into.written.add(other.written);
+        into.all.add(other.all);
+        other = {};
+    }
+
+    /// Whether they share a page, or might when they are rounded to pages.
+    static bool are_near(const ByteRuns& a, const ByteRuns& b) {
+        return a.begin() < b.end() + 2 * page_bytes && b.begin() < a.end() + 2 * page_bytes;
     }
 
     /// Whether a visit may be for `runs` as well: what it fetches, it fetches before its first op.

@@ -143,12 +143,27 @@ void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder) {
     }
 }
 
+/// Some weights, or all of them, cut into tiles.
+void draw_tiles(Draw& draw, DeckText& deck) {
+    const std::vector<std::string> patterns{"*",    "*",        "mlp.*",       "attention.*",
+                                            "head", "mlp.down", "attention.q", "embedding.token"};
+    std::string rules;
+    do {
+        rules += fmt::format("{}{{match: \"{}\", out: {}}}", rules.empty() ? "" : ", ", draw.one_of(patterns),
+                             draw.between(2, 5));
+    } while (draw.chance(0.4));
+    deck.set("tile", fmt::format("[{}]", rules));
+}
+
 void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvme_folder) {
     if (draw.chance(0.7)) {
         deck.set("chunk", 256 * draw.between(1, 30));
     }
     if (!nvme_folder.empty()) {
         draw_homes(draw, deck, nvme_folder);
+        if (draw.chance(0.4)) {
+            draw_tiles(draw, deck);
+        }
     }
     deck.section("tiers");
     if (draw.chance(0.8)) {

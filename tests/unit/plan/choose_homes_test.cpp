@@ -110,6 +110,34 @@ TEST(ChooseHomes, LeavesWhatTheDeckSaysAlone) {
     EXPECT_EQ(chosen.tiers.optimizer, Home{});
 }
 
+TEST(ChooseHomes, CutsIntoNoMoreTilesThanItMust) {
+    auto spec = all_open(2);
+    spec.tiers.open = {.tiles = true};
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.activations = {0, 1, 0};
+    spec.tiers.host_budget_bytes = 1024 * MiB;
+    const auto tiles_within = [&](std::int64_t bytes) {
+        spec.tiers.device_budget_bytes = bytes;
+        const auto chosen = choose_homes(spec, {});
+        EXPECT_FALSE(chosen.tiers.open.tiles);
+        EXPECT_EQ(chosen.tiers.optimizer, (Home{0, 1, 0}));
+        return chosen.tiers.tiles;
+    };
+    const auto whole = needed(spec, Tier::device);
+    EXPECT_TRUE(tiles_within(whole).empty());
+
+    const auto few = tiles_within(whole - 1);
+    ASSERT_EQ(few.size(), 1U);
+    EXPECT_EQ(few.front(), (spec::TileRule{.match = "*", .in = 1, .out = 2}));
+
+    const auto more = tiles_within(whole / 3);
+    ASSERT_EQ(more.size(), 1U);
+    EXPECT_GT(more.front().out, 2);
+    spec.tiers.tiles = more;
+    EXPECT_EQ(plan_run(spec).footprint.lack(Tier::device), 0);
+    spec.tiers.tiles.front().out /= 2;
+    EXPECT_GT(plan_run(spec).footprint.lack(Tier::device), 0) << "half as many fit too";
+}
+
 /// Bytes of parameters, gradients and optimizer on a rank.
 std::int64_t state_bytes(const spec::RunSpec& spec) {
     const auto plan = plan_run(spec);
