@@ -44,27 +44,10 @@ void tiles_have_no_second_copy(const Resolution& at) {
     }
 }
 
-/// Of a model with biases or a tied table, tiles are known to leave the bits alone with one kind of state
-/// away from the device, not with several.
-void few_homes_are_away(const Resolution& at) {
-    const auto& tiers = at.run.tiers;
-    const auto& model = at.run.model;
-    const bool is_plain = model.family == spec::Family::llama && !model.tie_embeddings;
-    const std::array homes{tiers.parameters, tiers.gradients, tiers.optimizer, tiers.activations};
-    const auto away =
-        std::count_if(homes.begin(), homes.end(), [](const spec::Home& home) { return home.device < 1; });
-    if (!is_plain && !tiers.tiles.empty() && away > 1) {
-        at.found.error(at.values.place("tiers.tile"), "tiers.tile with several kinds of state off the device",
-                       "of a model with biases or a tied table, this is not built",
-                       "Leave tiles out, or move one kind only.");
-    }
-}
-
 constexpr std::array rules = {
     Rule{tile_rules_fit_weights, "tiers.tile model"},
     Rule{tiles_lie_along_outputs, "tiers.tile"},
     Rule{tiles_have_no_second_copy, "tiers.tile sharding.secondary"},
-    Rule{few_homes_are_away, "tiers.tile tiers.home model"},
 };
 
 }  // namespace

@@ -63,6 +63,12 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
         }
     }
     tilings = layout::tilings(spec.tiers, table, flats);
+    if (is_tied && spec.parallel.stages > 1) {
+        // Two stages complete the gradient of the tied table, and of what lies beside it, as a whole.
+        for (auto* tiling : {&tilings.front(), &tilings.back()}) {
+            *tiling = {{}, std::vector<std::vector<int>>(tiling->of_phase.size())};
+        }
+    }
     const auto trained = std::find_if(flats.begin(), flats.end(), [](const layout::FlatLayout& flat) {
         return flat.trained_elements() > 0;
     });

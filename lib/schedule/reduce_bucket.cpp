@@ -204,10 +204,7 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
             continue;
         }
         pieces.push_back({accumulator(u), "input", {run_in(accumulator(u), piece)}});
-        // The other stage has the table alone: of a unit that is cut, it reduces nothing else.
-        const bool is_shared = !model_.tiling(u).is_cut() ||
-                               part.range.begin < model_.flats[static_cast<std::size_t>(u)].parameter(0).end;
-        if (model_.is_shared_by_stages(u) && is_shared) {
+        if (model_.is_shared_by_stages(u)) {
             shared.push_back(pieces.back());
         }
     }

@@ -163,7 +163,8 @@ TEST(HeldPieces, LieWhereTheFlatLayoutPutsThem) {
 }
 
 TEST(HeldPieces, AreTheSameOfRanksThatHoldTheSameShard) {
-    spec::RunSpec run = test::random_spec(1, {.context = false, .tiers = false, .frozen = false, .tiles = false});
+    spec::RunSpec run =
+        test::random_spec(1, {.context = false, .tiers = false, .frozen = false, .tiles = false});
     run.parallel.tensor = run.parallel.stages = run.parallel.chunks_per_stage = 1;
     run.parallel.ranks = run.parallel.data = 4;
     run.parallel.sequence = false;
