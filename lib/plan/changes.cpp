@@ -85,6 +85,15 @@ Change moved_out(Change from, std::size_t kinds, Tier tier) {
     return from;
 }
 
+/// Products, lookup and head by tiles, where parameters are gathered or come from elsewhere.
+void add_tiles(std::vector<Change>& found, const spec::RunSpec& spec) {
+    const bool has_leases = spec.sharding.parameters > 1 || spec.tiers.parameters.device < 1;
+    for (int tiles = 4; has_leases && spec.tiers.tiles.empty() && tiles <= 16; tiles *= 4) {
+        found.push_back({fmt::format(" 'tiers.tile=[{{match: \"*\", out: {}}}]'", tiles), spec});
+        found.back().spec.tiers.tiles = {{.match = "*", .in = 1, .out = tiles}};
+    }
+}
+
 /// `from` with micro-batches of a half, a quarter ... each with more recomputation as well.
 void add_smaller_products(std::vector<Change>& found, Change from) {
     const auto kind = from.spec.recompute.kind;
@@ -179,6 +188,7 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
     if (kind < RecomputeKind::full) {
         found.push_back(recomputing(same, RecomputeKind::full));
     }
+    add_tiles(found, spec);
     add_homes(same, 1, Tier::host);
     add_homes(same, 2, Tier::host);
     add_smaller_products(found, same);

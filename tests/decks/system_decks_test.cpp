@@ -117,5 +117,23 @@ TEST_F(SystemDecks, ThirteenBillionFitsOneDeviceAndItsHost) {
                    spec::Tier::device);
 }
 
+const std::vector<std::string> without_disks = {"tiers.home.parameters=host", "tiers.home.gradients=host",
+                                                "tiers.home.optimizer=host", "tiers.nvme.paths=[]"};
+
+TEST_F(SystemDecks, ATrillionFitsOneDgx2AndItsDisks) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("zero-infinity-1t.yaml", "dgx-2", 16, overrides);
+    };
+    expect_to_need(at({}), at(without_disks), spec::Tier::host);
+    expect_to_need(at({}), at({"tiers.tile=off"}), spec::Tier::device);
+}
+
+TEST_F(SystemDecks, ThirtyTwoTrillionFitThirtyTwoDgx2AndTheirDisks) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("zero-infinity-32t.yaml", "dgx-2", 512, overrides);
+    };
+    expect_to_need(at({}), at(without_disks), spec::Tier::host);
+}
+
 }  // namespace
 }  // namespace ziggurat::deck
