@@ -15,11 +15,8 @@ Binder<T>::Binder(const spec::RunSpec& spec, const layout::FamilyTable& table, c
     : spec_{spec}, table_{table}, stream_{stream} {}
 
 template <class T>
-const kernels::Linear<T>& Binder<T>::linear(std::int64_t rows,
-                                            std::int64_t in,
-                                            std::int64_t out,
-                                            bool has_bias,
-                                            bool is_tile) {
+const kernels::Linear<T>& Binder<T>::linear(
+    std::int64_t rows, std::int64_t in, std::int64_t out, bool has_bias, bool is_tile) {
     const auto key = std::make_tuple(rows, in, out, has_bias, is_tile);
     auto at = linears_.find(key);
     if (at == linears_.end()) {

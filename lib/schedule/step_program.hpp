@@ -159,11 +159,11 @@ struct Op {
     std::int64_t row_begin = 0, row_end = 0;  ///< tokens of the micro-batch that the op covers, on this rank
     /// Columns of the output, which are rows of the weight, that the op covers; both 0: all.
     std::int64_t column_begin = 0, column_end = 0;
-    bool accumulate = false;                  ///< gradients of parameters are added to what is there
-    int chunk = -1;                           ///< of updates
-    int group = -1;                           ///< of collectives: index into Program::groups
-    int peer = -1;                            ///< send, receive, broadcast: index into the group
-    int tag = 0;                              ///< send and receive match by (peers, tag)
+    bool accumulate = false;  ///< gradients of parameters are added to what is there
+    int chunk = -1;           ///< of updates
+    int group = -1;           ///< of collectives: index into Program::groups
+    int peer = -1;            ///< send, receive, broadcast: index into the group
+    int tag = 0;              ///< send and receive match by (peers, tag)
     spec::DType payload = spec::DType::f32;
     /// reduce_scatter, all_gather, all_reduce: member m's block of the vector, runs in member order (bytes of
     /// the first operand's buffer); may be empty blocks.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/error.hpp"
@@ -133,6 +134,45 @@ TYPED_TEST(CrossEntropy, HasTheSameBitsOnOneThread) {
 
     EXPECT_TRUE(same_bits(one.logits, two.logits));
     EXPECT_TRUE(same_bits(one.losses, two.losses));
+}
+
+TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
+    for (const auto [rows, vocab, padded] : {Sizes{5, 2500, 2512}, Sizes{3, 2040, 2080}, Sizes{4, 7, 16}}) {
+        Data<TypeParam> whole{rows, vocab, padded};
+        whole.mask.assign(static_cast<std::size_t>(rows), 1);
+        whole.mask[1] = 0;
+        auto tiled = whole;
+        whole.run();
+
+        std::vector<LossStatistics> statistics(static_cast<std::size_t>(rows));
+        const auto each_tile = [&](const auto& visit) {
+            for (std::int64_t first = 0; first < padded; first += 1024) {
+                const auto width = std::min<std::int64_t>(1024, padded - first);
+                std::vector<TypeParam> columns;
+                for (std::int64_t r = 0; r < rows; ++r) {
+                    const auto from = tiled.logits.begin() + r * padded + first;
+                    columns.insert(columns.end(), from, from + width);
+                }
+                visit(first, matrix(columns, rows, width));
+                for (std::int64_t r = 0; r < rows; ++r) {
+                    std::copy_n(columns.begin() + r * width, width,
+                                tiled.logits.begin() + r * padded + first);
+                }
+            }
+        };
+        each_tile([&](std::int64_t first, tensor::TensorRef<TypeParam, 2> logits) {
+            cross_entropy_tile<TypeParam>(two_threads, {logits.data, {logits.extent(0), logits.extent(1)}},
+                                          first, vocab, row(tiled.targets), row(tiled.mask), statistics);
+        });
+        losses_of_statistics(two_threads, statistics, row(tiled.mask), row(tiled.losses));
+        each_tile([&](std::int64_t first, tensor::TensorRef<TypeParam, 2> logits) {
+            cross_entropy_tile_gradient<TypeParam>(two_threads, logits, first, vocab, row(tiled.targets),
+                                                   row(tiled.mask), statistics, tiled.inputs);
+        });
+
+        EXPECT_EQ(tiled.losses, whole.losses) << rows << 'x' << vocab;
+        EXPECT_EQ(doubles(tiled.logits), doubles(whole.logits)) << rows << 'x' << vocab;
+    }
 }
 
 TEST(CrossEntropyFloat, IsStableForLargeLogits) {

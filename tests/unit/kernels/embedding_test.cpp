@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "base/error.hpp"
 #include "kernels/residual.hpp"
 #include "tests/reference/embedding.hpp"
@@ -91,6 +93,38 @@ TYPED_TEST(Embedding, WithoutPositionsCopiesRowsOfTheTable) {
                                  matrix(data.out, data.rows, 37));
 
     EXPECT_EQ(doubles(data.out), reference::lookup(data.tokens, doubles(data.table), 37));
+}
+
+TYPED_TEST(Embedding, ByTilesOfTheTableHasTheBitsOfTheWhole) {
+    constexpr std::int64_t width = 37;
+    for (const float probability : {0.0f, 0.3f}) {
+        Data<TypeParam> whole{width};
+        auto tiled = whole;
+        const auto dropout = whole.dropout(probability);
+        whole.forward(dropout);
+        whole.backward(two_threads, dropout, Accumulate::yes, Accumulate::no);
+
+        const auto tiled_dropout = tiled.dropout(probability);
+        for (const auto [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 8}, {8, 16}, {16, vocab}}) {
+            const auto at = begin * width;
+            embedding_tile_forward<TypeParam>(two_threads, row(tiled.tokens),
+                                              {tiled.table.data() + at, {end - begin, width}}, begin,
+                                              matrix(tiled.out, tiled.rows, width));
+            embedding_tile_backward<TypeParam>(
+                two_threads, row(tiled.tokens), begin, matrix(tiled.d_out, tiled.rows, width), tiled_dropout,
+                {tiled.d_table.data() + at, {end - begin, width}}, Accumulate::yes);
+        }
+        embedding_positions_forward<TypeParam>(two_threads, row(tiled.positions),
+                                               matrix(tiled.position_table, sequence, width), tiled_dropout,
+                                               matrix(tiled.out, tiled.rows, width));
+        embedding_tile_backward<TypeParam>(two_threads, row(tiled.positions), 0,
+                                           matrix(tiled.d_out, tiled.rows, width), tiled_dropout,
+                                           matrix(tiled.d_position_table, sequence, width), Accumulate::no);
+
+        EXPECT_EQ(doubles(tiled.out), doubles(whole.out));
+        EXPECT_EQ(tiled.d_table, whole.d_table);
+        EXPECT_EQ(tiled.d_position_table, whole.d_position_table);
+    }
 }
 
 TYPED_TEST(Embedding, BackwardAddsToTheTables) {
