@@ -18,6 +18,10 @@ inline constexpr const char* leases = "leases";
 /// lookup's backward takes none. Leases are issued in order of first use, `overlap.prefetch` of them ahead of
 /// the one in use, and end with their last op: place_buffers then gives their memory to others.
 ///
+/// Of a unit that is cut (layout::UnitTiling) each segment has leases of its own, of the parts that its ops
+/// read; what is recomputed takes one beside that of backward, and the two passes of a tiled head one each,
+/// because no segment stays for a later pass.
+///
 /// With a secondary span s, the first lease of a unit in a step leaves a slice of 1/s in a second copy on
 /// this rank, and all later leases of that step are gathered from there, over s neighbouring ranks.
 ///
