@@ -105,7 +105,7 @@ TYPED_TEST(Embedding, ByTilesOfTheTableHasTheBitsOfTheWhole) {
         whole.backward(two_threads, dropout, Accumulate::yes, Accumulate::no);
 
         const auto tiled_dropout = tiled.dropout(probability);
-        for (const auto [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 8}, {8, 16}, {16, vocab}}) {
+        for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 8}, {8, 16}, {16, vocab}}) {
             const auto at = begin * width;
             embedding_tile_forward<TypeParam>(two_threads, row(tiled.tokens),
                                               {tiled.table.data() + at, {end - begin, width}}, begin,
