@@ -150,6 +150,7 @@ bool Executor::advance(LaneState& lane) {
             }
             const auto end_ns = monotonic_ns();
             note_work(op, begin_ns, end_ns);
+            note_busy(op, begin_ns, end_ns);
             complete(lane, end_ns);
             if (between_ops_) {
                 between_ops_();
@@ -163,6 +164,9 @@ bool Executor::advance(LaneState& lane) {
     const bool is_done = action.poll();
     const auto end_ns = monotonic_ns();
     note_work(op, begin_ns, end_ns);
+    if (is_done || !is_waiting_) {
+        note_busy(op, begin_ns, end_ns);
+    }
     if (is_done) {
         complete(lane, end_ns);
     }
@@ -220,20 +224,20 @@ void Executor::note_work(int op, std::int64_t begin_ns, std::int64_t end_ns) {
                          begin_ns - records_.back().end_ns < shortest_noted_ns;
     if (goes_on) {
         records_.back().end_ns = end_ns;
-        if (times_ != nullptr) {
-            times_->stood({op, begin_ns, end_ns}, true);
-        }
     } else if (next != op) {
         note_wait(next, op, begin_ns, end_ns);
+    }
+}
+
+void Executor::note_busy(int op, std::int64_t begin_ns, std::int64_t end_ns) const {
+    if (times_ != nullptr && end_ns - begin_ns >= shortest_noted_ns) {
+        times_->was_busy({op, begin_ns, end_ns});
     }
 }
 
 void Executor::note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns) {
     if (records_.size() < records_.capacity()) {
         records_.push_back({op, cause, steps_begun_ - 1, since_ns, now_ns});
-        if (times_ != nullptr) {
-            times_->stood({cause, since_ns, now_ns});
-        }
     }
 }
 
@@ -309,9 +313,11 @@ void Executor::run_step() {
 
 void Executor::finish() {
     records_.clear();
+    step_began_ns_ = monotonic_ns();
     run_until([&] {
         return std::none_of(lanes_.begin(), lanes_.end(), [&](const auto& l) { return has_work(l); });
     });
+    step_ended_ns_ = monotonic_ns();
 }
 
 }  // namespace ziggurat::train

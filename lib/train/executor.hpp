@@ -86,7 +86,7 @@ class Executor {
     std::int64_t steps_begun() const noexcept { return steps_begun_; }
     /// What was done and waited for in the last run_step or finish, in order of ending.
     std::span<const LaneRecord> records() const noexcept { return records_; }
-    /// When the last run_step was called, and when it returned.
+    /// When the last run_step or finish was called, and when it returned.
     std::int64_t step_began_ns() const noexcept { return step_began_ns_; }
     std::int64_t step_ended_ns() const noexcept { return step_ended_ns_; }
 
@@ -127,6 +127,8 @@ class Executor {
     std::pair<int, int> first_wait() const;
     /// The compute lane stood still while its thread did `op` of another lane: a wait with that cause.
     void note_work(int op, std::int64_t begin_ns, std::int64_t end_ns);
+    /// The thread was at `op`, of any lane.
+    void note_busy(int op, std::int64_t begin_ns, std::int64_t end_ns) const;
     void note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns);
     /// Runs lanes until `done` says so.
     template <class Done>

@@ -216,6 +216,16 @@ void OpAccount::add(const Executor& executor,
     causes_.name_in(report);
 }
 
+void OpAccount::add_rest(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint) {
+    for_checkpoint_ = for_checkpoint;
+    StepReport of_no_step;
+    waits_.split_rest(
+        executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
+        [this, &of_no_step](const WaitChain::Culprit& culprit, std::int64_t begin_ns, std::int64_t end_ns) {
+            add_wait(culprit, begin_ns, end_ns, of_no_step);
+        });
+}
+
 std::vector<std::string> OpAccount::trace_lanes() const {
     std::vector<std::string> names;
     for (const auto& lane : program_.lanes) {

@@ -34,6 +34,9 @@ class OpAccount {
     /// What updates waited for a checkpoint to take their state, `for_checkpoint`, is nobody's work.
     void add(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint, StepReport& report);
 
+    /// Adds what `executor` did in Executor::finish, when only other lanes had work left.
+    void add_rest(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint);
+
     const StallCauses& stall_causes() const noexcept { return causes_; }
 
     /// Adds them to a trace whose lanes are trace_lanes().

@@ -6,6 +6,7 @@ namespace ziggurat::train {
 namespace {
 
 constexpr std::size_t header_bytes = 64;
+constexpr std::int64_t at_once_ns = 1000;
 constexpr auto relaxed = std::memory_order_relaxed;
 constexpr auto kept = static_cast<std::size_t>(OpTimes::steps_kept);
 
@@ -17,7 +18,7 @@ std::int64_t OpTimes::bytes_for(std::size_t num_ops) noexcept {
 }
 
 OpTimes::OpTimes(std::byte* memory, std::size_t num_ops) noexcept
-    : num_stands_{reinterpret_cast<std::atomic<std::int64_t>*>(memory)},
+    : num_works_{reinterpret_cast<std::atomic<std::int64_t>*>(memory)},
       entries_{reinterpret_cast<Entry*>(memory + header_bytes), kept * num_ops},
       places_{reinterpret_cast<Place*>(memory + header_bytes + kept * num_ops * sizeof(Entry)),
               places_for(num_ops)} {}
@@ -40,21 +41,24 @@ void OpTimes::ended(int op, std::int64_t step, std::int64_t end_ns) noexcept {
     entry(op, step).end_ns.store(end_ns, std::memory_order_release);
 }
 
-OpTimes::Place& OpTimes::place(std::int64_t stand) const noexcept {
-    return places_[static_cast<std::size_t>(stand) % places_.size()];
+OpTimes::Place& OpTimes::place(std::int64_t work) const noexcept {
+    return places_[static_cast<std::size_t>(work) % places_.size()];
 }
 
-void OpTimes::stood(const Stand& stand, bool goes_on) noexcept {
-    const auto number = num_stands_->load(relaxed);
-    if (goes_on && number > 0) {
-        place(number - 1).end_ns.store(stand.end_ns, relaxed);
-        return;
+void OpTimes::was_busy(const Work& work) noexcept {
+    const auto number = num_works_->load(relaxed);
+    if (number > 0) {
+        auto& last = place(number - 1);
+        if (last.op.load(relaxed) == work.op && work.begin_ns - last.end_ns.load(relaxed) < at_once_ns) {
+            last.end_ns.store(work.end_ns, relaxed);
+            return;
+        }
     }
     auto& next = place(number);
-    next.cause.store(stand.cause, relaxed);
-    next.begin_ns.store(stand.begin_ns, relaxed);
-    next.end_ns.store(stand.end_ns, relaxed);
-    num_stands_->store(number + 1, std::memory_order_release);
+    next.op.store(work.op, relaxed);
+    next.begin_ns.store(work.begin_ns, relaxed);
+    next.end_ns.store(work.end_ns, relaxed);
+    num_works_->store(number + 1, std::memory_order_release);
 }
 
 std::optional<OpTimes::Times> OpTimes::read(const Entry& entry) noexcept {
@@ -83,8 +87,8 @@ std::optional<OpTimes::Times> OpTimes::latest(int op, std::int64_t time_ns) cons
     return found;
 }
 
-std::int64_t OpTimes::first_stand_behind(std::int64_t time_ns) const noexcept {
-    const auto number = num_stands_->load(std::memory_order_acquire);
+std::int64_t OpTimes::first_work_behind(std::int64_t time_ns) const noexcept {
+    const auto number = num_works_->load(std::memory_order_acquire);
     // Its rank may write on meanwhile, so the older half of the places is left alone.
     auto first = std::max<std::int64_t>(0, number - static_cast<std::int64_t>(places_.size()) / 2);
     for (auto last = number; first < last;) {
@@ -98,13 +102,13 @@ std::int64_t OpTimes::first_stand_behind(std::int64_t time_ns) const noexcept {
     return first;
 }
 
-std::optional<OpTimes::Stand> OpTimes::stand(std::int64_t number) const noexcept {
-    if (number >= num_stands_->load(std::memory_order_acquire)) {
+std::optional<OpTimes::Work> OpTimes::work(std::int64_t number) const noexcept {
+    if (number >= num_works_->load(std::memory_order_acquire)) {
         return std::nullopt;
     }
     const auto& found = place(number);
-    return Stand{static_cast<int>(found.cause.load(relaxed)), found.begin_ns.load(relaxed),
-                 found.end_ns.load(relaxed)};
+    return Work{static_cast<int>(found.op.load(relaxed)), found.begin_ns.load(relaxed),
+                found.end_ns.load(relaxed)};
 }
 
 }  // namespace ziggurat::train

@@ -26,9 +26,9 @@ class OpTimes {
         std::int64_t ready_ns = 0;  ///< when nothing was missing any more
         int after = -1;             ///< the op that was missing last; -1: none
     };
-    /// The compute lane stood still; its thread was at `cause`, of another lane, or waited for it.
-    struct Stand {
-        int cause = -1;
+    /// The thread of the rank was at `op`.
+    struct Work {
+        int op = -1;
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
     };
@@ -43,18 +43,18 @@ class OpTimes {
 
     void began(int op, const Times& times) noexcept;
     void ended(int op, std::int64_t step, std::int64_t end_ns) noexcept;
-    /// In order of time; one that goes on where the last with this cause ended, which is then longer.
-    void stood(const Stand& stand, bool goes_on = false) noexcept;
+    /// In order of time; what goes on at once is one.
+    void was_busy(const Work& work) noexcept;
 
     // ---- of anybody
 
     std::optional<Times> of(int op, std::int64_t step) const noexcept;
     /// The latest execution that had begun at `time_ns` and is done.
     std::optional<Times> latest(int op, std::int64_t time_ns) const noexcept;
-    /// The number of the first stand that ends behind `time_ns`; the next ones follow in order of time.
-    std::int64_t first_stand_behind(std::int64_t time_ns) const noexcept;
+    /// The number of the first work that ends behind `time_ns`; the next ones follow in order of time.
+    std::int64_t first_work_behind(std::int64_t time_ns) const noexcept;
     /// Nothing: there is none of that number yet.
-    std::optional<Stand> stand(std::int64_t number) const noexcept;
+    std::optional<Work> work(std::int64_t number) const noexcept;
 
   private:
     struct Entry {
@@ -63,18 +63,18 @@ class OpTimes {
         std::atomic<std::int64_t> after;
     };
     struct Place {
-        std::atomic<std::int64_t> cause, begin_ns, end_ns;
+        std::atomic<std::int64_t> op, begin_ns, end_ns;
     };
     static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-    static constexpr std::size_t stands_per_op = 8;
-    static std::size_t places_for(std::size_t num_ops) noexcept { return stands_per_op * num_ops + 16; }
+    static constexpr std::size_t works_per_op = 8;
+    static std::size_t places_for(std::size_t num_ops) noexcept { return works_per_op * num_ops + 16; }
 
     Entry& entry(int op, std::int64_t step) const noexcept;
-    Place& place(std::int64_t stand) const noexcept;
+    Place& place(std::int64_t work) const noexcept;
     static std::optional<Times> read(const Entry& entry) noexcept;
 
-    std::atomic<std::int64_t>* num_stands_;
+    std::atomic<std::int64_t>* num_works_;
     std::span<Entry> entries_;
     std::span<Place> places_;
 };

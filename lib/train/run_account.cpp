@@ -55,6 +55,9 @@ void RunAccount::add_step(StepReport& report) {
 }
 
 void RunAccount::add_rest() {
+    auto& saves = assembly_.state().stream_to_save;
+    ops_.add_rest(assembly_.trainer(), saves.waits());
+    saves.forget_waits();
     traffic_.count(assembly_.trainer().records(), false);
     links_.count(assembly_.trainer().records(), false);
 }

@@ -53,6 +53,20 @@ void WaitChain::split(std::span<const LaneRecord> records,
     }
 }
 
+void WaitChain::split_rest(std::span<const LaneRecord> records,
+                           std::int64_t begin_ns,
+                           std::int64_t end_ns,
+                           const Blame& blame) const {
+    const LaneRecord* last = nullptr;
+    for (const auto& record : records) {
+        const bool is_later = last == nullptr || record.end_ns > last->end_ns;
+        last = record.cause < 0 && is_later ? &record : last;
+    }
+    if (last != nullptr && end_ns > begin_ns) {
+        follow({begin_ns, end_ns}, {times_.me, -1, last->end_ns, last->op}, -1, blame);
+    }
+}
+
 std::optional<WaitChain::Arrival> WaitChain::last_arrival(int number, int op, std::int64_t step) const {
     std::optional<Arrival> last;
     for (const auto& member : times_.meetings.of(number, op)) {
@@ -68,11 +82,11 @@ void WaitChain::follow(const Gap& gap, Waiting waiting, int via, const Blame& bl
     auto until_ns = gap.end_ns;
     // Each hop goes back in time, or to another rank at one time; more hops than ops are none of a real step.
     for (auto hops = 4 * rank(times_.me).engines.size() + 16; hops > 0 && until_ns > gap.begin_ns; --hops) {
-        // From here on nothing was missing: the thread was at something else, or slow to notice.
+        // From here on nothing was missing: the thread was at something else, or slow to notice that what had
+        // been missing is done.
         const auto ready_ns = std::clamp(waiting.ready_ns, gap.begin_ns, until_ns);
         const bool has_waited = waiting.ready_ns > gap.begin_ns;
-        const int slow = waiting.op >= 0 ? waiting.op : has_waited ? waiting.after : -1;
-        name_work({ready_ns, until_ns}, waiting.rank, slow, via, blame);
+        name_work({ready_ns, until_ns}, waiting.rank, has_waited ? waiting.after : waiting.op, via, blame);
         until_ns = ready_ns;
         if (!has_waited || waiting.after < 0) {
             return;
@@ -108,18 +122,17 @@ void WaitChain::name_work(const Gap& gap, int number, int fallback, int via, con
             blame({number, op, via >= 0 ? via : op}, from_ns, to_ns);
         }
     };
-    // Waits and work for other lanes do not overlap and are noted as they end.
     const auto& times = rank(number).times;
     auto from_ns = gap.begin_ns;
-    for (auto next = times.first_stand_behind(gap.begin_ns); from_ns < gap.end_ns; ++next) {
-        const auto work = times.stand(next);
+    for (auto next = times.first_work_behind(gap.begin_ns); from_ns < gap.end_ns; ++next) {
+        const auto work = times.work(next);
         if (!work || work->begin_ns >= gap.end_ns) {
             break;
         }
         const auto work_begin_ns = std::clamp(work->begin_ns, from_ns, gap.end_ns);
         const auto work_end_ns = std::clamp(work->end_ns, from_ns, gap.end_ns);
         name(fallback, from_ns, work_begin_ns);
-        name(computes(number, work->cause) ? fallback : work->cause, work_begin_ns, work_end_ns);
+        name(work->op, work_begin_ns, work_end_ns);
         from_ns = std::max(from_ns, work_end_ns);
     }
     name(fallback, from_ns, gap.end_ns);

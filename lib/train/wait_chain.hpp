@@ -44,6 +44,11 @@ class WaitChain {
                std::int64_t begin_ns,
                std::int64_t end_ns,
                const Blame& blame) const;
+    /// The same of the time in which, behind the last op of the compute lane, other lanes came to their end.
+    void split_rest(std::span<const LaneRecord> records,
+                    std::int64_t begin_ns,
+                    std::int64_t end_ns,
+                    const Blame& blame) const;
 
   private:
     struct Gap {
@@ -67,7 +72,7 @@ class WaitChain {
     /// Who came last to the collective of that op; nothing: it is none.
     std::optional<Arrival> last_arrival(int number, int op, std::int64_t step) const;
     void follow(const Gap& gap, Waiting waiting, int via, const Blame& blame) const;
-    /// What the thread of a rank did within the gap for other lanes; the rest is of `fallback`, -1: nobody.
+    /// What the thread of a rank did within the gap; the rest is of `fallback`, -1: nobody.
     void name_work(const Gap& gap, int number, int fallback, int via, const Blame& blame) const;
 
     const NodeTimes& times_;

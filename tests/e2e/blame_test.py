@@ -15,8 +15,8 @@ import shutil
 import subprocess
 import sys
 
-STEPS = 10
-GROWTH = 0.25  # seconds that a slowed lane works in each step
+STEPS = 5
+GROWTH = 0.5  # seconds that a slowed lane works in each step
 BOOKED = 0.9
 EXPLAINED = 0.98
 LANES = {
@@ -60,7 +60,7 @@ def seconds_of(account):
     first, last = map(int, re.search(r"steps (\d+) to (\d+)", account).groups())
     seconds = {}
     for line in account.splitlines():
-        row = re.match(r" (\S.{32,32}).{10}.{11}\s+([\d.]+).{11}.{8}\s+-?[\d.]+$", line)
+        row = re.match(r" (\S.{33})[ \d]{10}[ .\d]{11}([ .\d-]{11})", line)
         if row:
             seconds[row.group(1).strip()] = float(row.group(2)) / (last - first + 1)
         if line.startswith(" Total"):

@@ -53,18 +53,20 @@ TEST_F(OpTimesTest, KeepsTheLastStepsApart) {
     EXPECT_FALSE(seen_.of(0, 8));
 }
 
-TEST_F(OpTimesTest, FindsStandsByTime) {
+TEST_F(OpTimesTest, FindsWorkByTime) {
     for (std::int64_t i = 0; i < 1000; ++i) {
-        mine_.stood({static_cast<int>(i % 3), 10 * i, 10 * i + 4});
+        mine_.was_busy({static_cast<int>(i % 3), 10'000 * i, 10'000 * i + 4'000});
     }
-    mine_.stood({0, 9994, 10008}, true);  // goes on
+    mine_.was_busy({0, 9'994'100, 10'008'000});  // goes on
+    mine_.was_busy({1, 10'008'100, 10'009'000});
 
-    const auto first = seen_.first_stand_behind(9974);
-    EXPECT_EQ(first, 998) << "the one that ends at 9974 is over";
-    EXPECT_EQ(seen_.stand(first)->begin_ns, 9980);
-    EXPECT_EQ(seen_.stand(first + 1)->end_ns, 10008);
-    EXPECT_FALSE(seen_.stand(first + 2));
-    EXPECT_FALSE(seen_.stand(seen_.first_stand_behind(10008)));
+    const auto first = seen_.first_work_behind(9'974'000);
+    EXPECT_EQ(first, 998) << "the one that ends then is over";
+    EXPECT_EQ(seen_.work(first)->begin_ns, 9'980'000);
+    EXPECT_EQ(seen_.work(first + 1)->end_ns, 10'008'000);
+    EXPECT_EQ(seen_.work(first + 2)->op, 1) << "another op is another work";
+    EXPECT_FALSE(seen_.work(first + 3));
+    EXPECT_FALSE(seen_.work(seen_.first_work_behind(10'009'000)));
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class Timeline {
             OpTimes times{reinterpret_cast<std::byte*>(rank.memory.data()), rank.program.ops.size()};
             for (const auto& record : rank.records) {
                 if (record.cause >= 0) {
-                    times.stood({record.cause, record.begin_ns, record.end_ns});
+                    times.was_busy({record.cause, record.begin_ns, record.end_ns});
                     continue;
                 }
                 times.began(record.op, {record.step, record.begin_ns, 0, record.ready_ns, record.after});
@@ -199,8 +199,8 @@ TEST(WaitChain, FollowsACollectiveToTheReadOfTheRankThatCameLast) {
     line.done(read, 5, 80, 5, -1, 1);
     line.done(gather_there, 82, 90, 80, read, 1);
 
-    EXPECT_EQ(line.blame(10, 100),
-              (std::map<int, std::int64_t>{{100 + read, 70}, {100 + gather_there, 2}, {gather, 13}}));
+    EXPECT_EQ(line.blame(10, 100), (std::map<int, std::int64_t>{{100 + read, 72}, {gather, 13}}))
+        << "the other rank's thread was slow to see that the read was done";
     EXPECT_EQ(line.via[100 + read], gather) << "that is what this rank waited for";
 }
 
@@ -248,6 +248,24 @@ TEST(WaitChain, KeepsACollectiveThatNobodyIsLateFor) {
     EXPECT_EQ(line.blame(20, 60), (std::map<int, std::int64_t>{{gather, 30}}));
 }
 
+TEST(WaitChain, NamesWhatTheThreadOfTheLateRankWasAt) {
+    Timeline line{2};
+    const int compute = line.add(Engine::compute);
+    const int gather = line.add_collective(0);
+    const int read = line.add(Engine::nvme_read, 1);
+    const int gather_there = line.add_collective(1);
+    const int compute_there = line.add(Engine::compute, 1);
+    line.done(gather, 0, 50, 0);
+    line.done(compute, 50, 60, 50, gather);
+    line.done(read, -10, 20, -10, -1, 1);
+    line.done(compute_there, 5, 45, 0, -1, 1);
+    line.worked(compute_there, 5, 45, 1);  // while it could have begun the collective from 20 on
+    line.done(gather_there, 45, 48, 20, read, 1);
+
+    EXPECT_EQ(line.blame(0, 60),
+              (std::map<int, std::int64_t>{{100 + read, 20}, {100 + compute_there, 25}, {gather, 5}}));
+}
+
 TEST(WaitChain, NamesWhoIsLateForTheEndOfTheStep) {
     Timeline line{2};
     const int end = line.add_step_end();
@@ -259,7 +277,7 @@ TEST(WaitChain, NamesWhoIsLateForTheEndOfTheStep) {
 
     const auto times = line.blame(10, 60);
 
-    EXPECT_EQ(times, (std::map<int, std::int64_t>{{100 + read, 40}, {100 + end_there, 5}}))
+    EXPECT_EQ(times, (std::map<int, std::int64_t>{{100 + read, 45}}))
         << "the rest of the end of the step is its own";
     EXPECT_EQ(line.via[100 + read], end);
 }
