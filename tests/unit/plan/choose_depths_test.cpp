@@ -72,7 +72,9 @@ TEST(ChooseDepths, NeedsNoDepthWhereComputingHidesEverything) {
 
 TEST(ChooseDepths, TakesNoMoreThanBudgetsHold) {
     auto spec = away();
-    const auto rates = rates_with(1);
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec::Home{0, 1, 0};
+    auto rates = rates_with(1);
+    rates.host_to_device = rates.device_to_host = rates.nvme_read;
     const auto free = choose_depths(spec, {}, {.prefetch = true}, rates).prefetch;
     ASSERT_GT(free, 1) << "else this says nothing";
 
