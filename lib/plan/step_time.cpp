@@ -1,6 +1,7 @@
 #include "plan/step_time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -72,6 +73,12 @@ class Race {
             lanes_[static_cast<std::size_t>(program.ops[op].lane)].ops.push_back(op);
             seconds_.push_back(duration_of(program.ops[op], program, rates));
         }
+        for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+            const auto num_ops = static_cast<std::int64_t>(lanes_[lane].ops.size());
+            lanes_[lane].places = schedule::overlaps_itself(engine(lane))
+                                      ? std::min<std::int64_t>(schedule::most_under_way, num_ops)
+                                      : 1;
+        }
     }
 
     double run() {
@@ -85,11 +92,25 @@ class Race {
   private:
     static constexpr double never = std::numeric_limits<double>::infinity();
 
+    /// A lane has some places under way at a time; they count as done in order.
     struct LaneState {
         std::vector<std::size_t> ops;
-        std::size_t next = 0;
-        int step = 0;
+        std::int64_t next = 0;  ///< the first place, counted through all steps, that is not known to be done
+        std::int64_t places = 1;
+        std::array<double, schedule::most_under_way> ends{};  ///< of places from `next` on; 0: not begun
+        std::array<double, schedule::most_under_way> done{};  ///< of as many before
         double free = 0;
+        double last_done = 0;
+
+        int step_of(std::int64_t place) const {
+            return static_cast<int>(place / static_cast<std::int64_t>(ops.size()));
+        }
+        std::size_t op_of(std::int64_t place) const {
+            return ops[static_cast<std::size_t>(place) % ops.size()];
+        }
+        static std::size_t slot(std::int64_t place) {
+            return static_cast<std::size_t>(place % schedule::most_under_way);
+        }
     };
 
     Engine engine(std::size_t lane) const { return program_.lanes[lane].engine; }
@@ -108,7 +129,7 @@ class Race {
         int step = std::numeric_limits<int>::max();
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
             if (bounds_step(lane) && !lanes_[lane].ops.empty()) {
-                step = std::min(step, lanes_[lane].step);
+                step = std::min(step, lanes_[lane].step_of(lanes_[lane].next));
             }
         }
         return step;
@@ -134,38 +155,57 @@ class Race {
         return at;
     }
 
+    /// When the op at `place` of a lane can begin; never: not known yet, or it has.
+    double begin_of(std::size_t index, std::int64_t place) const {
+        const auto& lane = lanes_[index];
+        const int step = lane.step_of(place);
+        if (step >= static_cast<int>(begun_.size()) || lane.ends[lane.slot(place)] > 0) {
+            return never;
+        }
+        const double at =
+            std::max({lane.free, lane.done[lane.slot(place)], ready(program_.ops[lane.op_of(place)], step)});
+        return needs_processor(index) ? std::max(at, processor_free_) : at;
+    }
+
     /// Lets the op go that can begin first; false when none can.
     bool advance() {
         std::size_t first = lanes_.size();
+        std::int64_t first_place = 0;
         double begin = never;
         for (std::size_t l = 0; l < lanes_.size(); ++l) {
             const auto& lane = lanes_[l];
-            if (lane.ops.empty() || lane.step >= static_cast<int>(begun_.size())) {
-                continue;
-            }
-            auto at = std::max(lane.free, ready(program_.ops[lane.ops[lane.next]], lane.step));
-            at = needs_processor(l) ? std::max(at, processor_free_) : at;
-            if (at < begin) {
-                begin = at;
-                first = l;
+            const auto end = lane.ops.empty() ? lane.next : lane.next + lane.places;
+            for (auto place = lane.next; place < end; ++place) {
+                if (const double at = begin_of(l, place); at < begin) {
+                    begin = at;
+                    first = l;
+                    first_place = place;
+                }
             }
         }
         if (first == lanes_.size()) {
             return false;
         }
-        auto& lane = lanes_[first];
-        const auto op = lane.ops[lane.next];
-        const double end = begin + seconds_[op];
-        ends_[op].push_back(end);
-        lane.free = end;
-        processor_free_ = needs_processor(first) ? end : processor_free_;
-        const bool ends_step = program_.ops[op].kind == OpKind::step_end;
-        computed_ = bounds_step(first) || ends_step ? std::max(computed_, end) : computed_;
-        if (++lane.next == lane.ops.size()) {
-            lane.next = 0;
-            ++lane.step;
-        }
+        go(first, first_place, begin);
         return true;
+    }
+
+    void go(std::size_t index, std::int64_t place, double begin) {
+        auto& lane = lanes_[index];
+        const auto op = lane.op_of(place);
+        const double end = std::max(begin + seconds_[op], std::numeric_limits<double>::min());
+        lane.free = end;
+        lane.ends[lane.slot(place)] = end;
+        processor_free_ = needs_processor(index) ? end : processor_free_;
+        const bool ends_step = program_.ops[op].kind == OpKind::step_end;
+        computed_ = bounds_step(index) || ends_step ? std::max(computed_, end) : computed_;
+        for (; lane.ends[lane.slot(lane.next)] > 0; ++lane.next) {
+            auto& of_next = lane.ends[lane.slot(lane.next)];
+            lane.last_done = std::max(lane.last_done, of_next);
+            lane.done[lane.slot(lane.next)] = lane.places > 1 ? lane.last_done : 0;
+            ends_[lane.op_of(lane.next)].push_back(lane.last_done);
+            of_next = 0;
+        }
     }
 
     const Program& program_;

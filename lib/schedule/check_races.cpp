@@ -26,11 +26,11 @@ class Races {
         : program_{program},
           num_ops_{static_cast<int>(program.ops.size())},
           num_lanes_{program.lanes.size()},
-          last_on_lane_(num_lanes_, -1) {}
+          on_lane_(num_lanes_) {}
 
     std::vector<Finding> run() {
         for (int i = 0; i < 2 * num_ops_ && found_.size() < most_findings; ++i) {
-            set_clock(i);
+            set_clocks(i);
             each_run(op(i), op(i).reads, [&](Touched& bytes) {
                 order(bytes.writer, i, "reads what is written");
                 bytes.readers.push_back(i);
@@ -51,41 +51,44 @@ class Races {
     const Op& op(int i) const { return program_.ops[static_cast<std::size_t>(i % num_ops_)]; }
     std::size_t lane(int i) const { return static_cast<std::size_t>(op(i).lane); }
 
-    /// What is done when op `i` begins: by lane, the latest place in the walk.
-    void set_clock(int i) {
+    /// What is done when op `i` begins, and what once it is done: by lane, the latest place in the walk.
+    void set_clocks(int i) {
         std::vector<int> clock(num_lanes_, -1);
         const auto join = [&](int other) {
             if (other < 0) {
                 return;
             }
-            const auto& known = clocks_[static_cast<std::size_t>(other)];
+            const auto& known = done_[static_cast<std::size_t>(other)];
             for (std::size_t l = 0; l < num_lanes_; ++l) {
                 clock[l] = std::max(clock[l], known[l]);
             }
-            clock[lane(other)] = std::max(clock[lane(other)], other);
         };
+        const bool overlaps = overlaps_itself(program_.lanes[lane(i)].engine);
+        auto& before = on_lane_[lane(i)];
+        const auto in_front = [&before](int places) {
+            return std::ssize(before) < places ? -1
+                                               : before[before.size() - static_cast<std::size_t>(places)];
+        };
+        join(in_front(overlaps ? most_under_way : 1));
         const int step = i / num_ops_ * num_ops_;
-        const int last = last_on_lane_[lane(i)];
-        if (last >= 0 && overlaps_itself(program_.lanes[lane(i)].engine)) {
-            clock = clocks_[static_cast<std::size_t>(last)];
-        } else {
-            join(last);
-        }
         for (const int w : op(i).waits_for) {
             join(step + w);
         }
         for (const int w : op(i).waits_for_previous_step) {
             join(step - num_ops_ + w);
         }
-        last_on_lane_[lane(i)] = i;
-        clocks_.push_back(std::move(clock));
+        begun_.push_back(clock);
+        join(in_front(1));
+        clock[lane(i)] = i;
+        done_.push_back(std::move(clock));
+        before.push_back(i);
     }
 
     void order(int earlier, int later, const char* what) {
         if (earlier < 0 || earlier == later) {
             return;
         }
-        if (clocks_[static_cast<std::size_t>(later)][lane(earlier)] >= earlier) {
+        if (begun_[static_cast<std::size_t>(later)][lane(earlier)] >= earlier) {
             return;
         }
         const auto name = [&](int i) {
@@ -152,8 +155,8 @@ class Races {
     const Program& program_;
     int num_ops_;
     std::size_t num_lanes_;
-    std::vector<int> last_on_lane_;
-    std::vector<std::vector<int>> clocks_;  ///< by place in the walk
+    std::vector<std::vector<int>> on_lane_;       ///< places in the walk so far
+    std::vector<std::vector<int>> begun_, done_;  ///< clocks by place in the walk
     std::map<int, std::map<std::int64_t, Touched>> spaces_;
     std::vector<Finding> found_;
 };

@@ -76,8 +76,7 @@ class Derivation {
           num_ops_{static_cast<int>(program.ops.size())},
           lanes_{program.lanes.size()},
           clocks_(2 * program.ops.size()),
-          begun_(2 * program.ops.size()),
-          last_on_lane_(lanes_, -1) {}
+          on_lane_(lanes_) {}
 
     /// The ops that op `i` of the second walk's numbers has to wait for.
     std::vector<int> meet(int i) {
@@ -139,13 +138,19 @@ class Derivation {
         }
     }
 
+    /// The op so many places in front of the next one of a lane; -1: there is none.
+    int in_front(std::size_t lane, int places) const {
+        const auto& ops = on_lane_[lane];
+        return std::ssize(ops) < places ? -1 : ops[ops.size() - static_cast<std::size_t>(places)];
+    }
+
     /// Drops from `needed` what is known to be done, and notes what is known once op `i` is done.
     std::vector<int> waits(int i, const Clock& needed) {
         const auto lane = lane_of(i);
         const bool overlaps = overlaps_itself(program_.lanes[lane].engine);
-        const auto last = static_cast<std::size_t>(last_on_lane_[lane]);
-        const bool is_first = last_on_lane_[lane] < 0;
-        Clock known = is_first ? Clock(lanes_, -1) : overlaps ? begun_[last] : clocks_[last];
+        const int last = in_front(lane, 1);
+        const int done = overlaps ? in_front(lane, most_under_way) : last;
+        Clock known = done < 0 ? Clock(lanes_, -1) : clocks_[static_cast<std::size_t>(done)];
         std::vector<int> candidates;
         for (std::size_t l = 0; l < lanes_; ++l) {
             if ((l != lane || overlaps) && needed[l] > known[l]) {
@@ -162,15 +167,12 @@ class Derivation {
             kept.push_back(other);
             join(known, clocks_[static_cast<std::size_t>(other)]);
         }
-        if (overlaps) {
-            begun_[static_cast<std::size_t>(i)] = known;
-            if (!is_first) {
-                join(known, clocks_[last]);
-            }
+        if (overlaps && last >= 0) {
+            join(known, clocks_[static_cast<std::size_t>(last)]);
         }
         known[lane] = i;
         clocks_[static_cast<std::size_t>(i)] = std::move(known);
-        last_on_lane_[lane] = i;
+        on_lane_[lane].push_back(i);
         std::sort(kept.begin(), kept.end());
         return kept;
     }
@@ -179,9 +181,8 @@ class Derivation {
     int num_ops_;
     std::size_t lanes_;
     std::array<History, num_arenas> arenas_;
-    std::vector<Clock> clocks_;  // by op: what is done once it is
-    std::vector<Clock> begun_;   // by op of a lane that overlaps itself: what is done once it begins
-    std::vector<int> last_on_lane_;
+    std::vector<Clock> clocks_;              // by op: what is done once it is
+    std::vector<std::vector<int>> on_lane_;  // those met so far, in order
 };
 
 }  // namespace

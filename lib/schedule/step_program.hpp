@@ -121,12 +121,14 @@ enum class Engine {
     host_optimizer
 };
 
-/// Whether ops of a lane begin before the one in front of them has ended, so that a disk is never idle for
-/// want of being asked. They begin in order and end in order; all that they must wait for is in their waits,
-/// for ops of their own lane too.
+/// Whether ops of a lane begin before those in front of them have ended, or even begun, so that a disk is
+/// never idle for want of being asked. All that they must wait for is in their waits, for ops of their own
+/// lane too. They count as done in order, and an op begins when the one `most_under_way` places in front of
+/// it, or itself in the step before, is done.
 constexpr bool overlaps_itself(Engine engine) {
     return engine == Engine::nvme_read || engine == Engine::nvme_write;
 }
+inline constexpr int most_under_way = 8;
 
 /// Something that works in order and beside the others.
 struct Lane {

@@ -15,8 +15,6 @@ namespace {
 /// While nothing moves, the abort flag is looked at this often; a rank may sleep as long as that between two
 /// polls.
 constexpr std::int64_t ns_between_checks = 50'000'000;
-/// Ops of a lane that overlaps itself which may be under way at a time.
-constexpr std::size_t most_overlapping = 8;
 /// Work of other lanes on this thread that is shorter is lost in the times of clocks.
 constexpr std::int64_t shortest_noted_ns = 1000;
 
@@ -53,10 +51,13 @@ Executor::Executor(const schedule::Program& program,
             compute_lanes_.push_back(static_cast<int>(lane));
         }
         lanes_[lane].starts.resize(lanes_[lane].ops.size());
+        lanes_[lane].is_running.resize(lanes_[lane].ops.size());
+        lanes_[lane].has_any_order = schedule::overlaps_itself(engine);
         const bool all_start_early = std::ranges::all_of(
             lanes_[lane].ops, [&](int op) { return actions_[static_cast<std::size_t>(op)].may_start_early; });
-        if (schedule::overlaps_itself(engine) || all_start_early) {
-            lanes_[lane].most_running = std::min(most_overlapping, lanes_[lane].ops.size());
+        if (lanes_[lane].has_any_order || all_start_early) {
+            lanes_[lane].most_running =
+                std::min(std::size_t{schedule::most_under_way}, lanes_[lane].ops.size());
         }
     }
     records_.reserve(8 * program.ops.size() + 16);  // each op may have waited, have been moved, lag by a step
@@ -98,7 +99,7 @@ void Executor::note_start(LaneState& lane, std::size_t index, std::int64_t now_n
     std::ranges::for_each(op.waits_for_previous_step, ended);
     const auto num_ops = lane.ops.size();
     const auto in_front = [&](std::size_t places) { return (index + num_ops - places) % num_ops; };
-    if (lane.most_running > 1) {
+    if (lane.most_running > 1 && !lane.has_any_order) {
         wait(lane.ops[in_front(1)], lane.starts[in_front(1)].begin_ns);
     }
     ended(lane.ops[in_front(lane.most_running)]);
@@ -115,7 +116,7 @@ void Executor::complete(LaneState& lane, std::int64_t now_ns) {
     if (records_.size() < records_.capacity()) {
         records_.push_back({op, -1, lane.step, start.begin_ns, end_ns, start.ready_ns, start.after});
     }
-    lane.num_running -= lane.num_running > 0 ? 1 : 0;
+    lane.is_running[lane.next] = 0;
     if (++lane.next == lane.ops.size()) {
         lane.next = 0;
         ++lane.step;
@@ -128,11 +129,11 @@ bool Executor::advance(LaneState& lane) {
     }
     const int op = lane.ops[lane.next];
     auto& action = actions_[static_cast<std::size_t>(op)];
-    if (lane.num_running == 0 && missing(op, lane.step) >= 0) {
-        return false;
+    if (!is_under_way(lane) && missing(op, lane.step) >= 0) {
+        return lane.has_any_order && start_ahead(lane);
     }
     const auto begin_ns = monotonic_ns();
-    if (lane.num_running == 0) {
+    if (!is_under_way(lane)) {
         note_start(lane, lane.next, begin_ns);
         if (!action.is_asynchronous()) {
             abort_.does(program_.ops[static_cast<std::size_t>(op)].label, begin_ns);
@@ -148,7 +149,7 @@ bool Executor::advance(LaneState& lane) {
             return true;
         }
         action.start();
-        lane.num_running = 1;
+        lane.is_running[lane.next] = 1;
     }
     const bool has_started = start_ahead(lane);
     const bool is_done = action.poll();
@@ -162,17 +163,23 @@ bool Executor::advance(LaneState& lane) {
 
 bool Executor::start_ahead(LaneState& lane) {
     bool has_started = false;
-    while (lane.num_running < lane.most_running) {
-        const auto place = lane.next + lane.num_running;
+    for (std::size_t place = lane.next; place < lane.next + lane.most_running; ++place) {
         const auto index = place % lane.ops.size();
         const auto step = lane.step + static_cast<std::int64_t>(place / lane.ops.size());
-        if (step >= steps_begun_ || missing(lane.ops[index], step) >= 0) {
+        if (step >= steps_begun_) {
             break;
         }
-        note_start(lane, index, monotonic_ns());
-        actions_[static_cast<std::size_t>(lane.ops[index])].start();
-        ++lane.num_running;
-        has_started = true;
+        if (lane.is_running[index] != 0) {
+            continue;
+        }
+        if (missing(lane.ops[index], step) < 0) {
+            note_start(lane, index, monotonic_ns());
+            actions_[static_cast<std::size_t>(lane.ops[index])].start();
+            lane.is_running[index] = 1;
+            has_started = true;
+        } else if (!lane.has_any_order) {
+            break;
+        }
     }
     return has_started;
 }
@@ -190,13 +197,13 @@ std::pair<int, int> Executor::first_wait() const {
     }
     ZG_ENSURES(waiting != nullptr);
     const int op = waiting->ops[waiting->next];
-    const int cause = waiting->num_running > 0 ? op : missing(op, waiting->step);
+    const int cause = is_under_way(*waiting) ? op : missing(op, waiting->step);
     return {op, cause < 0 ? op : cause};
 }
 
 void Executor::note_work(int op, std::int64_t begin_ns, std::int64_t end_ns) {
     const bool is_computing = std::ranges::any_of(
-        compute_lanes_, [&](int lane) { return lanes_[static_cast<std::size_t>(lane)].num_running > 0; });
+        compute_lanes_, [&](int lane) { return is_under_way(lanes_[static_cast<std::size_t>(lane)]); });
     if (end_ns - begin_ns < shortest_noted_ns || is_waiting_ || is_computing) {
         return;
     }

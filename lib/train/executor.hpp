@@ -43,7 +43,7 @@ struct LaneRecord {
 /// the ops of the compute lane.
 ///
 /// Knows nothing of ZeRO, tiers or pipelines: an op begins when it is the next of its lane (of a lane that
-/// overlaps itself: when all before it have begun) and everything that it waits for, in this step and the one
+/// overlaps itself: one of the next few) and everything that it waits for, in this step and the one
 /// before, is done. Lanes other than the compute lane may finish
 /// a step's ops while the next step is already under way; nothing drains in between. No allocation after
 /// construction.
@@ -96,13 +96,18 @@ class Executor {
         std::vector<int> ops;
         std::size_t next = 0;  ///< the first that is not done
         std::int64_t step = 0;
-        std::size_t num_running = 0;  ///< ops[next] and what follows it: started, not done
-        std::size_t most_running = 1;
-        std::vector<Start> starts;  ///< by op of the lane: the last one
+        std::vector<char> is_running;  ///< by op of the lane: started, not done
+        std::size_t most_running = 1;  ///< of ops[next] and what follows it
+        bool has_any_order = false;    ///< of starts
+        std::vector<Start> starts;     ///< by op of the lane: the last one
     };
 
     bool has_work(const LaneState& lane) const noexcept {
         return !lane.ops.empty() && lane.step < steps_begun_;
+    }
+    /// Whether the next op of the lane has begun.
+    static bool is_under_way(const LaneState& lane) noexcept {
+        return !lane.ops.empty() && lane.is_running[lane.next] != 0;
     }
     /// The op that `op` of `step` still waits for; -1: none.
     int missing(int op, std::int64_t step) const noexcept;

@@ -78,6 +78,24 @@ TEST(Executor, StartsTheNextReadWhileOneIsUnderWay) {
     EXPECT_EQ(rig.log, " start0 start1 end0 run2 end1 run3");
 }
 
+TEST(Executor, StartsAReadBeforeOneThatMustWait) {
+    Rig rig{4};
+    rig.add(Engine::nvme_write, {0}, {1}, 3);
+    rig.add(Engine::nvme_read, {1}, {2}, 1);
+    rig.add(Engine::nvme_read, {}, {3}, 1);
+    rig.add(Engine::compute, {2}, {});
+    rig.add(Engine::compute, {3}, {});
+    derive_dependencies(rig.program);
+    const comm::AbortFlag abort;
+    Executor executor{rig.program, rig.actions, abort, 10};
+
+    executor.run_step();
+    executor.run_step();
+
+    const std::string step = " start0 start2 end0 start1 end1 run3 end2 run4";
+    EXPECT_EQ(rig.log, step + step);
+}
+
 TEST(Executor, HoldsAReadBackWhoseMemoryIsStillInUse) {
     Rig rig{1};
     rig.add(Engine::nvme_read, {}, {0}, 2);
