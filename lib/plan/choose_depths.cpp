@@ -17,7 +17,7 @@ namespace {
 /// Below this, chunks do not become smaller for want of memory: what they take is little then.
 constexpr std::int64_t smallest_chunk = std::int64_t{64} << 10;
 
-constexpr double as_good = 1.01;
+constexpr double as_good = 1.02;
 
 /// A program of so many layers has been filled long before its end.
 constexpr std::int64_t layers_to_time = 12;
@@ -84,7 +84,12 @@ class DepthChooser {
         auto short_of_bytes = lack(least_depth());
         while (short_of_bytes > 0 && chunk > smallest_chunk) {
             chunk /= 2;
+            const auto before = short_of_bytes;
             short_of_bytes = lack(least_depth());
+            // What chunks take halves each time, so all further halvings gain less than this one did.
+            if (short_of_bytes >= before - short_of_bytes && short_of_bytes > 0) {
+                break;
+            }
         }
         if (short_of_bytes > 0) {
             chunk = usual;

@@ -14,7 +14,7 @@ inline constexpr int deepest = 4;
 /// Of `spec`, whose homes are known, what is open.
 ///
 /// The chunk is the usual one, halved while the budgets do not hold it at the least depth. The depth is the
-/// least whose step takes at most 1 % longer than that of the best one, by step_seconds of the programs that
+/// least whose step takes at most 2 % longer than that of the best one, by step_seconds of the programs that
 /// would run (of long ones a part stands for all), among those that the budgets hold: where fetches hide
 /// behind computing that is enough to hide them, and where they do not it keeps their lane busy. The least is
 /// 1. With all state on the device nothing is fetched, and 1 it is.
