@@ -67,11 +67,11 @@ int train_together(const Arguments& arguments,
                         {.version = version(),
                          .libraries = library_versions(),
                          .command = arguments.line,
-                         .depths = loaded->depths,
                          .effective_deck = loaded->effective,
                          .backup = arguments.backup,
                          .begin_ns = begin_ns,
-                         .stop_at_ns = find_end_ns()},
+                         .stop_at_ns = find_end_ns(),
+                         .depths = loaded->depths},
                         world, abort, signals, console);
 }
 
