@@ -70,7 +70,8 @@ int train_together(const Arguments& arguments,
                          .effective_deck = loaded->effective,
                          .backup = arguments.backup,
                          .begin_ns = begin_ns,
-                         .stop_at_ns = find_end_ns()},
+                         .stop_at_ns = find_end_ns(),
+                         .depths = loaded->depths},
                         world, abort, signals, console);
 }
 

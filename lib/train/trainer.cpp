@@ -285,7 +285,8 @@ int train(const spec::RunSpec& spec,
     }
     const bool is_first = world.rank() == 0;
     const auto limit = is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns) : std::nullopt;
-    introduce(spec, context.version, context.libraries, context.command, corpus, limit, world, console);
+    introduce(spec, context.version, context.libraries, context.command, context.depths, corpus, limit, world,
+              console);
     Requests requests{
         signals,
         is_first ? spec.run.dir : "",
