@@ -24,6 +24,7 @@
 #include "train/resume.hpp"
 #include "train/run_account.hpp"
 #include "train/skip_limit.hpp"
+#include "train/slow_path_watch.hpp"
 #include "train/validation_due.hpp"
 
 namespace ziggurat::train {
@@ -164,6 +165,7 @@ class Trainer {
             reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
             say_news(requests_.agreed() == 0);
         }
+        slow_path_.step_ended(outcome.wishes);
         skips_.check(step_);
         const bool is_due = validation_due_.is_due(step_, tokens_) || outcome.wishes[Wish::validate] > 0;
         if (is_due && evaluation_.has_samples()) {
@@ -262,6 +264,7 @@ class Trainer {
     int data_activity_ = -1, validation_activity_ = -1, sampling_activity_ = -1, logging_activity_ = -1;
     std::int64_t tokens_ = resumed_.progress.tokens;
     ValidationDue validation_due_{spec_, world_, tokens_};
+    SlowPathWatch slow_path_{world_, assembly_, reporter_};
     SkipLimit skips_{resumed_.progress.skipped};
     std::int64_t host_peak_bytes_ = 0;
 };

@@ -36,7 +36,7 @@ std::int64_t odd(Draw& draw, std::int64_t low, std::int64_t high) {
     return draw.between(low / 2, (high - 1) / 2) * 2 + 1;
 }
 
-void draw_model(Draw& draw, DeckText& deck, std::int64_t seq) {
+void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t most_layers) {
     const bool is_gpt2 = draw.chance(0.5);
     // Blocks of wide models travel in several pieces.
     const bool is_wide = draw.chance(0.08);
@@ -45,7 +45,7 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq) {
     const auto pairs = is_wide ? draw.between(12, 16) : draw.between(2, 4);
     const auto head_dim = 2 * pairs + (is_odd ? 1 : 0);
     deck.set("family", is_gpt2 ? "gpt2" : "llama");
-    deck.set("layers", draw.between(1, 3));
+    deck.set("layers", draw.between(1, most_layers));
     deck.set("hidden", heads * head_dim);
     deck.set("heads", heads);
     if (!is_gpt2) {
@@ -158,14 +158,14 @@ void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvm
         deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
     }
     deck.section("overlap");
-    if (draw.chance(0.6)) {
+    const bool has_tiers = !nvme_folder.empty();
+    if (draw.chance(has_tiers ? 0.8 : 0.6)) {
         // Between what is kept away from the device, much is computed again.
-        const bool has_tiers = !nvme_folder.empty();
         const auto kind =
             draw.one_of<std::string>({"none", "selective", has_tiers ? "full" : "selective", "full", "full"});
         deck.set("kind", kind);
         if (draw.chance(kind != "full" ? 0.05 : has_tiers ? 0.8 : 0.5)) {
-            deck.set("every", draw.between(1, 3));
+            deck.set("every", has_tiers ? draw.one_of<std::int64_t>({1, 2, 2, 3}) : draw.between(1, 3));
         }
         deck.section("recompute");
     }
@@ -201,7 +201,7 @@ std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme
     deck.set("hang_timeout", nvme_folder.empty() ? "2min" : "10min");  // disks may be slow
     deck.section("run");
     const auto seq = odd(draw, 3, 15);
-    draw_model(draw, deck, seq);
+    draw_model(draw, deck, seq, nvme_folder.empty() ? 3 : 4);
     deck.set("seq", seq);
     deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
     deck.section("data");
