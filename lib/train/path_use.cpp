@@ -68,9 +68,8 @@ std::string path_table(std::span<const std::vector<PathUse>> ranks) {
     }
     std::string text;
     for (std::size_t i = 0; sums.size() > 1 && i < sums.size(); ++i) {
-        fmt::format_to(std::back_inserter(text), " '{}'  read {:.2f} GB/s, written {:.2f} GB/s\n",
-                       sums[i].path, 1e-9 * sums[i].read.bytes_per_second(),
-                       1e-9 * sums[i].written.bytes_per_second());
+        fmt::format_to(std::back_inserter(text), " '{}'  read {}, written {}\n", sums[i].path,
+                       rate(sums[i].read), rate(sums[i].written));
     }
     return text;
 }

@@ -28,7 +28,7 @@ struct PathUse {
 /// or too little has moved to say so. Stripes are dealt out evenly, so all wait for it. Pure.
 std::string slow_path(std::span<const PathUse> paths);
 
-/// ` '/a'  read 1.20 GB/s, written 0.80 GB/s`, a line for each path of all ranks, in their order: what a rank
+/// ` '/a'  read 1200 MB/s, written 800 MB/s`, a line for each path of all ranks, in their order: what a rank
 /// moves there while anything is under way, mean over the ranks. Empty with fewer than two paths. Pure.
 std::string path_table(std::span<const std::vector<PathUse>> ranks);
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/heap.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/watch/liveness.hpp"
@@ -97,7 +98,8 @@ class Trainer {
         for (const auto& note : assembly_.notes()) {
             reporter_.say("warning: " + note);
         }
-        is_to_stop();  // who was asked while all this was made ready
+        give_back_heap();  // what making ready has left
+        is_to_stop();      // who was asked while all this was made ready
         while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();
         }

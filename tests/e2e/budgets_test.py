@@ -92,7 +92,8 @@ def budgets_are_exact(place):
 
 def looking_at_it_is_refused_alike(place):
     """On as many ranks the trained model is evaluated and sampled within its budgets; one rank alone cannot hold it."""
-    shape = ["model.layers=24", "train.micro_batch=1", "tiers.home.parameters=device", *AWAY[1:]]
+    shape = ["model.layers=64", "checkpoint.every=2 steps", "train.micro_batch=1", "tiers.home.parameters=device",
+             "tiers.home.gradients=host", "tiers.home.optimizer=nvme", "tiers.home.activations=host"]
     plan = 1 + lack(place.check([*shape, f"{DEVICE}=1B"]), "device")
     trained = place.train("held", [*shape, f"{DEVICE}={plan}B"])
     expect(trained.returncode == 0, trained.stdout + trained.stderr)

@@ -256,7 +256,7 @@ def slow_path_is_named(tiers):
     """One of two paths is slow: a warning names it, once, and no bit changes."""
     fast, slow = tiers.folder("fast"), tiers.folder("slow")
     console = tiers.trains("slow_path", fast, slow,
-                           environment=tiers.with_library(TEST_SLOW_FOLDER=str(slow), TEST_SLOW_MS="4"))
+                           environment=tiers.with_library(TEST_SLOW_FOLDER=str(slow), TEST_SLOW_MS="16"))
     warnings = [line for line in console.splitlines() if "is slow" in line]
     expect(len(warnings) == 1 and warnings[0].startswith("warning: ") and f"'{slow}' is slow" in warnings[0]
            and f"those of '{fast}'" in warnings[0], f"slow_path: warnings {warnings}\n{console[-3000:]}")

@@ -72,18 +72,6 @@ bool is_whole(const Home& home) {
     return home == Home{1, 0, 0} || home == Home{0, 1, 0} || home == Home{0, 0, 1};
 }
 
-/// Whether all state is sharded over all ranks, and the rest of what the closed forms ask for holds.
-bool has_closed_forms(const spec::RunSpec& run) {
-    const auto& sharding = run.sharding;
-    const auto& tiers = run.tiers;
-    const int ranks = run.parallel.ranks;
-    return ranks > 1 && run.parallel.data == ranks && sharding.parameters == ranks &&
-           sharding.gradients == ranks && sharding.optimizer == ranks && sharding.secondary == 0 &&
-           sharding.reduce == spec::ReducePlan::each_microbatch && run.recompute.every == 1 &&
-           is_whole(tiers.parameters) && is_whole(tiers.gradients) && is_whole(tiers.optimizer) &&
-           is_whole(tiers.activations);
-}
-
 /// Of a step: state by the closed forms, activations out and the same back.
 std::optional<schedule::BytesByLink> closed_forms(const spec::RunSpec& run,
                                                   int rank,
@@ -109,6 +97,17 @@ std::optional<schedule::BytesByLink> closed_forms(const spec::RunSpec& run,
 }
 
 }  // namespace
+
+bool has_closed_forms(const spec::RunSpec& run) {
+    const auto& sharding = run.sharding;
+    const auto& tiers = run.tiers;
+    const int ranks = run.parallel.ranks;
+    return ranks > 1 && run.parallel.data == ranks && sharding.parameters == ranks &&
+           sharding.gradients == ranks && sharding.optimizer == ranks && sharding.secondary == 0 &&
+           sharding.reduce == spec::ReducePlan::each_microbatch && run.recompute.every == 1 &&
+           is_whole(tiers.parameters) && is_whole(tiers.gradients) && is_whole(tiers.optimizer) &&
+           is_whole(tiers.activations);
+}
 
 std::string lack_of_movement(const spec::RunSpec& run,
                              const comm::Communicator& group,

@@ -41,7 +41,7 @@ TEST(PathTable, AddsUpRanksAndSaysNothingOfOnePath) {
     const std::vector<PathUse> first{use("/a", {1, 1'000'000'000, 1}), use("/b", {1, 500'000'000, 1})};
     const std::vector<PathUse> second{use("/a", {1, 1'000'000'000, 3}, {1, 2'000'000'000, 1})};
     EXPECT_EQ(path_table(std::vector{first, second}),
-              " '/a'  read 0.50 GB/s, written 2.00 GB/s\n '/b'  read 0.50 GB/s, written 0.00 GB/s\n");
+              " '/a'  read 500 MB/s, written 2000 MB/s\n '/b'  read 500 MB/s, written 0 MB/s\n");
     EXPECT_EQ(path_table(std::vector<std::vector<PathUse>>{second}), "");
 }
 
