@@ -7,6 +7,7 @@
 #   collectives   reduce-scatter, all-reduce, all-gather beside MPI's own, 2, 4 and 8 ranks     5 min
 #   storage       saving, loading and verifying a checkpoint beside plain direct transfers       2 min
 #   queue         reading and writing NVMe space beside fio                                      5 min
+#   tiers         steps with all state on NVMe beside the floor of their parts                   5 min
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
 #   spread        ZeRO 3 beside ZeRO 0, two ranks beside one, processor time of eight           15 min
 #   saving        the step that saves, beside those that do not                                  8 min
@@ -21,15 +22,15 @@
 # bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage queue adamw spread saving torch fsdp2 deepspeed offload"
+all="step collectives storage queue tiers adamw spread saving torch fsdp2 deepspeed offload"
 for part; do
-  [[ " $all largest " == *" $part "* ]] || { sed -n '2,21s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,22s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
 scripts/setup.sh
 scripts/setup.sh --perf || echo "perf: not all peers can be had (see above)." >&2
-scripts/build.sh release ziggurat perf_step perf_collectives perf_checkpoint perf_queue adamw_bench
+scripts/build.sh release ziggurat perf_step perf_collectives perf_checkpoint perf_queue perf_tiers adamw_bench
 bin=build/release/bin
 results=build/perf
 mkdir -p $results
@@ -63,6 +64,15 @@ measure_collectives() {
 }
 measure_storage() { keep storage $bin/perf_checkpoint --dir $results; }
 measure_queue() { keep queue $bin/perf_queue --dir $results; }
+# Bound by computing, then by the disk.
+measure_tiers() {
+  local batch
+  mkdir -p $results/nvme
+  for batch in "--seq 512 --micro-batch 2" "--seq 128 --micro-batch 1"; do
+    # shellcheck disable=SC2086
+    keep tiers mpirun -n 2 --oversubscribe --bind-to none $bin/perf_tiers --nvme $results/nvme $batch || return
+  done
+}
 measure_adamw() {
   local threads
   for threads in 1 2; do

@@ -64,6 +64,8 @@ BARS = {
     "queue": [Bar(f"NVMe, {kind}: share of fio's rate",
                   {"measurement": "nvme_queue", "kind": kind, "way": "queue", "is_right": True}, "ratio", 0.95)
               for kind in ("read", "write")],
+    "tiers": [Bar(f"state on NVMe, {tokens} tokens: step over its floor", {"measurement": "tiers", "tokens": tokens},
+                  "over_floor", 1.10, is_most=True) for tokens in (2048, 256)],
     "adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): share of the plain loop",
                   {"measurement": "adamw", "type": kind, "threads": threads}, "share_of_plain", 0.85)
               for kind in ("f32", "bf16") for threads in (1, 2)],
