@@ -207,9 +207,10 @@ void TransferThread::end_block(std::uint64_t tag) {
     const auto& [block, file] = moved.blocks[static_cast<std::size_t>(tag & 0xffffffffu)];
     file->blocks.fetch_add(1, std::memory_order_relaxed);
     file->bytes.fetch_add(block.bytes, std::memory_order_relaxed);
-    if (--file->under_way == 0) {
-        file->busy_ns.fetch_add(monotonic_ns() - file->busy_since_ns, std::memory_order_relaxed);
-    }
+    const auto now_ns = monotonic_ns();
+    file->busy_ns.fetch_add(now_ns - file->busy_since_ns, std::memory_order_relaxed);
+    file->busy_since_ns = now_ns;
+    --file->under_way;
     if (moved.kind == TransferKind::read && block.records != nullptr) {
         block.records->check(block.first_of_records, {block.memory, static_cast<std::size_t>(block.bytes)},
                              block.file->path(), block.offset_bytes);

@@ -100,8 +100,8 @@ class TransferThread {
   private:
     struct File {
         const DirectFile* file = nullptr;
-        std::int64_t under_way = 0;  ///< blocks
-        std::int64_t busy_since_ns = 0;
+        std::int64_t under_way = 0;      ///< blocks
+        std::int64_t busy_since_ns = 0;  ///< while some are under way: up to where busy_ns counts
         std::atomic<std::int64_t> blocks{0}, bytes{0}, busy_ns{0};
     };
     struct Block {
