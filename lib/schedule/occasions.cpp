@@ -1,6 +1,7 @@
 #include "schedule/occasions.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ziggurat::schedule {
 
@@ -34,6 +35,14 @@ int Occasions::issued_at(int needed, int ahead) const {
     }
     const auto at = std::lower_bound(begins_.begin(), begins_.end(), needed) - begins_.begin();
     return at >= ahead ? begins_[static_cast<std::size_t>(at - ahead)] : 0;
+}
+
+int Occasions::settled_at(int done, int behind) const {
+    if (behind == 0) {
+        return done;
+    }
+    const auto at = std::upper_bound(begins_.begin(), begins_.end(), done) - begins_.begin() + behind - 1;
+    return at < std::ssize(begins_) ? begins_[static_cast<std::size_t>(at)] : done;
 }
 
 }  // namespace ziggurat::schedule

@@ -27,6 +27,8 @@ class Occasions {
 
     /// The op in front of which something is issued that is needed by op `needed`, `ahead` occasions before.
     int issued_at(int needed, int ahead) const;
+    /// The op behind which something is listed that op `done` has made, `behind` occasions later.
+    int settled_at(int done, int behind) const;
 
   private:
     std::vector<int> begins_;  ///< ascending

@@ -38,17 +38,15 @@ class Transfers {
     void run() {
         for (const auto& visit : found_.visits) {
             occasions_.add(visit.first_op);
-            if (!visit.written.empty()) {
-                changes_[visit.home].push_back({visit.last_op, visit.written});
-            }
         }
+        occasions_.sort();
+        settle();
         for (const auto& [home, changes] : found_.in_place) {
             auto& all = changes_[home];
             all.insert(all.end(), changes.begin(), changes.end());
         }
-        occasions_.sort();
-        for (const auto& visit : found_.visits) {
-            serve(visit);
+        for (std::size_t v = 0; v < found_.visits.size(); ++v) {
+            serve(found_.visits[v], settled_[v]);
         }
         insert();
     }
@@ -56,8 +54,34 @@ class Transfers {
   private:
     Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
 
-    /// Brings what a visit reads and takes home what it writes.
-    void serve(const Visit& visit) {
+    /// Chooses the places at which changes are at home.
+    ///
+    /// What goes to NVMe is listed some occasions later than it could be. That delays nothing, as the lane
+    /// runs ahead of the list; but until then its memory is nobody else's, so that the next occasions need
+    /// not wait for the disk before they can write into theirs. It is listed before the next visit of these
+    /// bytes fetches them.
+    void settle() {
+        std::map<int, std::vector<const Visit*>> by_home;
+        for (const auto& visit : found_.visits) {
+            by_home[visit.home].push_back(&visit);
+        }
+        for (const auto& visit : found_.visits) {
+            int place = occasions_.settled_at(visit.last_op, prefetch_);
+            for (const auto* other : by_home[visit.home]) {
+                if (other->first_op > visit.last_op && other->all.overlaps(visit.written)) {
+                    const int fetched = occasions_.issued_at(other->first_op, ahead(Tier::nvme, Tier::host));
+                    place = std::min(place, std::max(visit.last_op, fetched - 1));
+                }
+            }
+            settled_.push_back(place);
+            if (!visit.written.empty()) {
+                changes_[visit.home].push_back({place, visit.written});
+            }
+        }
+    }
+
+    /// Brings what a visit reads and takes home what it writes, to NVMe behind op `settled`.
+    void serve(const Visit& visit, int settled) {
         const auto& parts = found_.parts[static_cast<std::size_t>(visit.home)];
         const auto size = buffer(visit.home).bytes;
         const bool pages_here =
@@ -92,8 +116,9 @@ class Transfers {
             }
             if (!written.empty()) {
                 for (auto s = way.size() - 1; s > 0; --s) {
-                    const Place place{visit.last_op, visit.last_op, static_cast<int>(way.size() - s),
-                                      way[s].tier, way[s - 1].tier};
+                    const int listed = way[s - 1].tier == Tier::nvme ? settled : visit.last_op;
+                    const Place place{listed, visit.last_op, static_cast<int>(way.size() - s), way[s].tier,
+                                      way[s - 1].tier};
                     move(behind_[place], visit, written, way[s], way[s - 1], " home");
                 }
             }
@@ -171,6 +196,7 @@ class Transfers {
     int prefetch_;
     Occasions occasions_;
     Visits found_;
+    std::vector<int> settled_;                    ///< by visit: the op behind which changes go to NVMe
     std::map<int, std::vector<Change>> changes_;  ///< by buffer as the passes before name it
     std::map<Place, Op> in_front_, behind_;
 };

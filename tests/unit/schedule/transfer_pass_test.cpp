@@ -127,6 +127,32 @@ TEST(TransferPass, ReadsTheFirstStateDuringBackwardAndNotBefore) {
     EXPECT_TRUE(std::any_of(first_read, program.ops.end(), is_backward));
 }
 
+TEST(TransferPass, UpdatesTheNextChunkBesideTheWriteOfThisOne) {
+    auto spec = sharded(2, 1);
+    spec.tiers.optimizer = spec.tiers.parameters = nvme;
+    spec.tiers.chunk_elements = 256;
+    const auto program = build_program(spec, 0, Variant::train);
+
+    const auto waits_for = [&](int op, int other) {
+        return std::ranges::count(program.ops[static_cast<std::size_t>(op)].waits_for, other) > 0;
+    };
+    int update = -1;  // the latest; none waits for what takes it home
+    int updates = 0;
+    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
+        if (program.ops[static_cast<std::size_t>(i)].kind != OpKind::update) {
+            continue;
+        }
+        for (int w = update + 1; update >= 0 && w < i; ++w) {
+            const bool takes_home =
+                program.ops[static_cast<std::size_t>(w)].kind == OpKind::write && waits_for(w, update);
+            EXPECT_FALSE(takes_home && waits_for(i, w)) << program.ops[static_cast<std::size_t>(i)].label;
+        }
+        update = i;
+        ++updates;
+    }
+    EXPECT_GT(updates, 4);
+}
+
 TEST(TransferPass, ReadsTheNextChunkBesideTheUpdateOfThisOne) {
     auto spec = sharded(2, 1);
     spec.tiers.optimizer = nvme;
