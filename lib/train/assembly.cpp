@@ -136,6 +136,7 @@ struct Assembly::Parts {
     GroupCollectives evaluate_groups;
     TensorAccess tensors;
     LogitsWatch watch;
+    NodeTimes times;
     Executor trainer;
     Executor evaluator;
     std::vector<std::string> notes;
@@ -166,9 +167,11 @@ struct Assembly::Parts {
           train_groups{world, node, train, spec},
           evaluate_groups{world, node, evaluate, spec},
           tensors{data_ranks(world, model), model, train, memory},
+          times{share_times(world, node, train)},
           trainer{train, actions(train, train_groups), abort, spec.run.hang_timeout_seconds, &node},
           evaluator{evaluate, actions(evaluate, evaluate_groups), abort, spec.run.hang_timeout_seconds,
                     &node} {
+        trainer.keep_times_in(times.own());
         watch.logits.resize(static_cast<std::size_t>(spec.model.vocab));
         notes = nvme_notes(world, memory, nvme);
     }
@@ -274,6 +277,10 @@ void Assembly::set_initial_values() {
 
 Executor& Assembly::trainer() {
     return parts_->trainer;
+}
+
+const NodeTimes& Assembly::times() const {
+    return parts_->times;
 }
 
 Executor& Assembly::evaluator() {

@@ -16,6 +16,7 @@
 #include "spec/run_spec.hpp"
 #include "train/executor.hpp"
 #include "train/held_state.hpp"
+#include "train/node_times.hpp"
 #include "train/path_use.hpp"
 #include "train/step_report.hpp"
 #include "train/wishes.hpp"
@@ -83,6 +84,8 @@ class Assembly {
 
     /// One optimizer step over train_slots().
     Executor& trainer();
+    /// When its ops, and those of the other ranks' trainers of this node, began and ended lately.
+    const NodeTimes& times() const;
     /// Forward and losses of one micro-batch, evaluate_slot(), without dropout.
     Executor& evaluator();
     std::span<const BatchSlot> train_slots() const;

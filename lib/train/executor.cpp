@@ -88,7 +88,7 @@ int Executor::missing(int op, std::int64_t step) const noexcept {
     return -1;
 }
 
-void Executor::note_start(LaneState& lane, std::size_t index, std::int64_t now_ns) const {
+void Executor::note_start(LaneState& lane, std::size_t index, std::int64_t step, std::int64_t now_ns) const {
     auto& start = lane.starts[index];
     int after = -1;
     std::int64_t ready_ns = 0;
@@ -109,6 +109,11 @@ void Executor::note_start(LaneState& lane, std::size_t index, std::int64_t now_n
     }
     ended(lane.ops[in_front(lane.most_running)]);
     start = {now_ns, std::min(ready_ns, now_ns), after};
+    if (times_ != nullptr) {
+        times_->began(
+            lane.ops[index],
+            {.step = step, .begin_ns = start.begin_ns, .ready_ns = start.ready_ns, .after = start.after});
+    }
 }
 
 void Executor::complete(LaneState& lane, std::int64_t now_ns) {
@@ -118,6 +123,9 @@ void Executor::complete(LaneState& lane, std::int64_t now_ns) {
     const auto end_ns = when ? std::clamp(when(), start.begin_ns, now_ns) : now_ns;
     ++completed_[static_cast<std::size_t>(op)];
     ended_ns_[static_cast<std::size_t>(op)] = end_ns;
+    if (times_ != nullptr) {
+        times_->ended(op, lane.step, end_ns);
+    }
     if (records_.size() < records_.capacity()) {
         records_.push_back({op, -1, lane.step, start.begin_ns, end_ns, start.ready_ns, start.after});
     }
@@ -139,7 +147,7 @@ bool Executor::advance(LaneState& lane) {
     }
     const auto begin_ns = monotonic_ns();
     if (!is_under_way(lane)) {
-        note_start(lane, lane.next, begin_ns);
+        note_start(lane, lane.next, lane.step, begin_ns);
         if (!action.is_asynchronous()) {
             abort_.does(program_.ops[static_cast<std::size_t>(op)].label, begin_ns);
             if (!is_abandoned_ || !computes(program_.ops[static_cast<std::size_t>(op)])) {
@@ -147,6 +155,7 @@ bool Executor::advance(LaneState& lane) {
             }
             const auto end_ns = monotonic_ns();
             note_work(op, begin_ns, end_ns);
+            note_busy(op, begin_ns, end_ns);
             complete(lane, end_ns);
             if (between_ops_) {
                 between_ops_();
@@ -160,6 +169,9 @@ bool Executor::advance(LaneState& lane) {
     const bool is_done = action.poll();
     const auto end_ns = monotonic_ns();
     note_work(op, begin_ns, end_ns);
+    if (is_done || !is_waiting_) {
+        note_busy(op, begin_ns, end_ns);
+    }
     if (is_done) {
         complete(lane, end_ns);
     }
@@ -178,7 +190,7 @@ bool Executor::start_ahead(LaneState& lane) {
             continue;
         }
         if (missing(lane.ops[index], step) < 0) {
-            note_start(lane, index, monotonic_ns());
+            note_start(lane, index, step, monotonic_ns());
             actions_[static_cast<std::size_t>(lane.ops[index])].start();
             lane.is_running[index] = 1;
             has_started = true;
@@ -219,6 +231,12 @@ void Executor::note_work(int op, std::int64_t begin_ns, std::int64_t end_ns) {
         records_.back().end_ns = end_ns;
     } else if (next != op) {
         note_wait(next, op, begin_ns, end_ns);
+    }
+}
+
+void Executor::note_busy(int op, std::int64_t begin_ns, std::int64_t end_ns) const {
+    if (times_ != nullptr && end_ns - begin_ns >= shortest_noted_ns) {
+        times_->was_busy({op, begin_ns, end_ns});
     }
 }
 
@@ -300,9 +318,11 @@ void Executor::run_step() {
 
 void Executor::finish() {
     records_.clear();
+    step_began_ns_ = monotonic_ns();
     run_until([&] {
         return std::none_of(lanes_.begin(), lanes_.end(), [&](const auto& l) { return has_work(l); });
     });
+    step_ended_ns_ = monotonic_ns();
 }
 
 }  // namespace ziggurat::train

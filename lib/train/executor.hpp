@@ -10,6 +10,7 @@
 #include "comm/abort_flag.hpp"
 #include "comm/node/node_memory.hpp"
 #include "schedule/step_program.hpp"
+#include "train/op_times.hpp"
 
 namespace ziggurat::train {
 
@@ -65,6 +66,9 @@ class Executor {
     /// `hook` is called after every op that was computed here; it must be quick.
     void between_ops(std::function<void()> hook) { between_ops_ = std::move(hook); }
 
+    /// Where the times of ops are kept for the accounts of this and other ranks; outlives this.
+    void keep_times_in(OpTimes& times) noexcept { times_ = &times; }
+
     /// Returns when the compute lane has done all its ops of the next step and its step_end is known.
     ///
     /// Errors: Error{communication} when nothing moves for `hang_seconds`, naming the op and its group; what
@@ -86,7 +90,7 @@ class Executor {
     std::int64_t steps_begun() const noexcept { return steps_begun_; }
     /// What was done and waited for in the last run_step or finish, in order of ending.
     std::span<const LaneRecord> records() const noexcept { return records_; }
-    /// When the last run_step was called, and when it returned.
+    /// When the last run_step or finish was called, and when it returned.
     std::int64_t step_began_ns() const noexcept { return step_began_ns_; }
     std::int64_t step_ended_ns() const noexcept { return step_ended_ns_; }
 
@@ -115,8 +119,8 @@ class Executor {
     }
     /// The op that `op` of `step` still waits for; -1: none.
     int missing(int op, std::int64_t step) const noexcept;
-    /// Notes that the `index`-th op of the lane starts now, and why not before.
-    void note_start(LaneState& lane, std::size_t index, std::int64_t now_ns) const;
+    /// Notes that the `index`-th op of the lane starts now, for `step`, and why not before.
+    void note_start(LaneState& lane, std::size_t index, std::int64_t step, std::int64_t now_ns) const;
     /// Does what can be done now on one lane; true if something was.
     bool advance(LaneState& lane);
     /// Starts what may begin while others of its lane are under way; true if something did.
@@ -127,6 +131,8 @@ class Executor {
     std::pair<int, int> first_wait() const;
     /// The compute lane stood still while its thread did `op` of another lane: a wait with that cause.
     void note_work(int op, std::int64_t begin_ns, std::int64_t end_ns);
+    /// The thread was at `op`, of any lane.
+    void note_busy(int op, std::int64_t begin_ns, std::int64_t end_ns) const;
     void note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns);
     /// Runs lanes until `done` says so.
     template <class Done>
@@ -139,6 +145,7 @@ class Executor {
     const comm::AbortFlag& abort_;
     double hang_seconds_;
     comm::NodeMemory* node_;
+    OpTimes* times_ = nullptr;
     std::vector<LaneState> lanes_;
     std::vector<int> compute_lanes_;
     int step_end_ = -1;                    ///< the op; -1: none

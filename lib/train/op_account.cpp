@@ -1,5 +1,7 @@
 #include "train/op_account.hpp"
 
+#include <algorithm>
+
 #include "base/clock.hpp"
 
 namespace ziggurat::train {
@@ -30,6 +32,11 @@ Stall stall_of(Engine engine) {
             break;
     }
     return Stall::collective;
+}
+
+/// Neither computing nor meeting others: busy whatever the other ranks do.
+bool is_apart(Engine engine) {
+    return engine != Engine::compute && engine != Engine::collective;
 }
 
 const char* activity_of(const Op& op) {
@@ -86,8 +93,19 @@ std::string cause_of(const Op& op, const schedule::Program& program, const layou
 
 }  // namespace
 
-OpAccount::OpAccount(const schedule::Program& program, const layout::FamilyTable& table, Account& account)
-    : program_{program}, account_{account}, wait_activities_(num_stalls, -1), waits_{program} {
+OpAccount::OpAccount(const schedule::Program& program,
+                     const layout::FamilyTable& table,
+                     const NodeTimes& times,
+                     Account& account)
+    : program_{program},
+      times_{times},
+      account_{account},
+      wait_activities_(num_stalls, -1),
+      waits_{program, times} {
+    const auto note_wait = [&](Stall stall) {
+        auto& wait = wait_activities_[static_cast<std::size_t>(stall)];
+        wait = wait < 0 ? account.activity(wait_name(stall)) : wait;
+    };
     for (const auto& op : program.ops) {
         Place place;
         const auto engine = program.lanes[static_cast<std::size_t>(op.lane)].engine;
@@ -102,46 +120,110 @@ OpAccount::OpAccount(const schedule::Program& program, const layout::FamilyTable
             }
         } else {
             place.cause = causes_.cause(place.stall, cause_of(op, program, table));
-            auto& wait = wait_activities_[static_cast<std::size_t>(place.stall)];
-            wait = wait < 0 ? account.activity(wait_name(place.stall)) : wait;
+            note_wait(place.stall);
         }
         places_.push_back(place);
     }
+    for (const auto& rank : times.ranks) {
+        late_causes_.emplace_back().fill(-1);
+        for (const auto engine : rank.engines) {
+            auto& cause = late_causes_.back()[static_cast<std::size_t>(stall_of(engine))];
+            if (cause < 0 && is_apart(engine)) {
+                cause = causes_.cause(stall_of(engine), "rank " + std::to_string(rank.world_rank) +
+                                                            ", late for collectives by it");
+                note_wait(stall_of(engine));
+            }
+        }
+    }
     data_cause_ = causes_.cause(Stall::data, "reading the batch");
+    checkpoint_activity_ = account.activity("Checkpoint stall", Part::between_steps);
 }
 
-void OpAccount::add(const Executor& executor, StepReport& report) {
+double OpAccount::without_checkpoint(int op, std::int64_t begin_ns, std::int64_t end_ns) {
+    const double seconds = seconds_between(begin_ns, end_ns);
+    if (for_checkpoint_.empty() || program_.ops[static_cast<std::size_t>(op)].kind != OpKind::update) {
+        return seconds;
+    }
+    std::int64_t waited_ns = 0;
+    for (const auto& wait : for_checkpoint_) {
+        const auto from_ns = std::max(begin_ns, wait.begin_ns);
+        waited_ns += std::max<std::int64_t>(0, std::min(end_ns, wait.end_ns) - from_ns);
+    }
+    const double waited = seconds_between(0, waited_ns);
+    if (waited_ns > 0) {
+        account_.add(checkpoint_activity_, waited);
+    }
+    return seconds - waited;
+}
+
+void OpAccount::add_stall(Stall stall, int cause, double seconds, StepReport& report) {
+    report.stall(stall) += seconds;
+    causes_.add(cause, seconds);
+}
+
+void OpAccount::add_wait(const WaitChain::Culprit& culprit,
+                         std::int64_t begin_ns,
+                         std::int64_t end_ns,
+                         StepReport& report) {
+    const bool is_mine = culprit.rank == times_.me;
+    const auto& rank = times_.ranks[static_cast<std::size_t>(culprit.rank)];
+    const auto engine = rank.engines[static_cast<std::size_t>(culprit.op)];
+    auto place = places_[static_cast<std::size_t>(culprit.via)];
+    const bool is_computed = place.kernel >= 0;
+    const bool is_another = !is_mine || culprit.op != culprit.via;
+    if (is_another && is_apart(engine)) {
+        place.stall = stall_of(engine);
+        place.cause =
+            is_mine
+                ? places_[static_cast<std::size_t>(culprit.op)].cause
+                : late_causes_[static_cast<std::size_t>(culprit.rank)][static_cast<std::size_t>(place.stall)];
+        for_others_s_ += is_computed ? seconds_between(begin_ns, end_ns) : 0;
+    } else if (is_computed) {
+        return;  // an op of the compute lane is told by its own record
+    }
+    const double seconds =
+        is_mine ? without_checkpoint(culprit.op, begin_ns, end_ns) : seconds_between(begin_ns, end_ns);
+    add_stall(place.stall, place.cause, seconds, report);
+    account_.add(wait_activities_[static_cast<std::size_t>(place.stall)], seconds);
+}
+
+void OpAccount::add(const Executor& executor,
+                    std::span<const SaveStream::Wait> for_checkpoint,
+                    StepReport& report) {
+    for_checkpoint_ = for_checkpoint;
     causes_.begin_step();
     causes_.add(data_cause_, report.stall(Stall::data));
-    const auto note_stall = [&](const Place& place, double seconds) {
-        report.stall(place.stall) += seconds;
-        causes_.add(place.cause, seconds);
-    };
+    for_others_s_ = 0;
     waits_.split(executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
-                 [&](int op, std::int64_t begin_ns, std::int64_t end_ns) {
-                     const auto& place = places_[static_cast<std::size_t>(op)];
-                     if (place.kernel >= 0) {
-                         return;  // an op of the compute lane is told by its own record
-                     }
-                     const double seconds = seconds_between(begin_ns, end_ns);
-                     note_stall(place, seconds);
-                     account_.add(wait_activities_[static_cast<std::size_t>(place.stall)], seconds);
-                 });
+                 [this, &report](const WaitChain::Culprit& culprit, std::int64_t begin_ns,
+                                 std::int64_t end_ns) { add_wait(culprit, begin_ns, end_ns, report); });
     for (const auto& record : executor.records()) {
         const auto& place = places_[static_cast<std::size_t>(record.op)];
         if (record.cause >= 0 || place.kernel < 0) {
             continue;
         }
-        const double seconds = seconds_between(record.begin_ns, record.end_ns);
+        const bool is_step_end = program_.ops[static_cast<std::size_t>(record.op)].kind == OpKind::step_end;
+        const double seconds =
+            without_checkpoint(record.op, record.begin_ns, record.end_ns) - (is_step_end ? for_others_s_ : 0);
         account_.add(place.activity, seconds);
         account_.add_kernel(place.kernel, seconds, place.flops);
-        if (program_.ops[static_cast<std::size_t>(record.op)].kind == OpKind::step_end) {
-            note_stall(place, seconds);
+        if (is_step_end) {
+            add_stall(place.stall, place.cause, seconds, report);
         } else {
             report.compute_s += seconds;
         }
     }
     causes_.name_in(report);
+}
+
+void OpAccount::add_rest(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint) {
+    for_checkpoint_ = for_checkpoint;
+    StepReport of_no_step;
+    waits_.split_rest(
+        executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
+        [this, &of_no_step](const WaitChain::Culprit& culprit, std::int64_t begin_ns, std::int64_t end_ns) {
+            add_wait(culprit, begin_ns, end_ns, of_no_step);
+        });
 }
 
 std::vector<std::string> OpAccount::trace_lanes() const {

@@ -1,6 +1,7 @@
 /// From the executor's records to the numbers that a person reads.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "schedule/model_layout.hpp"
 #include "train/accounting.hpp"
 #include "train/executor.hpp"
+#include "train/node_times.hpp"
+#include "train/save_stream.hpp"
 #include "train/stall_causes.hpp"
 #include "train/step_report.hpp"
 #include "train/trace.hpp"
@@ -19,12 +22,20 @@ namespace ziggurat::train {
 /// what that wait is called.
 class OpAccount {
   public:
-    OpAccount(const schedule::Program& program, const layout::FamilyTable& table, Account& account);
+    /// \param times  of the ranks of this node, which the executor keeps; outlives this
+    OpAccount(const schedule::Program& program,
+              const layout::FamilyTable& table,
+              const NodeTimes& times,
+              Account& account);
 
     /// Adds the last step of `executor`, and its wait for data that is in `report` already, to the account
     /// and to `report`: compute and stall seconds, and the causes of the longest stalls. What the compute
-    /// lane waited for is followed to the lane that was busy (WaitChain).
-    void add(const Executor& executor, StepReport& report);
+    /// lane waited for is followed to the lane that was busy, here or on another rank (WaitChain).
+    /// What updates waited for a checkpoint to take their state, `for_checkpoint`, is nobody's work.
+    void add(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint, StepReport& report);
+
+    /// Adds what `executor` did in Executor::finish, when only other lanes had work left.
+    void add_rest(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint);
 
     const StallCauses& stall_causes() const noexcept { return causes_; }
 
@@ -42,12 +53,27 @@ class OpAccount {
         std::int64_t bytes = 0;  ///< moved between tiers
     };
 
+    void add_wait(const WaitChain::Culprit& culprit,
+                  std::int64_t begin_ns,
+                  std::int64_t end_ns,
+                  StepReport& report);
+    /// Seconds of [begin_ns, end_ns) without what `op` of this rank, an update, waited for a checkpoint,
+    /// which is added to the account.
+    double without_checkpoint(int op, std::int64_t begin_ns, std::int64_t end_ns);
+    void add_stall(Stall stall, int cause, double seconds, StepReport& report);
+
     const schedule::Program& program_;
+    const NodeTimes& times_;
     Account& account_;
     std::vector<Place> places_;         ///< by op
     std::vector<int> wait_activities_;  ///< by stall
     StallCauses causes_;
+    /// [rank of the node][stall]: what that rank was late for; -1: no lane of it.
+    std::vector<std::array<int, num_stalls>> late_causes_;
     int data_cause_ = -1;
+    int checkpoint_activity_ = -1;
+    std::span<const SaveStream::Wait> for_checkpoint_;  ///< of the step
+    double for_others_s_ = 0;  ///< of the step's end: told by the waits of other ranks
     WaitChain waits_;
 };
 

@@ -23,7 +23,7 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
       world_{world},
       assembly_{assembly},
       times_{first_step},
-      ops_{assembly.trainer().program(), table, times_},
+      ops_{assembly.trainer().program(), table, assembly.times(), times_},
       traffic_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
       links_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); },
              [&assembly](int op) { return assembly.bytes_spared(op); }},
@@ -41,7 +41,9 @@ void RunAccount::begin_step(std::int64_t step) {
 
 void RunAccount::add_step(StepReport& report) {
     const auto records = assembly_.trainer().records();
-    ops_.add(assembly_.trainer(), report);
+    auto& saves = assembly_.state().stream_to_save;
+    ops_.add(assembly_.trainer(), saves.waits(), report);
+    saves.forget_waits();
     traffic_.count(records);
     links_.count(records);
     report.sent_bytes = traffic_.latest();
@@ -54,6 +56,9 @@ void RunAccount::add_step(StepReport& report) {
 }
 
 void RunAccount::add_rest() {
+    auto& saves = assembly_.state().stream_to_save;
+    ops_.add_rest(assembly_.trainer(), saves.waits());
+    saves.forget_waits();
     traffic_.count(assembly_.trainer().records(), false);
     links_.count(assembly_.trainer().records(), false);
 }

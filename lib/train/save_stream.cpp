@@ -41,6 +41,7 @@ SaveStream::SaveStream(const schedule::ModelLayout& model,
                                              memory.at(staged) + run.staged_offset,
                                              static_cast<std::size_t>(run.at_home.bytes)});
     }
+    waits_.reserve(updates_.size());
 }
 
 std::byte* SaveStream::place(std::size_t update) const {
@@ -84,11 +85,16 @@ void SaveStream::pass(std::size_t update) {
     }
     const auto can_go_on = [&] { return !is_open_ || passed_ - taken_ < places; };
     const auto begin_ns = monotonic_ns();
+    const bool has_to_wait = !can_go_on();
     while (!can_go_on()) {
         changed_.wait_for(lock, nap, can_go_on);
         abort_.check("a place for state that a checkpoint takes");
     }
-    waited_ns_ += monotonic_ns() - begin_ns;
+    const auto end_ns = monotonic_ns();
+    waited_ns_ += end_ns - begin_ns;
+    if (has_to_wait && waits_.size() < waits_.capacity()) {
+        waits_.push_back({begin_ns, end_ns});
+    }
     abort_.moves();
     if (!is_open_) {
         return;

@@ -49,6 +49,14 @@ class SaveStream {
     void stay_home();
     /// For which updates have waited since open().
     double waited_seconds() const noexcept { return static_cast<double>(waited_ns_.load()) * 1e-9; }
+    /// When an update waited for a place.
+    struct Wait {
+        std::int64_t begin_ns = 0;
+        std::int64_t end_ns = 0;
+    };
+    /// All since forget_waits(), in order.
+    std::span<const Wait> waits() const noexcept { return waits_; }
+    void forget_waits() noexcept { waits_.clear(); }
 
     // ---- of the thread that writes
 
@@ -93,6 +101,7 @@ class SaveStream {
     std::vector<Update> updates_;
     std::atomic<bool> is_open_{false};
     std::atomic<std::int64_t> waited_ns_{0};
+    std::vector<Wait> waits_;  ///< has room for one of each update
     std::mutex mutex_;
     std::condition_variable changed_;
     std::size_t passed_ = 0, taken_ = 0;  ///< updates

@@ -104,8 +104,8 @@ class Trainer {
             one_step();
         }
         assembly_.trainer().finish();
-        const bool is_saved = checkpointer_.finish(progress());
         account_.add_rest();
+        const bool is_saved = checkpointer_.finish(progress());
         const int exit_code = !is_saved                    ? static_cast<int>(ErrorKind::resource)
                               : step_ >= spec_.train.steps ? 0
                                                            : exit_code_run_again;

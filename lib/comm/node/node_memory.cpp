@@ -161,7 +161,7 @@ std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
                                              "memory of the ranks."};
     }
     std::byte* base = segment->data();
-    seat_segments_.push_back(std::move(*segment));
+    segments_.push_back(std::move(*segment));
     GroupSeats made;
     made.seats.me = group.rank();
     made.seats.arenas = &arenas_;
@@ -183,6 +183,19 @@ std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
     mine->done.store(options_.first_operation);
     barrier(group);  // all seats stand at the same number before anybody looks
     return made;
+}
+
+std::byte* NodeMemory::make_block(std::int64_t bytes_of_rank, const char* purpose) {
+    if (!is_shared()) {
+        return nullptr;
+    }
+    std::string problem;
+    auto segment = CommonSegment::make(node_, bytes_of_rank * num_bells_, purpose, true, problem);
+    if (!agree_on_success(world_, problem)) {
+        return nullptr;
+    }
+    segments_.push_back(std::move(*segment));
+    return segments_.back().data();
 }
 
 void NodeMemory::ring_all() const noexcept {

@@ -91,6 +91,11 @@ class NodeMemory {
     ///
     /// Collective: over `group`
     std::optional<GroupSeats> make_seats(const Communicator& group);
+    /// Zeroed memory that all ranks of this node read and write: `bytes_of_rank` for each, in the order of
+    /// their local ranks. It lives as long as this. nullptr on all ranks when memory is not shared or short.
+    ///
+    /// Collective: over the world
+    std::byte* make_block(std::int64_t bytes_of_rank, const char* purpose);
 
     // Waiting. See IdleWait for the loop itself.
     const WaitPolicy& wait_policy() const noexcept { return wait_; }
@@ -130,7 +135,7 @@ class NodeMemory {
 
     PeerArenas arenas_;
     std::vector<PeerMapping> mappings_;
-    std::vector<CommonSegment> seat_segments_;
+    std::vector<CommonSegment> segments_;  // of seats and blocks
 };
 
 }  // namespace ziggurat::comm

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "tests/support/counted_allocations.hpp"
@@ -12,34 +13,97 @@ namespace {
 
 using schedule::Engine;
 
-/// Ops by lane, and what was done when, in milliseconds.
+/// Ops of the ranks of a node by lane, and what was done when, in milliseconds.
 class Timeline {
   public:
-    int add(Engine engine) {
+    explicit Timeline(int num_ranks = 1) : ranks(static_cast<std::size_t>(num_ranks)) {
+        for (int rank = 0; rank < num_ranks; ++rank) {
+            of(rank).program.rank = rank;
+        }
+    }
+
+    int add(Engine engine, int rank = 0) {
+        auto& program = of(rank).program;
         schedule::Op op;
         op.lane = program.lane(engine);
         program.ops.push_back(op);
         return static_cast<int>(program.ops.size()) - 1;
     }
+    /// The next collective over all ranks.
+    int add_collective(int rank) {
+        const int op = add(Engine::collective, rank);
+        of(rank).program.ops.back().kind = schedule::OpKind::all_gather;
+        std::vector<int> all(ranks.size());
+        std::iota(all.begin(), all.end(), 0);
+        of(rank).program.ops.back().group = of(rank).program.group("data", all);
+        return op;
+    }
+    int add_step_end(int rank = 0, Engine engine = Engine::compute) {
+        const int op = add(engine, rank);
+        of(rank).program.ops.back().kind = schedule::OpKind::step_end;
+        return op;
+    }
     /// `op` could begin at `ready`, when `after` was done.
-    void done(int op, std::int64_t begin, std::int64_t end, std::int64_t ready = 0, int after = -1) {
-        records.push_back({op, -1, 0, begin, end, ready, after});
+    void done(
+        int op, std::int64_t begin, std::int64_t end, std::int64_t ready = 0, int after = -1, int rank = 0) {
+        of(rank).records.push_back({op, -1, step, begin, end, ready, after});
     }
     /// The thread of the compute lane was at `op` of another lane.
-    void worked(int op, std::int64_t begin, std::int64_t end) { records.push_back({0, op, 0, begin, end}); }
-    /// Time by op.
+    void worked(int op, std::int64_t begin, std::int64_t end, int rank = 0) {
+        of(rank).records.push_back({0, op, step, begin, end});
+    }
+
+    /// What all ranks know, as they would have written it.
+    NodeTimes times() {
+        NodeTimes made{.ranks = {}, .meetings = Meetings{keys()}};
+        for (auto& rank : ranks) {
+            rank.memory.assign(static_cast<std::size_t>(OpTimes::bytes_for(rank.program.ops.size())) / 8, 0);
+            OpTimes times{reinterpret_cast<std::byte*>(rank.memory.data()), rank.program.ops.size()};
+            for (const auto& record : rank.records) {
+                if (record.cause >= 0) {
+                    times.was_busy({record.cause, record.begin_ns, record.end_ns});
+                    continue;
+                }
+                times.began(record.op, {record.step, record.begin_ns, 0, record.ready_ns, record.after});
+                times.ended(record.op, record.step, record.end_ns);
+            }
+            made.ranks.push_back({static_cast<int>(made.ranks.size()), times, engines_of(rank.program)});
+        }
+        return made;
+    }
+    /// Time of rank 0 by op, each of another rank as 100 * rank + op.
     std::map<int, std::int64_t> blame(std::int64_t begin, std::int64_t end) {
-        WaitChain chain{program};
+        const auto known = times();
+        const WaitChain chain{of(0).program, known};
         std::map<int, std::int64_t> times;
-        chain.split(records, begin, end, [&](int op, std::int64_t from, std::int64_t to) {
-            EXPECT_LT(from, to);
-            times[op] += to - from;
-        });
+        chain.split(of(0).records, begin, end,
+                    [&](const WaitChain::Culprit& culprit, std::int64_t from, std::int64_t to) {
+                        EXPECT_LT(from, to);
+                        times[100 * culprit.rank + culprit.op] += to - from;
+                        via[100 * culprit.rank + culprit.op] = culprit.via;
+                    });
         return times;
     }
 
-    schedule::Program program;
-    std::vector<LaneRecord> records;
+    struct Rank {
+        schedule::Program program;
+        std::vector<LaneRecord> records;
+        std::vector<std::uint64_t> memory;
+    };
+    Rank& of(int rank) { return ranks[static_cast<std::size_t>(rank)]; }
+
+    std::vector<Rank> ranks;
+    std::int64_t step = 0;
+    std::map<int, int> via;
+
+  private:
+    std::vector<std::vector<std::uint64_t>> keys() const {
+        std::vector<std::vector<std::uint64_t>> made;
+        for (const auto& rank : ranks) {
+            made.push_back(meeting_keys(rank.program));
+        }
+        return made;
+    }
 };
 
 TEST(WaitChain, FollowsACopyToTheReadThatHeldItUp) {
@@ -99,8 +163,7 @@ TEST(WaitChain, BooksALateStartOnWhatTheThreadWasAt) {
 TEST(WaitChain, NamesTheEndOfTheStepBehindTheLastOp) {
     Timeline line;
     const int compute = line.add(Engine::compute);
-    const int norm = line.add(Engine::collective);
-    line.program.ops.back().kind = schedule::OpKind::step_end;
+    const int norm = line.add_step_end(0, Engine::collective);
     line.done(compute, 0, 10);
     line.done(norm, 10, 25, 10, compute);
 
@@ -125,16 +188,131 @@ TEST(WaitChain, SplitsTimeWithoutOverlap) {
     EXPECT_EQ(sum, 60);
 }
 
+TEST(WaitChain, FollowsACollectiveToTheReadOfTheRankThatCameLast) {
+    Timeline line{2};
+    const int compute = line.add(Engine::compute);
+    const int gather = line.add_collective(0);
+    const int read = line.add(Engine::nvme_read, 1);
+    const int gather_there = line.add_collective(1);
+    line.done(gather, 10, 95, 10);
+    line.done(compute, 95, 100, 95, gather);
+    line.done(read, 5, 80, 5, -1, 1);
+    line.done(gather_there, 82, 90, 80, read, 1);
+
+    EXPECT_EQ(line.blame(10, 100), (std::map<int, std::int64_t>{{100 + read, 72}, {gather, 13}}))
+        << "the other rank's thread was slow to see that the read was done";
+    EXPECT_EQ(line.via[100 + read], gather) << "that is what this rank waited for";
+}
+
+TEST(WaitChain, GoesBackOverManyCollectivesFromRankToRank) {
+    // Each rank reads before every other collective: both always wait, never for their own disk alone.
+    Timeline line{2};
+    const int compute = line.add(Engine::compute);
+    const int read = line.add(Engine::nvme_read);
+    std::vector<int> here, there;
+    for (int i = 0; i < 4; ++i) {
+        here.push_back(line.add_collective(0));
+    }
+    const int other_read = line.add(Engine::nvme_read, 1);
+    for (int i = 0; i < 4; ++i) {
+        there.push_back(line.add_collective(1));
+    }
+    line.done(here[0], 0, 30, 0);
+    line.done(read, 30, 60, 30, here[0]);
+    line.done(here[1], 60, 60, 60, read);
+    line.done(here[2], 60, 90, 60, here[1]);
+    line.done(compute, 90, 100, 90, here[2]);
+    line.done(other_read, 0, 30, 0, -1, 1);
+    line.done(there[0], 30, 30, 30, other_read, 1);
+    line.done(there[1], 30, 60, 30, there[0], 1);
+    // The second read of rank 1 is another op, as the chain only goes back.
+    const int second_read = line.add(Engine::nvme_read, 1);
+    line.done(second_read, 60, 90, 60, there[1], 1);
+    line.done(there[2], 90, 90, 90, second_read, 1);
+
+    EXPECT_EQ(line.blame(0, 100),
+              (std::map<int, std::int64_t>{{100 + other_read, 30}, {read, 30}, {100 + second_read, 30}}));
+}
+
+TEST(WaitChain, KeepsACollectiveThatNobodyIsLateFor) {
+    Timeline line{2};
+    const int compute = line.add(Engine::compute);
+    const int gather = line.add_collective(0);
+    const int read = line.add(Engine::nvme_read, 1);
+    const int gather_there = line.add_collective(1);
+    line.done(gather, 20, 50, 0);
+    line.done(compute, 50, 60, 50, gather);
+    line.done(read, 0, 10, 0, -1, 1);
+    line.done(gather_there, 10, 45, 10, read, 1);
+
+    EXPECT_EQ(line.blame(20, 60), (std::map<int, std::int64_t>{{gather, 30}}));
+}
+
+TEST(WaitChain, NamesWhatTheThreadOfTheLateRankWasAt) {
+    Timeline line{2};
+    const int compute = line.add(Engine::compute);
+    const int gather = line.add_collective(0);
+    const int read = line.add(Engine::nvme_read, 1);
+    const int gather_there = line.add_collective(1);
+    const int compute_there = line.add(Engine::compute, 1);
+    line.done(gather, 0, 50, 0);
+    line.done(compute, 50, 60, 50, gather);
+    line.done(read, -10, 20, -10, -1, 1);
+    line.done(compute_there, 5, 45, 0, -1, 1);
+    line.worked(compute_there, 5, 45, 1);  // while it could have begun the collective from 20 on
+    line.done(gather_there, 45, 48, 20, read, 1);
+
+    EXPECT_EQ(line.blame(0, 60),
+              (std::map<int, std::int64_t>{{100 + read, 20}, {100 + compute_there, 25}, {gather, 5}}));
+}
+
+TEST(WaitChain, NamesWhoIsLateForTheEndOfTheStep) {
+    Timeline line{2};
+    const int end = line.add_step_end();
+    const int read = line.add(Engine::nvme_read, 1);
+    const int end_there = line.add_step_end(1);
+    line.done(end, 10, 60, 10);
+    line.done(read, 0, 50, 0, -1, 1);
+    line.done(end_there, 55, 58, 50, read, 1);
+
+    const auto times = line.blame(10, 60);
+
+    EXPECT_EQ(times, (std::map<int, std::int64_t>{{100 + read, 45}}))
+        << "the rest of the end of the step is its own";
+    EXPECT_EQ(line.via[100 + read], end);
+}
+
+TEST(WaitChain, TellsTheStepsOfAnOpApart) {
+    Timeline line{2};
+    const int compute = line.add(Engine::compute);
+    const int gather = line.add_collective(0);
+    const int read = line.add(Engine::nvme_read, 1);
+    const int gather_there = line.add_collective(1);
+    for (line.step = 0; line.step < 5; ++line.step) {
+        const auto at = 100 * line.step;
+        const auto late = line.step == 4 ? 50 : 0;
+        line.done(read, at + 5, at + 10 + late, at + 5, -1, 1);
+        line.done(gather_there, at + 10 + late, at + 12 + late, at + 10 + late, read, 1);
+    }
+    // Rank 0 is a step behind: rank 1 is in the next one already.
+    line.step = 3;
+    line.done(gather, 305, 312, 305);
+    line.done(compute, 312, 320, 312, gather);
+
+    EXPECT_EQ(line.blame(305, 320), (std::map<int, std::int64_t>{{100 + read, 5}, {gather, 2}}));
+}
+
 TEST(WaitChain, DoesNotAllocate) {
     Timeline line;
     const int compute = line.add(Engine::compute);
     const int read = line.add(Engine::nvme_read);
     line.done(read, 0, 30);
     line.done(compute, 30, 40, 30, read);
-    WaitChain chain{line.program};
-    const WaitChain::Blame ignore = [](int, std::int64_t, std::int64_t) {};
+    const auto known = line.times();
+    const WaitChain chain{line.of(0).program, known};
+    const WaitChain::Blame ignore = [](const WaitChain::Culprit&, std::int64_t, std::int64_t) {};
     const test::CountedAllocations counted;
-    chain.split(line.records, 0, 40, ignore);
+    chain.split(line.of(0).records, 0, 40, ignore);
     EXPECT_EQ(counted.allocations(), 0);
 }
 
