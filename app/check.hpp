@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 
@@ -26,6 +27,9 @@ struct CheckOptions {
     std::string explain;                 ///< a key to explain; then the deck is not read
     /// Homes that the deck leaves open; none: they stay so.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes;
+    /// Depths that the deck leaves open; none: as deck::LoadOptions has it.
+    std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths)>
+        choose_depths = {};
     /// None: no memory table.
     std::function<MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory;
 };

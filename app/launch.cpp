@@ -1,15 +1,20 @@
 #include "app/launch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "app/measure_rates.hpp"
 #include "base/error.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "train/gather_places.hpp"
 #include "train/threads.hpp"
@@ -37,6 +42,32 @@ int fewest_threads(const std::vector<train::RankPlace>& places) {
     return fewest;
 }
 
+/// What rank 0 says to the others instead of a deck: one begins with a letter.
+std::string call_to_measure(spec::DType type, int threads) {
+    return fmt::format("\n{} {}", type == spec::DType::bf16 ? "bf16" : "fp32", threads);
+}
+
+/// Chooses on rank 0 by what the slowest rank was measured to do, for which it calls the others.
+auto depths_by_measuring(const comm::Communicator& world) {
+    return [&world](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
+        const auto type = run.precision.compute;
+        comm::broadcast(world, call_to_measure(type, run.parallel.threads));
+        return plan::choose_depths(run, with_rates(machine, measure_rates(world, type, run.parallel.threads)),
+                                   open);
+    };
+}
+
+/// The deck that rank 0 has made of its own, on another rank, which measures when it is called.
+std::string receive_deck(const comm::Communicator& world) {
+    auto text = comm::broadcast(world, "");
+    while (text.starts_with('\n')) {
+        const auto type = text.substr(1, 4) == "bf16" ? spec::DType::bf16 : spec::DType::f32;
+        measure_rates(world, type, std::stoi(text.substr(6)));
+        text = comm::broadcast(world, "");
+    }
+    return text;
+}
+
 }  // namespace
 
 deck::LoadOptions find_launch(const comm::Communicator& world) {
@@ -56,17 +87,19 @@ deck::LoadOptions find_launch(const comm::Communicator& world) {
 }
 
 std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const comm::Communicator& world) {
-    const deck::LoadOptions options = find_launch(world);
+    deck::LoadOptions options = find_launch(world);
     std::optional<deck::Loaded> loaded;
     std::string effective;
     if (world.rank() == 0) {
+        options.choose_depths = depths_by_measuring(world);
         loaded = deck::load(arguments.deck, arguments.overrides, options);
         if (loaded->found.errors() + loaded->found.warnings() > 0) {
             std::fputs(loaded->found.print().c_str(), stderr);
         }
-        effective = loaded->ok() ? loaded->effective : "";
+        effective = comm::broadcast(world, loaded->ok() ? loaded->effective : "");
+    } else {
+        effective = receive_deck(world);
     }
-    effective = comm::broadcast(world, effective);
     if (effective.empty()) {
         return std::nullopt;
     }

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "deck/load.hpp"
 #include "deck/machine.hpp"
+#include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/print_program.hpp"
@@ -29,7 +30,11 @@ int plan(const Arguments& arguments) {
         return deck_is_wrong;
     }
     deck::LoadOptions load{
-        .ranks = arguments.ranks.value_or(0), .for_plan = true, .choose_homes = plan::choose_homes};
+        .ranks = arguments.ranks.value_or(0),
+        .for_plan = true,
+        .choose_homes = plan::choose_homes,
+        .choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& machine,
+                            spec::OpenDepths open) { return plan::choose_depths(run, machine, open); }};
     if (!arguments.machine.empty()) {
         deck::Diagnostics found;
         load.machine = deck::load_machine(deck::machine_file(arguments.machine), found);

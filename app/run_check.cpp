@@ -39,8 +39,10 @@ int run_check(const CheckOptions& options) {
     if (!options.explain.empty()) {
         return explain(options.explain);
     }
-    deck::LoadOptions load{
-        .ranks = options.ranks, .threads = options.threads, .choose_homes = options.choose_homes};
+    deck::LoadOptions load{.ranks = options.ranks,
+                           .threads = options.threads,
+                           .choose_homes = options.choose_homes,
+                           .choose_depths = options.choose_depths};
     if (!options.machine.empty()) {
         deck::Diagnostics found;
         load.machine = deck::load_machine(deck::machine_file(options.machine), found);
@@ -61,6 +63,7 @@ int run_check(const CheckOptions& options) {
         print(stdout, loaded.effective);
     } else {
         print(stdout, summary(loaded.run));
+        print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
     }
     if (!options.memory) {
         return 0;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/commands.hpp"
+#include "app/expect_to_fit.hpp"
 #include "app/launch.hpp"
 #include "app/on_ranks.hpp"
 #include "app/trained_model.hpp"
@@ -15,7 +16,6 @@
 #include "comm/watch/liveness.hpp"
 #include "deck/job_end.hpp"
 #include "kernels/runtime.hpp"
-#include "plan/memory_report.hpp"
 #include "train/console.hpp"
 #include "train/stop_signals.hpp"
 #include "train/trainer.hpp"
@@ -36,17 +36,6 @@ std::optional<std::int64_t> find_end_ns() {
               : std::nullopt;
 }
 
-/// Before anything is reserved.
-///
-/// Errors: Error{resource} with the plan, what it lacks and what would help
-void expect_to_fit(const deck::Loaded& loaded) {
-    const auto report = plan::memory_report(loaded.run, loaded.machine);
-    if (!report.fits) {
-        throw Error{ErrorKind::resource,
-                    "the run does not fit (see the plan). Nothing was started.\n" + report.table};
-    }
-}
-
 int train_together(const Arguments& arguments,
                    const comm::Communicator& world,
                    train::StopSignals& signals,
@@ -56,7 +45,7 @@ int train_together(const Arguments& arguments,
         return static_cast<int>(ErrorKind::deck);
     }
     int exit_code = 0;
-    if (!is_agreed(world, exit_code, [&] { expect_to_fit(*loaded); })) {
+    if (!is_agreed(world, exit_code, [&] { expect_to_fit(loaded->run, loaded->machine); })) {
         return exit_code;
     }
     const kernels::Runtime runtime{loaded->run.parallel.threads};
@@ -70,7 +59,8 @@ int train_together(const Arguments& arguments,
                          .effective_deck = loaded->effective,
                          .backup = arguments.backup,
                          .begin_ns = begin_ns,
-                         .stop_at_ns = find_end_ns()},
+                         .stop_at_ns = find_end_ns(),
+                         .depths = loaded->depths},
                         world, abort, signals, console);
 }
 

@@ -15,7 +15,7 @@
 namespace ziggurat::app {
 namespace {
 
-spec::RunSpec run_of(const checkpoint::Manifest& manifest, const std::string& path) {
+deck::Loaded load_deck_of(const checkpoint::Manifest& manifest, const std::string& path) {
     deck::Loaded loaded = deck::load_text(manifest.deck, "the deck in " + path, {},
                                           {.ranks = manifest.ranks, .threads = 1, .as_record = true});
     if (!loaded.ok()) {
@@ -23,7 +23,7 @@ spec::RunSpec run_of(const checkpoint::Manifest& manifest, const std::string& pa
                                                loaded.found.print() + "Use the version that wrote it (" +
                                                manifest.program + ")."};
     }
-    return std::move(loaded.run);
+    return loaded;
 }
 
 }  // namespace
@@ -63,11 +63,13 @@ std::optional<TrainedModel> find_trained_model(const std::string& folder,
     }
     model.path = comm::broadcast(world, model.path);
     model.manifest = checkpoint::parse_manifest(comm::broadcast(world, text), model.path);
-    const bool is_read = is_agreed(world, exit_code, [&] { run_of(model.manifest, model.path); });
+    const bool is_read = is_agreed(world, exit_code, [&] { load_deck_of(model.manifest, model.path); });
     if (!is_read) {
         return std::nullopt;
     }
-    model.run = run_of(model.manifest, model.path);
+    auto loaded = load_deck_of(model.manifest, model.path);
+    model.run = std::move(loaded.run);
+    model.machine = loaded.machine;
     return model;
 }
 

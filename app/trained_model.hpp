@@ -7,6 +7,7 @@
 
 #include "checkpoint/manifest.hpp"
 #include "comm/communicator.hpp"
+#include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 #include "train/inference.hpp"
 
@@ -15,8 +16,9 @@ namespace ziggurat::app {
 struct TrainedModel {
     std::string path;
     checkpoint::Manifest manifest;
-    spec::RunSpec run;        ///< as it was trained
-    train::RanksAtHand here;  ///< the ranks of this job
+    spec::RunSpec run;          ///< as it was trained
+    spec::MachineSpec machine;  ///< this one
+    train::RanksAtHand here;    ///< the ranks of this job
 };
 
 /// Rank 0 finds the newest checkpoint of `folder` that verifies, or takes the one that it is, and tells the

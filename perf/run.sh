@@ -11,6 +11,7 @@
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
 #   spread        ZeRO 3 beside ZeRO 0, two ranks beside one, processor time of eight           15 min
 #   saving        the step that saves, beside those that do not                                  8 min
+#   throttled     depths of prefetch at the ratios of other machines                            15 min
 #   torch         a step beside PyTorch, eager and compiled                                     20 min
 #   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min
 #   deepspeed     ZeRO 3 on two ranks beside DeepSpeed ZeRO-3                                    6 min
@@ -22,9 +23,9 @@
 # bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage queue tiers adamw spread saving torch fsdp2 deepspeed offload"
+all="step collectives storage queue tiers adamw spread saving throttled torch fsdp2 deepspeed offload"
 for part; do
-  [[ " $all largest " == *" $part "* ]] || { sed -n '2,22s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,23s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
@@ -81,6 +82,7 @@ measure_adamw() {
 }
 measure_spread() { python3 perf/spread.py --binary $bin/ziggurat; }
 measure_saving() { python3 perf/saving.py --binary $bin/ziggurat; }
+measure_throttled() { python3 perf/throttled.py --binary $bin/ziggurat; }
 measure_torch() {
   python3 perf/compare_torch.py \
     --ours "$bin/perf_step --model {model} --precision {precision} --threads {threads} --no-floor"

@@ -32,6 +32,12 @@ def token_file(count, vocabulary=VOCABULARY):
     return path
 
 
+def environment(threads):
+    """Of a process under mpirun."""
+    return os.environ | {"OMP_NUM_THREADS": str(threads), "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
 def command_of(binary, ranks, threads, settings, steps, directory):
     """mpirun's command line. `settings` are the deck's keys, by path.
 
@@ -50,14 +56,12 @@ def train(binary, ranks, threads, settings, steps, name):
     `wall_seconds`. Raises TrainingFailed with what was printed when the training fails."""
     directory = RESULTS / "runs" / name
     shutil.rmtree(directory, ignore_errors=True)
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads), "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                                "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = command_of(binary, ranks, threads, settings, steps, directory)
     RESULTS.joinpath("runs").mkdir(parents=True, exist_ok=True)
     log = RESULTS / "runs" / f"{name}.log"
     with open(log, "w") as output:
         begin = time.perf_counter()
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, cwd=ROOT, env=environment(threads), stdout=output, stderr=subprocess.STDOUT)
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)

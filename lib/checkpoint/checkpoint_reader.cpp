@@ -25,6 +25,9 @@ namespace {
 /// With fewer blocks of a file, a second thread is not worth its start.
 constexpr std::size_t blocks_of_two_threads = 8;
 
+/// Elements on their way to a target that is not in memory.
+constexpr std::int64_t window_elements = std::int64_t{1} << 18;
+
 /// Hashes of blocks, by piece.
 using Tables = std::map<std::size_t, std::vector<std::uint64_t>>;
 
@@ -111,18 +114,36 @@ void place(std::span<const std::byte> block,
            std::span<const BlockCopy> copies,
            const Target& target) {
     const auto width = element_bytes(target.piece.type);
-    const auto offset = copies.front().offset_in_target * width;
-    const auto bytes = (copies.back().offset_in_target + copies.back().elements) * width - offset;
-    std::vector<std::byte> window(target.bytes != nullptr ? 0 : static_cast<std::size_t>(bytes));
-    auto* at = target.bytes != nullptr ? target.bytes + offset : window.data();
-    for (const BlockCopy& copy : copies) {
-        convert(block.data() + copy.offset_in_block * element_bytes(stored_type), stored_type, at,
-                target.piece.type, copy.elements);
-        at += copy.elements * width;
+    auto offset = copies.front().offset_in_target * width;
+    if (target.bytes != nullptr) {
+        for (const BlockCopy& copy : copies) {
+            convert(block.data() + copy.offset_in_block * element_bytes(stored_type), stored_type,
+                    target.bytes + offset, target.piece.type, copy.elements);
+            offset += copy.elements * width;
+        }
+        return;
     }
-    if (target.bytes == nullptr) {
+    std::vector<std::byte> window;
+    window.reserve(static_cast<std::size_t>(window_elements * width));
+    const auto pass_on = [&] {
         target.write(offset, window);
+        offset += std::ssize(window);
+        window.clear();
+    };
+    for (const BlockCopy& copy : copies) {
+        for (std::int64_t done = 0; done < copy.elements;) {
+            const auto held = std::ssize(window) / width;
+            const auto some = std::min(copy.elements - done, window_elements - held);
+            window.resize(window.size() + static_cast<std::size_t>(some * width));
+            convert(block.data() + (copy.offset_in_block + done) * element_bytes(stored_type), stored_type,
+                    window.data() + held * width, target.piece.type, some);
+            done += some;
+            if (held + some == window_elements) {
+                pass_on();
+            }
+        }
     }
+    pass_on();
 }
 
 /// Fills what `blocks` hold of the targets. Returns the bytes read.

@@ -8,7 +8,10 @@ namespace {
 using storage::round_down_to_page;
 using storage::round_up_to_page;
 
-constexpr std::size_t depth = 8;
+constexpr std::int64_t least_depth = 2;  // one arrives while the other is looked at
+constexpr std::int64_t most_depth = 8;
+/// In flight for one reader: enough for a disk, as two read at a time, and no more than a save holds.
+constexpr std::int64_t most_bytes_in_flight = std::int64_t{8} << 20;
 constexpr std::int64_t least_buffer_bytes = std::int64_t{64} << 10;
 constexpr std::int64_t largest_gap_bytes = std::int64_t{32} << 10;  // cheaper read than left out
 
@@ -44,8 +47,10 @@ std::vector<Transfer> join(std::span<const FileRange> ranges, std::int64_t most_
 
 RangeReader::RangeReader(std::int64_t most_bytes)
     : buffer_bytes_{round_up_to_page(std::max(most_bytes, least_buffer_bytes)) + storage::page_bytes},
-      memory_{buffer_bytes_ * static_cast<std::int64_t>(depth)},
-      queue_{static_cast<int>(depth)} {}
+      depth_{static_cast<std::size_t>(
+          std::clamp<std::int64_t>(most_bytes_in_flight / buffer_bytes_, least_depth, most_depth))},
+      memory_{buffer_bytes_ * static_cast<std::int64_t>(depth_)},
+      queue_{static_cast<int>(depth_)} {}
 
 std::span<std::byte> RangeReader::buffer(std::size_t index) const {
     const auto size = static_cast<std::size_t>(buffer_bytes_);
@@ -71,10 +76,10 @@ std::int64_t RangeReader::read_all(storage::DirectFile& file,
     std::int64_t bytes_read = 0;
     std::size_t started = 0;
     for (std::size_t oldest = 0; oldest < transfers.size(); ++oldest) {
-        for (; started < std::min(transfers.size(), oldest + depth); ++started) {
+        for (; started < std::min(transfers.size(), oldest + depth_); ++started) {
             const Transfer& transfer = transfers[started];
             const std::span<std::byte> into =
-                buffer(started % depth).first(static_cast<std::size_t>(transfer.end - transfer.begin));
+                buffer(started % depth_).first(static_cast<std::size_t>(transfer.end - transfer.begin));
             queue_.read(file, transfer.begin, into, transfer.needed_bytes, started);
             bytes_read += transfer.needed_bytes;
         }
@@ -83,7 +88,7 @@ std::int64_t RangeReader::read_all(storage::DirectFile& file,
         }
         const Transfer& transfer = transfers[oldest];
         for (std::size_t k = transfer.first; k < transfer.last; ++k) {
-            use(k, buffer(oldest % depth)
+            use(k, buffer(oldest % depth_)
                        .subspan(static_cast<std::size_t>(ranges[k].offset_bytes - transfer.begin),
                                 static_cast<std::size_t>(ranges[k].bytes)));
         }

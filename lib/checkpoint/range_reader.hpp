@@ -42,6 +42,7 @@ class RangeReader {
                           const std::function<void(std::size_t, std::span<const std::byte>)>& use);
 
     std::int64_t buffer_bytes_;
+    std::size_t depth_;
     storage::AlignedBuffer memory_;
     storage::AioQueue queue_;  // last: it goes first, and waits
 };

@@ -42,6 +42,7 @@ Loaded load_text(const std::string& text,
     }
     if (loaded.ok()) {
         settle_open_homes(resolution);
+        loaded.depths = settle_depths(resolution);
         loaded.effective = effective_deck(schema, values);
     }
     return loaded;

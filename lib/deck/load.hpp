@@ -9,6 +9,7 @@
 #include "deck/compose.hpp"
 #include "deck/diagnostics.hpp"
 #include "deck/job_end.hpp"
+#include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 
@@ -28,6 +29,10 @@ struct LoadOptions {
     std::function<std::optional<JobEnd>()> job_end = {};
     /// Asked, of a deck without errors, for the homes that it leaves open; without it they stay so.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};
+    /// Asked, of a deck without errors whose homes are known, how far ahead and in what pieces state moves;
+    /// without it one segment ahead, and in pieces of 16 MiB.
+    std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths)>
+        choose_depths = {};
     Environment environment = process_environment;
 };
 
@@ -37,6 +42,7 @@ struct Loaded {
     spec::MachineSpec machine;  ///< the one that budgets are shares of
     Diagnostics found;
     std::string effective;  ///< a deck that gives the same run without includes, variables or autos
+    std::string depths;     ///< why state moves as it does, in a line; empty where all is on the device
 
     bool ok() const { return found.ok(); }
 };

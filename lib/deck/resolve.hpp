@@ -1,6 +1,8 @@
 /// From values to a RunSpec: presets, autos, words and shares become numbers.
 #pragma once
 
+#include <string>
+
 #include "deck/load.hpp"
 #include "deck/values.hpp"
 
@@ -38,6 +40,9 @@ void resolve_numerics(Resolution& resolution);
 
 /// Asks for the homes that are open and settles them. After the rules: a program is built of the run.
 void settle_open_homes(Resolution& resolution);
+
+/// Asks for the depths that are open and settles them, when homes are known. What it says is Loaded::depths.
+std::string settle_depths(Resolution& resolution);
 
 /// Consecutive data ranks that share a node, or one of debug.nodes.
 int data_ranks_per_node(const Resolution& resolution);

@@ -85,10 +85,9 @@ void resolve_numerics(Resolution& resolution) {
                          : kind == "full"    ? spec::RecomputeKind::full
                                              : spec::RecomputeKind::none;
     run.recompute.every = static_cast<int>(values.integer("recompute.every"));
-    if (resolution.is_auto("overlap.prefetch")) {
-        resolution.settle_integer("overlap.prefetch", 1, "one segment ahead");
+    if (!resolution.is_auto("overlap.prefetch")) {  // else settle_depths does it
+        run.overlap.prefetch = static_cast<int>(values.integer("overlap.prefetch"));
     }
-    run.overlap.prefetch = static_cast<int>(values.integer("overlap.prefetch"));
     if (resolution.is_auto("overlap.bucket")) {
         resolution.settle_integer("overlap.bucket", 0, "each unit alone");
     }

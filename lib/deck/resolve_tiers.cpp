@@ -6,12 +6,11 @@
 #include "deck/machine.hpp"
 #include "deck/reader.hpp"
 #include "deck/resolve.hpp"
+#include "spec/counts.hpp"
 #include "spec/home_text.hpp"
 
 namespace ziggurat::deck {
 namespace {
-
-constexpr std::int64_t default_chunk_elements = 4 << 20;
 
 /// Bytes of a budget; a share becomes a part of `whole`, which `what` describes.
 std::int64_t budget(Resolution& resolution,
@@ -95,6 +94,18 @@ void resolve_transfers(Resolution& resolution) {
     resolution.run.tiers.nvme_queue_depth = static_cast<int>(values.integer("tiers.nvme.queue_depth"));
 }
 
+/// Until settle_depths settles it. Where homes are open they are cut between chunks, so these are small as
+/// the model is.
+std::int64_t first_chunk(const Resolution& resolution) {
+    const spec::RunSpec& run = resolution.run;
+    if (!run.tiers.open.any()) {
+        return spec::chunk_at_rest;
+    }
+    const std::int64_t pieces =
+        std::int64_t{run.parallel.tensor} * run.parallel.stages * run.sharding.optimizer;
+    return spec::usual_chunk(spec::count_parameters(run.model).total / std::max<std::int64_t>(1, pieces));
+}
+
 }  // namespace
 
 void resolve_tiers(Resolution& resolution) {
@@ -132,10 +143,8 @@ void resolve_tiers(Resolution& resolution) {
     tiers.open.activations = resolution.is_auto("tiers.home.activations");
     tiers.movement =
         values.is_word("tiers.movement", "chunks") ? spec::Movement::chunks : spec::Movement::fixed;
-    if (resolution.is_auto("tiers.chunk")) {
-        resolution.settle_integer("tiers.chunk", default_chunk_elements, "16 MiB of fp32");
-    }
-    tiers.chunk_elements = values.integer("tiers.chunk");
+    tiers.chunk_elements =
+        resolution.is_auto("tiers.chunk") ? first_chunk(resolution) : values.integer("tiers.chunk");
     tiers.tiles = tile_rules(resolution);
     tiers.open.tiles = values.is_word("tiers.tile", "auto");
 }

@@ -204,7 +204,7 @@ constexpr Row rows[] = {
     {.path = "tiers.movement", .type = Type::word, .fallback = "static", .words = "static chunks",
      .doc = "static: homes are fixed. chunks: chunks move to where there is room."},
     {.path = "tiers.chunk", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "elements",
-     .min = 256, .max = 0x1p40, .doc = "Elements of a rank's own shards that move together."},
+     .min = 256, .max = 0x1p40, .doc = "Elements of a rank's own shards that move together; auto: an eighth of them, 512 Ki to 4 Mi."},
     {.path = "tiers.tile", .type = Type::list, .fallback = "off", .words = "off auto",
      .doc = "Large weights cut into tiles, each gathered, used and released in turn; the first rule that fits "
             "a tensor holds. Forward has the bits of whole weights; the gradient of an input is a sum over "
@@ -221,7 +221,7 @@ constexpr Row rows[] = {
 
     {.path = "overlap", .doc = "What happens at the same time."},
     {.path = "overlap.prefetch", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "segments",
-     .min = 0, .max = 1024, .doc = "Segments gathered ahead of their use; auto is 1."},
+     .min = 0, .max = 1024, .doc = "Segments fetched and gathered ahead of their use; auto: the least of 1 to 4 that no other beats by the rates of the machine."},
     {.path = "overlap.bucket", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "elements",
      .min = 0, .max = 0x1p40, .doc = "Gradients sent in one collective, in whole units; 0 sends each unit alone."},
     {.path = "overlap.optimizer_with_backward", .type = Type::boolean, .fallback = "false", .built = Built::no,

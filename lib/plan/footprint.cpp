@@ -6,6 +6,7 @@
 
 #include "layout/mesh.hpp"
 #include "schedule/build_program.hpp"
+#include "schedule/model_layout.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -49,6 +50,12 @@ Program build_for_memory(const spec::RunSpec& spec, int rank) {
     program.arena_bytes[0] += others.bytes;
     program.add_buffer(std::move(others));
     return program;
+}
+
+/// Validation and sampling alone train no tensor.
+bool trains_anything(const spec::RunSpec& spec, int rank) {
+    const schedule::ModelLayout model{spec, rank};
+    return model.first_trained_unit < std::ssize(model.table.units);
 }
 
 /// What a rank reserves that runs both programs, one at a time: arenas as large as the larger needs them.
@@ -100,8 +107,8 @@ RunPlan plan_run(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     std::vector<std::array<std::int64_t, 3>> by_stage;
     for (int stage = 0; stage < spec.parallel.stages; ++stage) {
         const int rank = mesh.neighbour(spec::Axis::pipeline, 0, stage);
-        auto train = build_for_memory(spec, rank);
         const auto evaluate = schedule::build_program(spec, rank, Variant::evaluate);
+        auto train = trains_anything(spec, rank) ? build_for_memory(spec, rank) : evaluate;
         plan.ops += train.ops.size() + evaluate.ops.size();
         by_stage.push_back(reserved(train, evaluate));
         if (stage == 0 || by_stage.back()[0] > plan.rank_bytes[0]) {

@@ -29,12 +29,12 @@ struct Footprint {
 /// The plan of a run, by stages of its pipeline: ranks that differ only on other axes reserve the same.
 struct RunPlan {
     Footprint footprint;
-    schedule::Program fullest;                 ///< the training program of the rank with most device memory
+    schedule::Program fullest;                 ///< what the rank with most device memory runs in a step
     std::array<std::int64_t, 3> rank_bytes{};  ///< that this rank reserves
     std::size_t ops = 0;                       ///< of all programs that were built for this
 };
 
-/// Builds the programs of one rank per stage.
+/// Builds the programs of one rank per stage; of a run that trains no tensor, the evaluating one alone.
 ///
 /// Exact: `needed` is what the arenas of the run will hold, for training and validation together. Of runs
 /// with hundreds of passes of units a step, some micro-batches stand for all of them; then it is within 1 %.

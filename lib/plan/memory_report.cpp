@@ -45,6 +45,11 @@ MemoryReport memory_report(const spec::RunSpec& spec, const spec::MachineSpec& m
     if (report.fits) {
         return report;
     }
+    if (plan.fullest.variant == schedule::Variant::evaluate) {
+        report.table +=
+            "  its deck is that of the checkpoint: more ranks share the model, or a node with more memory\n";
+        return report;
+    }
     report.remedies = find_remedies(spec, machine, plan);
     for (const auto& remedy : report.remedies) {
         report.table += remedy.fits ? fmt::format("  fits with {}: leaves {}\n", remedy.overrides,

@@ -56,6 +56,18 @@ BytesByLink bytes_by_link(const Program& program) {
     return sum;
 }
 
+std::int64_t moments_read(const Program& program) {
+    std::int64_t bytes = 0;
+    for (const auto& op : program.ops) {
+        for (std::size_t i = 0; op.kind == OpKind::read && i < op.reads.size(); ++i) {
+            const auto state = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer)).state;
+            const bool is_moment = state == StateKind::first_moment || state == StateKind::second_moment;
+            bytes += is_moment ? bytes_of_operand(op, i) : 0;
+        }
+    }
+    return bytes;
+}
+
 const char* to_string(Cargo cargo) {
     constexpr std::array<const char*, num_cargoes> names{"parameters", "gradients", "optimizer",
                                                          "activations"};

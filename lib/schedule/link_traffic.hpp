@@ -32,6 +32,10 @@ std::int64_t bytes_moved(const Op& op, const Program& program);
 /// bytes_moved of all ops of one step.
 BytesByLink bytes_by_link(const Program& program);
 
+/// Of bytes_by_link, the moments that are read from NVMe: what the first step of a training leaves out, when
+/// they are zero.
+std::int64_t moments_read(const Program& program);
+
 /// What it is that moves.
 enum class Cargo { parameters, gradients, optimizer, activations };
 inline constexpr int num_cargoes = 4;

@@ -90,4 +90,9 @@ void start_hdf5() {
     check_hdf5(H5open(), "start HDF5");
 }
 
+void tidy_hdf5() {
+    const Hdf5Guard guard;
+    H5garbage_collect();
+}
+
 }  // namespace ziggurat::storage

@@ -16,5 +16,7 @@ std::string hdf5_version();
 /// Starts the library. A parallel build of it asks MPI things then, so this is called by the thread that
 /// MPI knows, before another one uses this module.
 void start_hdf5();
+/// Frees what the library keeps for later, which grows over its first uses.
+void tidy_hdf5();
 
 }  // namespace ziggurat::storage

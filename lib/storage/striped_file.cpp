@@ -77,7 +77,9 @@ Stripes reserve(const std::vector<std::string>& folders,
 }  // namespace
 
 StripedFile::StripedFile(const std::vector<std::string>& folders, std::int64_t bytes, Options options)
-    : bytes_{round_up_to_page(bytes)},
+    : folders_{folders},
+      bytes_{round_up_to_page(bytes)},
+      written_{bytes_},
       window_{std::min(std::max(window_bytes, options.stripe_bytes), bytes_)} {
     const auto stripe = options.stripe_bytes;
     ZG_EXPECTS(!folders.empty() && stripe > 0 && stripe % page_bytes == 0);
@@ -95,6 +97,17 @@ StripedFile::StripedFile(const std::vector<std::string>& folders, std::int64_t b
         records_ = {bytes_, std::move(*options.checked_between), std::min(stripe, most_cell_bytes),
                     stripes_->stripe_bytes()};
     }
+}
+
+const std::string& StripedFile::folder_of(const DirectFile& file) const {
+    for (const auto* files : {&to_read_, &to_write_}) {
+        const auto at = std::ranges::find_if(*files, [&](const DirectFile& own) { return &own == &file; });
+        if (at != files->end()) {
+            return folders_.at(static_cast<std::size_t>(at - files->begin()));
+        }
+    }
+    ZG_EXPECTS(false);
+    return folders_.front();
 }
 
 std::vector<Segment> StripedFile::segments(TransferKind kind,
@@ -170,6 +183,7 @@ void StripedFile::read(std::int64_t offset_bytes, std::span<std::byte> into) {
 
 void StripedFile::write(std::int64_t offset_bytes, std::span<const std::byte> from) {
     const std::lock_guard lock{mutex_};
+    written_.note(offset_bytes, std::ssize(from));
     const auto end = offset_bytes + std::ssize(from);
     for (auto at = offset_bytes; at < end;) {
         const auto begin = window_begin(at);

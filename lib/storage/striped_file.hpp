@@ -14,6 +14,7 @@
 #include "storage/direct_file.hpp"
 #include "storage/stripes.hpp"
 #include "storage/transfer_thread.hpp"
+#include "storage/written_pages.hpp"
 
 namespace ziggurat::storage {
 
@@ -35,6 +36,8 @@ class StripedFile {
     StripedFile(const std::vector<std::string>& folders, std::int64_t bytes, Options options);
 
     std::int64_t bytes() const noexcept { return bytes_; }
+    /// The folder in which one of the files of segments() lies.
+    const std::string& folder_of(const DirectFile& file) const;
     /// Of the folders whose files go through the page cache; with the reason.
     const std::vector<std::string>& not_direct() const noexcept { return not_direct_; }
     /// What the checksums take.
@@ -49,6 +52,13 @@ class StripedFile {
                                   std::byte* memory,
                                   std::int64_t bytes);
 
+    /// Whether nothing was ever written there: then all of it is zero.
+    bool is_blank(std::int64_t offset_bytes, std::int64_t bytes) const {
+        return !written_.any(offset_bytes, bytes);
+    }
+    /// A transfer is about to write these pages.
+    void note_written(std::int64_t offset_bytes, std::int64_t bytes) { written_.note(offset_bytes, bytes); }
+
     /// Any bytes, at once; not beside transfers of the same pages. One caller at a time is served.
     ///
     /// Errors: Error{resource}
@@ -62,11 +72,13 @@ class StripedFile {
     void read_window(std::int64_t offset_bytes, std::span<std::byte> into);
     void write_window(std::int64_t offset_bytes, std::span<std::byte> from);
 
+    std::vector<std::string> folders_;
     std::int64_t bytes_;
     std::vector<DirectFile> to_read_, to_write_;
     std::vector<std::string> not_direct_;
     std::optional<Stripes> stripes_;
     CellRecords records_;
+    WrittenPages written_;
     std::mutex mutex_;
     AlignedBuffer window_;  ///< what read() and write() pass through
 };

@@ -61,8 +61,9 @@ int TransferThread::add(TransferKind kind,
         made->bytes += segment.bytes;
         for (std::int64_t at = 0; at < segment.bytes;) {
             const auto size = block_at(segment, at, options_.block_bytes);
-            made->blocks.push_back({segment.file, segment.offset_bytes + at, segment.memory + at, size,
-                                    segment.records, segment.first_of_records + at});
+            made->blocks.push_back({{segment.file, segment.offset_bytes + at, segment.memory + at, size,
+                                     segment.records, segment.first_of_records + at},
+                                    file_of(segment)});
             at += size;
         }
     }
@@ -70,6 +71,25 @@ int TransferThread::add(TransferKind kind,
     transfers_.push_back(std::move(made));
     started_.resize(transfers_.size());
     return static_cast<int>(transfers_.size()) - 1;
+}
+
+TransferThread::File* TransferThread::file_of(const Segment& segment) {
+    const auto known = std::ranges::find_if(
+        files_, [&](const std::unique_ptr<File>& file) { return file->file == segment.file; });
+    if (known != files_.end()) {
+        return known->get();
+    }
+    files_.push_back(std::make_unique<File>());
+    files_.back()->file = segment.file;
+    return files_.back().get();
+}
+
+std::vector<FileUse> TransferThread::uses() const {
+    std::vector<FileUse> found;
+    for (const auto& file : files_) {
+        found.push_back({file->file, file->blocks.load(), file->bytes.load(), file->busy_ns.load()});
+    }
+    return found;
 }
 
 void TransferThread::start(int transfer) {
@@ -166,7 +186,10 @@ void TransferThread::begin(int transfer) {
 
 void TransferThread::give(AioQueue& queue, int transfer, std::size_t place) {
     auto& given = *transfers_[static_cast<std::size_t>(transfer)];
-    const auto& block = given.blocks[place];
+    const auto& [block, file] = given.blocks[place];
+    if (file->under_way++ == 0) {
+        file->busy_since_ns = monotonic_ns();
+    }
     const std::span bytes{block.memory, static_cast<std::size_t>(block.bytes)};
     given.bytes_given.fetch_add(block.bytes, std::memory_order_relaxed);
     if (given.kind == TransferKind::read) {
@@ -181,7 +204,13 @@ void TransferThread::give(AioQueue& queue, int transfer, std::size_t place) {
 
 void TransferThread::end_block(std::uint64_t tag) {
     auto& moved = *transfers_[static_cast<std::size_t>(tag >> 32)];
-    const auto& block = moved.blocks[static_cast<std::size_t>(tag & 0xffffffffu)];
+    const auto& [block, file] = moved.blocks[static_cast<std::size_t>(tag & 0xffffffffu)];
+    file->blocks.fetch_add(1, std::memory_order_relaxed);
+    file->bytes.fetch_add(block.bytes, std::memory_order_relaxed);
+    const auto now_ns = monotonic_ns();
+    file->busy_ns.fetch_add(now_ns - file->busy_since_ns, std::memory_order_relaxed);
+    file->busy_since_ns = now_ns;
+    --file->under_way;
     if (moved.kind == TransferKind::read && block.records != nullptr) {
         block.records->check(block.first_of_records, {block.memory, static_cast<std::size_t>(block.bytes)},
                              block.file->path(), block.offset_bytes);

@@ -33,6 +33,14 @@ struct Segment {
     std::int64_t first_of_records = 0;
 };
 
+/// What has moved to or from one file.
+struct FileUse {
+    const DirectFile* file = nullptr;
+    std::int64_t blocks = 0;
+    std::int64_t bytes = 0;
+    std::int64_t busy_ns = 0;  ///< in which at least one block of it was asked for and had not come
+};
+
 /// A thread that keeps one queue of transfers full: what is started next goes to the disk while the one
 /// before is still under way. Transfers are described once and may be started again whenever they are done;
 /// starting and asking allocate nothing.
@@ -82,15 +90,27 @@ class TransferThread {
     std::int64_t bytes_given(int transfer) const {
         return transfers_.at(static_cast<std::size_t>(transfer))->bytes_given.load(std::memory_order_relaxed);
     }
+    /// Of each file that transfers name, in the order in which they came.
+    std::vector<FileUse> uses() const;
     /// When the transfer ended last, by monotonic_ns(); 0: never. \pre is_done
     std::int64_t ended_ns(int transfer) const {
         return transfers_.at(static_cast<std::size_t>(transfer))->ended_ns;
     }
 
   private:
+    struct File {
+        const DirectFile* file = nullptr;
+        std::int64_t under_way = 0;      ///< blocks
+        std::int64_t busy_since_ns = 0;  ///< while some are under way: up to where busy_ns counts
+        std::atomic<std::int64_t> blocks{0}, bytes{0}, busy_ns{0};
+    };
+    struct Block {
+        Segment segment;
+        File* file = nullptr;
+    };
     struct Transfer {
         TransferKind kind = TransferKind::read;
-        std::vector<Segment> blocks;
+        std::vector<Block> blocks;
         std::int64_t bytes = 0;
         std::function<void()> before, after;
         std::size_t missing = 0;  ///< blocks that have not moved
@@ -99,6 +119,7 @@ class TransferThread {
         std::atomic<bool> is_done{true};
     };
 
+    File* file_of(const Segment& segment);
     void run();
     void move_all();
     /// The transfer started first that nobody has taken; -1: none, or nothing is to come any more.
@@ -111,6 +132,7 @@ class TransferThread {
 
     Options options_;
     std::vector<std::unique_ptr<Transfer>> transfers_;
+    std::vector<std::unique_ptr<File>> files_;
     std::mutex mutex_;
     std::condition_variable news_;
     std::vector<int> started_;  ///< a ring that holds every transfer at most once

@@ -9,6 +9,14 @@ namespace {
 
 using Json = nlohmann::json;
 
+Json encode(const PathFlow& flow) {
+    return {flow.blocks, flow.bytes, flow.busy_seconds};
+}
+
+PathFlow decode_flow(const Json& json) {
+    return {json.at(0), json.at(1), json.at(2)};
+}
+
 std::string encode(const AccountRecord& record) {
     Json activities = Json::array();
     for (const Activity& activity : record.activities) {
@@ -29,19 +37,20 @@ std::string encode(const AccountRecord& record) {
         links.push_back({use.link, use.calls, use.planned_bytes, use.moved_bytes, use.steps, use.busy_seconds,
                          use.timed_bytes});
     }
+    Json paths = Json::array();
+    for (const PathUse& use : record.paths) {
+        paths.push_back({use.path, encode(use.read), encode(use.written)});
+    }
     Json causes = Json::array();
     for (const StallCause& cause : record.stall_causes) {
         causes.push_back({cause.lane, cause.name, cause.calls, cause.seconds});
     }
-    return Json{{"activities", activities},
-                {"kernels", kernels},
-                {"flows", flows},
-                {"links", links},
-                {"idle_disk_seconds", record.idle_disk_seconds},
-                {"stall_causes", causes},
-                {"steps", {record.first_step, record.last_step, record.excluded_steps}},
-                {"tokens", record.tokens},
-                {"seconds", {record.wall_seconds, record.excluded_seconds}}}
+    return Json{
+        {"activities", activities}, {"kernels", kernels},
+        {"flows", flows},           {"links", links},
+        {"paths", paths},           {"idle_disk_seconds", record.idle_disk_seconds},
+        {"stall_causes", causes},   {"steps", {record.first_step, record.last_step, record.excluded_steps}},
+        {"tokens", record.tokens},  {"seconds", {record.wall_seconds, record.excluded_seconds}}}
         .dump();
 }
 
@@ -61,6 +70,9 @@ AccountRecord decode(const std::string& text) {
     }
     for (const Json& row : json.at("links")) {
         record.links.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6)});
+    }
+    for (const Json& row : json.at("paths")) {
+        record.paths.push_back({row.at(0), decode_flow(row.at(1)), decode_flow(row.at(2))});
     }
     record.idle_disk_seconds = json.at("idle_disk_seconds");
     for (const Json& row : json.at("stall_causes")) {

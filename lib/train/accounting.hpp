@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "train/link_use.hpp"
+#include "train/path_use.hpp"
 #include "train/stall_causes.hpp"
 #include "train/traffic.hpp"
 
@@ -41,6 +42,7 @@ struct AccountRecord {
     std::vector<KernelTime> kernels;
     std::vector<Flow> flows = {};     ///< of all steps of the run; empty while collectives may be under way
     std::vector<LinkUse> links = {};  ///< the same of links between tiers
+    std::vector<PathUse> paths = {};  ///< of the NVMe tier
     double idle_disk_seconds = 0;     ///< LinkCount::idle_disk_seconds
     std::vector<StallCause> stall_causes = {};
     std::int64_t first_step = 0;  ///< of the steps that are counted; 0: there is none

@@ -91,6 +91,11 @@ std::string link_table(std::span<const AccountRecord> ranks) {
                        " NVMe stood still for {:.1f}% of the time while a transfer was ready (rank {})\n",
                        100 * idle, idlest);
     }
+    std::vector<std::vector<PathUse>> paths;
+    for (const auto& record : ranks) {
+        paths.push_back(record.paths);
+    }
+    text += path_table(paths);
     for (const auto& row : links) {
         if (row.difference() != 0) {
             fmt::format_to(std::back_inserter(text),

@@ -26,7 +26,8 @@ std::vector<LinkSum> link_sums(std::span<const AccountRecord> ranks);
 
 /// Bytes per step that the plan says and that were counted, rates and the share of the time in which each
 /// link was busy; a warning where the difference over all ranks and steps is not 0; and for how long disks
-/// stood still though a transfer was ready. Empty when nothing moves. Pure.
+/// stood still though a transfer was ready, and the rates of their paths where there are several. Empty when
+/// nothing moves. Pure.
 std::string link_table(std::span<const AccountRecord> ranks);
 
 }  // namespace ziggurat::train

@@ -320,6 +320,10 @@ std::int64_t Assembly::bytes_moved(int op) const {
     return parts_->train_groups.bytes_moved(op) + parts_->trainer.bytes_moved(op);
 }
 
+std::int64_t Assembly::bytes_spared(int op) const {
+    return parts_->trainer.bytes_spared(op);
+}
+
 BytesByPurpose Assembly::bytes_moved() const {
     BytesByPurpose moved{};
     for (std::size_t i = 0; i < parts_->train.ops.size(); ++i) {
@@ -341,6 +345,10 @@ schedule::BytesByLink Assembly::bytes_by_link() const {
 
 const std::vector<std::string>& Assembly::notes() const {
     return parts_->notes;
+}
+
+std::vector<PathUse> Assembly::path_uses() const {
+    return parts_->nvme.path_uses();
 }
 
 const std::string& Assembly::why_not_shared() const {

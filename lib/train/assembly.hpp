@@ -17,6 +17,7 @@
 #include "train/executor.hpp"
 #include "train/held_state.hpp"
 #include "train/node_times.hpp"
+#include "train/path_use.hpp"
 #include "train/step_report.hpp"
 #include "train/wishes.hpp"
 
@@ -106,17 +107,22 @@ class Assembly {
     const std::string& why_not_shared() const;
     /// What of the tiers is not as asked for or not as fast as it could be, for people; on rank 0.
     const std::vector<std::string>& notes() const;
+    /// What each path of the NVMe tier has moved for this rank.
+    std::vector<PathUse> path_uses() const;
     std::int64_t arena_bytes(spec::Tier tier) const;
     /// Of all tiers, without what other ranks of the node may read.
     std::int64_t private_arena_bytes() const;
     /// Bytes that one op of the trainer has moved since construction, counted where this rank copied them or
     /// gave them to a disk; 0 for what moves none.
     std::int64_t bytes_moved(int op) const;
+    /// Bytes that the op should have moved and has not, since they are zero: moments before they are first
+    /// updated are not read.
+    std::int64_t bytes_spared(int op) const;
     /// All that the trainer's collectives have moved. After trainer().finish(): steps done times
     /// schedule::bytes_sent_by_purpose of its program.
     BytesByPurpose bytes_moved() const;
     /// All that the trainer's ops have moved between tiers. After trainer().finish(): steps done times
-    /// schedule::bytes_by_link of its program.
+    /// schedule::bytes_by_link of its program, less bytes_spared().
     schedule::BytesByLink bytes_by_link() const;
     /// Gives one tensor its values, in master weights and parameters alike; each rank keeps what it holds of
     /// it. Rows of padding stay as they are.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/node/node_memory.hpp"
 #include "schedule/step_program.hpp"
@@ -11,6 +12,7 @@
 #include "state/tier_memory.hpp"
 #include "storage/transfer_thread.hpp"
 #include "train/executor.hpp"
+#include "train/path_use.hpp"
 
 namespace ziggurat::train {
 
@@ -21,13 +23,26 @@ class NvmeLanes {
     /// Errors: Error{resource} when the system has no threads
     NvmeLanes(const spec::Tiers& tiers, const state::TierMemory& memory, const comm::NodeMemory& node);
 
-    /// A read or a write. Bytes at the end of a buffer's last page travel with it.
+    ~NvmeLanes();
+    NvmeLanes(const NvmeLanes&) = delete;
+    NvmeLanes& operator=(const NvmeLanes&) = delete;
+
+    /// A read or a write. Bytes at the end of a buffer's last page travel with it. A read leaves out moments
+    /// as long as nothing was written to where they live: they are zero.
     Action bind(const schedule::Program& program, const schedule::Op& op);
+    /// What paths have moved so far, in their order.
+    std::vector<PathUse> path_uses() const;
     /// Why disks are asked for one block at a time; empty when they are not.
     std::string why_not_asynchronous() const;
 
   private:
+    class ReadWithMoments;
+
+    Action bind_read(const schedule::Program& program, const schedule::Op& op);
+    Action bind_write(const schedule::Program& program, const schedule::Op& op);
+
     const state::TierMemory& memory_;
+    std::vector<std::unique_ptr<ReadWithMoments>> with_moments_;
     std::unique_ptr<storage::TransferThread> reads_, writes_;
 };
 

@@ -11,10 +11,12 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/heap.hpp"
 #include "base/units.hpp"
 #include "checkpoint/shard_file.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "storage/hdf5_types.hpp"
 #include "train/save_stream.hpp"
 #include "train/shard_summaries.hpp"
 #include "train/streamed_shard.hpp"
@@ -39,6 +41,12 @@ std::string layout_line(const spec::RunSpec& spec) {
         "{} (optimizer)",
         p.ranks, p.tensor, p.context, p.data, p.stages, spec.sharding.parameters, spec.sharding.gradients,
         spec.sharding.optimizer);
+}
+
+/// A save takes memory for once; what is left of it would make every save look like a leak of the next few.
+void tidy_up() {
+    storage::tidy_hdf5();
+    give_back_heap();
 }
 
 std::optional<Due> due_of(const spec::RunSpec& spec) {
@@ -81,6 +89,7 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
     const auto sources = snapshot_.live();
     std::array<std::int64_t, 2> sums{sources.empty() ? 0 : checkpoint::shard_bytes(sources),
                                      std::ssize(sources)};
+    tidy_up();
     comm::all_reduce_sum(world, sums);
     bytes_ = sums[0];
     needed_ = bytes_ + spare_bytes + spare_bytes_of_piece * sums[1];
@@ -201,9 +210,11 @@ SaveNews Checkpointer::learn(const Wishes& counts) {
             break;
         case SaveNews::complete:
             succeed();
+            tidy_up();
             break;
         case SaveNews::not_written:
         case SaveNews::not_complete:
+            tidy_up();
             fail(reason_of_all());
             break;
     }

@@ -68,6 +68,11 @@ std::int64_t Executor::bytes_moved(int op) const {
     return count ? count() : 0;
 }
 
+std::int64_t Executor::bytes_spared(int op) const {
+    const auto& count = actions_.at(static_cast<std::size_t>(op)).bytes_spared;
+    return count ? count() : 0;
+}
+
 int Executor::missing(int op, std::int64_t step) const noexcept {
     const auto& wanted = program_.ops[static_cast<std::size_t>(op)];
     for (const int other : wanted.waits_for) {

@@ -21,6 +21,8 @@ struct Action {
     std::function<bool()> poll = {};
     /// Bytes moved since it was bound, counted where they move; nothing where nobody counts.
     std::function<std::int64_t()> bytes_moved = {};
+    /// Bytes that it has left out since it was bound, because they were known without moving; nothing: none.
+    std::function<std::int64_t()> bytes_spared = {};
     /// When an asynchronous one was done, which may be some time before it is seen to be; nothing: then.
     std::function<std::int64_t()> ended_ns = {};
     bool may_start_early = false;  ///< while the one in front of it on its lane is under way
@@ -83,6 +85,8 @@ class Executor {
     const schedule::Program& program() const noexcept { return program_; }
     /// What the action of `op` has counted; 0 where it counts nothing.
     std::int64_t bytes_moved(int op) const;
+    /// What it has left out of what the program says.
+    std::int64_t bytes_spared(int op) const;
     std::int64_t steps_begun() const noexcept { return steps_begun_; }
     /// What was done and waited for in the last run_step or finish, in order of ending.
     std::span<const LaneRecord> records() const noexcept { return records_; }

@@ -17,12 +17,14 @@ namespace ziggurat::train {
 
 /// Prints program, command, places of ranks, layout, model and data, with warnings and their remedies.
 ///
+/// \param depths  how far ahead and in what pieces state moves, and why; empty: nothing moves
 /// \param limit  on rank 0: when the run has to end
 /// Collective: over `world`; rank 0 prints
 void introduce(const spec::RunSpec& spec,
                const std::string& version,
                const std::string& libraries,
                const std::string& command,
+               const std::string& depths,
                const data::Corpus& corpus,
                const std::optional<TimeLimit>& limit,
                const comm::Communicator& world,

@@ -27,8 +27,9 @@ void add_up(std::span<const LinkUse> uses, schedule::BytesByLink& moved, schedul
     }
 }
 
-LinkCount::LinkCount(const schedule::Program& program, BytesMoved bytes_moved)
+LinkCount::LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved bytes_spared)
     : bytes_moved_{std::move(bytes_moved)},
+      bytes_spared_{std::move(bytes_spared)},
       link_of_op_(program.ops.size(), -1),
       planned_{schedule::bytes_by_link(program)} {
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
@@ -116,13 +117,17 @@ void LinkCount::settle_waits() {
 }
 
 std::vector<LinkUse> LinkCount::uses() const {
+    schedule::BytesByLink spared{};
+    for (const auto& source : sources_) {
+        spared[source.link] += bytes_spared_ ? bytes_spared_(source.op) : 0;
+    }
     std::vector<LinkUse> made;
     for (std::size_t link = 0; link < sums_.size(); ++link) {
         const auto& sum = sums_[link];
         if (planned_[link] == 0 && sum.moved_bytes == 0) {
             continue;
         }
-        made.push_back({to_string(static_cast<Link>(link)), sum.calls, planned_[link] * steps_,
+        made.push_back({to_string(static_cast<Link>(link)), sum.calls, planned_[link] * steps_ - spared[link],
                         sum.moved_bytes, steps_,
                         1e-9 * static_cast<double>(sum.busy_ns - sum.excluded_busy_ns),
                         sum.moved_bytes - sum.excluded_bytes});

@@ -18,7 +18,7 @@ namespace ziggurat::train {
 struct LinkUse {
     std::string link;                ///< as its lane is called: `nvme_read`
     std::int64_t calls = 0;          ///< ops done
-    std::int64_t planned_bytes = 0;  ///< of `steps` steps
+    std::int64_t planned_bytes = 0;  ///< of `steps` steps, less what was spared in the first ones
     std::int64_t moved_bytes = 0;    ///< counted where they were copied or given to a disk
     std::int64_t steps = 0;
     double busy_seconds = 0;       ///< in which at least one op was under way, without the first steps
@@ -38,7 +38,8 @@ class LinkCount {
     /// Bytes that an op has moved since it was bound.
     using BytesMoved = std::function<std::int64_t(int op)>;
 
-    LinkCount(const schedule::Program& program, BytesMoved bytes_moved);
+    /// \param bytes_spared  that an op should have moved since it was bound, and need not; nothing: none
+    LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved bytes_spared = {});
 
     /// After each step, and once more after Executor::finish (`is_step` false), with the executor's records.
     void count(std::span<const LaneRecord> records, bool is_step = true);
@@ -74,7 +75,7 @@ class LinkCount {
     void count_times(std::span<const LaneRecord> records);
     void settle_waits();
 
-    BytesMoved bytes_moved_;
+    BytesMoved bytes_moved_, bytes_spared_;
     std::array<Sum, schedule::num_links> sums_{};
     std::vector<Source> sources_;  ///< ops that move bytes
     std::vector<int> link_of_op_;  ///< -1: moves nothing

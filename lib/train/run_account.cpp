@@ -25,7 +25,8 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
       times_{first_step},
       ops_{assembly.trainer().program(), table, assembly.times(), times_},
       traffic_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
-      links_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
+      links_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); },
+             [&assembly](int op) { return assembly.bytes_spared(op); }},
       limit_facts_{limit_facts(spec, assembly.trainer().program())} {
     if (spec.run.trace) {
         trace_.emplace(world.rank(), ops_.trace_lanes(), traced_steps);
@@ -71,6 +72,7 @@ std::string RunAccount::table(RunEnd* end) const {
     auto record = times_.record();
     record.flows = traffic_.flows();
     record.links = links_.uses();
+    record.paths = assembly_.path_uses();
     record.idle_disk_seconds = links_.idle_disk_seconds();
     record.stall_causes = ops_.stall_causes().longest(causes_told);
     const auto records =

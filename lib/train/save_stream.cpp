@@ -31,6 +31,7 @@ SaveStream::SaveStream(const schedule::ModelLayout& model,
     }
     ring_ = memory.at(*ring);
     place_bytes_ = ring->bytes / schedule::places_of_save_ring;
+    std::fill_n(ring_, ring->bytes, std::byte{0});
     for (const auto& run : schedule::passing_runs(model, train)) {
         if (updates_.empty() || updates_.back().op != run.op) {
             updates_.push_back({run.op, {}});

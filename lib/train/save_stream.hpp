@@ -26,6 +26,7 @@ namespace ziggurat::train {
 /// One save at a time. Collective: local
 class SaveStream {
   public:
+    /// Touches the memory of the ring, so that the first save is not the one that pays for it.
     SaveStream(const schedule::ModelLayout& model,
                const schedule::Program& train,
                const state::TierMemory& memory,

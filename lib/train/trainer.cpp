@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/heap.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/watch/liveness.hpp"
@@ -24,6 +25,7 @@
 #include "train/resume.hpp"
 #include "train/run_account.hpp"
 #include "train/skip_limit.hpp"
+#include "train/slow_path_watch.hpp"
 #include "train/validation_due.hpp"
 
 namespace ziggurat::train {
@@ -96,7 +98,8 @@ class Trainer {
         for (const auto& note : assembly_.notes()) {
             reporter_.say("warning: " + note);
         }
-        is_to_stop();  // who was asked while all this was made ready
+        give_back_heap();  // what making ready has left
+        is_to_stop();      // who was asked while all this was made ready
         while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();
         }
@@ -164,6 +167,7 @@ class Trainer {
             reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
             say_news(requests_.agreed() == 0);
         }
+        slow_path_.step_ended(outcome.wishes);
         skips_.check(step_);
         const bool is_due = validation_due_.is_due(step_, tokens_) || outcome.wishes[Wish::validate] > 0;
         if (is_due && evaluation_.has_samples()) {
@@ -262,6 +266,7 @@ class Trainer {
     int data_activity_ = -1, validation_activity_ = -1, sampling_activity_ = -1, logging_activity_ = -1;
     std::int64_t tokens_ = resumed_.progress.tokens;
     ValidationDue validation_due_{spec_, world_, tokens_};
+    SlowPathWatch slow_path_{world_, assembly_, reporter_};
     SkipLimit skips_{resumed_.progress.skipped};
     std::int64_t host_peak_bytes_ = 0;
 };
@@ -285,7 +290,8 @@ int train(const spec::RunSpec& spec,
     }
     const bool is_first = world.rank() == 0;
     const auto limit = is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns) : std::nullopt;
-    introduce(spec, context.version, context.libraries, context.command, corpus, limit, world, console);
+    introduce(spec, context.version, context.libraries, context.command, context.depths, corpus, limit, world,
+              console);
     Requests requests{
         signals,
         is_first ? spec.run.dir : "",

@@ -23,6 +23,7 @@ struct RunContext {
     bool backup = false;                     ///< run.resume: never keeps checkpoints of an earlier run aside
     std::int64_t begin_ns = monotonic_ns();  ///< when the process began, for run.time_limit
     std::optional<std::int64_t> stop_at_ns = {};  ///< an end that the environment sets, of monotonic_ns()
+    std::string depths = {};                      ///< how far ahead and in what pieces state moves, and why
 };
 
 /// Trains as `spec` says and reports on rank 0: console, run directory, metrics, the account at the end.

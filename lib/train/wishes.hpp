@@ -14,11 +14,12 @@ enum class Wish {
     stop_after_microbatch,  ///< a second signal
     checkpoint,
     validate,
-    report,      ///< the account so far
-    save_ended,  ///< this rank has written its part of the checkpoint under way
-    save_failed  ///< this rank cannot write its part
+    report,       ///< the account so far
+    save_ended,   ///< this rank has written its part of the checkpoint under way
+    save_failed,  ///< this rank cannot write its part
+    slow_path     ///< this rank has something to say of a path of the NVMe tier
 };
-inline constexpr std::size_t num_wishes = 7;
+inline constexpr std::size_t num_wishes = 8;
 
 /// By wish: how many ranks have it. On one rank's way in, 0 or 1 each.
 class Wishes {

@@ -11,6 +11,7 @@
 
 #include "deck/load.hpp"
 #include "deck/machine.hpp"
+#include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "plan/memory_report.hpp"
 #include "spec/counts.hpp"
@@ -53,6 +54,8 @@ class SystemDecks : public ::testing::Test {
         options.ranks = ranks;
         options.environment = environment();
         options.choose_homes = plan::choose_homes;
+        options.choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& on,
+                                   spec::OpenDepths open) { return plan::choose_depths(run, on, open); };
         if (!machine.empty()) {
             Diagnostics found;
             options.machine = load_machine(folder / "machines" / (machine + ".yaml"), found);

@@ -44,6 +44,7 @@ class Place:
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "disk").mkdir(parents=True)
         (self.folder / "text.txt").write_text("in the beginning was a text. " * 2000)
+        (self.folder / "short.txt").write_text("in the beginning was a text. " * 20)
         (self.folder / "deck.yaml").write_text(DECK)
 
     def run(self, command):
@@ -89,6 +90,21 @@ def budgets_are_exact(place):
         expect(step["device_peak_B"] == plan[DEVICE], f"{step['device_peak_B']} bytes on the device, not the plan's")
 
 
+def looking_at_it_is_refused_alike(place):
+    """On as many ranks the trained model is evaluated and sampled within its budgets; one rank alone cannot hold it."""
+    shape = ["model.layers=64", "checkpoint.every=2 steps", "train.micro_batch=1", "tiers.home.parameters=device",
+             "tiers.home.gradients=host", "tiers.home.optimizer=nvme", "tiers.home.activations=host"]
+    plan = 1 + lack(place.check([*shape, f"{DEVICE}=1B"]), "device")
+    trained = place.train("held", [*shape, f"{DEVICE}={plan}B"])
+    expect(trained.returncode == 0, trained.stdout + trained.stderr)
+    for words in (["eval", "held", "--data", "short.txt"], ["sample", "held", "--prompt", "in the", "--tokens", "2"]):
+        answers = [place.run([*place.launcher, "-n", str(ranks), place.binary, *words]) for ranks in (RANKS, 1)]
+        expect(answers[0].returncode == 0, f"{words[0]}: {answers[0].stdout}{answers[0].stderr}")
+        bytes_short = lack(answers[1], "device")
+        expect("Nothing was started" in answers[1].stderr, f"{words[0]}: {answers[1].stderr}")
+        say(f"{words[0]} on one rank lacks {bytes_short} bytes of a device that holds its half of the training")
+
+
 def open_homes_are_chosen(place):
     whole = place.train("whole", ["tiers.nvme.paths=[]"])
     expect(whole.returncode == 0, whole.stdout + whole.stderr)
@@ -108,6 +124,7 @@ def open_homes_are_chosen(place):
 def budgets(options):
     place = Place(options)
     budgets_are_exact(place)
+    looking_at_it_is_refused_alike(place)
     open_homes_are_chosen(place)
 
 

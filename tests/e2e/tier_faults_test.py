@@ -27,24 +27,76 @@ LEARNING = ["precision.compute=fp32", "sharding.zero=3", "sharding.reduce=each_m
 RESOURCE = 3  # exit code
 FOR_EVER = "train.steps=1000000"
 
-# Takes the place of two functions of libaio in a process: no contexts, or transfers that fail after a while.
+# Takes the place of functions of libaio in a process: no contexts, transfers that fail after a while, or a folder whose
+# transfers come one after the other, each some milliseconds behind the one before.
 LIBAIO = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <libaio.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 int io_setup(int count, io_context_t* context) {
     int (*real)(int, io_context_t*) = (int (*)(int, io_context_t*))dlsym(RTLD_NEXT, "io_setup");
     return getenv("TEST_NO_CONTEXT") != NULL ? -EAGAIN : real(count, context);
 }
 
+typedef int (*GetEvents)(io_context_t, long, long, struct io_event*, struct timespec*);
+
+/* Of one thread, which has one context: what has come from the slow folder and is not told yet. */
+static __thread struct { struct io_event event; double due; } held[1024];
+static __thread int first_held = 0, num_held = 0;
+static __thread double slow_until = 0;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec + 1e-9 * time.tv_nsec;
+}
+
+static int is_slow(const struct io_event* event) {
+    char link[64], target[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", event->obj->aio_fildes);
+    const ssize_t length = readlink(link, target, sizeof target - 1);
+    target[length < 0 ? 0 : length] = 0;
+    return strncmp(target, getenv("TEST_SLOW_FOLDER"), strlen(getenv("TEST_SLOW_FOLDER"))) == 0;
+}
+
+/* One event, those of the slow folder late. */
+static int next_event(GetEvents real, io_context_t context, struct io_event* event) {
+    while (1) {
+        const double wait = num_held > 0 ? held[first_held].due - now() : 1;
+        if (wait <= 0) {
+            *event = held[first_held].event;
+            first_held = (first_held + 1) % 1024;
+            --num_held;
+            return 1;
+        }
+        struct timespec timeout = {(time_t)wait, (long)(1e9 * (wait - (time_t)wait))};
+        const int arrived = real(context, 1, 1, event, &timeout);
+        if (arrived < 0 || (arrived == 1 && !is_slow(event))) {
+            return arrived;
+        }
+        if (arrived == 1) {
+            const double from = slow_until > now() ? slow_until : now();
+            slow_until = from + 1e-3 * atof(getenv("TEST_SLOW_MS"));
+            const int place = (first_held + num_held++) % 1024;
+            held[place].event = *event;
+            held[place].due = slow_until;
+        }
+    }
+}
+
 int io_getevents(io_context_t context, long least, long most, struct io_event* events, struct timespec* timeout) {
     static long seen = 0;
-    int (*real)(io_context_t, long, long, struct io_event*, struct timespec*) =
-        (int (*)(io_context_t, long, long, struct io_event*, struct timespec*))dlsym(RTLD_NEXT, "io_getevents");
-    const int arrived = real(context, least, most, events, timeout);
+    GetEvents real = (GetEvents)dlsym(RTLD_NEXT, "io_getevents");
+    const int arrived = getenv("TEST_SLOW_FOLDER") != NULL && least == 1 && most == 1 && timeout == NULL
+                            ? next_event(real, context, events)
+                            : real(context, least, most, events, timeout);
     const char* after = getenv("TEST_EIO_AFTER");
     for (int i = 0; after != NULL && i < arrived; ++i) {
         if (__atomic_add_fetch(&seen, 1, __ATOMIC_RELAXED) > atol(after)) {
@@ -200,6 +252,19 @@ def system_refuses(tiers):
         "the losses are the same")
 
 
+def slow_path_is_named(tiers):
+    """One of two paths is slow: a warning names it, once, and no bit changes."""
+    fast, slow = tiers.folder("fast"), tiers.folder("slow")
+    console = tiers.trains("slow_path", fast, slow,
+                           environment=tiers.with_library(TEST_SLOW_FOLDER=str(slow), TEST_SLOW_MS="16"))
+    warnings = [line for line in console.splitlines() if "is slow" in line]
+    expect(len(warnings) == 1 and warnings[0].startswith("warning: ") and f"'{slow}' is slow" in warnings[0]
+           and f"those of '{fast}'" in warnings[0], f"slow_path: warnings {warnings}\n{console[-3000:]}")
+    account = (tiers.place.folder / "slow_path" / "perf.txt").read_text()
+    expect(f"'{slow}'  read" in account and f"'{fast}'  read" in account, f"slow_path: no rates in {account}")
+    say(f"slow_path_is_named: {warnings[0]}")
+
+
 # ---------------------------------------------------------------- where file systems may be mounted
 
 
@@ -225,6 +290,7 @@ def tier_faults(chosen):
     leaves_nothing(tiers)
     damages_are_found(tiers)
     system_refuses(tiers)
+    slow_path_is_named(tiers)
     if os.environ.get(INSIDE) == "yes":
         file_systems(tiers)
     else:

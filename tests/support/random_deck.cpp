@@ -36,7 +36,7 @@ std::int64_t odd(Draw& draw, std::int64_t low, std::int64_t high) {
     return draw.between(low / 2, (high - 1) / 2) * 2 + 1;
 }
 
-void draw_model(Draw& draw, DeckText& deck, std::int64_t seq) {
+void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t most_layers) {
     const bool is_gpt2 = draw.chance(0.5);
     // Blocks of wide models travel in several pieces.
     const bool is_wide = draw.chance(0.08);
@@ -45,7 +45,7 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq) {
     const auto pairs = is_wide ? draw.between(12, 16) : draw.between(2, 4);
     const auto head_dim = 2 * pairs + (is_odd ? 1 : 0);
     deck.set("family", is_gpt2 ? "gpt2" : "llama");
-    deck.set("layers", draw.between(1, 3));
+    deck.set("layers", draw.between(1, most_layers));
     deck.set("hidden", heads * head_dim);
     deck.set("heads", heads);
     if (!is_gpt2) {
@@ -85,8 +85,18 @@ std::string span(Draw& draw, int inner, int outer) {
                               : std::to_string(draw.between_divisors(inner, outer));
 }
 
-void draw_sharding(Draw& draw, DeckText& deck, int ranks) {
+/// What is drawn of a deck: anything, with state away from the device, or so that what moves between tiers in
+/// a step is known by formula: all state sharded over all ranks, each kind at home in one tier.
+enum class Draws { anything, tiers, tiers_by_formula };
+
+void draw_sharding(Draw& draw, DeckText& deck, int ranks, Draws draws) {
     int parameters = 1;
+    if (draws == Draws::tiers_by_formula) {
+        deck.set("zero", 3);
+        deck.set("reduce", "each_microbatch");
+        deck.section("sharding");
+        return;
+    }
     if (draw.chance(0.4)) {
         const auto stage = draw.one_of<int>({0, 1, 2, 3, 3, 3});
         parameters = stage == 3 ? ranks : 1;
@@ -125,12 +135,15 @@ std::string home(Draw& draw) {
 }
 
 /// At least one kind of state lies away from the device as a whole.
-void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder) {
+void draw_homes(Draw& draw, DeckText& deck, const std::string& nvme_folder, Draws draws) {
     const std::vector<std::string> kinds{"parameters", "gradients", "optimizer", "activations"};
     const auto away = draw.one_of<std::string>({"parameters", "gradients", "optimizer"});
     std::string homes;
     for (const auto& kind : kinds) {
-        const auto chosen = kind == away ? draw.one_of<std::string>({"host", "nvme"}) : home(draw);
+        const auto chosen = kind == away ? draw.one_of<std::string>({"host", "nvme"})
+                            : draws == Draws::tiers_by_formula
+                                ? draw.one_of<std::string>({"device", "host", "nvme"})
+                                : home(draw);
         homes += fmt::format("{}{}: {}", homes.empty() ? "" : ", ", kind, chosen);
     }
     deck.set("home", fmt::format("{{{}}}", homes));
@@ -155,12 +168,12 @@ void draw_tiles(Draw& draw, DeckText& deck) {
     deck.set("tile", fmt::format("[{}]", rules));
 }
 
-void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvme_folder) {
+void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvme_folder, Draws draws) {
     if (draw.chance(0.7)) {
         deck.set("chunk", 256 * draw.between(1, 30));
     }
     if (!nvme_folder.empty()) {
-        draw_homes(draw, deck, nvme_folder);
+        draw_homes(draw, deck, nvme_folder, draws);
         if (draw.chance(0.4)) {
             draw_tiles(draw, deck);
         }
@@ -173,14 +186,14 @@ void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvm
         deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
     }
     deck.section("overlap");
-    if (draw.chance(0.6)) {
+    const bool has_tiers = !nvme_folder.empty();
+    if (draw.chance(has_tiers ? 0.8 : 0.6)) {
         // Between what is kept away from the device, much is computed again.
-        const bool has_tiers = !nvme_folder.empty();
         const auto kind =
             draw.one_of<std::string>({"none", "selective", has_tiers ? "full" : "selective", "full", "full"});
         deck.set("kind", kind);
-        if (draw.chance(kind != "full" ? 0.05 : has_tiers ? 0.8 : 0.5)) {
-            deck.set("every", draw.between(1, 3));
+        if (draws != Draws::tiers_by_formula && draw.chance(kind != "full" ? 0.05 : has_tiers ? 0.8 : 0.5)) {
+            deck.set("every", has_tiers ? draw.one_of<std::int64_t>({1, 2, 2, 3}) : draw.between(1, 3));
         }
         deck.section("recompute");
     }
@@ -216,15 +229,18 @@ std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme
     deck.set("hang_timeout", nvme_folder.empty() ? "2min" : "10min");  // disks may be slow
     deck.section("run");
     const auto seq = odd(draw, 3, 15);
-    draw_model(draw, deck, seq);
+    draw_model(draw, deck, seq, nvme_folder.empty() ? 3 : 4);
     deck.set("seq", seq);
     deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
     deck.section("data");
     draw_batches(draw, deck, ranks, steps);
     deck.set("threads", draw.chance(0.2) ? 2 : 1);
     deck.section("parallel");
-    draw_sharding(draw, deck, ranks);
-    draw_movement(draw, deck, ranks, nvme_folder);
+    const auto draws = nvme_folder.empty()              ? Draws::anything
+                       : ranks > 1 && draw.chance(0.35) ? Draws::tiers_by_formula
+                                                        : Draws::tiers;
+    draw_sharding(draw, deck, ranks, draws);
+    draw_movement(draw, deck, ranks, nvme_folder, draws);
     draw_numerics(draw, deck);
     return deck.text();
 }

@@ -56,6 +56,21 @@ TEST(Footprint, IsWhatTheArenasOfBothProgramsHold) {
     }
 }
 
+TEST(Footprint, OfARunThatTrainsNothingIsItsForwardPass) {
+    auto spec = tiered(2);
+    spec.train.only = {""};  // fits no tensor
+    const auto evaluate = schedule::build_program(spec, 0, schedule::Variant::evaluate);
+
+    spec.tiers.device_budget_bytes = evaluate.tier_bytes(Tier::device);
+    EXPECT_TRUE(memory_report(spec).fits);
+    --spec.tiers.device_budget_bytes;
+    const auto report = memory_report(spec);
+
+    EXPECT_EQ(report.footprint.lack(Tier::device), 1);
+    EXPECT_TRUE(report.remedies.empty());
+    EXPECT_NE(report.table.find("more ranks"), std::string::npos) << report.table;
+}
+
 TEST(Footprint, FitsItsPlanAndNotAByteLess) {
     auto spec = tiered(2);
     const auto plan = plan_run(spec).footprint;

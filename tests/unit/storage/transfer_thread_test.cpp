@@ -11,6 +11,7 @@
 #include <random>
 #include <string>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "storage/aio_queue.hpp"
 #include "storage/io_error.hpp"
@@ -104,6 +105,34 @@ TEST_F(TransferThreads, CallWhatBelongsToATransferAroundIt) {
 
     EXPECT_EQ(calls, (std::vector<std::string>{"before", "after"}));
     EXPECT_EQ(2, ends.load());
+}
+
+TEST_F(TransferThreads, CountWhatEachFileMovesAndHowLongItIsAskedForAnything) {
+    auto source = DirectFile::open(path);
+    TransferThread in{{.depth = 4, .block_bytes = page_bytes}};
+    file.write(0, memory.bytes().first(8 * page_bytes));
+    auto* bytes = arrived.bytes().data();
+    const int one = in.add(TransferKind::read, {{&source, 0, bytes, 5 * page_bytes}});
+    const int both = in.add(TransferKind::read, {{&file, 0, bytes + 5 * page_bytes, 2 * page_bytes},
+                                                 {&source, 0, bytes + 7 * page_bytes, page_bytes}});
+    const auto begin_ns = monotonic_ns();
+
+    for (const int transfer : {one, both, one}) {
+        in.start(transfer);
+        wait_for(in, transfer);
+    }
+
+    const auto uses = in.uses();
+    ASSERT_EQ(uses.size(), 2u);
+    EXPECT_EQ(uses[0].file, &source);
+    EXPECT_EQ(uses[0].blocks, 11);
+    EXPECT_EQ(uses[0].bytes, 11 * page_bytes);
+    EXPECT_EQ(uses[1].file, &file);
+    EXPECT_EQ(uses[1].bytes, 2 * page_bytes);
+    for (const auto& use : uses) {
+        EXPECT_GT(use.busy_ns, 0);
+        EXPECT_LE(use.busy_ns, monotonic_ns() - begin_ns);
+    }
 }
 
 TEST_F(TransferThreads, SayWhichFileFailed) {

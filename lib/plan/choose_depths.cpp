@@ -1,0 +1,164 @@
+#include "plan/choose_depths.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/units.hpp"
+#include "plan/footprint.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/homes.hpp"
+#include "schedule/optimizer_pass.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+/// Below this, chunks do not become smaller for want of memory: what they take is little then.
+constexpr std::int64_t smallest_chunk = std::int64_t{64} << 10;
+
+constexpr double as_good = 1.02;
+
+/// A program of so many layers has been filled long before its end.
+constexpr std::int64_t layers_to_time = 12;
+
+bool is_away(const spec::RunSpec& spec) {
+    const auto& tiers = spec.tiers;
+    return std::ranges::any_of(
+        std::array{tiers.parameters, tiers.gradients, tiers.optimizer, tiers.activations},
+        [](const spec::Home& home) { return home.device < 1; });
+}
+
+std::int64_t updated_elements(const spec::RunSpec& spec) {
+    const schedule::ModelLayout model{spec, 0};
+    return schedule::optimizer_chunks(spec, model).elements();
+}
+
+/// What takes as long for each layer and micro-batch.
+spec::RunSpec short_of(const spec::RunSpec& spec) {
+    auto shorter = spec;
+    const auto& parallel = spec.parallel;
+    shorter.train.micro_batches = std::min<std::int64_t>(spec.train.micro_batches, 2 * parallel.stages);
+    if (spec.train.only.empty() && parallel.stages * parallel.chunks_per_stage == 1) {
+        shorter.model.layers = std::min(spec.model.layers, layers_to_time);
+    }
+    return shorter;
+}
+
+spec::RunSpec with_prefetch(spec::RunSpec spec, int prefetch) {
+    spec.overlap.prefetch = prefetch;
+    return spec;
+}
+
+class DepthChooser {
+  public:
+    DepthChooser(const spec::RunSpec& spec,
+                 const spec::MachineSpec& machine,
+                 spec::OpenDepths open,
+                 const Rates& rates)
+        : spec_{spec}, machine_{machine}, open_{open}, rates_{rates} {}
+
+    spec::Depths run() {
+        if (open_.chunk) {
+            choose_chunk();
+        }
+        found_.chunk_elements = spec_.tiers.chunk_elements;
+        if (open_.prefetch) {
+            choose_prefetch();
+        }
+        return found_;
+    }
+
+  private:
+    std::int64_t lack(int prefetch) const {
+        return plan_run(with_prefetch(spec_, prefetch), machine_).footprint.total_lack();
+    }
+
+    int least_depth() const { return open_.prefetch ? 1 : spec_.overlap.prefetch; }
+
+    void choose_chunk() {
+        const auto elements = updated_elements(spec_);
+        const auto usual = spec::usual_chunk(elements);
+        auto& chunk = spec_.tiers.chunk_elements;
+        chunk = usual;
+        auto short_of_bytes = lack(least_depth());
+        while (short_of_bytes > 0 && chunk > smallest_chunk) {
+            chunk /= 2;
+            const auto before = short_of_bytes;
+            short_of_bytes = lack(least_depth());
+            // What chunks take halves each time, so all further halvings gain less than this one did.
+            if (short_of_bytes >= before - short_of_bytes && short_of_bytes > 0) {
+                break;
+            }
+        }
+        if (short_of_bytes > 0) {
+            chunk = usual;
+        }
+        found_.why_chunk =
+            chunk < usual ? fmt::format("the budgets hold no more of {} elements", format_grouped(elements))
+                          : fmt::format("{} of a rank's {} elements", (elements + chunk - 1) / chunk,
+                                        format_grouped(elements));
+    }
+
+    void choose_prefetch() {
+        std::array<double, deepest> seconds{};
+        for (int depth = 1; depth <= deepest; ++depth) {
+            const auto program =
+                schedule::build_program(short_of(with_prefetch(spec_, depth)), 0, schedule::Variant::train);
+            seconds[static_cast<std::size_t>(depth - 1)] = step_seconds(program, rates_);
+        }
+        int tried = deepest;
+        while (true) {
+            const auto end = seconds.begin() + tried;
+            const double best = *std::min_element(seconds.begin(), end);
+            const auto good =
+                std::find_if(seconds.begin(), end, [&](double s) { return s <= as_good * best; });
+            const int depth = static_cast<int>(good - seconds.begin()) + 1;
+            if (depth == 1 || lack(depth) == 0) {
+                found_.prefetch = depth;
+                break;
+            }
+            tried = depth - 1;
+        }
+        found_.why_prefetch = why(seconds, tried);
+    }
+
+    std::string why(const std::array<double, deepest>& seconds, int tried) const {
+        const double most = *std::max_element(seconds.begin(), seconds.end());
+        std::string text;
+        for (std::size_t i = 0; i < seconds.size(); ++i) {
+            text += fmt::format("{}{:.0f}", i == 0 ? "" : ", ", 100 * seconds[i] / most);
+        }
+        text = fmt::format("planned steps at 1 to {}: {} %", deepest, text);
+        return tried < deepest ? text + fmt::format("; the budgets hold {}", found_.prefetch) : text;
+    }
+
+    spec::RunSpec spec_;
+    const spec::MachineSpec& machine_;
+    spec::OpenDepths open_;
+    Rates rates_;
+    spec::Depths found_;
+};
+
+}  // namespace
+
+spec::Depths choose_depths(const spec::RunSpec& spec,
+                           const spec::MachineSpec& machine,
+                           spec::OpenDepths open,
+                           const Rates& rates) {
+    if (!is_away(spec)) {
+        return {.prefetch = open.prefetch ? 1 : spec.overlap.prefetch,
+                .chunk_elements = spec.tiers.chunk_elements,
+                .why_prefetch = "one segment ahead",
+                .why_chunk = "16 MiB of fp32"};
+    }
+    return DepthChooser{spec, machine, open, rates}.run();
+}
+
+spec::Depths choose_depths(const spec::RunSpec& spec,
+                           const spec::MachineSpec& machine,
+                           spec::OpenDepths open) {
+    return choose_depths(spec, machine, open, rates_of(spec, machine));
+}
+
+}  // namespace ziggurat::plan

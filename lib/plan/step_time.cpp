@@ -1,0 +1,245 @@
+#include "plan/step_time.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "schedule/link_traffic.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Engine;
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+
+constexpr double usual_flops_of_thread = 40e9;
+constexpr double usual_flops_of_device = 70e12;
+constexpr double usual_disk = 2e9;
+constexpr double usual_link = 10e9;
+constexpr double usual_memory = 5e9;
+constexpr double usual_memory_of_device = 500e9;
+
+/// The first two fill what later ones find filled.
+constexpr int steps_to_settle = 2;
+constexpr int steps_counted = 2;
+
+double known(double rate, double usual) {
+    return rate > 0 ? rate : usual;
+}
+
+double throttled(double rate, double highest) {
+    return highest > 0 ? std::min(rate, highest) : rate;
+}
+
+double rate_of_link(schedule::Link link, const Rates& rates) {
+    switch (link) {
+        case schedule::Link::nvme_read:
+            return rates.nvme_read;
+        case schedule::Link::nvme_write:
+            return rates.nvme_write;
+        case schedule::Link::host_to_device:
+            return rates.host_to_device;
+        case schedule::Link::device_to_host:
+            return rates.device_to_host;
+    }
+    return rates.memory;
+}
+
+double duration_of(const Op& op, const Program& program, const Rates& rates) {
+    if (const auto link = schedule::link_of(op, program)) {
+        return static_cast<double>(schedule::bytes_moved(op, program)) / rate_of_link(*link, rates);
+    }
+    if (op.flops > 0) {
+        return op.flops / rates.flops;
+    }
+    std::int64_t bytes = 0;
+    for (const auto& operand : op.writes) {
+        bytes += operand.bytes();
+    }
+    const bool reads_as_much = op.kind == OpKind::update || op.kind == OpKind::add;
+    return static_cast<double>(reads_as_much ? 2 * bytes : bytes) / rates.memory;
+}
+
+/// The lanes of one rank on their way through some steps.
+class Race {
+  public:
+    Race(const Program& program, const Rates& rates)
+        : program_{program}, rates_{rates}, lanes_(program.lanes.size()), ends_(program.ops.size()) {
+        for (std::size_t op = 0; op < program.ops.size(); ++op) {
+            lanes_[static_cast<std::size_t>(program.ops[op].lane)].ops.push_back(op);
+            seconds_.push_back(duration_of(program.ops[op], program, rates));
+        }
+        for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+            const auto num_ops = static_cast<std::int64_t>(lanes_[lane].ops.size());
+            lanes_[lane].places = schedule::overlaps_itself(engine(lane))
+                                      ? std::min<std::int64_t>(schedule::most_under_way, num_ops)
+                                      : 1;
+        }
+    }
+
+    double run() {
+        for (int step = 0; step < steps_to_settle + steps_counted; ++step) {
+            begun_.push_back(begun_.empty() ? 0 : computed_);
+            while (computing_step() == step && advance()) {}
+        }
+        return (computed_ - begun_[steps_to_settle]) / steps_counted;
+    }
+
+  private:
+    static constexpr double never = std::numeric_limits<double>::infinity();
+
+    /// A lane has some places under way at a time; they count as done in order.
+    struct LaneState {
+        std::vector<std::size_t> ops;
+        std::int64_t next = 0;  ///< the first place, counted through all steps, that is not known to be done
+        std::int64_t places = 1;
+        std::array<double, schedule::most_under_way> ends{};  ///< of places from `next` on; 0: not begun
+        std::array<double, schedule::most_under_way> done{};  ///< of as many before
+        double free = 0;
+        double last_done = 0;
+
+        int step_of(std::int64_t place) const {
+            return static_cast<int>(place / static_cast<std::int64_t>(ops.size()));
+        }
+        std::size_t op_of(std::int64_t place) const {
+            return ops[static_cast<std::size_t>(place) % ops.size()];
+        }
+        static std::size_t slot(std::int64_t place) {
+            return static_cast<std::size_t>(place % schedule::most_under_way);
+        }
+    };
+
+    Engine engine(std::size_t lane) const { return program_.lanes[lane].engine; }
+
+    bool bounds_step(std::size_t lane) const { return engine(lane) == Engine::compute; }
+
+    /// What one processor does in turn where there is no device.
+    bool needs_processor(std::size_t lane) const {
+        const auto is = engine(lane);
+        return !rates_.has_device &&
+               (is == Engine::compute || is == Engine::host_optimizer || is == Engine::collective);
+    }
+
+    /// The step that the slowest compute lane is in.
+    int computing_step() const {
+        int step = std::numeric_limits<int>::max();
+        for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+            if (bounds_step(lane) && !lanes_[lane].ops.empty()) {
+                step = std::min(step, lanes_[lane].step_of(lanes_[lane].next));
+            }
+        }
+        return step;
+    }
+
+    /// When everything has ended that `op` waits for; never: not known yet.
+    double ready(const Op& op, int step) const {
+        double at = begun_[static_cast<std::size_t>(step)];
+        const auto wait = [&](int other, int in_step) {
+            const auto& ends = ends_[static_cast<std::size_t>(other)];
+            if (in_step >= 0) {
+                at = ends.size() > static_cast<std::size_t>(in_step)
+                         ? std::max(at, ends[static_cast<std::size_t>(in_step)])
+                         : never;
+            }
+        };
+        for (const int other : op.waits_for) {
+            wait(other, step);
+        }
+        for (const int other : op.waits_for_previous_step) {
+            wait(other, step - 1);
+        }
+        return at;
+    }
+
+    /// When the op at `place` of a lane can begin; never: not known yet, or it has.
+    double begin_of(std::size_t index, std::int64_t place) const {
+        const auto& lane = lanes_[index];
+        const int step = lane.step_of(place);
+        if (step >= static_cast<int>(begun_.size()) || lane.ends[lane.slot(place)] > 0) {
+            return never;
+        }
+        const double at =
+            std::max({lane.free, lane.done[lane.slot(place)], ready(program_.ops[lane.op_of(place)], step)});
+        return needs_processor(index) ? std::max(at, processor_free_) : at;
+    }
+
+    /// Lets the op go that can begin first; false when none can.
+    bool advance() {
+        std::size_t first = lanes_.size();
+        std::int64_t first_place = 0;
+        double begin = never;
+        for (std::size_t l = 0; l < lanes_.size(); ++l) {
+            const auto& lane = lanes_[l];
+            const auto end = lane.ops.empty() ? lane.next : lane.next + lane.places;
+            for (auto place = lane.next; place < end; ++place) {
+                if (const double at = begin_of(l, place); at < begin) {
+                    begin = at;
+                    first = l;
+                    first_place = place;
+                }
+            }
+        }
+        if (first == lanes_.size()) {
+            return false;
+        }
+        go(first, first_place, begin);
+        return true;
+    }
+
+    void go(std::size_t index, std::int64_t place, double begin) {
+        auto& lane = lanes_[index];
+        const auto op = lane.op_of(place);
+        const double end = std::max(begin + seconds_[op], std::numeric_limits<double>::min());
+        lane.free = end;
+        lane.ends[lane.slot(place)] = end;
+        processor_free_ = needs_processor(index) ? end : processor_free_;
+        const bool ends_step = program_.ops[op].kind == OpKind::step_end;
+        computed_ = bounds_step(index) || ends_step ? std::max(computed_, end) : computed_;
+        for (; lane.ends[lane.slot(lane.next)] > 0; ++lane.next) {
+            auto& of_next = lane.ends[lane.slot(lane.next)];
+            lane.last_done = std::max(lane.last_done, of_next);
+            lane.done[lane.slot(lane.next)] = lane.places > 1 ? lane.last_done : 0;
+            ends_[lane.op_of(lane.next)].push_back(lane.last_done);
+            of_next = 0;
+        }
+    }
+
+    const Program& program_;
+    Rates rates_;
+    std::vector<LaneState> lanes_;
+    std::vector<double> seconds_;            ///< by op
+    std::vector<std::vector<double>> ends_;  ///< by op and step
+    std::vector<double> begun_;              ///< by step
+    double processor_free_ = 0;
+    double computed_ = 0;  ///< until when compute lanes and step ends have worked
+};
+
+}  // namespace
+
+Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    const auto& highest = spec.debug.throttle;
+    const double ranks = std::max(spec.parallel.ranks_per_node, 1);
+    const double usual_flops =
+        machine.has_device ? usual_flops_of_device : usual_flops_of_thread * spec.parallel.threads;
+    const double read = known(machine.nvme_read_rate, usual_disk) / ranks;
+    const double write = known(machine.nvme_write_rate, usual_disk) / ranks;
+    const double in = known(machine.host_to_device_rate, usual_link);
+    const double out = known(machine.device_to_host_rate, usual_link);
+    return {.flops = known(machine.device_flops, usual_flops),
+            .memory = machine.has_device ? usual_memory_of_device : usual_memory,
+            .nvme_read = throttled(read, highest.nvme_read),
+            .nvme_write = throttled(write, highest.nvme_write),
+            .host_to_device = throttled(in, highest.host_to_device),
+            .device_to_host = throttled(out, highest.device_to_host),
+            .has_device = machine.has_device};
+}
+
+double step_seconds(const Program& program, const Rates& rates) {
+    return Race{program, rates}.run();
+}
+
+}  // namespace ziggurat::plan

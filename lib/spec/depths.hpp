@@ -1,0 +1,31 @@
+/// How far ahead of its use state is brought, and in what pieces.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ziggurat::spec {
+
+/// What of it a deck leaves to the planner.
+struct OpenDepths {
+    bool prefetch = false;
+    bool chunk = false;
+
+    bool any() const { return prefetch || chunk; }
+};
+
+/// What plan::choose_depths has found.
+struct Depths {
+    int prefetch = 1;
+    std::int64_t chunk_elements = 0;
+    std::string why_prefetch, why_chunk;
+};
+
+/// Elements of a chunk where nothing moves.
+inline constexpr std::int64_t chunk_at_rest = std::int64_t{4} << 20;
+
+/// Elements of a chunk with which a rank that updates `elements` has eight of them: a power of two, at least
+/// 512 Ki, so that in two bytes an element no transfer is below 1 MiB, and at most 4 Mi.
+std::int64_t usual_chunk(std::int64_t elements);
+
+}  // namespace ziggurat::spec

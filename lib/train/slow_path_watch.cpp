@@ -1,0 +1,29 @@
+#include "train/slow_path_watch.hpp"
+
+#include "comm/control.hpp"
+#include "train/path_use.hpp"
+
+namespace ziggurat::train {
+
+void SlowPathWatch::step_ended(const Wishes& agreed) {
+    if (is_told_) {
+        return;
+    }
+    if (agreed[Wish::slow_path] > 0) {
+        is_told_ = true;
+        assembly_.wishes()[Wish::slow_path] = 0;
+        for (const auto& text : comm::gather(world_, found_)) {
+            if (!text.empty()) {
+                reporter_.say("warning: " + text);
+                return;
+            }
+        }
+        return;
+    }
+    if (found_.empty()) {
+        found_ = slow_path(assembly_.path_uses());
+        assembly_.wishes()[Wish::slow_path] = found_.empty() ? 0 : 1;
+    }
+}
+
+}  // namespace ziggurat::train

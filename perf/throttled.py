@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Times steps whose state moves between tiers at the ratios of other machines, with fetches at several depths.
+
+  perf/throttled.py [--machines dgx-2 dgx-h200 rtx-4090] [--rounds 3] [--folder build/perf/nvme]
+
+A small Llama on two ranks of one thread (perf/throttled.yaml). What a step computes alone, with all state on the device,
+says what this machine's rank is worth; debug.throttle then slows the ways between tiers so that computing, link and disk
+of all ranks have the ratios of the machine's (decks/machines). Of each machine, once with all model state on NVMe and once
+on the host, overlap.prefetch is 0 (fetched when it is asked for), 1 to 4 and auto, in turn, in rounds; times are medians
+over all steps of all rounds but the first of each run.
+
+  auto     step at the depth that auto has chosen, over that at the best of 1 to 4
+  overlap  what auto gains over 0, as a share of what the floor says: max(computing, each way's bytes over its rate) of
+           the passes, plus the same of the optimizer
+  fetch    time to fetch a layer on four ranks over that on one, at the same rates of each rank
+
+Results go to build/perf/throttled.jsonl.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+
+import training
+
+RANKS = 2
+DEPTHS = ("0", "1", "2", "3", "4", "auto")
+WAYS = ("nvme_read", "nvme_write", "host_to_device", "device_to_host")
+VOCABULARY = 512
+HOMES = {tier: {f"tiers.home.{state}": tier for state in ("parameters", "gradients", "optimizer")} |
+         {"tiers.home.activations": "host"} for tier in ("nvme", "host")}
+
+
+def settings_of(chosen, homes, rates, more):
+    tokens = training.token_file(16 * 256 + 1, VOCABULARY)
+    made = {"data.train": f"[{{format: llmc, path: {tokens}}}]", "parallel.threads": 1} | homes | more
+    if homes:
+        made["tiers.nvme.paths"] = f"[{chosen.folder}]"
+    return made | {f"debug.throttle.{way}": f"{rate:.0f}B/s" for way, rate in rates.items()}
+
+
+def words_of(settings):
+    return [f"{key}={value}" for key, value in settings.items()]
+
+
+def train(chosen, settings, steps, name, ranks=RANKS):
+    """The run's directory and its steps from the second on."""
+    directory = training.RESULTS / "runs" / name
+    shutil.rmtree(directory, ignore_errors=True)
+    command = ["mpirun", "-n", str(ranks), "--oversubscribe", "--bind-to", "none", chosen.binary, "train",
+               "perf/throttled.yaml", f"run.dir={directory}", f"train.steps={steps}", *words_of(settings)]
+    done = subprocess.run(command, cwd=training.ROOT, env=training.environment(1), capture_output=True, text=True,
+                          timeout=900)
+    if done.returncode != 0:
+        raise training.TrainingFailed(f"'{' '.join(command)}' ended with exit code {done.returncode}:\n"
+                                      f"{(done.stdout + done.stderr)[-3000:]}")
+    with open(directory / "metrics.jsonl") as lines:
+        records = [record for record in map(json.loads, lines) if record["event"] == "step"]
+    return directory, [record["step_s"] for record in records[1:]]
+
+
+def machine_of(name):
+    """The numbers of a machine file."""
+    text = (training.ROOT / "decks" / "machines" / f"{name}.yaml").read_text()
+    scale = {"": 1, "GB/s": 1e9, "T": 1e12}
+    return {key: float(number) * scale[unit]
+            for key, number, unit in re.findall(r"^(\w+): ([\d.]+)(GB/s|T|)$", text, re.MULTILINE)}
+
+
+def rates_for(name, flops):
+    """Bytes/s of a rank here, so that a unit of the same tokens on each rank takes as long to fetch, all ranks together,
+    for the time that it takes to compute, as on that machine."""
+    machine = machine_of(name)
+    ranks = machine["ranks_per_node"]
+    scale = flops / machine["device_flops"] / RANKS
+    return {"nvme_read": machine["nvme_read_rate"] * scale, "nvme_write": machine["nvme_write_rate"] * scale,
+            "host_to_device": machine["host_to_device_rate"] * ranks * scale,
+            "device_to_host": machine["device_to_host_rate"] * ranks * scale}
+
+
+def program_of(chosen, settings):
+    command = [chosen.binary, "plan", "perf/throttled.yaml", "--ranks", str(RANKS), "--program", "--json",
+               *words_of(settings)]
+    done = subprocess.run(command, cwd=training.ROOT, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def floor_of(program, rates, compute_seconds):
+    """Seconds that no overlap goes below, and the products of the program."""
+    lanes = [lane["engine"] if "engine" in lane else lane["name"] for lane in program["lanes"]]
+    end = next(i for i, op in enumerate(program["ops"]) if op["kind"] == "step_end")
+    busy = collections.defaultdict(float)
+    for index, op in enumerate(program["ops"]):
+        way = lanes[op["lane"]]
+        if way in WAYS:
+            moved = sum(run[1] for operand in op["writes"] for run in operand["runs"])
+            busy[way, index > end] += moved / rates[way]
+    passes = max([compute_seconds, *(busy[way, False] for way in WAYS)])
+    return passes + max(busy[way, True] for way in WAYS)
+
+
+def measure_compute(chosen):
+    """Seconds of a step that moves nothing, and a rank's FLOP/s in it."""
+    settings = settings_of(chosen, {}, {}, {"overlap.prefetch": 1})
+    seconds = statistics.median(train(chosen, settings, 8, "throttled-alone")[1])
+    flops = sum(op.get("flops", 0) for op in program_of(chosen, settings)["ops"])
+    return seconds, flops / seconds
+
+
+def chosen_depth(directory):
+    text = (directory / "deck.effective.yaml").read_text()
+    return re.search(r"prefetch: (\d+)", text).group(1)
+
+
+def measure_machine(chosen, name, home, alone, log):
+    compute_seconds, flops = alone
+    rates = rates_for(name, flops)
+    seconds = collections.defaultdict(list)
+    depth = None
+    for _ in range(chosen.rounds):
+        for prefetch in DEPTHS:
+            settings = settings_of(chosen, HOMES[home], rates, {"overlap.prefetch": prefetch})
+            directory, times = train(chosen, settings, chosen.steps, f"throttled-{prefetch}")
+            seconds[prefetch] += times
+            if prefetch == "auto":
+                depth = chosen_depth(directory)
+    of_depth = {prefetch: statistics.median(times) for prefetch, times in seconds.items()}
+    auto = statistics.median(seconds["auto"] + seconds[depth])
+    best = min(of_depth[prefetch] for prefetch in "1234")
+    program = program_of(chosen, settings_of(chosen, HOMES[home], rates, {"overlap.prefetch": depth}))
+    floor = floor_of(program, rates, compute_seconds)
+    record = {"measurement": "throttled", "machine": name, "parameters": home, "depth": int(depth),
+              "seconds": of_depth, "floor_seconds": floor, "computing_seconds": compute_seconds,
+              "rates": rates, "auto": auto / best, "overlap": (of_depth["0"] - auto) / (of_depth["0"] - floor)}
+    log.write(json.dumps(record) + "\n")
+    log.flush()
+    shown = ", ".join(f"{prefetch}: {of_depth[prefetch]:.2f}" for prefetch in DEPTHS)
+    print(f"  {name}, parameters on {home}: seconds at {shown} (chose {depth}), floor {floor:.2f}; auto over best "
+          f"{record['auto']:.3f}, gain {record['overlap']:.2f} of the floor's", file=sys.stderr, flush=True)
+
+
+def fetch_seconds(directory):
+    """Of a layer's parameters on rank 0: read and copy, when nothing else uses their lanes."""
+    events = json.loads((directory / "trace.rank0000.json").read_text())["traceEvents"]
+    spans = collections.defaultdict(list)
+    for event in events:
+        if event.get("ph") == "X" and re.match(r"layer.*\.parameters.* fetched$", event["name"]) and \
+                event.get("args", {}).get("bytes", 0) > 0:
+            spans[event["tid"]].append(event["dur"] * 1e-6)
+    if len(spans) < 2:
+        raise training.TrainingFailed(f"{directory} has no trace of reads and copies")
+    return sum(statistics.median(of_lane) for of_lane in spans.values())
+
+
+def measure_fetch(chosen, alone, log):
+    rates = rates_for(chosen.machines[0], alone[1])
+    fetched = {1: [], 4: []}
+    for _ in range(chosen.rounds):
+        for ranks in fetched:
+            more = {"overlap.prefetch": 0, "run.trace": "true", "train.global_batch": 4, "train.micro_batch": 4 // ranks}
+            settings = settings_of(chosen, HOMES["nvme"], rates, more)
+            fetched[ranks].append(fetch_seconds(train(chosen, settings, 4, f"throttled-fetch-{ranks}", ranks)[0]))
+    one, four = statistics.median(fetched[1]), statistics.median(fetched[4])
+    log.write(json.dumps({"measurement": "throttled", "seconds_1": one, "seconds_4": four, "fetch": four / one}) + "\n")
+    print(f"  a layer is fetched in {one:.3f} s on one rank, {four:.3f} s on four: {four / one:.3f}", file=sys.stderr,
+          flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", default=str(training.ROOT / "build/release/bin/ziggurat"))
+    parser.add_argument("--machines", nargs="+", default=["dgx-2", "dgx-h200", "rtx-4090"])
+    parser.add_argument("--homes", nargs="+", default=list(HOMES), choices=list(HOMES))
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--folder", type=pathlib.Path, default=training.RESULTS / "nvme")
+    chosen = parser.parse_args()
+    chosen.binary = str(pathlib.Path(chosen.binary).resolve())
+    chosen.folder = chosen.folder.resolve()
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+
+    with open(training.RESULTS / "throttled.jsonl", "w") as log:
+        alone = measure_compute(chosen)
+        print(f"  alone a step computes {alone[0]:.3f} s, {alone[1] / 1e9:.1f} GFLOP/s a rank", file=sys.stderr, flush=True)
+        measure_fetch(chosen, alone, log)
+        for name in chosen.machines:
+            for home in chosen.homes:
+                measure_machine(chosen, name, home, alone, log)
+    print((training.RESULTS / "throttled.jsonl").read_text(), end="")
+
+
+if __name__ == "__main__":
+    main()

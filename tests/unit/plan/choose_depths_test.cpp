@@ -1,0 +1,122 @@
+#include "plan/choose_depths.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan/footprint.hpp"
+#include "schedule/build_program.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+constexpr spec::OpenDepths both{.prefetch = true, .chunk = true};
+
+/// All state on NVMe, cut over two ranks.
+spec::RunSpec away(std::int64_t layers = 8) {
+    auto spec = test::small_spec(spec::Family::llama, 2);
+    spec.model.layers = layers;
+    spec.model.hidden = 128;
+    spec.model.head_dim = 32;
+    spec.model.ffn_hidden = 384;
+    spec.train.micro_batches = 1;
+    spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
+    spec.recompute.kind = spec::RecomputeKind::full;
+    spec.precision.compute = spec::DType::bf16;
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec::Home{0, 0, 1};
+    spec.tiers.chunk_elements = 1 << 16;
+    return spec;
+}
+
+/// `seconds` that it takes to compute with a unit for each second of reading it.
+Rates rates_with(double seconds) {
+    const double layer_bytes = 2.0 * (2 * 128 * 128 * 3 / 2 + 3 * 128 * 384) / 2;
+    const double layer_flops = layer_bytes * 2 * 32;  // of forward, for 32 tokens
+    return {.flops = layer_flops / seconds,
+            .memory = 1e12,
+            .nvme_read = layer_bytes,
+            .nvme_write = layer_bytes,
+            .host_to_device = 10 * layer_bytes,
+            .device_to_host = 10 * layer_bytes,
+            .has_device = true};
+}
+
+double seconds_at(spec::RunSpec spec, int depth, const Rates& rates) {
+    spec.overlap.prefetch = depth;
+    return step_seconds(schedule::build_program(spec, 0, schedule::Variant::train), rates);
+}
+
+TEST(ChooseDepths, TakesTheLeastAmongTheBest) {
+    for (const double ratio : {0.01, 0.3, 1.0, 3.0, 100.0}) {
+        const auto rates = rates_with(ratio);
+        const auto found = choose_depths(away(), {}, {.prefetch = true}, rates);
+
+        ASSERT_GE(found.prefetch, 1);
+        ASSERT_LE(found.prefetch, deepest);
+        double best = seconds_at(away(), 1, rates);
+        for (int depth = 2; depth <= deepest; ++depth) {
+            best = std::min(best, seconds_at(away(), depth, rates));
+        }
+        EXPECT_LE(seconds_at(away(), found.prefetch, rates), 1.0201 * best) << ratio;
+        if (found.prefetch > 1) {
+            EXPECT_GT(seconds_at(away(), found.prefetch - 1, rates), 1.0199 * best) << ratio;
+        }
+        EXPECT_EQ(found.chunk_elements, 1 << 16) << "as given";
+    }
+}
+
+TEST(ChooseDepths, NeedsNoDepthWhereComputingHidesEverything) {
+    EXPECT_EQ(choose_depths(away(), {}, both, rates_with(1e4)).prefetch, 1);
+}
+
+TEST(ChooseDepths, TakesNoMoreThanBudgetsHold) {
+    auto spec = away();
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec::Home{0, 1, 0};
+    auto rates = rates_with(1);
+    rates.host_to_device = rates.device_to_host = rates.nvme_read;
+    const auto free = choose_depths(spec, {}, {.prefetch = true}, rates).prefetch;
+    ASSERT_GT(free, 1) << "else this says nothing";
+
+    spec.overlap.prefetch = 1;
+    const auto needed = plan_run(spec).footprint.needed;
+    spec.tiers.device_budget_bytes = needed[0];
+    spec.tiers.host_budget_bytes = needed[1];
+    const auto found = choose_depths(spec, {}, {.prefetch = true}, rates);
+    EXPECT_EQ(found.prefetch, 1);
+    EXPECT_NE(found.why_prefetch.find("the budgets hold 1"), std::string::npos) << found.why_prefetch;
+}
+
+TEST(ChooseDepths, LeavesRunsOnTheDeviceAlone) {
+    auto spec = away();
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec::Home{};
+    spec.tiers.chunk_elements = 4 << 20;
+    const auto found = choose_depths(spec, {}, both, rates_with(1));
+    EXPECT_EQ(found.prefetch, 1);
+    EXPECT_EQ(found.chunk_elements, 4 << 20);
+}
+
+TEST(ChooseDepths, MakesChunksSmallerWhereBudgetsAreShort) {
+    auto spec = away(16);
+    const auto usual = choose_depths(spec, {}, both, rates_with(1)).chunk_elements;
+    EXPECT_EQ(usual, 512 << 10);
+
+    spec.tiers.chunk_elements = 128 << 10;
+    const auto needed = plan_run(spec).footprint.needed;
+    spec.tiers.device_budget_bytes = needed[0];
+    spec.tiers.host_budget_bytes = needed[1];
+    const auto found = choose_depths(spec, {}, both, rates_with(1));
+    EXPECT_EQ(found.chunk_elements, 128 << 10);
+    spec.tiers.chunk_elements = found.chunk_elements;
+    EXPECT_TRUE(plan_run(spec).footprint.fits());
+}
+
+TEST(UsualChunk, IsAnEighthOfARanksBetweenItsBounds) {
+    EXPECT_EQ(spec::usual_chunk(1), 512 << 10);
+    EXPECT_EQ(spec::usual_chunk(std::int64_t{8} << 20), 1 << 20);
+    EXPECT_EQ(spec::usual_chunk((std::int64_t{16} << 20) - 1), 1 << 20) << "eight and not seven";
+    EXPECT_EQ(spec::usual_chunk(std::int64_t{1} << 40), 4 << 20);
+}
+
+}  // namespace
+}  // namespace ziggurat::plan

@@ -1,0 +1,117 @@
+#include "plan/step_time.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "schedule/derive_dependencies.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Engine;
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+
+constexpr std::int64_t size = 1000;
+
+/// Units that are copied to the device and computed with there, each `flops`; a unit's copy is issued `ahead`
+/// units before it.
+Program fetching(const std::vector<double>& flops, std::size_t ahead) {
+    Program program;
+    const auto buffer = [&](spec::Tier tier, schedule::Lifetime lifetime) {
+        schedule::Buffer made;
+        made.tier = tier;
+        made.bytes = size;
+        made.lifetime = lifetime;
+        return program.add_buffer(std::move(made));
+    };
+    const int home = buffer(spec::Tier::host, schedule::Lifetime::persistent);
+    const int result = buffer(spec::Tier::device, schedule::Lifetime::persistent);
+    std::vector<int> staged;
+    for (std::size_t unit = 0; unit <= ahead; ++unit) {
+        staged.push_back(buffer(spec::Tier::device, schedule::Lifetime::persistent));
+    }
+    const auto fetch = [&](std::size_t unit) {
+        Op op;
+        op.kind = OpKind::copy;
+        op.lane = program.lane(Engine::host_to_device);
+        op.reads = {whole(program, home, "input")};
+        op.writes = {whole(program, staged[unit % staged.size()], "output")};
+        program.ops.push_back(op);
+    };
+    const auto compute = [&](std::size_t unit) {
+        Op op;
+        op.lane = program.lane(Engine::compute);
+        op.flops = flops[unit];
+        op.reads = {whole(program, staged[unit % staged.size()], "input")};
+        op.writes = {whole(program, result, "output")};
+        program.ops.push_back(op);
+    };
+    for (std::size_t unit = 0; unit < flops.size() + ahead; ++unit) {
+        if (unit < flops.size()) {
+            fetch(unit);
+        }
+        if (unit >= ahead) {
+            compute(unit - ahead);
+        }
+    }
+    std::int64_t end = 0;
+    for (auto& placed : program.buffers) {
+        placed.offset = end;
+        end += placed.bytes;
+    }
+    schedule::derive_dependencies(program);
+    return program;
+}
+
+constexpr Rates unit_rates{.flops = 1,
+                           .memory = 1e12,
+                           .nvme_read = 1,
+                           .nvme_write = 1,
+                           .host_to_device = size,
+                           .device_to_host = 1,
+                           .has_device = true};
+
+TEST(StepSeconds, AreThoseOfBothWhenNothingIsAhead) {
+    const std::vector<double> flops(8, 2);
+    EXPECT_NEAR(step_seconds(fetching(flops, 0), unit_rates), 8 * (1 + 2), 0.01);
+}
+
+TEST(StepSeconds, AreThoseOfComputingWhenOneIsAheadAndTransfersAreShorter) {
+    const std::vector<double> flops(8, 2);
+    EXPECT_NEAR(step_seconds(fetching(flops, 1), unit_rates), 8 * 2 + 1, 0.01) << "the first fetch is seen";
+}
+
+TEST(StepSeconds, AreThoseOfTheLaneWhenTransfersAreLonger) {
+    const std::vector<double> flops(8, 0.5);
+    EXPECT_NEAR(step_seconds(fetching(flops, 1), unit_rates), 8 + 0.5, 0.01) << "the last product is seen";
+}
+
+TEST(StepSeconds, GainByDepthWhereUnitsDiffer) {
+    const std::vector<double> flops{3, 3, 0.2, 0.2, 0.2, 3, 3, 0.2, 0.2, 0.2};
+    const auto at = [&](std::size_t ahead) { return step_seconds(fetching(flops, ahead), unit_rates); };
+    EXPECT_LT(at(2), at(1) - 0.5);
+    EXPECT_LT(at(3), at(2) - 0.5);
+}
+
+TEST(Rates, AreTheMachinesWhereTheThrottleIsNotLower) {
+    auto spec = test::small_spec(spec::Family::llama, 2);
+    spec.debug.throttle = {.nvme_read = 5e9, .host_to_device = 1e6};
+    const spec::MachineSpec machine{
+        .nvme_read_rate = 8e9, .nvme_write_rate = 6e9, .device_to_host_rate = 2e9, .device_flops = 7e9};
+
+    const auto rates = rates_of(spec, machine);
+
+    EXPECT_DOUBLE_EQ(rates.flops, 7e9);
+    EXPECT_DOUBLE_EQ(rates.nvme_read, 4e9) << "a rank's half of the node's";
+    EXPECT_DOUBLE_EQ(rates.nvme_write, 3e9);
+    EXPECT_DOUBLE_EQ(rates.host_to_device, 1e6);
+    EXPECT_DOUBLE_EQ(rates.device_to_host, 2e9);
+    EXPECT_FALSE(rates.has_device);
+}
+
+}  // namespace
+}  // namespace ziggurat::plan
