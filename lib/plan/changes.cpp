@@ -85,10 +85,12 @@ Change moved_out(Change from, std::size_t kinds, Tier tier) {
     return from;
 }
 
-/// Products, lookup and head by tiles, where parameters are gathered or come from elsewhere.
+/// Products, lookup and head by tiles, where parameters are gathered or come from elsewhere and have no
+/// second copies.
 void add_tiles(std::vector<Change>& found, const spec::RunSpec& spec) {
     const bool has_leases = spec.sharding.parameters > 1 || spec.tiers.parameters.device < 1;
-    for (int tiles = 4; has_leases && spec.tiers.tiles.empty() && tiles <= 16; tiles *= 4) {
+    const bool is_possible = has_leases && spec.tiers.tiles.empty() && spec.sharding.secondary == 0;
+    for (int tiles = 4; is_possible && tiles <= 16; tiles *= 4) {
         found.push_back({fmt::format(" 'tiers.tile=[{{match: \"*\", out: {}}}]'", tiles), spec});
         found.back().spec.tiers.tiles = {{.match = "*", .in = 1, .out = tiles}};
     }

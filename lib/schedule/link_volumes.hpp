@@ -29,7 +29,7 @@ namespace ziggurat::schedule {
 /// from one lease to the next; what has its home on the device does not move.
 ///
 /// \pre all state is sharded over all data ranks, of which there are several, gradients are reduced in each
-///      micro-batch, every home is one tier, and there is one stage
+///      micro-batch, every home is one tier, nothing is in tiles, and there is one stage
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, sections 4.1 and 5.1
 std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec& spec,
                                                              const ModelLayout& model);

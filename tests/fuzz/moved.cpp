@@ -105,8 +105,8 @@ bool has_closed_forms(const spec::RunSpec& run) {
     return ranks > 1 && run.parallel.data == ranks && sharding.parameters == ranks &&
            sharding.gradients == ranks && sharding.optimizer == ranks && sharding.secondary == 0 &&
            sharding.reduce == spec::ReducePlan::each_microbatch && run.recompute.every == 1 &&
-           is_whole(tiers.parameters) && is_whole(tiers.gradients) && is_whole(tiers.optimizer) &&
-           is_whole(tiers.activations);
+           tiers.tiles.empty() && is_whole(tiers.parameters) && is_whole(tiers.gradients) &&
+           is_whole(tiers.optimizer) && is_whole(tiers.activations);
 }
 
 std::string lack_of_movement(const spec::RunSpec& run,

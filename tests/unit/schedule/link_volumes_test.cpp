@@ -19,6 +19,7 @@ spec::RunSpec sharded(std::uint64_t seed) {
     spec.sharding = {ranks, ranks, ranks, 0, spec::ReducePlan::each_microbatch, ranks};
     spec.train.micro_batches = 1 + static_cast<std::int64_t>(seed / 3 % 3);
     spec.recompute.every = 1;
+    spec.tiers.tiles = {};
     spec.tiers.parameters = homes[seed % 3];
     spec.tiers.gradients = homes[seed / 3 % 3];
     spec.tiers.optimizer = homes[seed / 9 % 3];
