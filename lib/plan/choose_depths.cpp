@@ -120,6 +120,9 @@ class DepthChooser {
             }
             tried = depth - 1;
         }
+        if (found_.prefetch == 1 && lack(1) > 0 && lack(0) == 0) {
+            found_.prefetch = tried = 0;  // slow, but it trains
+        }
         found_.why_prefetch = why(seconds, tried);
     }
 

@@ -17,7 +17,7 @@ inline constexpr int deepest = 4;
 /// least whose step takes at most 2 % longer than that of the best one, by step_seconds of the programs that
 /// would run (of long ones a part stands for all), among those that the budgets hold: where fetches hide
 /// behind computing that is enough to hide them, and where they do not it keeps their lane busy. The least is
-/// 1. With all state on the device nothing is fetched, and 1 it is.
+/// 1, or 0 where the budgets hold nothing else. With all state on the device nothing is fetched, and 1 it is.
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
                            spec::OpenDepths open,

@@ -189,9 +189,10 @@ bool Executor::start_ahead(LaneState& lane) {
         if (lane.is_running[index] != 0) {
             continue;
         }
-        if (missing(lane.ops[index], step) < 0) {
+        auto& action = actions_[static_cast<std::size_t>(lane.ops[index])];
+        if (action.is_asynchronous() && missing(lane.ops[index], step) < 0) {
             note_start(lane, index, step, monotonic_ns());
-            actions_[static_cast<std::size_t>(lane.ops[index])].start();
+            action.start();
             lane.is_running[index] = 1;
             has_started = true;
         } else if (!lane.has_any_order) {
