@@ -123,7 +123,7 @@ std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<cons
     keep(offset_bytes, before);
     keep(last, behind);
     const auto address = reinterpret_cast<std::uintptr_t>(pages.data());
-    if (address % static_cast<std::uintptr_t>(file_.memory_alignment()) == 0) {
+    if (address % static_cast<std::uintptr_t>(page_bytes) == 0) {
         const std::uint64_t hash = XXH3_64bits(bytes.data(), bytes.size());  // brings them into the cache
         written_.emplace_back(first / page_bytes, last / page_bytes);
         free_buffers_.push_back(free_buffer());

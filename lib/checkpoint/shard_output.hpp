@@ -47,8 +47,9 @@ class ShardOutput {
     const std::string& path() const noexcept { return file_.path(); }
 
     /// Writes the pages that are wholly within `bytes`, at most one block of hashes, unless they are few:
-    /// those go with their neighbours. Memory that is aligned as the file asks is read until finish(), any
-    /// other is copied. Returns the XXH3-64 of `bytes`, taken while they are in the cache.
+    /// those go with their neighbours. Whole pages of memory are read until finish(), any other bytes are
+    /// copied: from between pages ext4 writes one transfer at a time and waits for each, also where direct
+    /// ones are granted. Returns the XXH3-64 of `bytes`, taken while they are in the cache.
     std::uint64_t write_block(std::int64_t offset_bytes, std::span<const std::byte> bytes);
     /// Writes whole pages that are `begin` and, behind it, `end`. Both are copied.
     ///

@@ -32,17 +32,6 @@ int open_descriptor(const std::string& path, int flags) {
     }
 }
 
-std::int64_t memory_alignment_of([[maybe_unused]] int descriptor) {
-#ifdef STATX_DIOALIGN
-    struct statx status = {};
-    if (statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
-        (status.stx_mask & STATX_DIOALIGN) != 0 && status.stx_dio_mem_align > 0) {
-        return status.stx_dio_mem_align;
-    }
-#endif
-    return page_bytes;
-}
-
 constexpr const char* without_name = "/(without a name)";
 /// Of files that lose their names as soon as they are open.
 constexpr const char* short_lived_name = ".ziggurat-nvme-";
@@ -92,7 +81,6 @@ DirectFile::DirectFile(std::string path, int flags) : path_{std::move(path)} {
         throw_io_error((flags & O_CREAT) != 0 ? "create" : "open", path_, errno);
     }
     descriptor_ = UniqueHandle<FileDescriptorTraits>{descriptor};
-    memory_alignment_ = memory_alignment_of(descriptor);
 }
 
 DirectFile DirectFile::open(const std::string& path) {

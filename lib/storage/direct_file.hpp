@@ -51,8 +51,6 @@ class DirectFile {
     bool is_direct() const noexcept { return is_direct_; }
     /// Why transfers do not reach a disk at once; empty when they do.
     std::string why_not_direct() const;
-    /// What memory addresses of transfers are multiples of: less than page_bytes where the system says so.
-    std::int64_t memory_alignment() const noexcept { return memory_alignment_; }
     std::int64_t size_bytes() const;
 
     /// Sets the size and takes the disk space for it at once where the file system can: a full disk shows
@@ -79,7 +77,6 @@ class DirectFile {
     std::string path_;
     UniqueHandle<FileDescriptorTraits> descriptor_;
     bool is_direct_ = false;
-    std::int64_t memory_alignment_ = page_bytes;
 };
 
 }  // namespace ziggurat::storage
