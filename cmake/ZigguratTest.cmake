@@ -22,9 +22,8 @@ function(ziggurat_test name)
   target_link_libraries(${target} PRIVATE ziggurat_options ziggurat_warnings ${arg_MODULES} ${arg_LIBRARIES}
     GTest::gtest $<IF:$<BOOL:${arg_RANKS}>,ziggurat_rank_main,ziggurat_test_main>)
 
-  if(ZIGGURAT_SANITIZE)
-    target_compile_options(${target} PRIVATE -O0)  # what is tested is optimised; this halves the build
-  endif()
+  target_link_libraries(${target} PRIVATE ziggurat_test_options)
+  target_precompile_headers(${target} REUSE_FROM ziggurat_test_headers)
 
   set(entries ${name})
   if(arg_RANKS)
