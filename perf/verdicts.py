@@ -65,7 +65,9 @@ BARS = {
                   {"measurement": "nvme_queue", "kind": kind, "way": "queue", "is_right": True}, "ratio", 0.95)
               for kind in ("read", "write")],
     "tiers": [Bar(f"state on NVMe, {tokens} tokens: step over its floor", {"measurement": "tiers", "tokens": tokens},
-                  "over_floor", 1.10, is_most=True) for tokens in (2048, 256)],
+                  "over_floor", 1.10, is_most=True) for tokens in (2048, 256)] +
+             [Bar("state on NVMe: share of a step in which a ready transfer found the disk idle",
+                  {"measurement": "tiers"}, "disk_idle", 0.05, is_most=True)],
     "adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): share of the plain loop",
                   {"measurement": "adamw", "type": kind, "threads": threads}, "share_of_plain", 0.85)
               for kind in ("f32", "bf16") for threads in (1, 2)],

@@ -6,13 +6,15 @@
 /// The floor of a step is max(F+B+C, IOp) + max(U, IOo): what computes needs cores, what moves needs the
 /// disk, and the optimizer works when the passes have ended. All parts are measured in turn in this run, each
 /// over some steps; medians of rounds. Prints a table and one JSON line; `over_floor` is step time over
-/// floor.
+/// floor, `disk_idle` the share of a whole step in which the node's disk had nothing to do though a transfer
+/// was ready.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 6.2 (overlap-centric design)
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,6 +25,7 @@
 #include "comm/session.hpp"
 #include "kernels/runtime.hpp"
 #include "optim/step_inputs.hpp"
+#include "perf/tiers/disk_idle.hpp"
 #include "perf/tiers/partial_programs.hpp"
 #include "train/assembly.hpp"
 
@@ -34,6 +37,7 @@ using perf::Part;
 struct Choice {
     std::vector<std::string> nvme;
     std::int64_t layers = 8, hidden = 1024, vocab = 16384, seq = 512, micro_batch = 2, micro_batches = 1;
+    std::int64_t head_dim = 64, kv_heads = 0, ffn_hidden = 0;  // 0: as many as heads, 8/3 of the width
     std::string parameters = "nvme", gradients = "nvme", optimizer = "nvme", activations = "host";
     std::string recompute = "full";
     std::int64_t chunk_mib = 16, block_kib = 1024;
@@ -46,7 +50,10 @@ Choice parse(int argc, char** argv) {
     CLI::App app{"Times steps of tiered state beside their parts."};
     app.add_option("--nvme", choice.nvme, "folders, one for each disk");
     app.add_option("--layers", choice.layers);
-    app.add_option("--hidden", choice.hidden, "a multiple of 64");
+    app.add_option("--hidden", choice.hidden, "a multiple of --head-dim");
+    app.add_option("--head-dim", choice.head_dim);
+    app.add_option("--kv-heads", choice.kv_heads, "0: as many as heads");
+    app.add_option("--ffn-hidden", choice.ffn_hidden, "0: 8/3 of the width");
     app.add_option("--vocab", choice.vocab);
     app.add_option("--seq", choice.seq);
     app.add_option("--micro-batch", choice.micro_batch);
@@ -61,7 +68,7 @@ Choice parse(int argc, char** argv) {
     app.add_option("--depth", choice.depth);
     app.add_option("--prefetch", choice.prefetch);
     app.add_option("--threads", choice.threads, "of each rank");
-    app.add_option("--steps", choice.steps, "in a row")->check(CLI::Range(1, 1000));
+    app.add_option("--steps", choice.steps, "in a row")->check(CLI::Range(3, 1000));
     app.add_option("--rounds", choice.rounds)->check(CLI::Range(1, 1000));
     try {
         app.parse(argc, argv);
@@ -82,9 +89,10 @@ spec::RunSpec spec_of(const Choice& choice, int ranks) {
     m.family = spec::Family::llama;
     m.layers = choice.layers;
     m.hidden = choice.hidden;
-    m.heads = m.kv_heads = choice.hidden / 64;
-    m.head_dim = 64;
-    m.ffn_hidden = (choice.hidden * 8 / 3 + 63) / 64 * 64;
+    m.heads = choice.hidden / choice.head_dim;
+    m.kv_heads = choice.kv_heads > 0 ? choice.kv_heads : m.heads;
+    m.head_dim = choice.head_dim;
+    m.ffn_hidden = choice.ffn_hidden > 0 ? choice.ffn_hidden : (choice.hidden * 8 / 3 + 63) / 64 * 64;
     m.vocab = m.vocab_padded = choice.vocab;
     m.max_seq = run.data.seq = choice.seq;
     m.tie_embeddings = false;
@@ -153,10 +161,21 @@ class Measured {
                 optim::make_step_inputs(run_.optimizer, run_.schedule, run_.train.steps, step_, step_ + 1,
                                         run_.train.global_batch * run_.data.seq);
             assembly_.trainer().run_step();
+            begun_ns_[static_cast<std::size_t>(i) % begun_ns_.size()] = assembly_.trainer().step_began_ns();
         }
         assembly_.trainer().finish();
         MPI_Barrier(world_.native());
-        return seconds_between(begin, monotonic_ns()) / steps;
+        const double measured = seconds_between(begin, monotonic_ns()) / steps;
+        last_ = static_cast<std::size_t>(steps - 1);
+        return measured;
+    }
+
+    /// Of the last step but one that seconds() did, as a share of it.
+    double disk_idle() const {
+        const auto begin_ns = begun_ns_[(last_ - 1) % begun_ns_.size()];
+        const auto end_ns = begun_ns_[last_ % begun_ns_.size()];
+        return perf::idle_disk_seconds(assembly_.times(), step_ - 2, begin_ns, end_ns) /
+               seconds_between(begin_ns, end_ns);
     }
 
     Part part() const { return part_; }
@@ -167,6 +186,8 @@ class Measured {
     Part part_;
     train::Assembly assembly_;
     std::int64_t step_ = 0;
+    std::array<std::int64_t, 2> begun_ns_{};  ///< when the last steps began, by step
+    std::size_t last_ = 0;                    ///< of the last seconds()
 };
 
 double median(std::vector<double> values) {
@@ -192,7 +213,7 @@ int measure(const Choice& choice) {
         }
     }
     std::map<Part, std::vector<double>> times;
-    std::vector<double> over_floor;
+    std::vector<double> over_floor, disk_idle;
     const auto floor_of = [](const auto& time) {
         return std::max(time(Part::passes) + time(Part::copies), time(Part::parameters)) +
                std::max(time(Part::update), time(Part::optimizer));
@@ -200,6 +221,9 @@ int measure(const Choice& choice) {
     for (int round = 0; round < choice.rounds; ++round) {
         for (auto& part : parts) {
             times[part->part()].push_back(part->seconds(choice.steps));
+            if (part->part() == Part::whole) {
+                disk_idle.push_back(part->disk_idle());
+            }
         }
         const auto now = [&](Part part) { return times[part].empty() ? 0.0 : times[part].back(); };
         over_floor.push_back(now(Part::whole) / floor_of(now));
@@ -230,8 +254,11 @@ int measure(const Choice& choice) {
     line["nvme_written_bytes"] = written;
     line["floor_seconds"] = floor_of(time);
     line["over_floor"] = median(over_floor);
-    fmt::print("floor {:.1f} ms; step over floor {:.3f} (median of {} rounds)\n", floor_of(time) * 1e3,
-               median(over_floor), choice.rounds);
+    line["disk_idle"] = median(disk_idle);
+    fmt::print(
+        "floor {:.1f} ms; step over floor {:.3f}; disk idle while a transfer was ready {:.1f} % (medians of "
+        "{} rounds)\n",
+        floor_of(time) * 1e3, median(over_floor), 100 * median(disk_idle), choice.rounds);
     fmt::print("{}\n", line.dump());
     return 0;
 }

@@ -1,0 +1,57 @@
+#include "perf/tiers/disk_idle.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace ziggurat::perf {
+namespace {
+
+/// From `time_ns` on so many more transfers are under way, and so many more could be.
+struct Change {
+    std::int64_t time_ns;
+    int under_way;
+    int waiting;
+};
+
+bool is_of_disk(schedule::Engine engine) {
+    return engine == schedule::Engine::nvme_read || engine == schedule::Engine::nvme_write;
+}
+
+}  // namespace
+
+double idle_disk_seconds(const train::NodeTimes& times,
+                         std::int64_t step,
+                         std::int64_t begin_ns,
+                         std::int64_t end_ns) {
+    std::vector<Change> changes{{begin_ns, 0, 0}, {end_ns, 0, 0}};
+    const auto add = [&](std::int64_t from_ns, std::int64_t to_ns, int under_way, int waiting) {
+        from_ns = std::clamp(from_ns, begin_ns, end_ns);
+        to_ns = std::clamp(to_ns, from_ns, end_ns);
+        changes.push_back({from_ns, under_way, waiting});
+        changes.push_back({to_ns, -under_way, -waiting});
+    };
+    for (const auto& rank : times.ranks) {
+        for (int op = 0; op < static_cast<int>(std::ssize(rank.engines)); ++op) {
+            for (auto each = step - 1;
+                 is_of_disk(rank.engines[static_cast<std::size_t>(op)]) && each <= step + 1; ++each) {
+                if (const auto done = rank.times.of(op, each)) {
+                    add(done->begin_ns, done->end_ns, 1, 0);
+                    add(done->ready_ns, done->begin_ns, 0, 1);
+                }
+            }
+        }
+    }
+    std::ranges::sort(changes, {}, &Change::time_ns);
+    std::int64_t idle_ns = 0;
+    int under_way = 0, waiting = 0;
+    for (std::size_t k = 0; k + 1 < changes.size(); ++k) {
+        under_way += changes[k].under_way;
+        waiting += changes[k].waiting;
+        if (under_way == 0 && waiting > 0) {
+            idle_ns += changes[k + 1].time_ns - changes[k].time_ns;
+        }
+    }
+    return static_cast<double>(idle_ns) * 1e-9;
+}
+
+}  // namespace ziggurat::perf
