@@ -22,11 +22,13 @@ constexpr double as_good = 1.02;
 /// A program of so many layers has been filled long before its end.
 constexpr std::int64_t layers_to_time = 12;
 
-bool is_away(const spec::RunSpec& spec) {
+std::array<spec::Home, 4> homes(const spec::RunSpec& spec) {
     const auto& tiers = spec.tiers;
-    return std::ranges::any_of(
-        std::array{tiers.parameters, tiers.gradients, tiers.optimizer, tiers.activations},
-        [](const spec::Home& home) { return home.device < 1; });
+    return {tiers.parameters, tiers.gradients, tiers.optimizer, tiers.activations};
+}
+
+bool is_away(const spec::RunSpec& spec) {
+    return std::ranges::any_of(homes(spec), [](const spec::Home& home) { return home.device < 1; });
 }
 
 std::int64_t updated_elements(const spec::RunSpec& spec) {
@@ -133,7 +135,16 @@ class DepthChooser {
             text += fmt::format("{}{:.0f}", i == 0 ? "" : ", ", 100 * seconds[i] / most);
         }
         text = fmt::format("planned steps at 1 to {}: {} %", deepest, text);
+        if (is_disk_unknown()) {
+            text += fmt::format("; a node's disks are taken for {}B/s, 'ziggurat bench io' measures them",
+                                format_count(rates_.nvme_read * std::max(spec_.parallel.ranks_per_node, 1)));
+        }
         return tried < deepest ? text + fmt::format("; the budgets hold {}", found_.prefetch) : text;
+    }
+
+    bool is_disk_unknown() const {
+        return machine_.nvme_read_rate <= 0 && spec_.debug.throttle.nvme_read <= 0 &&
+               std::ranges::any_of(homes(spec_), [](const spec::Home& home) { return home.nvme > 0; });
     }
 
     spec::RunSpec spec_;

@@ -87,6 +87,24 @@ TEST(ChooseDepths, TakesNoMoreThanBudgetsHold) {
     EXPECT_NE(found.why_prefetch.find("the budgets hold 1"), std::string::npos) << found.why_prefetch;
 }
 
+TEST(ChooseDepths, SaysWhatItTakesUnknownDisksFor) {
+    const auto is_said = [](const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+        return choose_depths(spec, machine, both).why_prefetch.find("'ziggurat bench io'") !=
+               std::string::npos;
+    };
+    auto spec = away();
+    EXPECT_TRUE(is_said(spec, {}));
+    spec::MachineSpec known;
+    known.nvme_read_rate = 3e9;
+    EXPECT_FALSE(is_said(spec, known));
+    spec.debug.throttle.nvme_read = 1e9;
+    EXPECT_FALSE(is_said(spec, {}));
+    spec = away();
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.activations =
+        spec::Home{0, 1, 0};
+    EXPECT_FALSE(is_said(spec, {}));
+}
+
 TEST(ChooseDepths, LeavesRunsOnTheDeviceAlone) {
     auto spec = away();
     spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec::Home{};
