@@ -3,11 +3,12 @@
 #   ziggurat_test(mpi/collectives  SOURCE mpi/collectives_test.cpp  MODULES comm
 #     RANKS 1 2 3 4  LABELS mpi  TIMEOUT 60)
 #
-# makes mpi/collectives/1 ... mpi/collectives/4. Without RANKS it is one plain process.
+# makes mpi/collectives/1 ... mpi/collectives/4. Without RANKS it is one plain process. OPTIMISED, also under the
+# sanitizers: for what computes much itself.
 set(ZIGGURAT_MPI_FLAGS "--oversubscribe;--allow-run-as-root;--bind-to;none" CACHE STRING "What mpiexec takes besides -n")
 
 function(ziggurat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SOURCE;TIMEOUT" "MODULES;RANKS;LABELS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "SOURCE;TIMEOUT" "MODULES;RANKS;LABELS;LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ziggurat_test(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -22,8 +23,10 @@ function(ziggurat_test name)
   target_link_libraries(${target} PRIVATE ziggurat_options ziggurat_warnings ${arg_MODULES} ${arg_LIBRARIES}
     GTest::gtest $<IF:$<BOOL:${arg_RANKS}>,ziggurat_rank_main,ziggurat_test_main>)
 
-  target_link_libraries(${target} PRIVATE ziggurat_test_options)
-  target_precompile_headers(${target} REUSE_FROM ziggurat_test_headers)
+  if(NOT (arg_OPTIMISED AND ZIGGURAT_SANITIZE))
+    target_link_libraries(${target} PRIVATE ziggurat_test_options)
+    target_precompile_headers(${target} REUSE_FROM ziggurat_test_headers)
+  endif()
 
   set(entries ${name})
   if(arg_RANKS)
