@@ -5,9 +5,9 @@
 #
 #   step          a training step's share of its matrix products, one rank of two threads     10 min
 #   collectives   reduce-scatter, all-reduce, all-gather beside MPI's own, 2, 4 and 8 ranks     5 min
-#   storage       saving, loading and verifying a checkpoint beside plain direct transfers       2 min
+#   storage       saving, loading and verifying a checkpoint beside plain direct transfers       7 min
 #   queue         reading and writing NVMe space beside fio                                      5 min
-#   tiers         steps with all state on NVMe beside the floor of their parts                   5 min
+#   tiers         steps with all state on NVMe beside the floor of their parts                  10 min
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
 #   spread        ZeRO 3 beside ZeRO 0, two ranks beside one, processor time of eight           15 min
 #   saving        the step that saves, beside those that do not                                  8 min

@@ -32,8 +32,10 @@ double idle_disk_seconds(const train::NodeTimes& times,
     };
     for (const auto& rank : times.ranks) {
         for (int op = 0; op < static_cast<int>(std::ssize(rank.engines)); ++op) {
-            for (auto each = step - 1;
-                 is_of_disk(rank.engines[static_cast<std::size_t>(op)]) && each <= step + 1; ++each) {
+            if (!is_of_disk(rank.engines[static_cast<std::size_t>(op)])) {
+                continue;
+            }
+            for (auto each = step - 1; each <= step + 1; ++each) {
                 if (const auto done = rank.times.of(op, each)) {
                     add(done->begin_ns, done->end_ns, 1, 0);
                     add(done->ready_ns, done->begin_ns, 0, 1);

@@ -161,19 +161,16 @@ class Measured {
                 optim::make_step_inputs(run_.optimizer, run_.schedule, run_.train.steps, step_, step_ + 1,
                                         run_.train.global_batch * run_.data.seq);
             assembly_.trainer().run_step();
-            begun_ns_[static_cast<std::size_t>(i) % begun_ns_.size()] = assembly_.trainer().step_began_ns();
+            begun_ns_ = {begun_ns_[1], assembly_.trainer().step_began_ns()};
         }
         assembly_.trainer().finish();
         MPI_Barrier(world_.native());
-        const double measured = seconds_between(begin, monotonic_ns()) / steps;
-        last_ = static_cast<std::size_t>(steps - 1);
-        return measured;
+        return seconds_between(begin, monotonic_ns()) / steps;
     }
 
     /// Of the last step but one that seconds() did, as a share of it.
     double disk_idle() const {
-        const auto begin_ns = begun_ns_[(last_ - 1) % begun_ns_.size()];
-        const auto end_ns = begun_ns_[last_ % begun_ns_.size()];
+        const auto [begin_ns, end_ns] = begun_ns_;
         return perf::idle_disk_seconds(assembly_.times(), step_ - 2, begin_ns, end_ns) /
                seconds_between(begin_ns, end_ns);
     }
@@ -186,8 +183,7 @@ class Measured {
     Part part_;
     train::Assembly assembly_;
     std::int64_t step_ = 0;
-    std::array<std::int64_t, 2> begun_ns_{};  ///< when the last steps began, by step
-    std::size_t last_ = 0;                    ///< of the last seconds()
+    std::array<std::int64_t, 2> begun_ns_{};  ///< when the last two steps began
 };
 
 double median(std::vector<double> values) {
