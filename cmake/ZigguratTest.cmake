@@ -5,6 +5,8 @@
 #
 # makes mpi/collectives/1 ... mpi/collectives/4. Without RANKS it is one plain process. OPTIMISED, also under the
 # sanitizers: for what computes much itself.
+# Target unit_and_rank_tests: the programs of all tests that start nothing else.
+add_custom_target(unit_and_rank_tests)
 set(ZIGGURAT_MPI_FLAGS "--oversubscribe;--allow-run-as-root;--bind-to;none" CACHE STRING "What mpiexec takes besides -n")
 
 function(ziggurat_test name)
@@ -23,6 +25,9 @@ function(ziggurat_test name)
   target_link_libraries(${target} PRIVATE ziggurat_options ziggurat_warnings ${arg_MODULES} ${arg_LIBRARIES}
     GTest::gtest $<IF:$<BOOL:${arg_RANKS}>,ziggurat_rank_main,ziggurat_test_main>)
 
+  if(arg_LABELS MATCHES "unit|mpi")
+    add_dependencies(unit_and_rank_tests ${target})
+  endif()
   if(NOT (arg_OPTIMISED AND ZIGGURAT_SANITIZE))
     target_link_libraries(${target} PRIVATE ziggurat_test_options)
     target_precompile_headers(${target} REUSE_FROM ziggurat_test_headers)

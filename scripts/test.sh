@@ -71,7 +71,7 @@ stage 'release: all tests' run_tests release -LE perf || true
 # Under the sanitizers a test ends at the first finding. Open MPI keeps memory by design: no leak check there.
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export LSAN_OPTIONS=suppressions=$PWD/scripts/sanitizers/leaks.supp:print_suppressions=0
-stage 'sanitizers: build' scripts/build.sh asan || finish
+stage 'sanitizers: build' scripts/build.sh asan unit_and_rank_tests || finish
 export ZIGGURAT_SPECS=50 # random specs of the property tests, which are slow here
 ASAN_OPTIONS=detect_leaks=1 stage 'sanitizers: unit tests' run_tests asan -L unit || true
 ASAN_OPTIONS=detect_leaks=0 stage 'sanitizers: rank tests' run_tests asan -L mpi || true

@@ -17,6 +17,8 @@ using spec::Tier;
 /// A buffer that forward fills and backward reads.
 struct Kept {
     int buffer = -1;
+    int produced =
+        -1;  ///< the last op of forward that writes it; of what is received, the first that reads it
     int last_forward = -1;
     int first_backward = -1;
 };
@@ -36,6 +38,9 @@ std::vector<Kept> kept_for_backward(const Program& program) {
                 kept.buffer = operand.buffer;
                 if (kept.first_backward < 0 && is_forward(op)) {
                     kept.last_forward = i;
+                    if (kept.produced < 0 || operands == &op.writes) {
+                        kept.produced = op.kind == OpKind::receive ? -1 : i;
+                    }
                 } else if (kept.first_backward < 0) {
                     kept.first_backward = i;
                 }
@@ -75,12 +80,22 @@ std::map<int, Tier> homes_of(const Program& program, const std::vector<Kept>& ke
     return homes;
 }
 
+enum class Way { away, back };
+
 class Departures {
   public:
     Departures(Program& program, int prefetch)
         : program_{program}, prefetch_{prefetch}, occasions_{program} {}
 
+    /// Whether backward wants it in the pass in which forward is done with it: what passes through the head.
+    bool is_wanted_at_once(const Kept& kept) const {
+        return occasions_.issued_at(kept.first_backward, 1) <= kept.last_forward;
+    }
+
+    /// It is listed as gone a pass later than it is made: the lane does not wait for that, but until then its
+    /// memory is nobody else's, so that the next pass need not wait for the link.
     void add(const Kept& kept, Tier home) {
+        const int gone = std::min(occasions_.settled_at(kept.produced, 2), kept.first_backward);
         const int away = like(kept.buffer, home, " away");
         const int back = like(kept.buffer, Tier::device, " back");
         std::vector<int> way{kept.buffer, away, back};
@@ -92,11 +107,11 @@ class Departures {
         for (std::size_t s = 0; s < hops; ++s) {
             auto op = move_op(program_, way[s], way[s + 1]);
             if (s < hops / 2) {
-                behind_.emplace(kept.last_forward, std::move(op));
+                in_front_.emplace(std::pair{gone, Way::away}, std::move(op));
             } else {
                 const int ahead = op.kind == OpKind::read ? 2 * prefetch_ : prefetch_;
                 const int wanted = occasions_.issued_at(kept.first_backward, ahead);
-                in_front_.emplace(std::max(wanted, kept.last_forward + 1), std::move(op));
+                in_front_.emplace(std::pair{std::max(wanted, gone), Way::back}, std::move(op));
             }
         }
         for (auto i = static_cast<std::size_t>(kept.first_backward); i < program_.ops.size(); ++i) {
@@ -110,15 +125,12 @@ class Departures {
 
     void insert() {
         std::vector<Op> ops;
-        const auto take = [&ops](std::multimap<int, Op>& from, int place) {
-            for (auto [at, end] = from.equal_range(place); at != end; ++at) {
-                ops.push_back(std::move(at->second));
-            }
-        };
+        auto next = in_front_.begin();
         for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
-            take(in_front_, i);
+            for (; next != in_front_.end() && next->first.first == i; ++next) {
+                ops.push_back(std::move(next->second));
+            }
             ops.push_back(std::move(program_.ops[static_cast<std::size_t>(i)]));
-            take(behind_, i);
         }
         program_.ops = std::move(ops);
     }
@@ -134,7 +146,9 @@ class Departures {
     Program& program_;
     int prefetch_;
     Occasions occasions_;
-    std::multimap<int, Op> in_front_, behind_;
+    /// Of an op; those of one buffer in their order. What goes is listed first, so that it does not go where
+    /// something else has to come back from.
+    std::multimap<std::pair<int, Way>, Op> in_front_;
 };
 
 }  // namespace
@@ -148,7 +162,7 @@ void activation_pass(Draft& draft, const spec::RunSpec& spec) {
     const auto homes = homes_of(draft.program, kept, home);
     Departures departures{draft.program, spec.overlap.prefetch};
     for (const auto& one : kept) {
-        if (homes.at(one.buffer) != Tier::device) {
+        if (homes.at(one.buffer) != Tier::device && !departures.is_wanted_at_once(one)) {
             departures.add(one, homes.at(one.buffer));
         }
     }

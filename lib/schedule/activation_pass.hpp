@@ -7,10 +7,11 @@ namespace ziggurat::schedule {
 
 /// Gives what forward keeps for backward a home outside of the device, where tiers.home.activations says so.
 ///
-/// Each kept buffer leaves as soon as forward has used it for the last time, and is back, in another buffer
-/// of the device, overlap.prefetch passes of units before backward asks for it. On NVMe both ways lead
-/// through a buffer on the host. Of shares, what forward makes first goes to NVMe, then to the host: it is
-/// away the longest.
+/// Each kept buffer leaves as soon as forward has made it, and is back, in another buffer of the device,
+/// overlap.prefetch passes of units before backward asks for it. On NVMe both ways lead through a buffer on
+/// the host. Of shares, what forward makes first goes to NVMe, then to the host: it is away the longest. What
+/// the head's pass both makes or uses last in forward and wants in backward stays: it would come back before
+/// it is gone.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.2.3 (activation checkpoints).
 void activation_pass(Draft& draft, const spec::RunSpec& spec);

@@ -14,11 +14,12 @@ Occasion occasion_of(const Op& op, int index) {
 }
 
 Occasions::Occasions(const Program& program) {
-    Occasion last;
+    std::tuple<int, int, int> last;
     for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
         const auto& op = program.ops[static_cast<std::size_t>(i)];
-        if (op.kind == OpKind::compute && (begins_.empty() || occasion_of(op, i) != last)) {
-            last = occasion_of(op, i);
+        const std::tuple now{op.unit, op.microbatch, op.segment};
+        if (op.kind == OpKind::compute && (begins_.empty() || now != last)) {
+            last = now;
             begins_.push_back(i);
         }
     }

@@ -16,7 +16,8 @@ using Occasion = std::tuple<int, int, int, int>;
 Occasion occasion_of(const Op& op, int index);
 
 /// Where occasions begin, as places in the list of ops. A unit's pass over a micro-batch is one whether
-/// something is moved for it or not.
+/// something is moved for it or not. Forward and backward of a unit with nothing between them are one, too:
+/// the head takes turns, rows by rows.
 class Occasions {
   public:
     explicit Occasions(const Program& program);

@@ -4,7 +4,6 @@
 #include <array>
 #include <iterator>
 #include <map>
-#include <set>
 #include <vector>
 
 #include "schedule/transfer_runs.hpp"
@@ -16,71 +15,86 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
+/// Which of the free ranges that are large enough a buffer gets, and at which of its ends.
+enum class Fit { smallest, highest };
+
 /// Free ranges of an arena that grows at its end.
 class FreeList {
   public:
-    explicit FreeList(std::int64_t begin) : end_{begin} {}
+    /// From `begin` on; those up to `end` are free from the start.
+    FreeList(std::int64_t begin, std::int64_t end) : end_{end} { insert(begin, end - begin); }
 
     std::int64_t end() const noexcept { return end_; }
 
-    /// The smallest free range that holds `bytes`; the arena grows when there is none.
-    std::int64_t take(std::int64_t bytes, std::int64_t alignment) {
-        for (auto at = by_size_.lower_bound({bytes, 0}); at != by_size_.end(); ++at) {
-            const auto [size, begin] = *at;
-            const auto offset = rounded_up(begin, alignment);
-            if (offset + bytes <= begin + size) {
-                erase(begin, size);
-                insert(begin, offset - begin);
-                insert(offset + bytes, begin + size - offset - bytes);
-                return offset;
+    /// A part of a free range; the arena grows when there is none.
+    std::int64_t take(std::int64_t bytes, std::int64_t alignment, Fit fit) {
+        auto chosen = free_.end();
+        for (auto at = free_.begin(); at != free_.end(); ++at) {
+            const bool is_better =
+                chosen == free_.end() || fit == Fit::highest || at->second < chosen->second;
+            if (is_better && place_in(at, bytes, alignment, fit) >= 0) {
+                chosen = at;
             }
         }
-        std::int64_t begin = end_;
-        if (!by_begin_.empty() &&
-            std::prev(by_begin_.end())->first + std::prev(by_begin_.end())->second == end_) {
-            begin = std::prev(by_begin_.end())->first;
-            erase(begin, end_ - begin);
+        if (chosen == free_.end()) {
+            chosen = grow(bytes, alignment);
         }
-        const auto offset = rounded_up(begin, alignment);
+        const auto offset = place_in(chosen, bytes, alignment, fit);
+        const auto [begin, size] = *chosen;
+        free_.erase(chosen);
         insert(begin, offset - begin);
-        end_ = std::max(end_, offset + bytes);
+        insert(offset + bytes, begin + size - offset - bytes);
         return offset;
     }
 
     void give_back(std::int64_t begin, std::int64_t bytes) {
-        const auto after = by_begin_.lower_bound(begin);
-        if (after != by_begin_.end() && after->first == begin + bytes) {
-            const auto size = after->second;
-            erase(begin + bytes, size);
-            bytes += size;
+        const auto after = free_.lower_bound(begin);
+        if (after != free_.end() && after->first == begin + bytes) {
+            bytes += after->second;
+            free_.erase(after);
         }
-        const auto next = by_begin_.lower_bound(begin);
-        if (next != by_begin_.begin()) {
-            const auto [before, size] = *std::prev(next);
-            if (before + size == begin) {
-                erase(before, size);
-                begin = before;
-                bytes += size;
+        const auto next = free_.lower_bound(begin);
+        if (next != free_.begin()) {
+            const auto before = std::prev(next);
+            if (before->first + before->second == begin) {
+                begin = before->first;
+                bytes += before->second;
             }
         }
         insert(begin, bytes);
     }
 
   private:
+    using Ranges = std::map<std::int64_t, std::int64_t>;  ///< begin -> bytes
+
     void insert(std::int64_t begin, std::int64_t bytes) {
         if (bytes > 0) {
-            by_begin_[begin] = bytes;
-            by_size_.insert({bytes, begin});
+            free_[begin] = bytes;
         }
     }
-    void erase(std::int64_t begin, std::int64_t bytes) {
-        by_begin_.erase(begin);
-        by_size_.erase({bytes, begin});
+
+    /// Where in a range; -1 when it is too small.
+    static std::int64_t place_in(Ranges::iterator range,
+                                 std::int64_t bytes,
+                                 std::int64_t alignment,
+                                 Fit fit) {
+        const auto [begin, size] = *range;
+        const auto last = (begin + size - bytes) / alignment * alignment;
+        const auto first = rounded_up(begin, alignment);
+        return size < bytes || last < first ? -1 : fit == Fit::highest ? last : first;
+    }
+
+    /// A free range at the end that holds `bytes`.
+    Ranges::iterator grow(std::int64_t bytes, std::int64_t alignment) {
+        const bool touches_end =
+            !free_.empty() && std::prev(free_.end())->first + std::prev(free_.end())->second == end_;
+        const auto begin = touches_end ? std::prev(free_.end())->first : end_;
+        end_ = rounded_up(begin, alignment) + bytes;
+        return free_.insert_or_assign(begin, end_ - begin).first;
     }
 
     std::int64_t end_;
-    std::map<std::int64_t, std::int64_t> by_begin_;
-    std::set<std::pair<std::int64_t, std::int64_t>> by_size_;
+    Ranges free_;
 };
 
 /// Of persistent buffers by what they hold, whatever this variant does with them: they have one place in all.
@@ -130,6 +144,79 @@ std::vector<Room> rooms(const Program& program) {
     return made;
 }
 
+/// One in so many bytes of transient buffers may be paid for keeping those of the last updates apart.
+constexpr std::int64_t bytes_for_one_apart = 16;
+
+/// Which transient buffers begin and end to live at each op.
+struct Lives {
+    explicit Lives(const Program& program) : ranges{live_ranges(program)} {
+        begins.resize(program.ops.size());
+        ends.resize(program.ops.size());
+        for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+            if (program.buffers[b].lifetime == Lifetime::transient && ranges[b].first >= 0) {
+                begins[static_cast<std::size_t>(ranges[b].first)].push_back(static_cast<int>(b));
+                ends[static_cast<std::size_t>(ranges[b].last)].push_back(static_cast<int>(b));
+            }
+        }
+    }
+
+    std::vector<LiveRange> ranges;
+    std::vector<std::vector<int>> begins, ends;
+};
+
+using ArenaSizes = std::array<std::int64_t, num_arenas>;
+
+struct Placement {
+    std::vector<std::int64_t> offsets;  ///< by buffer
+    ArenaSizes ends{};
+};
+
+/// Of the updates whose results may still be on their way to NVMe when the next step begins: as many as there
+/// are sets of buffers at least, one being read, one updated and one written.
+int first_of_last_updates(const Program& program) {
+    int left = 3;
+    for (auto i = static_cast<int>(program.ops.size()) - 1; i >= 0; --i) {
+        left -= program.ops[static_cast<std::size_t>(i)].kind == OpKind::update ? 1 : 0;
+        if (left == 0) {
+            return i;
+        }
+    }
+    return static_cast<int>(program.ops.size());
+}
+
+/// Places transient buffers behind `fixed`, in arenas that grow from `ends` when they must.
+///
+/// What lives at op `late` or behind it comes from the other end than all else.
+Placement place(const Program& program,
+                const Lives& lives,
+                const std::vector<Room>& room,
+                const ArenaSizes& fixed,
+                const ArenaSizes& ends,
+                int late) {
+    std::vector<FreeList> arenas;
+    for (std::size_t a = 0; a < num_arenas; ++a) {
+        const auto begin = rounded_up(fixed[a], page_bytes);
+        arenas.emplace_back(begin, std::max(begin, ends[a]));
+    }
+    Placement made{std::vector<std::int64_t>(program.buffers.size(), -1), {}};
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        for (const int index : lives.begins[i]) {
+            const auto b = static_cast<std::size_t>(index);
+            const auto fit = lives.ranges[b].last >= late ? Fit::highest : Fit::smallest;
+            made.offsets[b] =
+                arenas[arena_of(program.buffers[b])].take(room[b].bytes, room[b].alignment, fit);
+        }
+        for (const int index : lives.ends[i]) {
+            const auto b = static_cast<std::size_t>(index);
+            arenas[arena_of(program.buffers[b])].give_back(made.offsets[b], room[b].bytes);
+        }
+    }
+    for (std::size_t a = 0; a < num_arenas; ++a) {
+        made.ends[a] = arenas[a].end();
+    }
+    return made;
+}
+
 }  // namespace
 
 std::int64_t alignment_of(std::int64_t bytes) {
@@ -155,7 +242,7 @@ std::vector<LiveRange> live_ranges(const Program& program) {
 void place_buffers(Program& program) {
     choose_arenas(program);
     const auto room = rooms(program);
-    std::array<std::int64_t, num_arenas> fixed{};
+    ArenaSizes fixed{};
     for (const auto lifetime : {Lifetime::persistent, Lifetime::inputs}) {
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
             auto& buffer = program.buffers[b];
@@ -167,37 +254,20 @@ void place_buffers(Program& program) {
         }
     }
 
-    const auto ranges = live_ranges(program);
-    std::vector<std::vector<int>> begins(program.ops.size());
-    std::vector<std::vector<int>> ends(program.ops.size());
+    const Lives lives{program};
+    const auto close = place(program, lives, room, fixed, fixed, static_cast<int>(program.ops.size()));
+    const auto apart = place(program, lives, room, fixed, close.ends, first_of_last_updates(program));
+    std::array<const Placement*, num_arenas> chosen{};
+    for (std::size_t a = 0; a < num_arenas; ++a) {
+        const bool is_dear = apart.ends[a] - close.ends[a] > (close.ends[a] - fixed[a]) / bytes_for_one_apart;
+        chosen[a] = is_dear ? &close : &apart;
+        program.arena_bytes[a] = chosen[a]->ends[a];
+    }
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         auto& buffer = program.buffers[b];
-        if (buffer.lifetime != Lifetime::transient) {
-            continue;
+        if (buffer.lifetime == Lifetime::transient) {
+            buffer.offset = chosen[arena_of(buffer)]->offsets[b];
         }
-        buffer.offset = -1;
-        if (ranges[b].first >= 0) {
-            begins[static_cast<std::size_t>(ranges[b].first)].push_back(static_cast<int>(b));
-            ends[static_cast<std::size_t>(ranges[b].last)].push_back(static_cast<int>(b));
-        }
-    }
-    std::vector<FreeList> arenas;
-    for (const auto begin : fixed) {
-        arenas.emplace_back(rounded_up(begin, 4096));
-    }
-    for (std::size_t i = 0; i < program.ops.size(); ++i) {
-        for (const int b : begins[i]) {
-            auto& buffer = program.buffers[static_cast<std::size_t>(b)];
-            const auto& wanted = room[static_cast<std::size_t>(b)];
-            buffer.offset = arenas[arena_of(buffer)].take(wanted.bytes, wanted.alignment);
-        }
-        for (const int b : ends[i]) {
-            const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
-            arenas[arena_of(buffer)].give_back(buffer.offset, room[static_cast<std::size_t>(b)].bytes);
-        }
-    }
-    for (std::size_t a = 0; a < num_arenas; ++a) {
-        program.arena_bytes[a] = arenas[a].end();
     }
 }
 

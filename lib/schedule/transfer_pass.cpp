@@ -23,9 +23,11 @@ struct Stop {
     Tier tier = Tier::device;
 };
 
-/// Where an op of transfers stands among the others: in front of or behind an op, for the sake of an op, the
-/// first or second hop of a way, between two tiers. What agrees in all of this is one op.
-using Place = std::tuple<int, int, int, Tier, Tier>;
+/// Where an op of transfers stands among the others: in front of or behind an op, reading from NVMe or not,
+/// for the sake of an op, the first or second hop of a way, between two tiers. What agrees in all of this is
+/// one op. Reads come first: the next one's memory on the host is then not that which a copy here empties,
+/// and disk and link work at the same time.
+using Place = std::tuple<int, bool, int, int, Tier, Tier>;
 
 class Transfers {
   public:
@@ -83,11 +85,11 @@ class Transfers {
             by_home[visit.home].push_back(&visit);
         }
         for (const auto& visit : found_.visits) {
-            int place = occasions_.settled_at(visit.last_op, prefetch_);
+            int place = occasions_.settled_at(visit.last_write, prefetch_);
             for (const auto* other : by_home[visit.home]) {
                 if (other->first_op > visit.last_op && other->all.overlaps(visit.written)) {
                     const int fetched = occasions_.issued_at(other->first_op, ahead(Tier::nvme, Tier::host));
-                    place = std::min(place, std::max(visit.last_op, fetched - 1));
+                    place = std::min(place, std::max(visit.last_write, fetched - 1));
                 }
             }
             settled_.push_back(place);
@@ -126,16 +128,21 @@ class Transfers {
                     const auto bytes = way[s].tier == Tier::nvme ? fetched.in_pages(part.end) : fetched;
                     const int wanted =
                         occasions_.issued_at(visit.first_op, ahead(way[s].tier, way[s + 1].tier));
-                    const Place place{std::max(wanted, earliest), visit.first_op, static_cast<int>(s),
-                                      way[s].tier, way[s + 1].tier};
+                    const Place place{std::max(wanted, earliest),
+                                      way[s].tier != Tier::nvme,
+                                      visit.first_op,
+                                      static_cast<int>(s),
+                                      way[s].tier,
+                                      way[s + 1].tier};
                     move(in_front_[place], visit, bytes, way[s], way[s + 1], " fetched");
                 }
             }
             if (!written.empty()) {
                 for (auto s = way.size() - 1; s > 0; --s) {
-                    const int listed = way[s - 1].tier == Tier::nvme ? settled : visit.last_op;
-                    const Place place{listed, visit.last_op, static_cast<int>(way.size() - s), way[s].tier,
-                                      way[s - 1].tier};
+                    const int listed = way[s - 1].tier == Tier::nvme ? settled : visit.last_write;
+                    const Place place{listed,           true,
+                                      visit.last_write, static_cast<int>(way.size() - s),
+                                      way[s].tier,      way[s - 1].tier};
                     move(behind_[place], visit, written, way[s], way[s - 1], " home");
                 }
             }

@@ -166,6 +166,7 @@ class Finder {
         }
         if (writes) {
             visit.written.add(runs);
+            visit.last_write = i;
         }
         visit.all.add(runs);
     }
@@ -210,6 +211,7 @@ class Finder {
     /// Lets `into` be for all that `other` was for.
     static void merge(Visit& into, Visit& other) {
         into.last_op = std::max(into.last_op, other.last_op);
+        into.last_write = std::max(into.last_write, other.last_write);
         into.operands.insert(into.operands.end(), other.operands.begin(), other.operands.end());
         into.fetched.add(other.fetched);
         into.written.add(other.written);

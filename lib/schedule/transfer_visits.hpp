@@ -27,6 +27,7 @@ struct Visit {
     Occasion occasion;
     int first_op = -1;
     int last_op = -1;
+    int last_write = -1;                             ///< behind it, changes may go home
     std::vector<std::pair<int, Operand*>> operands;  ///< by op
     ByteRuns fetched;                                ///< read before they are written
     ByteRuns written;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/control.hpp"
 #include "tests/fuzz/moved.hpp"
 #include "tests/fuzz/nvme_folder.hpp"
 #include "tests/fuzz/saving.hpp"
@@ -113,7 +114,7 @@ TEST(FuzzOfTiers, RandomHomesLeaveTheBitsOfTheDeviceAloneAndMoveWhatIsAwayFromIt
         if (difference.empty()) {
             difference = lack_of_movement(run, group, ours.bytes_by_link);
         }
-        if (difference.empty() && goes_on) {
+        if (comm::all_agree(group, difference.empty()) && goes_on) {
             auto again = without_tiers(run);
             again.run.dir += "again";
             again.run.resume = spec::Resume::path;

@@ -128,6 +128,30 @@ TEST(PlaceBuffers, TakesTheSmallestHoleThatFits) {
     EXPECT_EQ(offset(program, fits_small), offset(program, small));
 }
 
+// The next step's first ops need not wait until the last chunks are written.
+TEST(PlaceBuffers, KeepsWhatTheLastUpdatesWorkWithFromTheFirstOps) {
+    Program program;
+    const int first = add(program, 256);
+    const int large = add(program, 4096);
+    std::vector<int> chunks;
+    use(program, {first});
+    use(program, {large});
+    for (int i = 0; i < 5; ++i) {
+        chunks.push_back(add(program, 256));
+        use(program, {chunks.back()});
+        program.ops.back().kind = OpKind::update;
+    }
+
+    place_buffers(program);
+
+    EXPECT_EQ(program.arena_bytes[0], 4096);
+    EXPECT_EQ(offset(program, first), 0);
+    EXPECT_EQ(offset(program, chunks[1]), 0);
+    for (const int i : {2, 3, 4}) {
+        EXPECT_EQ(offset(program, chunks[static_cast<std::size_t>(i)]), 4096 - 256);
+    }
+}
+
 TEST(PlaceBuffers, PutsWhatStaysBeforeAllElse) {
     Program program;
     const int passing = add(program, 640);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 
 #include "base/error.hpp"
 #include "schedule/build_program.hpp"
@@ -125,6 +126,47 @@ TEST(TransferPass, ReadsTheFirstStateDuringBackwardAndNotBefore) {
     ASSERT_NE(first_read, program.ops.end());
     EXPECT_TRUE(std::any_of(program.ops.begin(), first_read, is_backward));
     EXPECT_TRUE(std::any_of(first_read, program.ops.end(), is_backward));
+}
+
+/// The first op of that name.
+int op_named(const Program& program, const std::string& label) {
+    const auto at = std::ranges::find(program.ops, label, &Op::label);
+    EXPECT_NE(at, program.ops.end()) << label;
+    return static_cast<int>(at - program.ops.begin());
+}
+
+TEST(TransferPass, ReadsTheNextLayerBesideTheCopyOfThisOne) {
+    auto spec = sharded(2, 1);
+    spec.model.layers = 6;
+    spec.tiers.parameters = nvme;
+    for (const int prefetch : {2, 3}) {
+        spec.overlap.prefetch = prefetch;
+        const auto program = build_program(spec, 0, Variant::train);
+
+        for (int layer = 1; layer < 6; ++layer) {
+            const auto is_of = [&](const Op& op, int of, OpKind kind) {
+                return op.kind == kind && op.label == "layers." + std::to_string(of) + ".parameters fetched";
+            };
+            const auto read = std::ranges::find_if(
+                program.ops, [&](const Op& op) { return is_of(op, layer, OpKind::read); });
+            const auto copy = std::ranges::find_if(
+                program.ops, [&](const Op& op) { return is_of(op, layer - 1, OpKind::copy); });
+            ASSERT_TRUE(read != program.ops.end() && copy != program.ops.end());
+            EXPECT_EQ(std::ranges::count(read->waits_for, copy - program.ops.begin()), 0)
+                << read->label << ", prefetch " << prefetch;
+        }
+    }
+}
+
+// The link need not wait for the norm, which stands behind the next layer's backward.
+TEST(TransferPass, TakesGradientsHomeBeforeTheirNormIsFormed) {
+    auto spec = sharded(2, 1);
+    spec.tiers.gradients = spec.tiers.optimizer = nvme;
+    const auto program = build_program(spec, 0, Variant::train);
+
+    for (const std::string unit : {"layers.1", "layers.2"}) {
+        EXPECT_LT(op_named(program, unit + ".gradients home"), op_named(program, unit + " sum of squares"));
+    }
 }
 
 TEST(TransferPass, UpdatesTheNextChunkBesideTheWriteOfThisOne) {
