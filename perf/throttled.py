@@ -6,13 +6,13 @@
 A small Llama on two ranks of one thread (perf/throttled.yaml). What a step computes alone, with all state on the device,
 says what this machine's rank is worth; debug.throttle then slows the ways between tiers so that computing, link and disk
 of all ranks have the ratios of the machine's (decks/machines). Activations stay on the device: beside what a layer this
-narrow computes they weigh a hundred times what they do in a model that needs such a machine. Of each machine, once with all model state on NVMe and once
-on the host, overlap.prefetch is 0 (fetched when it is asked for), 1 to 4 and auto, in turn, in rounds; times are medians
-over all steps of all rounds but the first of each run.
+narrow computes they weigh a hundred times what they do in a model that needs such a machine. Of each machine, once with all
+model state on NVMe and once on the host, overlap.prefetch is 0 (fetched when it is asked for), 1 to 4 and auto, in turn, in
+rounds, each begun by steps that move nothing; times are medians over all steps of all rounds but the first of each run.
 
   auto     step at the depth that auto has chosen, over that at the best of 1 to 4
-  overlap  what auto gains over 0, as a share of what the floor says: max(computing, each way's bytes over its rate) of
-           the passes, plus the same of the optimizer
+  overlap  what auto gains over 0, as a share of what the floor says: the sum over forward, backward and optimizer of
+           max(computing, each way's bytes over its rate)
   fetch    time to fetch a layer on four ranks over that on one, at the same rates of each rank
 
 Results go to build/perf/throttled.jsonl.
@@ -94,26 +94,34 @@ def program_of(chosen, settings):
 
 
 def floor_of(program, rates, compute_seconds):
-    """Seconds that no overlap goes below. The optimizer's traffic is what follows the norm, and its state whenever it is
+    """Seconds that no overlap goes below: forward, backward and optimizer wait for each other, so each takes at least what
+    its computing or one of its ways takes. The optimizer's traffic is what follows the norm, and its state whenever it is
     read."""
     lanes = [lane["engine"] if "engine" in lane else lane["name"] for lane in program["lanes"]]
-    end = next(i for i, op in enumerate(program["ops"]) if op["kind"] == "step_end")
-    busy = collections.defaultdict(float)
-    for index, op in enumerate(program["ops"]):
+    ops = program["ops"]
+    backward = next(i for i, op in enumerate(ops) if op.get("direction") == "backward" and lanes[op["lane"]] == "compute")
+    end = next(i for i, op in enumerate(ops) if op["kind"] == "step_end")
+    flops = [sum(op.get("flops", 0) for op in ops[:backward]), sum(op.get("flops", 0) for op in ops[backward:])]
+    least = [collections.Counter(compute=compute_seconds * part / sum(flops)) for part in flops] + [collections.Counter()]
+    for index, op in enumerate(ops):
         way = lanes[op["lane"]]
         if way in WAYS:
             moved = sum(run[1] for operand in op["writes"] for run in operand["runs"])
             states = {program["buffers"][operand["buffer"]]["state"] for operand in op["reads"]}
-            busy[way, index > end or not states.isdisjoint(OPTIMIZER)] += moved / rates[way]
-    passes = max([compute_seconds, *(busy[way, False] for way in WAYS)])
-    return passes + max(busy[way, True] for way in WAYS)
+            is_of_optimizer = index > end or not states.isdisjoint(OPTIMIZER)
+            least[2 if is_of_optimizer else index > backward][way] += moved / rates[way]
+    return sum(max(of_pass.values(), default=0) for of_pass in least)
+
+
+def still_settings(chosen):
+    """Of a step that moves nothing."""
+    return settings_of(chosen, {}, {}, {"overlap.prefetch": 1})
 
 
 def measure_compute(chosen):
     """Seconds of a step that moves nothing, and a rank's FLOP/s in it."""
-    settings = settings_of(chosen, {}, {}, {"overlap.prefetch": 1})
-    seconds = statistics.median(train(chosen, settings, 8, "throttled-alone")[1])
-    flops = sum(op.get("flops", 0) for op in program_of(chosen, settings)["ops"])
+    seconds = statistics.median(train(chosen, still_settings(chosen), 8, "throttled-alone")[1])
+    flops = sum(op.get("flops", 0) for op in program_of(chosen, still_settings(chosen))["ops"])
     return seconds, flops / seconds
 
 
@@ -122,12 +130,13 @@ def chosen_depth(directory):
     return re.search(r"prefetch: (\d+)", text).group(1)
 
 
-def measure_machine(chosen, name, home, alone, log):
-    compute_seconds, flops = alone
+def measure_machine(chosen, name, home, flops, log):
     rates = rates_for(name, flops)
+    still = []
     seconds = collections.defaultdict(list)
     depth = None
     for _ in range(chosen.rounds):
+        still += train(chosen, still_settings(chosen), 5, "throttled-alone")[1]
         for prefetch in DEPTHS:
             settings = settings_of(chosen, HOMES[home], rates, {"overlap.prefetch": prefetch})
             directory, times = train(chosen, settings, chosen.steps, f"throttled-{prefetch}")
@@ -138,6 +147,7 @@ def measure_machine(chosen, name, home, alone, log):
     auto = statistics.median(seconds["auto"] + seconds[depth])
     best = min(of_depth[prefetch] for prefetch in "1234")
     program = program_of(chosen, settings_of(chosen, HOMES[home], rates, {"overlap.prefetch": depth}))
+    compute_seconds = statistics.median(still)
     floor = floor_of(program, rates, compute_seconds)
     record = {"measurement": "throttled", "machine": name, "parameters": home, "depth": int(depth),
               "seconds": of_depth, "floor_seconds": floor, "computing_seconds": compute_seconds,
@@ -162,8 +172,8 @@ def fetch_seconds(directory):
     return sum(statistics.median(of_lane) for of_lane in spans.values())
 
 
-def measure_fetch(chosen, alone, log):
-    rates = rates_for(chosen.machines[0], alone[1])
+def measure_fetch(chosen, flops, log):
+    rates = rates_for(chosen.machines[0], flops)
     fetched = {1: [], 4: []}
     for _ in range(chosen.rounds):
         for ranks in fetched:
@@ -190,12 +200,12 @@ def main():
     chosen.folder.mkdir(parents=True, exist_ok=True)
 
     with open(training.RESULTS / "throttled.jsonl", "w") as log:
-        alone = measure_compute(chosen)
-        print(f"  alone a step computes {alone[0]:.3f} s, {alone[1] / 1e9:.1f} GFLOP/s a rank", file=sys.stderr, flush=True)
-        measure_fetch(chosen, alone, log)
+        seconds, flops = measure_compute(chosen)
+        print(f"  alone a step computes {seconds:.3f} s, {flops / 1e9:.1f} GFLOP/s a rank", file=sys.stderr, flush=True)
+        measure_fetch(chosen, flops, log)
         for name in chosen.machines:
             for home in chosen.homes:
-                measure_machine(chosen, name, home, alone, log)
+                measure_machine(chosen, name, home, flops, log)
     print((training.RESULTS / "throttled.jsonl").read_text(), end="")
 
 

@@ -13,7 +13,7 @@ case ${1:-} in
   *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
-jobs=$(nproc)
+jobs=$((2 * $(nproc))) # of tests: many wait most of their time
 if [ "$(id -u)" = 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi

@@ -153,8 +153,8 @@ def control(place, losses):
 
 class Watch:
     """What ranks hold in the second half of each part of a run, when they have validated: the least private and shared
-    memory, which is what they do not give back when a save is over, and the most open files and bytes of nameless
-    files."""
+    memory and the fewest open files, which is what they do not give back when a save is over, and the most bytes of
+    nameless files."""
 
     def __init__(self, job, run, every):
         self.job, self.run, self.every = job, run, every
@@ -172,8 +172,8 @@ class Watch:
             except (OSError, TypeError):  # a file was closed meanwhile, or a rank has ended
                 found = []
             if step // self.every > now and seen:
-                resident, *others = zip(*seen)
-                self.parts.append((min(resident), *map(max, others)))
+                resident, files, nameless = zip(*seen)
+                self.parts.append((min(resident), min(files), max(nameless)))
                 now, seen = step // self.every, []
             if found and len(ranks) == 2 and step % self.every > self.every // 2:
                 seen.append(found)
