@@ -42,9 +42,17 @@ def files(chosen):
     run = place.folder / "run"
     run.mkdir()
     (run / "STOP").write_text("")
-    # Each rank's own exit code, which launchers do not tell: they end the others when the first has left.
+    # Each rank's own exit code, which launchers do not tell: they end the others when the first has left. So none leaves
+    # before all have said theirs, or for half a minute.
     (place.folder / "keeps_code.sh").write_text(
-        """trap '' TERM\n"$@"; code=$?; echo $code > "code.$OMPI_COMM_WORLD_RANK"; exit $code\n""")
+        """trap '' TERM
+"$@"; code=$?; echo $code > "code.$OMPI_COMM_WORLD_RANK"
+for i in $(seq 300); do
+  [ "$(cat code.* | wc -l)" = "$OMPI_COMM_WORLD_SIZE" ] && break
+  sleep 0.1
+done
+exit $code
+""")
     with place.start("run", 3, FOR_EVER, *SAVES, *HELD_OUT, wrapper=["sh", "keeps_code.sh"]) as training:
         expect(training.wait_until(lambda: len(step_numbers(run)) >= 3, "three steps"), training.tail())
         expect("STOP', made before this run began" in training.output(), "tells of the file from before")
