@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <vector>
 
 namespace ziggurat::train {
@@ -67,11 +66,11 @@ std::string link_table(std::span<const AccountRecord> ranks) {
                     "planned B/step", "counted B/step", "(rank)", "diff. B", "GB/s", "busy %");
     rule(text);
     for (const auto& row : links) {
-        fmt::format_to(std::back_inserter(text), " {:<21}{:>11}{:>15}{:>15}{:>8}{:>9}{:>8.2f}{:>8.1f}\n",
-                       row.worst.link, per_step(row.worst.calls, row.worst.steps),
-                       per_step(row.worst.planned_bytes, row.worst.steps),
-                       per_step(row.worst.moved_bytes, row.worst.steps), fmt::format("({})", row.rank),
-                       row.difference(), 1e-9 * row.bytes_per_second, 100 * row.busy_share);
+        text += fmt::format(" {:<21}{:>11}{:>15}{:>15}{:>8}{:>9}{:>8.2f}{:>8.1f}\n", row.worst.link,
+                            per_step(row.worst.calls, row.worst.steps),
+                            per_step(row.worst.planned_bytes, row.worst.steps),
+                            per_step(row.worst.moved_bytes, row.worst.steps), fmt::format("({})", row.rank),
+                            row.difference(), 1e-9 * row.bytes_per_second, 100 * row.busy_share);
     }
     rule(text);
     double idle = 0;
@@ -87,9 +86,9 @@ std::string link_table(std::span<const AccountRecord> ranks) {
     const bool has_disks = std::ranges::any_of(
         links, [](const LinkSum& sum) { return std::string_view{sum.worst.link}.starts_with("nvme"); });
     if (has_disks) {
-        fmt::format_to(std::back_inserter(text),
-                       " NVMe stood still for {:.1f}% of the time while a transfer was ready (rank {})\n",
-                       100 * idle, idlest);
+        text +=
+            fmt::format(" NVMe stood still for {:.1f}% of the time while a transfer was ready (rank {})\n",
+                        100 * idle, idlest);
     }
     std::vector<std::vector<PathUse>> paths;
     for (const auto& record : ranks) {
@@ -98,10 +97,10 @@ std::string link_table(std::span<const AccountRecord> ranks) {
     text += path_table(paths);
     for (const auto& row : links) {
         if (row.difference() != 0) {
-            fmt::format_to(std::back_inserter(text),
-                           " WARNING  all ranks have moved {} bytes by {} where the plan says {} (a bug in "
-                           "ziggurat).\n          Please report it with the deck.\n",
-                           row.moved, row.worst.link, row.planned);
+            text += fmt::format(
+                " WARNING  all ranks have moved {} bytes by {} where the plan says {} (a bug in "
+                "ziggurat).\n          Please report it with the deck.\n",
+                row.moved, row.worst.link, row.planned);
         }
     }
     return text;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <vector>
 
 #include "base/contract.hpp"
@@ -119,7 +118,7 @@ class Table {
   private:
     template <class... Arguments>
     void line(fmt::format_string<Arguments...> form, Arguments&&... arguments) {
-        fmt::format_to(std::back_inserter(text_), form, std::forward<Arguments>(arguments)...);
+        text_ += fmt::format(form, std::forward<Arguments>(arguments)...);
         text_.erase(text_.find_last_not_of(' ') + 1);
         text_ += '\n';
     }

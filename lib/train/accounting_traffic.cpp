@@ -119,9 +119,8 @@ std::string stall_cause_table(std::span<const AccountRecord> ranks) {
         fmt::format("\n {:<61}{:<17}{:>9}{:>8}\n", "Longest waits for", "lane", "ms/step", "(rank)");
     rule(text);
     for (const auto& [cause, rank] : causes) {
-        fmt::format_to(std::back_inserter(text), " {:<61}{:<17}{:>9.3f}{:>8}\n",
-                       cause.name.substr(0, longest_name), cause.lane,
-                       1e3 * cause.seconds / static_cast<double>(steps), fmt::format("({})", rank));
+        text += fmt::format(" {:<61}{:<17}{:>9.3f}{:>8}\n", cause.name.substr(0, longest_name), cause.lane,
+                            1e3 * cause.seconds / static_cast<double>(steps), fmt::format("({})", rank));
     }
     rule(text);
     return text;
@@ -137,17 +136,16 @@ std::string traffic_table(std::span<const AccountRecord> ranks) {
                     "planned B/step", "counted B/step", "(rank)", "diff. B", "GB/s");
     rule(text);
     for (const auto& row : flows) {
-        fmt::format_to(std::back_inserter(text), " {:<29}{:>11}{:>15}{:>15}{:>8}{:>9}{:>8.2f}\n",
-                       row.flow.kind + " of " + row.flow.purpose, per_step(row.flow.calls, row.flow.steps),
-                       per_step(row.flow.planned_bytes, row.flow.steps),
-                       per_step(row.flow.moved_bytes, row.flow.steps), fmt::format("({})", row.rank),
-                       row.difference(), 1e-9 * row.bytes_per_second);
+        text += fmt::format(
+            " {:<29}{:>11}{:>15}{:>15}{:>8}{:>9}{:>8.2f}\n", row.flow.kind + " of " + row.flow.purpose,
+            per_step(row.flow.calls, row.flow.steps), per_step(row.flow.planned_bytes, row.flow.steps),
+            per_step(row.flow.moved_bytes, row.flow.steps), fmt::format("({})", row.rank), row.difference(),
+            1e-9 * row.bytes_per_second);
     }
     rule(text);
     for (const auto& row : flows) {
         if (row.difference() != 0) {
-            fmt::format_to(
-                std::back_inserter(text),
+            text += fmt::format(
                 " WARNING  all ranks have moved {} bytes by {} of {} where the plan says {} (a bug "
                 "in ziggurat).\n          Please report it with the deck.\n",
                 row.moved, row.flow.kind, row.flow.purpose, row.planned);

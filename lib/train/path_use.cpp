@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace ziggurat::train {
 namespace {
@@ -68,8 +67,8 @@ std::string path_table(std::span<const std::vector<PathUse>> ranks) {
     }
     std::string text;
     for (std::size_t i = 0; sums.size() > 1 && i < sums.size(); ++i) {
-        fmt::format_to(std::back_inserter(text), " '{}'  read {}, written {}\n", sums[i].path,
-                       rate(sums[i].read), rate(sums[i].written));
+        text += fmt::format(" '{}'  read {}, written {}\n", sums[i].path, rate(sums[i].read),
+                            rate(sums[i].written));
     }
     return text;
 }
