@@ -30,6 +30,13 @@ class UpdateWriter {
         op.writes.push_back(whole(program, draft_.state.exact_sums, "exact_sums"));
         op.reads.push_back(whole(program, draft_.state.step_inputs, "step_inputs"));
         op.writes.push_back(whole(program, draft_.state.update_inputs, "update_inputs"));
+        // A rank without gradients of its own waits for nothing else of its passes.
+        for (int b = 0; b < static_cast<int>(program.buffers.size()); ++b) {
+            const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
+            if (buffer.lifetime == Lifetime::inputs && buffer.name == "losses") {
+                op.reads.push_back(whole(program, b, "losses"));
+            }
+        }
         program.ops.push_back(std::move(op));
     }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "schedule/build_program.hpp"
@@ -138,6 +139,17 @@ TEST(OptimizerPass, EndsTheStepOnTheLaneOfAllRanks) {
 
     EXPECT_EQ(lane(one), "compute");
     EXPECT_EQ(lane(two), "collective[all]");
+}
+
+// It sums them, and a rank without gradients of its own would not wait for its passes otherwise.
+TEST(OptimizerPass, EndsAStepWithTheLossesOfAllMicroBatches) {
+    auto spec = test::small_spec();
+    spec.train.micro_batches = 3;
+    const auto program = build_program(spec, 0, Variant::train);
+
+    const auto end = std::ranges::find(program.ops, OpKind::step_end, &Op::kind);
+    ASSERT_NE(end, program.ops.end());
+    EXPECT_EQ(std::ranges::count(end->reads, "losses", &Operand::role), 3);
 }
 
 }  // namespace
