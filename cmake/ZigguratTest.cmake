@@ -5,7 +5,8 @@
 #
 # makes mpi/collectives/1 ... mpi/collectives/4. Without RANKS it is one plain process. OPTIMISED, also under the
 # sanitizers: for what computes much itself.
-# Target unit_and_rank_tests: the programs of all tests that start nothing else.
+#
+# Target unit_and_rank_tests: all that tests labelled unit or mpi start.
 add_custom_target(unit_and_rank_tests)
 set(ZIGGURAT_MPI_FLAGS "--oversubscribe;--allow-run-as-root;--bind-to;none" CACHE STRING "What mpiexec takes besides -n")
 

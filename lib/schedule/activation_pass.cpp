@@ -17,8 +17,8 @@ using spec::Tier;
 /// A buffer that forward fills and backward reads.
 struct Kept {
     int buffer = -1;
-    int produced =
-        -1;  ///< the last op of forward that writes it; of what is received, the first that reads it
+    /// The last op of forward that writes it; of what is received, the first that reads it.
+    int produced = -1;
     int last_forward = -1;
     int first_backward = -1;
 };

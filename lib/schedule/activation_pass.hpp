@@ -10,8 +10,7 @@ namespace ziggurat::schedule {
 /// Each kept buffer leaves as soon as forward has made it, and is back, in another buffer of the device,
 /// overlap.prefetch passes of units before backward asks for it. On NVMe both ways lead through a buffer on
 /// the host. Of shares, what forward makes first goes to NVMe, then to the host: it is away the longest. What
-/// the head's pass both makes or uses last in forward and wants in backward stays: it would come back before
-/// it is gone.
+/// forward uses last in the head's pass and backward wants there stays: it would be wanted before it is gone.
 ///
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.2.3 (activation checkpoints).
 void activation_pass(Draft& draft, const spec::RunSpec& spec);

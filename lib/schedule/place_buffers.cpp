@@ -255,8 +255,10 @@ void place_buffers(Program& program) {
     }
 
     const Lives lives{program};
-    const auto close = place(program, lives, room, fixed, fixed, static_cast<int>(program.ops.size()));
-    const auto apart = place(program, lives, room, fixed, close.ends, first_of_last_updates(program));
+    const int end = static_cast<int>(program.ops.size());
+    const int late = first_of_last_updates(program);
+    const auto close = place(program, lives, room, fixed, fixed, end);
+    const auto apart = late < end ? place(program, lives, room, fixed, close.ends, late) : close;
     std::array<const Placement*, num_arenas> chosen{};
     for (std::size_t a = 0; a < num_arenas; ++a) {
         const bool is_dear = apart.ends[a] - close.ends[a] > (close.ends[a] - fixed[a]) / bytes_for_one_apart;

@@ -8,6 +8,7 @@
 
 #include "schedule/build_program.hpp"
 #include "schedule/check.hpp"
+#include "tests/unit/schedule/program_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::schedule {
@@ -39,12 +40,6 @@ std::int64_t leaving_bytes(const spec::RunSpec& spec) {
     return spec.model.layers * spec.train.micro_batch * spec.data.seq * spec.model.hidden * 4;
 }
 
-/// The op of that name, or -1.
-int op_named(const Program& program, const std::string& label) {
-    const auto at = std::ranges::find(program.ops, label, &Op::label);
-    return at == program.ops.end() ? -1 : static_cast<int>(at - program.ops.begin());
-}
-
 TEST(ActivationPass, SendsWhatLayersBeginWithOutAndBackOverEachLink) {
     for (const std::int64_t microbatches : {1, 3}) {
         const auto spec = recomputing(microbatches, {0, 0, 1});
@@ -73,20 +68,18 @@ TEST(ActivationPass, LeavesTheDeviceSmallerThanItWas) {
 TEST(ActivationPass, KeepsWhatTheHeadWantsAtOnce) {
     const auto program = build_program(recomputing(1, {0, 1, 0}), 0, Variant::train);
 
-    EXPECT_GE(op_named(program, "layers.2.residual.out away"), 0);
-    EXPECT_EQ(op_named(program, "layers.3.residual.out away"), -1);
-    EXPECT_EQ(op_named(program, "head.final_norm.out away"), -1);
+    EXPECT_GE(test::index_of(program, "layers.2.residual.out away"), 0);
+    EXPECT_EQ(test::index_of(program, "layers.3.residual.out away"), -1);
+    EXPECT_EQ(test::index_of(program, "head.final_norm.out away"), -1);
 }
 
 // Its memory is another's only when the next layer has passed, so that this one need not wait for the link.
 TEST(ActivationPass, ListsWhatLeavesOnePassLater) {
     const auto program = build_program(recomputing(1, {0, 1, 0}), 0, Variant::train);
 
-    const int away = op_named(program, "layers.0.residual.out away");
-    EXPECT_GT(away, op_named(program, "layers.1.mlp_out forward 0"));
-    EXPECT_LT(away, op_named(program, "layers.2.qkv forward 0"));
-    EXPECT_LT(op_named(program, "layers.2.residual.out away"),
-              op_named(program, "layers.1.residual.out back"));
+    const int away = test::index_of(program, "layers.0.residual.out away");
+    EXPECT_GT(away, test::index_of(program, "layers.1.mlp_out forward 0"));
+    EXPECT_LT(away, test::index_of(program, "layers.2.qkv forward 0"));
 }
 
 // Otherwise it would go to where something has yet to come back from.
@@ -95,8 +88,8 @@ TEST(ActivationPass, ListsWhatLeavesBeforeWhatComesBack) {
     spec.overlap.prefetch = 2;
     const auto program = build_program(spec, 0, Variant::train);
 
-    EXPECT_LT(op_named(program, "layers.2.residual.out away"),
-              op_named(program, "layers.1.residual.out back"));
+    EXPECT_LT(test::index_of(program, "layers.2.residual.out away"),
+              test::index_of(program, "layers.1.residual.out back"));
 }
 
 TEST(ActivationPass, KeepsTheShareOfTheDeviceThere) {

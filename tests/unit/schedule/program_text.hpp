@@ -31,6 +31,12 @@ inline const schedule::Op& op_of(const schedule::Program& program, const std::st
     return *at;
 }
 
+/// Where in the list the first op with that label stands; -1 when there is none.
+inline int index_of(const schedule::Program& program, const std::string& label) {
+    const auto at = std::ranges::find(program.ops, label, &schedule::Op::label);
+    return at == program.ops.end() ? -1 : static_cast<int>(at - program.ops.begin());
+}
+
 /// "role=buffer" of each operand, in order.
 inline std::string operands(const schedule::Program& program, const std::vector<schedule::Operand>& all) {
     std::string text;

@@ -12,6 +12,7 @@
 #include "schedule/transfer_runs.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
+#include "tests/unit/schedule/program_text.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -128,13 +129,6 @@ TEST(TransferPass, ReadsTheFirstStateDuringBackwardAndNotBefore) {
     EXPECT_TRUE(std::any_of(first_read, program.ops.end(), is_backward));
 }
 
-/// The first op of that name.
-int op_named(const Program& program, const std::string& label) {
-    const auto at = std::ranges::find(program.ops, label, &Op::label);
-    EXPECT_NE(at, program.ops.end()) << label;
-    return static_cast<int>(at - program.ops.begin());
-}
-
 TEST(TransferPass, ReadsTheNextLayerBesideTheCopyOfThisOne) {
     auto spec = sharded(2, 1);
     spec.model.layers = 6;
@@ -165,7 +159,9 @@ TEST(TransferPass, TakesGradientsHomeBeforeTheirNormIsFormed) {
     const auto program = build_program(spec, 0, Variant::train);
 
     for (const std::string unit : {"layers.1", "layers.2"}) {
-        EXPECT_LT(op_named(program, unit + ".gradients home"), op_named(program, unit + " sum of squares"));
+        ASSERT_GE(test::index_of(program, unit + ".gradients home"), 0);
+        EXPECT_LT(test::index_of(program, unit + ".gradients home"),
+                  test::index_of(program, unit + " sum of squares"));
     }
 }
 
