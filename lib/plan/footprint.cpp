@@ -31,12 +31,12 @@ std::size_t index(Tier tier) {
 Program build_for_memory(const spec::RunSpec& spec, int rank) {
     const std::int64_t passes = (spec.model.layers + 2) * spec.train.micro_batches;
     if (passes <= most_passes) {
-        return schedule::build_program(spec, rank, Variant::train);
+        return schedule::build_placed(spec, rank, Variant::train);
     }
     auto shorter = spec;
     const std::int64_t enough = 2 * spec.parallel.stages * spec.parallel.chunks_per_stage + 2;
     shorter.train.micro_batches = std::min(spec.train.micro_batches, enough);
-    auto program = schedule::build_program(shorter, rank, Variant::train);
+    auto program = schedule::build_placed(shorter, rank, Variant::train);
     schedule::Buffer others;
     others.name = "batches of the other micro-batches";
     others.lifetime = schedule::Lifetime::inputs;
@@ -107,7 +107,7 @@ RunPlan plan_run(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     std::vector<std::array<std::int64_t, 3>> by_stage;
     for (int stage = 0; stage < spec.parallel.stages; ++stage) {
         const int rank = mesh.neighbour(spec::Axis::pipeline, 0, stage);
-        const auto evaluate = schedule::build_program(spec, rank, Variant::evaluate);
+        const auto evaluate = schedule::build_placed(spec, rank, Variant::evaluate);
         auto train = trains_anything(spec, rank) ? build_for_memory(spec, rank) : evaluate;
         plan.ops += train.ops.size() + evaluate.ops.size();
         by_stage.push_back(reserved(train, evaluate));

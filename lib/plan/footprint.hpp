@@ -29,7 +29,7 @@ struct Footprint {
 /// The plan of a run, by stages of its pipeline: ranks that differ only on other axes reserve the same.
 struct RunPlan {
     Footprint footprint;
-    schedule::Program fullest;                 ///< what the rank with most device memory runs in a step
+    schedule::Program fullest;                 ///< of the rank with most device memory; ops lack their waits
     std::array<std::int64_t, 3> rank_bytes{};  ///< that this rank reserves
     std::size_t ops = 0;                       ///< of all programs that were built for this
 };

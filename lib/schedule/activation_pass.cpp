@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -114,13 +115,7 @@ class Departures {
                 in_front_.emplace(std::pair{std::max(wanted, gone), Way::back}, std::move(op));
             }
         }
-        for (auto i = static_cast<std::size_t>(kept.first_backward); i < program_.ops.size(); ++i) {
-            for (auto* operands : {&program_.ops[i].reads, &program_.ops[i].writes}) {
-                for (auto& operand : *operands) {
-                    operand.buffer = operand.buffer == kept.buffer ? back : operand.buffer;
-                }
-            }
-        }
+        returned_.emplace(kept.buffer, Returned{back, kept.first_backward});
     }
 
     void insert() {
@@ -130,12 +125,27 @@ class Departures {
             for (; next != in_front_.end() && next->first.first == i; ++next) {
                 ops.push_back(std::move(next->second));
             }
-            ops.push_back(std::move(program_.ops[static_cast<std::size_t>(i)]));
+            auto& op = program_.ops[static_cast<std::size_t>(i)];
+            for (auto* operands : {&op.reads, &op.writes}) {
+                for (auto& operand : *operands) {
+                    const auto found = returned_.find(operand.buffer);
+                    if (found != returned_.end() && i >= found->second.first_op) {
+                        operand.buffer = found->second.buffer;
+                    }
+                }
+            }
+            ops.push_back(std::move(op));
         }
         program_.ops = std::move(ops);
     }
 
   private:
+    /// Where backward finds what was away, and from which op on.
+    struct Returned {
+        int buffer = -1;
+        int first_op = -1;
+    };
+
     int like(int buffer, Tier tier, const char* what) {
         auto made = program_.buffers[static_cast<std::size_t>(buffer)];
         made.name += what;
@@ -149,6 +159,7 @@ class Departures {
     /// Of an op; those of one buffer in their order. What goes is listed first, so that it does not go where
     /// something else has to come back from.
     std::multimap<std::pair<int, Way>, Op> in_front_;
+    std::unordered_map<int, Returned> returned_;  ///< by the buffer that left
 };
 
 }  // namespace

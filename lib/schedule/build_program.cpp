@@ -38,9 +38,8 @@ std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant varia
     return orders;
 }
 
-}  // namespace
-
-Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
+/// All but the dependencies.
+Program placed(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
     const bool has_anything_to_train = model.first_trained_unit < std::ssize(model.table.units);
     ZG_EXPECTS(variant == Variant::evaluate || has_anything_to_train);
     const auto slots = slots_of(spec, variant);
@@ -60,13 +59,23 @@ Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Varia
         add_save_ring(draft.program, spec, model);
     }
     place_buffers(draft.program);
-    derive_dependencies(draft.program);
     return std::move(draft.program);
 }
 
+}  // namespace
+
+Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
+    auto program = placed(spec, model, variant);
+    derive_dependencies(program);
+    return program;
+}
+
 Program build_program(const spec::RunSpec& spec, int rank, Variant variant) {
-    const ModelLayout model{spec, rank};
-    return build_program(spec, model, variant);
+    return build_program(spec, ModelLayout{spec, rank}, variant);
+}
+
+Program build_placed(const spec::RunSpec& spec, int rank, Variant variant) {
+    return placed(spec, ModelLayout{spec, rank}, variant);
 }
 
 }  // namespace ziggurat::schedule

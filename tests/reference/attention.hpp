@@ -67,9 +67,10 @@ inline AttentionGradient attention_backward(const AttentionHead& head, const std
         double mean = 0;
         for (std::size_t key = head.first_key(query); key <= query; ++key) {
             weight[key] = std::exp(head.score(query, key) - lse);
+            const double factor = head.factor(query, key);
             for (std::size_t i = 0; i < n; ++i) {
-                d_weight[key] += d_out[query * n + i] * head.v[key * n + i] * head.factor(query, key);
-                d.v[key * n + i] += weight[key] * head.factor(query, key) * d_out[query * n + i];
+                d_weight[key] += d_out[query * n + i] * head.v[key * n + i] * factor;
+                d.v[key * n + i] += weight[key] * factor * d_out[query * n + i];
             }
             mean += weight[key] * d_weight[key];
         }
