@@ -44,9 +44,13 @@ constexpr std::int64_t rows_per_sum(std::int64_t rows) {
 
 namespace host {
 
-/// Whether oneDNN's fast matrix products, whose bits depend on neither threads nor rows, exist for T here.
+/// Whether oneDNN's fast matrix products, whose bits depend on neither threads nor rows, exist for T here and
+/// are not slower than ours.
 template <class T>
 bool has_onednn_products();
+
+/// Whether the tiles are compiled to vectors of 16 floats.
+bool has_wide_tiles();
 
 template <class T>
 std::unique_ptr<LinearProducts<T>> make_onednn_products(const LinearShape& shape, int num_threads);

@@ -3,6 +3,10 @@
 
 namespace ziggurat::kernels::host {
 
+bool has_wide_tiles() {
+    return tile::HostVector::Single::register_floats == 16;
+}
+
 template <class T>
 std::unique_ptr<LinearProducts<T>> make_tiled_products(const LinearShape& shape, int num_threads) {
     return std::make_unique<TiledProducts<tile::HostVector::Single, T>>(shape, num_threads);

@@ -1,5 +1,5 @@
 /// The products of a linear layer in tiles, where oneDNN has none whose bits are independent of threads and
-/// rows.
+/// rows, or slower ones.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,12 @@ class TiledProduct {
   public:
     static constexpr std::int64_t block_rows = 960, block_columns = 256, block_depth = 256;
     static constexpr std::int64_t sums_step = block_rows * tile::tile_columns;
+    static constexpr int left_step = 8;  ///< from one column of a packed left factor to the next
+    static_assert(left_step >= tile::tile_rows);
+    static constexpr std::int64_t left_words = left_step * block_depth;  ///< of the rows of a tile
+    static constexpr int strip_tiles = 4;  ///< packed at a time, as their columns lie on pages far apart
     static constexpr std::int64_t scratch_bytes =
-        (block_rows * block_columns + block_columns * block_depth + tile::tile_rows * block_depth) * 4;
+        (block_rows * block_columns + block_columns * block_depth + strip_tiles * left_words) * 4;
 
     TiledProduct(
         Operand<T> left, Operand<T> right, std::int64_t rows, std::int64_t columns, std::int64_t depth)
@@ -42,16 +46,17 @@ class TiledProduct {
     template <class Write>
     void run(int num_threads, std::byte* scratch, const Write& write) const {
         const auto column_blocks = tile::divide_up(columns_, block_columns);
-        const auto blocks = tile::divide_up(rows_, block_rows) * column_blocks;
+        const auto step = rows_of_block(num_threads, column_blocks);
+        const auto blocks = tile::divide_up(rows_, step) * column_blocks;
         for_items_of_workers("ziggurat::tiled_product", blocks, num_threads, [&](auto& items, int worker) {
             tile::Scratch mine{scratch + worker * scratch_bytes, scratch_bytes};
             auto* sums = mine.take<float>(block_rows * block_columns);
             auto* right = mine.take<std::uint32_t>(block_columns * block_depth);
-            auto* left = mine.take<std::uint32_t>(tile::tile_rows * block_depth);
+            auto* left = mine.take<std::uint32_t>(strip_tiles * left_words);
             for (auto block = items.next(); block >= 0; block = items.next()) {
-                const auto row = block / column_blocks * block_rows;
+                const auto row = block / column_blocks * step;
                 const auto column = block % column_blocks * block_columns;
-                const auto rows = std::min(block_rows, rows_ - row);
+                const auto rows = std::min(step, rows_ - row);
                 const auto columns = std::min(block_columns, columns_ - column);
                 multiply(row, column, rows, static_cast<int>(columns), sums, right, left);
                 for (std::int64_t r = 0; r < rows; ++r) {
@@ -66,6 +71,17 @@ class TiledProduct {
     }
 
   private:
+    /// As many as fit, but no more than leave each thread several blocks: none should wait long for the last.
+    std::int64_t rows_of_block(int num_threads, std::int64_t column_blocks) const {
+        constexpr std::int64_t least_rows = 240;  // fewer do not repay the packing of their right factor
+        if (num_threads == 1) {
+            return block_rows;
+        }
+        const auto wanted = tile::divide_up(std::int64_t{4} * num_threads, column_blocks);
+        const auto rows = tile::divide_up(tile::divide_up(rows_, wanted), tile::tile_rows) * tile::tile_rows;
+        return std::clamp(rows, least_rows, block_rows);
+    }
+
     void multiply(std::int64_t row,
                   std::int64_t column,
                   std::int64_t rows,
@@ -77,11 +93,21 @@ class TiledProduct {
         for (std::int64_t at = 0; at < depth_; at += block_depth) {
             const int depth = static_cast<int>(std::min(block_depth, depth_ - at));
             const auto panel_step = pack_right(at, column, depth, columns, right);
-            for (std::int64_t r = 0; r < rows; r += tile::tile_rows) {
-                pack_left(row + r, at, static_cast<int>(std::min<std::int64_t>(tile::tile_rows, rows - r)),
-                          depth, left);
-                tile::accumulate_rows<V, float, block_depth, 1, tile::tile_rows>(
-                    left, right, panel_step, depth, sums + r * tile::tile_columns, sums_step, columns);
+            constexpr std::int64_t strip_rows = strip_tiles * tile::tile_rows;
+            for (std::int64_t first = 0; first < rows; first += strip_rows) {
+                const auto end = std::min(rows, first + strip_rows);
+                pack_left(row + first, at, static_cast<int>(end - first), depth, left);
+                for (auto r = first; r < end; r += tile::tile_rows) {
+                    const auto* from = left + (r - first) / tile::tile_rows * left_words;
+                    float* to = sums + r * tile::tile_columns;
+                    if (left_.column_step == 1) {
+                        tile::accumulate_rows<V, float, block_depth, 1, tile::tile_rows>(
+                            from, right, panel_step, depth, to, sums_step, columns);
+                    } else {
+                        tile::accumulate_rows<V, float, 1, left_step, tile::tile_rows>(
+                            from, right, panel_step, depth, to, sums_step, columns);
+                    }
+                }
             }
         }
     }
@@ -98,26 +124,28 @@ class TiledProduct {
         return depth * tile::tile_columns;
     }
 
-    /// Into rows [tile_rows][block_depth] of floats; rows that are not there keep stale numbers that nobody
-    /// reads.
+    /// Rows of tiles, [tile][left_words] each, of floats: as they lie in memory, either rows [6][block_depth]
+    /// or columns [block_depth][left_step]. Those that are not there are zeros.
     void pack_left(std::int64_t row, std::int64_t at, int rows, int depth, std::uint32_t* to) const {
         auto* floats = reinterpret_cast<float*>(to);
         const T* from = left_.at(row, at);
-        for (int r = rows; r < tile::tile_rows; ++r) {
-            std::fill_n(floats + r * block_depth, depth, 0.0f);
-        }
+        const auto padded_rows = tile::divide_up(rows, tile::tile_rows) * tile::tile_rows;
         if (left_.column_step == 1) {
-            for (int r = 0; r < rows; ++r) {
+            for (int r = 0; r < padded_rows; ++r) {
+                float* words = floats + r / tile::tile_rows * left_words + r % tile::tile_rows * block_depth;
                 for (int d = 0; d < depth; d += V::lanes) {
-                    V::store(floats + r * block_depth + d,
-                             V::load_elements(from + r * left_.row_step + d, depth - d));
+                    V::store(words + d, r < rows ? V::load_elements(from + r * left_.row_step + d, depth - d)
+                                                 : V::zero());
                 }
             }
             return;
         }
         for (int d = 0; d < depth; ++d) {
-            for (int r = 0; r < rows; ++r) {
-                floats[r * block_depth + d] = static_cast<float>(from[d * left_.column_step + r]);
+            for (int r = 0; r < padded_rows; r += tile::tile_rows) {
+                const auto words =
+                    V::load_elements(from + d * left_.column_step + r, std::min(rows - r, tile::tile_rows));
+                V::store_elements(floats + r / tile::tile_rows * left_words + d * left_step, words,
+                                  left_step);
             }
         }
     }

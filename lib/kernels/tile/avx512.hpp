@@ -21,7 +21,7 @@ struct Avx512 {
     using Single = Avx512;  ///< the operations that take every word for one float
     using Float = __m512;
     using Word = __m512i;
-    static constexpr int lanes = 16;
+    static constexpr int lanes = 16, register_floats = 16;
     static constexpr bool has_bf16_pairs = false;
 
     [[gnu::always_inline]] static Float zero() { return _mm512_setzero_ps(); }
