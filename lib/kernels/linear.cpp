@@ -43,8 +43,9 @@ template <class T>
 Linear<T>::Linear(const LinearShape& shape, int num_threads) : shape_{shape} {
     ZG_EXPECTS(shape.rows >= 0 && shape.in > 0 && shape.out > 0);
     ZG_EXPECTS(num_threads > 0);
-    products_ = host::has_onednn_products<T>() ? host::make_onednn_products<T>(shape, num_threads)
-                                               : host::make_tiled_products<T>(shape, num_threads);
+    const bool is_onednn = host::has_onednn_products<T>() && !host::are_tiles_quicker<T>();
+    products_ = is_onednn ? host::make_onednn_products<T>(shape, num_threads)
+                          : host::make_tiled_products<T>(shape, num_threads);
 }
 
 template <class T>

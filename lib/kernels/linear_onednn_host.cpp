@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <string_view>
+#include <string>
 
 #include "kernels/cpu_features.hpp"
 #include "kernels/linear_products.hpp"
@@ -160,32 +160,39 @@ class OnednnProducts final : public LinearProducts<T> {
     WeightGradient weight_run_, weight_rest_;
 };
 
-/// Whether our products of floats are quicker than those of bfloat16 pairs without matrix tiles: on
-/// processors that have the tiles (from Sapphire Rapids on, as float16 tells), but whose virtual machine
-/// hides them. There oneDNN reached 220 GFLOP/s where we reach 380.
-bool has_slow_pairs(std::string_view implementation) {
-    return implementation.find("amx") == std::string_view::npos && processor_has("avx512fp16") &&
-           has_wide_tiles();
+/// What oneDNN calls its products of T here; nothing when it has none.
+template <class T>
+const std::string& implementation() {
+    static const std::string name = [] {
+        const auto matrix = row_major(64, 64, data_type<T>);
+        try {
+            const dnnl::matmul::primitive_desc description{{matrix, matrix, matrix},
+                                                           {dnnl::engine::kind::cpu, 0}};
+            return std::string{description.impl_info_str()};
+        } catch (const dnnl::error&) {
+            return std::string{};
+        }
+    }();
+    return name;
 }
 
 }  // namespace
 
 template <class T>
 bool has_onednn_products() {
-    constexpr auto type = data_type<T>;
-    const auto matrix = row_major(64, 64, type);
-    try {
-        const dnnl::matmul::primitive_desc description{{matrix, matrix, matrix},
-                                                       {dnnl::engine::kind::cpu, 0}};
-        const std::string_view implementation = description.impl_info_str();
-        return implementation.starts_with("brg") && !(sizeof(T) == 2 && has_slow_pairs(implementation));
-    } catch (const dnnl::error&) {
-        return false;  // no product of this type at all
-    }
+    return implementation<T>().starts_with("brg");
+}
+
+template <class T>
+bool are_tiles_quicker() {
+    const bool has_matrix_tiles = implementation<T>().find("amx") != std::string::npos;
+    return sizeof(T) == 2 && !has_matrix_tiles && processor_has("avx512fp16") && has_wide_tiles();
 }
 
 template bool has_onednn_products<float>();
 template bool has_onednn_products<tensor::bfloat16>();
+template bool are_tiles_quicker<float>();
+template bool are_tiles_quicker<tensor::bfloat16>();
 
 template <class T>
 std::unique_ptr<LinearProducts<T>> make_onednn_products(const LinearShape& shape, int num_threads) {

@@ -1,0 +1,154 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+#include "kernels/linear_products.hpp"
+#include "kernels/linear_tiled_impl.hpp"
+#include "kernels/tile/portable.hpp"
+#include "tests/reference/linear.hpp"
+#include "tests/support/kernel_data.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+using tensor::bfloat16;
+
+/// The ways to carry out a layer, of which each machine has one as its own.
+template <class Element>
+struct ByPortableTiles {
+    using T = Element;
+    static std::unique_ptr<LinearProducts<T>> make(const LinearShape& shape, int threads) {
+        return std::make_unique<host::TiledProducts<tile::Portable, T>>(shape, threads);
+    }
+};
+template <class Element>
+struct ByTilesOfThisMachine {
+    using T = Element;
+    static constexpr auto make = &host::make_tiled_products<T>;
+};
+template <class Element>
+struct ByOnednn {
+    using T = Element;
+    static constexpr auto make = &host::make_onednn_products<T>;
+};
+
+template <class Way>
+struct Layer {
+    using T = typename Way::T;
+
+    LinearShape shape;
+    std::vector<T> x, w, bias, dy;
+    std::unique_ptr<LinearProducts<T>> products;
+    std::vector<std::byte> packed, scratch;
+
+    Layer(const LinearShape& s, int threads)
+        : shape{s},
+          x{test::normal_values<T>(s.rows * s.in, 1)},
+          w{test::normal_values<T>(s.out * s.in, 2)},
+          bias{test::normal_values<T>(s.out, 3)},
+          dy{test::normal_values<T>(s.rows * s.out, 4)},
+          products{Way::make(s, threads)},
+          packed(64 + static_cast<std::size_t>(std::max(products->packed_bytes(Packing::forward),
+                                                        products->packed_bytes(Packing::backward_input)))),
+          scratch(64 + static_cast<std::size_t>(
+                           std::max(products->scratch_bytes(), products->weight_scratch_bytes()))) {}
+
+    static std::byte* aligned(std::vector<std::byte>& bytes) {
+        const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
+        return bytes.data() + (64 - address % 64) % 64;
+    }
+    std::vector<T> forward() {
+        std::vector<T> y(dy.size());
+        products->pack(Packing::forward, w.data(), aligned(packed));
+        products->forward(x.data(), aligned(packed), shape.has_bias ? bias.data() : nullptr, y.data(),
+                          aligned(scratch));
+        return y;
+    }
+    std::vector<T> backward_input() {
+        std::vector<T> dx(x.size());
+        products->pack(Packing::backward_input, w.data(), aligned(packed));
+        products->backward_input(dy.data(), aligned(packed), dx.data(), aligned(scratch));
+        return dx;
+    }
+    std::vector<float> backward_weight(Accumulate accumulate) {
+        std::vector<float> dw(w.size(), 3.0f);
+        products->backward_weight(x.data(), dy.data(), dw.data(), accumulate, aligned(scratch));
+        return dw;
+    }
+};
+
+/// The last two reach over the blocks of rows, of columns and of depth.
+const LinearShape shapes[] = {{1, 1, 1, true},     {3, 5, 37, true},      {67, 100, 65, false},
+                              {5, 300, 257, true}, {1000, 17, 33, false}, {7, 530, 300, true}};
+
+template <class Way>
+class LinearProductsTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        constexpr bool is_onednn = std::is_same_v<Way, ByOnednn<typename Way::T>>;
+        if (is_onednn && !host::has_onednn_products<typename Way::T>()) {
+            GTEST_SKIP() << "oneDNN has no such products for this machine";
+        }
+    }
+};
+using Ways = ::testing::Types<ByPortableTiles<float>,
+                              ByPortableTiles<bfloat16>,
+                              ByTilesOfThisMachine<float>,
+                              ByTilesOfThisMachine<bfloat16>,
+                              ByOnednn<float>,
+                              ByOnednn<bfloat16>>;
+TYPED_TEST_SUITE(LinearProductsTest, Ways);
+
+TYPED_TEST(LinearProductsTest, IsTheProductOfTheReference) {
+    for (const auto& shape : shapes) {
+        Layer<TypeParam> layer{shape, 2};
+        const auto in = static_cast<std::size_t>(shape.in);
+        const auto x = test::doubles(layer.x), w = test::doubles(layer.w), dy = test::doubles(layer.dy);
+        const auto y =
+            reference::linear(x, w, shape.has_bias ? test::doubles(layer.bias) : std::vector<double>{}, in);
+        std::vector<double> dx(x.size()), dw(w.size());
+        reference::linear_backward(x, w, dy, in, dx, dw);
+
+        EXPECT_LT(test::relative_error(layer.forward(), y), test::bound<typename TypeParam::T>) << shape.in;
+        EXPECT_LT(test::relative_error(layer.backward_input(), dx), test::bound<typename TypeParam::T>)
+            << shape.in;
+        EXPECT_LT(test::relative_error(layer.backward_weight(Accumulate::no), dw), 1e-6) << shape.in;
+        for (auto& value : dw) {
+            value += 3;
+        }
+        EXPECT_LT(test::relative_error(layer.backward_weight(Accumulate::yes), dw), 1e-6) << shape.in;
+    }
+}
+
+TYPED_TEST(LinearProductsTest, HasTheSameBitsForAnyThreadsAndForTheSameRowInASmallerCall) {
+    for (const auto& shape : shapes) {
+        Layer<TypeParam> one{shape, 1}, two{shape, 2};
+        Layer<TypeParam> part{{(shape.rows + 1) / 2, shape.in, shape.out, shape.has_bias}, 2};
+
+        const auto y = one.forward();
+        const auto dx = one.backward_input();
+        const auto part_y = part.forward();
+        const auto part_dx = part.backward_input();
+
+        EXPECT_TRUE(test::same_bits(y, two.forward()));
+        EXPECT_TRUE(test::same_bits(dx, two.backward_input()));
+        EXPECT_TRUE(
+            test::same_bits(one.backward_weight(Accumulate::no), two.backward_weight(Accumulate::no)));
+        EXPECT_TRUE(std::equal(part_y.begin(), part_y.end(), y.begin()));
+        EXPECT_TRUE(std::equal(part_dx.begin(), part_dx.end(), dx.begin()));
+    }
+}
+
+TYPED_TEST(LinearProductsTest, NeedsNoMoreScratchThanThePlanHas) {
+    for (const int threads : {1, 16}) {
+        const auto products = TypeParam::make({100, 64, 64, false}, threads);
+
+        EXPECT_LE(64 + products->packed_bytes(Packing::forward) + 64 + products->scratch_bytes(),
+                  layout::linear_workspace_bytes(100, 64, 64, sizeof(typename TypeParam::T), threads));
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels
