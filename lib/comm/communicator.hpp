@@ -7,6 +7,7 @@
 
 namespace ziggurat::comm {
 
+class Background;
 class BoardExchange;
 class Liveness;
 
@@ -52,6 +53,12 @@ class Communicator {
     BoardExchange* board_exchange() const noexcept { return board_exchange_; }
     void exchange_with(BoardExchange* exchange) noexcept { board_exchange_ = exchange; }
 
+    /// What this rank goes on with while it waits in a small exchange (control.hpp): others may not come
+    /// there before it has done its part of something larger. nullptr: nothing. Neither duplicates nor parts
+    /// inherit it.
+    Background* background() const noexcept { return background_; }
+    void go_on_with(Background* background) const noexcept { background_ = background; }
+
   private:
     struct Adopt {};
     Communicator(MPI_Comm owned, Adopt);
@@ -61,6 +68,7 @@ class Communicator {
     int size_ = 1;
     Liveness* liveness_ = nullptr;
     BoardExchange* board_exchange_ = nullptr;
+    mutable Background* background_ = nullptr;
 };
 
 }  // namespace ziggurat::comm

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "comm/abort_flag.hpp"
+#include "comm/background.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/idle_wait.hpp"
 #include "comm/watch/board_exchange.hpp"
@@ -13,11 +14,12 @@
 namespace ziggurat::comm {
 namespace {
 
-/// While this rank waits: publishes for what, and hears that the run is being aborted.
+/// While this rank waits: publishes for what, hears that the run is being aborted, and goes on with what it
+/// has begun.
 class Patience {
   public:
     Patience(const Communicator& group, const char* what, const AbortFlag* abort) noexcept
-        : liveness_{group.liveness()}, what_{what}, abort_{abort} {}
+        : liveness_{group.liveness()}, background_{group.background()}, what_{what}, abort_{abort} {}
     ~Patience() {
         if (liveness_ != nullptr) {
             liveness_->moves();
@@ -33,10 +35,14 @@ class Patience {
         if (abort_ != nullptr) {
             abort_->check(what_);
         }
+        if (background_ != nullptr) {
+            background_->advance();
+        }
     }
 
   private:
     Liveness* liveness_;
+    Background* background_;
     const char* what_;
     const AbortFlag* abort_;
 };

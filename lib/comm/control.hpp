@@ -1,7 +1,8 @@
 /// Small exchanges outside the step program: verdicts, counts, flags, text.
 ///
-/// All of them wait, published for those who watch the ranks (liveness.hpp) and looking at the abort flag
-/// where one is given. None is for payload. Words of all ranks of a job on one machine go without MPI.
+/// All of them wait, published for those who watch the ranks (liveness.hpp), looking at the abort flag where
+/// one is given, and going on with the communicator's background. None is for payload. Words of all ranks of
+/// a job on one machine go without MPI.
 #pragma once
 
 #include <cstdint>

@@ -267,9 +267,12 @@ Assembly::Assembly(const spec::RunSpec& spec,
     if (at_first == StateAtFirst::initial) {
         set_initial_values();
     }
+    world.go_on_with(&parts_->trainer);
 }
 
-Assembly::~Assembly() = default;
+Assembly::~Assembly() {
+    parts_->world.go_on_with(nullptr);
+}
 
 void Assembly::set_initial_values() {
     state::set_initial_values(parts_->spec, parts_->model.table, parts_->train, parts_->stream,

@@ -23,6 +23,18 @@ bool computes(const schedule::Op& op) {
     return op.kind == schedule::OpKind::compute || op.kind == schedule::OpKind::loss;
 }
 
+/// Says so as long as it lives.
+class Inside {
+  public:
+    explicit Inside(bool& is_inside) noexcept : is_inside_{is_inside} { is_inside_ = true; }
+    ~Inside() { is_inside_ = false; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+  private:
+    bool& is_inside_;
+};
+
 }  // namespace
 
 Executor::Executor(const schedule::Program& program,
@@ -157,7 +169,7 @@ bool Executor::advance(LaneState& lane) {
             note_work(op, begin_ns, end_ns);
             note_busy(op, begin_ns, end_ns);
             complete(lane, end_ns);
-            if (between_ops_) {
+            if (between_ops_ && is_in_step_) {
                 between_ops_();
             }
             return true;
@@ -264,6 +276,7 @@ void Executor::give_up(int op, int cause, double seconds) const {
 
 template <class Done>
 void Executor::run_until(const Done& done) {
+    const Inside inside{is_in_step_};
     comm::IdleWait idle{node_};
     std::int64_t waiting_since = 0;
     is_waiting_ = false;
@@ -299,6 +312,14 @@ void Executor::run_until(const Done& done) {
             }
         }
         idle.idle();
+    }
+}
+
+void Executor::advance() {
+    if (!is_in_step_) {
+        for (auto& lane : lanes_) {
+            advance(lane);
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/abort_flag.hpp"
+#include "comm/background.hpp"
 #include "comm/node/node_memory.hpp"
 #include "schedule/step_program.hpp"
 #include "train/op_times.hpp"
@@ -50,7 +51,7 @@ struct LaneRecord {
 /// before, is done. Lanes other than the compute lane may finish
 /// a step's ops while the next step is already under way; nothing drains in between. No allocation after
 /// construction.
-class Executor {
+class Executor final : public comm::Background {
   public:
     /// \param actions       by op
     /// \param abort         where waits are published
@@ -78,6 +79,11 @@ class Executor {
     /// out, so that the step's end comes soon. All that ranks exchange goes on, whatever it holds, for the
     /// others to come to that end too. The step must not be counted, nor its update done. For hooks.
     void abandon_step() noexcept { is_abandoned_ = true; }
+
+    /// Between steps: does what can be done of the steps begun. One rank's compute lane may be done while
+    /// another's still waits for exchanges in which both take part, as when their shares differ in length. So
+    /// who waits for others between steps has to call it.
+    void advance() override;
 
     /// Returns when all lanes have done all ops of the steps begun.
     void finish();
@@ -141,6 +147,7 @@ class Executor {
 
     const schedule::Program& program_;
     std::vector<Action> actions_;
+    bool is_in_step_ = false;  ///< in run_step or finish
     std::function<void()> between_ops_;
     const comm::AbortFlag& abort_;
     double hang_seconds_;

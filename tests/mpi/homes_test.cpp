@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/control.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/link_traffic.hpp"
 #include "tests/support/rank_test.hpp"
@@ -93,6 +94,32 @@ TEST_P(HomesOfState, LeaveTheBitsAlone) {
             EXPECT_EQ(ours.evaluated, expected.evaluated);
         }
     }
+}
+
+// The last rank's share of a unit is the shortest, or padding alone: it has computed all of a step while
+// others still update, and publish, through memory that is used again.
+TEST_P(HomesOfState, LetRanksWaitForEachOtherBetweenSteps) {
+    const test::ScratchFolder folder;
+    const int ranks = test::world().size();
+    auto run = test::tiny_run(GetParam(), ranks, 2, 1);
+    run.sharding.gradients = run.sharding.optimizer = ranks;
+    run.sharding.reduce = ReducePlan::each_microbatch;
+    run.overlap.prefetch = 3;
+    run.tiers.parameters = {0, 0, 1};
+    run.tiers.gradients = {0, 1, 0};
+    run.tiers.chunk_elements = 100;
+    run.tiers.nvme_block_bytes = 8192;
+    run.tiers.nvme_paths = {folder.path()};
+    const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
+
+    const test::TinyHooks waits{.after_step = [](std::int64_t) {
+        comm::barrier(test::world());
+        return true;
+    }};
+    const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing, {}, waits);
+
+    EXPECT_EQ(ours.weights_hash, expected.weights_hash);
+    EXPECT_EQ(ours.losses, expected.losses);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families,
