@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "comm/background.hpp"
+#include "comm/check_mpi.hpp"
 #include "comm/node_topology.hpp"
 #include "tests/support/rank_test.hpp"
 
@@ -89,6 +93,35 @@ TEST(Control, SumsWrapLikeLimbsAndMaximaKeepSigns) {
     EXPECT_EQ(static_cast<std::uint64_t>(n * (n - 1) / 2), limbs[1]);
     EXPECT_EQ((std::vector<std::int64_t>{-5, n - 1}), words);
     EXPECT_EQ((std::vector<double>{0.0, 0.25}), seconds);
+}
+
+/// What rank 0 needs of another rank before it joins the others: a message that this one sends in between.
+class Messenger final : public Background {
+  public:
+    void advance() override {
+        if (!std::exchange(has_sent_, true) && world().rank() != 0) {
+            ZG_MPI(MPI_Send(nullptr, 0, MPI_BYTE, 0, 7, world().native()));
+        }
+    }
+
+  private:
+    bool has_sent_ = false;
+};
+
+TEST(Control, GoesOnWithItsBackgroundWhileItWaits) {
+    const std::function<void()> exchanges[] = {[] { barrier(world()); }, [] { gather(world(), "text"); },
+                                               [] { all_agree(world(), true); },
+                                               [] { broadcast(world(), "text"); }};
+    for (const auto& exchange : exchanges) {
+        Messenger messenger;
+        world().go_on_with(&messenger);
+        for (int from = 1; world().rank() == 0 && from < world().size(); ++from) {
+            ZG_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, from, 7, world().native(), MPI_STATUS_IGNORE));
+        }
+        exchange();
+        world().go_on_with(nullptr);
+        messenger.advance();  // of those who did not have to wait
+    }
 }
 
 TEST(Communicator, SplitsKeepOrderAndSubgroupsTalkApart) {
