@@ -7,8 +7,8 @@ check_cxx_source_compiles("
   __m512 f(__m512 c, __m512bh a) { return _mm512_dpbf16_ps(c, a, a); }
   __m256i g(__mmask16 m, const void* p) { return _mm256_maskz_loadu_epi16(m, p); }
   int main() {}" ziggurat_has_avx512_bf16_${march})
-# Processors from Sapphire Rapids on leave bfloat16 to their matrix tiles. Where a virtual machine hides those, a product
-# of pairs takes four times as long as one of floats: seen 220 GFLOP/s beside 380.
+# Processors from Sapphire Rapids on leave bfloat16 to their matrix tiles. Where a virtual machine hides those, products of
+# pairs are slower than those of floats: seen 220 GFLOP/s beside 380.
 check_cxx_source_compiles("
   #if defined __AVX512FP16__ && !defined __AMX_BF16__
   #error slow

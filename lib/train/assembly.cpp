@@ -271,7 +271,9 @@ Assembly::Assembly(const spec::RunSpec& spec,
 }
 
 Assembly::~Assembly() {
-    parts_->world.go_on_with(nullptr);
+    if (parts_->world.background() == &parts_->trainer) {
+        parts_->world.go_on_with(nullptr);
+    }
 }
 
 void Assembly::set_initial_values() {

@@ -324,7 +324,7 @@ void Executor::advance() {
 }
 
 void Executor::run_step() {
-    records_.clear();
+    records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(num_told_));
     is_abandoned_ = false;
     ++steps_begun_;
     step_began_ns_ = monotonic_ns();
@@ -335,15 +335,17 @@ void Executor::run_step() {
                    return has_work(lanes_[static_cast<std::size_t>(lane)]);
                });
     });
+    num_told_ = records_.size();
     step_ended_ns_ = monotonic_ns();
 }
 
 void Executor::finish() {
-    records_.clear();
+    records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(num_told_));
     step_began_ns_ = monotonic_ns();
     run_until([&] {
         return std::none_of(lanes_.begin(), lanes_.end(), [&](const auto& l) { return has_work(l); });
     });
+    num_told_ = records_.size();
     step_ended_ns_ = monotonic_ns();
 }
 

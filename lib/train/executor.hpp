@@ -94,8 +94,9 @@ class Executor final : public comm::Background {
     /// What it has left out of what the program says.
     std::int64_t bytes_spared(int op) const;
     std::int64_t steps_begun() const noexcept { return steps_begun_; }
-    /// What was done and waited for in the last run_step or finish, in order of ending.
-    std::span<const LaneRecord> records() const noexcept { return records_; }
+    /// What was done and waited for in the last run_step or finish, and between it and the one before, in
+    /// order of ending.
+    std::span<const LaneRecord> records() const noexcept { return std::span{records_}.first(num_told_); }
     /// When the last run_step or finish was called, and when it returned.
     std::int64_t step_began_ns() const noexcept { return step_began_ns_; }
     std::int64_t step_ended_ns() const noexcept { return step_ended_ns_; }
@@ -147,7 +148,8 @@ class Executor final : public comm::Background {
 
     const schedule::Program& program_;
     std::vector<Action> actions_;
-    bool is_in_step_ = false;  ///< in run_step or finish
+    std::size_t num_told_ = 0;  ///< of records_, those of the last run_step or finish
+    bool is_in_step_ = false;   ///< in run_step or finish
     std::function<void()> between_ops_;
     const comm::AbortFlag& abort_;
     double hang_seconds_;
