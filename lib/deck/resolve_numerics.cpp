@@ -88,6 +88,9 @@ void resolve_numerics(Resolution& resolution) {
     if (!resolution.is_auto("overlap.prefetch")) {  // else settle_depths does it
         run.overlap.prefetch = static_cast<int>(values.integer("overlap.prefetch"));
     }
+    if (!resolution.is_auto("overlap.optimizer_prefetch")) {
+        run.overlap.optimizer_prefetch = static_cast<int>(values.integer("overlap.optimizer_prefetch"));
+    }
     if (resolution.is_auto("overlap.bucket")) {
         resolution.settle_integer("overlap.bucket", 0, "each unit alone");
     }

@@ -1,9 +1,14 @@
 #include "plan/choose_depths.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "base/units.hpp"
 #include "plan/footprint.hpp"
@@ -47,34 +52,46 @@ spec::RunSpec short_of(const spec::RunSpec& spec) {
     return shorter;
 }
 
-spec::RunSpec with_prefetch(spec::RunSpec spec, int prefetch) {
-    spec.overlap.prefetch = prefetch;
-    return spec;
-}
-
 class DepthChooser {
   public:
     DepthChooser(const spec::RunSpec& spec,
                  const spec::MachineSpec& machine,
                  spec::OpenDepths open,
                  const Rates& rates)
-        : spec_{spec}, machine_{machine}, open_{open}, rates_{rates} {}
+        : spec_{spec}, machine_{machine}, open_{open}, rates_{rates} {
+        spec_.overlap.optimizer_prefetch = open.optimizer_prefetch ? 0 : spec.overlap.optimizer_prefetch;
+    }
 
     spec::Depths run() {
         if (open_.chunk) {
             choose_chunk();
         }
         found_.chunk_elements = spec_.tiers.chunk_elements;
+        found_.prefetch = spec_.overlap.prefetch;
+        found_.optimizer_prefetch = spec_.overlap.optimizer_prefetch;
         if (open_.prefetch) {
             choose_prefetch();
+        }
+        if (open_.optimizer_prefetch) {
+            choose_optimizer_prefetch();
         }
         return found_;
     }
 
   private:
-    std::int64_t lack(int prefetch) const {
-        return plan_run(with_prefetch(spec_, prefetch), machine_).footprint.total_lack();
+    /// A member of Overlap that says how far ahead something is fetched.
+    using Depth = int spec::Overlap::*;
+
+    spec::RunSpec with(Depth member, int depth) const {
+        auto spec = spec_;
+        spec.overlap.*member = depth;
+        return spec;
     }
+
+    std::int64_t lack(Depth member, int depth) const {
+        return plan_run(with(member, depth), machine_).footprint.total_lack();
+    }
+    std::int64_t lack(int prefetch) const { return lack(&spec::Overlap::prefetch, prefetch); }
 
     int least_depth() const { return open_.prefetch ? 1 : spec_.overlap.prefetch; }
 
@@ -103,43 +120,59 @@ class DepthChooser {
     }
 
     void choose_prefetch() {
-        std::array<double, deepest> seconds{};
-        for (int depth = 1; depth <= deepest; ++depth) {
-            const auto program =
-                schedule::build_program(short_of(with_prefetch(spec_, depth)), 0, schedule::Variant::train);
-            seconds[static_cast<std::size_t>(depth - 1)] = step_seconds(program, rates_);
+        std::vector<int> depths(deepest);
+        std::iota(depths.begin(), depths.end(), 1);
+        found_.prefetch = least_of_the_best(&spec::Overlap::prefetch, depths, found_.why_prefetch);
+        if (found_.prefetch == 1 && lack(1) > 0 && lack(0) == 0) {
+            found_.prefetch = 0;  // slow, but it trains
+            found_.why_prefetch += "; the budgets hold 0";
         }
-        int tried = deepest;
-        while (true) {
-            const auto end = seconds.begin() + tried;
+        spec_.overlap.prefetch = found_.prefetch;
+        if (is_disk_unknown()) {
+            found_.why_prefetch +=
+                fmt::format("; a node's disks are taken for {}B/s, 'ziggurat bench io' measures them",
+                            format_count(rates_.nvme_read * std::max(spec_.parallel.ranks_per_node, 1)));
+        }
+    }
+
+    void choose_optimizer_prefetch() {
+        found_.optimizer_prefetch = 2 * found_.prefetch;
+        found_.why_optimizer_prefetch = "twice the prefetch";
+        if (spec_.tiers.optimizer.nvme > 0 && found_.prefetch > 0) {
+            std::vector<int> depths;
+            for (const int times : optimizer_depths) {
+                depths.push_back(times * found_.prefetch);
+            }
+            found_.optimizer_prefetch =
+                least_of_the_best(&spec::Overlap::optimizer_prefetch, depths, found_.why_optimizer_prefetch);
+        }
+    }
+
+    /// Of ascending depths, the first that no other beats, among those that the budgets hold; else the first.
+    int least_of_the_best(Depth member, const std::vector<int>& depths, std::string& why) const {
+        std::vector<double> seconds;
+        for (const int depth : depths) {
+            const auto program =
+                schedule::build_program(short_of(with(member, depth)), 0, schedule::Variant::train);
+            seconds.push_back(step_seconds(program, rates_));
+        }
+        const double most = *std::ranges::max_element(seconds);
+        std::vector<std::string> shares;
+        std::ranges::transform(seconds, std::back_inserter(shares),
+                               [&](double s) { return fmt::format("{:.0f}", 100 * s / most); });
+        why = fmt::format("planned steps at {}: {} %", fmt::join(depths, ", "), fmt::join(shares, ", "));
+        for (auto tried = depths.size();;) {
+            const auto end = seconds.begin() + static_cast<std::ptrdiff_t>(tried);
             const double best = *std::min_element(seconds.begin(), end);
             const auto good =
                 std::find_if(seconds.begin(), end, [&](double s) { return s <= as_good * best; });
-            const int depth = static_cast<int>(good - seconds.begin()) + 1;
-            if (depth == 1 || lack(depth) == 0) {
-                found_.prefetch = depth;
-                break;
+            const auto chosen = static_cast<std::size_t>(good - seconds.begin());
+            if (chosen == 0 || lack(member, depths[chosen]) == 0) {
+                why += tried < depths.size() ? fmt::format("; the budgets hold {}", depths[chosen]) : "";
+                return depths[chosen];
             }
-            tried = depth - 1;
+            tried = chosen;
         }
-        if (found_.prefetch == 1 && lack(1) > 0 && lack(0) == 0) {
-            found_.prefetch = tried = 0;  // slow, but it trains
-        }
-        found_.why_prefetch = why(seconds, tried);
-    }
-
-    std::string why(const std::array<double, deepest>& seconds, int tried) const {
-        const double most = *std::max_element(seconds.begin(), seconds.end());
-        std::string text;
-        for (std::size_t i = 0; i < seconds.size(); ++i) {
-            text += fmt::format("{}{:.0f}", i == 0 ? "" : ", ", 100 * seconds[i] / most);
-        }
-        text = fmt::format("planned steps at 1 to {}: {} %", deepest, text);
-        if (is_disk_unknown()) {
-            text += fmt::format("; a node's disks are taken for {}B/s, 'ziggurat bench io' measures them",
-                                format_count(rates_.nvme_read * std::max(spec_.parallel.ranks_per_node, 1)));
-        }
-        return tried < deepest ? text + fmt::format("; the budgets hold {}", found_.prefetch) : text;
     }
 
     bool is_disk_unknown() const {
@@ -162,8 +195,10 @@ spec::Depths choose_depths(const spec::RunSpec& spec,
                            const Rates& rates) {
     if (!is_away(spec)) {
         return {.prefetch = open.prefetch ? 1 : spec.overlap.prefetch,
+                .optimizer_prefetch = open.optimizer_prefetch ? 0 : spec.overlap.optimizer_prefetch,
                 .chunk_elements = spec.tiers.chunk_elements,
                 .why_prefetch = "one segment ahead",
+                .why_optimizer_prefetch = "no optimizer states on NVMe",
                 .why_chunk = "16 MiB of fp32"};
     }
     return DepthChooser{spec, machine, open, rates}.run();

@@ -62,7 +62,8 @@ bool trains_anything(const spec::RunSpec& spec, int rank) {
 std::array<std::int64_t, 3> reserved(const Program& train, const Program& evaluate) {
     std::array<std::int64_t, 3> bytes{};
     for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
-        bytes[a % 3] += std::max(train.arena_bytes[a], evaluate.arena_bytes[a]);
+        bytes[static_cast<std::size_t>(schedule::tier_of_arena(a))] +=
+            std::max(train.arena_bytes[a], evaluate.arena_bytes[a]);
     }
     return bytes;
 }

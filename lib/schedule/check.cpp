@@ -112,7 +112,8 @@ class Check {
             if (ends[a] > program_.arena_bytes[a]) {
                 note(FindingKind::memory, -1,
                      "has buffers up to byte " + std::to_string(ends[a]) + " of an arena of " +
-                         std::to_string(program_.arena_bytes[a]) + " bytes (" + tier_names[a % 3] +
+                         std::to_string(program_.arena_bytes[a]) + " bytes (" +
+                         tier_names[static_cast<std::size_t>(tier_of_arena(a))] +
                          (a >= 3 ? ", shared)" : ")"));
             }
         }

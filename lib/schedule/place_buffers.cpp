@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
-#include <map>
+#include <optional>
 #include <vector>
 
+#include "schedule/free_list.hpp"
 #include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::schedule {
@@ -14,88 +14,6 @@ namespace {
 std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
-
-/// Which of the free ranges that are large enough a buffer gets, and at which of its ends.
-enum class Fit { smallest, highest };
-
-/// Free ranges of an arena that grows at its end.
-class FreeList {
-  public:
-    /// From `begin` on; those up to `end` are free from the start.
-    FreeList(std::int64_t begin, std::int64_t end) : end_{end} { insert(begin, end - begin); }
-
-    std::int64_t end() const noexcept { return end_; }
-
-    /// A part of a free range; the arena grows when there is none.
-    std::int64_t take(std::int64_t bytes, std::int64_t alignment, Fit fit) {
-        auto chosen = free_.end();
-        for (auto at = free_.begin(); at != free_.end(); ++at) {
-            const bool is_better =
-                chosen == free_.end() || fit == Fit::highest || at->second < chosen->second;
-            if (is_better && place_in(at, bytes, alignment, fit) >= 0) {
-                chosen = at;
-            }
-        }
-        if (chosen == free_.end()) {
-            chosen = grow(bytes, alignment);
-        }
-        const auto offset = place_in(chosen, bytes, alignment, fit);
-        const auto [begin, size] = *chosen;
-        free_.erase(chosen);
-        insert(begin, offset - begin);
-        insert(offset + bytes, begin + size - offset - bytes);
-        return offset;
-    }
-
-    void give_back(std::int64_t begin, std::int64_t bytes) {
-        const auto after = free_.lower_bound(begin);
-        if (after != free_.end() && after->first == begin + bytes) {
-            bytes += after->second;
-            free_.erase(after);
-        }
-        const auto next = free_.lower_bound(begin);
-        if (next != free_.begin()) {
-            const auto before = std::prev(next);
-            if (before->first + before->second == begin) {
-                begin = before->first;
-                bytes += before->second;
-            }
-        }
-        insert(begin, bytes);
-    }
-
-  private:
-    using Ranges = std::map<std::int64_t, std::int64_t>;  ///< begin -> bytes
-
-    void insert(std::int64_t begin, std::int64_t bytes) {
-        if (bytes > 0) {
-            free_[begin] = bytes;
-        }
-    }
-
-    /// Where in a range; -1 when it is too small.
-    static std::int64_t place_in(Ranges::iterator range,
-                                 std::int64_t bytes,
-                                 std::int64_t alignment,
-                                 Fit fit) {
-        const auto [begin, size] = *range;
-        const auto last = (begin + size - bytes) / alignment * alignment;
-        const auto first = rounded_up(begin, alignment);
-        return size < bytes || last < first ? -1 : fit == Fit::highest ? last : first;
-    }
-
-    /// A free range at the end that holds `bytes`.
-    Ranges::iterator grow(std::int64_t bytes, std::int64_t alignment) {
-        const bool touches_end =
-            !free_.empty() && std::prev(free_.end())->first + std::prev(free_.end())->second == end_;
-        const auto begin = touches_end ? std::prev(free_.end())->first : end_;
-        end_ = rounded_up(begin, alignment) + bytes;
-        return free_.insert_or_assign(begin, end_ - begin).first;
-    }
-
-    std::int64_t end_;
-    Ranges free_;
-};
 
 /// Of persistent buffers by what they hold, whatever this variant does with them: they have one place in all.
 void choose_arenas(Program& program) {
@@ -144,23 +62,30 @@ std::vector<Room> rooms(const Program& program) {
     return made;
 }
 
-/// One in so many bytes of transient buffers may be paid for keeping those of the last updates apart.
-constexpr std::int64_t bytes_for_one_apart = 16;
+/// Into so many parts a step is cut to tell when memory was given back: enough, and the free memory stays in
+/// few pieces.
+constexpr std::int64_t times_told_apart = 256;
 
-/// Which transient buffers begin and end to live at each op.
+/// One in so many bytes of transient buffers may be paid for waiting less.
+constexpr std::int64_t bytes_for_one_more = 8;
+
+/// Which transient buffers, of all tiers or of one, begin and end to live at each op.
 struct Lives {
-    explicit Lives(const Program& program) : ranges{live_ranges(program)} {
+    explicit Lives(const Program& program, std::optional<spec::Tier> tier = {}) {
+        const auto ranges = live_ranges(program);
         begins.resize(program.ops.size());
         ends.resize(program.ops.size());
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-            if (program.buffers[b].lifetime == Lifetime::transient && ranges[b].first >= 0) {
+            const auto& buffer = program.buffers[b];
+            const bool is_wanted =
+                buffer.lifetime == Lifetime::transient && buffer.tier == tier.value_or(buffer.tier);
+            if (is_wanted && ranges[b].first >= 0) {
                 begins[static_cast<std::size_t>(ranges[b].first)].push_back(static_cast<int>(b));
                 ends[static_cast<std::size_t>(ranges[b].last)].push_back(static_cast<int>(b));
             }
         }
     }
 
-    std::vector<LiveRange> ranges;
     std::vector<std::vector<int>> begins, ends;
 };
 
@@ -171,50 +96,61 @@ struct Placement {
     ArenaSizes ends{};
 };
 
-/// Of the updates whose results may still be on their way to NVMe when the next step begins: as many as there
-/// are sets of buffers at least, one being read, one updated and one written.
-int first_of_last_updates(const Program& program) {
-    int left = 3;
-    for (auto i = static_cast<int>(program.ops.size()) - 1; i >= 0; --i) {
-        left -= program.ops[static_cast<std::size_t>(i)].kind == OpKind::update ? 1 : 0;
-        if (left == 0) {
-            return i;
-        }
-    }
-    return static_cast<int>(program.ops.size());
-}
-
-/// Places transient buffers behind `fixed`, in arenas that grow from `ends` when they must.
-///
-/// What lives at op `late` or behind it comes from the other end than all else.
+/// Places buffers in what is free of `arenas`, the `round`-th time around the cycle of steps.
 Placement place(const Program& program,
                 const Lives& lives,
                 const std::vector<Room>& room,
-                const ArenaSizes& fixed,
-                const ArenaSizes& ends,
-                int late) {
-    std::vector<FreeList> arenas;
-    for (std::size_t a = 0; a < num_arenas; ++a) {
-        const auto begin = rounded_up(fixed[a], page_bytes);
-        arenas.emplace_back(begin, std::max(begin, ends[a]));
-    }
+                std::vector<FreeList>& arenas,
+                int round,
+                Fit fit) {
     Placement made{std::vector<std::int64_t>(program.buffers.size(), -1), {}};
-    for (std::size_t i = 0; i < program.ops.size(); ++i) {
-        for (const int index : lives.begins[i]) {
+    const auto num_ops = std::ssize(program.ops);
+    for (std::int64_t i = 0; i < num_ops; ++i) {
+        for (const int index : lives.begins[static_cast<std::size_t>(i)]) {
             const auto b = static_cast<std::size_t>(index);
-            const auto fit = lives.ranges[b].last >= late ? Fit::highest : Fit::smallest;
-            made.offsets[b] =
-                arenas[arena_of(program.buffers[b])].take(room[b].bytes, room[b].alignment, fit);
+            auto& arena = arenas[arena_of(program.buffers[b])];
+            made.offsets[b] = arena.take(room[b].bytes, room[b].alignment, fit);
         }
-        for (const int index : lives.ends[i]) {
+        for (const int index : lives.ends[static_cast<std::size_t>(i)]) {
             const auto b = static_cast<std::size_t>(index);
-            arenas[arena_of(program.buffers[b])].give_back(made.offsets[b], room[b].bytes);
+            const auto time =
+                fit == Fit::oldest ? round * times_told_apart + i * times_told_apart / num_ops : 0;
+            arenas[arena_of(program.buffers[b])].give_back(made.offsets[b], room[b].bytes, time);
         }
     }
     for (std::size_t a = 0; a < num_arenas; ++a) {
         made.ends[a] = arenas[a].end();
     }
     return made;
+}
+
+std::vector<FreeList> arenas_behind(const ArenaSizes& fixed) {
+    std::vector<FreeList> arenas;
+    for (const auto end : fixed) {
+        arenas.emplace_back(rounded_up(end, page_bytes));
+    }
+    return arenas;
+}
+
+/// Arenas as small as can be.
+Placement place_close(const Program& program, const std::vector<Room>& room, const ArenaSizes& fixed) {
+    auto arenas = arenas_behind(fixed);
+    return place(program, Lives{program}, room, arenas, 0, Fit::smallest);
+}
+
+/// Every buffer of the host where memory has been free for longest, since the last step if need be, in arenas
+/// that have `ends` to begin with.
+Placement place_apart(const Program& program,
+                      const std::vector<Room>& room,
+                      const ArenaSizes& fixed,
+                      const ArenaSizes& ends) {
+    const Lives lives{program, spec::Tier::host};
+    auto arenas = arenas_behind(fixed);
+    for (std::size_t a = 0; a < num_arenas; ++a) {
+        arenas[a].grow_to(ends[a], -1);
+    }
+    place(program, lives, room, arenas, 0, Fit::oldest);
+    return place(program, lives, room, arenas, 1, Fit::oldest);
 }
 
 }  // namespace
@@ -254,15 +190,13 @@ void place_buffers(Program& program) {
         }
     }
 
-    const Lives lives{program};
-    const int end = static_cast<int>(program.ops.size());
-    const int late = first_of_last_updates(program);
-    const auto close = place(program, lives, room, fixed, fixed, end);
-    const auto apart = late < end ? place(program, lives, room, fixed, close.ends, late) : close;
+    const auto close = place_close(program, room, fixed);
+    const auto apart = place_apart(program, room, fixed, close.ends);
     std::array<const Placement*, num_arenas> chosen{};
     for (std::size_t a = 0; a < num_arenas; ++a) {
-        const bool is_dear = apart.ends[a] - close.ends[a] > (close.ends[a] - fixed[a]) / bytes_for_one_apart;
-        chosen[a] = is_dear ? &close : &apart;
+        const bool is_dear = apart.ends[a] - close.ends[a] > (close.ends[a] - fixed[a]) / bytes_for_one_more;
+        const bool is_of_host = tier_of_arena(a) == spec::Tier::host;
+        chosen[a] = is_of_host && !is_dear ? &apart : &close;
         program.arena_bytes[a] = chosen[a]->ends[a];
     }
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {

@@ -32,9 +32,10 @@ std::int64_t alignment_of(std::int64_t bytes);
 /// buffer that no op names gets no memory: offset -1.
 ///
 /// Lanes run ahead of the list, so two buffers whose ranges do not meet may still be wanted at one time:
-/// derive_dependencies, which must come after, orders them by their bytes. What the last updates of a step
-/// work with therefore lies at the other end of its arena: the next step's first passes need not wait for
-/// memory from which it is still written.
+/// derive_dependencies, which must come after, orders them by their bytes. On the host, where memory is
+/// wanted for transfers that could begin at once, a buffer therefore lies where the bytes have been free for
+/// longest, unless that takes an eighth more of transient memory; on the device, where what computes goes in
+/// order, always as close as can be, which caches like.
 void place_buffers(Program& program);
 
 }  // namespace ziggurat::schedule

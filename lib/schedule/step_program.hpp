@@ -110,6 +110,10 @@ constexpr std::size_t arena_of(const Buffer& buffer) {
     return static_cast<std::size_t>(buffer.tier) + (buffer.is_shared ? 3 : 0);
 }
 
+constexpr spec::Tier tier_of_arena(std::size_t arena) {
+    return static_cast<spec::Tier>(arena % 3);
+}
+
 enum class Engine {
     compute,
     collective,

@@ -34,6 +34,7 @@ class Transfers {
     Transfers(Program& program, const spec::RunSpec& spec, const std::vector<std::vector<HomePart>>& homes)
         : program_{program},
           prefetch_{spec.overlap.prefetch},
+          optimizer_prefetch_{std::max(spec.overlap.optimizer_prefetch, 2 * prefetch_)},
           occasions_{program},
           found_{find_visits(program, homes)} {}
 
@@ -88,7 +89,8 @@ class Transfers {
             int place = occasions_.settled_at(visit.last_write, prefetch_);
             for (const auto* other : by_home[visit.home]) {
                 if (other->first_op > visit.last_op && other->all.overlaps(visit.written)) {
-                    const int fetched = occasions_.issued_at(other->first_op, ahead(Tier::nvme, Tier::host));
+                    const int fetched =
+                        occasions_.issued_at(other->first_op, ahead(*other, Tier::nvme, Tier::host));
                     place = std::min(place, std::max(visit.last_write, fetched - 1));
                 }
             }
@@ -127,7 +129,7 @@ class Transfers {
                 for (std::size_t s = 0; s + 1 < way.size(); ++s) {
                     const auto bytes = way[s].tier == Tier::nvme ? fetched.in_pages(part.end) : fetched;
                     const int wanted =
-                        occasions_.issued_at(visit.first_op, ahead(way[s].tier, way[s + 1].tier));
+                        occasions_.issued_at(visit.first_op, ahead(visit, way[s].tier, way[s + 1].tier));
                     const Place place{std::max(wanted, earliest),
                                       way[s].tier != Tier::nvme,
                                       visit.first_op,
@@ -153,8 +155,17 @@ class Transfers {
     }
 
     /// How many occasions ahead a hop is issued.
-    int ahead(Tier from, Tier to) const {
-        return from == to ? 0 : from == Tier::nvme ? 2 * prefetch_ : prefetch_;
+    int ahead(const Visit& visit, Tier from, Tier to) const {
+        if (from == to) {
+            return 0;
+        }
+        if (from != Tier::nvme) {
+            return prefetch_;
+        }
+        const auto state = program_.buffers[static_cast<std::size_t>(visit.home)].state;
+        const bool is_of_optimizer = state == StateKind::master || state == StateKind::first_moment ||
+                                     state == StateKind::second_moment;
+        return is_of_optimizer ? optimizer_prefetch_ : 2 * prefetch_;
     }
 
     /// A buffer in `tier` for some bytes of the visit's buffer.
@@ -217,7 +228,7 @@ class Transfers {
     }
 
     Program& program_;
-    int prefetch_;
+    int prefetch_, optimizer_prefetch_;
     Occasions occasions_;
     Visits found_;
     std::vector<int> settled_;                    ///< by visit: the op behind which changes go to NVMe

@@ -19,8 +19,9 @@ inline constexpr const char* staging = "transfers";
 /// goes the same way for the same op. Between device and NVMe both ways lead through a buffer on the host.
 /// From NVMe whole pages are read.
 ///
-/// With overlap.prefetch P, a copy is issued P occasions ahead and a read from NVMe 2 P, but never in front
-/// of the op that last writes the same bytes at home; derive_dependencies extends that over the step's end.
+/// With overlap.prefetch P, a copy is issued P occasions ahead and a read from NVMe 2 P, that of optimizer
+/// states overlap.optimizer_prefetch if that is more, but never in front of the op that last writes the same
+/// bytes at home; derive_dependencies extends that over the step's end.
 /// Only slices move: with sharded parameters the gather runs between device buffers.
 ///
 /// Does nothing when everything is at home on the device. Runs after all passes that name state.

@@ -9,16 +9,18 @@ namespace ziggurat::spec {
 /// What of it a deck leaves to the planner.
 struct OpenDepths {
     bool prefetch = false;
+    bool optimizer_prefetch = false;
     bool chunk = false;
 
-    bool any() const { return prefetch || chunk; }
+    bool any() const { return prefetch || optimizer_prefetch || chunk; }
 };
 
 /// What plan::choose_depths has found.
 struct Depths {
     int prefetch = 1;
+    int optimizer_prefetch = 0;
     std::int64_t chunk_elements = 0;
-    std::string why_prefetch, why_chunk;
+    std::string why_prefetch, why_optimizer_prefetch, why_chunk;
 };
 
 /// Elements of a chunk where nothing moves.

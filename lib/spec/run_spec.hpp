@@ -214,7 +214,9 @@ struct Tiers {
 };
 
 struct Overlap {
-    int prefetch = 1;                  ///< segments gathered ahead of their use
+    int prefetch = 1;  ///< segments gathered ahead of their use
+    int optimizer_prefetch =
+        0;  ///< as many passes and updates, but at least 2 prefetch, are states read ahead
     std::int64_t bucket_elements = 0;  ///< gradients sent in one collective; whole units are never split
     bool optimizer_with_backward = false;
     bool delayed_update = false;

@@ -28,7 +28,7 @@ std::int64_t most_bytes(const std::vector<const schedule::Program*>& programs, s
 /// Blocks on NVMe are not memory.
 device::Arena reserve(const std::vector<const schedule::Program*>& programs, std::size_t arena, int ranks) {
     const bool is_shared = arena > on_nvme && ranks > 1;
-    const bool is_of_device = arena % 3 == static_cast<std::size_t>(spec::Tier::device);
+    const bool is_of_device = schedule::tier_of_arena(arena) == spec::Tier::device;
     return {arena == on_nvme ? 0 : most_bytes(programs, arena),
             is_of_device ? "the device tier" : "the host tier",
             is_shared ? device::Arena::Kind::shared : device::Arena::Kind::own};

@@ -49,7 +49,7 @@ Executor::Executor(const schedule::Program& program,
       node_{node},
       lanes_(program.lanes.size()),
       completed_(program.ops.size(), 0),
-      ended_ns_(program.ops.size(), 0) {
+      done_(program.ops.size()) {
     ZG_EXPECTS(actions_.size() == program.ops.size());
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
         lanes_.at(static_cast<std::size_t>(program.ops[op].lane)).ops.push_back(static_cast<int>(op));
@@ -110,7 +110,10 @@ void Executor::note_start(LaneState& lane, std::size_t index, std::int64_t step,
             after = other;
         }
     };
-    const auto ended = [&](int other) { wait(other, ended_ns_[static_cast<std::size_t>(other)]); };
+    const auto ended = [&](int other) {
+        const auto& done = done_[static_cast<std::size_t>(other)];
+        wait(done.by < 0 ? other : done.by, done.at_ns);
+    };
     const auto& op = program_.ops[static_cast<std::size_t>(lane.ops[index])];
     std::ranges::for_each(op.waits_for, ended);
     std::ranges::for_each(op.waits_for_previous_step, ended);
@@ -134,7 +137,12 @@ void Executor::complete(LaneState& lane, std::int64_t now_ns) {
     const auto& when = actions_[static_cast<std::size_t>(op)].ended_ns;
     const auto end_ns = when ? std::clamp(when(), start.begin_ns, now_ns) : now_ns;
     ++completed_[static_cast<std::size_t>(op)];
-    ended_ns_[static_cast<std::size_t>(op)] = end_ns;
+    DoneAt done{end_ns, op};
+    if (lane.has_any_order) {  // they count as done in order
+        done = lane.last_done.at_ns > end_ns ? lane.last_done : done;
+        lane.last_done = done;
+    }
+    done_[static_cast<std::size_t>(op)] = done;
     if (times_ != nullptr) {
         times_->ended(op, lane.step, end_ns);
     }

@@ -107,6 +107,11 @@ class Executor final : public comm::Background {
         std::int64_t ready_ns = 0;
         int after = -1;
     };
+    /// When an op counted as done, and the op because of which not before.
+    struct DoneAt {
+        std::int64_t at_ns = 0;
+        int by = -1;
+    };
     struct LaneState {
         std::vector<int> ops;
         std::size_t next = 0;  ///< the first that is not done
@@ -115,6 +120,7 @@ class Executor final : public comm::Background {
         std::size_t most_running = 1;  ///< of ops[next] and what follows it
         bool has_any_order = false;    ///< of starts
         std::vector<Start> starts;     ///< by op of the lane: the last one
+        DoneAt last_done;              ///< where starts have any order: of the op in front of `next`
     };
 
     bool has_work(const LaneState& lane) const noexcept {
@@ -159,7 +165,7 @@ class Executor final : public comm::Background {
     std::vector<int> compute_lanes_;
     int step_end_ = -1;                    ///< the op; -1: none
     std::vector<std::int64_t> completed_;  ///< by op: in how many steps it is done
-    std::vector<std::int64_t> ended_ns_;   ///< by op: when it was done last
+    std::vector<DoneAt> done_;             ///< by op: the last time
     std::vector<LaneRecord> records_;
     std::int64_t steps_begun_ = 0;
     std::int64_t step_began_ns_ = 0;

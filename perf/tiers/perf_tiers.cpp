@@ -27,6 +27,7 @@
 #include "optim/step_inputs.hpp"
 #include "perf/tiers/disk_idle.hpp"
 #include "perf/tiers/partial_programs.hpp"
+#include "plan/choose_depths.hpp"
 #include "train/assembly.hpp"
 
 namespace {
@@ -41,7 +42,8 @@ struct Choice {
     std::string parameters = "nvme", gradients = "nvme", optimizer = "nvme", activations = "host";
     std::string recompute = "full";
     std::int64_t chunk_mib = 16, block_kib = 1024;
-    int depth = 32, prefetch = 2, threads = 1, steps = 3, rounds = 5;
+    int depth = 32, prefetch = -1, optimizer_prefetch = -1, threads = 1, steps = 3, rounds = 5;
+    bool one_by_one = false;
 };
 
 Choice parse(int argc, char** argv) {
@@ -66,9 +68,13 @@ Choice parse(int argc, char** argv) {
     app.add_option("--chunk-mib", choice.chunk_mib, "of fp32");
     app.add_option("--block-kib", choice.block_kib);
     app.add_option("--depth", choice.depth);
-    app.add_option("--prefetch", choice.prefetch);
+    app.add_option("--prefetch", choice.prefetch, "-1: what overlap.prefetch: auto chooses");
+    app.add_option("--optimizer-prefetch", choice.optimizer_prefetch, "-1: what auto chooses");
     app.add_option("--threads", choice.threads, "of each rank");
-    app.add_option("--steps", choice.steps, "in a row")->check(CLI::Range(3, 1000));
+    app.add_option("--steps", choice.steps, "in a row")->check(CLI::Range(1, 1000));
+    app.add_flag(
+        "--one-by-one", choice.one_by_one,
+        "builds each part when its turn comes and drops it behind it: the disk need not hold all parts");
     app.add_option("--rounds", choice.rounds)->check(CLI::Range(1, 1000));
     try {
         app.parse(argc, argv);
@@ -109,7 +115,6 @@ spec::RunSpec spec_of(const Choice& choice, int ranks) {
     run.recompute.kind = choice.recompute == "none"        ? spec::RecomputeKind::none
                          : choice.recompute == "selective" ? spec::RecomputeKind::selective
                                                            : spec::RecomputeKind::full;
-    run.overlap.prefetch = choice.prefetch;
     auto& tiers = run.tiers;
     tiers.chunk_elements = choice.chunk_mib << 18;
     tiers.nvme_block_bytes = choice.block_kib << 10;
@@ -119,6 +124,12 @@ spec::RunSpec spec_of(const Choice& choice, int ranks) {
     tiers.gradients = home_of(choice.gradients);
     tiers.optimizer = home_of(choice.optimizer);
     tiers.activations = home_of(choice.activations);
+    run.overlap.prefetch = choice.prefetch;
+    run.overlap.optimizer_prefetch = choice.optimizer_prefetch;
+    const auto depths = plan::choose_depths(
+        run, {}, {.prefetch = choice.prefetch < 0, .optimizer_prefetch = choice.optimizer_prefetch < 0});
+    run.overlap.prefetch = depths.prefetch;
+    run.overlap.optimizer_prefetch = depths.optimizer_prefetch;
     return run;
 }
 
@@ -147,7 +158,6 @@ class Measured {
              const comm::AbortFlag& abort)
         : run_{run},
           world_{world},
-          part_{part},
           assembly_{run, {perf::only(programs.train, part), programs.evaluate}, world, stream, abort} {
         fill(run_, assembly_.train_slots());
     }
@@ -175,12 +185,9 @@ class Measured {
                seconds_between(begin_ns, end_ns);
     }
 
-    Part part() const { return part_; }
-
   private:
     spec::RunSpec run_;
     const comm::Communicator& world_;
-    Part part_;
     train::Assembly assembly_;
     std::int64_t step_ = 0;
     std::array<std::int64_t, 2> begun_ns_{};  ///< when the last two steps began
@@ -201,12 +208,19 @@ int measure(const Choice& choice) {
     const comm::AbortFlag abort;
     const auto programs = train::build_programs(run, world.rank());
 
-    std::vector<std::unique_ptr<Measured>> parts;
+    std::map<Part, std::unique_ptr<Measured>> parts;
+    const auto build = [&](Part part) {
+        parts[part] = std::make_unique<Measured>(run, programs, part, world, stream, abort);
+        parts[part]->seconds(2);  // touches memory, loads code
+    };
+    std::vector<Part> present;
     for (const auto part : perf::all_parts) {
         if (part == Part::whole || !perf::only(programs.train, part).ops.empty()) {
-            parts.push_back(std::make_unique<Measured>(run, programs, part, world, stream, abort));
-            parts.back()->seconds(2);  // touches memory, loads code
+            present.push_back(part);
         }
+    }
+    if (!choice.one_by_one) {
+        std::ranges::for_each(present, build);
     }
     std::map<Part, std::vector<double>> times;
     std::vector<double> over_floor, disk_idle;
@@ -215,10 +229,14 @@ int measure(const Choice& choice) {
                std::max(time(Part::update), time(Part::optimizer));
     };
     for (int round = 0; round < choice.rounds; ++round) {
-        for (auto& part : parts) {
-            times[part->part()].push_back(part->seconds(choice.steps));
-            if (part->part() == Part::whole) {
-                disk_idle.push_back(part->disk_idle());
+        for (const auto part : present) {
+            if (choice.one_by_one) {
+                parts.clear();
+                build(part);
+            }
+            times[part].push_back(parts[part]->seconds(choice.steps));
+            if (part == Part::whole) {
+                disk_idle.push_back(parts[part]->disk_idle());
             }
         }
         const auto now = [&](Part part) { return times[part].empty() ? 0.0 : times[part].back(); };
@@ -236,7 +254,9 @@ int measure(const Choice& choice) {
                         {"tokens", run.train.global_batch * run.data.seq},
                         {"homes", choice.parameters + " " + choice.gradients + " " + choice.optimizer + " " +
                                       choice.activations},
-                        {"prefetch", choice.prefetch}};
+                        {"prefetch", run.overlap.prefetch},
+                        {"optimizer_prefetch", run.overlap.optimizer_prefetch}};
+    fmt::print("prefetch {}, optimizer states {}\n", run.overlap.prefetch, run.overlap.optimizer_prefetch);
     fmt::print("{:<6} {:>9}\n", "part", "ms/step");
     for (const auto part : perf::all_parts) {
         fmt::print("{:<6} {:>9.1f}\n", perf::name_of(part), time(part) * 1e3);

@@ -182,6 +182,9 @@ void draw_movement(Draw& draw, DeckText& deck, int ranks, const std::string& nvm
     if (draw.chance(0.8)) {
         deck.set("prefetch", draw.between(0, 4));
     }
+    if (draw.chance(0.7)) {
+        deck.set("optimizer_prefetch", draw.between(0, 24));
+    }
     if (draw.chance(0.8)) {
         deck.set("bucket", draw.one_of<std::int64_t>({0, 3000, 12000, 40000, 1 << 30}));
     }
@@ -291,6 +294,7 @@ spec::RunSpec without_tiers(const spec::RunSpec& run) {
     tiers.parameters = tiers.gradients = tiers.optimizer = tiers.activations = device;
     tiers.chunk_elements = 1 << 20;
     reference.overlap.prefetch = spec::Overlap{}.prefetch;
+    reference.overlap.optimizer_prefetch = spec::Overlap{}.optimizer_prefetch;
     reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
     reference.recompute = {};
     return reference;
@@ -310,6 +314,7 @@ spec::RunSpec reference_of(const spec::RunSpec& run) {
     reference.parallel.ranks_per_node = run.parallel.ranks;
     reference.debug = {};
     reference.overlap.prefetch = spec::Overlap{}.prefetch;
+    reference.overlap.optimizer_prefetch = spec::Overlap{}.optimizer_prefetch;
     reference.overlap.bucket_elements = spec::Overlap{}.bucket_elements;
     reference.tiers.chunk_elements = 1 << 20;
     reference.recompute = {};

@@ -172,6 +172,7 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     spec.train.steps = 10;
 
     spec.overlap.prefetch = static_cast<int>(draw.between(0, 3));
+    spec.overlap.optimizer_prefetch = static_cast<int>(draw.between(0, 12));
     spec.overlap.bucket_elements = draw.one_of<std::int64_t>({0, 5000, 20000, 1 << 30});
     spec.recompute.kind =
         draw.one_of<RecomputeKind>({RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full});
@@ -227,6 +228,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("train.only", trained_part(s));
     note("train.micro_batches", number(s.train.micro_batches));
     note("overlap.prefetch", number(s.overlap.prefetch));
+    note("overlap.optimizer_prefetch", number(s.overlap.optimizer_prefetch));
     note("overlap.bucket", number(s.overlap.bucket_elements));
     note("recompute.kind", number(static_cast<int>(s.recompute.kind)));
     note("recompute.every", number(s.recompute.every));

@@ -23,7 +23,11 @@ class Depths : public ::testing::Test {
                                         spec::OpenDepths open) {
             ++asked_;
             return spec::Depths{open.prefetch ? 3 : run.overlap.prefetch,
-                                open.chunk ? 1 << 19 : run.tiers.chunk_elements, "three are best", "eight"};
+                                open.optimizer_prefetch ? 12 : run.overlap.optimizer_prefetch,
+                                open.chunk ? 1 << 19 : run.tiers.chunk_elements,
+                                "three are best",
+                                "as many as fit",
+                                "eight"};
         };
     }
     void TearDown() override { fs::remove_all(folder_); }
@@ -61,10 +65,20 @@ TEST_F(Depths, AreAskedForAndWrittenDown) {
     EXPECT_EQ(asked_, 1);
 }
 
+TEST_F(Depths, OfOptimizerStatesAreSaidWhereThereIsADisk) {
+    const auto loaded = load_with("tiers: {nvme: {paths: [/tmp]}, home: {optimizer: nvme}}");
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.overlap.optimizer_prefetch, 12);
+    EXPECT_NE(loaded.depths.find("; optimizer states 12 (as many as fit); chunks"), std::string::npos)
+        << loaded.depths;
+}
+
 TEST_F(Depths, ThatTheDeckGivesStay) {
-    const auto loaded = load_with("tiers: {chunk: 65536, home: {optimizer: host}}\noverlap: {prefetch: 0}");
+    const auto loaded = load_with(
+        "tiers: {chunk: 65536, home: {optimizer: host}}\noverlap: {prefetch: 0, optimizer_prefetch: 5}");
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
     EXPECT_EQ(loaded.run.overlap.prefetch, 0);
+    EXPECT_EQ(loaded.run.overlap.optimizer_prefetch, 5);
     EXPECT_EQ(loaded.run.tiers.chunk_elements, 65536);
     EXPECT_EQ(asked_, 0);
 }

@@ -66,6 +66,38 @@ TEST(ChooseDepths, TakesTheLeastAmongTheBest) {
     }
 }
 
+TEST(ChooseDepths, ReadsStatesDuringBackwardWhereTheDiskIsIdleThen) {
+    constexpr spec::OpenDepths open{.optimizer_prefetch = true};
+    auto spec = away();
+    spec.overlap.prefetch = 1;
+    spec.tiers.chunk_elements = 1 << 14;
+    const auto seconds = [&](int depth, const Rates& rates) {
+        auto with = spec;
+        with.overlap.optimizer_prefetch = depth;
+        return step_seconds(schedule::build_program(with, 0, schedule::Variant::train), rates);
+    };
+    const auto rates = rates_with(2);
+    const auto found = choose_depths(spec, {}, open, rates);
+    EXPECT_EQ(found.prefetch, 1) << "as given";
+    EXPECT_GT(found.optimizer_prefetch, 2);
+    EXPECT_LT(seconds(found.optimizer_prefetch, rates), seconds(2, rates) / 1.02);
+    for (const int times : optimizer_depths) {
+        EXPECT_LE(seconds(found.optimizer_prefetch, rates), 1.0201 * seconds(times, rates)) << times;
+    }
+
+    spec.overlap.optimizer_prefetch = 2;
+    const auto needed = plan_run(spec).footprint.needed;
+    spec.tiers.device_budget_bytes = needed[0];
+    spec.tiers.host_budget_bytes = needed[1];
+    const auto tight = choose_depths(spec, {}, open, rates);
+    EXPECT_EQ(tight.optimizer_prefetch, 2);
+    EXPECT_NE(tight.why_optimizer_prefetch.find("the budgets hold 2"), std::string::npos)
+        << tight.why_optimizer_prefetch;
+
+    spec.tiers.optimizer = spec::Home{0, 1, 0};
+    EXPECT_EQ(choose_depths(spec, {}, open, rates).optimizer_prefetch, 2) << "nothing is read";
+}
+
 TEST(ChooseDepths, NeedsNoDepthWhereComputingHidesEverything) {
     EXPECT_EQ(choose_depths(away(), {}, both, rates_with(1e4)).prefetch, 1);
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <random>
+#include <set>
 
 #include "schedule/build_program.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
@@ -128,27 +129,65 @@ TEST(PlaceBuffers, TakesTheSmallestHoleThatFits) {
     EXPECT_EQ(offset(program, fits_small), offset(program, small));
 }
 
-// The next step's first ops need not wait until the last chunks are written.
-TEST(PlaceBuffers, KeepsWhatTheLastUpdatesWorkWithFromTheFirstOps) {
+/// A large buffer and then small ones, each alone, in `tier`; all have the length of the list to live.
+Program one_after_the_other(spec::Tier tier, int small) {
     Program program;
-    const int first = add(program, 256);
-    const int large = add(program, 4096);
-    std::vector<int> chunks;
-    use(program, {first});
-    use(program, {large});
-    for (int i = 0; i < 5; ++i) {
-        chunks.push_back(add(program, 256));
-        use(program, {chunks.back()});
-        program.ops.back().kind = OpKind::update;
+    for (int i = 0; i <= small; ++i) {
+        const int b = add(program, i == 0 ? 4096 : 256);
+        program.buffers[static_cast<std::size_t>(b)].tier = tier;
+        use(program, {b});
     }
+    return program;
+}
+
+// What is written from one need not be written yet when the next is filled, nor in the step behind it.
+TEST(PlaceBuffers, TakesOnTheHostWhatHasBeenFreeForLongest) {
+    auto program = one_after_the_other(spec::Tier::host, 15);
 
     place_buffers(program);
 
-    EXPECT_EQ(program.arena_bytes[0], 4096);
-    EXPECT_EQ(offset(program, first), 0);
-    EXPECT_EQ(offset(program, chunks[1]), 0);
-    for (const int i : {2, 3, 4}) {
-        EXPECT_EQ(offset(program, chunks[static_cast<std::size_t>(i)]), 4096 - 256);
+    EXPECT_EQ(program.arena_bytes[1], 4096) << "which hold sixteen small ones";
+    std::set<std::int64_t> places;
+    for (int i = 1; i <= 15; ++i) {
+        places.insert(offset(program, i));
+    }
+    EXPECT_EQ(places.size(), 15U);
+}
+
+TEST(PlaceBuffers, StaysOnTheDeviceWhereItHasJustBeen) {
+    auto program = one_after_the_other(spec::Tier::device, 15);
+
+    place_buffers(program);
+
+    for (int i = 1; i <= 15; ++i) {
+        EXPECT_EQ(offset(program, i), 0);
+    }
+}
+
+// Small buffers apart would leave no hole for large ones.
+TEST(PlaceBuffers, GrowsByNoMoreThanAnEighthToWaitLess) {
+    std::mt19937_64 random{3};
+    for (int round = 0; round < 40; ++round) {
+        Program program;
+        for (int i = 0; i < 60; ++i) {
+            std::vector<int> used;
+            for (int k = 0; k < 4; ++k) {
+                used.push_back(add(
+                    program, static_cast<std::int64_t>(64 + random() % (random() % 3 == 0 ? 9000 : 300))));
+                program.buffers.back().tier = spec::Tier::host;
+            }
+            use(program, used);
+        }
+        auto on_device = program;
+        for (auto& buffer : on_device.buffers) {
+            buffer.tier = spec::Tier::device;
+        }
+
+        place_buffers(program);
+        place_buffers(on_device);
+
+        EXPECT_LE(program.arena_bytes[1], on_device.arena_bytes[0] + on_device.arena_bytes[0] / 8);
+        expect_no_overlap(program);
     }
 }
 
@@ -187,6 +226,7 @@ TEST(PlaceBuffers, NeverPutsTwoLiveBuffersAtOnePlace) {
             while (alive.size() < 3 || random() % 3 == 0) {
                 alive.push_back(
                     add(program, static_cast<std::int64_t>(random() % (random() % 8 == 0 ? 3000000 : 5000))));
+                program.buffers.back().tier = round % 2 == 0 ? spec::Tier::device : spec::Tier::host;
             }
             std::shuffle(alive.begin(), alive.end(), random);
             use(program, alive);

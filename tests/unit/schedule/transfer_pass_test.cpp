@@ -33,6 +33,7 @@ spec::RunSpec sharded(int ranks, std::int64_t microbatches) {
     spec.recompute.kind = spec::RecomputeKind::full;
     spec.precision.compute = spec::DType::bf16;
     spec.overlap.prefetch = 1;
+    spec.overlap.optimizer_prefetch = 0;
     spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = device;
     return spec;
 }
@@ -127,6 +128,34 @@ TEST(TransferPass, ReadsTheFirstStateDuringBackwardAndNotBefore) {
     ASSERT_NE(first_read, program.ops.end());
     EXPECT_TRUE(std::any_of(program.ops.begin(), first_read, is_backward));
     EXPECT_TRUE(std::any_of(first_read, program.ops.end(), is_backward));
+}
+
+/// Reads of optimizer states listed in front of the first op of the update.
+std::ptrdiff_t states_read_before_the_step_ends(const Program& program) {
+    const auto end = std::ranges::find(program.ops, OpKind::step_end, &Op::kind);
+    return std::count_if(program.ops.begin(), end, [&](const Op& op) {
+        return op.kind == OpKind::read &&
+               program.buffers[static_cast<std::size_t>(op.reads.front().buffer)].state == StateKind::master;
+    });
+}
+
+TEST(TransferPass, ReadsStatesAsFarAheadAsItIsToldButNotBeforeTheyAreWritten) {
+    auto spec = sharded(2, 1);
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = nvme;
+    spec.tiers.chunk_elements = 256;
+    const auto with = [&](int optimizer_prefetch) {
+        spec.overlap.optimizer_prefetch = optimizer_prefetch;
+        return build_program(spec, 0, Variant::train);
+    };
+
+    const auto least = states_read_before_the_step_ends(with(0));
+    EXPECT_EQ(states_read_before_the_step_ends(with(2)), least) << "twice the prefetch, whatever is said";
+    EXPECT_GT(states_read_before_the_step_ends(with(3)), least);
+    EXPECT_GT(states_read_before_the_step_ends(with(5)), states_read_before_the_step_ends(with(3)));
+
+    const auto moved = [](const Program& program) { return bytes_by_engine(program); };
+    EXPECT_EQ(moved(with(8)), moved(with(0)));
+    EXPECT_TRUE(check_program(with(1000)).empty()) << "all of them, from the first op on";
 }
 
 TEST(TransferPass, ReadsTheNextLayerBesideTheCopyOfThisOne) {
