@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "schedule/derive_dependencies.hpp"
 
 namespace ziggurat::train {
@@ -110,6 +113,62 @@ TEST(Executor, HoldsAReadBackWhoseMemoryIsStillInUse) {
     executor.run_step();
 
     EXPECT_EQ(rig.log, " start0 end0 run1 start2 end2 run3 start0 end0 run1 start2 end2 run3");
+}
+
+// A read counts as done when those in front of it are; an account must not blame what waits for it.
+TEST(Executor, BlamesTheReadInFrontOfTheOneThatIsUsed) {
+    Rig rig{2};
+    const int slow = rig.add(Engine::nvme_read, {}, {0}, 3);
+    const int quick = rig.add(Engine::nvme_read, {}, {1}, 1);
+    const int use = rig.add(Engine::compute, {1}, {});
+    std::int64_t quick_ended_ns = 0;
+    auto& action = rig.actions[static_cast<std::size_t>(quick)];
+    action.start = [&, start = action.start] {
+        start();
+        quick_ended_ns = monotonic_ns();
+    };
+    action.ended_ns = [&] { return quick_ended_ns; };
+    derive_dependencies(rig.program);
+    const comm::AbortFlag abort;
+    Executor executor{rig.program, rig.actions, abort, 10};
+
+    executor.run_step();
+
+    std::map<int, LaneRecord> done;
+    for (const auto& record : executor.records()) {
+        if (record.cause < 0) {
+            done[record.op] = record;
+        }
+    }
+    EXPECT_LT(done.at(quick).end_ns, done.at(slow).end_ns);
+    EXPECT_EQ(done.at(use).after, slow);
+    EXPECT_EQ(done.at(use).ready_ns, done.at(slow).end_ns);
+}
+
+TEST(Executor, TellsWhatIsDoneBetweenStepsWithTheNextStep) {
+    Rig rig{2};
+    rig.add(Engine::compute, {}, {0});
+    const int write = rig.add(Engine::nvme_write, {0}, {1}, 20);
+    derive_dependencies(rig.program);
+    const comm::AbortFlag abort;
+    Executor executor{rig.program, rig.actions, abort, 10};
+    const auto writes_told = [&] {
+        const auto told = executor.records();
+        return std::count_if(told.begin(), told.end(), [&](const LaneRecord& record) {
+            return record.op == write && record.cause < 0;
+        });
+    };
+
+    executor.run_step();
+    EXPECT_EQ(writes_told(), 0);
+    while (rig.log.find("end1") == std::string::npos) {
+        executor.advance();
+    }
+    EXPECT_EQ(writes_told(), 0) << "those of the step are being looked at";
+    executor.run_step();
+    EXPECT_EQ(writes_told(), 1);
+    executor.finish();
+    EXPECT_EQ(writes_told(), 1) << "of the second step";
 }
 
 TEST(Executor, DoesNotStartCollectivesAhead) {
