@@ -121,8 +121,50 @@ def open_homes_are_chosen(place):
     say(homes[0])
 
 
+def bytes_of(text):
+    """Of an amount as tables print it; '-' is none."""
+    number, _, unit = text.partition(" ")
+    return 0 if text == "-" else float(number) * {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[unit]
+
+
+def device_and_host_are_used_up(place):
+    """Without a disk, the largest model that trains has states that fill nine tenths of what the working set leaves of
+    the budgets; with one layer more it is refused, and told what lacks."""
+    device, host = 4 << 20, 24 << 20
+
+    def settings(layers):
+        return [*OPEN, "tiers.nvme.paths=[]", "train.micro_batch=1", "tiers.chunk=65536",
+                f"model.layers={layers}", f"{DEVICE}={device}B", f"{HOST}={host}B"]
+
+    fits, too_many = 1, 64
+    expect(place.check(settings(fits)).returncode == 0, "not even one layer fits")
+    expect(place.check(settings(too_many)).returncode == REFUSED, "the budgets bound nothing")
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        if place.check(settings(middle)).returncode == 0:
+            fits = middle
+        else:
+            too_many = middle
+    plan = place.check(settings(fits)).stdout
+    states = RANKS * bytes_of(re.search(r"model state ([\d.]+ \w+) per rank", plan)[1])
+    total = re.search(r"^ +total +per rank +(-|[\d.]+ \w*B) +(-|[\d.]+ \w*B)", plan, re.M)
+    working_set = RANKS * (bytes_of(total[1]) + bytes_of(total[2])) - states
+    left = RANKS * device + host - working_set
+    expect(states >= 0.9 * left, f"{fits} layers: states of {states:.0f} bytes where {left:.0f} were left for them\n{plan}")
+
+    trained = place.train("largest", settings(fits))
+    expect(trained.returncode == 0, f"{fits} layers do not train: {trained.stdout}{trained.stderr}")
+    refused = place.train("larger", settings(fits + 1))
+    text = refused.stdout + refused.stderr
+    expect(refused.returncode == REFUSED and re.search(r"DOES NOT FIT: .* \([0-9,]+ bytes\) more", text),
+           f"{fits + 1} layers: {refused.returncode}: {text}")
+    say(f"{fits} layers, one more is refused: states {states / 2**20:.1f} MiB of {left / 2**20:.1f} MiB, "
+        f"working set {working_set / 2**20:.1f} MiB")
+
+
 def budgets(options):
     place = Place(options)
+    device_and_host_are_used_up(place)
     budgets_are_exact(place)
     looking_at_it_is_refused_alike(place)
     open_homes_are_chosen(place)
