@@ -64,7 +64,7 @@ std::vector<Room> rooms(const Program& program) {
 
 /// Into so many parts a step is cut to tell when memory was given back: enough, and the free memory stays in
 /// few pieces.
-constexpr std::int64_t times_told_apart = 4096;
+constexpr std::int64_t times_told_apart = 1024;
 
 /// One in so many bytes of transient buffers may be paid for waiting less.
 constexpr std::int64_t bytes_for_one_more = 8;
