@@ -92,7 +92,7 @@ class Race {
   private:
     static constexpr double never = std::numeric_limits<double>::infinity();
 
-    /// A lane has some places under way at a time; they count as done in order.
+    /// A lane has some places under way at a time.
     struct LaneState {
         std::vector<std::size_t> ops;
         std::int64_t next = 0;  ///< the first place, counted through all steps, that is not known to be done
@@ -196,6 +196,7 @@ class Race {
         const double end = std::max(begin + seconds_[op], std::numeric_limits<double>::min());
         lane.free = end;
         lane.ends[lane.slot(place)] = end;
+        ends_[op].push_back(end);
         processor_free_ = needs_processor(index) ? end : processor_free_;
         const bool ends_step = program_.ops[op].kind == OpKind::step_end;
         computed_ = bounds_step(index) || ends_step ? std::max(computed_, end) : computed_;
@@ -203,7 +204,6 @@ class Race {
             auto& of_next = lane.ends[lane.slot(lane.next)];
             lane.last_done = std::max(lane.last_done, of_next);
             lane.done[lane.slot(lane.next)] = lane.places > 1 ? lane.last_done : 0;
-            ends_[lane.op_of(lane.next)].push_back(lane.last_done);
             of_next = 0;
         }
     }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "schedule/lane_tracks.hpp"
 #include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::schedule {
@@ -23,10 +24,7 @@ struct Touched {
 class Races {
   public:
     explicit Races(const Program& program)
-        : program_{program},
-          num_ops_{static_cast<int>(program.ops.size())},
-          num_lanes_{program.lanes.size()},
-          on_lane_(num_lanes_) {}
+        : program_{program}, num_ops_{static_cast<int>(program.ops.size())}, tracks_{program} {}
 
     std::vector<Finding> run() {
         for (int i = 0; i < 2 * num_ops_ && found_.size() < most_findings; ++i) {
@@ -49,27 +47,20 @@ class Races {
 
   private:
     const Op& op(int i) const { return program_.ops[static_cast<std::size_t>(i % num_ops_)]; }
-    std::size_t lane(int i) const { return static_cast<std::size_t>(op(i).lane); }
 
-    /// What is done when op `i` begins, and what once it is done: by lane, the latest place in the walk.
+    /// What is done when op `i` begins, and what once it is done: by track, the latest place in the walk.
     void set_clocks(int i) {
-        std::vector<int> clock(num_lanes_, -1);
+        std::vector<int> clock(tracks_.count(), -1);
         const auto join = [&](int other) {
             if (other < 0) {
                 return;
             }
             const auto& known = done_[static_cast<std::size_t>(other)];
-            for (std::size_t l = 0; l < num_lanes_; ++l) {
-                clock[l] = std::max(clock[l], known[l]);
+            for (std::size_t t = 0; t < clock.size(); ++t) {
+                clock[t] = std::max(clock[t], known[t]);
             }
         };
-        const bool overlaps = overlaps_itself(program_.lanes[lane(i)].engine);
-        auto& before = on_lane_[lane(i)];
-        const auto in_front = [&before](int places) {
-            return std::ssize(before) < places ? -1
-                                               : before[before.size() - static_cast<std::size_t>(places)];
-        };
-        join(in_front(overlaps ? most_under_way : 1));
+        std::ranges::for_each(tracks_.next(), join);
         const int step = i / num_ops_ * num_ops_;
         for (const int w : op(i).waits_for) {
             join(step + w);
@@ -78,17 +69,15 @@ class Races {
             join(step - num_ops_ + w);
         }
         begun_.push_back(clock);
-        join(in_front(1));
-        clock[lane(i)] = i;
+        clock[tracks_.track_of(i)] = i;
         done_.push_back(std::move(clock));
-        before.push_back(i);
     }
 
     void order(int earlier, int later, const char* what) {
         if (earlier < 0 || earlier == later) {
             return;
         }
-        if (begun_[static_cast<std::size_t>(later)][lane(earlier)] >= earlier) {
+        if (begun_[static_cast<std::size_t>(later)][tracks_.track_of(earlier)] >= earlier) {
             return;
         }
         const auto name = [&](int i) {
@@ -154,8 +143,7 @@ class Races {
 
     const Program& program_;
     int num_ops_;
-    std::size_t num_lanes_;
-    std::vector<std::vector<int>> on_lane_;       ///< places in the walk so far
+    LaneTracks tracks_;
     std::vector<std::vector<int>> begun_, done_;  ///< clocks by place in the walk
     std::map<int, std::map<std::int64_t, Touched>> spaces_;
     std::vector<Finding> found_;

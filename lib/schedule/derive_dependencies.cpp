@@ -3,20 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "base/contract.hpp"
+#include "schedule/lane_tracks.hpp"
 #include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::schedule {
 namespace {
 
-/// The latest op on each lane that is known to be done; -1: none.
+/// The latest op on each track that is known to be done; -1: none.
 using Clock = std::vector<int>;
 
 /// Who wrote the bytes of a range last, and who has read them since.
 struct Access {
     int writer = -1;
-    std::vector<std::pair<int, int>> readers;  // (lane, its latest op)
+    std::vector<std::pair<std::size_t, int>> readers;  // (track, its latest op)
 
     bool operator==(const Access&) const = default;
 };
@@ -74,17 +76,20 @@ class Derivation {
     explicit Derivation(const Program& program)
         : program_{program},
           num_ops_{static_cast<int>(program.ops.size())},
-          lanes_{program.lanes.size()},
-          clocks_(2 * program.ops.size()),
-          on_lane_(lanes_) {}
+          tracks_{program},
+          clocks_(2 * program.ops.size()) {}
 
     /// The ops that op `i` of the second walk's numbers has to wait for.
     std::vector<int> meet(int i) {
         const auto& op = program_.ops[static_cast<std::size_t>(i % num_ops_)];
-        Clock needed(lanes_, -1);
+        Clock known(tracks_.count(), -1);
+        for (const int before : tracks_.next()) {
+            join(known, clocks_[static_cast<std::size_t>(before)]);
+        }
+        Clock needed(tracks_.count(), -1);
         const auto need = [&](int other) {
             if (other >= 0 && other != i) {
-                auto& latest = needed[lane_of(other)];
+                auto& latest = needed[tracks_.track_of(other)];
                 latest = std::max(latest, other);
             }
         };
@@ -94,20 +99,16 @@ class Derivation {
         });
         each_run(op, op.writes, [&](Access& access) {
             need(access.writer);
-            for (const auto& [lane, reader] : access.readers) {
+            for (const auto& [track, reader] : access.readers) {
                 need(reader);
             }
             access.writer = i;
             access.readers.clear();
         });
-        return waits(i, needed);
+        return waits(i, needed, std::move(known));
     }
 
   private:
-    std::size_t lane_of(int i) const {
-        return static_cast<std::size_t>(program_.ops[static_cast<std::size_t>(i % num_ops_)].lane);
-    }
-
     template <class Visit>
     void each_run(const Op& op, const std::vector<Operand>& operands, Visit&& visit) {
         for (const auto& operand : operands) {
@@ -122,67 +123,51 @@ class Derivation {
     }
 
     void note_reader(Access& access, int i) const {
-        const int lane = static_cast<int>(lane_of(i));
+        const auto track = tracks_.track_of(i);
         for (auto& [of, latest] : access.readers) {
-            if (of == lane) {
+            if (of == track) {
                 latest = i;
                 return;
             }
         }
-        access.readers.emplace_back(lane, i);
+        access.readers.emplace_back(track, i);
     }
 
     static void join(Clock& clock, const Clock& other) {
-        for (std::size_t l = 0; l < clock.size(); ++l) {
-            clock[l] = std::max(clock[l], other[l]);
+        for (std::size_t t = 0; t < clock.size(); ++t) {
+            clock[t] = std::max(clock[t], other[t]);
         }
     }
 
-    /// The op so many places in front of the next one of a lane; -1: there is none.
-    int in_front(std::size_t lane, int places) const {
-        const auto& ops = on_lane_[lane];
-        return std::ssize(ops) < places ? -1 : ops[ops.size() - static_cast<std::size_t>(places)];
-    }
-
-    /// Drops from `needed` what is known to be done, and notes what is known once op `i` is done.
-    std::vector<int> waits(int i, const Clock& needed) {
-        const auto lane = lane_of(i);
-        const bool overlaps = overlaps_itself(program_.lanes[lane].engine);
-        const int last = in_front(lane, 1);
-        const int done = overlaps ? in_front(lane, most_under_way) : last;
-        Clock known = done < 0 ? Clock(lanes_, -1) : clocks_[static_cast<std::size_t>(done)];
+    /// Drops from `needed` what is known to be done anyway, and notes what is known once op `i` is done.
+    std::vector<int> waits(int i, const Clock& needed, Clock known) {
         std::vector<int> candidates;
-        for (std::size_t l = 0; l < lanes_; ++l) {
-            if ((l != lane || overlaps) && needed[l] > known[l]) {
-                candidates.push_back(needed[l]);
+        for (std::size_t t = 0; t < needed.size(); ++t) {
+            if (needed[t] > known[t]) {
+                candidates.push_back(needed[t]);
             }
         }
         // The latest first: what it knows may make earlier ones needless.
         std::sort(candidates.rbegin(), candidates.rend());
         std::vector<int> kept;
         for (const int other : candidates) {
-            if (known[lane_of(other)] >= other) {
+            if (known[tracks_.track_of(other)] >= other) {
                 continue;
             }
             kept.push_back(other);
             join(known, clocks_[static_cast<std::size_t>(other)]);
         }
-        if (overlaps && last >= 0) {
-            join(known, clocks_[static_cast<std::size_t>(last)]);
-        }
-        known[lane] = i;
+        known[tracks_.track_of(i)] = i;
         clocks_[static_cast<std::size_t>(i)] = std::move(known);
-        on_lane_[lane].push_back(i);
         std::sort(kept.begin(), kept.end());
         return kept;
     }
 
     const Program& program_;
     int num_ops_;
-    std::size_t lanes_;
+    LaneTracks tracks_;
     std::array<History, num_arenas> arenas_;
-    std::vector<Clock> clocks_;              // by op: what is done once it is
-    std::vector<std::vector<int>> on_lane_;  // those met so far, in order
+    std::vector<Clock> clocks_;  // by op: what is done once it is
 };
 
 }  // namespace

@@ -12,9 +12,10 @@ namespace ziggurat::schedule {
 /// as one buffer. Steps follow each other without a gap, so the first ops of a step wait for ops of the
 /// step before.
 ///
-/// Left out is what holds anyway: waits within a lane, which works in order, and waits that follow from
-/// others of the op or of its lane's earlier ops. Of another lane at most one op is waited for. With these
-/// waits, any order in which lanes take their ops gives what list order gives.
+/// Left out is what holds anyway: waits within a track of a lane (lane_tracks.hpp), which works in order, and
+/// waits that follow from others of the op or of those in front of it on its lane. Of another track at most
+/// one op is waited for. With these waits, any order in which lanes take their ops gives what list order
+/// gives.
 void derive_dependencies(Program& program);
 
 }  // namespace ziggurat::schedule

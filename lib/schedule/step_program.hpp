@@ -127,8 +127,8 @@ enum class Engine {
 
 /// Whether ops of a lane begin before those in front of them have ended, or even begun, so that a disk is
 /// never idle for want of being asked. All that they must wait for is in their waits, for ops of their own
-/// lane too. They count as done in order, and an op begins when the one `most_under_way` places in front of
-/// it, or itself in the step before, is done.
+/// lane too. An op begins when the one `most_under_way` places in front of it, all in front of that, and
+/// itself in the step before, are done.
 constexpr bool overlaps_itself(Engine engine) {
     return engine == Engine::nvme_read || engine == Engine::nvme_write;
 }

@@ -49,7 +49,7 @@ Executor::Executor(const schedule::Program& program,
       node_{node},
       lanes_(program.lanes.size()),
       completed_(program.ops.size(), 0),
-      done_(program.ops.size()) {
+      ended_ns_(program.ops.size(), 0) {
     ZG_EXPECTS(actions_.size() == program.ops.size());
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
         lanes_.at(static_cast<std::size_t>(program.ops[op].lane)).ops.push_back(static_cast<int>(op));
@@ -64,6 +64,8 @@ Executor::Executor(const schedule::Program& program,
         }
         lanes_[lane].starts.resize(lanes_[lane].ops.size());
         lanes_[lane].is_running.resize(lanes_[lane].ops.size());
+        lanes_[lane].is_done.resize(lanes_[lane].ops.size());
+        lanes_[lane].passed.resize(lanes_[lane].ops.size());
         lanes_[lane].has_any_order = schedule::overlaps_itself(engine);
         const bool all_start_early = std::ranges::all_of(
             lanes_[lane].ops, [&](int op) { return actions_[static_cast<std::size_t>(op)].may_start_early; });
@@ -110,10 +112,7 @@ void Executor::note_start(LaneState& lane, std::size_t index, std::int64_t step,
             after = other;
         }
     };
-    const auto ended = [&](int other) {
-        const auto& done = done_[static_cast<std::size_t>(other)];
-        wait(done.by < 0 ? other : done.by, done.at_ns);
-    };
+    const auto ended = [&](int other) { wait(other, ended_ns_[static_cast<std::size_t>(other)]); };
     const auto& op = program_.ops[static_cast<std::size_t>(lane.ops[index])];
     std::ranges::for_each(op.waits_for, ended);
     std::ranges::for_each(op.waits_for_previous_step, ended);
@@ -122,7 +121,8 @@ void Executor::note_start(LaneState& lane, std::size_t index, std::int64_t step,
     if (lane.most_running > 1 && !lane.has_any_order) {
         wait(lane.ops[in_front(1)], lane.starts[in_front(1)].begin_ns);
     }
-    ended(lane.ops[in_front(lane.most_running)]);
+    const auto& passed = lane.passed[in_front(lane.most_running)];
+    wait(passed.last, passed.at_ns);
     start = {now_ns, std::min(ready_ns, now_ns), after};
     if (times_ != nullptr) {
         times_->began(
@@ -131,28 +131,33 @@ void Executor::note_start(LaneState& lane, std::size_t index, std::int64_t step,
     }
 }
 
-void Executor::complete(LaneState& lane, std::int64_t now_ns) {
-    const int op = lane.ops[lane.next];
-    const auto& start = lane.starts[lane.next];
+void Executor::complete(LaneState& lane, std::size_t index, std::int64_t now_ns) {
+    const int op = lane.ops[index];
+    const auto& start = lane.starts[index];
     const auto& when = actions_[static_cast<std::size_t>(op)].ended_ns;
     const auto end_ns = when ? std::clamp(when(), start.begin_ns, now_ns) : now_ns;
+    const auto step = index < lane.next ? lane.step + 1 : lane.step;
     ++completed_[static_cast<std::size_t>(op)];
-    DoneAt done{end_ns, op};
-    if (lane.has_any_order) {  // they count as done in order
-        done = lane.last_done.at_ns > end_ns ? lane.last_done : done;
-        lane.last_done = done;
-    }
-    done_[static_cast<std::size_t>(op)] = done;
+    ended_ns_[static_cast<std::size_t>(op)] = end_ns;
     if (times_ != nullptr) {
-        times_->ended(op, lane.step, end_ns);
+        times_->ended(op, step, end_ns);
     }
     if (records_.size() < records_.capacity()) {
-        records_.push_back({op, -1, lane.step, start.begin_ns, end_ns, start.ready_ns, start.after});
+        records_.push_back({op, -1, step, start.begin_ns, end_ns, start.ready_ns, start.after});
     }
-    lane.is_running[lane.next] = 0;
-    if (++lane.next == lane.ops.size()) {
-        lane.next = 0;
-        ++lane.step;
+    lane.is_running[index] = 0;
+    lane.is_done[index] = 1;
+    while (lane.is_done[lane.next] != 0) {
+        lane.is_done[lane.next] = 0;
+        const auto num_ops = lane.ops.size();
+        const auto& before = lane.passed[(lane.next + num_ops - 1) % num_ops];
+        const int last = lane.ops[lane.next];
+        const auto last_ns = ended_ns_[static_cast<std::size_t>(last)];
+        lane.passed[lane.next] = before.at_ns > last_ns ? before : Passed{last_ns, last};
+        if (++lane.next == num_ops) {
+            lane.next = 0;
+            ++lane.step;
+        }
     }
 }
 
@@ -160,10 +165,13 @@ bool Executor::advance(LaneState& lane) {
     if (!has_work(lane)) {
         return false;
     }
+    if (lane.has_any_order) {
+        return advance_in_any_order(lane);
+    }
     const int op = lane.ops[lane.next];
     auto& action = actions_[static_cast<std::size_t>(op)];
     if (!is_under_way(lane) && missing(op, lane.step) >= 0) {
-        return lane.has_any_order && start_ahead(lane);
+        return false;
     }
     const auto begin_ns = monotonic_ns();
     if (!is_under_way(lane)) {
@@ -176,7 +184,7 @@ bool Executor::advance(LaneState& lane) {
             const auto end_ns = monotonic_ns();
             note_work(op, begin_ns, end_ns);
             note_busy(op, begin_ns, end_ns);
-            complete(lane, end_ns);
+            complete(lane, lane.next, end_ns);
             if (between_ops_ && is_in_step_) {
                 between_ops_();
             }
@@ -193,9 +201,29 @@ bool Executor::advance(LaneState& lane) {
         note_busy(op, begin_ns, end_ns);
     }
     if (is_done) {
-        complete(lane, end_ns);
+        complete(lane, lane.next, end_ns);
     }
     return is_done || has_started;
+}
+
+bool Executor::advance_in_any_order(LaneState& lane) {
+    const auto begin_ns = monotonic_ns();
+    const int op = lane.ops[lane.next];
+    bool has_moved = start_ahead(lane);
+    const auto first = lane.next;
+    for (std::size_t place = first; place < first + lane.most_running; ++place) {
+        const auto index = place % lane.ops.size();
+        if (lane.is_running[index] != 0 && actions_[static_cast<std::size_t>(lane.ops[index])].poll()) {
+            complete(lane, index, monotonic_ns());
+            has_moved = true;
+        }
+    }
+    const auto end_ns = monotonic_ns();
+    note_work(op, begin_ns, end_ns);
+    if (has_moved || !is_waiting_) {
+        note_busy(op, begin_ns, end_ns);
+    }
+    return has_moved;
 }
 
 bool Executor::start_ahead(LaneState& lane) {
@@ -206,7 +234,7 @@ bool Executor::start_ahead(LaneState& lane) {
         if (step >= steps_begun_) {
             break;
         }
-        if (lane.is_running[index] != 0) {
+        if (lane.is_running[index] != 0 || lane.is_done[index] != 0) {
             continue;
         }
         auto& action = actions_[static_cast<std::size_t>(lane.ops[index])];

@@ -107,20 +107,21 @@ class Executor final : public comm::Background {
         std::int64_t ready_ns = 0;
         int after = -1;
     };
-    /// When an op counted as done, and the op because of which not before.
-    struct DoneAt {
+    /// When all ops of a lane up to one were done, and the last of them.
+    struct Passed {
         std::int64_t at_ns = 0;
-        int by = -1;
+        int last = -1;
     };
     struct LaneState {
         std::vector<int> ops;
         std::size_t next = 0;  ///< the first that is not done
         std::int64_t step = 0;
         std::vector<char> is_running;  ///< by op of the lane: started, not done
+        std::vector<char> is_done;     ///< by op of the lane: before one in front of it
         std::size_t most_running = 1;  ///< of ops[next] and what follows it
-        bool has_any_order = false;    ///< of starts
+        bool has_any_order = false;    ///< of starts and ends
         std::vector<Start> starts;     ///< by op of the lane: the last one
-        DoneAt last_done;              ///< where starts have any order: of the op in front of `next`
+        std::vector<Passed> passed;    ///< by op of the lane: the last time
     };
 
     bool has_work(const LaneState& lane) const noexcept {
@@ -138,7 +139,10 @@ class Executor final : public comm::Background {
     bool advance(LaneState& lane);
     /// Starts what may begin while others of its lane are under way; true if something did.
     bool start_ahead(LaneState& lane);
-    void complete(LaneState& lane, std::int64_t now_ns);
+    /// The same for a lane whose ops end in any order.
+    bool advance_in_any_order(LaneState& lane);
+    /// The `index`-th op of the lane is done.
+    void complete(LaneState& lane, std::size_t index, std::int64_t now_ns);
     /// What the compute lane, or with nothing left there the first other lane, would do next, and what it
     /// waits for.
     std::pair<int, int> first_wait() const;
@@ -165,7 +169,7 @@ class Executor final : public comm::Background {
     std::vector<int> compute_lanes_;
     int step_end_ = -1;                    ///< the op; -1: none
     std::vector<std::int64_t> completed_;  ///< by op: in how many steps it is done
-    std::vector<DoneAt> done_;             ///< by op: the last time
+    std::vector<std::int64_t> ended_ns_;   ///< by op: when it was done last
     std::vector<LaneRecord> records_;
     std::int64_t steps_begun_ = 0;
     std::int64_t step_began_ns_ = 0;

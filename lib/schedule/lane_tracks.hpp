@@ -1,0 +1,56 @@
+/// In what order a lane's ops are done: on tracks, each in order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "schedule/step_program.hpp"
+
+namespace ziggurat::schedule {
+
+/// A walk over the ops of some steps, which it numbers through. A lane that works in order is one track. The
+/// ops of one that overlaps itself take `most_under_way` tracks in turn: an op begins when the one as many
+/// places in front of it, and so the one before it on its track, and all in front of that, are done.
+class LaneTracks {
+  public:
+    explicit LaneTracks(const Program& program) : program_{program}, on_lane_(program.lanes.size()) {
+        for (const auto& lane : program.lanes) {
+            first_of_lane_.push_back(count_);
+            count_ += overlaps_itself(lane.engine) ? most_under_way : 1;
+        }
+    }
+
+    /// Tracks of all lanes.
+    std::size_t count() const noexcept { return count_; }
+
+    /// Of an op that has been walked over.
+    std::size_t track_of(int i) const { return tracks_[static_cast<std::size_t>(i)]; }
+
+    /// The last ops of their tracks that are done when the next op of the walk begins, by the order of its
+    /// lane alone; puts that op on its track. Valid until the next call.
+    std::span<const int> next() {
+        const auto i = static_cast<int>(tracks_.size());
+        const auto num_ops = static_cast<int>(program_.ops.size());
+        const auto lane = static_cast<std::size_t>(program_.ops[static_cast<std::size_t>(i % num_ops)].lane);
+        auto& before = on_lane_[lane];
+        const std::size_t places = overlaps_itself(program_.lanes[lane].engine) ? most_under_way : 1;
+        tracks_.push_back(first_of_lane_[lane] + before.size() % places);
+        const auto end = before.size() < places ? 0 : before.size() - places + 1;
+        const auto begin = end < places ? 0 : end - places;
+        found_.assign(before.begin() + static_cast<std::ptrdiff_t>(begin),
+                      before.begin() + static_cast<std::ptrdiff_t>(end));
+        before.push_back(i);
+        return found_;
+    }
+
+  private:
+    const Program& program_;
+    std::size_t count_ = 0;
+    std::vector<std::size_t> first_of_lane_;
+    std::vector<std::vector<int>> on_lane_;  ///< places in the walk so far
+    std::vector<std::size_t> tracks_;        ///< by place in the walk
+    std::vector<int> found_;
+};
+
+}  // namespace ziggurat::schedule
