@@ -1,6 +1,8 @@
 #include "train/executor.hpp"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <tuple>
 
@@ -210,11 +212,12 @@ bool Executor::advance_in_any_order(LaneState& lane) {
     const auto begin_ns = monotonic_ns();
     const int op = lane.ops[lane.next];
     bool has_moved = start_ahead(lane);
-    const auto first = lane.next;
-    for (std::size_t place = first; place < first + lane.most_running; ++place) {
+    std::array<std::size_t, schedule::most_under_way> ended{};
+    std::size_t num_ended = 0;
+    for (std::size_t place = lane.next; place < lane.next + lane.most_running; ++place) {
         const auto index = place % lane.ops.size();
         if (lane.is_running[index] != 0 && actions_[static_cast<std::size_t>(lane.ops[index])].poll()) {
-            complete(lane, index, monotonic_ns());
+            ended.at(num_ended++) = index;
             has_moved = true;
         }
     }
@@ -222,6 +225,9 @@ bool Executor::advance_in_any_order(LaneState& lane) {
     note_work(op, begin_ns, end_ns);
     if (has_moved || !is_waiting_) {
         note_busy(op, begin_ns, end_ns);
+    }
+    for (const auto index : std::span{ended}.first(num_ended)) {
+        complete(lane, index, end_ns);
     }
     return has_moved;
 }
