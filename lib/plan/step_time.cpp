@@ -75,6 +75,7 @@ class Race {
         }
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
             const auto num_ops = static_cast<std::int64_t>(lanes_[lane].ops.size());
+            lanes_[lane].shared = shared_by(engine(lane));
             lanes_[lane].places = schedule::overlaps_itself(engine(lane))
                                       ? std::min<std::int64_t>(schedule::most_under_way, num_ops)
                                       : 1;
@@ -92,8 +93,12 @@ class Race {
   private:
     static constexpr double never = std::numeric_limits<double>::infinity();
 
+    /// What more than one lane needs, each of its ops alone.
+    enum class Shared { nothing, processor, disks };
+
     /// A lane has some places under way at a time.
     struct LaneState {
+        Shared shared = Shared::nothing;
         std::vector<std::size_t> ops;
         std::int64_t next = 0;  ///< the first place, counted through all steps, that is not known to be done
         std::int64_t places = 1;
@@ -117,11 +122,18 @@ class Race {
 
     bool bounds_step(std::size_t lane) const { return engine(lane) == Engine::compute; }
 
-    /// What one processor does in turn where there is no device.
-    bool needs_processor(std::size_t lane) const {
-        const auto is = engine(lane);
-        return !rates_.has_device &&
-               (is == Engine::compute || is == Engine::host_optimizer || is == Engine::collective);
+    Shared shared_by(Engine engine) const {
+        switch (engine) {
+            case Engine::compute:
+            case Engine::host_optimizer:
+            case Engine::collective:
+                return rates_.has_device ? Shared::nothing : Shared::processor;
+            case Engine::nvme_read:
+            case Engine::nvme_write:
+                return rates_.has_shared_disks ? Shared::disks : Shared::nothing;
+            default:
+                return Shared::nothing;
+        }
     }
 
     /// The step that the slowest compute lane is in.
@@ -164,8 +176,10 @@ class Race {
         }
         const double at =
             std::max({lane.free, lane.done[lane.slot(place)], ready(program_.ops[lane.op_of(place)], step)});
-        return needs_processor(index) ? std::max(at, processor_free_) : at;
+        return lane.shared == Shared::nothing ? at : std::max(at, free_of(lane.shared));
     }
+
+    double free_of(Shared shared) const { return shared_free_[static_cast<std::size_t>(shared)]; }
 
     /// Lets the op go that can begin first; false when none can.
     bool advance() {
@@ -176,7 +190,9 @@ class Race {
             const auto& lane = lanes_[l];
             const auto end = lane.ops.empty() ? lane.next : lane.next + lane.places;
             for (auto place = lane.next; place < end; ++place) {
-                if (const double at = begin_of(l, place); at < begin) {
+                const double at = begin_of(l, place);
+                const bool has_waited_longer = at == begin && at < never && lane.free < lanes_[first].free;
+                if (at < begin || has_waited_longer) {
                     begin = at;
                     first = l;
                     first_place = place;
@@ -197,7 +213,7 @@ class Race {
         lane.free = end;
         lane.ends[lane.slot(place)] = end;
         ends_[op].push_back(end);
-        processor_free_ = needs_processor(index) ? end : processor_free_;
+        shared_free_[static_cast<std::size_t>(lane.shared)] = end;
         const bool ends_step = program_.ops[op].kind == OpKind::step_end;
         computed_ = bounds_step(index) || ends_step ? std::max(computed_, end) : computed_;
         for (; lane.ends[lane.slot(lane.next)] > 0; ++lane.next) {
@@ -214,8 +230,8 @@ class Race {
     std::vector<double> seconds_;            ///< by op
     std::vector<std::vector<double>> ends_;  ///< by op and step
     std::vector<double> begun_;              ///< by step
-    double processor_free_ = 0;
-    double computed_ = 0;  ///< until when compute lanes and step ends have worked
+    std::array<double, 3> shared_free_{};    ///< by Shared
+    double computed_ = 0;                    ///< until when compute lanes and step ends have worked
 };
 
 }  // namespace
@@ -229,13 +245,15 @@ Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     const double write = known(machine.nvme_write_rate, usual_disk) / ranks;
     const double in = known(machine.host_to_device_rate, usual_link);
     const double out = known(machine.device_to_host_rate, usual_link);
+    const bool has_slow_ways = highest.nvme_read > 0 || highest.nvme_write > 0;
     return {.flops = known(machine.device_flops, usual_flops),
             .memory = machine.has_device ? usual_memory_of_device : usual_memory,
             .nvme_read = throttled(read, highest.nvme_read),
             .nvme_write = throttled(write, highest.nvme_write),
             .host_to_device = throttled(in, highest.host_to_device),
             .device_to_host = throttled(out, highest.device_to_host),
-            .has_device = machine.has_device};
+            .has_device = machine.has_device,
+            .has_shared_disks = !has_slow_ways};
 }
 
 double step_seconds(const Program& program, const Rates& rates) {

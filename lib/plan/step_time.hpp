@@ -18,18 +18,22 @@ struct Rates {
     double device_to_host = 1;
     /// Without a device, one processor computes, updates and sums.
     bool has_device = false;
+    /// Disks that read write nothing meanwhile: what is written beside reads takes from their rate.
+    bool has_shared_disks = false;
 
     bool operator==(const Rates&) const = default;
 };
 
 /// The rates of the machine, of a node's its ranks' parts, where debug.throttle says nothing lower. For what
 /// is unknown stands what is usual: 40 GFLOP/s for each thread or 70 TFLOP/s of a device, 2 GB/s of the disks
-/// of a node, 10 GB/s of a link.
+/// of a node, 10 GB/s of a link. Ways that debug.throttle slows do so each for itself; others share the
+/// disks.
 Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine);
 
 /// Seconds from step to step of `program`, when nothing else is to be waited for: each op begins when its
-/// lane is free, what it waits for has ended and, without a device, the processor has nothing else to do; a
-/// step begins when the one before has computed, as in train::Executor. Peers are as fast as this rank.
+/// lane is free, what it waits for has ended and what it shares with other lanes (disks; without a device the
+/// processor) has nothing else to do, of several the one whose lane has waited longest; a step begins when
+/// the one before has computed, as in train::Executor. Peers are as fast as this rank.
 double step_seconds(const schedule::Program& program, const Rates& rates);
 
 }  // namespace ziggurat::plan

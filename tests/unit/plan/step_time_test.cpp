@@ -17,22 +17,31 @@ using schedule::Program;
 
 constexpr std::int64_t size = 1000;
 
+int add_buffer(Program& program, spec::Tier tier) {
+    schedule::Buffer made;
+    made.tier = tier;
+    made.bytes = size;
+    made.lifetime = schedule::Lifetime::persistent;
+    return program.add_buffer(std::move(made));
+}
+
+void place_in_turn(Program& program) {
+    std::int64_t end = 0;
+    for (auto& placed : program.buffers) {
+        placed.offset = end;
+        end += placed.bytes;
+    }
+}
+
 /// Units that are copied to the device and computed with there, each `flops`; a unit's copy is issued `ahead`
 /// units before it.
 Program fetching(const std::vector<double>& flops, std::size_t ahead) {
     Program program;
-    const auto buffer = [&](spec::Tier tier, schedule::Lifetime lifetime) {
-        schedule::Buffer made;
-        made.tier = tier;
-        made.bytes = size;
-        made.lifetime = lifetime;
-        return program.add_buffer(std::move(made));
-    };
-    const int home = buffer(spec::Tier::host, schedule::Lifetime::persistent);
-    const int result = buffer(spec::Tier::device, schedule::Lifetime::persistent);
+    const int home = add_buffer(program, spec::Tier::host);
+    const int result = add_buffer(program, spec::Tier::device);
     std::vector<int> staged;
     for (std::size_t unit = 0; unit <= ahead; ++unit) {
-        staged.push_back(buffer(spec::Tier::device, schedule::Lifetime::persistent));
+        staged.push_back(add_buffer(program, spec::Tier::device));
     }
     const auto fetch = [&](std::size_t unit) {
         Op op;
@@ -58,11 +67,31 @@ Program fetching(const std::vector<double>& flops, std::size_t ahead) {
             compute(unit - ahead);
         }
     }
-    std::int64_t end = 0;
-    for (auto& placed : program.buffers) {
-        placed.offset = end;
-        end += placed.bytes;
+    place_in_turn(program);
+    schedule::derive_dependencies(program);
+    return program;
+}
+
+/// Units that are read, computed with and written.
+Program passing(int units) {
+    Program program;
+    const auto add = [&](Engine engine, int from, int to) {
+        Op op;
+        op.kind = engine == Engine::compute ? OpKind::compute : OpKind::copy;
+        op.lane = program.lane(engine);
+        op.flops = engine == Engine::compute ? 1e-6 : 0;
+        op.reads = {whole(program, from, "input")};
+        op.writes = {whole(program, to, "output")};
+        program.ops.push_back(op);
+    };
+    for (int unit = 0; unit < units; ++unit) {
+        const int file = add_buffer(program, spec::Tier::nvme);
+        const int host = add_buffer(program, spec::Tier::host);
+        add(Engine::nvme_read, file, host);
+        add(Engine::compute, host, host);
+        add(Engine::nvme_write, host, file);
     }
+    place_in_turn(program);
     schedule::derive_dependencies(program);
     return program;
 }
@@ -97,6 +126,16 @@ TEST(StepSeconds, GainByDepthWhereUnitsDiffer) {
     EXPECT_LT(at(3), at(2) - 0.5);
 }
 
+TEST(StepSeconds, AreThoseOfReadsAndWritesTogetherWhereTheyShareTheDisks) {
+    constexpr int units = 20;
+    auto rates = unit_rates;
+    rates.nvme_read = size;
+    rates.nvme_write = size / 2.0;
+    EXPECT_NEAR(step_seconds(passing(units), rates), 2 * units, 1) << "writes take longest";
+    rates.has_shared_disks = true;
+    EXPECT_NEAR(step_seconds(passing(units), rates), (1 + 2) * units, 1);
+}
+
 TEST(Rates, AreTheMachinesWhereTheThrottleIsNotLower) {
     auto spec = test::small_spec(spec::Family::llama, 2);
     spec.debug.throttle = {.nvme_read = 5e9, .host_to_device = 1e6};
@@ -111,6 +150,9 @@ TEST(Rates, AreTheMachinesWhereTheThrottleIsNotLower) {
     EXPECT_DOUBLE_EQ(rates.host_to_device, 1e6);
     EXPECT_DOUBLE_EQ(rates.device_to_host, 2e9);
     EXPECT_FALSE(rates.has_device);
+    EXPECT_FALSE(rates.has_shared_disks) << "each way has its throttle";
+    spec.debug.throttle = {.host_to_device = 1e6};
+    EXPECT_TRUE(rates_of(spec, machine).has_shared_disks);
 }
 
 }  // namespace
