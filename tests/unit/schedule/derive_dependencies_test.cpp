@@ -142,6 +142,43 @@ TEST(DeriveDependencies, LetsALaneThatOverlapsItselfWaitForItsOwnOps) {
     EXPECT_FALSE(races(ops.program).empty());
 }
 
+TEST(DeriveDependencies, KnowsNoOrderInWhichReadsEnd) {
+    Ops ops{2, 3};
+    ops.program.lanes[1].engine = Engine::nvme_read;
+    ops.add(1, {ops.all(0)}, {ops.all(1)});
+    ops.add(1, {ops.all(0)}, {ops.all(2)});
+    ops.add(0, {ops.all(2)}, {});
+    ops.add(0, {ops.all(1)}, {});
+
+    derive_dependencies(ops.program);
+
+    EXPECT_EQ(ops.waits(2), Waits{1});
+    EXPECT_EQ(ops.waits(3), Waits{0}) << "may end behind the second";
+    EXPECT_TRUE(races(ops.program).empty());
+
+    ops.program.ops[3].waits_for.clear();
+    EXPECT_FALSE(races(ops.program).empty());
+}
+
+TEST(DeriveDependencies, KnowsThatNoMoreThanSomeReadsAreUnderWay) {
+    constexpr int reads = most_under_way + 1;
+    Ops ops{2, reads + 1};
+    ops.program.lanes[1].engine = Engine::nvme_read;
+    for (int b = 0; b < reads; ++b) {
+        ops.add(1, {ops.all(reads)}, {ops.all(b)});
+    }
+    ops.add(0, {ops.all(reads - 1)}, {});
+    ops.add(0, {ops.all(0)}, {});
+    ops.add(0, {ops.all(1)}, {});
+
+    derive_dependencies(ops.program);
+
+    EXPECT_EQ(ops.waits(reads), Waits{reads - 1});
+    EXPECT_EQ(ops.waits(reads + 1), Waits{}) << "the last read began when the first had ended";
+    EXPECT_EQ(ops.waits(reads + 2), Waits{1});
+    EXPECT_TRUE(races(ops.program).empty());
+}
+
 TEST(DeriveDependencies, WrapsAroundToTheStepBefore) {
     Ops ops{2, 2};
     ops.add(1, {ops.all(0)}, {ops.all(1)});
