@@ -32,10 +32,6 @@ std::array<spec::Home, 4> homes(const spec::RunSpec& spec) {
     return {tiers.parameters, tiers.gradients, tiers.optimizer, tiers.activations};
 }
 
-bool is_away(const spec::RunSpec& spec) {
-    return std::ranges::any_of(homes(spec), [](const spec::Home& home) { return home.device < 1; });
-}
-
 std::int64_t updated_elements(const spec::RunSpec& spec) {
     const schedule::ModelLayout model{spec, 0};
     return schedule::optimizer_chunks(spec, model).elements();
@@ -59,7 +55,9 @@ class DepthChooser {
                  spec::OpenDepths open,
                  const Rates& rates)
         : spec_{spec}, machine_{machine}, open_{open}, rates_{rates} {
-        spec_.overlap.optimizer_prefetch = open.optimizer_prefetch ? 0 : spec.overlap.optimizer_prefetch;
+        if (open.optimizer_prefetch) {
+            spec_.overlap.optimizer_prefetch = 0;
+        }
     }
 
     spec::Depths run() {
@@ -137,7 +135,7 @@ class DepthChooser {
 
     void choose_optimizer_prefetch() {
         found_.optimizer_prefetch = 2 * found_.prefetch;
-        found_.why_optimizer_prefetch = "twice the prefetch";
+        found_.why_optimizer_prefetch = "no optimizer states on NVMe";
         if (spec_.tiers.optimizer.nvme > 0 && found_.prefetch > 0) {
             std::vector<int> depths;
             for (const int times : optimizer_depths) {
@@ -193,13 +191,8 @@ spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
                            spec::OpenDepths open,
                            const Rates& rates) {
-    if (!is_away(spec)) {
-        return {.prefetch = open.prefetch ? 1 : spec.overlap.prefetch,
-                .optimizer_prefetch = open.optimizer_prefetch ? 0 : spec.overlap.optimizer_prefetch,
-                .chunk_elements = spec.tiers.chunk_elements,
-                .why_prefetch = "one segment ahead",
-                .why_optimizer_prefetch = "no optimizer states on NVMe",
-                .why_chunk = "16 MiB of fp32"};
+    if (!spec::is_any_state_away(spec.tiers)) {
+        return spec::depths_at_rest(spec, open);
     }
     return DepthChooser{spec, machine, open, rates}.run();
 }

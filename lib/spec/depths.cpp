@@ -5,6 +5,31 @@
 
 namespace ziggurat::spec {
 
+bool is_any_state_away(const Tiers& tiers) {
+    const auto homes = {tiers.parameters, tiers.gradients, tiers.optimizer, tiers.activations};
+    return std::ranges::any_of(homes, [](const Home& home) { return home.device < 1; });
+}
+
+Depths depths_at_rest(const RunSpec& spec, OpenDepths open) {
+    Depths depths;
+    depths.prefetch = spec.overlap.prefetch;
+    depths.optimizer_prefetch = spec.overlap.optimizer_prefetch;
+    depths.chunk_elements = spec.tiers.chunk_elements;
+    if (open.prefetch) {
+        depths.prefetch = 1;
+        depths.why_prefetch = "one segment ahead";
+    }
+    if (open.optimizer_prefetch) {
+        depths.optimizer_prefetch = 0;
+        depths.why_optimizer_prefetch = "no optimizer states on NVMe";
+    }
+    if (open.chunk) {
+        depths.chunk_elements = chunk_at_rest;
+        depths.why_chunk = "16 MiB of fp32";
+    }
+    return depths;
+}
+
 std::int64_t usual_chunk(std::int64_t elements) {
     constexpr std::int64_t chunks_of_rank = 8;
     constexpr std::int64_t least = std::int64_t{512} << 10;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "spec/run_spec.hpp"
+
 namespace ziggurat::spec {
 
 /// What of it a deck leaves to the planner.
@@ -25,6 +27,11 @@ struct Depths {
 
 /// Elements of a chunk where nothing moves.
 inline constexpr std::int64_t chunk_at_rest = std::int64_t{4} << 20;
+
+bool is_any_state_away(const Tiers& tiers);
+
+/// What is open, where nothing moves or before it is known what does; the rest as in `spec`.
+Depths depths_at_rest(const RunSpec& spec, OpenDepths open);
 
 /// Elements of a chunk with which a rank that updates `elements` has eight of them: a power of two, at least
 /// 512 Ki, so that in two bytes an element no transfer is below 1 MiB, and at most 4 Mi.

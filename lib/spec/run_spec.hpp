@@ -215,8 +215,8 @@ struct Tiers {
 
 struct Overlap {
     int prefetch = 1;  ///< segments gathered ahead of their use
-    int optimizer_prefetch =
-        0;  ///< as many passes and updates, but at least 2 prefetch, are states read ahead
+    /// Passes and updates by which optimizer states on NVMe are read ahead; at least twice `prefetch`.
+    int optimizer_prefetch = 0;
     std::int64_t bucket_elements = 0;  ///< gradients sent in one collective; whole units are never split
     bool optimizer_with_backward = false;
     bool delayed_update = false;

@@ -143,6 +143,7 @@ TEST(ChooseDepths, LeavesRunsOnTheDeviceAlone) {
     spec.tiers.chunk_elements = 4 << 20;
     const auto found = choose_depths(spec, {}, both, rates_with(1));
     EXPECT_EQ(found.prefetch, 1);
+    EXPECT_EQ(found.optimizer_prefetch, spec.overlap.optimizer_prefetch) << "as given";
     EXPECT_EQ(found.chunk_elements, 4 << 20);
 }
 
