@@ -88,7 +88,7 @@ std::string without_indices(std::string_view path);
 /// `words` at its spaces.
 std::vector<std::string_view> split_words(std::string_view words);
 
-/// What the row means, as the reason in a complaint: no capital, no full stop.
+/// What the row means, as the reason in a complaint: its first sentence, no capital, no full stop.
 std::string reason_of(const Row& row);
 
 /// What a value of this type is called: "a size".

@@ -103,11 +103,17 @@ std::vector<std::string_view> split_words(std::string_view words) {
 
 std::string reason_of(const Row& row) {
     std::string doc = row.doc;
+    const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };
+    for (std::size_t i = 2; i < doc.size(); ++i) {
+        if (doc[i - 2] == '.' && doc[i - 1] == ' ' && is_capital(doc[i])) {
+            doc.resize(i - 1);
+        }
+    }
     if (doc.ends_with('.')) {
         doc.pop_back();
     }
     const bool is_word = doc.size() > 1 && doc[1] >= 'a' && doc[1] <= 'z';
-    if (is_word && doc[0] >= 'A' && doc[0] <= 'Z') {
+    if (is_word && is_capital(doc[0])) {
         doc[0] = static_cast<char>(doc[0] - 'A' + 'a');
     }
     return doc;

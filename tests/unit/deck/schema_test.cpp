@@ -28,6 +28,14 @@ TEST(Schema, ExplainsEachKeyOnce) {
     }
 }
 
+TEST(Schema, GivesAsAReasonWhatAKeyIsInOneSentence) {
+    Row row;
+    row.doc = "Something a.b is for: x. y: more. Never less than z. Nor more.";
+    EXPECT_EQ(reason_of(row), "something a.b is for: x. y: more");
+    row.doc = "HDF5 files.";
+    EXPECT_EQ(reason_of(row), "HDF5 files");
+}
+
 TEST(Schema, HasDefaultsThatItTakesItself) {
     for (const Schema* schema : {&deck_schema(), &machine_schema()}) {
         for (const Row& row : schema->rows()) {
