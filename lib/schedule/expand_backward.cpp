@@ -57,6 +57,21 @@ void PhaseWriter::leave_gradient(int unit, int phase, int microbatch, int buffer
     gradients_[key] = {buffer, use.wanted};
 }
 
+void PhaseWriter::add_weight_product(Op op, int x, const Place& d_y, std::int64_t workspace_bytes) {
+    if (draft_.program.find_write(op, "d_weight") != nullptr) {
+        op.reads.push_back(whole(draft_.program, x, "input"));
+    } else {
+        op.flops = 0;  // sums for the bias alone
+    }
+    op.reads.push_back(whole(draft_.program, d_y.buffer, "d_output"));
+    add_workspace(op, workspace_bytes);
+    if (is_deferring_ && !d_y.is_stream) {
+        deferred_[{op.microbatch, chunk_}].push_back(std::move(op));
+    } else {
+        add(std::move(op));
+    }
+}
+
 void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     auto& program = draft_.program;
@@ -77,18 +92,7 @@ void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
 
     auto weight = compute_op(unit, phase, microbatch, Direction::backward_weight);
     if (add_gradients(weight, described)) {
-        if (program.find_write(weight, "d_weight") != nullptr) {
-            weight.reads.push_back(whole(program, x, "input"));
-        } else {
-            weight.flops = 0;  // sums for the bias alone
-        }
-        weight.reads.push_back(whole(program, d_y.buffer, "d_output"));
-        add_workspace(weight, workspace_bytes(described, Direction::backward_weight));
-        if (is_deferring_ && !d_y.is_stream) {
-            deferred_[{microbatch, chunk_}].push_back(std::move(weight));
-        } else {
-            add(std::move(weight));
-        }
+        add_weight_product(std::move(weight), x, d_y, workspace_bytes(described, Direction::backward_weight));
     }
     if (passes_on) {
         leave_gradient(unit, phase, microbatch, d_x);

@@ -82,6 +82,8 @@ class PhaseWriter {
     int d_input(int unit, int microbatch) const;
     void backward_phase(int unit, int phase, int microbatch);
     void backward_linear(int unit, int phase, int microbatch);
+    /// Of an op that has its gradients; deferred where that is asked for.
+    void add_weight_product(Op op, int x, const Place& d_y, std::int64_t workspace_bytes);
     Place d_output(int unit, int phase, int microbatch);
     int d_stream(int unit, int phase, int value, int microbatch);
     void leave_gradient(int unit, int phase, int microbatch, int buffer);

@@ -103,20 +103,9 @@ void PhaseWriter::backward_tiles(int unit, int phase, int microbatch) {
             add(std::move(through));
         }
         auto weight = compute_op(unit, phase, microbatch, Direction::backward_weight, t);
-        if (!add_gradients(weight, described)) {
-            continue;
-        }
-        if (program.find_write(weight, "d_weight") != nullptr) {
-            weight.reads.push_back(whole(program, x, "input"));
-        } else {
-            weight.flops = 0;  // sums for the bias alone
-        }
-        weight.reads.push_back(whole(program, d_y.buffer, "d_output"));
-        add_workspace(weight, tile_workspace_bytes(weight, rows, described.in));
-        if (is_deferring_ && !d_y.is_stream) {
-            deferred_[{microbatch, chunk_}].push_back(std::move(weight));
-        } else {
-            add(std::move(weight));
+        if (add_gradients(weight, described)) {
+            const auto workspace = tile_workspace_bytes(weight, rows, described.in);
+            add_weight_product(std::move(weight), x, d_y, workspace);
         }
     }
     if (passes_on) {
