@@ -147,6 +147,7 @@ void resolve_tiers(Resolution& resolution) {
         resolution.is_auto("tiers.chunk") ? first_chunk(resolution) : values.integer("tiers.chunk");
     tiers.tiles = tile_rules(resolution);
     tiers.open.tiles = values.is_word("tiers.tile", "auto");
+    tiers.open.prefetch = tiers.open.tiles && resolution.is_auto("overlap.prefetch");
 }
 
 void settle_open_homes(Resolution& resolution) {
@@ -166,7 +167,7 @@ void settle_open_homes(Resolution& resolution) {
             text += fmt::format("{}{{match: '{}', out: {}}}", text.empty() ? "" : ", ", rule.match, rule.out);
         }
         resolution.values.settle("tiers.tile", {}, text.empty() ? "off" : "[" + text + "]",
-                                 "the fewest that fit the budgets");
+                                 "the fewest that fit the budgets, or up to twice as many to fetch ahead");
     }
     if (open.reduce && run.tiers.gradients.device < 1) {
         resolution.values.settle("sharding.reduce", {}, "each_microbatch",

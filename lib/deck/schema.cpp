@@ -184,7 +184,7 @@ constexpr Row rows[] = {
     {.path = "tiers.nvme.budget", .type = Type::size_or_share, .fallback = "90%",
      .doc = "Ceiling for each node, all paths together."},
     {.path = "tiers.nvme.queue_depth", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1,
-     .max = 65536, .doc = "Transfers in flight for each rank; auto is what `ziggurat bench io` found best, or 32."},
+     .max = 1024, .doc = "Transfers in flight for each rank; auto is what `ziggurat bench io` found best, or 32."},
     {.path = "tiers.nvme.block", .type = Type::size, .fallback = "auto", .words = "auto", .min = 4096,
      .max = 1 << 30, .doc = "Bytes of one transfer; auto is what `ziggurat bench io` found best, or 1MiB."},
     {.path = "tiers.nvme.verify", .type = Type::boolean, .fallback = "true",
@@ -208,7 +208,8 @@ constexpr Row rows[] = {
     {.path = "tiers.tile", .type = Type::list, .fallback = "off", .words = "off auto",
      .doc = "Large weights cut into tiles, each gathered, used and released in turn; the first rule that fits "
             "a tensor holds. Forward has the bits of whole weights; the gradient of an input is a sum over "
-            "tiles, so training has them only up to rounding. auto: the fewest that fit the device's budget."},
+            "tiles, so training has them only up to rounding. auto: the fewest that fit the device's budget, or up to twice as many where that leaves room to "
+            "fetch ahead."},
     {.path = "tiers.tile[].match", .type = Type::text,
      .doc = "Pattern of the tensors, as mlp.up for that of all layers, or a whole name."},
     {.path = "tiers.tile[].in", .type = Type::integer, .fallback = "1", .min = 1, .max = 4096,
@@ -221,7 +222,8 @@ constexpr Row rows[] = {
 
     {.path = "overlap", .doc = "What happens at the same time."},
     {.path = "overlap.prefetch", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "segments",
-     .min = 0, .max = 1024, .doc = "Segments fetched and gathered ahead of their use; auto: the least of 1 to 4 that no other beats by the rates of the machine."},
+     .min = 0, .max = 1024, .doc = "Segments fetched and gathered ahead of their use; auto: the least of 1 to 4 that no other beats by the rates of the machine, "
+            "of those that the budgets hold; 0 where they hold none."},
     {.path = "overlap.optimizer_prefetch", .type = Type::integer, .fallback = "auto", .words = "auto",
      .noun = "passes and updates", .min = 0, .max = 4096,
      .doc = "Passes of units and updates of chunks by which optimizer states on NVMe are read ahead of their own "

@@ -91,39 +91,45 @@ class DepthChooser {
     }
     std::int64_t lack(int prefetch) const { return lack(&spec::Overlap::prefetch, prefetch); }
 
-    int least_depth() const { return open_.prefetch ? 1 : spec_.overlap.prefetch; }
-
     void choose_chunk() {
         const auto elements = updated_elements(spec_);
         const auto usual = spec::usual_chunk(elements);
         auto& chunk = spec_.tiers.chunk_elements;
         chunk = usual;
-        auto short_of_bytes = lack(least_depth());
-        while (short_of_bytes > 0 && chunk > smallest_chunk) {
-            chunk /= 2;
-            const auto before = short_of_bytes;
-            short_of_bytes = lack(least_depth());
-            // What chunks take halves each time, so all further halvings gain less than this one did.
-            if (short_of_bytes >= before - short_of_bytes && short_of_bytes > 0) {
-                break;
-            }
-        }
-        if (short_of_bytes > 0) {
-            chunk = usual;
-        }
+        const bool fits =
+            open_.prefetch ? halve_chunk(1) || halve_chunk(0) : halve_chunk(spec_.overlap.prefetch);
+        chunk = fits ? chunk : usual;
         found_.why_chunk =
             chunk < usual ? fmt::format("the budgets hold no more of {} elements", format_grouped(elements))
                           : fmt::format("{} of a rank's {} elements", (elements + chunk - 1) / chunk,
                                         format_grouped(elements));
     }
 
+    /// From the usual size on until the budgets hold it at that depth of prefetch; false when they never do.
+    bool halve_chunk(int prefetch) {
+        auto& chunk = spec_.tiers.chunk_elements;
+        chunk = spec::usual_chunk(updated_elements(spec_));
+        auto short_of_bytes = lack(prefetch);
+        while (short_of_bytes > 0 && chunk > smallest_chunk) {
+            chunk /= 2;
+            const auto before = short_of_bytes;
+            short_of_bytes = lack(prefetch);
+            // What chunks take halves each time, so all further halvings gain less than this one did.
+            if (short_of_bytes >= before - short_of_bytes && short_of_bytes > 0) {
+                break;
+            }
+        }
+        return short_of_bytes == 0;
+    }
+
     void choose_prefetch() {
         std::vector<int> depths(deepest);
         std::iota(depths.begin(), depths.end(), 1);
         found_.prefetch = least_of_the_best(&spec::Overlap::prefetch, depths, found_.why_prefetch);
-        if (found_.prefetch == 1 && lack(1) > 0 && lack(0) == 0) {
-            found_.prefetch = 0;  // slow, but it trains
-            found_.why_prefetch += "; the budgets hold 0";
+        if (const auto ahead = lack(1); found_.prefetch == 1 && ahead > 0) {
+            const auto at_once = lack(0);
+            found_.prefetch = at_once < ahead ? 0 : 1;  // slow, but it trains, or lacks least
+            found_.why_prefetch += at_once > 0 ? "; the budgets hold none" : "; the budgets hold 0";
         }
         spec_.overlap.prefetch = found_.prefetch;
         if (is_disk_unknown()) {
@@ -135,8 +141,11 @@ class DepthChooser {
 
     void choose_optimizer_prefetch() {
         found_.optimizer_prefetch = 2 * found_.prefetch;
-        found_.why_optimizer_prefetch = "no optimizer states on NVMe";
-        if (spec_.tiers.optimizer.nvme > 0 && found_.prefetch > 0) {
+        if (spec_.tiers.optimizer.nvme <= 0) {
+            found_.why_optimizer_prefetch = "no optimizer states on NVMe";
+        } else if (found_.prefetch == 0) {
+            found_.why_optimizer_prefetch = "nothing is fetched ahead";
+        } else {
             std::vector<int> depths;
             for (const int times : optimizer_depths) {
                 depths.push_back(times * found_.prefetch);
@@ -165,8 +174,11 @@ class DepthChooser {
             const auto good =
                 std::find_if(seconds.begin(), end, [&](double s) { return s <= as_good * best; });
             const auto chosen = static_cast<std::size_t>(good - seconds.begin());
-            if (chosen == 0 || lack(member, depths[chosen]) == 0) {
-                why += tried < depths.size() ? fmt::format("; the budgets hold {}", depths[chosen]) : "";
+            const bool fits = lack(member, depths[chosen]) == 0;
+            if (fits && tried < depths.size()) {
+                why += fmt::format("; the budgets hold {}", depths[chosen]);
+            }
+            if (fits || chosen == 0) {
                 return depths[chosen];
             }
             tried = chosen;

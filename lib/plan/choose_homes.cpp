@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "layout/chunk_layout.hpp"
 #include "plan/footprint.hpp"
 #include "schedule/homes.hpp"
 #include "schedule/model_layout.hpp"
+#include "spec/depths.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -152,20 +154,58 @@ class Chooser {
     std::int64_t on_nvme_ = 0;
 };
 
-/// As few tiles of all weights as fit the device's budget, doubled until they do, each with its own homes; as
-/// many as there can be where none do.
+/// A run whose weights are all cut into as many tiles.
+struct Tiled {
+    int tiles = 1;
+    bool fits = false;  ///< the device's budget
+    spec::RunSpec spec;
+};
+
+/// With the fewest tiles that fit, each try with homes of its own; with as many as there can be where none
+/// do.
+Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    const auto with = [&](int tiles) {
+        Tiled tried{.tiles = tiles, .fits = false, .spec = spec};
+        if (tiles > 1) {
+            tried.spec.tiers.tiles = {{.match = "*", .in = 1, .out = tiles}};
+        }
+        tried.spec = choose_homes(tried.spec, machine);
+        tried.fits = plan_run(tried.spec, machine).footprint.lack(Tier::device) == 0;
+        return tried;
+    };
+    auto enough = with(1);
+    int too_few = 0;
+    while (!enough.fits && enough.tiles < most_tiles && spec.sharding.secondary == 0) {
+        too_few = enough.tiles;
+        enough = with(2 * enough.tiles);
+    }
+    while (enough.fits && enough.tiles - too_few > 1) {
+        auto middle = with(too_few + (enough.tiles - too_few) / 2);
+        if (middle.fits) {
+            enough = std::move(middle);
+        } else {
+            too_few = middle.tiles;
+        }
+    }
+    return enough;
+}
+
+/// Fetching ahead is worth twice as many tiles as there could be without.
 spec::RunSpec choose_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     auto tried = spec;
-    tried.tiers.open.tiles = false;
-    auto chosen = choose_homes(tried, machine);
-    for (int tiles = 2; tiles <= most_tiles && spec.sharding.secondary == 0; tiles *= 2) {
-        if (plan_run(chosen, machine).footprint.lack(Tier::device) == 0) {
-            break;
-        }
-        tried.tiers.tiles = {{.match = "*", .in = 1, .out = tiles}};
-        chosen = choose_homes(tried, machine);
+    tried.tiers.open.tiles = tried.tiers.open.prefetch = false;
+    const auto ahead = with_fewest_tiles(tried, machine);
+    if (!spec.tiers.open.prefetch || spec.overlap.prefetch == 0 || (ahead.fits && ahead.tiles <= 2)) {
+        return ahead.spec;
     }
-    return chosen;
+    tried.overlap.prefetch = 0;
+    auto at_once = with_fewest_tiles(tried, machine);
+    const bool is_settled = spec::is_any_state_away(at_once.spec.tiers);  // else it stays as it is at rest
+    if (!is_settled || !at_once.fits || (ahead.fits && ahead.tiles <= 2 * at_once.tiles)) {
+        return ahead.spec;
+    }
+    at_once.spec.overlap.prefetch = spec.overlap.prefetch;  // choose_depths will see that it does not fit
+    return at_once.spec;
 }
 
 }  // namespace

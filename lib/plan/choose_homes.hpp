@@ -17,8 +17,9 @@ namespace ziggurat::plan {
 ///
 /// Where nothing fits, all that is open is as far out as it can be.
 ///
-/// Tiles that are open are doubled, for all weights alike, until the device's budget is enough, each time
-/// with homes of their own.
+/// Tiles that are open are the fewest, of all weights alike, with which the device's budget is enough, tried
+/// with homes of their own each time; where the depth of prefetch is open as well, up to twice as many as
+/// without fetching ahead.
 ///
 /// Source: Ren et al., "ZeRO-Offload", 2021, section 3 (what leaves first); Rajbhandari et al.,
 /// "ZeRO-Infinity", 2021, section 5.1.

@@ -187,8 +187,9 @@ struct OpenHomes {
     bool gradients = false;
     bool optimizer = false;
     bool activations = false;
-    bool reduce = false;  ///< the sum plan follows the home of gradients
-    bool tiles = false;   ///< as few as fit
+    bool reduce = false;    ///< the sum plan follows the home of gradients
+    bool tiles = false;     ///< as few as fit
+    bool prefetch = false;  ///< where tiles are open: may become 0 for their sake
 
     bool any() const { return parameters || gradients || optimizer || activations; }
     bool operator==(const OpenHomes&) const = default;

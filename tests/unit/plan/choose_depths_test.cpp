@@ -119,6 +119,23 @@ TEST(ChooseDepths, TakesNoMoreThanBudgetsHold) {
     EXPECT_NE(found.why_prefetch.find("the budgets hold 1"), std::string::npos) << found.why_prefetch;
 }
 
+TEST(ChooseDepths, FetchesNothingAheadWhereTheBudgetsHoldNothingElse) {
+    auto spec = away();
+    spec.overlap.prefetch = 0;
+    const auto needed = plan_run(spec).footprint.needed;
+    spec.tiers.device_budget_bytes = needed[0];
+    spec.tiers.host_budget_bytes = needed[1];
+    const auto found = choose_depths(spec, {}, {.prefetch = true}, rates_with(1));
+    EXPECT_EQ(found.prefetch, 0);
+    EXPECT_NE(found.why_prefetch.find("; the budgets hold 0"), std::string::npos) << found.why_prefetch;
+
+    spec.tiers.device_budget_bytes -= 1;
+    const auto lacks = choose_depths(spec, {}, {.prefetch = true}, rates_with(1));
+    EXPECT_EQ(lacks.prefetch, 0) << "lacks least, and that is told";
+    EXPECT_NE(lacks.why_prefetch.find("; the budgets hold none"), std::string::npos) << lacks.why_prefetch;
+    EXPECT_EQ(lacks.why_prefetch.find("the budgets hold 1"), std::string::npos) << lacks.why_prefetch;
+}
+
 TEST(ChooseDepths, SaysWhatItTakesUnknownDisksFor) {
     const auto is_said = [](const spec::RunSpec& spec, const spec::MachineSpec& machine) {
         return choose_depths(spec, machine, both).why_prefetch.find("'ziggurat bench io'") !=

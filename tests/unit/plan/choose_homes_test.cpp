@@ -17,8 +17,8 @@ using spec::Tier;
 constexpr std::int64_t MiB = 1 << 20;
 
 /// Nearly all of its memory is state.
-spec::RunSpec all_open(std::int64_t layers) {
-    auto spec = test::small_spec(spec::Family::llama);
+spec::RunSpec all_open(std::int64_t layers, int ranks = 1) {
+    auto spec = test::small_spec(spec::Family::llama, ranks);
     spec.model.layers = layers;
     spec.model.hidden = 256;
     spec.model.heads = 8;
@@ -134,8 +134,51 @@ TEST(ChooseHomes, CutsIntoNoMoreTilesThanItMust) {
     EXPECT_GT(more.front().out, 2);
     spec.tiers.tiles = more;
     EXPECT_EQ(plan_run(spec).footprint.lack(Tier::device), 0);
-    spec.tiers.tiles.front().out /= 2;
-    EXPECT_GT(plan_run(spec).footprint.lack(Tier::device), 0) << "half as many fit too";
+    spec.tiers.tiles.front().out -= 1;
+    EXPECT_GT(plan_run(spec).footprint.lack(Tier::device), 0) << "one less fits too";
+}
+
+TEST(ChooseHomes, FetchesNothingAheadWhereThatTakesMoreThanTwiceTheTiles) {
+    auto spec = all_open(2, 2);
+    spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
+    spec.model.vocab = 4096;
+    spec.model.layers = 4;
+    spec.data.seq = spec.model.max_seq = 64;
+    spec.train.micro_batch = 2;
+    spec.model.hidden = 128;
+    spec.model.head_dim = 16;
+    spec.model.ffn_hidden = 384;
+    spec.tiers.open = {.tiles = true, .prefetch = true};
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = {0, 0, 1};
+    spec.tiers.activations = {0, 1, 0};
+    spec.tiers.nvme_paths = {"/"};
+    spec.tiers.nvme_budget_bytes = 1024 * MiB;
+    spec.tiers.host_budget_bytes = 1024 * MiB;
+    spec.overlap.prefetch = 1;
+    const auto tiles_at = [&](int prefetch, bool is_open) {
+        auto tried = spec;
+        tried.overlap.prefetch = prefetch;
+        tried.tiers.open.prefetch = is_open;
+        const auto chosen = choose_homes(tried, {});
+        EXPECT_FALSE(chosen.tiers.open.prefetch);
+        EXPECT_EQ(chosen.overlap.prefetch, prefetch) << "that is for choose_depths";
+        return chosen.tiers.tiles.empty() ? 1 : chosen.tiers.tiles.front().out;
+    };
+    int given_up = 0;
+    int kept = 0;
+    int at_once = 1;
+    for (auto budget = needed(spec, Tier::device); at_once < 64; budget -= budget / 64) {
+        spec.tiers.device_budget_bytes = budget;
+        const int ahead = tiles_at(1, false);
+        at_once = tiles_at(0, false);
+        const int chosen = tiles_at(1, true);
+        EXPECT_LE(at_once, ahead);
+        EXPECT_EQ(chosen, ahead > 2 && ahead > 2 * at_once ? at_once : ahead) << budget;
+        given_up += chosen < ahead ? 1 : 0;
+        kept += chosen > at_once ? 1 : 0;
+    }
+    EXPECT_GT(given_up, 0);
+    EXPECT_GT(kept, 0);
 }
 
 /// Bytes of parameters, gradients and optimizer on a rank.
