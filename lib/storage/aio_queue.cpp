@@ -39,8 +39,12 @@ struct AioQueue::Slot {
 struct AioQueue::Context {
     io_context_t handle = nullptr;
     int problem = 0;  ///< errno of the system's refusal
+    int granted = 0;  ///< transfers at a time: `depth`, halved until the system has so many
 
-    explicit Context(int depth) : problem{-io_setup(depth, &handle)} {
+    explicit Context(int depth) : granted{depth} {
+        while ((problem = -io_setup(granted, &handle)) == EAGAIN && granted > 1) {
+            granted /= 2;
+        }
         if (problem != 0) {
             handle = nullptr;
         }
@@ -84,8 +88,23 @@ AioQueue::AioQueue(int depth, Use use) : slots_(static_cast<std::size_t>(depth))
         free_slots_.push_back(&slot);
     }
     if (use == Use::many) {
-        context_ = std::make_unique<Context>(depth);
+        set_up();
     }
+}
+
+void AioQueue::set_up() {
+    context_ = std::make_unique<Context>(static_cast<int>(slots_.size()));
+    if (context_->problem == 0) {
+        num_withheld_ = slots_.size() - static_cast<std::size_t>(context_->granted);
+    }
+}
+
+bool AioQueue::is_idle() const noexcept {
+    return free_slots_.size() == slots_.size();
+}
+
+int AioQueue::depth() const noexcept {
+    return static_cast<int>(slots_.size() - num_withheld_);
 }
 
 std::string AioQueue::why_not_asynchronous() const {
@@ -110,10 +129,6 @@ AioQueue::~AioQueue() {
     } catch (const std::system_error&) {
         io_destroy(handle);
     }
-}
-
-bool AioQueue::is_idle() const noexcept {
-    return free_slots_.size() == slots_.size();
 }
 
 AioQueue::Slot& AioQueue::take_slot(DirectFile& file, std::int64_t offset_bytes, std::uint64_t tag) {
@@ -163,7 +178,7 @@ void AioQueue::write(DirectFile& file,
 bool AioQueue::is_worth_it(const Slot& slot) {
     ++num_started_;
     if (context_ == nullptr && (num_started_ > few_transfers || slot.bytes > few_bytes)) {
-        context_ = std::make_unique<Context>(static_cast<int>(slots_.size()));
+        set_up();
     }
     return context_ != nullptr && context_->handle != nullptr;
 }

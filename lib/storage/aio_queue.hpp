@@ -45,8 +45,10 @@ class AioQueue {
     AioQueue(const AioQueue&) = delete;
     AioQueue& operator=(const AioQueue&) = delete;
 
-    bool is_full() const noexcept { return free_slots_.empty(); }
+    bool is_full() const noexcept { return free_slots_.size() <= num_withheld_; }
     bool is_idle() const noexcept;
+    /// Transfers that may be in flight: fewer than asked for where the system's limit leaves no more.
+    int depth() const noexcept;
     /// Why the system grants no asynchronous transfers; empty when it does, or was not asked.
     std::string why_not_asynchronous() const;
 
@@ -79,6 +81,7 @@ class AioQueue {
     struct Slot;
     struct Context;
 
+    void set_up();
     bool is_worth_it(const Slot& slot);
     Slot& take_slot(DirectFile& file, std::int64_t offset_bytes, std::uint64_t tag);
     void submit(Slot& slot);
@@ -86,7 +89,8 @@ class AioQueue {
 
     std::vector<Slot> slots_;
     std::vector<Slot*> free_slots_;
-    std::vector<Slot*> done_;  // finished while being started
+    std::vector<Slot*> done_;       // finished while being started
+    std::size_t num_withheld_ = 0;  ///< slots for which the system grants no transfers
     int num_started_ = 0;
     std::unique_ptr<Context> context_;  // once it is worth it; last: it goes first, and waits
 };

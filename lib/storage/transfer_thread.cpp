@@ -49,6 +49,10 @@ std::string TransferThread::why_not_asynchronous() const {
     return queue_->why_not_asynchronous();
 }
 
+int TransferThread::depth() const {
+    return queue_->depth();
+}
+
 int TransferThread::add(TransferKind kind,
                         const std::vector<Segment>& segments,
                         std::function<void()> before,

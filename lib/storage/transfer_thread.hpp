@@ -78,6 +78,8 @@ class TransferThread {
     void start(int transfer);
     /// Why blocks move one at a time; empty when they do not. See AioQueue.
     std::string why_not_asynchronous() const;
+    /// Blocks that may be under way at a time.
+    int depth() const;
     /// Whether all bytes have moved since start(); one atomic load.
     ///
     /// Errors: Error{resource} with path, offset and reason; every later transfer fails alike

@@ -174,7 +174,7 @@ struct Assembly::Parts {
                     &node} {
         trainer.keep_times_in(times.own());
         watch.logits.resize(static_cast<std::size_t>(spec.model.vocab));
-        notes = nvme_notes(world, memory, nvme);
+        notes = nvme_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
     }
 
     std::vector<Action> actions(const Program& program, GroupCollectives& groups) {

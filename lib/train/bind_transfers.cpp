@@ -135,6 +135,10 @@ std::string NvmeLanes::why_not_asynchronous() const {
     return reason.empty() ? writes_->why_not_asynchronous() : reason;
 }
 
+int NvmeLanes::depth() const {
+    return reads_ == nullptr ? 0 : std::min(reads_->depth(), writes_->depth());
+}
+
 NvmeLanes::~NvmeLanes() = default;
 
 std::vector<PathUse> NvmeLanes::path_uses() const {

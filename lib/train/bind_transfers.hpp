@@ -34,6 +34,8 @@ class NvmeLanes {
     std::vector<PathUse> path_uses() const;
     /// Why disks are asked for one block at a time; empty when they are not.
     std::string why_not_asynchronous() const;
+    /// Blocks that may be under way at a time on each lane; 0 without NVMe.
+    int depth() const;
 
   private:
     class ReadWithMoments;

@@ -7,7 +7,9 @@
 namespace ziggurat::train {
 namespace {
 
-std::vector<std::string> notes_of_this_rank(const state::TierMemory& memory, const NvmeLanes& lanes) {
+std::vector<std::string> notes_of_this_rank(const state::TierMemory& memory,
+                                            const NvmeLanes& lanes,
+                                            int queue_depth) {
     std::vector<std::string> notes;
     if (memory.nvme() == nullptr) {
         return notes;
@@ -23,6 +25,13 @@ std::vector<std::string> notes_of_this_rank(const state::TierMemory& memory, con
             "), so the disks of tiers.nvme.paths are asked for one block at a time. Let root raise "
             "it: sysctl fs.aio-max-nr=1048576.");
     }
+    if (lanes.depth() < queue_depth) {
+        notes.push_back(
+            "fs.aio-max-nr leaves a rank fewer transfers at a time than tiers.nvme.queue_depth = " +
+            std::to_string(queue_depth) +
+            ", so it has fewer under way. Lower the one, or let root raise the other: sysctl "
+            "fs.aio-max-nr=1048576.");
+    }
     if (const auto& reason = memory.why_not_near(); !reason.empty()) {
         notes.push_back("tiers.nvme.map = near, but a rank uses all paths (" + reason + ").");
     }
@@ -33,9 +42,10 @@ std::vector<std::string> notes_of_this_rank(const state::TierMemory& memory, con
 
 std::vector<std::string> nvme_notes(const comm::Communicator& world,
                                     const state::TierMemory& memory,
-                                    const NvmeLanes& lanes) {
+                                    const NvmeLanes& lanes,
+                                    int queue_depth) {
     std::string mine;
-    for (const auto& note : notes_of_this_rank(memory, lanes)) {
+    for (const auto& note : notes_of_this_rank(memory, lanes, queue_depth)) {
         mine += note + "\n";
     }
     std::vector<std::string> all;

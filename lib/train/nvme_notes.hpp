@@ -12,9 +12,11 @@ namespace ziggurat::train {
 
 /// One sentence for each, for people; those of all ranks, without repetition, on rank 0.
 ///
+/// \param queue_depth  blocks that a lane is to have under way
 /// Collective: over `world`
 std::vector<std::string> nvme_notes(const comm::Communicator& world,
                                     const state::TierMemory& memory,
-                                    const NvmeLanes& lanes);
+                                    const NvmeLanes& lanes,
+                                    int queue_depth);
 
 }  // namespace ziggurat::train

@@ -152,6 +152,27 @@ TEST(AioQueue, AFaultOfTheDiskIsAnErrorWithPathAndOffset) {
     EXPECT_TRUE(queue.is_idle());
 }
 
+TEST(AioQueue, HasFewerTransfersInFlightWhereTheSystemGrantsNoMore) {
+    int granted_by_system = 0;
+    std::ifstream{"/proc/sys/fs/aio-max-nr"} >> granted_by_system;
+    if (granted_by_system == 0 || granted_by_system > 1 << 18) {
+        GTEST_SKIP() << "a queue of so many takes much memory";
+    }
+    const test::ScratchFolder folder;
+    DirectFile file = DirectFile::create(folder.file("data"));
+    const AlignedBuffer memory{8192};
+    AioQueue queue{granted_by_system + 1, AioQueue::Use::many};
+    EXPECT_TRUE(queue.why_not_asynchronous().empty()) << queue.why_not_asynchronous();
+    EXPECT_GE(queue.depth(), 1);
+    EXPECT_LE(queue.depth(), (granted_by_system + 1) / 2);
+    for (int started = 0; started < queue.depth(); ++started) {
+        ASSERT_FALSE(queue.is_full());
+        queue.write(file, 0, memory.bytes().first(4096), 0);
+    }
+    EXPECT_TRUE(queue.is_full());
+    queue.drain();
+}
+
 TEST(AioQueue, ReadingWhatIsNoFileIsAnError) {
     const test::ScratchFolder folder;
     DirectFile file = DirectFile::create(folder.file("data"));
