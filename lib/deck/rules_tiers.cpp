@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "deck/rules.hpp"
@@ -49,6 +50,9 @@ void folders_are_there(const Resolution& at) {
         return;
     }
     for (const std::string& path : at.run.tiers.nvme_paths) {
+        if (path.empty() && at.found.errors() > 0) {
+            continue;  // of a variable that is not set, most likely
+        }
         std::error_code error;
         const bool is_folder = std::filesystem::is_directory(path, error);
         if (!is_folder || ::access(path.c_str(), W_OK) != 0) {
@@ -57,6 +61,21 @@ void folders_are_there(const Resolution& at) {
                            : is_folder ? "it is not writable"
                                        : "it is not a folder",
                            "Mount a disk there, or check the path.");
+        }
+    }
+}
+
+void folders_differ(const Resolution& at) {
+    if (at.options.machine) {
+        return;
+    }
+    std::set<std::filesystem::path> met;
+    for (const std::string& path : at.run.tiers.nvme_paths) {
+        std::error_code error;
+        if (!met.insert(std::filesystem::weakly_canonical(path, error)).second) {
+            at.found.error(at.values.place("tiers.nvme.paths"),
+                           fmt::format("tiers.nvme.paths names {} twice", in_quotes(path)),
+                           "it is one disk, and would be asked for two's share", "Name it once.");
         }
     }
 }
@@ -88,6 +107,7 @@ constexpr std::array rules = {
     Rule{nvme_homes_have_folders, "tiers.home tiers.nvme.paths"},
     Rule{folders_have_residents, "tiers.home tiers.nvme.paths"},
     Rule{folders_are_there, "tiers.nvme.paths"},
+    Rule{folders_differ, "tiers.nvme.paths"},
     Rule{blocks_are_whole_pages, "tiers.nvme.block"},
     Rule{chunks_are_aligned, "tiers.chunk"},
     Rule{budgets_hold_something, "tiers.device.budget"},
