@@ -92,6 +92,7 @@ void Metrics::step(const StepReport& report) {
     line_.field("device_peak_B", report.device_peak_bytes);
     line_.field("host_peak_B", report.host_peak_bytes);
     line_.field("nvme_B", report.nvme_bytes);
+    line_.field("process_peak_B", report.process_peak_bytes);
     line_.field("skipped", report.skipped);
     write();
 }

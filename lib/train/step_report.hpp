@@ -64,6 +64,7 @@ struct StepReport {
     std::int64_t device_peak_bytes = 0;
     std::int64_t host_peak_bytes = 0;
     std::int64_t nvme_bytes = 0;
+    std::int64_t process_peak_bytes = 0;  ///< of memory in no tier: code, libraries, messages
     std::int64_t skipped = 0;  ///< updates not applied since the training began, this step included
     bool is_skipped = false;   ///< this step's update was not applied
 

@@ -161,7 +161,8 @@ class Trainer {
         report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
         report.device_peak_bytes = assembly_.arena_bytes(spec::Tier::device);
         report.nvme_bytes = assembly_.arena_bytes(spec::Tier::nvme);
-        report.host_peak_bytes = host_peak_bytes_ = std::max(host_peak_bytes_, host_bytes());
+        report.host_peak_bytes = assembly_.arena_bytes(spec::Tier::host);
+        report.process_peak_bytes = process_peak_bytes_ = std::max(process_peak_bytes_, process_bytes());
         {
             const ScopedActivity time{times(), logging_activity_};
             reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
@@ -186,10 +187,9 @@ class Trainer {
         reporter_.news(requests_, step_, is_in_step, [this] { return account_.own_table(); });
     }
 
-    /// The host tier's arenas, and what this process has besides arenas.
-    std::int64_t host_bytes() const {
-        const auto besides = resident_.own_bytes() - assembly_.private_arena_bytes();
-        return assembly_.arena_bytes(spec::Tier::host) + std::max<std::int64_t>(0, besides);
+    /// What this process has besides arenas, in no tier.
+    std::int64_t process_bytes() const {
+        return std::max<std::int64_t>(0, resident_.own_bytes() - assembly_.private_arena_bytes());
     }
 
     /// Whether all ranks leave off what they are at. Collective: over all ranks
@@ -268,7 +268,7 @@ class Trainer {
     ValidationDue validation_due_{spec_, world_, tokens_};
     SlowPathWatch slow_path_{world_, assembly_, reporter_};
     SkipLimit skips_{resumed_.progress.skipped};
-    std::int64_t host_peak_bytes_ = 0;
+    std::int64_t process_peak_bytes_ = 0;
 };
 
 }  // namespace

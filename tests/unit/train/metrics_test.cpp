@@ -115,6 +115,7 @@ TEST(Metrics, WritesExactlyThePromisedFieldsOfAStep) {
                                              "plan_device_to_host_B",
                                              "device_peak_B",
                                              "host_peak_B",
+                                             "process_peak_B",
                                              "nvme_B",
                                              "skipped"}));
     EXPECT_EQ(line.at("event"), "step");
