@@ -34,7 +34,7 @@ std::string everybody_waits(std::span<const RankReport> reports, std::size_t me,
     std::string text = num_elsewhere > 0
                            ? "no rank of this machine is to blame, and nothing is known here of the " +
                                  std::to_string(num_elsewhere) + " ranks of others"
-                           : std::string{"all ranks wait for each other"};
+                           : std::string{"all ranks wait, for each other or for transfers of their own"};
     constexpr std::size_t most = 4;
     std::size_t told = 0;
     for (std::size_t i = 0; i < reports.size() && told < most; ++i) {
@@ -47,7 +47,7 @@ std::string everybody_waits(std::span<const RankReport> reports, std::size_t me,
     text += told > 0 ? ")" : "";
     return text +
            (num_elsewhere > 0 ? ". Look at the other machines' messages, "
-                              : ". Please report it with the deck, ") +
+                              : ". Look at the disks, if it is a transfer, else report it with the deck, ") +
            patience_advice + ".";
 }
 
