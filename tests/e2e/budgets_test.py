@@ -30,7 +30,8 @@ recompute: full
 tiers: {nvme: {paths: [disk]}, chunk: 16384}
 """
 AWAY = ["tiers.home.parameters=host", "tiers.home.gradients=host",
-        "tiers.home.optimizer={device: 10%, host: 40%, nvme: rest}", "tiers.home.activations=host"]
+        "tiers.home.optimizer={device: 10%, host: 40%, nvme: rest}", "tiers.home.activations=host",
+        "overlap.prefetch=1", "overlap.optimizer_prefetch=2"]  # auto would plan anew for each budget
 OPEN = [f"tiers.home.{kind}=auto" for kind in ("parameters", "gradients", "optimizer", "activations")]
 
 
