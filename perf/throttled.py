@@ -162,11 +162,13 @@ def measure_machine(chosen, name, home, flops, log):
 def fetch_seconds(directory):
     """Of a layer's parameters on rank 0: read and copy, when nothing else uses their lanes."""
     events = json.loads((directory / "trace.rank0000.json").read_text())["traceEvents"]
+    lanes = {event["tid"]: event["args"]["name"].removesuffix(" beside it") for event in events
+             if event.get("ph") == "M" and event["name"] == "thread_name"}
     spans = collections.defaultdict(list)
     for event in events:
         if event.get("ph") == "X" and re.match(r"layer.*\.parameters.* fetched$", event["name"]) and \
                 event.get("args", {}).get("bytes", 0) > 0:
-            spans[event["tid"]].append(event["dur"] * 1e-6)
+            spans[lanes[event["tid"]]].append(event["dur"] * 1e-6)
     if len(spans) < 2:
         raise training.TrainingFailed(f"{directory} has no trace of reads and copies")
     return sum(statistics.median(of_lane) for of_lane in spans.values())
