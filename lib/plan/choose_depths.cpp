@@ -5,8 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
-#include <numeric>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -65,31 +64,28 @@ class DepthChooser {
             choose_chunk();
         }
         found_.chunk_elements = spec_.tiers.chunk_elements;
-        found_.prefetch = spec_.overlap.prefetch;
-        found_.optimizer_prefetch = spec_.overlap.optimizer_prefetch;
-        if (open_.prefetch) {
-            choose_prefetch();
-        }
-        if (open_.optimizer_prefetch) {
-            choose_optimizer_prefetch();
-        }
+        choose_how_far_ahead();
         return found_;
     }
 
   private:
-    /// A member of Overlap that says how far ahead something is fetched.
-    using Depth = int spec::Overlap::*;
+    /// Depths of both kinds, and the step that they are planned to have.
+    struct Ahead {
+        int prefetch = 0;
+        int optimizer_prefetch = 0;
+        double seconds = 0;
+    };
 
-    spec::RunSpec with(Depth member, int depth) const {
+    spec::RunSpec with(const Ahead& ahead) const {
         auto spec = spec_;
-        spec.overlap.*member = depth;
+        spec.overlap.prefetch = ahead.prefetch;
+        spec.overlap.optimizer_prefetch = ahead.optimizer_prefetch;
         return spec;
     }
 
-    std::int64_t lack(Depth member, int depth) const {
-        return plan_run(with(member, depth), machine_).footprint.total_lack();
+    std::int64_t lack(const Ahead& ahead) const {
+        return plan_run(with(ahead), machine_).footprint.total_lack();
     }
-    std::int64_t lack(int prefetch) const { return lack(&spec::Overlap::prefetch, prefetch); }
 
     void choose_chunk() {
         const auto elements = updated_elements(spec_);
@@ -109,11 +105,12 @@ class DepthChooser {
     bool halve_chunk(int prefetch) {
         auto& chunk = spec_.tiers.chunk_elements;
         chunk = spec::usual_chunk(updated_elements(spec_));
-        auto short_of_bytes = lack(prefetch);
+        const Ahead ahead{.prefetch = prefetch, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
+        auto short_of_bytes = lack(ahead);
         while (short_of_bytes > 0 && chunk > smallest_chunk) {
             chunk /= 2;
             const auto before = short_of_bytes;
-            short_of_bytes = lack(prefetch);
+            short_of_bytes = lack(ahead);
             // What chunks take halves each time, so all further halvings gain less than this one did.
             if (short_of_bytes >= before - short_of_bytes && short_of_bytes > 0) {
                 break;
@@ -122,67 +119,125 @@ class DepthChooser {
         return short_of_bytes == 0;
     }
 
-    void choose_prefetch() {
-        std::vector<int> depths(deepest);
-        std::iota(depths.begin(), depths.end(), 1);
-        found_.prefetch = least_of_the_best(&spec::Overlap::prefetch, depths, found_.why_prefetch);
-        if (const auto ahead = lack(1); found_.prefetch == 1 && ahead > 0) {
-            const auto at_once = lack(0);
-            found_.prefetch = at_once < ahead ? 0 : 1;  // slow, but it trains, or lacks least
-            found_.why_prefetch += at_once > 0 ? "; the budgets hold none" : "; the budgets hold 0";
+    void choose_how_far_ahead() {
+        const auto tried = planned_steps();
+        const auto wanted = least_of_the_best(tried);
+        auto chosen = best_that_fits(tried);
+        if (open_.prefetch) {
+            found_.why_prefetch = why_prefetch(tried, wanted, chosen);
         }
-        spec_.overlap.prefetch = found_.prefetch;
-        if (is_disk_unknown()) {
+        if (open_.optimizer_prefetch) {
+            found_.why_optimizer_prefetch = why_optimizer_prefetch(tried, wanted, chosen);
+        }
+        if (const auto short_of_bytes = lack(chosen); open_.prefetch && short_of_bytes > 0) {
+            const Ahead at_once{.prefetch = 0, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
+            const auto still_short = lack(at_once);
+            chosen = still_short < short_of_bytes ? at_once : chosen;  // slow, but it trains, or lacks least
+            found_.why_prefetch += still_short > 0 ? "; the budgets hold none" : "; the budgets hold 0";
+            if (open_.optimizer_prefetch && chosen.prefetch == 0) {
+                found_.why_optimizer_prefetch = "nothing is fetched ahead";
+            }
+        }
+        found_.prefetch = chosen.prefetch;
+        found_.optimizer_prefetch = chosen.optimizer_prefetch;
+        if (open_.prefetch && is_disk_unknown()) {
             found_.why_prefetch +=
                 fmt::format("; a node's disks are taken for {}B/s, 'ziggurat bench io' measures them",
                             format_count(rates_.nvme_read * std::max(spec_.parallel.ranks_per_node, 1)));
         }
     }
 
-    void choose_optimizer_prefetch() {
-        found_.optimizer_prefetch = 2 * found_.prefetch;
-        if (spec_.tiers.optimizer.nvme <= 0) {
-            found_.why_optimizer_prefetch = "no optimizer states on NVMe";
-        } else if (found_.prefetch == 0) {
-            found_.why_optimizer_prefetch = "nothing is fetched ahead";
-        } else {
-            std::vector<int> depths;
-            for (const int times : optimizer_depths) {
-                depths.push_back(times * found_.prefetch);
+    /// Of all depths that are open, the least of prefetch first, and of these the least of
+    /// optimizer_prefetch.
+    std::vector<Ahead> planned_steps() const {
+        const int given = spec_.overlap.prefetch;
+        std::vector<Ahead> tried;
+        for (int prefetch = open_.prefetch ? 1 : given; prefetch <= (open_.prefetch ? deepest : given);
+             ++prefetch) {
+            if (!open_.optimizer_prefetch) {
+                tried.push_back(
+                    {.prefetch = prefetch, .optimizer_prefetch = spec_.overlap.optimizer_prefetch});
+                continue;
             }
-            found_.optimizer_prefetch =
-                least_of_the_best(&spec::Overlap::optimizer_prefetch, depths, found_.why_optimizer_prefetch);
+            for (const int times : optimizer_depths) {
+                tried.push_back({.prefetch = prefetch, .optimizer_prefetch = times * prefetch});
+                if (!reads_states() || prefetch == 0) {
+                    break;
+                }
+            }
         }
+        for (auto& ahead : tried) {
+            const auto program = schedule::build_program(short_of(with(ahead)), 0, schedule::Variant::train);
+            ahead.seconds = step_seconds(program, rates_);
+        }
+        return tried;
     }
 
-    /// Of ascending depths, the first that no other beats, among those that the budgets hold; else the first.
-    int least_of_the_best(Depth member, const std::vector<int>& depths, std::string& why) const {
-        std::vector<double> seconds;
-        for (const int depth : depths) {
-            const auto program =
-                schedule::build_program(short_of(with(member, depth)), 0, schedule::Variant::train);
-            seconds.push_back(step_seconds(program, rates_));
-        }
-        const double most = *std::ranges::max_element(seconds);
-        std::vector<std::string> shares;
-        std::ranges::transform(seconds, std::back_inserter(shares),
-                               [&](double s) { return fmt::format("{:.0f}", 100 * s / most); });
-        why = fmt::format("planned steps at {}: {} %", fmt::join(depths, ", "), fmt::join(shares, ", "));
-        for (auto tried = depths.size();;) {
-            const auto end = seconds.begin() + static_cast<std::ptrdiff_t>(tried);
-            const double best = *std::min_element(seconds.begin(), end);
-            const auto good =
-                std::find_if(seconds.begin(), end, [&](double s) { return s <= as_good * best; });
-            const auto chosen = static_cast<std::size_t>(good - seconds.begin());
-            const bool fits = lack(member, depths[chosen]) == 0;
-            if (fits && tried < depths.size()) {
-                why += fmt::format("; the budgets hold {}", depths[chosen]);
+    bool reads_states() const { return spec_.tiers.optimizer.nvme > 0; }
+
+    /// The first that no other beats.
+    static Ahead least_of_the_best(const std::vector<Ahead>& tried) {
+        const double best = std::ranges::min_element(tried, {}, &Ahead::seconds)->seconds;
+        return *std::ranges::find_if(tried,
+                                     [&](const Ahead& ahead) { return ahead.seconds <= as_good * best; });
+    }
+
+    /// The same of those that the budgets hold; the first of all where they hold none.
+    Ahead best_that_fits(const std::vector<Ahead>& tried) const {
+        for (auto left = tried; !left.empty();) {
+            const auto chosen = least_of_the_best(left);
+            if (lack(chosen) == 0) {
+                return chosen;
             }
-            if (fits || chosen == 0) {
-                return depths[chosen];
-            }
-            tried = chosen;
+            std::erase_if(left, [&](const Ahead& other) {
+                return other.prefetch >= chosen.prefetch &&
+                       other.optimizer_prefetch >= chosen.optimizer_prefetch;
+            });
         }
+        return tried.front();
+    }
+
+    static std::string describe(const std::map<int, double>& seconds_of_depth) {
+        double most = 0;
+        for (const auto& [depth, seconds] : seconds_of_depth) {
+            most = std::max(most, seconds);
+        }
+        std::vector<std::string> depths, shares;
+        for (const auto& [depth, seconds] : seconds_of_depth) {
+            depths.push_back(fmt::format("{}", depth));
+            shares.push_back(fmt::format("{:.0f}", 100 * seconds / most));
+        }
+        return fmt::format("planned steps at {}: {} %", fmt::join(depths, ", "), fmt::join(shares, ", "));
+    }
+
+    static std::string why_prefetch(const std::vector<Ahead>& tried,
+                                    const Ahead& wanted,
+                                    const Ahead& chosen) {
+        std::map<int, double> least;
+        for (const auto& ahead : tried) {
+            const auto [known, is_new] = least.try_emplace(ahead.prefetch, ahead.seconds);
+            known->second = std::min(known->second, ahead.seconds);
+        }
+        return describe(least) + held(wanted.prefetch, chosen.prefetch);
+    }
+
+    std::string why_optimizer_prefetch(const std::vector<Ahead>& tried,
+                                       const Ahead& wanted,
+                                       const Ahead& chosen) const {
+        if (!reads_states()) {
+            return "no optimizer states on NVMe";
+        }
+        std::map<int, double> seconds;
+        for (const auto& ahead : tried) {
+            if (ahead.prefetch == chosen.prefetch) {
+                seconds[ahead.optimizer_prefetch] = ahead.seconds;
+            }
+        }
+        return describe(seconds) + held(wanted.optimizer_prefetch, chosen.optimizer_prefetch);
+    }
+
+    static std::string held(int wanted, int chosen) {
+        return chosen < wanted ? fmt::format("; the budgets hold {}", chosen) : "";
     }
 
     bool is_disk_unknown() const {

@@ -19,12 +19,13 @@ inline constexpr std::array optimizer_depths{2, 4, 8, 16};
 
 /// Of `spec`, whose homes are known, what is open.
 ///
-/// The chunk is the usual one, halved while the budgets do not hold it at the least depth. The depth is the
-/// least whose step takes at most 2 % longer than that of the best one, by step_seconds of the programs that
-/// would run (of long ones a part stands for all), among those that the budgets hold: where fetches hide
-/// behind computing that is enough to hide them, and where they do not it keeps their lane busy. The least is
-/// 1, or 0 where the budgets hold nothing else. With all state on the device nothing is fetched, and 1 it is.
-/// That of optimizer states on NVMe is chosen in the same way, behind it.
+/// The chunk is the usual one, halved while the budgets do not hold it at the least depth. Depths are timed
+/// by step_seconds of the programs that would run (of long ones a part stands for all): prefetch from 1 to
+/// `deepest`, each with the `optimizer_depths` of states that are read from NVMe. Of those that the budgets
+/// hold, the least prefetch, and with it the least depth of states, whose step takes at most 2 % longer than
+/// the best: where fetches hide behind computing that is enough to hide them, and where they do not it keeps
+/// their lane busy. Where the budgets hold none of them, prefetch is 0. With all state on the device nothing
+/// is fetched.
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
                            spec::OpenDepths open,

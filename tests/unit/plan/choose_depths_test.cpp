@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "plan/footprint.hpp"
 #include "schedule/build_program.hpp"
@@ -96,6 +98,36 @@ TEST(ChooseDepths, ReadsStatesDuringBackwardWhereTheDiskIsIdleThen) {
 
     spec.tiers.optimizer = spec::Home{0, 1, 0};
     EXPECT_EQ(choose_depths(spec, {}, open, rates).optimizer_prefetch, 2) << "nothing is read";
+}
+
+TEST(ChooseDepths, WeighsBothDepthsTogether) {
+    auto spec = away();
+    spec.tiers.chunk_elements = 1 << 14;
+    int unlike = 0;
+    for (const double ratio : {0.3, 0.7, 1.0, 1.5, 2.0, 3.0}) {
+        const auto rates = rates_with(ratio);
+        const auto seconds = [&](int prefetch, int optimizer_prefetch) {
+            auto with = spec;
+            with.overlap.optimizer_prefetch = optimizer_prefetch;
+            return seconds_at(with, prefetch, rates);
+        };
+        std::vector<std::array<int, 2>> pairs;
+        double best = 1e9;
+        for (int prefetch = 1; prefetch <= deepest; ++prefetch) {
+            for (const int times : optimizer_depths) {
+                pairs.push_back({prefetch, times * prefetch});
+                best = std::min(best, seconds(prefetch, times * prefetch));
+            }
+        }
+        const auto found = choose_depths(spec, {}, {.prefetch = true, .optimizer_prefetch = true}, rates);
+        const auto first = *std::ranges::find_if(
+            pairs, [&](const auto& pair) { return seconds(pair[0], pair[1]) <= 1.02 * best; });
+        EXPECT_EQ(found.prefetch, first[0]) << ratio;
+        EXPECT_EQ(found.optimizer_prefetch, first[1]) << ratio;
+        const auto alone = choose_depths(spec, {}, {.prefetch = true}, rates);
+        unlike += alone.prefetch != found.prefetch ? 1 : 0;
+    }
+    EXPECT_GT(unlike, 0) << "prefetch alone would do";
 }
 
 TEST(ChooseDepths, NeedsNoDepthWhereComputingHidesEverything) {
