@@ -156,8 +156,8 @@ def control(place, losses):
 
 class Watch:
     """What ranks hold in the second half of each part of a run, when they have validated: the least private and shared
-    memory and the fewest open files, which is what they do not give back when a save is over, and the most bytes of
-    nameless files."""
+    memory, which is what they do not give back when a save is over, the most open files with the fewest of checkpoints
+    and their folder, as a save may last into that half, and the most bytes of nameless files."""
 
     def __init__(self, job, run, every):
         self.job, self.run, self.every = job, run, every
@@ -175,8 +175,8 @@ class Watch:
             except (OSError, TypeError):  # a file was closed meanwhile, or a rank has ended
                 found = []
             if step // self.every > now and seen:
-                resident, files, nameless = zip(*seen)
-                self.parts.append((min(resident), min(files), max(nameless)))
+                resident, saved, others, nameless = zip(*seen)
+                self.parts.append((min(resident), min(saved) + max(others), max(nameless)))
                 now, seen = step // self.every, []
             if found and len(ranks) == 2 and step % self.every > self.every // 2:
                 seen.append(found)
@@ -185,10 +185,11 @@ class Watch:
     def _of(self, pid):
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         entries = list(pathlib.Path(f"/proc/{pid}/fd").iterdir())
+        saved = sum(os.readlink(entry).startswith(f"{self.run}/ckpt") for entry in entries)
         files = [os.stat(entry) for entry in entries]
         nameless = {(found.st_dev, found.st_ino): found.st_blocks for found in files if found.st_nlink == 0}
         resident = sum(int(re.search(rf"^{name}:\s+(\d+)", status, re.M)[1]) for name in ("RssAnon", "RssShmem"))
-        return resident * 1024, len(files), sum(nameless.values()) * 512
+        return resident * 1024, saved, len(files) - saved, sum(nameless.values()) * 512
 
 
 @contextlib.contextmanager
