@@ -208,8 +208,8 @@ constexpr Row rows[] = {
     {.path = "tiers.tile", .type = Type::list, .fallback = "off", .words = "off auto",
      .doc = "Large weights cut into tiles, each gathered, used and released in turn; the first rule that fits "
             "a tensor holds. Forward has the bits of whole weights; the gradient of an input is a sum over "
-            "tiles, so training has them only up to rounding. auto: the fewest that fit the device's budget, or up to twice as many where that leaves room to "
-            "fetch ahead."},
+            "tiles, so training has them only up to rounding. auto: the fewest that fit the device's budget, or up to "
+            "twice as many where that leaves room to fetch ahead."},
     {.path = "tiers.tile[].match", .type = Type::text,
      .doc = "Pattern of the tensors, as mlp.up for that of all layers, or a whole name."},
     {.path = "tiers.tile[].in", .type = Type::integer, .fallback = "1", .min = 1, .max = 4096,
@@ -222,8 +222,9 @@ constexpr Row rows[] = {
 
     {.path = "overlap", .doc = "What happens at the same time."},
     {.path = "overlap.prefetch", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "segments",
-     .min = 0, .max = 1024, .doc = "Segments fetched and gathered ahead of their use; auto: the least of 1 to 4 that no other beats by the rates of the machine, "
-            "of those that the budgets hold; 0 where they hold none."},
+     .min = 0, .max = 1024,
+     .doc = "Segments fetched and gathered ahead of their use; auto: the least of 1 to 4 that no other beats by the "
+            "rates of the machine, of those that the budgets hold; 0 where they hold none."},
     {.path = "overlap.optimizer_prefetch", .type = Type::integer, .fallback = "auto", .words = "auto",
      .noun = "passes and updates", .min = 0, .max = 4096,
      .doc = "Passes of units and updates of chunks by which optimizer states on NVMe are read ahead of their own "
