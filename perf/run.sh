@@ -9,10 +9,11 @@
 #   queue         reading and writing NVMe space beside fio                                      5 min
 #   tiers         steps with all state on NVMe beside the floor of their parts                  10 min
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
-#   spread        ZeRO 3 beside ZeRO 0, two ranks beside one, processor time of eight           15 min
+#   spread        ZeRO 3 beside ZeRO 0, roomy tiers beside none, two ranks beside one, eight    20 min
 #   saving        the step that saves, beside those that do not                                  8 min
 #   throttled     depths of prefetch at the ratios of other machines                            15 min
 #   torch         a step beside PyTorch, eager and compiled                                     20 min
+#   torch_adamw   the optimizer beside PyTorch's fused one, bare and with both casts             4 min
 #   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min
 #   deepspeed     ZeRO 3 on two ranks beside DeepSpeed ZeRO-3                                    6 min
 #   offload       all state on NVMe beside DeepSpeed ZeRO-3 with NVMe offload                   15 min
@@ -23,9 +24,9 @@
 # bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage queue tiers adamw spread saving throttled torch fsdp2 deepspeed offload"
+all="step collectives storage queue tiers adamw spread saving throttled torch torch_adamw fsdp2 deepspeed offload"
 for part; do
-  [[ " $all largest " == *" $part "* ]] || { sed -n '2,23s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,24s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
@@ -87,6 +88,7 @@ measure_torch() {
   python3 perf/compare_torch.py \
     --ours "$bin/perf_step --model {model} --precision {precision} --threads {threads} --no-floor"
 }
+measure_torch_adamw() { python3 perf/compare_adamw.py --binary $bin/adamw_bench; }
 measure_fsdp2() { python3 perf/compare_sharded.py fsdp2 --binary $bin/ziggurat; }
 measure_deepspeed() { python3 perf/compare_sharded.py deepspeed --binary $bin/ziggurat; }
 measure_offload() { python3 perf/compare_deepspeed.py --binary $bin/ziggurat; }

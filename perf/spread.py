@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Times the same training spread in different ways over one machine, in turn, and prints ratios.
 
-  perf/spread.py [--rounds 3] [--only zero3,ranks,processor_time]
+  perf/spread.py [--rounds 3] [--only zero3,ranks,tiers,processor_time]
 
   zero3            two ranks of one thread: a step with ZeRO 3 over one with ZeRO 0
+  tiers            the same with ZeRO 3: homes left to the planner, where all tiers have room, over no tiers
   ranks            two ranks of one thread with ZeRO 0 over one rank of two threads, the same four sequences
   processor_time   eight ranks over two ranks of one thread, user and system time of all ranks for the same steps
 
@@ -23,10 +24,14 @@ TWO_RANKS = {"ranks": 2, "threads": 1}
 WAYS = {
     "zero0": TWO_RANKS | {"settings": {"sharding.zero": 0}},
     "zero3": TWO_RANKS | {"settings": {"sharding.zero": 3}},
+    "tiers": TWO_RANKS | {"settings": {"sharding.zero": 3, "tiers.home.parameters": "auto",
+                                       "tiers.home.gradients": "auto", "tiers.home.optimizer": "auto",
+                                       "tiers.home.activations": "auto",
+                                       "tiers.nvme.paths": f"[{training.RESULTS / 'nvme'}]"}},
     "one_rank": {"ranks": 1, "threads": 2, "settings": {"train.micro_batch": 4}},
 }
 # figure, the way above and the way below the line
-RATIOS = {"zero3": ("zero3", "zero0"), "ranks": ("zero0", "one_rank")}
+RATIOS = {"zero3": ("zero3", "zero0"), "ranks": ("zero0", "one_rank"), "tiers": ("tiers", "zero3")}
 
 
 def time_in_rounds(ways, chosen, log):
@@ -69,13 +74,13 @@ def main():
     parser.add_argument("--binary", default=str(training.ROOT / "build/release/bin/ziggurat"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=6, help="of each training; the first two are not counted")
-    parser.add_argument("--only", default="zero3,ranks,processor_time")
+    parser.add_argument("--only", default="zero3,ranks,tiers,processor_time")
     chosen = parser.parse_args()
     figures = chosen.only.split(",")
     if unknown := set(figures) - {*RATIOS, "processor_time"}:
-        parser.error(f"no figure is called {', '.join(sorted(unknown))} (zero3, ranks and processor_time are).")
+        parser.error(f"no figure is called {', '.join(sorted(unknown))} (zero3, ranks, tiers and processor_time are).")
 
-    training.RESULTS.mkdir(parents=True, exist_ok=True)
+    training.RESULTS.joinpath("nvme").mkdir(parents=True, exist_ok=True)
     with open(training.RESULTS / "spread.jsonl", "w") as log:
         wanted = [figure for figure in figures if figure in RATIOS]
         ways = [way for way in WAYS if any(way in RATIOS[figure] for figure in wanted)]

@@ -70,10 +70,11 @@ BARS = {
                   {"measurement": "tiers"}, "disk_idle", 0.05, is_most=True)],
     "adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): share of the plain loop",
                   {"measurement": "adamw", "type": kind, "threads": threads}, "share_of_plain", 0.85)
-              for kind in ("f32", "bf16") for threads in (1, 2)],
+              for kind in ("f32", "bf16", "both casts") for threads in (1, 2)],
     "spread": [Bar(title, {"measurement": "spread", "figure": figure}, "ratio", value, is_most=True)
                for figure, title, value in (
                    ("zero3", "two ranks: step with ZeRO 3 over ZeRO 0", 1.10),
+                   ("tiers", "two ranks: homes by the planner where all is roomy over no tiers", 1.03),
                    ("ranks", "two ranks over one of two threads: time per token", 1.05),
                    ("processor_time", "eight ranks over two: processor time", 1.5))],
     "saving": [Bar("checkpoint beside training: the step that saves over others",
@@ -84,6 +85,9 @@ BARS = {
                   Bar("fetching a layer: time on four ranks over one", {"measurement": "throttled"}, "fetch", 0.3,
                       is_most=True)],
     "torch": model_bars("compare_torch", "ratio", "tokens/s over the faster PyTorch", {"f32": 1.4, "bf16": 1.4}),
+    "torch_adamw": [Bar(f"AdamW, {kind}, {threads} thread(s): PyTorch's time over ours",
+                        {"measurement": "compare_adamw", "type": kind, "threads": threads}, "ratio", value)
+                    for kind, value in (("f32", 0.95), ("both casts", 1.3)) for threads in (1, 2)],
     "fsdp2": [Bar("ZeRO 3 bf16: tokens/s over PyTorch FSDP2", {"measurement": "compare_sharded", "peer": "fsdp2"},
                   "ratio", 1.6)],
     "deepspeed": [Bar("ZeRO 3 fp32: tokens/s over DeepSpeed ZeRO-3",
@@ -94,7 +98,7 @@ BARS = {
     "largest": [Bar("the largest model: peak memory over 12 GiB", {"measurement": "largest"}, "share_of_limit", 1,
                     is_most=True)],
 }
-NEEDS_PEER = {"queue", "torch", "fsdp2", "deepspeed", "offload"}
+NEEDS_PEER = {"queue", "torch", "torch_adamw", "fsdp2", "deepspeed", "offload"}
 ON_REQUEST = {"largest"}
 
 
