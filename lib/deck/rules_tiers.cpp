@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <set>
 #include <system_error>
 
 #include "deck/rules.hpp"
+#include "spec/depths.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -35,10 +35,8 @@ void nvme_homes_have_folders(const Resolution& at) {
 }
 
 void folders_have_residents(const Resolution& at) {
-    const auto all = homes(at.run.tiers);
-    const bool is_used =
-        std::any_of(all.begin(), all.end(), [](const NamedHome& state) { return state.home.nvme > 0; });
-    if (!at.run.tiers.nvme_paths.empty() && !is_used && !at.run.tiers.open.any()) {
+    const auto& tiers = at.run.tiers;
+    if (!tiers.nvme_paths.empty() && !spec::is_any_state_on_nvme(tiers) && !tiers.open.any()) {
         at.found.warning(at.values.place("tiers.nvme.paths"), "tiers.nvme.paths has no effect",
                          "no state is at home on nvme", "Remove it, or set a key of tiers.home.");
     }

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,11 +24,6 @@ constexpr double as_good = 1.02;
 
 /// A program of so many layers has been filled long before its end.
 constexpr std::int64_t layers_to_time = 12;
-
-std::array<spec::Home, 4> homes(const spec::RunSpec& spec) {
-    const auto& tiers = spec.tiers;
-    return {tiers.parameters, tiers.gradients, tiers.optimizer, tiers.activations};
-}
 
 std::int64_t updated_elements(const spec::RunSpec& spec) {
     const schedule::ModelLayout model{spec, 0};
@@ -242,7 +236,7 @@ class DepthChooser {
 
     bool is_disk_unknown() const {
         return machine_.nvme_read_rate <= 0 && spec_.debug.throttle.nvme_read <= 0 &&
-               std::ranges::any_of(homes(spec_), [](const spec::Home& home) { return home.nvme > 0; });
+               spec::is_any_state_on_nvme(spec_.tiers);
     }
 
     spec::RunSpec spec_;

@@ -1,13 +1,24 @@
 #include "spec/depths.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace ziggurat::spec {
+namespace {
+
+std::array<Home, 4> homes(const Tiers& tiers) {
+    return {tiers.parameters, tiers.gradients, tiers.optimizer, tiers.activations};
+}
+
+}  // namespace
 
 bool is_any_state_away(const Tiers& tiers) {
-    const auto homes = {tiers.parameters, tiers.gradients, tiers.optimizer, tiers.activations};
-    return std::ranges::any_of(homes, [](const Home& home) { return home.device < 1; });
+    return std::ranges::any_of(homes(tiers), [](const Home& home) { return home.device < 1; });
+}
+
+bool is_any_state_on_nvme(const Tiers& tiers) {
+    return std::ranges::any_of(homes(tiers), [](const Home& home) { return home.nvme > 0; });
 }
 
 Depths depths_at_rest(const RunSpec& spec, OpenDepths open) {

@@ -28,7 +28,8 @@ struct Depths {
 /// Elements of a chunk where nothing moves.
 inline constexpr std::int64_t chunk_at_rest = std::int64_t{4} << 20;
 
-bool is_any_state_away(const Tiers& tiers);
+bool is_any_state_away(const Tiers& tiers);  ///< from the device
+bool is_any_state_on_nvme(const Tiers& tiers);
 
 /// What is open, where nothing moves or before it is known what does; the rest as in `spec`.
 Depths depths_at_rest(const RunSpec& spec, OpenDepths open);
