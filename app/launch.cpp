@@ -1,5 +1,7 @@
 #include "app/launch.hpp"
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +30,8 @@ train::RankPlace my_place() {
     return {.host = comm::machine_name(),
             .cores = train::usable_cores(),
             .threads = asked == nullptr ? 0 : std::max(0, std::atoi(asked)),
-            .core_limit = train::control_group_core_limit()};
+            .core_limit = train::control_group_core_limit(),
+            .host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))};
 }
 
 /// The threads that every rank can have.

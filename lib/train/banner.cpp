@@ -18,6 +18,7 @@ struct Node {
     int num_threads = 0;
     int least_threads = 0;
     int most_threads = 0;
+    int host_cores = 0;
     std::set<int> cores;
 };
 
@@ -34,6 +35,7 @@ std::vector<Node> nodes_of(std::span<const RankPlace> ranks) {
         node->num_threads += rank.threads;
         node->least_threads = std::min(node->least_threads, rank.threads);
         node->most_threads = std::max(node->most_threads, rank.threads);
+        node->host_cores = std::max(node->host_cores, rank.host_cores);
         node->cores.insert(rank.cores.begin(), rank.cores.end());
     }
     return nodes;
@@ -95,12 +97,13 @@ std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ra
         if (num_cores == 0 || node.num_threads <= num_cores) {
             continue;
         }
-        const int fitting = num_cores / node.num_ranks;
         const std::string remedy =
             node.num_ranks > num_cores
-                ? fmt::format("Start at most {} here, or bind ranks to more cores (mpirun --bind-to none)",
-                              counted(static_cast<std::size_t>(num_cores), "rank"))
-                : fmt::format("Set OMP_NUM_THREADS={}", fitting);
+                ? fmt::format("Start at most {} here{}", counted(static_cast<std::size_t>(num_cores), "rank"),
+                              node.host_cores > num_cores
+                                  ? ", or bind ranks to more cores (mpirun --bind-to none)"
+                                  : "")
+                : fmt::format("Set OMP_NUM_THREADS={}", num_cores / node.num_ranks);
         warnings.push_back(fmt::format("{} has {} for {}, so they take turns and every step is slower. {}.",
                                        node.host,
                                        counted(static_cast<std::size_t>(node.num_threads), "thread"),

@@ -14,8 +14,9 @@ struct RankPlace {
     std::string host;
     std::vector<int> cores;  ///< logical CPUs that the rank may use
     int threads = 1;         ///< of its compute lane
-    int core_limit =
-        0;  ///< cores that the host's control group grants to all its ranks together; 0: no limit
+    /// Cores that the host's control group grants to all its ranks together; 0: no limit.
+    int core_limit = 0;
+    int host_cores = 0;  ///< logical CPUs of the host that are switched on; 0: unknown
 
     bool operator==(const RankPlace&) const = default;
 };

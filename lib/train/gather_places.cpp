@@ -10,7 +10,7 @@ namespace {
 
 std::string as_text(const RankPlace& place) {
     std::ostringstream text;
-    text << place.host << ' ' << place.threads << ' ' << place.core_limit;
+    text << place.host << ' ' << place.threads << ' ' << place.core_limit << ' ' << place.host_cores;
     for (const int core : place.cores) {
         text << ' ' << core;
     }
@@ -20,7 +20,7 @@ std::string as_text(const RankPlace& place) {
 RankPlace from_text(const std::string& text) {
     std::istringstream words{text};
     RankPlace place;
-    words >> place.host >> place.threads >> place.core_limit;
+    words >> place.host >> place.threads >> place.core_limit >> place.host_cores;
     for (int core = 0; words >> core;) {
         place.cores.push_back(core);
     }

@@ -41,10 +41,18 @@ TEST(OversubscriptionWarnings, GiveTheExactRemedy) {
 }
 
 TEST(OversubscriptionWarnings, SendRanksElsewhereWhenThereAreTooMany) {
-    const auto warnings = oversubscription_warnings(std::vector<RankPlace>{{"a", {0}, 1}, {"a", {0}, 1}});
+    const RankPlace bound{.host = "a", .cores = {0}, .threads = 1, .host_cores = 2};
+    const auto warnings = oversubscription_warnings(std::vector<RankPlace>{bound, bound});
     ASSERT_EQ(warnings.size(), 1U);
     EXPECT_NE(warnings[0].find("Start at most 1 rank here, or bind ranks to more cores"), std::string::npos)
         << warnings[0];
+}
+
+TEST(OversubscriptionWarnings, OfferNoOtherCoresWhereThereAreNone) {
+    const RankPlace unbound{.host = "a", .cores = {0, 1}, .threads = 1, .host_cores = 2};
+    const auto warnings = oversubscription_warnings(std::vector<RankPlace>(3, unbound));
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_NE(warnings[0].find("Start at most 2 ranks here."), std::string::npos) << warnings[0];
 }
 
 }  // namespace
