@@ -38,16 +38,27 @@ STATE_BYTES = 16  # of a parameter: bf16 weight and gradient, fp32 master and tw
 STATES = [f"tiers.home.{kind}=nvme" for kind in ("parameters", "gradients", "optimizer")]
 OTHER_HOMES = ["tiers.home.parameters=nvme", "tiers.home.gradients={host: 10%, nvme: rest}",
                "tiers.home.optimizer={host: 5%, nvme: rest}", "tiers.home.activations=nvme"]
-SMALL = {"settings": [], "micro_batch": {2: 3, 3: 1}, "program_MiB": 80, "patience_s": 400}
+SMALL = {"settings": [], "micro_batch": {2: 3, 3: 1}, "program_MiB": 80, "patience_s": 200}
 FULL = {"settings": ["model.layers=92", "model.hidden=512", "model.heads=8", "model.ffn_hidden=1408",
                      "model.vocab=16384", "model.max_seq=128", "data.seq=128", "tiers.chunk=1048576"],
         "micro_batch": {2: 3, 3: 2},
-        "program_MiB": 200, "patience_s": 3600}
+        "program_MiB": 200, "patience_s": 900}
 
 
 def amount(text):
     number, unit = text.split()
     return float(number) * {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[unit]
+
+
+def exit_code(job, patience):
+    """What a job ends with that prints something every `patience` seconds."""
+    printed = None
+    while not job.has_ended():
+        expect(job.output() != printed, f"{job.name} printed nothing for {patience} s\n{job.tail()}")
+        printed = job.output()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            job.process.wait(timeout=patience)
+    return job.process.returncode
 
 
 class Place:
@@ -98,7 +109,7 @@ class Place:
     def run(self, group, ranks, *words):
         """The console of a job that ends well."""
         with self.job(group, ranks, *words) as job:
-            code = job.wait(self.shape["patience_s"])
+            code = exit_code(job, self.shape["patience_s"])
             expect(code == 0, f"'{' '.join(words)}' on {ranks} ranks ended with {code}; in its {group.limit_bytes >> 20} "
                               f"MiB the kernel has killed {group.kills()}\n{job.tail()}")
             return job.output()
@@ -144,7 +155,7 @@ def control(place, losses):
              "sharding.reduce=each_microbatch", "tiers.nvme.paths=[]", f"train.micro_batch={place.shape['micro_batch'][2]}"]
     with MemoryGroup(place.limit(2)) as group:
         with place.job(group, 2, *words) as job:
-            code = job.wait(place.shape["patience_s"])
+            code = exit_code(job, place.shape["patience_s"])
             expect(code == NO_RESOURCES and "does not fit" in job.output(),
                    f"everything on the device ended with {code} in {group.limit_bytes >> 20} MiB instead of being refused\n"
                    f"{job.tail()}")
@@ -215,7 +226,7 @@ def stays_flat(place):
             started = place.job(group, 2, *words)
         with started as job:
             watch = Watch(job, place.folder / "flat", every)
-            code = job.wait(place.shape["patience_s"])
+            code = exit_code(job, place.shape["patience_s"])
             watch.thread.join()
             expect(code == 0, f"it ended with {code}\n{job.tail()}")
         note(f"{steps} steps and {steps // every} saves", group)
