@@ -10,28 +10,18 @@ go to build/perf/torch_adamw.jsonl.
 
 import argparse
 import json
-import os
-import pathlib
-import shlex
 import statistics
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "build" / "perf"
+import training
+from training import RESULTS
+
 KINDS = ("f32", "both casts")
 
 
 def seconds_by_type(command, threads):
-    """Runs one measurement; ends the program when it fails, with what it printed."""
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": str(threads)}, capture_output=True,
-                          text=True)
-    records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    seconds = {record["type"]: record["seconds"] for record in records if record["type"] in KINDS}
-    if done.returncode or len(seconds) < len(KINDS):
-        sys.exit(f"compare_adamw: no measurement from '{shlex.join(command)}' (exit code {done.returncode})\n"
-                 f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return seconds
+    seconds = {record["type"]: record["seconds"] for record in training.records_of(command, threads, "seconds")}
+    return {kind: seconds[kind] for kind in KINDS}
 
 
 def main():
@@ -60,4 +50,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except training.TrainingFailed as problem:
+        sys.exit(f"compare_adamw: {problem}")

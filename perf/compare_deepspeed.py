@@ -6,8 +6,8 @@ and its disk traffic.
 
 A Llama of 348 million parameters on two processes of one thread, two sequences of 1024 each, bf16 with fp32 master weights
 and moments, recomputation of whole layers, clipping; random tokens, so all losses must begin near ln(32000) = 10.4 and
-fall (the peer's faster: it keeps the initial values of PyTorch's modules, which are larger than 0.02, since the model's
-own have no effect on parameters that zero.Init has taken). Parameters, gradients and optimizer are at home on NVMe (or,
+fall (the peer's faster: PyTorch's own initial values stay, 1 in embeddings, since the model's 0.02 has
+no effect on parameters that zero.Init has taken). Parameters, gradients and optimizer are at home on NVMe (or,
 with cpu, in host memory) in both. Each run is alone in a memory cgroup, whose peak is what it took: private and shared
 memory, page cache, launcher and all. Bytes of the disk are the kernel's, from /proc/PID/io. DeepSpeed comes from PyPI into
 build/venv (perf/requirements.txt) and builds its own extensions at its first run. Results go to build/perf/offload.jsonl.

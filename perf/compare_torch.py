@@ -11,36 +11,19 @@ Results go to build/perf/torch.jsonl.
 
 import argparse
 import json
-import os
-import pathlib
 import shlex
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "build" / "perf"
+import training
+from training import RESULTS
+
 SYSTEMS = ("ours", "eager", "compiled")
 
 
-def last_measurement(output):
-    """The last JSON line with `tokens_per_second`, or None."""
-    for line in reversed(output.splitlines()):
-        if line.startswith("{"):
-            record = json.loads(line)
-            if "tokens_per_second" in record:
-                return record
-    return None
-
-
 def run(command, threads):
-    """Runs one measurement; ends the program when it fails, with what it printed."""
-    environment = dict(os.environ, OMP_NUM_THREADS=str(threads), TORCHINDUCTOR_CACHE_DIR=str(RESULTS / "inductor"))
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    record = last_measurement(done.stdout) if done.returncode == 0 else None
-    if record is None:
-        sys.exit(f"compare_torch: no measurement from '{shlex.join(command)}' (exit code {done.returncode})\n"
-                 f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    return record
+    """The last measurement of a step."""
+    return training.records_of(command, threads, "tokens_per_second",
+                               TORCHINDUCTOR_CACHE_DIR=str(RESULTS / "inductor"))[-1]
 
 
 def command_of(system, model, precision, chosen):
@@ -103,4 +86,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except training.TrainingFailed as problem:
+        sys.exit(f"compare_torch: {problem}")

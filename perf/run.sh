@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures Ziggurat, alone and beside its peers, and prints a table of figure, bar and verdict.
 #
-#   perf/run.sh [PART...]      all parts take an hour on two cores, which should have nothing else to do
+#   perf/run.sh [PART...]      all parts take over two hours on two cores, which should have nothing else to do
 #
 #   step          a training step's share of its matrix products, one rank of two threads     10 min
 #   collectives   reduce-scatter, all-reduce, all-gather beside MPI's own, 2, 4 and 8 ranks     5 min
@@ -16,7 +16,7 @@
 #   torch_adamw   the optimizer beside PyTorch's fused one, bare and with both casts             4 min
 #   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min
 #   deepspeed     ZeRO 3 on two ranks beside DeepSpeed ZeRO-3                                    6 min
-#   offload       all state on NVMe beside DeepSpeed ZeRO-3 with NVMe offload                   15 min
+#   offload       all state on NVMe beside DeepSpeed ZeRO-3 with NVMe offload                   25 min
 #   largest       three steps of 3 billion parameters in 12 GiB; on request only: 51 GiB of disk, 20 min
 #
 # PyTorch and DeepSpeed come from PyPI into build/venv, fio from Debian. A peer that cannot be had leaves its figures

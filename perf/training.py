@@ -32,6 +32,19 @@ def token_file(count, vocabulary=VOCABULARY):
     return path
 
 
+def records_of(command, threads, key, **settings):
+    """The JSON lines with `key` that a measurement in a process of its own prints. `settings` go to its environment.
+    Raises TrainingFailed with what it printed when it fails or prints none."""
+    done = subprocess.run(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": str(threads)} | settings,
+                          capture_output=True, text=True)
+    records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    records = [record for record in records if key in record]
+    if done.returncode != 0 or not records:
+        raise TrainingFailed(f"no measurement from '{' '.join(command)}' (exit code {done.returncode})\n"
+                             f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return records
+
+
 def environment(threads):
     """Of a process under mpirun."""
     return os.environ | {"OMP_NUM_THREADS": str(threads), "OMPI_ALLOW_RUN_AS_ROOT": "1",
