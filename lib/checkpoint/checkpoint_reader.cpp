@@ -92,10 +92,6 @@ std::int64_t largest_transfer(const Manifest& manifest, const std::vector<FilePl
     return most;
 }
 
-std::int64_t element_bytes(spec::DType type) {
-    return type == spec::DType::f32 ? 4 : 2;
-}
-
 using Copies = std::vector<BlockCopy>::const_iterator;
 
 /// The first copy that does not lie behind the one before it in the same target.

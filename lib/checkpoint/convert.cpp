@@ -29,7 +29,7 @@ void convert(const std::byte* from,
         return;
     }
     if (from_type == to_type) {
-        const std::int64_t bytes = elements * (from_type == spec::DType::f32 ? 4 : 2);
+        const std::int64_t bytes = elements * spec::element_bytes(from_type);
         std::memcpy(to, from, static_cast<std::size_t>(bytes));
     } else if (from_type == spec::DType::bf16) {
         convert_each<bfloat16, float>(from, to, elements);

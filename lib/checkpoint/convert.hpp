@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "spec/run_spec.hpp"
+#include "spec/dtype.hpp"
 
 namespace ziggurat::checkpoint {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "checkpoint/box.hpp"
-#include "spec/run_spec.hpp"
+#include "spec/dtype.hpp"
 
 namespace ziggurat::checkpoint {
 
@@ -32,7 +32,7 @@ struct Piece {
     spec::DType type = spec::DType::f32;
     Box box;
 
-    std::int64_t bytes() const noexcept { return box.elements() * (type == spec::DType::f32 ? 4 : 2); }
+    std::int64_t bytes() const noexcept { return box.elements() * spec::element_bytes(type); }
     bool operator==(const Piece&) const = default;
 };
 

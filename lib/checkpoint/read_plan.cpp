@@ -41,10 +41,6 @@ void add_copies(std::map<PieceBlock, std::vector<BlockCopy>>& blocks,
                     to_string(wanted.kind), wanted.tensor, path, why)};
 }
 
-std::int64_t element_bytes(spec::DType type) {
-    return type == spec::DType::f32 ? 4 : 2;
-}
-
 }  // namespace
 
 std::vector<FilePlan> plan_reading(const Manifest& manifest,

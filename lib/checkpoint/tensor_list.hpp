@@ -20,7 +20,7 @@ struct StoredTensor {
     int pieces = 0;
 
     std::int64_t elements() const noexcept;
-    std::int64_t bytes() const noexcept { return elements() * (type == spec::DType::f32 ? 4 : 2); }
+    std::int64_t bytes() const noexcept { return elements() * spec::element_bytes(type); }
 };
 
 /// All tensors by kind, then by name, where numbers count as numbers: layers.2 before layers.10.

@@ -57,7 +57,7 @@ void check_blocks(const CollectiveCall& call, const std::vector<Block>& blocks, 
         if (block.offset_bytes < 0 || block.bytes < 0) {
             refuse(call, "a block begins or ends before the vector");
         }
-        const int unit = bytes_of(call.type);
+        const int unit = element_bytes(call.type);
         if (is_sum(call.kind) && (block.offset_bytes % unit != 0 || block.bytes % unit != 0)) {
             refuse(call, "a block cuts an element");
         }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/run_spec.hpp"
+#include "spec/dtype.hpp"
 
 namespace ziggurat::comm {
 
@@ -66,11 +66,6 @@ std::vector<Block> even_blocks(std::int64_t elements,
                                int element_bytes,
                                int members,
                                std::int64_t granule_elements);
-
-/// Bytes of one element.
-constexpr int bytes_of(spec::DType type) noexcept {
-    return type == spec::DType::f32 ? 4 : 2;
-}
 
 /// What member `rank` of `size` hands to others in one execution of `call`.
 std::int64_t bytes_to_send(const CollectiveCall& call, int size, int rank);

@@ -80,7 +80,7 @@ void fold(std::span<const std::byte* const> inputs,
     const bool is_f32 = type == spec::DType::f32;
     if (inputs.size() == 1) {
         if (elements > 0 && output != inputs[0]) {
-            std::memcpy(output, inputs[0], static_cast<std::size_t>(elements) * (is_f32 ? 4 : 2));
+            std::memcpy(output, inputs[0], static_cast<std::size_t>(elements * element_bytes(type)));
         }
         return;
     }

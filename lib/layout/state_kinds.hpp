@@ -31,7 +31,7 @@ struct StateKindRow {
     OnRelayout on_relayout = OnRelayout::reshard;
 
     std::int64_t bytes_per_parameter() const noexcept {
-        return elements_per_parameter * (type == spec::DType::f32 ? 4 : 2);
+        return elements_per_parameter * spec::element_bytes(type);
     }
 };
 

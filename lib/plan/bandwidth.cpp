@@ -97,7 +97,7 @@ std::vector<BandwidthRow> bandwidths(const spec::RunSpec& spec, const spec::Mach
 
 WorkingMemory working_memory(const spec::RunSpec& spec) {
     WorkingMemory most;
-    const auto width = spec::bytes_of(spec.precision.compute);
+    const auto width = spec::element_bytes(spec.precision.compute);
     for (const auto& unit : layout::family_table(spec).units) {
         for (const auto& phase : unit.phases) {
             const auto bytes = 2 * width * phase.in * phase.out;

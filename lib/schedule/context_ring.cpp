@@ -49,7 +49,7 @@ class Ring {
         Buffer buffer;
         buffer.name = model_.table.units[static_cast<std::size_t>(of.unit)].name + "." + name;
         buffer.type = type;
-        buffer.bytes = model_.tokens * width * (type == spec::DType::f32 ? 4 : 2);
+        buffer.bytes = model_.tokens * width * spec::element_bytes(type);
         buffer.consumer = consumer::working_buffers;
         buffer.unit = of.unit;
         buffer.microbatch = of.microbatch;

@@ -21,7 +21,7 @@ int state_buffer(Program& program,
     Buffer buffer;
     buffer.name =
         model.table.units[static_cast<std::size_t>(unit)].name + suffixes[static_cast<std::size_t>(kind)];
-    buffer.bytes = range.size() * (type == spec::DType::f32 ? 4 : 2);
+    buffer.bytes = range.size() * spec::element_bytes(type);
     buffer.lifetime = Lifetime::persistent;
     buffer.state = kind;
     buffer.consumer = line;

@@ -12,10 +12,6 @@ Tier tier_of(const spec::Home& home) {
     return home.nvme > 0 ? Tier::nvme : home.host > 0 ? Tier::host : Tier::device;
 }
 
-std::int64_t width_of(spec::DType type) {
-    return type == spec::DType::f32 ? 4 : 2;
-}
-
 std::int64_t& at(BytesByLink& bytes, Link link) {
     return bytes[static_cast<std::size_t>(link)];
 }
@@ -60,7 +56,7 @@ std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec
     const auto gradients = tier_of(spec.tiers.gradients);
     const auto optimizer = tier_of(spec.tiers.optimizer);
     const auto updater = optimizer == Tier::device ? Tier::device : Tier::host;
-    const auto width = width_of(spec.precision.compute);
+    const std::int64_t width = spec::element_bytes(spec.precision.compute);
     const bool has_master = spec.precision.compute != spec::DType::f32;
     const std::int64_t microbatches = spec.train.micro_batches;
 
@@ -79,7 +75,7 @@ std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec
             fetch(of_parameters, parameters, updater, width * trained, 1);
         }
         take_home(of_parameters, parameters, updater, width * trained, 1);
-        add_gradients(of_gradients, gradients, updater, trained, width_of(spec.precision.gradient),
+        add_gradients(of_gradients, gradients, updater, trained, element_bytes(spec.precision.gradient),
                       microbatches);
         for (const bool is_there : {true, true, has_master}) {
             fetch(of_optimizer, optimizer, updater, is_there ? 4 * trained : 0, 1);

@@ -7,10 +7,6 @@
 namespace ziggurat::schedule {
 namespace {
 
-int width_of(spec::DType type) {
-    return type == spec::DType::f32 ? 4 : 2;
-}
-
 layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b) {
     const auto begin = std::max(a.begin, b.begin);
     return {begin, std::max(begin, std::min(a.end, b.end))};
@@ -73,7 +69,7 @@ Run BucketWriter::run_in(int buffer, layout::ElementRange range) const {
         return {};
     }
     const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
-    const std::int64_t width = width_of(held.type);
+    const std::int64_t width = spec::element_bytes(held.type);
     const Run run{(range.begin - held.first_element) * width, range.size() * width};
     ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
     return run;
@@ -173,7 +169,7 @@ void BucketWriter::sum_ranges(std::vector<Op>& out,
     op.label += std::string{" over "} + name;
     for (const auto& range : ranges) {
         const auto run = range.runs.front();
-        const int width = width_of(spec_.precision.gradient);
+        const int width = spec::element_bytes(spec_.precision.gradient);
         for (auto block : equal_blocks(run.bytes / width, width, static_cast<int>(members.size()))) {
             block.offset += run.offset;
             op.blocks.push_back(block);

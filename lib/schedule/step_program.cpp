@@ -65,7 +65,7 @@ const Operand* Program::find_write(const Op& op, const std::string& role) const 
 }
 
 int element_bytes(const Buffer& buffer) {
-    return buffer.type == spec::DType::f32 ? 4 : 2;
+    return spec::element_bytes(buffer.type);
 }
 
 layout::ElementRange elements_of(const Buffer& buffer) {

@@ -124,7 +124,7 @@ Volumes volumes_counted(const Program& program) {
             continue;
         }
         const auto& moved = program.buffers.at(static_cast<std::size_t>(op.reads.front().buffer));
-        const auto elements = bytes_sent(op, program) / (moved.type == spec::DType::f32 ? 4 : 2);
+        const auto elements = bytes_sent(op, program) / spec::element_bytes(moved.type);
         switch (op.purpose) {
             case Purpose::parameters:
                 sum.gathers += elements;
@@ -146,12 +146,12 @@ Volumes volumes_counted(const Program& program) {
 }
 
 std::map<Purpose, std::int64_t> bytes_of(const Volumes& volumes, const spec::Precision& precision) {
-    const auto width = [](spec::DType type) { return std::int64_t{type == spec::DType::f32 ? 4 : 2}; };
-    const auto parameters = width(precision.compute);
+    const std::int64_t parameters = spec::element_bytes(precision.compute);
     return {{Purpose::parameters, volumes.gathers * parameters},
             {Purpose::secondary, volumes.secondary * parameters},
-            {Purpose::gradients, (volumes.reduction - volumes.accumulated) * width(spec::DType::f32) +
-                                     volumes.accumulated * width(precision.gradient)},
+            {Purpose::gradients,
+             (volumes.reduction - volumes.accumulated) * spec::element_bytes(spec::DType::f32) +
+                 volumes.accumulated * spec::element_bytes(precision.gradient)},
             {Purpose::publication, volumes.publication * parameters}};
 }
 

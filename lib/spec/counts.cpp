@@ -73,14 +73,10 @@ StateBytes count_state_bytes(const RunSpec& run) {
     const std::int64_t all = count_parameters(run.model).total;
     const std::int64_t trained = count_trained(run);
     return {
-        .parameters = share(all, bytes_of(run.precision.compute), run.sharding.parameters),
-        .gradients = share(trained, bytes_of(run.precision.gradient), run.sharding.gradients),
-        .optimizer = share(trained, bytes_of(run.precision.master) + 8, run.sharding.optimizer),
+        .parameters = share(all, element_bytes(run.precision.compute), run.sharding.parameters),
+        .gradients = share(trained, element_bytes(run.precision.gradient), run.sharding.gradients),
+        .optimizer = share(trained, element_bytes(run.precision.master) + 8, run.sharding.optimizer),
     };
-}
-
-std::int64_t bytes_of(DType type) {
-    return type == DType::bf16 ? 2 : 4;
 }
 
 }  // namespace ziggurat::spec

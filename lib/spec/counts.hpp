@@ -48,7 +48,4 @@ struct StateBytes {
 /// counted. Frozen tensors have parameters only. The compiled program's memory table is the exact one.
 StateBytes count_state_bytes(const RunSpec& run);
 
-/// Bytes of one number.
-std::int64_t bytes_of(DType type);
-
 }  // namespace ziggurat::spec

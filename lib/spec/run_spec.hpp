@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "spec/dtype.hpp"
+
 namespace ziggurat::spec {
 
 // ---------------------------------------------------------------- run
@@ -236,8 +238,6 @@ struct Recompute {
 };
 
 // ---------------------------------------------------------------- numerics
-
-enum class DType { f32, bf16 };
 
 struct Precision {
     DType compute = DType::f32;

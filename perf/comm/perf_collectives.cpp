@@ -74,7 +74,7 @@ float value_of(std::int64_t i, int rank) {
 }
 
 void fill(std::byte* vector, std::int64_t bytes, spec::DType type, int rank) {
-    for (std::int64_t i = 0; i < bytes / comm::bytes_of(type); ++i) {
+    for (std::int64_t i = 0; i < bytes / spec::element_bytes(type); ++i) {
         const float value = value_of(i, rank);
         if (type == spec::DType::f32) {
             reinterpret_cast<float*>(vector)[i] = value;
@@ -162,7 +162,7 @@ bool is_right(const Contest& contest, const Vectors& at, int rank, int ranks) {
         return true;
     }
     std::vector<std::byte> sum(bytes);
-    comm::fold(pointers, sum.data(), contest.bytes / comm::bytes_of(contest.type), contest.type, 0);
+    comm::fold(pointers, sum.data(), contest.bytes / spec::element_bytes(contest.type), contest.type, 0);
     return contest.kind == CollectiveKind::all_reduce
                ? std::memcmp(at.output, sum.data(), bytes) == 0
                : std::memcmp(at.output, sum.data() + mine.offset_bytes,
@@ -256,7 +256,7 @@ int measure_all(const Choice& choice, const comm::Communicator& world) {
                                 .type = type == "f32" ? spec::DType::f32 : spec::DType::bf16,
                                 .bytes = size / 64 * 64,
                                 .blocks = {}};
-                const int element_bytes = comm::bytes_of(contest.type);
+                const int element_bytes = spec::element_bytes(contest.type);
                 contest.blocks = comm::even_blocks(contest.bytes / element_bytes, element_bytes, world.size(),
                                                    64 / element_bytes);
                 lines.push_back(measure(contest, world, node, *ours, carve(shared), carve(own), patience));

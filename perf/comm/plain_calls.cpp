@@ -41,7 +41,7 @@ PlainMpi::PlainMpi(const comm::Communicator& world,
     if (type != spec::DType::f32) {
         ZG_MPI(MPI_Op_create(ziggurat_perf_add_bfloat16, 1, &sum_));
     }
-    const auto element_bytes = comm::bytes_of(type);
+    const auto element_bytes = spec::element_bytes(type);
     for (const auto& block : blocks) {
         counts_.push_back(comm::mpi_count(block.bytes / element_bytes));
         offsets_.push_back(comm::mpi_count(block.offset_bytes / element_bytes));

@@ -24,7 +24,7 @@ HierarchicalReduction::HierarchicalReduction(const HierarchicalTask& task,
       threads_{task.threads},
       stores_{task.stores},
       piece_elements_{task.plan->piece_elements()},
-      piece_bytes_{piece_elements_ * bytes_of(type_)},
+      piece_bytes_{piece_elements_ * element_bytes(type_)},
       to_{to},
       own_bytes_{task.block_of(task.rank).bytes},
       num_neighbours_{std::ssize(task.neighbours()) - 1},
@@ -57,10 +57,10 @@ void HierarchicalReduction::add_departures(const HierarchicalTask& task) {
                                             .begins_run = m == part.first});
             }
             stream.is_staged = true;
-            stream.bytes = block.bytes / bytes_of(type_) * bytes_of(partial_type);
-            stream.piece_bytes = piece_elements_ * bytes_of(partial_type);
+            stream.bytes = block.bytes / element_bytes(type_) * element_bytes(partial_type);
+            stream.piece_bytes = piece_elements_ * element_bytes(partial_type);
             stream.window = ring_pieces;
-            stream.bytes_per_counted = bytes_of(partial_type) / bytes_of(type_);
+            stream.bytes_per_counted = element_bytes(partial_type) / element_bytes(type_);
             addends_.reserve(departure.inputs.size());
         }
         departure.stream = streams_->add(stream);
@@ -81,12 +81,13 @@ void HierarchicalReduction::add_own_addends(const HierarchicalTask& task) {
             }
         } else {
             const auto type = part.count == 1 ? type_ : partial_type;
-            const auto stream = streams_->add({.peer = task.plan->summer(part, task.rank),
-                                               .tag = task.tag,
-                                               .is_staged = true,
-                                               .bytes = own_bytes_ / bytes_of(type_) * bytes_of(type),
-                                               .piece_bytes = piece_elements_ * bytes_of(type),
-                                               .window = ring_pieces});
+            const auto stream =
+                streams_->add({.peer = task.plan->summer(part, task.rank),
+                               .tag = task.tag,
+                               .is_staged = true,
+                               .bytes = own_bytes_ / element_bytes(type_) * element_bytes(type),
+                               .piece_bytes = piece_elements_ * element_bytes(type),
+                               .window = ring_pieces});
             arriving_.push_back(stream);
             own_addends_.push_back({.addend = {.at = nullptr, .type = type, .begins_run = begins_run},
                                     .arrives = true,
@@ -132,7 +133,7 @@ void HierarchicalReduction::rewind() {
 }
 
 Addend HierarchicalReduction::piece_of(Addend addend, std::int64_t piece) const {
-    addend.at += piece * piece_elements_ * bytes_of(addend.type);
+    addend.at += piece * piece_elements_ * element_bytes(addend.type);
     return addend;
 }
 
@@ -155,9 +156,9 @@ bool HierarchicalReduction::make_piece(Departure& departure, std::int64_t& bytes
     for (const auto& input : departure.inputs) {
         addends_.push_back(piece_of(input, departure.made));
     }
-    const std::int64_t elements = stream.bytes_of(departure.made) / bytes_of(partial_type);
+    const std::int64_t elements = stream.bytes_of(departure.made) / element_bytes(partial_type);
     sum(stream.at(departure.made), elements, partial_type, Stores::ordinary);
-    bytes_moved += (std::ssize(addends_) - 1) * elements * bytes_of(type_);
+    bytes_moved += (std::ssize(addends_) - 1) * elements * element_bytes(type_);
     ++departure.made;
     return true;
 }
@@ -176,7 +177,7 @@ bool HierarchicalReduction::add_piece(std::int64_t& bytes_moved) {
     }
     const std::int64_t offset = summed_ * piece_bytes_;
     const std::int64_t bytes = std::min(piece_bytes_, own_bytes_ - offset);
-    sum(to_ + offset, bytes / bytes_of(type_), type_, stores_);
+    sum(to_ + offset, bytes / element_bytes(type_), type_, stores_);
     bytes_moved += num_neighbours_ * bytes;
     ++summed_;
     return true;

@@ -32,12 +32,12 @@ void add(float* __restrict sum, const std::byte* __restrict from, std::int64_t n
 }
 
 void set(float* sum, const Addend& addend, std::int64_t first, std::int64_t n) {
-    const std::byte* from = addend.at + first * bytes_of(addend.type);
+    const std::byte* from = addend.at + first * element_bytes(addend.type);
     addend.type == DType::f32 ? set<float>(sum, from, n) : set<bfloat16>(sum, from, n);
 }
 
 void add(float* sum, const Addend& addend, std::int64_t first, std::int64_t n) {
-    const std::byte* from = addend.at + first * bytes_of(addend.type);
+    const std::byte* from = addend.at + first * element_bytes(addend.type);
     addend.type == DType::f32 ? add<float>(sum, from, n) : add<bfloat16>(sum, from, n);
 }
 
@@ -160,7 +160,7 @@ void sum_mixed(
             }
             a = next_run;
         }
-        std::byte* to = output + first * bytes_of(type);
+        std::byte* to = output + first * element_bytes(type);
         type == DType::f32 ? store<float>(to, total, n) : store<bfloat16>(to, total, n);
     }
 }
@@ -176,9 +176,10 @@ void sum_runs(std::span<const Addend> addends,
     ZG_EXPECTS(!addends.empty() && addends.front().begins_run && begin <= end);
     const bool is_of_type = std::ranges::all_of(addends, [type](const Addend& a) { return a.type == type; });
     if (addends.size() == 1 && is_of_type) {
-        const std::int64_t offset = begin * bytes_of(type);
+        const std::int64_t offset = begin * element_bytes(type);
         if (begin < end && output != addends.front().at) {
-            copy_shared(output + offset, addends.front().at + offset, (end - begin) * bytes_of(type), stores);
+            copy_shared(output + offset, addends.front().at + offset, (end - begin) * element_bytes(type),
+                        stores);
         }
     } else if (is_of_type && type == DType::f32) {
         sum_fp32(addends, output, begin, end, stores);

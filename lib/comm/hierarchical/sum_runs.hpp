@@ -6,7 +6,7 @@
 #include <span>
 
 #include "comm/node/shared_sum.hpp"
-#include "spec/run_spec.hpp"
+#include "spec/dtype.hpp"
 
 namespace ziggurat::comm {
 

@@ -189,8 +189,9 @@ bool MpiExchange::sum_arrived() {
                 addends_[member] = streams_[arriving_of_member_[member]].at(summed_);
             }
         }
-        fold(addends_, sum_to_ + offset, std::min(piece_bytes, own_bytes - offset) / bytes_of(call_.type),
-             call_.type, call_.sum_group);
+        fold(addends_, sum_to_ + offset,
+             std::min(piece_bytes, own_bytes - offset) / element_bytes(call_.type), call_.type,
+             call_.sum_group);
         ++summed_;
     }
     return summed_ != before;

@@ -206,7 +206,7 @@ void SharedCalls::pull_sum(const Call& call, std::span<std::byte* const> outputs
                         .type = call.call.type,
                         .sum_group = call.call.sum_group,
                         .stores = call.stores};
-    const int unit = bytes_of(call.call.type);
+    const int unit = element_bytes(call.call.type);
     in_pieces(settings_.threads, own.bytes / unit, piece_bytes / unit,
               [&sum](std::int64_t begin, std::int64_t end) { sum_shared(sum, begin, end); });
 }
@@ -266,7 +266,7 @@ void SharedCalls::pull_inline(const Call& call) {
                     .outputs = {&to, 1},
                     .type = call.call.type,
                     .sum_group = call.call.sum_group},
-                   0, blocks[b].bytes / bytes_of(call.call.type));
+                   0, blocks[b].bytes / element_bytes(call.call.type));
     }
 }
 

@@ -22,7 +22,7 @@ void sum_as(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
         return;
     }
     if (sum.inputs.size() == 1) {
-        const std::int64_t unit = sum.type == spec::DType::f32 ? 4 : 2;
+        const std::int64_t unit = spec::element_bytes(sum.type);
         for (std::byte* output : sum.outputs) {
             if (output != sum.inputs[0]) {
                 copy_shared(output + begin * unit, sum.inputs[0] + begin * unit, (end - begin) * unit,

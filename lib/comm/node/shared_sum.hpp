@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "spec/run_spec.hpp"
+#include "spec/dtype.hpp"
 
 namespace ziggurat::comm {
 

@@ -27,17 +27,13 @@ struct Tensor {
     std::vector<std::byte> bytes;
 };
 
-inline std::int64_t element_bytes(const checkpoint::Piece& piece) {
-    return piece.type == spec::DType::f32 ? 4 : 2;
-}
-
 /// Random bits that are finite numbers.
 inline std::vector<std::byte> draw_values(const checkpoint::Piece& piece, Draw& draw) {
     std::vector<std::byte> bytes(static_cast<std::size_t>(piece.bytes()));
     for (std::size_t k = 0; k < bytes.size(); ++k) {
         bytes[k] = static_cast<std::byte>(draw.engine()() & 0xff);
     }
-    const auto width = static_cast<std::size_t>(element_bytes(piece));
+    const auto width = static_cast<std::size_t>(element_bytes(piece.type));
     for (std::size_t k = width - 1; k < bytes.size(); k += width) {
         bytes[k] &= std::byte{0xbf};  // the exponent's highest bit
     }
@@ -116,7 +112,7 @@ inline std::vector<checkpoint::Box> draw_boxes(const checkpoint::Piece& tensor, 
 
 /// The values of a box of a tensor, row by row.
 inline std::vector<std::byte> values_of(const Tensor& tensor, const checkpoint::Box& box) {
-    const std::int64_t width = element_bytes(tensor.piece);
+    const std::int64_t width = element_bytes(tensor.piece.type);
     std::vector<std::byte> values(static_cast<std::size_t>(box.elements() * width));
     for (const checkpoint::Stretch& run : stretches(box, tensor.piece.box, box)) {
         std::memcpy(values.data() + run.offset_inside * width,

@@ -23,7 +23,7 @@ spec::RunSpec sharded(int data, int p, int o) {
 /// Elements of a unit's flat range that an operand covers.
 layout::ElementRange elements_of(const Program& program, const Operand& operand) {
     const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
-    const std::int64_t width = buffer.type == spec::DType::f32 ? 4 : 2;
+    const std::int64_t width = element_bytes(buffer);
     const auto run = operand.runs.at(0);
     return {buffer.first_element + run.offset / width,
             buffer.first_element + (run.offset + run.bytes) / width};

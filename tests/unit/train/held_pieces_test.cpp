@@ -30,10 +30,6 @@ struct Rank {
         : model{run, rank}, program{schedule::build_program(run, model, schedule::Variant::train)} {}
 };
 
-std::int64_t width_of(const schedule::Buffer& buffer) {
-    return buffer.type == spec::DType::f32 ? 4 : 2;
-}
-
 /// Row-major number in the whole tensor, without rows of padding, of element `local` of a rank's slice; -1:
 /// padding. Written for one dim at a time, unlike the boxes.
 std::int64_t global_number(const layout::Parameter& parameter,
@@ -90,12 +86,12 @@ void expect_places(const Rank& rank, const HeldPiece& held) {
     const auto index = static_cast<int>(
         &parameter - rank.model.table.units[static_cast<std::size_t>(buffer.unit)].parameters.data());
     const auto range = rank.model.flats[static_cast<std::size_t>(buffer.unit)].parameter(index);
-    for_each_element(held, width_of(buffer), [&](std::int64_t number, std::int64_t offset) {
-        const auto local = buffer.first_element + offset / width_of(buffer) - range.begin;
+    for_each_element(held, element_bytes(buffer), [&](std::int64_t number, std::int64_t offset) {
+        const auto local = buffer.first_element + offset / element_bytes(buffer) - range.begin;
         ASSERT_TRUE(0 <= local && local < range.size()) << held.piece.tensor;
         ASSERT_EQ(number, global_number(parameter, rank.model.tensor(), rank.model.tensor_rank, local))
             << held.piece.tensor;
-        ASSERT_LE(offset + width_of(buffer), buffer.bytes);
+        ASSERT_LE(offset + element_bytes(buffer), buffer.bytes);
     });
 }
 
