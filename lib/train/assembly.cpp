@@ -1,7 +1,7 @@
 #include "train/assembly.hpp"
 
-#include <algorithm>
 #include <deque>
+#include <functional>
 #include <variant>
 
 #include "base/contract.hpp"
@@ -12,9 +12,11 @@
 #include "state/initial_values.hpp"
 #include "state/tier_memory.hpp"
 #include "tensor/bfloat16.hpp"
+#include "train/batch_slots.hpp"
 #include "train/bind_collectives.hpp"
 #include "train/bind_state_ops.hpp"
 #include "train/bind_transfers.hpp"
+#include "train/logits_watch.hpp"
 #include "train/nvme_notes.hpp"
 #include "train/save_stream.hpp"
 #include "train/step_end.hpp"
@@ -29,37 +31,6 @@ using schedule::OpKind;
 using schedule::Program;
 
 namespace {
-
-const schedule::Buffer& buffer_named(const Program& program, const std::string& name, int microbatch) {
-    const auto at = std::ranges::find_if(program.buffers, [&](const auto& buffer) {
-        return buffer.name == name && buffer.microbatch == microbatch;
-    });
-    ZG_ENSURES(at != program.buffers.end());
-    return *at;
-}
-
-BatchSlot slot_of(const Program& program, const state::TierMemory& memory, int microbatch) {
-    const auto ints = [&](const char* name) {
-        return memory.span<std::int32_t>(buffer_named(program, name, microbatch));
-    };
-    BatchSlot slot;
-    slot.tokens = ints("tokens");
-    slot.targets = ints("targets");
-    slot.positions = ints("positions");
-    slot.document_starts = ints("document_starts");
-    slot.mask = memory.span<std::uint8_t>(buffer_named(program, "mask", microbatch));
-    slot.samples = memory.span<std::int64_t>(buffer_named(program, "samples", microbatch));
-    slot.losses = memory.span<float>(buffer_named(program, "losses", microbatch));
-    return slot;
-}
-
-std::vector<BatchSlot> slots_of(const Program& program, const state::TierMemory& memory) {
-    std::vector<BatchSlot> slots;
-    for (int m = 0; m < program.microbatches; ++m) {
-        slots.push_back(slot_of(program, memory, m));
-    }
-    return slots;
-}
 
 using AnyBinder = std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>>;
 
@@ -90,25 +61,6 @@ state::NvmeSpace nvme_space(const spec::Tiers& tiers) {
             .stripe_bytes = tiers.nvme_block_bytes,
             .is_checked = tiers.nvme_verify,
             .is_near = tiers.nvme_near};
-}
-
-/// Copies the logits of one token when the op that covers it has just run.
-struct LogitsWatch {
-    std::int64_t row = -1;
-    std::vector<float> logits;
-};
-
-template <class E>
-void copy_logits(const Op& op, std::span<const E> block, LogitsWatch& watch) {
-    if (watch.row < op.row_begin || watch.row >= op.row_end) {
-        return;
-    }
-    const auto width = std::ssize(block) / (op.row_end - op.row_begin);
-    const auto row = block.subspan(static_cast<std::size_t>((watch.row - op.row_begin) * width));
-    const auto first = static_cast<std::size_t>(op.column_begin);
-    for (std::size_t i = first; i < watch.logits.size() && i - first < static_cast<std::size_t>(width); ++i) {
-        watch.logits[i] = static_cast<float>(row[i - first]);
-    }
 }
 
 }  // namespace
@@ -159,21 +111,21 @@ struct Assembly::Parts {
           throttle{spec.debug.throttle, node},
           saves{model, train, memory, abort},
           binder{make_binder(spec, model, stream)},
-          train_slots{slots_of(train, memory)},
-          evaluate_slots{slots_of(evaluate, memory)},
-          step_inputs{memory.span<kernels::StepInputs>(buffer_named(train, "step_inputs", -1)).front()},
-          update_inputs{memory.span<kernels::StepInputs>(buffer_named(train, "update_inputs", -1)).front()},
-          squares{reinterpret_cast<ExactSum&>(*memory.at(buffer_named(train, "exact_sums", -1)))},
+          train_slots{batch_slots(train, memory)},
+          evaluate_slots{batch_slots(evaluate, memory)},
+          step_inputs{memory.span<kernels::StepInputs>(input_buffer(train, "step_inputs")).front()},
+          update_inputs{memory.span<kernels::StepInputs>(input_buffer(train, "update_inputs")).front()},
+          squares{reinterpret_cast<ExactSum&>(*memory.at(input_buffer(train, "exact_sums")))},
           step_end{world, node, spec.optimizer, stream, squares},
           train_groups{world, node, train, spec},
           evaluate_groups{world, node, evaluate, spec},
           tensors{data_ranks(world, model), model, train, memory},
+          watch{spec.model.vocab, spec.precision.compute},
           times{share_times(world, node, train)},
           trainer{train, actions(train, train_groups), abort, spec.run.hang_timeout_seconds, &node},
           evaluator{evaluate, actions(evaluate, evaluate_groups), abort, spec.run.hang_timeout_seconds,
                     &node} {
         trainer.keep_times_in(times.own());
-        watch.logits.resize(static_cast<std::size_t>(spec.model.vocab));
         notes = nvme_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
     }
 
@@ -186,12 +138,16 @@ struct Assembly::Parts {
         return made;
     }
 
+    std::function<void()> kernel(const Program& program, const Op& op) {
+        return std::visit([&](auto& b) { return b.bind(program, op, memory.arenas()); }, binder);
+    }
+
     Action action(const Program& program, const Op& op, GroupCollectives& groups) {
         const StateContext context{spec, model, program, memory, stream, squares};
         switch (op.kind) {
             case OpKind::compute:
             case OpKind::loss:
-                return compute(program, op);
+                return watch.applied_to(program, op, memory, {.run = kernel(program, op)});
             case OpKind::fill:
                 return bind_fill(context, op);
             case OpKind::add:
@@ -212,29 +168,6 @@ struct Assembly::Parts {
                 ZG_ENSURES(is_collective(op.kind));
                 return groups.bind(program, op, memory);
         }
-    }
-
-    Action compute(const Program& program, const Op& op) {
-        auto kernel = std::visit([&](auto& b) { return b.bind(program, op, memory.arenas()); }, binder);
-        const bool is_loss_alone = op.kind == OpKind::loss && program.variant == schedule::Variant::evaluate;
-        const auto* logits = program.find_read(op, "input");
-        if (!is_loss_alone || logits == nullptr) {
-            return {.run = std::move(kernel)};
-        }
-        ZG_ENSURES(logits->runs.size() == 1);
-        const auto* bytes = memory.at(program.buffers[static_cast<std::size_t>(logits->buffer)]) +
-                            logits->runs.front().offset;
-        const auto size = static_cast<std::size_t>(logits->runs.front().bytes);
-        return {.run = [this, kernel = std::move(kernel), &op, bytes, size] {
-            kernel();
-            if (spec.precision.compute == spec::DType::f32) {
-                copy_logits<float>(op, {reinterpret_cast<const float*>(bytes), size / sizeof(float)}, watch);
-            } else {
-                using tensor::bfloat16;
-                copy_logits<bfloat16>(op, {reinterpret_cast<const bfloat16*>(bytes), size / sizeof(bfloat16)},
-                                      watch);
-            }
-        }};
     }
 };
 
@@ -314,11 +247,11 @@ const StepOutcome& Assembly::outcome() const {
 }
 
 void Assembly::watch_logits(std::int64_t row) {
-    parts_->watch.row = row;
+    parts_->watch.set_row(row);
 }
 
 std::span<const float> Assembly::watched_logits() const {
-    return parts_->watch.logits;
+    return parts_->watch.logits();
 }
 
 std::int64_t Assembly::bytes_moved(int op) const {

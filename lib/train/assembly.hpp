@@ -14,34 +14,16 @@
 #include "schedule/link_traffic.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
+#include "train/batch_slots.hpp"
 #include "train/executor.hpp"
 #include "train/held_state.hpp"
 #include "train/node_times.hpp"
 #include "train/path_use.hpp"
+#include "train/step_outcome.hpp"
 #include "train/step_report.hpp"
 #include "train/wishes.hpp"
 
 namespace ziggurat::train {
-
-/// The memory that a program reads one micro-batch from, and writes its losses to.
-struct BatchSlot {
-    std::span<std::int32_t> tokens;           ///< [micro_batch * seq]
-    std::span<std::int32_t> targets;          ///< [micro_batch * seq]
-    std::span<std::int32_t> positions;        ///< [micro_batch * seq]
-    std::span<std::int32_t> document_starts;  ///< [micro_batch * seq]
-    std::span<std::uint8_t> mask;             ///< [micro_batch * seq]
-    std::span<std::int64_t> samples;          ///< [micro_batch]
-    std::span<float> losses;                  ///< [micro_batch * seq], 0 where the mask is 0
-};
-
-/// What all ranks know alike at the end of a step.
-struct StepOutcome {
-    double loss_sum = 0;        ///< over the target tokens of the global batch, nats
-    double grad_norm = 0;       ///< before clipping
-    bool is_skipped = false;    ///< the gradient was not finite and no state has changed
-    bool is_abandoned = false;  ///< ranks gave the step up: no state has changed, and it does not count
-    Wishes wishes;              ///< of all ranks
-};
 
 /// What an assembly carries out.
 struct Programs {

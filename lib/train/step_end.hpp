@@ -7,8 +7,9 @@
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
 #include "spec/run_spec.hpp"
-#include "train/assembly.hpp"
+#include "train/batch_slots.hpp"
 #include "train/executor.hpp"
+#include "train/step_outcome.hpp"
 #include "train/wishes.hpp"
 
 namespace ziggurat::train {

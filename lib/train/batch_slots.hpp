@@ -1,0 +1,35 @@
+/// Where a program reads its micro-batches from, and leaves what it makes of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/step_program.hpp"
+#include "state/tier_memory.hpp"
+
+namespace ziggurat::train {
+
+/// The memory that a program reads one micro-batch from, and writes its losses to.
+struct BatchSlot {
+    std::span<std::int32_t> tokens;           ///< [micro_batch * seq]
+    std::span<std::int32_t> targets;          ///< [micro_batch * seq]
+    std::span<std::int32_t> positions;        ///< [micro_batch * seq]
+    std::span<std::int32_t> document_starts;  ///< [micro_batch * seq]
+    std::span<std::uint8_t> mask;             ///< [micro_batch * seq]
+    std::span<std::int64_t> samples;          ///< [micro_batch]
+    std::span<float> losses;                  ///< [micro_batch * seq], 0 where the mask is 0
+};
+
+/// One for each micro-batch of the program.
+std::vector<BatchSlot> batch_slots(const schedule::Program& program, const state::TierMemory& memory);
+
+/// What is filled or read between ops, by name: of a micro-batch or, with -1, of the step.
+///
+/// \pre the program has it
+const schedule::Buffer& input_buffer(const schedule::Program& program,
+                                     const std::string& name,
+                                     int microbatch = -1);
+
+}  // namespace ziggurat::train
