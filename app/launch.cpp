@@ -14,10 +14,12 @@
 
 #include "app/measure_rates.hpp"
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
+#include "plan/step_time.hpp"
 #include "train/gather_places.hpp"
 #include "train/threads.hpp"
 
@@ -45,30 +47,37 @@ int fewest_threads(const std::vector<train::RankPlace>& places) {
     return fewest;
 }
 
-/// What rank 0 says to the others instead of a deck: one begins with a letter.
-std::string call_to_measure(spec::DType type, int threads) {
-    return fmt::format("\n{} {}", type == spec::DType::bf16 ? "bf16" : "fp32", threads);
+RatesToMeasure what_to_measure(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+    RatesToMeasure wanted{.type = run.precision.compute, .threads = run.parallel.threads};
+    if (plan::are_disks_unknown(run, machine)) {
+        wanted.folders = run.tiers.nvme_paths;
+        wanted.is_near = run.tiers.nvme_near;
+        wanted.block_bytes = run.tiers.nvme_block_bytes;
+        wanted.queue_depth = run.tiers.nvme_queue_depth;
+    }
+    return wanted;
 }
 
 /// Chooses on rank 0 by what the slowest rank was measured to do, for which it calls the others.
 auto depths_by_measuring(const comm::Communicator& world) {
     return [&world](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
-        const auto type = run.precision.compute;
-        comm::broadcast(world, call_to_measure(type, run.parallel.threads));
-        return plan::choose_depths(run, with_rates(machine, measure_rates(world, type, run.parallel.threads)),
-                                   open);
+        const auto wanted = agree_to_measure(world, what_to_measure(run, machine));
+        const auto measured = with_rates(machine, measure_rates(world, *wanted), run.parallel.ranks_per_node);
+        auto found = plan::choose_depths(run, measured, open);
+        if (open.prefetch && measured.nvme_read_rate != machine.nvme_read_rate) {
+            found.why_prefetch +=
+                fmt::format("; a node's disks gave {}B/s just now", format_count(measured.nvme_read_rate));
+        }
+        return found;
     };
 }
 
 /// The deck that rank 0 has made of its own, on another rank, which measures when it is called.
 std::string receive_deck(const comm::Communicator& world) {
-    auto text = comm::broadcast(world, "");
-    while (text.starts_with('\n')) {
-        const auto type = text.substr(1, 4) == "bf16" ? spec::DType::bf16 : spec::DType::f32;
-        measure_rates(world, type, std::stoi(text.substr(6)));
-        text = comm::broadcast(world, "");
+    while (const auto wanted = agree_to_measure(world, std::nullopt)) {
+        measure_rates(world, *wanted);
     }
-    return text;
+    return comm::broadcast(world, "");
 }
 
 }  // namespace
@@ -99,7 +108,8 @@ std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const 
         if (loaded->found.errors() + loaded->found.warnings() > 0) {
             std::fputs(loaded->found.print().c_str(), stderr);
         }
-        effective = comm::broadcast(world, loaded->ok() ? loaded->effective : "");
+        agree_to_measure(world, std::nullopt);
+        effective = comm::broadcast(world, loaded->ok() ? loaded->effective_elsewhere : "");
     } else {
         effective = receive_deck(world);
     }
@@ -109,8 +119,7 @@ std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const 
     if (world.rank() != 0) {
         loaded = deck::load_text(effective, "the effective deck", {}, options);
         if (!loaded->ok()) {
-            throw Error{ErrorKind::internal,
-                        "the effective deck of rank 0 is none here:\n" + loaded->found.print()};
+            throw Error{ErrorKind::deck, "the deck of rank 0 cannot be run here.\n" + loaded->found.print()};
         }
     }
     return loaded;

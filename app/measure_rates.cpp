@@ -4,12 +4,18 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "comm/control.hpp"
+#include "comm/watch/liveness.hpp"
 #include "kernels/linear.hpp"
+#include "storage/io_sweep.hpp"
+#include "storage/near_folders.hpp"
 #include "tensor/bfloat16.hpp"
 #include "tensor/tensor_ref.hpp"
 
@@ -50,19 +56,72 @@ double seconds_of_copied_byte() {
     return least_seconds([&] { std::memcpy(to.data(), from.data(), size); }) / static_cast<double>(size);
 }
 
-}  // namespace
-
-MeasuredRates measure_rates(const comm::Communicator& world, spec::DType type, int threads) {
-    comm::barrier(world);
-    std::array<double, 2> slowest{type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(threads)
-                                                            : seconds_of_flop<float>(threads),
-                                  seconds_of_copied_byte()};
-    comm::all_reduce_max(world, slowest);
-    return {.flops = 1 / slowest[0], .copy = 1 / slowest[1]};
+/// Of a read and of a write on the disks that this rank uses; never where it cannot, nothing where folders
+/// have other names on this node.
+std::array<double, 2> seconds_of_disk_byte(const RatesToMeasure& wanted) {
+    constexpr double never = std::numeric_limits<double>::infinity();
+    if (wanted.folders.empty()) {
+        return {never, never};
+    }
+    std::error_code unused;
+    if (std::ranges::any_of(wanted.folders, [&](const std::string& folder) {
+            return !std::filesystem::is_directory(folder, unused);
+        })) {
+        return {0, 0};
+    }
+    try {
+        const auto folders = wanted.is_near ? storage::near_folders(wanted.folders).folders : wanted.folders;
+        const auto found = storage::probe(folders, wanted.block_bytes, wanted.queue_depth);
+        return {1 / found.read_rate, 1 / found.write_rate};
+    } catch (const Error&) {
+        return {never, never};
+    }
 }
 
-spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates) {
+}  // namespace
+
+std::optional<RatesToMeasure> agree_to_measure(const comm::Communicator& world,
+                                               const std::optional<RatesToMeasure>& wanted) {
+    std::array<std::int64_t, 6> words{};
+    if (world.rank() == 0 && wanted) {
+        words = {wanted->threads,     wanted->type == spec::DType::bf16, wanted->is_near, wanted->block_bytes,
+                 wanted->queue_depth, std::ssize(wanted->folders)};
+    }
+    comm::all_reduce_max(world, words);
+    if (words[0] == 0) {
+        return std::nullopt;
+    }
+    RatesToMeasure agreed{.type = words[1] != 0 ? spec::DType::bf16 : spec::DType::f32,
+                          .threads = static_cast<int>(words[0]),
+                          .is_near = words[2] != 0,
+                          .block_bytes = words[3],
+                          .queue_depth = static_cast<int>(words[4])};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(words[5]); ++i) {
+        agreed.folders.push_back(comm::broadcast(world, world.rank() == 0 ? wanted->folders[i] : ""));
+    }
+    return agreed;
+}
+
+MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasure& wanted) {
+    comm::barrier(world);
+    const double flop = wanted.type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(wanted.threads)
+                                                         : seconds_of_flop<float>(wanted.threads);
+    const double copied = seconds_of_copied_byte();
+    comm::barrier(world);  // those who compute would slow disks down
+    world.liveness()->does("measuring disks", monotonic_ns());
+    const auto disk = seconds_of_disk_byte(wanted);
+    std::array<double, 4> slowest{flop, copied, disk[0], disk[1]};
+    comm::all_reduce_max(world, slowest);
+    return {.flops = 1 / slowest[0],
+            .copy = 1 / slowest[1],
+            .nvme_read = 1 / slowest[2],
+            .nvme_write = 1 / slowest[3]};
+}
+
+spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates, int ranks_per_node) {
     const auto fill = [](double& known, double measured) { known = known > 0 ? known : measured; };
+    fill(machine.nvme_read_rate, rates.nvme_read * ranks_per_node);
+    fill(machine.nvme_write_rate, rates.nvme_write * ranks_per_node);
     fill(machine.device_flops, rates.flops);
     fill(machine.host_to_device_rate, rates.copy);
     fill(machine.device_to_host_rate, rates.copy);

@@ -1,5 +1,10 @@
-/// What computing and copying were found to be worth, on all ranks at once.
+/// What computing, copying and disks were found to be worth, on all ranks at once.
 #pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "spec/machine_spec.hpp"
@@ -11,13 +16,34 @@ namespace ziggurat::app {
 struct MeasuredRates {
     double flops = 0;  ///< FLOP/s of products
     double copy = 0;   ///< bytes/s from memory to memory
+    // Bytes per second of the disks; 0: not measured.
+    double nvme_read = 0;
+    double nvme_write = 0;
 };
 
-/// Takes some hundredths of a second.
+struct RatesToMeasure {
+    spec::DType type = spec::DType::f32;  ///< of the products
+    int threads = 1;
+    std::vector<std::string> folders = {};  ///< on the disks to be measured; none: they are not
+    bool is_near = false;                   ///< each rank measures those that are near it (tiers.nvme.map)
+    std::int64_t block_bytes = 0;
+    int queue_depth = 0;
+};
+
+/// What rank 0 asks for, on all ranks; nothing where it asks for nothing more.
+///
+/// \param wanted  on rank 0
+/// Collective: over `world`
+std::optional<RatesToMeasure> agree_to_measure(const comm::Communicator& world,
+                                               const std::optional<RatesToMeasure>& wanted);
+
+/// Takes some hundredths of a second, and half a second for disks. Disks that a rank has and cannot use count
+/// as not measured: why will be said when they are needed.
+///
 /// Collective: over `world`, with the same arguments; the same result on all ranks
-MeasuredRates measure_rates(const comm::Communicator& world, spec::DType type, int threads);
+MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasure& wanted);
 
 /// `machine` with what was measured where nothing is known.
-spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates);
+spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates, int ranks_per_node);
 
 }  // namespace ziggurat::app

@@ -42,7 +42,10 @@ struct Loaded {
     spec::MachineSpec machine;  ///< the one that budgets are shares of
     Diagnostics found;
     std::string effective;  ///< a deck that gives the same run without includes, variables or autos
-    std::string depths;     ///< why state moves as it does, in a line; empty where all is on the device
+    /// The same for other ranks of the job: in the folders of the NVMe tier, which are each node's own, what
+    /// the environment says is left to theirs.
+    std::string effective_elsewhere;
+    std::string depths;  ///< why state moves as it does, in a line; empty where all is on the device
 
     bool ok() const { return found.ok(); }
 };

@@ -178,7 +178,8 @@ constexpr Row rows[] = {
     {.path = "tiers.host.pinned", .type = Type::size_or_share, .fallback = "none", .words = "none auto",
      .built = Built::no, .doc = "How much of it is page-locked."},
     {.path = "tiers.nvme", .doc = "Files on fast disks."},
-    {.path = "tiers.nvme.paths", .type = Type::texts, .fallback = "[]", .doc = "Folders, one for each disk."},
+    {.path = "tiers.nvme.paths", .type = Type::texts, .fallback = "[]",
+     .doc = "Folders, one for each disk of a node; each rank takes ${env:NAME} in them from its own environment."},
     {.path = "tiers.nvme.map", .type = Type::word, .fallback = "stripe", .words = "stripe near",
      .doc = "stripe: every rank uses all paths. near: the path of its own socket."},
     {.path = "tiers.nvme.budget", .type = Type::size_or_share, .fallback = "90%",
@@ -224,7 +225,8 @@ constexpr Row rows[] = {
     {.path = "overlap.prefetch", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "segments",
      .min = 0, .max = 1024,
      .doc = "Segments fetched and gathered ahead of their use; auto: the least of 1 to 4 that no other beats by the "
-            "rates of the machine, of those that the budgets hold; 0 where they hold none."},
+            "rates of the machine file, measured at the start where it has none, of those that the budgets hold; 0 "
+            "where they hold none."},
     {.path = "overlap.optimizer_prefetch", .type = Type::integer, .fallback = "auto", .words = "auto",
      .noun = "passes and updates", .min = 0, .max = 4096,
      .doc = "Passes of units and updates of chunks by which optimizer states on NVMe are read ahead of their own "

@@ -244,23 +244,29 @@ std::string write_interval(const spec::Interval& interval) {
     return parts.size() == 1 ? parts[0] : fmt::format("[{}]", fmt::join(parts, ", "));
 }
 
-std::string write_text(std::string_view text) {
+std::string write_quoted(std::string_view text) {
     std::string out = "\"";
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const char c = text[i];
+    for (const char c : text) {
         const auto byte = static_cast<unsigned char>(c);
         if (c == '"' || c == '\\') {
             out += '\\';
             out += c;
         } else if (byte < 0x20 || byte == 0x7f) {
             out += fmt::format("\\x{:02x}", byte);
-        } else if (c == '$' && text.substr(i).starts_with("${")) {
-            out += "$$";
         } else {
             out += c;
         }
     }
     return out + "\"";
+}
+
+std::string write_text(std::string_view text) {
+    std::string escaped;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        escaped += text.substr(i).starts_with("${") ? "$" : "";
+        escaped += text[i];
+    }
+    return write_quoted(escaped);
 }
 
 }  // namespace ziggurat::deck

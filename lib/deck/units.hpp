@@ -57,7 +57,10 @@ std::optional<Extent> read_extent(std::string_view text);
 bool read_interval_part(std::string_view text, spec::Interval& into);
 std::string write_interval(const spec::Interval& interval);
 
-/// `text` within double quotes, with YAML escapes, and `$` doubled where a variable would begin.
+/// `text` within double quotes, with YAML escapes.
+std::string write_quoted(std::string_view text);
+
+/// The same, and `$` doubled where a variable would begin.
 std::string write_text(std::string_view text);
 
 }  // namespace ziggurat::deck

@@ -15,8 +15,11 @@ constexpr std::size_t deepest_chain = 32;
 /// Expands texts; each variable once.
 class Substitution {
   public:
+    /// \param environment  nothing: what is asked of it stays as it is written, and so does $${
     Substitution(const Node* variables, const Environment& environment, Diagnostics& found)
         : variables_{variables}, environment_{environment}, found_{found} {}
+
+    bool asked_environment() const noexcept { return asked_environment_; }
 
     void tree(Node& node) {
         if (node.kind == Node::Kind::scalar && node.text.find("${") != std::string::npos) {
@@ -38,7 +41,7 @@ class Substitution {
         std::string out;
         for (std::size_t i = 0; i < text.size();) {
             if (text.compare(i, 3, "$${") == 0) {
-                out += "${";
+                out += environment_ ? "${" : "$${";
                 i += 3;
             } else if (text.compare(i, 2, "${") == 0) {
                 const std::size_t end = text.find('}', i);
@@ -97,6 +100,10 @@ class Substitution {
     }
 
     std::string environment_variable(const std::string& text, const Place& at) {
+        asked_environment_ = true;
+        if (!environment_) {
+            return "${env:" + text + "}";
+        }
         const std::size_t cut = text.find(":-");
         const std::string name = text.substr(0, cut);
         const auto value = environment_(name);
@@ -136,12 +143,13 @@ class Substitution {
     }
 
     const Node* variables_;
-    const Environment& environment_;
+    Environment environment_;
     Diagnostics& found_;
     std::map<std::string, std::string> values_;
     std::vector<std::string> open_;
     std::size_t total_ = 0;
     bool is_broken_ = false;
+    bool asked_environment_ = false;
 };
 
 }  // namespace
@@ -170,6 +178,13 @@ void substitute_variables(Node& root, const Environment& environment, Diagnostic
             substitution.tree(entry.value);
         }
     }
+}
+
+std::optional<Node> leave_environment(const Node& root, Node part) {
+    Diagnostics unused;
+    Substitution substitution{root.find("vars"), nullptr, unused};
+    substitution.tree(part);
+    return substitution.asked_environment() ? std::optional{std::move(part)} : std::nullopt;
 }
 
 }  // namespace ziggurat::deck

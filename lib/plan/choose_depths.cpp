@@ -134,7 +134,7 @@ class DepthChooser {
         }
         found_.prefetch = chosen.prefetch;
         found_.optimizer_prefetch = chosen.optimizer_prefetch;
-        if (open_.prefetch && is_disk_unknown()) {
+        if (open_.prefetch && are_disks_unknown(spec_, machine_)) {
             found_.why_prefetch +=
                 fmt::format("; a node's disks are taken for {}B/s, 'ziggurat bench io' measures them",
                             format_count(rates_.nvme_read * std::max(spec_.parallel.ranks_per_node, 1)));
@@ -232,11 +232,6 @@ class DepthChooser {
 
     static std::string held(int wanted, int chosen) {
         return chosen < wanted ? fmt::format("; the budgets hold {}", chosen) : "";
-    }
-
-    bool is_disk_unknown() const {
-        return machine_.nvme_read_rate <= 0 && spec_.debug.throttle.nvme_read <= 0 &&
-               spec::is_any_state_on_nvme(spec_.tiers);
     }
 
     spec::RunSpec spec_;

@@ -16,46 +16,70 @@ namespace {
 
 /// What blocks come from and go to: a few that stay in the processor's caches would flatter the disks of
 /// virtual machines.
-constexpr std::int64_t most_memory_bytes = std::int64_t{256} << 20;
+constexpr std::int64_t sweep_memory_bytes = std::int64_t{256} << 20;
+/// Of a probe, which others may take at the same time, in memory that nothing has been reserved of yet.
+constexpr std::int64_t probe_memory_bytes = std::int64_t{16} << 20;
+constexpr std::int64_t probe_file_bytes = std::int64_t{64} << 20;
+constexpr double probe_seconds = 0.2;
 constexpr std::int64_t fill_block_bytes = 1 << 20;
 constexpr int fill_depth = 16;
 constexpr double good_enough = 0.98;
 
 enum class Way { read, write };
 
-/// The files of one sweep.
+struct Moved {
+    std::int64_t bytes = 0;
+    double seconds = 0;
+
+    double rate() const noexcept { return static_cast<double>(bytes) / seconds; }
+};
+
+/// One file in each folder, and memory for as much of all of them as is allowed, one block at least.
 class Files {
   public:
-    explicit Files(const SweepOptions& options)
-        : file_bytes_{round_up_to_page(options.file_bytes)},
-          memory_{std::max(std::min(most_memory_bytes, file_bytes_ * std::ssize(options.folders)),
-                           *std::ranges::max_element(options.block_bytes))} {
+    Files(const std::vector<std::string>& folders,
+          std::int64_t file_bytes,
+          std::int64_t largest_block_bytes,
+          std::int64_t most_memory_bytes)
+        : file_bytes_{round_up_to_page(file_bytes)},
+          memory_{
+              std::max(std::min(most_memory_bytes, file_bytes_ * std::ssize(folders)), largest_block_bytes)} {
         std::mt19937_64 random{1};
         for (std::size_t at = 0; at + 8 <= memory_.bytes().size(); at += 8) {
             const auto word = random();
             std::memcpy(memory_.bytes().data() + at, &word, 8);
         }
-        for (const auto& folder : options.folders) {
+        for (const auto& folder : folders) {
             files_.push_back(DirectFile::create_unnamed(folder));
             if (const auto reason = files_.back().why_not_direct(); !reason.empty()) {
                 notes_.push_back("'" + folder + "': " + reason);
             }
-            files_.back().reserve(file_bytes_);
         }
-        move(Way::write, fill_block_bytes, fill_depth, std::numeric_limits<double>::infinity());
     }
 
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
-    /// Bytes per second of moving blocks by turns, from all files or to them, in order from their begins on.
-    double move(Way way, std::int64_t block_bytes, int depth, double seconds) {
+    void reserve() {
+        for (auto& file : files_) {
+            file.reserve(file_bytes_);
+        }
+    }
+    void fill() { move(Way::write, fill_block_bytes, fill_depth, without_limit); }
+
+    /// Moves blocks by turns, from all files or to them, in order from their begins on, until so many seconds
+    /// or `most_bytes` are reached.
+    Moved move(Way way,
+               std::int64_t block_bytes,
+               int depth,
+               double seconds,
+               std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max()) {
         const auto blocks = std::max(file_bytes_ / block_bytes, std::int64_t{1});
         const auto size = std::min(block_bytes, file_bytes_);
         const auto places = std::ssize(memory_.bytes()) / size;
         AioQueue queue{depth, AioQueue::Use::many};
         std::int64_t moved = 0;
         const auto begin_ns = monotonic_ns();
-        for (std::int64_t i = 0; i < blocks * std::ssize(files_); ++i) {
+        for (std::int64_t i = 0; i < blocks * std::ssize(files_) && moved < most_bytes; ++i) {
             if (queue.is_full()) {
                 queue.wait();
                 if (seconds_between(begin_ns, monotonic_ns()) > seconds) {
@@ -76,8 +100,10 @@ class Files {
         while (!queue.is_idle()) {
             queue.wait();
         }
-        return static_cast<double>(moved) / seconds_between(begin_ns, monotonic_ns());
+        return {moved, seconds_between(begin_ns, monotonic_ns())};
     }
+
+    static constexpr double without_limit = std::numeric_limits<double>::infinity();
 
   private:
     std::int64_t file_bytes_;
@@ -90,7 +116,10 @@ class Files {
 
 Sweep sweep(const SweepOptions& options) {
     ZG_EXPECTS(!options.folders.empty() && !options.block_bytes.empty() && !options.depths.empty());
-    Files files{options};
+    Files files{options.folders, options.file_bytes, *std::ranges::max_element(options.block_bytes),
+                sweep_memory_bytes};
+    files.reserve();
+    files.fill();
     Sweep made;
     made.notes = files.notes();
     const auto all = static_cast<int>(options.block_bytes.size() * options.depths.size()) + 1;
@@ -102,16 +131,30 @@ Sweep sweep(const SweepOptions& options) {
     for (const auto block : options.block_bytes) {
         for (const int depth : options.depths) {
             tell();
-            made.points.push_back({block, depth, files.move(Way::read, block, depth, options.seconds),
-                                   files.move(Way::write, block, depth, options.seconds)});
+            made.points.push_back({block, depth, files.move(Way::read, block, depth, options.seconds).rate(),
+                                   files.move(Way::write, block, depth, options.seconds).rate()});
         }
     }
     tell();
     made.best = choose_point(made.points);
-    constexpr double whole = std::numeric_limits<double>::infinity();
-    made.best.read_rate = files.move(Way::read, made.best.block_bytes, made.best.depth, whole);
-    made.best.write_rate = files.move(Way::write, made.best.block_bytes, made.best.depth, whole);
+    const auto whole = [&](Way way) {
+        return files.move(way, made.best.block_bytes, made.best.depth, Files::without_limit).rate();
+    };
+    made.best.read_rate = whole(Way::read);
+    made.best.write_rate = whole(Way::write);
     return made;
+}
+
+SweepPoint probe(const std::vector<std::string>& folders, std::int64_t block_bytes, int depth) {
+    ZG_EXPECTS(!folders.empty());
+    Files files{folders, std::max(probe_file_bytes, block_bytes), block_bytes, probe_memory_bytes};
+    if (!files.notes().empty()) {
+        return {.block_bytes = block_bytes, .depth = depth};
+    }
+    files.reserve();
+    const auto written = files.move(Way::write, block_bytes, depth, probe_seconds);
+    const auto read = files.move(Way::read, block_bytes, depth, probe_seconds, written.bytes);
+    return {block_bytes, depth, read.rate(), written.rate()};
 }
 
 SweepPoint choose_point(const std::vector<SweepPoint>& points) {

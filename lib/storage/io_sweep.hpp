@@ -37,6 +37,12 @@ struct Sweep {
 /// Errors: Error{resource} with path and reason
 Sweep sweep(const SweepOptions& options);
 
+/// The same for one pair alone, in about half a second and within few MiB: good enough to plan with. What is
+/// read has just been written. Both rates are 0 where a folder is not what a disk should be.
+///
+/// Errors: Error{resource} with path and reason
+SweepPoint probe(const std::vector<std::string>& folders, std::int64_t block_bytes, int depth);
+
 /// The pair with the fewest bytes under way, and of those the smallest block, among those that read and
 /// write within 2 % of the best; with none, the pair whose worse share of the best is largest.
 ///

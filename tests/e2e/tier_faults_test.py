@@ -140,9 +140,10 @@ class Tiers:
         found = trainings.losses(self.place.folder / name, 1, STEPS)
         expect(found == self.losses, f"{name}: losses {found} instead of {self.losses}")
 
-    def refuses(self, name, words, *folders, code=RESOURCE, environment=None, steps=FOR_EVER):
+    def refuses(self, name, words, *folders, code=RESOURCE, wrapper=(), environment=None, steps=FOR_EVER):
         """Ends with `code` and says `words`."""
-        with self.place.start(name, RANKS, *self.settings(*folders), steps, environment=environment) as job:
+        with self.place.start(name, RANKS, *self.settings(*folders), steps, wrapper=wrapper,
+                              environment=environment) as job:
             found = job.wait()
         for word in words:
             expect(word in job.output(), f"{name}: the console does not say '{word}'\n{job.tail()}")
@@ -198,6 +199,24 @@ def leaves_nothing(tiers):
     expect(not list(folder.iterdir()), f"killed: left {list(folder.iterdir())}")
     tiers.trains("after", folder)
     say("leaves_nothing: two jobs on one folder do not disturb each other; killed, one leaves no file")
+
+
+def each_rank_has_its_own_folder(tiers):
+    """What the environment says of folders is asked of the environment of each rank, as nodes differ in theirs."""
+    folder = tiers.folder("nodes")
+    folders = [folder / str(rank) for rank in range(RANKS)]
+    for one in folders:
+        one.mkdir()
+    wrapper = ["sh", "-c", 'DISK="$0/$OMPI_COMM_WORLD_RANK"; export DISK; exec "$@"', str(folder)]
+    with tiers.place.start("nodes", RANKS, *tiers.settings("${env:DISK}"), FOR_EVER, wrapper=wrapper) as job:
+        expect(job.wait_until(lambda: trainings.step_numbers(tiers.place.folder / "nodes"), "a step"), job.tail())
+        found = [len(nvme_files(job, one)) for one in folders]
+        expect(found == [1] * RANKS, f"nodes: files in {folders}: {found}\n{job.tail()}")
+        job.kill_all()
+    folders[1].rmdir()
+    tiers.refuses("one_lacks_it", ["error on rank 1", f"cannot use '{folders[1]}'"], "${env:DISK}", code=2,
+                  wrapper=wrapper)
+    say("each_rank_has_its_own_folder: by its own environment; the rank that lacks its folder says so")
 
 
 def damages_are_found(tiers):
@@ -288,6 +307,7 @@ def file_systems(tiers):
 def tier_faults(chosen):
     tiers = Tiers(chosen)
     leaves_nothing(tiers)
+    each_rank_has_its_own_folder(tiers)
     damages_are_found(tiers)
     system_refuses(tiers)
     slow_path_is_named(tiers)

@@ -203,6 +203,28 @@ TEST_F(Load, SubstitutesVariables) {
     EXPECT_EQ(run.run.seed, 7u);
 }
 
+TEST_F(Load, LeavesTheEnvironmentOfFoldersToEachNode) {
+    const std::string vars = "vars: {disk: '${env:DISK:-/nvme}/x', run: '${env:PLACE}'}\n";
+    const std::string homes = "run: {dir: '${run}'}\ntiers: {home: {optimizer: nvme}, nvme: {paths: ";
+    const Loaded loaded = load_base(vars + homes + "['${disk}', '/a\"$${b', '${env:PLACE}']}}\n");
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.tiers.nvme_paths, (std::vector<std::string>{"/nvme/x", "/a\"${b", "here"}));
+
+    LoadOptions there{.ranks = 1};
+    there.machine = machine_;
+    there.environment = [](const std::string& name) { return std::optional{"their " + name}; };
+    const Loaded elsewhere = load_text(loaded.effective_elsewhere, "the effective deck", {}, there);
+
+    ASSERT_TRUE(elsewhere.ok()) << elsewhere.found.print();
+    EXPECT_EQ(elsewhere.run.tiers.nvme_paths,
+              (std::vector<std::string>{"their DISK/x", "/a\"${b", "their PLACE"}));
+    auto alike = elsewhere.run;
+    alike.tiers.nvme_paths = loaded.run.tiers.nvme_paths;
+    EXPECT_EQ(alike, loaded.run) << "the rest is rank 0's";
+    EXPECT_EQ(load_base(homes + "['/nvme']}}\n", {"run.dir=x"}).effective_elsewhere,
+              load_base(homes + "['/nvme']}}\n", {"run.dir=x"}).effective);
+}
+
 TEST_F(Load, BoundsWhatVariablesGrowTo) {
     std::string many = "vars: {a: '" + std::string(40000, 'a') + "'}\noptimizer: {no_decay: [";
     for (int i = 0; i < 200; ++i) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "storage/direct_file.hpp"
 
 namespace ziggurat::storage {
 namespace {
@@ -27,6 +28,27 @@ TEST(ChoosePoint, TakesTheLeastLossWhereNoneIsBestAtBoth) {
     const auto point = choose_point({{4096, 1, 100, 10}, {4096, 2, 80, 90}, {4096, 4, 10, 100}});
 
     EXPECT_EQ(point.depth, 2);
+}
+
+TEST(ProbeOfDisks, MeasuresOnePairAndLeavesNothing) {
+    const auto root = std::filesystem::current_path() / ("probe." + std::to_string(::getpid()));
+    const std::vector<std::string> folders{root / "a", root / "b"};
+    for (const auto& folder : folders) {
+        std::filesystem::create_directories(folder);
+    }
+    const bool is_disk = DirectFile::create_unnamed(folders.front()).why_not_direct().empty();
+
+    const auto found = probe(folders, 1 << 16, 3);
+
+    EXPECT_EQ(found.block_bytes, 1 << 16);
+    EXPECT_EQ(found.depth, 3);
+    EXPECT_EQ(found.read_rate > 0, is_disk);
+    EXPECT_EQ(found.write_rate > 0, is_disk);
+    for (const auto& folder : folders) {
+        EXPECT_TRUE(std::filesystem::is_empty(folder));
+    }
+    std::filesystem::remove_all(root);
+    EXPECT_THROW(probe(folders, 1 << 16, 3), Error);
 }
 
 TEST(SweepOfDisks, MeasuresEachPairAndLeavesNothing) {
