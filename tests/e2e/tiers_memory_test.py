@@ -13,6 +13,7 @@ death. Page cache and shared memory count. The same training with everything on 
 
 import contextlib
 import ctypes
+import json
 import os
 import pathlib
 import re
@@ -173,25 +174,40 @@ class Watch:
     def __init__(self, job, run, every):
         self.job, self.run, self.every = job, run, every
         self.parts = []  # (resident, files, bytes) of each whole part
+        self.read = 0  # bytes of metrics.jsonl
         self.thread = threading.Thread(target=self._look)
         self.thread.start()
 
     def _look(self):
-        now, seen, ranks = 0, [], []
+        step, seen, ranks = 0, [], []
         while not self.job.has_ended():
             ranks = ranks if len(ranks) == 2 else self.job.ranks()
-            step = len(trainings.step_numbers(self.run)) if self.run.exists() else 0
+            before = step
             try:
                 found = [sum(counts) for counts in zip(*map(self._of, ranks))]
             except (OSError, TypeError):  # a file was closed meanwhile, or a rank has ended
                 found = []
-            if step // self.every > now and seen:
+            step = self._step(before)
+            # Of the step behind, a validation or a save may have been seen.
+            if found and len(ranks) == 2 and step == before and step % self.every > self.every // 2:
+                seen.append(found)
+            if step // self.every > before // self.every and seen:
                 resident, saved, others, nameless = zip(*seen)
                 self.parts.append((min(resident), min(saved) + max(others), max(nameless)))
-                now, seen = step // self.every, []
-            if found and len(ranks) == 2 and step % self.every > self.every // 2:
-                seen.append(found)
+                seen = []
             time.sleep(0.02)
+
+    def _step(self, known):
+        """The last that was told; only what has been added to the file is read."""
+        with contextlib.suppress(OSError), open(self.run / "metrics.jsonl", encoding="utf-8") as stream:
+            stream.seek(self.read)
+            for line in iter(stream.readline, ""):
+                if not line.endswith("\n"):
+                    break
+                self.read += len(line.encode())
+                event = json.loads(line)
+                known = event["step"] if event["event"] == "step" else known
+        return known
 
     def _of(self, pid):
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
