@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "app/measure_rates.hpp"
-#include "base/error.hpp"
 #include "base/units.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "plan/step_time.hpp"
+#include "spec/depths.hpp"
 #include "train/gather_places.hpp"
 #include "train/threads.hpp"
 
@@ -47,9 +47,13 @@ int fewest_threads(const std::vector<train::RankPlace>& places) {
     return fewest;
 }
 
-RatesToMeasure what_to_measure(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+RatesToMeasure what_to_measure(const spec::RunSpec& run,
+                               const spec::MachineSpec& machine,
+                               spec::OpenDepths open) {
     RatesToMeasure wanted{.type = run.precision.compute, .threads = run.parallel.threads};
-    if (plan::are_disks_unknown(run, machine)) {
+    const bool is_state_read_ahead = run.tiers.optimizer.nvme > 0 && run.overlap.prefetch > 0;
+    if (plan::are_disks_unknown(run, machine) &&
+        (open.prefetch || (open.optimizer_prefetch && is_state_read_ahead))) {
         wanted.folders = run.tiers.nvme_paths;
         wanted.is_near = run.tiers.nvme_near;
         wanted.block_bytes = run.tiers.nvme_block_bytes;
@@ -61,12 +65,12 @@ RatesToMeasure what_to_measure(const spec::RunSpec& run, const spec::MachineSpec
 /// Chooses on rank 0 by what the slowest rank was measured to do, for which it calls the others.
 auto depths_by_measuring(const comm::Communicator& world) {
     return [&world](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
-        const auto wanted = agree_to_measure(world, what_to_measure(run, machine));
+        const auto wanted = agree_to_measure(world, what_to_measure(run, machine, open));
         const auto measured = with_rates(machine, measure_rates(world, *wanted), run.parallel.ranks_per_node);
         auto found = plan::choose_depths(run, measured, open);
-        if (open.prefetch && measured.nvme_read_rate != machine.nvme_read_rate) {
-            found.why_prefetch +=
-                fmt::format("; a node's disks gave {}B/s just now", format_count(measured.nvme_read_rate));
+        if (measured.nvme_read_rate != machine.nvme_read_rate) {
+            auto& why = open.prefetch ? found.why_prefetch : found.why_optimizer_prefetch;
+            why += fmt::format("; a node's disks gave {}B/s just now", format_count(measured.nvme_read_rate));
         }
         return found;
     };
@@ -118,11 +122,19 @@ std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const 
     }
     if (world.rank() != 0) {
         loaded = deck::load_text(effective, "the effective deck", {}, options);
-        if (!loaded->ok()) {
-            throw Error{ErrorKind::deck, "the deck of rank 0 cannot be run here.\n" + loaded->found.print()};
-        }
     }
-    return loaded;
+    const auto complaints = comm::gather(
+        world, loaded->ok() ? ""
+                            : fmt::format("error on rank {} ({}): rank 0's deck cannot be run here\n{}",
+                                          world.rank(), comm::machine_name(), loaded->found.print()));
+    if (comm::all_agree(world, loaded->ok())) {
+        return loaded;
+    }
+    const auto first = std::ranges::find_if(complaints, [](const auto& text) { return !text.empty(); });
+    if (first != complaints.end()) {
+        fmt::print(stderr, "ziggurat: {}", *first);
+    }
+    return std::nullopt;
 }
 
 }  // namespace ziggurat::app

@@ -14,8 +14,9 @@ namespace ziggurat::app {
 /// Collective: over `world`
 deck::LoadOptions find_launch(const comm::Communicator& world);
 
-/// The deck that the command line names: read, resolved and checked by rank 0, then by all ranks from its
-/// effective form. Nothing when it is wrong, which rank 0 has then told.
+/// The deck that the command line names: read, resolved and checked by rank 0, for which all ranks measure
+/// what they can do where depths are open, then by all ranks from its effective form. Nothing when it is
+/// wrong, or cannot be run where one of them is, which rank 0 has then told.
 /// Collective: over `world`
 std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const comm::Communicator& world);
 

@@ -56,25 +56,27 @@ double seconds_of_copied_byte() {
     return least_seconds([&] { std::memcpy(to.data(), from.data(), size); }) / static_cast<double>(size);
 }
 
-/// Of a read and of a write on the disks that this rank uses; never where it cannot, nothing where folders
-/// have other names on this node.
+/// Of a read and of a write. `never` where the disks cannot be used, `unknown` where the folders have other
+/// names here.
 std::array<double, 2> seconds_of_disk_byte(const RatesToMeasure& wanted) {
-    constexpr double never = std::numeric_limits<double>::infinity();
-    if (wanted.folders.empty()) {
-        return {never, never};
-    }
+    constexpr std::array never{std::numeric_limits<double>::infinity(),
+                               std::numeric_limits<double>::infinity()};
+    constexpr std::array unknown{0.0, 0.0};
     std::error_code unused;
-    if (std::ranges::any_of(wanted.folders, [&](const std::string& folder) {
-            return !std::filesystem::is_directory(folder, unused);
+    if (!std::ranges::all_of(wanted.folders, [&](const std::string& folder) {
+            return std::filesystem::is_directory(folder, unused);
         })) {
-        return {0, 0};
+        return unknown;
     }
     try {
         const auto folders = wanted.is_near ? storage::near_folders(wanted.folders).folders : wanted.folders;
         const auto found = storage::probe(folders, wanted.block_bytes, wanted.queue_depth);
         return {1 / found.read_rate, 1 / found.write_rate};
-    } catch (const Error&) {
-        return {never, never};
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::resource) {
+            throw;
+        }
+        return never;
     }
 }
 
@@ -106,16 +108,18 @@ MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasur
     comm::barrier(world);
     const double flop = wanted.type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(wanted.threads)
                                                          : seconds_of_flop<float>(wanted.threads);
-    const double copied = seconds_of_copied_byte();
-    comm::barrier(world);  // those who compute would slow disks down
-    world.liveness()->does("measuring disks", monotonic_ns());
-    const auto disk = seconds_of_disk_byte(wanted);
-    std::array<double, 4> slowest{flop, copied, disk[0], disk[1]};
+    std::array<double, 4> slowest{flop, seconds_of_copied_byte()};
+    if (!wanted.folders.empty()) {
+        comm::barrier(world);  // those who compute would slow disks down
+        world.liveness()->does("measuring disks", monotonic_ns());
+        std::ranges::copy(seconds_of_disk_byte(wanted), slowest.begin() + 2);
+    }
     comm::all_reduce_max(world, slowest);
-    return {.flops = 1 / slowest[0],
-            .copy = 1 / slowest[1],
-            .nvme_read = 1 / slowest[2],
-            .nvme_write = 1 / slowest[3]};
+    const auto rate = [](double seconds) { return seconds > 0 ? 1 / seconds : 0; };
+    return {.flops = rate(slowest[0]),
+            .copy = rate(slowest[1]),
+            .nvme_read = rate(slowest[2]),
+            .nvme_write = rate(slowest[3])};
 }
 
 spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates, int ranks_per_node) {

@@ -21,6 +21,7 @@ struct MeasuredRates {
     double nvme_write = 0;
 };
 
+/// What is to be measured, and in what shape.
 struct RatesToMeasure {
     spec::DType type = spec::DType::f32;  ///< of the products
     int threads = 1;
@@ -37,8 +38,9 @@ struct RatesToMeasure {
 std::optional<RatesToMeasure> agree_to_measure(const comm::Communicator& world,
                                                const std::optional<RatesToMeasure>& wanted);
 
-/// Takes some hundredths of a second, and half a second for disks. Disks that a rank has and cannot use count
-/// as not measured: why will be said when they are needed.
+/// Takes some hundredths of a second, and for disks as long as storage::probe. Disks that a rank cannot use
+/// count as not measured: why will be said when they are needed. Where the folders have other names than on
+/// rank 0, disks are taken to be as fast as its.
 ///
 /// Collective: over `world`, with the same arguments; the same result on all ranks
 MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasure& wanted);

@@ -44,8 +44,10 @@ std::optional<std::string> process_environment(const std::string& name);
 /// in every scalar; `$${` stays as `${`.
 void substitute_variables(Node& root, const Environment& environment, Diagnostics& found);
 
-/// `part` of the deck `root` with the deck's variables replaced, in which what comes from the environment is
-/// left to whoever reads it next; nothing where nothing does. Of a deck without errors.
-std::optional<Node> leave_environment(const Node& root, Node part);
+/// `text` of the deck `root` with the deck's variables replaced, in which what comes from the environment is
+/// left to that of whoever reads it next, or else as it is in this one. Nothing where nothing comes from it.
+std::optional<std::string> leave_environment(const Node& root,
+                                             const std::string& text,
+                                             const Environment& environment);
 
 }  // namespace ziggurat::deck

@@ -1,5 +1,7 @@
 #include "deck/load.hpp"
 
+#include <algorithm>
+
 #include "deck/effective.hpp"
 #include "deck/machine.hpp"
 #include "deck/measured_machine.hpp"
@@ -12,23 +14,33 @@
 namespace ziggurat::deck {
 namespace {
 
-/// tiers.nvme.paths as written, nothing where it is not.
-const Node* nvme_paths(const Node& root) {
+constexpr char nvme_paths[] = "tiers.nvme.paths";
+
+/// Of nvme_paths, by the environment of who reads them next (leave_environment); not substituted yet.
+std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const Environment& environment) {
     const Node* node = &root;
     for (const char* key : {"tiers", "nvme", "paths"}) {
         node = node == nullptr ? nullptr : node->find(key);
     }
-    return node;
+    std::vector<std::optional<std::string>> left;
+    for (const Node& path : node == nullptr ? std::vector<Node>{} : node->items) {
+        left.push_back(leave_environment(root, path.text, environment));
+    }
+    return left;
 }
 
-/// The effective deck with those texts in the place of tiers.nvme.paths.
-std::string effective_elsewhere(const Schema& schema, Values values, const Node& paths) {
-    std::string written = paths.kind == Node::Kind::scalar ? write_quoted(paths.text) : "";
-    for (const Node& path : paths.items) {
-        written += (written.empty() ? "" : ", ") + write_quoted(path.text);
+/// The effective deck with those of them that are left to others.
+std::string effective_elsewhere(const Schema& schema,
+                                Values values,
+                                const std::vector<std::optional<std::string>>& left) {
+    const auto here = values.as<std::vector<std::string>>(nvme_paths);
+    std::string written;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+        written += (i == 0 ? "" : ", ") + (left.at(i) ? write_quoted(*left[i]) : write_text(here[i]));
     }
-    const std::string key = "tiers.nvme.paths";
-    values.settle(key, values.find(key)->data, "[" + written + "]", "by each node's environment");
+    if (std::ranges::any_of(left, [](const auto& path) { return path.has_value(); })) {
+        values.settle(nvme_paths, here, "[" + written + "]", "by each rank's environment");
+    }
     return effective_deck(schema, values);
 }
 
@@ -51,8 +63,7 @@ Loaded load_text(const std::string& text,
         return loaded;
     }
     apply_overrides(schema, *root, overrides, loaded.found);
-    const Node* paths = nvme_paths(*root);
-    const auto paths_elsewhere = paths == nullptr ? std::nullopt : leave_environment(*root, *paths);
+    const auto left = paths_elsewhere(*root, options.environment);
     substitute_variables(*root, options.environment, loaded.found);
 
     Values values = read_values(schema, *root, loaded.found);
@@ -70,8 +81,7 @@ Loaded load_text(const std::string& text,
         settle_open_homes(resolution);
         loaded.depths = settle_depths(resolution);
         loaded.effective = effective_deck(schema, values);
-        loaded.effective_elsewhere =
-            paths_elsewhere ? effective_elsewhere(schema, values, *paths_elsewhere) : loaded.effective;
+        loaded.effective_elsewhere = effective_elsewhere(schema, values, left);
     }
     return loaded;
 }

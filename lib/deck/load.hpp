@@ -42,8 +42,8 @@ struct Loaded {
     spec::MachineSpec machine;  ///< the one that budgets are shares of
     Diagnostics found;
     std::string effective;  ///< a deck that gives the same run without includes, variables or autos
-    /// The same for other ranks of the job: in the folders of the NVMe tier, which are each node's own, what
-    /// the environment says is left to theirs.
+    /// The same for the other ranks of the job: tiers.nvme.paths are each node's own, so what they take from
+    /// the environment is left to theirs, or else as in this one.
     std::string effective_elsewhere;
     std::string depths;  ///< why state moves as it does, in a line; empty where all is on the device
 
@@ -52,7 +52,7 @@ struct Loaded {
 
 /// Reads, resolves and checks the deck at `path`, with overrides `path.to.key=value`. Every problem is in
 /// `found`; nothing that a deck says makes it throw.
-/// Collective: local. On several ranks, rank 0 loads and the others load its effective deck.
+/// Collective: local. On several ranks, rank 0 loads and the others load its `effective_elsewhere`.
 Loaded load(const std::string& path, const std::vector<std::string>& overrides, const LoadOptions& options);
 
 /// The same for a deck that is already in memory; `name` stands for its file in messages.

@@ -232,7 +232,7 @@ constexpr Row rows[] = {
      .doc = "Passes of units and updates of chunks by which optimizer states on NVMe are read ahead of their own "
             "update, so that the disk reads them while backward computes. Never less than twice "
             "overlap.prefetch; each holds a chunk's states on the host. auto: the least of 2, 4, 8 and 16 times "
-            "overlap.prefetch that no other beats by the rates of the machine, of those that the budgets hold."},
+            "overlap.prefetch that no other beats by the same rates, of those that the budgets hold."},
     {.path = "overlap.bucket", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "elements",
      .min = 0, .max = 0x1p40, .doc = "Gradients sent in one collective, in whole units; 0 sends each unit alone."},
     {.path = "overlap.optimizer_with_backward", .type = Type::boolean, .fallback = "false", .built = Built::no,

@@ -260,13 +260,17 @@ std::string write_quoted(std::string_view text) {
     return out + "\"";
 }
 
-std::string write_text(std::string_view text) {
+std::string escape_variables(std::string_view text) {
     std::string escaped;
     for (std::size_t i = 0; i < text.size(); ++i) {
         escaped += text.substr(i).starts_with("${") ? "$" : "";
         escaped += text[i];
     }
-    return write_quoted(escaped);
+    return escaped;
+}
+
+std::string write_text(std::string_view text) {
+    return write_quoted(escape_variables(text));
 }
 
 }  // namespace ziggurat::deck

@@ -60,7 +60,10 @@ std::string write_interval(const spec::Interval& interval);
 /// `text` within double quotes, with YAML escapes.
 std::string write_quoted(std::string_view text);
 
-/// The same, and `$` doubled where a variable would begin.
+/// `text` with `$` doubled where a variable would begin.
+std::string escape_variables(std::string_view text);
+
+/// Both.
 std::string write_text(std::string_view text);
 
 }  // namespace ziggurat::deck

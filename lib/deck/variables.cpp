@@ -6,6 +6,7 @@
 
 #include "deck/compose.hpp"
 #include "deck/nearest.hpp"
+#include "deck/units.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -15,11 +16,15 @@ constexpr std::size_t deepest_chain = 32;
 /// Expands texts; each variable once.
 class Substitution {
   public:
-    /// \param environment  nothing: what is asked of it stays as it is written, and so does $${
     Substitution(const Node* variables, const Environment& environment, Diagnostics& found)
         : variables_{variables}, environment_{environment}, found_{found} {}
 
-    bool asked_environment() const noexcept { return asked_environment_; }
+    /// See leave_environment().
+    std::optional<std::string> left_to_others(const std::string& text) {
+        leaves_environment_ = true;
+        auto left = expanded(text, {});
+        return is_environment_asked_ ? std::optional{std::move(left)} : std::nullopt;
+    }
 
     void tree(Node& node) {
         if (node.kind == Node::Kind::scalar && node.text.find("${") != std::string::npos) {
@@ -41,7 +46,7 @@ class Substitution {
         std::string out;
         for (std::size_t i = 0; i < text.size();) {
             if (text.compare(i, 3, "$${") == 0) {
-                out += environment_ ? "${" : "$${";
+                out += leaves_environment_ ? "$${" : "${";
                 i += 3;
             } else if (text.compare(i, 2, "${") == 0) {
                 const std::size_t end = text.find('}', i);
@@ -100,13 +105,13 @@ class Substitution {
     }
 
     std::string environment_variable(const std::string& text, const Place& at) {
-        asked_environment_ = true;
-        if (!environment_) {
-            return "${env:" + text + "}";
-        }
         const std::size_t cut = text.find(":-");
         const std::string name = text.substr(0, cut);
         const auto value = environment_(name);
+        if (leaves_environment_ && (!value || value->find_first_of("${}") == std::string::npos)) {
+            is_environment_asked_ = true;
+            return value && !value->empty() ? "${env:" + name + ":-" + *value + "}" : "${env:" + text + "}";
+        }
         if (value && !value->empty()) {
             Diagnostics unused;
             if (!is_plain_text(*value, {name}, unused)) {
@@ -114,7 +119,7 @@ class Substitution {
                          "a deck is UTF-8 without control characters", "Set it anew.");
                 return {};
             }
-            return *value;
+            return leaves_environment_ ? escape_variables(*value) : *value;
         }
         if (cut != std::string::npos) {
             return text.substr(cut + 2);
@@ -143,13 +148,14 @@ class Substitution {
     }
 
     const Node* variables_;
-    Environment environment_;
+    const Environment& environment_;
     Diagnostics& found_;
     std::map<std::string, std::string> values_;
     std::vector<std::string> open_;
     std::size_t total_ = 0;
     bool is_broken_ = false;
-    bool asked_environment_ = false;
+    bool leaves_environment_ = false;
+    bool is_environment_asked_ = false;
 };
 
 }  // namespace
@@ -180,11 +186,11 @@ void substitute_variables(Node& root, const Environment& environment, Diagnostic
     }
 }
 
-std::optional<Node> leave_environment(const Node& root, Node part) {
+std::optional<std::string> leave_environment(const Node& root,
+                                             const std::string& text,
+                                             const Environment& environment) {
     Diagnostics unused;
-    Substitution substitution{root.find("vars"), nullptr, unused};
-    substitution.tree(part);
-    return substitution.asked_environment() ? std::optional{std::move(part)} : std::nullopt;
+    return Substitution{root.find("vars"), environment, unused}.left_to_others(text);
 }
 
 }  // namespace ziggurat::deck

@@ -1,7 +1,9 @@
+/// Types of numbers that state and values are kept in.
 #pragma once
 
 namespace ziggurat::spec {
 
+/// IEEE single precision and bfloat16.
 enum class DType { f32, bf16 };
 
 /// Bytes of one number.

@@ -17,8 +17,8 @@ namespace {
 /// What blocks come from and go to: a few that stay in the processor's caches would flatter the disks of
 /// virtual machines.
 constexpr std::int64_t sweep_memory_bytes = std::int64_t{256} << 20;
-/// Of a probe, which others may take at the same time, in memory that nothing has been reserved of yet.
-constexpr std::int64_t probe_memory_bytes = std::int64_t{16} << 20;
+/// Of a probe, which all ranks of a node take at the same time: what is under way and its memory, and files.
+constexpr std::int64_t probe_memory_bytes = std::int64_t{8} << 20;
 constexpr std::int64_t probe_file_bytes = std::int64_t{64} << 20;
 constexpr double probe_seconds = 0.2;
 constexpr std::int64_t fill_block_bytes = 1 << 20;
@@ -58,6 +58,10 @@ class Files {
     }
 
     const std::vector<std::string>& notes() const noexcept { return notes_; }
+
+    bool are_direct() const {
+        return std::ranges::all_of(files_, [](const auto& file) { return file.why_not_direct().empty(); });
+    }
 
     void reserve() {
         for (auto& file : files_) {
@@ -147,14 +151,20 @@ Sweep sweep(const SweepOptions& options) {
 
 SweepPoint probe(const std::vector<std::string>& folders, std::int64_t block_bytes, int depth) {
     ZG_EXPECTS(!folders.empty());
-    Files files{folders, std::max(probe_file_bytes, block_bytes), block_bytes, probe_memory_bytes};
-    if (!files.notes().empty()) {
-        return {.block_bytes = block_bytes, .depth = depth};
+    SweepPoint found{.block_bytes = std::min(block_bytes, probe_memory_bytes)};
+    found.depth = static_cast<int>(std::min<std::int64_t>(depth, probe_memory_bytes / found.block_bytes));
+    Files files{folders, probe_file_bytes, found.block_bytes, probe_memory_bytes};
+    if (!files.are_direct()) {
+        return found;
     }
     files.reserve();
-    const auto written = files.move(Way::write, block_bytes, depth, probe_seconds);
-    const auto read = files.move(Way::read, block_bytes, depth, probe_seconds, written.bytes);
-    return {block_bytes, depth, read.rate(), written.rate()};
+    const auto written = files.move(Way::write, found.block_bytes, found.depth, probe_seconds);
+    const auto read = files.move(Way::read, found.block_bytes, found.depth, probe_seconds, written.bytes);
+    if (files.are_direct()) {  // still: some file systems refuse at the first transfer
+        found.read_rate = read.rate();
+        found.write_rate = written.rate();
+    }
+    return found;
 }
 
 SweepPoint choose_point(const std::vector<SweepPoint>& points) {

@@ -36,8 +36,7 @@ def disks(chosen):
     first = banner(place, "unknown", nvme, environment=environment)
     is_disk = NO_DISK not in first
     expect(bool(MEASURED.search(first)) == is_disk and (TAKEN in first) != is_disk, f"unknown disks:\n{first[:3000]}")
-    given = banner(place, "given", nvme, "overlap={prefetch: 2, optimizer_prefetch: 4}", "tiers.chunk=4096",
-                   environment=environment)
+    given = banner(place, "given", nvme, "overlap={prefetch: 2, optimizer_prefetch: 4}", environment=environment)
     expect(not MEASURED.search(given) and TAKEN not in given, f"nothing depends on them:\n{given[:3000]}")
     throttled = banner(place, "throttled", nvme, "debug.throttle.nvme_read=1GB/s", environment=environment)
     expect(not MEASURED.search(throttled) and TAKEN not in throttled, f"throttled disks:\n{throttled[:3000]}")

@@ -140,9 +140,9 @@ class Tiers:
         found = trainings.losses(self.place.folder / name, 1, STEPS)
         expect(found == self.losses, f"{name}: losses {found} instead of {self.losses}")
 
-    def refuses(self, name, words, *folders, code=RESOURCE, wrapper=(), environment=None, steps=FOR_EVER):
+    def refuses(self, name, words, *folders, code=RESOURCE, wrapper=(), environment=None, settings=()):
         """Ends with `code` and says `words`."""
-        with self.place.start(name, RANKS, *self.settings(*folders), steps, wrapper=wrapper,
+        with self.place.start(name, RANKS, *self.settings(*folders), FOR_EVER, *settings, wrapper=wrapper,
                               environment=environment) as job:
             found = job.wait()
         for word in words:
@@ -262,7 +262,9 @@ def damages_are_found(tiers):
 def system_refuses(tiers):
     """Transfers fail, or the system grants no asynchronous ones; memory may not be locked."""
     folder = tiers.folder("system")
+    # With depths given, nothing looks at the disks before the training does.
     tiers.refuses("failing", ["Input/output error", str(folder), "offset"], folder,
+                  settings=["overlap={prefetch: 1, optimizer_prefetch: 2}"],
                   environment=tiers.with_library(TEST_EIO_AFTER="50"))
     console = tiers.trains("synchronous", folder, environment=tiers.with_library(TEST_NO_CONTEXT="1"))
     expect("grants no asynchronous transfers" in console, f"synchronous: no warning\n{console[-2000:]}")

@@ -221,6 +221,11 @@ TEST_F(Load, LeavesTheEnvironmentOfFoldersToEachNode) {
     auto alike = elsewhere.run;
     alike.tiers.nvme_paths = loaded.run.tiers.nvme_paths;
     EXPECT_EQ(alike, loaded.run) << "the rest is rank 0's";
+
+    there.environment = [](const std::string&) { return std::optional<std::string>{}; };
+    const Loaded without = load_text(loaded.effective_elsewhere, "the effective deck", {}, there);
+    ASSERT_TRUE(without.ok()) << without.found.print();
+    EXPECT_EQ(without.run, loaded.run) << "launchers may keep the environment to themselves";
     EXPECT_EQ(load_base(homes + "['/nvme']}}\n", {"run.dir=x"}).effective_elsewhere,
               load_base(homes + "['/nvme']}}\n", {"run.dir=x"}).effective);
 }
