@@ -18,7 +18,6 @@
 #include "comm/node_topology.hpp"
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
-#include "plan/step_time.hpp"
 #include "spec/depths.hpp"
 #include "train/gather_places.hpp"
 #include "train/threads.hpp"
@@ -51,9 +50,7 @@ RatesToMeasure what_to_measure(const spec::RunSpec& run,
                                const spec::MachineSpec& machine,
                                spec::OpenDepths open) {
     RatesToMeasure wanted{.type = run.precision.compute, .threads = run.parallel.threads};
-    const bool is_state_read_ahead = run.tiers.optimizer.nvme > 0 && run.overlap.prefetch > 0;
-    if (plan::are_disks_unknown(run, machine) &&
-        (open.prefetch || (open.optimizer_prefetch && is_state_read_ahead))) {
+    if (plan::depends_on_unknown_disks(run, machine, open)) {
         wanted.folders = run.tiers.nvme_paths;
         wanted.is_near = run.tiers.nvme_near;
         wanted.block_bytes = run.tiers.nvme_block_bytes;
@@ -69,8 +66,8 @@ auto depths_by_measuring(const comm::Communicator& world) {
         const auto measured = with_rates(machine, measure_rates(world, *wanted), run.parallel.ranks_per_node);
         auto found = plan::choose_depths(run, measured, open);
         if (measured.nvme_read_rate != machine.nvme_read_rate) {
-            auto& why = open.prefetch ? found.why_prefetch : found.why_optimizer_prefetch;
-            why += fmt::format("; a node's disks gave {}B/s just now", format_count(measured.nvme_read_rate));
+            found.why_ahead(open) +=
+                fmt::format("; a node's disks gave {}B/s just now", format_count(measured.nvme_read_rate));
         }
         return found;
     };
@@ -123,16 +120,15 @@ std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const 
     if (world.rank() != 0) {
         loaded = deck::load_text(effective, "the effective deck", {}, options);
     }
-    const auto complaints = comm::gather(
+    const auto problem = comm::first_text(
         world, loaded->ok() ? ""
                             : fmt::format("error on rank {} ({}): rank 0's deck cannot be run here\n{}",
                                           world.rank(), comm::machine_name(), loaded->found.print()));
-    if (comm::all_agree(world, loaded->ok())) {
+    if (problem.empty()) {
         return loaded;
     }
-    const auto first = std::ranges::find_if(complaints, [](const auto& text) { return !text.empty(); });
-    if (first != complaints.end()) {
-        fmt::print(stderr, "ziggurat: {}", *first);
+    if (world.rank() == 0) {
+        fmt::print(stderr, "ziggurat: {}", problem);
     }
     return std::nullopt;
 }

@@ -179,6 +179,12 @@ std::vector<std::string> gather(const Communicator& group, const std::string& te
     return texts;
 }
 
+std::string first_text(const Communicator& group, const std::string& text) {
+    const auto texts = gather(group, text);
+    const auto first = std::ranges::find_if(texts, [](const auto& each) { return !each.empty(); });
+    return broadcast(group, first == texts.end() ? "" : *first);
+}
+
 std::vector<double> gather(const Communicator& group, std::span<const double> values) {
     const Patience patience{group, "numbers of all ranks", nullptr};
     MPI_Request request = MPI_REQUEST_NULL;

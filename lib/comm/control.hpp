@@ -50,6 +50,11 @@ std::string broadcast(const Communicator& group, const std::string& text, int ro
 std::vector<std::string> gather(const Communicator& group, const std::string& text);
 std::vector<double> gather(const Communicator& group, std::span<const double> values);
 
+/// The first text in rank order that is not empty, on all ranks; empty when all are.
+///
+/// Collective: over `group`
+std::string first_text(const Communicator& group, const std::string& text);
+
 /// Returns when all ranks have called it.
 ///
 /// Collective: over `group`

@@ -134,8 +134,8 @@ class DepthChooser {
         }
         found_.prefetch = chosen.prefetch;
         found_.optimizer_prefetch = chosen.optimizer_prefetch;
-        if (open_.prefetch && are_disks_unknown(spec_, machine_)) {
-            found_.why_prefetch +=
+        if (depends_on_unknown_disks(spec_, machine_, open_)) {
+            found_.why_ahead(open_) +=
                 fmt::format("; a node's disks are taken for {}B/s, 'ziggurat bench io' measures them",
                             format_count(rates_.nvme_read * std::max(spec_.parallel.ranks_per_node, 1)));
         }
@@ -251,6 +251,15 @@ spec::Depths choose_depths(const spec::RunSpec& spec,
         return spec::depths_at_rest(spec, open);
     }
     return DepthChooser{spec, machine, open, rates}.run();
+}
+
+bool depends_on_unknown_disks(const spec::RunSpec& spec,
+                              const spec::MachineSpec& machine,
+                              spec::OpenDepths open) {
+    const bool is_known = machine.nvme_read_rate > 0 || spec.debug.throttle.nvme_read > 0;
+    const bool reads_states_ahead = spec.tiers.optimizer.nvme > 0 && spec.overlap.prefetch > 0;
+    return !is_known && spec::is_any_state_on_nvme(spec.tiers) &&
+           (open.prefetch || (open.optimizer_prefetch && reads_states_ahead));
 }
 
 spec::Depths choose_depths(const spec::RunSpec& spec,

@@ -31,6 +31,11 @@ spec::Depths choose_depths(const spec::RunSpec& spec,
                            spec::OpenDepths open,
                            const Rates& rates);
 
+/// Whether what is open depends on disks, and nothing is known of how fast they are.
+bool depends_on_unknown_disks(const spec::RunSpec& spec,
+                              const spec::MachineSpec& machine,
+                              spec::OpenDepths open);
+
 /// By the rates of the machine.
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,

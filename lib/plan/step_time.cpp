@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "schedule/link_traffic.hpp"
-#include "spec/depths.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -255,11 +254,6 @@ Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
             .device_to_host = throttled(out, highest.device_to_host),
             .has_device = machine.has_device,
             .has_shared_disks = !has_slow_ways};
-}
-
-bool are_disks_unknown(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
-    return spec::is_any_state_on_nvme(spec.tiers) && machine.nvme_read_rate <= 0 &&
-           spec.debug.throttle.nvme_read <= 0;
 }
 
 double step_seconds(const Program& program, const Rates& rates) {

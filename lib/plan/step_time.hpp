@@ -30,9 +30,6 @@ struct Rates {
 /// disks.
 Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine);
 
-/// Whether rates_of has to take the usual ones for the disks that `spec` reads.
-bool are_disks_unknown(const spec::RunSpec& spec, const spec::MachineSpec& machine);
-
 /// Seconds from step to step of `program`, when nothing else is to be waited for: each op begins when its
 /// lane is free, what it waits for has ended and what it shares with other lanes (disks; without a device the
 /// processor) has nothing else to do, of several the one whose lane has waited longest; a step begins when

@@ -23,6 +23,9 @@ struct Depths {
     int optimizer_prefetch = 0;
     std::int64_t chunk_elements = 0;
     std::string why_prefetch, why_optimizer_prefetch, why_chunk;
+
+    /// Where to say what holds for both depths.
+    std::string& why_ahead(OpenDepths open) { return open.prefetch ? why_prefetch : why_optimizer_prefetch; }
 };
 
 /// Elements of a chunk where nothing moves.

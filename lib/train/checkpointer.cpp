@@ -226,11 +226,7 @@ std::string Checkpointer::reason_of_all() {
     const auto mine = result.is_well || result.text.empty() || task_.gives_up()
                           ? ""
                           : fmt::format("rank {} ({}): {}", world_.rank(), comm::machine_name(), result.text);
-    std::string reason;
-    for (const auto& text : comm::gather(world_, mine)) {
-        reason = reason.empty() ? text : reason;
-    }
-    return comm::broadcast(world_, reason);
+    return comm::first_text(world_, mine);
 }
 
 void Checkpointer::commit() {

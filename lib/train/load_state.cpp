@@ -79,11 +79,7 @@ void agree(const comm::Communicator& world, int code, const std::string& problem
                       : world.size() == 1
                           ? problem
                           : fmt::format("rank {} ({}): {}", world.rank(), comm::machine_name(), problem);
-    std::string first;
-    for (const auto& text : comm::gather(world, mine)) {
-        first = first.empty() ? text : first;
-    }
-    throw Error{static_cast<ErrorKind>(worst[0]), comm::broadcast(world, first)};
+    throw Error{static_cast<ErrorKind>(worst[0]), comm::first_text(world, mine)};
 }
 
 /// Reads the targets and gives every rank what it holds besides them. Returns the bytes read, by all ranks.

@@ -12,12 +12,7 @@ void SlowPathWatch::step_ended(const Wishes& agreed) {
     if (agreed[Wish::slow_path] > 0) {
         is_told_ = true;
         assembly_.wishes()[Wish::slow_path] = 0;
-        for (const auto& text : comm::gather(world_, found_)) {
-            if (!text.empty()) {
-                reporter_.say("warning: " + text);
-                return;
-            }
-        }
+        reporter_.say("warning: " + comm::first_text(world_, found_));
         return;
     }
     if (found_.empty()) {

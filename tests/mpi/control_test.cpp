@@ -54,6 +54,15 @@ TEST(Control, GathersTextsAndNumbersInRankOrderOnRankZero) {
     }
 }
 
+TEST(Control, TellsAllRanksTheFirstText) {
+    const int rank = world().rank();
+    for (int first = 0; first < world().size(); ++first) {
+        EXPECT_EQ(first_text(world(), rank < first ? "" : "of rank " + std::to_string(rank)),
+                  "of rank " + std::to_string(first));
+    }
+    EXPECT_EQ(first_text(world(), ""), "");
+}
+
 TEST(Control, ManyExchangesOfTheWorldAndItsPartsStayApart) {
     const auto copy = world().duplicate();
     const auto parity = world().split(world().rank() % 2);

@@ -186,6 +186,22 @@ TEST(ChooseDepths, SaysWhatItTakesUnknownDisksFor) {
     EXPECT_FALSE(is_said(spec, {}));
 }
 
+TEST(ChooseDepths, KnowsWhatDependsOnDisks) {
+    auto spec = away();
+    EXPECT_TRUE(depends_on_unknown_disks(spec, {}, {.prefetch = true}));
+    EXPECT_FALSE(depends_on_unknown_disks(spec, {}, {.chunk = true}));
+    spec.overlap.prefetch = 2;
+    EXPECT_TRUE(depends_on_unknown_disks(spec, {}, {.optimizer_prefetch = true}));
+    EXPECT_NE(
+        choose_depths(spec, {}, {.optimizer_prefetch = true}).why_optimizer_prefetch.find("are taken for"),
+        std::string::npos);
+    spec.overlap.prefetch = 0;
+    EXPECT_FALSE(depends_on_unknown_disks(spec, {}, {.optimizer_prefetch = true})) << "nothing is read ahead";
+    spec.overlap.prefetch = 2;
+    spec.tiers.optimizer = spec::Home{0, 1, 0};
+    EXPECT_FALSE(depends_on_unknown_disks(spec, {}, {.optimizer_prefetch = true})) << "no states on NVMe";
+}
+
 TEST(ChooseDepths, LeavesRunsOnTheDeviceAlone) {
     auto spec = away();
     spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec::Home{};
