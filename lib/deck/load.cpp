@@ -23,24 +23,30 @@ std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const 
         node = node == nullptr ? nullptr : node->find(key);
     }
     std::vector<std::optional<std::string>> left;
-    for (const Node& path : node == nullptr ? std::vector<Node>{} : node->items) {
-        left.push_back(leave_environment(root, path.text, environment));
+    if (node != nullptr) {
+        for (const Node& path : node->items) {
+            left.push_back(leave_environment(root, path.text, environment));
+        }
     }
     return left;
 }
 
 /// The effective deck with those of them that are left to others.
+///
+/// \param here  the effective deck
 std::string effective_elsewhere(const Schema& schema,
                                 Values values,
-                                const std::vector<std::optional<std::string>>& left) {
-    const auto here = values.as<std::vector<std::string>>(nvme_paths);
+                                const std::vector<std::optional<std::string>>& left,
+                                const std::string& here) {
+    if (std::ranges::none_of(left, [](const auto& path) { return path.has_value(); })) {
+        return here;
+    }
+    const auto paths = values.as<std::vector<std::string>>(nvme_paths);
     std::string written;
-    for (std::size_t i = 0; i < here.size(); ++i) {
-        written += (i == 0 ? "" : ", ") + (left.at(i) ? write_quoted(*left[i]) : write_text(here[i]));
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        written += (i == 0 ? "" : ", ") + (left.at(i) ? write_quoted(*left[i]) : write_text(paths[i]));
     }
-    if (std::ranges::any_of(left, [](const auto& path) { return path.has_value(); })) {
-        values.settle(nvme_paths, here, "[" + written + "]", "by each rank's environment");
-    }
+    values.settle(nvme_paths, paths, "[" + written + "]", "by each rank's environment");
     return effective_deck(schema, values);
 }
 
@@ -81,7 +87,7 @@ Loaded load_text(const std::string& text,
         settle_open_homes(resolution);
         loaded.depths = settle_depths(resolution);
         loaded.effective = effective_deck(schema, values);
-        loaded.effective_elsewhere = effective_elsewhere(schema, values, left);
+        loaded.effective_elsewhere = effective_elsewhere(schema, values, left, loaded.effective);
     }
     return loaded;
 }

@@ -148,8 +148,8 @@ int PhaseWriter::value_buffer(int unit, int value, Placement placement, int micr
     Buffer buffer;
     buffer.name = unit_of(unit).name + "." + described.name;
     buffer.type = is_f32 ? spec::DType::f32 : spec_.precision.compute;
-    buffer.bytes = rows(placement) * layout::local_width(described, placement, model_.tensor()) *
-                   (is_f32 ? 4 : model_.element_bytes);
+    buffer.bytes =
+        rows(placement) * layout::local_width(described, placement, model_.tensor()) * element_bytes(buffer);
     buffer.consumer = kept ? consumer::activations : consumer::working_buffers;
     buffer.unit = unit;
     buffer.microbatch = microbatch;

@@ -41,7 +41,8 @@ class Files {
           std::int64_t file_bytes,
           std::int64_t largest_block_bytes,
           std::int64_t most_memory_bytes)
-        : file_bytes_{round_up_to_page(file_bytes)},
+        : folders_{folders},
+          file_bytes_{round_up_to_page(file_bytes)},
           memory_{
               std::max(std::min(most_memory_bytes, file_bytes_ * std::ssize(folders)), largest_block_bytes)} {
         std::mt19937_64 random{1};
@@ -51,16 +52,19 @@ class Files {
         }
         for (const auto& folder : folders) {
             files_.push_back(DirectFile::create_unnamed(folder));
-            if (const auto reason = files_.back().why_not_direct(); !reason.empty()) {
-                notes_.push_back("'" + folder + "': " + reason);
-            }
         }
     }
 
-    const std::vector<std::string>& notes() const noexcept { return notes_; }
-
-    bool are_direct() const {
-        return std::ranges::all_of(files_, [](const auto& file) { return file.why_not_direct().empty(); });
+    /// Folders of files that are not direct, with the reason; of file systems that refuse at the first
+    /// transfer, after it.
+    std::vector<std::string> notes() const {
+        std::vector<std::string> notes;
+        for (std::size_t i = 0; i < files_.size(); ++i) {
+            if (const auto reason = files_[i].why_not_direct(); !reason.empty()) {
+                notes.push_back("'" + folders_[i] + "': " + reason);
+            }
+        }
+        return notes;
     }
 
     void reserve() {
@@ -110,10 +114,10 @@ class Files {
     static constexpr double without_limit = std::numeric_limits<double>::infinity();
 
   private:
+    std::vector<std::string> folders_;
     std::int64_t file_bytes_;
     AlignedBuffer memory_;
     std::vector<DirectFile> files_;
-    std::vector<std::string> notes_;
 };
 
 }  // namespace
@@ -154,13 +158,13 @@ SweepPoint probe(const std::vector<std::string>& folders, std::int64_t block_byt
     SweepPoint found{.block_bytes = std::min(block_bytes, probe_memory_bytes)};
     found.depth = static_cast<int>(std::min<std::int64_t>(depth, probe_memory_bytes / found.block_bytes));
     Files files{folders, probe_file_bytes, found.block_bytes, probe_memory_bytes};
-    if (!files.are_direct()) {
+    if (!files.notes().empty()) {
         return found;
     }
     files.reserve();
     const auto written = files.move(Way::write, found.block_bytes, found.depth, probe_seconds);
     const auto read = files.move(Way::read, found.block_bytes, found.depth, probe_seconds, written.bytes);
-    if (files.are_direct()) {  // still: some file systems refuse at the first transfer
+    if (files.notes().empty()) {
         found.read_rate = read.rate();
         found.write_rate = written.rate();
     }

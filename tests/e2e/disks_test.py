@@ -20,8 +20,8 @@ NO_DISK = "warning: tiers.nvme.paths:"  # folders in memory and the like are not
 
 def banner(place, name, nvme, *settings, environment):
     with place.start(name, RANKS, "sharding.zero=3", "sharding.reduce=each_microbatch", *ON_NVME,
-                     f"tiers.nvme.paths=['{nvme}']", "train.steps=1", "schedule.warmup=1 steps", "checkpoint.every=none", *settings,
-                     environment=environment) as job:
+                     f"tiers.nvme.paths=['{nvme}']", "train.steps=1", "schedule.warmup=1 steps",
+                     "checkpoint.every=none", *settings, environment=environment) as job:
         code = job.wait()
         expect(code == 0, f"{name}: exit code {code}\n{job.tail()}")
         return job.output()
