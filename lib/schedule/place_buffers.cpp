@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <vector>
 
 #include "schedule/free_list.hpp"
@@ -66,19 +65,22 @@ std::vector<Room> rooms(const Program& program) {
 /// few pieces.
 constexpr std::int64_t times_told_apart = 1024;
 
-/// One in so many bytes of transient buffers may be paid for waiting less.
-constexpr std::int64_t bytes_for_one_more = 8;
+/// One in so many bytes of transient buffers may be paid for waiting less, by arena (see arena_of): what the
+/// device shares, and the host. The others have buffers as close as can be.
+constexpr std::array<std::int64_t, num_arenas> bytes_for_one_more{0, 8, 0, 32, 8};
 
-/// Which transient buffers, of all tiers or of one, begin and end to live at each op.
+enum class Which { all, of_arenas_that_may_grow };
+
+/// Which transient buffers begin and end to live at each op.
 struct Lives {
-    explicit Lives(const Program& program, std::optional<spec::Tier> tier = {}) {
+    Lives(const Program& program, Which which) {
         const auto ranges = live_ranges(program);
         begins.resize(program.ops.size());
         ends.resize(program.ops.size());
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
             const auto& buffer = program.buffers[b];
-            const bool is_wanted =
-                buffer.lifetime == Lifetime::transient && buffer.tier == tier.value_or(buffer.tier);
+            const bool is_wanted = buffer.lifetime == Lifetime::transient &&
+                                   (which == Which::all || bytes_for_one_more[arena_of(buffer)] > 0);
             if (is_wanted && ranges[b].first >= 0) {
                 begins[static_cast<std::size_t>(ranges[b].first)].push_back(static_cast<int>(b));
                 ends[static_cast<std::size_t>(ranges[b].last)].push_back(static_cast<int>(b));
@@ -135,16 +137,16 @@ std::vector<FreeList> arenas_behind(const ArenaSizes& fixed) {
 /// Arenas as small as can be.
 Placement place_close(const Program& program, const std::vector<Room>& room, const ArenaSizes& fixed) {
     auto arenas = arenas_behind(fixed);
-    return place(program, Lives{program}, room, arenas, 0, Fit::smallest);
+    return place(program, {program, Which::all}, room, arenas, 0, Fit::smallest);
 }
 
-/// Every buffer of the host where memory has been free for longest, since the last step if need be, in arenas
-/// that have `ends` to begin with.
+/// The buffers of arenas that may grow where memory has been free for longest, since the last step if need
+/// be, in arenas that have `ends` to begin with.
 Placement place_apart(const Program& program,
                       const std::vector<Room>& room,
                       const ArenaSizes& fixed,
                       const ArenaSizes& ends) {
-    const Lives lives{program, spec::Tier::host};
+    const Lives lives{program, Which::of_arenas_that_may_grow};
     auto arenas = arenas_behind(fixed);
     for (std::size_t a = 0; a < num_arenas; ++a) {
         arenas[a].grow_to(ends[a], -1);
@@ -194,9 +196,10 @@ void place_buffers(Program& program) {
     const auto apart = place_apart(program, room, fixed, close.ends);
     std::array<const Placement*, num_arenas> chosen{};
     for (std::size_t a = 0; a < num_arenas; ++a) {
-        const bool is_dear = apart.ends[a] - close.ends[a] > (close.ends[a] - fixed[a]) / bytes_for_one_more;
-        const bool is_of_host = tier_of_arena(a) == spec::Tier::host;
-        chosen[a] = is_of_host && !is_dear ? &apart : &close;
+        const auto share = bytes_for_one_more[a];
+        const auto more = apart.ends[a] - close.ends[a];
+        const bool is_worth_it = share > 0 && more <= (close.ends[a] - fixed[a]) / share;
+        chosen[a] = is_worth_it ? &apart : &close;
         program.arena_bytes[a] = chosen[a]->ends[a];
     }
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {

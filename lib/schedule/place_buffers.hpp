@@ -32,10 +32,11 @@ std::int64_t alignment_of(std::int64_t bytes);
 /// buffer that no op names gets no memory: offset -1.
 ///
 /// Lanes run ahead of the list, so two buffers whose ranges do not meet may still be wanted at one time:
-/// derive_dependencies, which must come after, orders them by their bytes. On the host, where memory is
-/// wanted for transfers that could begin at once, a buffer therefore lies where the bytes have been free for
-/// longest, unless that takes an eighth more of transient memory; on the device, where what computes goes in
-/// order, always as close as can be, which caches like.
+/// derive_dependencies, which must come after, orders them by their bytes. Where memory is wanted for
+/// transfers and collectives that could begin at once, a buffer therefore lies where the bytes have been free
+/// for longest, unless that takes more transient memory than it is worth: an eighth on the host, a 32nd of
+/// what is shared on the device. The rest of the device is for what computes, in order: buffers lie as close
+/// as can be there, which caches like.
 void place_buffers(Program& program);
 
 }  // namespace ziggurat::schedule
