@@ -24,6 +24,8 @@ struct Factors {
     float gradient_scale;
 };
 
+/// The new master weight. `m` and `v` should be local variables: written to memory in the middle of a loop, a
+/// moment is read from there again.
 [[gnu::always_inline]] inline float updated(
     const Factors& f, float weight, float gradient, float& m, float& v) {
     const float g = gradient * f.gradient_scale;
@@ -38,7 +40,12 @@ template <class G>
 void update_block(Factors factors, float* master, const G* gradient, float* m, float* v, std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
-        master[i] = updated(factors, master[i], float(gradient[i]), m[i], v[i]);
+        float first = m[i];
+        float second = v[i];
+        const float weight = updated(factors, master[i], float(gradient[i]), first, second);
+        m[i] = first;
+        v[i] = second;
+        master[i] = weight;
     }
 }
 
@@ -52,7 +59,11 @@ void update_and_publish_block(Factors factors,
                               std::int64_t count) {
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) {
-        const float weight = updated(factors, master[i], float(gradient[i]), m[i], v[i]);
+        float first = m[i];
+        float second = v[i];
+        const float weight = updated(factors, master[i], float(gradient[i]), first, second);
+        m[i] = first;
+        v[i] = second;
         master[i] = weight;
         tensor::store(parameters[i], weight);
     }
