@@ -41,6 +41,7 @@ LinkCount::LinkCount(const schedule::Program& program, BytesMoved bytes_moved, B
     for (auto* intervals : {&busy_, &waits_, &latest_waits_}) {
         intervals->reserve(4 * sources_.size());
     }
+    latest_uses_.reserve(4 * sources_.size());
 }
 
 void LinkCount::count(std::span<const LaneRecord> records, bool is_step) {
@@ -66,24 +67,27 @@ void LinkCount::count_bytes() {
     }
 }
 
-/// Ops of a lane begin in order and end in order, so what lies behind the latest end is new.
 void LinkCount::count_times(std::span<const LaneRecord> records) {
+    latest_uses_.clear();
     for (const auto& record : records) {
         const int link = record.cause >= 0 ? -1 : link_of_op_[static_cast<std::size_t>(record.op)];
         if (link < 0) {
             continue;
         }
-        auto& sum = sums_[static_cast<std::size_t>(link)];
-        ++sum.calls;
-        sum.busy_ns +=
-            std::max<std::int64_t>(0, record.end_ns - std::max(record.begin_ns, sum.busy_until_ns));
-        sum.busy_until_ns = std::max(sum.busy_until_ns, record.end_ns);
+        latest_uses_.push_back({static_cast<std::size_t>(link), {record.begin_ns, record.end_ns}});
         if (is_of_disk(link)) {
             busy_.push_back({record.begin_ns, record.end_ns});
             if (record.ready_ns > 0 && record.ready_ns < record.begin_ns) {
                 latest_waits_.push_back({record.ready_ns, record.begin_ns});
             }
         }
+    }
+    std::ranges::sort(latest_uses_, {}, [](const Use& use) { return use.time.begin_ns; });
+    for (const auto& [link, time] : latest_uses_) {
+        auto& sum = sums_[link];
+        ++sum.calls;
+        sum.busy_ns += std::max<std::int64_t>(0, time.end_ns - std::max(time.begin_ns, sum.busy_until_ns));
+        sum.busy_until_ns = std::max(sum.busy_until_ns, time.end_ns);
     }
 }
 

@@ -61,6 +61,10 @@ class LinkCount {
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
     };
+    struct Use {
+        std::size_t link = 0;
+        Interval time;
+    };
     struct Sum {
         std::int64_t calls = 0, moved_bytes = 0, busy_ns = 0, busy_until_ns = 0;
         std::int64_t excluded_busy_ns = 0, excluded_bytes = 0;
@@ -79,6 +83,7 @@ class LinkCount {
     std::array<Sum, schedule::num_links> sums_{};
     std::vector<Source> sources_;  ///< ops that move bytes
     std::vector<int> link_of_op_;  ///< -1: moves nothing
+    std::vector<Use> latest_uses_;
     std::vector<Interval> busy_;   ///< of the disks, as far as open waits may meet them
     std::vector<Interval> waits_;  ///< of transfers that could have started, not settled
     std::vector<Interval> latest_waits_;

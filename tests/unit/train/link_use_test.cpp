@@ -90,6 +90,18 @@ TEST(LinkCount, IsBusyOnceWhereOpsOverlapAndKnowsIdleDisks) {
         << "waits are settled one step after they were seen";
 }
 
+TEST(LinkCount, IsBusyFromTheFirstBeginOnWhateverEndsFirst) {
+    LinkCount count{some_program(), [](int) { return 0; }};
+    for (const std::int64_t at : {0, 10, 20}) {
+        auto records = step_at(at);  // reads at 0 to 2 and 1 to 4
+        records[0].end_ns = records[1].end_ns + second;
+        std::swap(records[0], records[1]);  // in the order of their ends
+        count.count(records);
+    }
+
+    EXPECT_DOUBLE_EQ(count.uses().front().busy_seconds, 5.0) << "without the first two steps";
+}
+
 TEST(LinkCount, CountsWithoutAllocating) {
     LinkCount count{some_program(), [](int) { return 0; }};
     const auto records = step_at(1);
