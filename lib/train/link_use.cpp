@@ -67,6 +67,7 @@ void LinkCount::count_bytes() {
     }
 }
 
+/// Records come in the order of their ends; what overlaps is counted once, from the first begin on.
 void LinkCount::count_times(std::span<const LaneRecord> records) {
     latest_uses_.clear();
     for (const auto& record : records) {
