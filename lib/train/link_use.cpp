@@ -67,7 +67,8 @@ void LinkCount::count_bytes() {
     }
 }
 
-/// Records come in the order of their ends; what overlaps is counted once, from the first begin on.
+/// Records come as their ends are seen, whichever began first; what overlaps is counted once. Of a transfer
+/// that began before the last call, what lies before the latest end known then is taken for counted.
 void LinkCount::count_times(std::span<const LaneRecord> records) {
     latest_uses_.clear();
     for (const auto& record : records) {
@@ -75,9 +76,10 @@ void LinkCount::count_times(std::span<const LaneRecord> records) {
         if (link < 0) {
             continue;
         }
-        latest_uses_.push_back({static_cast<std::size_t>(link), {record.begin_ns, record.end_ns}});
+        const Interval time{record.begin_ns, record.end_ns};
+        latest_uses_.push_back({static_cast<std::size_t>(link), time});
         if (is_of_disk(link)) {
-            busy_.push_back({record.begin_ns, record.end_ns});
+            busy_.push_back(time);
             if (record.ready_ns > 0 && record.ready_ns < record.begin_ns) {
                 latest_waits_.push_back({record.ready_ns, record.begin_ns});
             }

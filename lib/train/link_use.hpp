@@ -81,11 +81,11 @@ class LinkCount {
 
     BytesMoved bytes_moved_, bytes_spared_;
     std::array<Sum, schedule::num_links> sums_{};
-    std::vector<Source> sources_;  ///< ops that move bytes
-    std::vector<int> link_of_op_;  ///< -1: moves nothing
-    std::vector<Use> latest_uses_;
-    std::vector<Interval> busy_;   ///< of the disks, as far as open waits may meet them
-    std::vector<Interval> waits_;  ///< of transfers that could have started, not settled
+    std::vector<Source> sources_;   ///< ops that move bytes
+    std::vector<int> link_of_op_;   ///< -1: moves nothing
+    std::vector<Use> latest_uses_;  ///< of one call of count()
+    std::vector<Interval> busy_;    ///< of the disks, as far as open waits may meet them
+    std::vector<Interval> waits_;   ///< of transfers that could have started, not settled
     std::vector<Interval> latest_waits_;
     schedule::BytesByLink planned_{};
     schedule::BytesByLink latest_{};
