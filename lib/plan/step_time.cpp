@@ -93,7 +93,8 @@ class Race {
   private:
     static constexpr double never = std::numeric_limits<double>::infinity();
 
-    /// What more than one lane needs, each of its ops alone.
+    /// What more than one lane needs, each of its ops alone. Disks are shared by what reads them, and by what
+    /// writes unless reading and writing have rates of their own.
     enum class Shared { nothing, processor, disks };
 
     /// A lane has some places under way at a time.
@@ -129,6 +130,7 @@ class Race {
             case Engine::collective:
                 return rates_.has_device ? Shared::nothing : Shared::processor;
             case Engine::nvme_read:
+                return Shared::disks;
             case Engine::nvme_write:
                 return rates_.has_shared_disks ? Shared::disks : Shared::nothing;
             default:

@@ -66,7 +66,7 @@ std::vector<Room> rooms(const Program& program) {
 constexpr std::int64_t times_told_apart = 1024;
 
 /// One in so many bytes of transient buffers may be paid for waiting less, by arena (see arena_of): what the
-/// device shares, and the host. The others have buffers as close as can be.
+/// device shares, and the host, besides its parameters' way. The others have buffers as close as can be.
 constexpr std::array<std::int64_t, num_arenas> bytes_for_one_more{0, 8, 0, 32, 8};
 
 enum class Which { all, of_arenas_that_may_grow };
@@ -91,69 +91,126 @@ struct Lives {
     std::vector<std::vector<int>> begins, ends;
 };
 
-using ArenaSizes = std::array<std::int64_t, num_arenas>;
+/// The parts of memory that buffers are placed in one by one: the arenas, and what parameters from NVMe pass
+/// through. That lies behind all else in the host's arena where it is a region of its own.
+constexpr std::size_t num_regions = num_arenas + 1;
+constexpr std::size_t parameters_way = num_arenas;
+constexpr std::size_t host_arena = 1;
+static_assert(tier_of_arena(host_arena) == spec::Tier::host);
+
+using Regions = std::vector<std::size_t>;  ///< by buffer
+
+Regions arenas_of(const Program& program) {
+    Regions regions;
+    for (const auto& buffer : program.buffers) {
+        regions.push_back(arena_of(buffer));
+    }
+    return regions;
+}
+
+/// With a way of its own for parameters that are read from NVMe for other ops than updates. In memory that
+/// the chunks of the last units' updates were in, the first units' would have to wait for these.
+Regions with_parameters_way(const Program& program, Regions regions) {
+    for (const auto& op : program.ops) {
+        if (op.kind != OpKind::read || program.lanes[static_cast<std::size_t>(op.lane)].serves_updates) {
+            continue;
+        }
+        for (const auto& operand : op.writes) {
+            const auto b = static_cast<std::size_t>(operand.buffer);
+            const auto& buffer = program.buffers[b];
+            const bool is_parameter =
+                buffer.state == StateKind::parameters || buffer.state == StateKind::frozen;
+            if (is_parameter && regions[b] == host_arena && buffer.lifetime == Lifetime::transient) {
+                regions[b] = parameters_way;
+            }
+        }
+    }
+    return regions;
+}
+
+using RegionSizes = std::array<std::int64_t, num_regions>;
 
 struct Placement {
-    std::vector<std::int64_t> offsets;  ///< by buffer
-    ArenaSizes ends{};
+    std::vector<std::int64_t> offsets;  ///< by buffer, in its region; behind in_arenas in its arena
+    RegionSizes ends{};
 };
 
-/// Places buffers in what is free of `arenas`, the `round`-th time around the cycle of steps.
-Placement place(const Program& program,
-                const Lives& lives,
-                const std::vector<Room>& room,
-                std::vector<FreeList>& arenas,
-                int round,
-                Fit fit) {
-    Placement made{std::vector<std::int64_t>(program.buffers.size(), -1), {}};
-    const auto num_ops = std::ssize(program.ops);
-    for (std::int64_t i = 0; i < num_ops; ++i) {
-        for (const int index : lives.begins[static_cast<std::size_t>(i)]) {
-            const auto b = static_cast<std::size_t>(index);
-            auto& arena = arenas[arena_of(program.buffers[b])];
-            made.offsets[b] = arena.take(room[b].bytes, room[b].alignment, fit);
+/// Places transient buffers region by region, first in what is free behind `fixed`.
+class Placing {
+  public:
+    Placing(const Program& program,
+            const std::vector<Room>& room,
+            const RegionSizes& fixed,
+            const Regions& regions)
+        : program_{program}, room_{room}, fixed_{fixed}, regions_{regions} {}
+
+    /// Arenas as small as can be.
+    Placement close() const {
+        auto free = free_behind_fixed();
+        return place({program_, Which::all}, free, 0, Fit::smallest);
+    }
+
+    /// The buffers of arenas that may grow where memory has been free for longest, since the last step if
+    /// need be.
+    Placement apart() const {
+        const auto ends = close().ends;
+        const Lives lives{program_, Which::of_arenas_that_may_grow};
+        auto free = free_behind_fixed();
+        for (std::size_t r = 0; r < num_regions; ++r) {
+            free[r].grow_to(ends[r], -1);
         }
-        for (const int index : lives.ends[static_cast<std::size_t>(i)]) {
-            const auto b = static_cast<std::size_t>(index);
-            const auto time =
-                fit == Fit::oldest ? round * times_told_apart + i * times_told_apart / num_ops : 0;
-            arenas[arena_of(program.buffers[b])].give_back(made.offsets[b], room[b].bytes, time);
+        place(lives, free, 0, Fit::oldest);
+        return in_arenas(place(lives, free, 1, Fit::oldest));
+    }
+
+  private:
+    std::vector<FreeList> free_behind_fixed() const {
+        std::vector<FreeList> free;
+        for (const auto end : fixed_) {
+            free.emplace_back(rounded_up(end, page_bytes));
         }
+        return free;
     }
-    for (std::size_t a = 0; a < num_arenas; ++a) {
-        made.ends[a] = arenas[a].end();
-    }
-    return made;
-}
 
-std::vector<FreeList> arenas_behind(const ArenaSizes& fixed) {
-    std::vector<FreeList> arenas;
-    for (const auto end : fixed) {
-        arenas.emplace_back(rounded_up(end, page_bytes));
+    /// The `round`-th time around the cycle of steps.
+    Placement place(const Lives& lives, std::vector<FreeList>& free, int round, Fit fit) const {
+        Placement made{std::vector<std::int64_t>(program_.buffers.size(), -1), {}};
+        const auto num_ops = std::ssize(program_.ops);
+        for (std::int64_t i = 0; i < num_ops; ++i) {
+            for (const int index : lives.begins[static_cast<std::size_t>(i)]) {
+                const auto b = static_cast<std::size_t>(index);
+                made.offsets[b] = free[regions_[b]].take(room_[b].bytes, room_[b].alignment, fit);
+            }
+            for (const int index : lives.ends[static_cast<std::size_t>(i)]) {
+                const auto b = static_cast<std::size_t>(index);
+                const auto time =
+                    fit == Fit::oldest ? round * times_told_apart + i * times_told_apart / num_ops : 0;
+                free[regions_[b]].give_back(made.offsets[b], room_[b].bytes, time);
+            }
+        }
+        for (std::size_t r = 0; r < num_regions; ++r) {
+            made.ends[r] = free[r].end();
+        }
+        return made;
     }
-    return arenas;
-}
 
-/// Arenas as small as can be.
-Placement place_close(const Program& program, const std::vector<Room>& room, const ArenaSizes& fixed) {
-    auto arenas = arenas_behind(fixed);
-    return place(program, {program, Which::all}, room, arenas, 0, Fit::smallest);
-}
-
-/// The buffers of arenas that may grow where memory has been free for longest, since the last step if need
-/// be, in arenas that have `ends` to begin with.
-Placement place_apart(const Program& program,
-                      const std::vector<Room>& room,
-                      const ArenaSizes& fixed,
-                      const ArenaSizes& ends) {
-    const Lives lives{program, Which::of_arenas_that_may_grow};
-    auto arenas = arenas_behind(fixed);
-    for (std::size_t a = 0; a < num_arenas; ++a) {
-        arenas[a].grow_to(ends[a], -1);
+    /// With the parameters' way behind the host's arena, as part of it.
+    Placement in_arenas(Placement placed) const {
+        const auto begin = rounded_up(placed.ends[host_arena], page_bytes);
+        for (std::size_t b = 0; b < regions_.size(); ++b) {
+            placed.offsets[b] += regions_[b] == parameters_way ? begin : 0;
+        }
+        if (placed.ends[parameters_way] > 0) {
+            placed.ends[host_arena] = begin + placed.ends[parameters_way];
+        }
+        return placed;
     }
-    place(program, lives, room, arenas, 0, Fit::oldest);
-    return place(program, lives, room, arenas, 1, Fit::oldest);
-}
+
+    const Program& program_;
+    const std::vector<Room>& room_;
+    const RegionSizes& fixed_;
+    const Regions& regions_;
+};
 
 }  // namespace
 
@@ -180,7 +237,7 @@ std::vector<LiveRange> live_ranges(const Program& program) {
 void place_buffers(Program& program) {
     choose_arenas(program);
     const auto room = rooms(program);
-    ArenaSizes fixed{};
+    RegionSizes fixed{};
     for (const auto lifetime : {Lifetime::persistent, Lifetime::inputs}) {
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
             auto& buffer = program.buffers[b];
@@ -192,14 +249,19 @@ void place_buffers(Program& program) {
         }
     }
 
-    const auto close = place_close(program, room, fixed);
-    const auto apart = place_apart(program, room, fixed, close.ends);
+    const auto arenas = arenas_of(program);
+    const auto with_way = with_parameters_way(program, arenas);
+    const auto close = Placing{program, room, fixed, arenas}.close();
+    const std::array roomy{Placing{program, room, fixed, with_way}.apart(),
+                           Placing{program, room, fixed, arenas}.apart()};
     std::array<const Placement*, num_arenas> chosen{};
     for (std::size_t a = 0; a < num_arenas; ++a) {
         const auto share = bytes_for_one_more[a];
-        const auto more = apart.ends[a] - close.ends[a];
-        const bool is_worth_it = share > 0 && more <= (close.ends[a] - fixed[a]) / share;
-        chosen[a] = is_worth_it ? &apart : &close;
+        const auto most = share > 0 ? close.ends[a] + (close.ends[a] - fixed[a]) / share : -1;
+        const auto found = std::ranges::find_if(roomy, [&](const Placement& placed) {
+            return placed.ends[a] - (a == host_arena ? placed.ends[parameters_way] : 0) <= most;
+        });
+        chosen[a] = found == roomy.end() ? &close : &*found;
         program.arena_bytes[a] = chosen[a]->ends[a];
     }
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {

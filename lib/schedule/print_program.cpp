@@ -259,6 +259,7 @@ std::string program_as_json(const Program& program) {
                    one.add_text("engine", to_string(lane.engine));
                    one.add("group", lane.group);
                    one.add_text("direction", to_string(lane.direction));
+                   one.add("serves_updates", lane.serves_updates);
                    return one.take();
                }));
     object.add("groups", array(program.groups, [](const Group& group) {

@@ -1,16 +1,35 @@
 #include "schedule/step_program.hpp"
 
 #include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/contract.hpp"
 
 namespace ziggurat::schedule {
 namespace {
 
+using namespace std::string_literals;
+
 const Operand* find(const std::vector<Operand>& operands, const std::string& role) {
     const auto at =
         std::find_if(operands.begin(), operands.end(), [&](const Operand& o) { return o.role == role; });
     return at == operands.end() ? nullptr : &*at;
+}
+
+/// Index of the lane of the same kind as `wanted`.
+int found_or_added(std::vector<Lane>& lanes, Lane wanted) {
+    const auto kind = [](const Lane& lane) {
+        return std::tuple{lane.engine, lane.group, lane.direction, lane.serves_updates};
+    };
+    const auto at = std::ranges::find(lanes, kind(wanted), kind);
+    const auto index = at - lanes.begin();
+    if (at == lanes.end()) {
+        lanes.push_back(std::move(wanted));
+    }
+    return static_cast<int>(index);
 }
 
 }  // namespace
@@ -24,18 +43,16 @@ std::int64_t Operand::bytes() const {
 }
 
 int Program::lane(Engine engine, int group_index, Direction direction) {
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-        if (lanes[i].engine == engine && lanes[i].group == group_index && lanes[i].direction == direction) {
-            return static_cast<int>(i);
-        }
-    }
     std::string name = to_string(engine);
     if (group_index >= 0) {
         name += "[" + groups.at(static_cast<std::size_t>(group_index)).name;
         name += direction == Direction::none ? "]" : std::string{" "} + to_string(direction) + "]";
     }
-    lanes.push_back({engine, group_index, direction, std::move(name)});
-    return static_cast<int>(lanes.size()) - 1;
+    return found_or_added(lanes, {engine, group_index, direction, std::move(name)});
+}
+
+int Program::update_lane(Engine engine) {
+    return found_or_added(lanes, {engine, -1, Direction::none, to_string(engine) + "[updates]"s, true});
 }
 
 int Program::group(const std::string& name, const std::vector<int>& members) {

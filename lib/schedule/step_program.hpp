@@ -140,6 +140,7 @@ struct Lane {
     int group = -1;                         ///< of collectives and channels: index into Program::groups
     Direction direction = Direction::none;  ///< of channels: forward or backward traffic
     std::string name;
+    bool serves_updates = false;  ///< see Program::update_lane
 };
 
 /// Ranks that do collectives together; the order of members is the order of sums and blocks.
@@ -202,6 +203,9 @@ struct Program {
 
     /// Index of the lane of that engine, group and direction; made when it is not there.
     int lane(Engine engine, int group = -1, Direction direction = Direction::none);
+    /// That of an engine's ops which bring what updates need. The first units' parameters, wanted as soon as
+    /// they are published, would otherwise stand behind the states of the last units.
+    int update_lane(Engine engine);
     /// Index of the group with these members; made when it is not there.
     int group(const std::string& name, const std::vector<int>& members);
     int add_buffer(Buffer buffer);

@@ -154,6 +154,10 @@ class Transfers {
         }
     }
 
+    bool serves_update(const Visit& visit) const {
+        return program_.ops[static_cast<std::size_t>(visit.first_op)].kind == OpKind::update;
+    }
+
     /// How many occasions ahead a hop is issued.
     int ahead(const Visit& visit, Tier from, Tier to) const {
         if (from == to) {
@@ -190,6 +194,9 @@ class Transfers {
               const char* what) {
         if (op.reads.empty()) {
             op = empty_move(program_, from.tier, to.tier);
+            if (op.kind == OpKind::read && serves_update(visit)) {
+                op.lane = program_.update_lane(Engine::nvme_read);
+            }
             op.unit = buffer(visit.home).unit;
             op.label = buffer(visit.home).name + what;
         }

@@ -72,13 +72,14 @@ Program fetching(const std::vector<double>& flops, std::size_t ahead) {
     return program;
 }
 
-/// Units that are read, computed with and written.
+/// Units that are read, every second for an update, computed with and written.
 Program passing(int units) {
     Program program;
-    const auto add = [&](Engine engine, int from, int to) {
+    const auto add = [&](int lane, int from, int to) {
+        const auto engine = program.lanes[static_cast<std::size_t>(lane)].engine;
         Op op;
         op.kind = engine == Engine::compute ? OpKind::compute : OpKind::copy;
-        op.lane = program.lane(engine);
+        op.lane = lane;
         op.flops = engine == Engine::compute ? 1e-6 : 0;
         op.reads = {whole(program, from, "input")};
         op.writes = {whole(program, to, "output")};
@@ -87,9 +88,11 @@ Program passing(int units) {
     for (int unit = 0; unit < units; ++unit) {
         const int file = add_buffer(program, spec::Tier::nvme);
         const int host = add_buffer(program, spec::Tier::host);
-        add(Engine::nvme_read, file, host);
-        add(Engine::compute, host, host);
-        add(Engine::nvme_write, host, file);
+        const bool is_for_update = unit % 2 == 1;
+        add(is_for_update ? program.update_lane(Engine::nvme_read) : program.lane(Engine::nvme_read), file,
+            host);
+        add(program.lane(Engine::compute), host, host);
+        add(program.lane(Engine::nvme_write), host, file);
     }
     place_in_turn(program);
     schedule::derive_dependencies(program);
@@ -134,6 +137,14 @@ TEST(StepSeconds, AreThoseOfReadsAndWritesTogetherWhereTheyShareTheDisks) {
     EXPECT_NEAR(step_seconds(passing(units), rates), 2 * units, 1) << "writes take longest";
     rates.has_shared_disks = true;
     EXPECT_NEAR(step_seconds(passing(units), rates), (1 + 2) * units, 1);
+}
+
+TEST(StepSeconds, AreThoseOfAllReadsTogetherOnWhicheverLaneTheyAre) {
+    constexpr int units = 20;
+    auto rates = unit_rates;
+    rates.nvme_read = size;
+    rates.nvme_write = 100 * size;
+    EXPECT_NEAR(step_seconds(passing(units), rates), units, 1);
 }
 
 TEST(Rates, AreTheMachinesWhereTheThrottleIsNotLower) {

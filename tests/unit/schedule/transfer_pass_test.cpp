@@ -237,6 +237,36 @@ TEST(TransferPass, ReadsTheNextChunkBesideTheUpdateOfThisOne) {
     EXPECT_TRUE(check_program(program).empty());
 }
 
+// Forward may begin while the last chunks are updated: what it needs first was published first.
+TEST(TransferPass, LetsForwardsReadsWaitForTheirOwnPublicationAlone) {
+    auto spec = sharded(2, 1);
+    spec.model.layers = 6;
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = nvme;
+    spec.overlap.prefetch = 2;
+    for (const int optimizer_prefetch : {4, 16, 64}) {
+        spec.overlap.optimizer_prefetch = optimizer_prefetch;
+        const auto program = build_program(spec, 0, Variant::train);
+
+        int waits = 0;
+        for (const auto& op : program.ops) {
+            if (op.kind != OpKind::read) {
+                continue;
+            }
+            const auto state = program.buffers[static_cast<std::size_t>(op.reads.front().buffer)].state;
+            const bool is_of_forward = state == StateKind::parameters;
+            EXPECT_NE(program.lanes[static_cast<std::size_t>(op.lane)].serves_updates, is_of_forward)
+                << op.label << " would stand behind reads for " << (is_of_forward ? "updates" : "forward");
+            for (const int earlier : is_of_forward ? op.waits_for_previous_step : std::vector<int>{}) {
+                const auto& awaited = program.ops[static_cast<std::size_t>(earlier)];
+                EXPECT_EQ(std::ranges::count(awaited.writes, op.reads.front().buffer, &Operand::buffer), 1)
+                    << op.label << " waits for " << awaited.label << " at depth " << optimizer_prefetch;
+                ++waits;
+            }
+        }
+        EXPECT_GT(waits, 4);
+    }
+}
+
 // Class A: homes move bytes, not values.
 TEST(TransferPass, LeavesTheSameBitsWhateverTheHomes) {
     const auto fingerprint = [](const spec::RunSpec& spec) {
