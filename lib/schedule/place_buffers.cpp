@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "schedule/expand.hpp"
 #include "schedule/free_list.hpp"
 #include "schedule/transfer_runs.hpp"
 
@@ -66,8 +67,8 @@ std::vector<Room> rooms(const Program& program) {
 constexpr std::int64_t times_told_apart = 1024;
 
 /// One in so many bytes of transient buffers may be paid for waiting less, by arena (see arena_of): what the
-/// device shares, and the host, besides its parameters' way. The others have buffers as close as can be.
-constexpr std::array<std::int64_t, num_arenas> bytes_for_one_more{0, 8, 0, 32, 8};
+/// device shares, and the host, besides forward's region. The others have buffers as close as can be.
+constexpr std::array<std::int64_t, num_arenas> bytes_for_one_more{0, 6, 0, 32, 6};
 
 enum class Which { all, of_arenas_that_may_grow };
 
@@ -91,12 +92,15 @@ struct Lives {
     std::vector<std::vector<int>> begins, ends;
 };
 
-/// The parts of memory that buffers are placed in one by one: the arenas, and what parameters from NVMe pass
-/// through. That lies behind all else in the host's arena where it is a region of its own.
+/// The parts of memory that buffers are placed in one by one: the arenas, and what forward uses of the host's
+/// memory first. That lies behind all else in the host's arena where it is a region of its own.
 constexpr std::size_t num_regions = num_arenas + 1;
-constexpr std::size_t parameters_way = num_arenas;
+constexpr std::size_t of_forward = num_arenas;
 constexpr std::size_t host_arena = 1;
 static_assert(tier_of_arena(host_arena) == spec::Tier::host);
+
+/// Activations get one in so many bytes of the host's arena in the region of forward.
+constexpr std::int64_t bytes_for_one_of_activations = 4;
 
 using Regions = std::vector<std::size_t>;  ///< by buffer
 
@@ -108,20 +112,33 @@ Regions arenas_of(const Program& program) {
     return regions;
 }
 
-/// With a way of its own for parameters that are read from NVMe for other ops than updates. In memory that
-/// the chunks of the last units' updates were in, the first units' would have to wait for these.
-Regions with_parameters_way(const Program& program, Regions regions) {
+/// With memory of its own for what passes through the host in forward: parameters that NVMe reads for other
+/// ops than updates, and the first activations that leave the device, up to so many bytes. While states from
+/// NVMe are updated their chunks fill the arena, and forward would have to wait for the last of them.
+Regions with_region_of_forward(const Program& program, Regions regions, std::int64_t activation_bytes) {
+    const auto lane_of = [&](const Op& op) -> const Lane& {
+        return program.lanes[static_cast<std::size_t>(op.lane)];
+    };
+    if (std::ranges::none_of(program.lanes, &Lane::serves_updates)) {
+        return regions;
+    }
     for (const auto& op : program.ops) {
-        if (op.kind != OpKind::read || program.lanes[static_cast<std::size_t>(op.lane)].serves_updates) {
+        if (op.kind != OpKind::read && op.kind != OpKind::copy) {
             continue;
         }
         for (const auto& operand : op.writes) {
             const auto b = static_cast<std::size_t>(operand.buffer);
             const auto& buffer = program.buffers[b];
+            if (regions[b] != host_arena || buffer.lifetime != Lifetime::transient) {
+                continue;
+            }
             const bool is_parameter =
-                buffer.state == StateKind::parameters || buffer.state == StateKind::frozen;
-            if (is_parameter && regions[b] == host_arena && buffer.lifetime == Lifetime::transient) {
-                regions[b] = parameters_way;
+                op.kind == OpKind::read && !lane_of(op).serves_updates &&
+                (buffer.state == StateKind::parameters || buffer.state == StateKind::frozen);
+            const bool is_activation = op.kind == OpKind::copy && buffer.consumer == consumer::activations;
+            activation_bytes -= is_activation ? buffer.bytes : 0;
+            if (is_parameter || (is_activation && activation_bytes >= 0)) {
+                regions[b] = of_forward;
             }
         }
     }
@@ -194,14 +211,14 @@ class Placing {
         return made;
     }
 
-    /// With the parameters' way behind the host's arena, as part of it.
+    /// With the region of forward behind the host's arena, as part of it.
     Placement in_arenas(Placement placed) const {
         const auto begin = rounded_up(placed.ends[host_arena], page_bytes);
         for (std::size_t b = 0; b < regions_.size(); ++b) {
-            placed.offsets[b] += regions_[b] == parameters_way ? begin : 0;
+            placed.offsets[b] += regions_[b] == of_forward ? begin : 0;
         }
-        if (placed.ends[parameters_way] > 0) {
-            placed.ends[host_arena] = begin + placed.ends[parameters_way];
+        if (placed.ends[of_forward] > 0) {
+            placed.ends[host_arena] = begin + placed.ends[of_forward];
         }
         return placed;
     }
@@ -250,16 +267,17 @@ void place_buffers(Program& program) {
     }
 
     const auto arenas = arenas_of(program);
-    const auto with_way = with_parameters_way(program, arenas);
     const auto close = Placing{program, room, fixed, arenas}.close();
-    const std::array roomy{Placing{program, room, fixed, with_way}.apart(),
+    const auto regions = with_region_of_forward(
+        program, arenas, (close.ends[host_arena] - fixed[host_arena]) / bytes_for_one_of_activations);
+    const std::array roomy{Placing{program, room, fixed, regions}.apart(),
                            Placing{program, room, fixed, arenas}.apart()};
     std::array<const Placement*, num_arenas> chosen{};
     for (std::size_t a = 0; a < num_arenas; ++a) {
         const auto share = bytes_for_one_more[a];
         const auto most = share > 0 ? close.ends[a] + (close.ends[a] - fixed[a]) / share : -1;
         const auto found = std::ranges::find_if(roomy, [&](const Placement& placed) {
-            return placed.ends[a] - (a == host_arena ? placed.ends[parameters_way] : 0) <= most;
+            return placed.ends[a] - (a == host_arena ? placed.ends[of_forward] : 0) <= most;
         });
         chosen[a] = found == roomy.end() ? &close : &*found;
         program.arena_bytes[a] = chosen[a]->ends[a];

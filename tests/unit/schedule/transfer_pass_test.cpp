@@ -267,6 +267,24 @@ TEST(TransferPass, LetsForwardsReadsWaitForTheirOwnPublicationAlone) {
     }
 }
 
+TEST(TransferPass, LetsTheFirstActivationsLeaveBeforeTheLastChunkIsHome) {
+    auto spec = sharded(2, 1);
+    spec.model.layers = 12;
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = nvme;
+    spec.tiers.activations = host;
+    spec.tiers.chunk_elements = 256;
+    for (const int optimizer_prefetch : {4, 16}) {
+        spec.overlap.optimizer_prefetch = optimizer_prefetch;
+        const auto program = build_program(spec, 0, Variant::train);
+
+        for (const std::string label : {"embedding.x away", "layers.0.residual.out away"}) {
+            ASSERT_GE(test::index_of(program, label), 0);
+            const auto& copy = program.ops[static_cast<std::size_t>(test::index_of(program, label))];
+            EXPECT_TRUE(copy.waits_for_previous_step.empty()) << label << " at depth " << optimizer_prefetch;
+        }
+    }
+}
+
 // Class A: homes move bytes, not values.
 TEST(TransferPass, LeavesTheSameBitsWhateverTheHomes) {
     const auto fingerprint = [](const spec::RunSpec& spec) {
