@@ -118,12 +118,15 @@ class DepthChooser {
         const auto wanted = least_of_the_best(tried);
         auto chosen = best_that_fits(tried);
         if (open_.prefetch) {
-            found_.why_prefetch = why_prefetch(tried, wanted, chosen);
+            found_.why_prefetch = why_prefetch(tried);
         }
         if (open_.optimizer_prefetch) {
             found_.why_optimizer_prefetch = why_optimizer_prefetch(tried, wanted, chosen);
         }
-        if (const auto short_of_bytes = lack(chosen); open_.prefetch && short_of_bytes > 0) {
+        const auto short_of_bytes = open_.prefetch ? lack(chosen) : 0;
+        if (open_.prefetch && short_of_bytes == 0) {
+            found_.why_prefetch += held(wanted.prefetch, chosen.prefetch);
+        } else if (open_.prefetch) {
             const Ahead at_once{.prefetch = 0, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
             const auto still_short = lack(at_once);
             chosen = still_short < short_of_bytes ? at_once : chosen;  // slow, but it trains, or lacks least
@@ -204,15 +207,13 @@ class DepthChooser {
         return fmt::format("planned steps at {}: {} %", fmt::join(depths, ", "), fmt::join(shares, ", "));
     }
 
-    static std::string why_prefetch(const std::vector<Ahead>& tried,
-                                    const Ahead& wanted,
-                                    const Ahead& chosen) {
+    static std::string why_prefetch(const std::vector<Ahead>& tried) {
         std::map<int, double> least;
         for (const auto& ahead : tried) {
             const auto [known, is_new] = least.try_emplace(ahead.prefetch, ahead.seconds);
             known->second = std::min(known->second, ahead.seconds);
         }
-        return describe(least) + held(wanted.prefetch, chosen.prefetch);
+        return describe(least);
     }
 
     std::string why_optimizer_prefetch(const std::vector<Ahead>& tried,

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "schedule/link_traffic.hpp"
@@ -183,6 +184,15 @@ class Race {
 
     double free_of(Shared shared) const { return shared_free_[static_cast<std::size_t>(shared)]; }
 
+    /// Of two lanes that can go on at the same time, that which serves passes does, then that which has
+    /// waited for longer.
+    bool goes_before(std::size_t lane, std::size_t other) const {
+        const auto rank = [&](std::size_t l) {
+            return std::pair{program_.lanes[l].serves_updates, lanes_[l].free};
+        };
+        return rank(lane) < rank(other);
+    }
+
     /// Lets the op go that can begin first; false when none can.
     bool advance() {
         std::size_t first = lanes_.size();
@@ -193,8 +203,7 @@ class Race {
             const auto end = lane.ops.empty() ? lane.next : lane.next + lane.places;
             for (auto place = lane.next; place < end; ++place) {
                 const double at = begin_of(l, place);
-                const bool has_waited_longer = at == begin && at < never && lane.free < lanes_[first].free;
-                if (at < begin || has_waited_longer) {
+                if (at < begin || (at == begin && at < never && goes_before(l, first))) {
                     begin = at;
                     first = l;
                     first_place = place;

@@ -203,7 +203,8 @@ struct Program {
 
     /// Index of the lane of that engine, group and direction; made when it is not there.
     int lane(Engine engine, int group = -1, Direction direction = Direction::none);
-    /// That of an engine's ops which bring what updates need. The first units' parameters, wanted as soon as
+    /// That of an engine's ops which bring what updates need, or take optimizer states home. Passes wait for
+    /// the other ops of that engine, which therefore go first: the first units' parameters, wanted as soon as
     /// they are published, would otherwise stand behind the states of the last units.
     int update_lane(Engine engine);
     /// Index of the group with these members; made when it is not there.

@@ -24,10 +24,10 @@ struct Stop {
 };
 
 /// Where an op of transfers stands among the others: in front of or behind an op, reading from NVMe or not,
-/// for the sake of an op, the first or second hop of a way, between two tiers. What agrees in all of this is
-/// one op. Reads come first: the next one's memory on the host is then not that which a copy here empties,
-/// and disk and link work at the same time.
-using Place = std::tuple<int, bool, int, int, Tier, Tier>;
+/// for the sake of an op, the first or second hop of a way, between two tiers, on a lane for updates or not.
+/// What agrees in all of this is one op. Reads come first: the next one's memory on the host is then not that
+/// which a copy here empties, and disk and link work at the same time.
+using Place = std::tuple<int, bool, int, int, Tier, Tier, bool>;
 
 class Transfers {
   public:
@@ -135,16 +135,21 @@ class Transfers {
                                       visit.first_op,
                                       static_cast<int>(s),
                                       way[s].tier,
-                                      way[s + 1].tier};
+                                      way[s + 1].tier,
+                                      serves_update(visit)};
                     move(in_front_[place], visit, bytes, way[s], way[s + 1], " fetched");
                 }
             }
             if (!written.empty()) {
                 for (auto s = way.size() - 1; s > 0; --s) {
                     const int listed = way[s - 1].tier == Tier::nvme ? settled : visit.last_write;
-                    const Place place{listed,           true,
-                                      visit.last_write, static_cast<int>(way.size() - s),
-                                      way[s].tier,      way[s - 1].tier};
+                    const Place place{listed,
+                                      true,
+                                      visit.last_write,
+                                      static_cast<int>(way.size() - s),
+                                      way[s].tier,
+                                      way[s - 1].tier,
+                                      is_of_optimizer(visit)};
                     move(behind_[place], visit, written, way[s], way[s - 1], " home");
                 }
             }
@@ -166,10 +171,13 @@ class Transfers {
         if (from != Tier::nvme) {
             return prefetch_;
         }
+        return is_of_optimizer(visit) ? optimizer_prefetch_ : 2 * prefetch_;
+    }
+
+    bool is_of_optimizer(const Visit& visit) const {
         const auto state = program_.buffers[static_cast<std::size_t>(visit.home)].state;
-        const bool is_of_optimizer = state == StateKind::master || state == StateKind::first_moment ||
-                                     state == StateKind::second_moment;
-        return is_of_optimizer ? optimizer_prefetch_ : 2 * prefetch_;
+        return state == StateKind::master || state == StateKind::first_moment ||
+               state == StateKind::second_moment;
     }
 
     /// A buffer in `tier` for some bytes of the visit's buffer.
@@ -196,6 +204,9 @@ class Transfers {
             op = empty_move(program_, from.tier, to.tier);
             if (op.kind == OpKind::read && serves_update(visit)) {
                 op.lane = program_.update_lane(Engine::nvme_read);
+            }
+            if (op.kind == OpKind::write && is_of_optimizer(visit)) {
+                op.lane = program_.update_lane(Engine::nvme_write);
             }
             op.unit = buffer(visit.home).unit;
             op.label = buffer(visit.home).name + what;

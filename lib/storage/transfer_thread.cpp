@@ -55,10 +55,12 @@ int TransferThread::depth() const {
 
 int TransferThread::add(TransferKind kind,
                         const std::vector<Segment>& segments,
+                        Urgency urgency,
                         std::function<void()> before,
                         std::function<void()> after) {
     auto made = std::make_unique<Transfer>();
     made->kind = kind;
+    made->urgency = urgency;
     made->before = std::move(before);
     made->after = std::move(after);
     for (const auto& segment : segments) {
@@ -73,7 +75,9 @@ int TransferThread::add(TransferKind kind,
     }
     const std::lock_guard lock{mutex_};
     transfers_.push_back(std::move(made));
-    started_.resize(transfers_.size());
+    for (auto& started : started_) {
+        started.ring.resize(transfers_.size());
+    }
     return static_cast<int>(transfers_.size()) - 1;
 }
 
@@ -102,8 +106,7 @@ void TransferThread::start(int transfer) {
     starting.is_done.store(false);
     {
         const std::lock_guard lock{mutex_};
-        started_[(first_ + count_) % started_.size()] = transfer;
-        ++count_;
+        started_[static_cast<std::size_t>(starting.urgency)].put(transfer);
     }
     news_.notify_one();
 }
@@ -128,53 +131,77 @@ void TransferThread::run() {
     }
 }
 
-int TransferThread::take_started(bool may_wait) {
-    std::unique_lock lock{mutex_};
-    if (may_wait) {
-        news_.wait(lock, [this] { return ends_ || count_ > 0; });
-    }
-    if (count_ == 0) {
-        return -1;
-    }
-    const int transfer = started_[first_];
-    first_ = (first_ + 1) % started_.size();
-    --count_;
+void TransferThread::Started::put(int transfer) {
+    ring[(first + count) % ring.size()] = transfer;
+    ++count;
+}
+
+int TransferThread::Started::take() {
+    const int transfer = ring[first];
+    first = (first + 1) % ring.size();
+    --count;
     return transfer;
 }
 
-void TransferThread::move_all() {
-    AioQueue& queue = *queue_;
-    int asking = -1;  // whose blocks are being given to the queue
-    std::size_t next_block = 0;
-    while (true) {
-        if (asking < 0) {
-            asking = take_started(queue.is_idle());
-            if (asking >= 0) {
-                begin(asking);
-                next_block = 0;
-            } else if (queue.is_idle()) {
-                return;
-            }
+bool TransferThread::wait_for_start() {
+    std::unique_lock lock{mutex_};
+    const auto is_any = [this] {
+        return std::ranges::any_of(started_, [](const Started& started) { return started.count > 0; });
+    };
+    news_.wait(lock, [&] { return ends_ || is_any(); });
+    return is_any();
+}
+
+void TransferThread::begin_started() {
+    for (std::size_t u = 0; u < num_urgencies; ++u) {
+        if (giving_[u].transfer >= 0) {
+            continue;
         }
-        if (asking >= 0) {
-            const auto& transfer = *transfers_[static_cast<std::size_t>(asking)];
-            while (!queue.is_full() && next_block < transfer.blocks.size()) {
-                give(queue, asking, next_block++);
-            }
-            if (next_block == transfer.blocks.size()) {
-                asking = -1;
-            }
+        int taken = -1;
+        {
+            const std::lock_guard lock{mutex_};
+            taken = started_[u].count > 0 ? started_[u].take() : -1;
         }
-        // With room in the queue, the next transfer begins before anything is waited for.
-        if (queue.is_full() || (asking < 0 && !queue.is_idle() && !has_started())) {
-            end_block(queue.wait());
+        if (taken >= 0) {
+            begin(taken);
+            giving_[u] = {taken, 0};
         }
     }
 }
 
-bool TransferThread::has_started() {
-    const std::lock_guard lock{mutex_};
-    return count_ > 0;
+bool TransferThread::give_block() {
+    for (auto& giving : giving_) {
+        if (giving.transfer < 0) {
+            continue;
+        }
+        const auto& blocks = transfers_[static_cast<std::size_t>(giving.transfer)]->blocks;
+        const bool has_block = giving.next_block < blocks.size();
+        if (has_block) {
+            give(*queue_, giving.transfer, giving.next_block++);
+        }
+        if (giving.next_block == blocks.size()) {
+            giving.transfer = -1;
+        }
+        if (has_block) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void TransferThread::move_all() {
+    while (true) {
+        // With room in the queue, the next transfer begins before anything is waited for.
+        begin_started();
+        if (!queue_->is_full() && give_block()) {
+            continue;
+        }
+        if (!queue_->is_idle()) {
+            end_block(queue_->wait());
+        } else if (!wait_for_start()) {
+            return;
+        }
+    }
 }
 
 void TransferThread::begin(int transfer) {

@@ -1,6 +1,7 @@
 /// Transfers of files that go on while others compute.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
@@ -21,6 +22,10 @@ namespace ziggurat::storage {
 class AioQueue;
 
 enum class TransferKind { read, write };
+
+/// Blocks of urgent transfers go to the disk before those of others, however long these have been waiting.
+enum class Urgency { urgent, can_wait };
+inline constexpr std::size_t num_urgencies = 2;
 
 /// A run of a file and the memory that it comes to or goes from; both whole pages of a direct file.
 struct Segment {
@@ -45,7 +50,8 @@ struct FileUse {
 /// before is still under way. Transfers are described once and may be started again whenever they are done;
 /// starting and asking allocate nothing.
 ///
-/// Blocks are given to the disk in the order of the starts; a transfer ends when all its bytes have moved.
+/// Blocks are given to the disk in the order of the starts, of urgent transfers first; a transfer ends when
+/// all its bytes have moved.
 /// Checksums are taken by the thread, of each block alone while others move.
 /// The thread takes no signals and calls no MPI.
 ///
@@ -71,6 +77,7 @@ class TransferThread {
     /// \pre     nothing has been started
     int add(TransferKind kind,
             const std::vector<Segment>& segments,
+            Urgency urgency = Urgency::urgent,
             std::function<void()> before = {},
             std::function<void()> after = {});
 
@@ -112,6 +119,7 @@ class TransferThread {
     };
     struct Transfer {
         TransferKind kind = TransferKind::read;
+        Urgency urgency = Urgency::urgent;
         std::vector<Block> blocks;
         std::int64_t bytes = 0;
         std::function<void()> before, after;
@@ -121,12 +129,29 @@ class TransferThread {
         std::atomic<bool> is_done{true};
     };
 
+    /// Transfers of one urgency that have been started and not begun: a ring with room for every one.
+    struct Started {
+        std::vector<int> ring;
+        std::size_t first = 0, count = 0;
+
+        void put(int transfer);
+        int take();
+    };
+    /// The transfer of one urgency whose blocks are being given to the queue.
+    struct Giving {
+        int transfer = -1;  ///< -1: none
+        std::size_t next_block = 0;
+    };
+
     File* file_of(const Segment& segment);
     void run();
     void move_all();
-    /// The transfer started first that nobody has taken; -1: none, or nothing is to come any more.
-    int take_started(bool may_wait);
-    bool has_started();
+    /// Waits until something has been started. \returns whether so, and not that nothing is to come any more
+    bool wait_for_start();
+    /// Begins what has been started, of each urgency that gives no blocks.
+    void begin_started();
+    /// Gives one block to the queue, of the most urgent transfer that has any. \returns whether there was one
+    bool give_block();
     void begin(int transfer);
     void give(AioQueue& queue, int transfer, std::size_t place);
     void end_block(std::uint64_t tag);
@@ -137,8 +162,8 @@ class TransferThread {
     std::vector<std::unique_ptr<File>> files_;
     std::mutex mutex_;
     std::condition_variable news_;
-    std::vector<int> started_;  ///< a ring that holds every transfer at most once
-    std::size_t first_ = 0, count_ = 0;
+    std::array<Started, num_urgencies> started_;
+    std::array<Giving, num_urgencies> giving_;  ///< the thread's own
     bool ends_ = false;
     std::unique_ptr<AioQueue> queue_;
     std::atomic<bool> has_failed_{false};

@@ -67,6 +67,12 @@ std::vector<Stretch> stretches(const schedule::Program& program,
     return found;
 }
 
+/// Passes wait for what they use; updates come when there is nothing to be moved for passes.
+storage::Urgency urgency_of(const schedule::Program& program, const schedule::Op& op) {
+    const auto& lane = program.lanes[static_cast<std::size_t>(op.lane)];
+    return lane.serves_updates ? storage::Urgency::can_wait : storage::Urgency::urgent;
+}
+
 Action action_of(storage::TransferThread& thread, int transfer) {
     return {.start = [&thread, transfer] { thread.start(transfer); },
             .poll = [&thread, transfer] { return thread.is_done(transfer); },
@@ -179,11 +185,12 @@ Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op
             append(others, segments);
         }
     }
-    const int whole = reads_->add(TransferKind::read, all);
+    const auto urgency = urgency_of(program, op);
+    const int whole = reads_->add(TransferKind::read, all, urgency);
     if (moments.empty()) {
         return action_of(*reads_, whole);
     }
-    const int without = reads_->add(TransferKind::read, others, [moments] {
+    const int without = reads_->add(TransferKind::read, others, urgency, [moments] {
         for (const auto& moment : moments) {
             std::memset(moment.memory, 0, static_cast<std::size_t>(moment.bytes));
         }
@@ -207,7 +214,7 @@ Action NvmeLanes::bind_write(const schedule::Program& program, const schedule::O
                                                   stretch.bytes));
     }
     auto& thread = *writes_;
-    const int transfer = thread.add(TransferKind::write, segments);
+    const int transfer = thread.add(TransferKind::write, segments, urgency_of(program, op));
     auto action = action_of(thread, transfer);
     action.start = [&thread, transfer, &file = *memory_.nvme(), all, is_noted = false]() mutable {
         for (std::size_t i = 0; !is_noted && i < all.size(); ++i) {

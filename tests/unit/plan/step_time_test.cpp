@@ -147,6 +147,37 @@ TEST(StepSeconds, AreThoseOfAllReadsTogetherOnWhicheverLaneTheyAre) {
     EXPECT_NEAR(step_seconds(passing(units), rates), units, 1);
 }
 
+TEST(StepSeconds, LetWhatPassesWaitForGoBeforeWhatUpdatesWaitFor) {
+    constexpr int reads_for_updates = 8;
+    constexpr int reads_for_passes = 4;
+    constexpr double computing = 8;
+    Program program;
+    const auto read = [&](int lane) {
+        Op op;
+        op.kind = OpKind::copy;
+        op.lane = lane;
+        op.reads = {whole(program, add_buffer(program, spec::Tier::nvme), "input")};
+        op.writes = {whole(program, add_buffer(program, spec::Tier::host), "output")};
+        program.ops.push_back(op);
+        return op.writes.front();
+    };
+    for (int i = 0; i < reads_for_updates; ++i) {
+        read(program.update_lane(Engine::nvme_read));
+    }
+    Op compute;
+    for (int i = 0; i < reads_for_passes; ++i) {
+        compute.reads.push_back(read(program.lane(Engine::nvme_read)));
+    }
+    compute.lane = program.lane(Engine::compute);
+    compute.flops = computing;
+    program.ops.push_back(compute);
+    place_in_turn(program);
+    schedule::derive_dependencies(program);
+    auto rates = unit_rates;
+    rates.nvme_read = size;
+    EXPECT_NEAR(step_seconds(program, rates), reads_for_passes + computing, 0.5);
+}
+
 TEST(Rates, AreTheMachinesWhereTheThrottleIsNotLower) {
     auto spec = test::small_spec(spec::Family::llama, 2);
     spec.debug.throttle = {.nvme_read = 5e9, .host_to_device = 1e6};

@@ -267,6 +267,28 @@ TEST(TransferPass, LetsForwardsReadsWaitForTheirOwnPublicationAlone) {
     }
 }
 
+TEST(TransferPass, PublishesBesideTheWritesOfOptimizerStates) {
+    auto spec = sharded(2, 1);
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = nvme;
+    const auto program = build_program(spec, 0, Variant::train);
+
+    int of_updates = 0, of_passes = 0;
+    for (const auto& op : program.ops) {
+        if (op.kind != OpKind::write) {
+            continue;
+        }
+        const bool serves_updates = program.lanes[static_cast<std::size_t>(op.lane)].serves_updates;
+        ++(serves_updates ? of_updates : of_passes);
+        for (const auto& operand : op.writes) {
+            const auto state = program.buffers[static_cast<std::size_t>(operand.buffer)].state;
+            EXPECT_EQ(serves_updates, state != StateKind::parameters && state != StateKind::gradients)
+                << op.label;
+        }
+    }
+    EXPECT_GT(of_updates, 0);
+    EXPECT_GT(of_passes, 0);
+}
+
 TEST(TransferPass, LetsTheFirstActivationsLeaveBeforeTheLastChunkIsHome) {
     auto spec = sharded(2, 1);
     spec.model.layers = 12;

@@ -94,7 +94,7 @@ TEST_F(TransferThreads, CallWhatBelongsToATransferAroundIt) {
     std::atomic<int> ends{0};
     TransferThread out{{.depth = 1, .block_bytes = page_bytes, .when_done = [&] { ++ends; }}};
     const int write = out.add(
-        TransferKind::write, {{&file, 0, memory.bytes().data(), 3 * page_bytes}},
+        TransferKind::write, {{&file, 0, memory.bytes().data(), 3 * page_bytes}}, Urgency::urgent,
         [&] { calls.emplace_back("before"); }, [&] { calls.emplace_back("after"); });
     const int nothing = out.add(TransferKind::write, {});
 
@@ -105,6 +105,39 @@ TEST_F(TransferThreads, CallWhatBelongsToATransferAroundIt) {
 
     EXPECT_EQ(calls, (std::vector<std::string>{"before", "after"}));
     EXPECT_EQ(2, ends.load());
+}
+
+TEST_F(TransferThreads, LetUrgentOnesPassThoseThatHaveBegun) {
+    std::vector<std::string> ended;
+    std::atomic<bool> all_are_started{false};
+    TransferThread out{{.depth = 1, .block_bytes = page_bytes}};
+    const auto add = [&](Urgency urgency, std::int64_t first_page, std::string name) {
+        return out.add(
+            TransferKind::write,
+            {{&file, first_page * page_bytes, memory.bytes().data() + first_page * page_bytes,
+              8 * page_bytes}},
+            urgency,
+            [&, waits = name == "begun"] {
+                while (waits && !all_are_started) {
+                    ::usleep(100);
+                }
+            },
+            [&ended, name] { ended.push_back(name); });
+    };
+    const int begun = add(Urgency::can_wait, 0, "begun");
+    const int later = add(Urgency::can_wait, 8, "later");
+    const int urgent = add(Urgency::urgent, 16, "urgent");
+    const int urgent_too = add(Urgency::urgent, 24, "urgent too");
+
+    for (const int transfer : {begun, later, urgent, urgent_too}) {
+        out.start(transfer);
+    }
+    all_are_started = true;
+    for (const int transfer : {begun, later, urgent, urgent_too}) {
+        wait_for(out, transfer);
+    }
+
+    EXPECT_EQ(ended, (std::vector<std::string>{"urgent", "urgent too", "begun", "later"}));
 }
 
 TEST_F(TransferThreads, CountWhatEachFileMovesAndHowLongItIsAskedForAnything) {
