@@ -4,7 +4,7 @@
       --home nvme --folder FOLDER --model llama-350m
 
 The model is that of torch_step.py, made under deepspeed.zero.Init, so that no process ever holds all of it; layers are
-checkpointed; gloo and DeepSpeed's own shared memory carry the collectives; DeepSpeedCPUAdam is the optimizer. Prints one
+checkpointed, or nothing is (--recompute none); gloo and DeepSpeed's own shared memory carry the collectives; DeepSpeedCPUAdam is the optimizer. Prints one
 JSON line from rank 0. Bytes of the disk are the kernel's, from /proc/self/io, over the counted steps.
 """
 
@@ -57,7 +57,7 @@ class CheckpointedLayer(Layer):
 def model_of(chosen, settings):
     import torch_step
 
-    torch_step.Layer = CheckpointedLayer
+    torch_step.Layer = {"full": CheckpointedLayer, "none": Layer}[chosen.recompute]
     with deepspeed.zero.Init(config_dict_or_path=settings):
         model = Model(SHAPES[chosen.model], chosen.seq)
     model.cosine, model.sine = model.cosine.bfloat16(), model.sine.bfloat16()  # as the queries that they turn
@@ -79,6 +79,7 @@ def main():
     parser.add_argument("--folder", required=True, help="on the disk to be used")
     parser.add_argument("--sequences", type=int, default=2, help="per process")
     parser.add_argument("--seq", type=int, default=1024)
+    parser.add_argument("--recompute", choices=["full", "none"], default="full")
     parser.add_argument("--sub-group", type=int, default=50_000_000, help="elements of an optimizer's buffer")
     parser.add_argument("--buffers", type=int, default=14, help="that parameters from NVMe pass through")
     parser.add_argument("--warm-up", type=int, default=2)
