@@ -66,7 +66,7 @@ class Throttle::Alarm {
     }
 
   private:
-    static constexpr std::size_t most_times = 256;
+    static constexpr std::size_t most_times = 1024;
 
     void run() {
         std::unique_lock lock{mutex_};
@@ -95,10 +95,10 @@ class Throttle::Alarm {
 };
 
 Throttle::Throttle(const spec::Throttle& rates, const comm::NodeMemory& node)
-    : nvme_read_{rates.nvme_read},
-      nvme_write_{rates.nvme_write},
-      host_to_device_{rates.host_to_device},
-      device_to_host_{rates.device_to_host} {
+    : nvme_read_{.bytes_per_second = rates.nvme_read},
+      nvme_write_{.bytes_per_second = rates.nvme_write},
+      host_to_device_{.bytes_per_second = rates.host_to_device},
+      device_to_host_{.bytes_per_second = rates.device_to_host} {
     if (is_any(rates)) {
         alarm_ = std::make_unique<Alarm>(node);
     }
@@ -106,7 +106,7 @@ Throttle::Throttle(const spec::Throttle& rates, const comm::NodeMemory& node)
 
 Throttle::~Throttle() = default;
 
-Throttle::LaneTime* Throttle::lane_of(Engine engine) {
+Throttle::Way* Throttle::way_of(Engine engine) {
     switch (engine) {
         case Engine::nvme_read:
             return &nvme_read_;
@@ -121,23 +121,46 @@ Throttle::LaneTime* Throttle::lane_of(Engine engine) {
     }
 }
 
+void Throttle::end_at(Stay& stay, std::int64_t time_ns) {
+    stay.ends_ns = time_ns;
+    alarm_->ring_at(time_ns);
+}
+
+void Throttle::begin(Stay& stay) {
+    const auto now = monotonic_ns();
+    auto& way = *stay.way;
+    std::erase_if(way.updates, [&](const Stay* update) { return update->ends_ns <= now; });
+    const auto free_from_ns = std::max(now, way.busy_until_ns);
+    if (stay.is_for_updates) {
+        end_at(stay, (way.updates.empty() ? free_from_ns : way.updates.back()->ends_ns) + stay.duration_ns);
+        way.updates.push_back(&stay);
+        return;
+    }
+    way.busy_until_ns = free_from_ns + stay.duration_ns;
+    end_at(stay, way.busy_until_ns);
+    for (auto* update : way.updates) {
+        end_at(*update, update->ends_ns + stay.duration_ns);
+    }
+}
+
 Action Throttle::applied_to(const schedule::Program& program, const schedule::Op& op, Action action) {
-    auto* lane = lane_of(program.lanes.at(static_cast<std::size_t>(op.lane)).engine);
-    if (lane == nullptr || lane->bytes_per_second <= 0) {
+    const auto& lane = program.lanes.at(static_cast<std::size_t>(op.lane));
+    auto* way = way_of(lane.engine);
+    if (way == nullptr || way->bytes_per_second <= 0) {
         return action;
     }
-    const double seconds = static_cast<double>(bytes_of(op)) / lane->bytes_per_second;
-    stays_.push_back({.lane = lane, .duration_ns = static_cast<std::int64_t>(seconds * 1e9)});
+    const double seconds = static_cast<double>(bytes_of(op)) / way->bytes_per_second;
+    stays_.push_back({.way = way,
+                      .is_for_updates = lane.serves_updates,
+                      .duration_ns = static_cast<std::int64_t>(seconds * 1e9)});
     Stay* stay = &stays_.back();
     auto throttled = action;
     const bool is_done_at_start = !action.is_asynchronous();
     auto move = action.is_asynchronous() ? std::move(action.start) : std::move(action.run);
     throttled.run = {};
     throttled.start = [this, stay, move = std::move(move)] {
-        const auto begins_ns = std::max(monotonic_ns(), stay->lane->busy_until_ns);
-        stay->ends_ns = stay->lane->busy_until_ns = begins_ns + stay->duration_ns;
+        begin(*stay);
         move();
-        alarm_->ring_at(stay->ends_ns);
     };
     throttled.poll = [stay, has_moved = std::move(action.poll)] {
         return (!has_moved || has_moved()) && monotonic_ns() >= stay->ends_ns;

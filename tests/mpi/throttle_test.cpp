@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include <tuple>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -100,6 +101,33 @@ TEST(Throttle, LeavesOtherLanesAlone) {
     Throttle throttle{{.nvme_read = 1}, node};
 
     EXPECT_FALSE(throttle.applied_to(program, program.ops.front(), {.run = [] {}}).is_asynchronous());
+}
+
+TEST(Throttle, LetsWhatPassesWaitForPassTheOpsForUpdates) {
+    auto program = copies_and_a_use(4);
+    for (const std::size_t i : {0, 1}) {
+        program.ops[i].lane = program.update_lane(Engine::host_to_device);
+    }
+    comm::NodeMemory node{test::world(), {}};
+    Throttle throttle{{.host_to_device = mebibyte / 100}, node};
+    constexpr std::int64_t duration_ns = 100'000'000'000;
+    std::vector<Action> actions;
+    for (std::size_t i = 0; i < 4; ++i) {
+        actions.push_back(throttle.applied_to(program, program.ops[i], {.run = [] {}}));
+    }
+    const auto& [update, next_update, copy, next_copy] =
+        std::tie(actions[0], actions[1], actions[2], actions[3]);
+    update.start();
+    next_update.start();
+    const auto ended_alone_ns = update.ended_ns();
+
+    copy.start();
+    next_copy.start();
+
+    EXPECT_LE(copy.ended_ns(), monotonic_ns() + duration_ns);
+    EXPECT_EQ(next_copy.ended_ns(), copy.ended_ns() + duration_ns);
+    EXPECT_EQ(update.ended_ns(), ended_alone_ns + 2 * duration_ns);
+    EXPECT_EQ(next_update.ended_ns(), update.ended_ns() + duration_ns);
 }
 
 TEST(Throttle, LeavesTheBitsOfATrainingAlone) {
