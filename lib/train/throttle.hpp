@@ -39,7 +39,7 @@ class Throttle {
     /// A way, which all lanes of an engine share.
     struct Way {
         double bytes_per_second = 0;
-        std::int64_t busy_until_ns = 0;  ///< with ops that are not for updates
+        std::int64_t busy_until_ns = 0;   ///< with ops that are not for updates
         std::vector<Stay*> updates = {};  ///< in the order of their starts, some of them done
     };
     /// One op under way.
