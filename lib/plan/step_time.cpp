@@ -94,9 +94,10 @@ class Race {
   private:
     static constexpr double never = std::numeric_limits<double>::infinity();
 
-    /// What more than one lane needs, each of its ops alone. Disks are shared by what reads them, and by what
-    /// writes unless reading and writing have rates of their own.
-    enum class Shared { nothing, processor, disks };
+    /// What more than one lane needs, each of its ops alone. Disks are shared by all that read them and all
+    /// that write, which are apart where reading and writing have rates of their own.
+    enum class Shared { nothing, processor, disks, disks_for_writing };
+    static constexpr std::size_t num_shared = 4;
 
     /// A lane has some places under way at a time.
     struct LaneState {
@@ -133,7 +134,7 @@ class Race {
             case Engine::nvme_read:
                 return Shared::disks;
             case Engine::nvme_write:
-                return rates_.has_shared_disks ? Shared::disks : Shared::nothing;
+                return rates_.has_shared_disks ? Shared::disks : Shared::disks_for_writing;
             default:
                 return Shared::nothing;
         }
@@ -238,11 +239,11 @@ class Race {
     const Program& program_;
     Rates rates_;
     std::vector<LaneState> lanes_;
-    std::vector<double> seconds_;            ///< by op
-    std::vector<std::vector<double>> ends_;  ///< by op and step
-    std::vector<double> begun_;              ///< by step
-    std::array<double, 3> shared_free_{};    ///< by Shared
-    double computed_ = 0;                    ///< until when compute lanes and step ends have worked
+    std::vector<double> seconds_;                   ///< by op
+    std::vector<std::vector<double>> ends_;         ///< by op and step
+    std::vector<double> begun_;                     ///< by step
+    std::array<double, num_shared> shared_free_{};  ///< by Shared
+    double computed_ = 0;                           ///< until when compute lanes and step ends have worked
 };
 
 }  // namespace

@@ -67,7 +67,7 @@ std::vector<Room> rooms(const Program& program) {
 constexpr std::int64_t times_told_apart = 1024;
 
 /// One in so many bytes of transient buffers may be paid for waiting less, by arena (see arena_of): what the
-/// device shares, and the host, besides forward's region. The others have buffers as close as can be.
+/// device shares, and the host, besides the region of passes. The others have buffers as close as can be.
 constexpr std::array<std::int64_t, num_arenas> bytes_for_one_more{0, 6, 0, 32, 6};
 
 enum class Which { all, of_arenas_that_may_grow };
@@ -92,14 +92,14 @@ struct Lives {
     std::vector<std::vector<int>> begins, ends;
 };
 
-/// The parts of memory that buffers are placed in one by one: the arenas, and what forward uses of the host's
-/// memory first. That lies behind all else in the host's arena where it is a region of its own.
+/// The parts of memory that buffers are placed in one by one: the arenas, and what passes use of the host's
+/// memory. That lies behind all else in the host's arena where it is a region of its own.
 constexpr std::size_t num_regions = num_arenas + 1;
-constexpr std::size_t of_forward = num_arenas;
+constexpr std::size_t of_passes = num_arenas;
 constexpr std::size_t host_arena = 1;
 static_assert(tier_of_arena(host_arena) == spec::Tier::host);
 
-/// Activations get one in so many bytes of the host's arena in the region of forward.
+/// Activations get one in so many bytes of the host's arena in the region of passes.
 constexpr std::int64_t bytes_for_one_of_activations = 4;
 
 using Regions = std::vector<std::size_t>;  ///< by buffer
@@ -112,10 +112,11 @@ Regions arenas_of(const Program& program) {
     return regions;
 }
 
-/// With memory of its own for what passes through the host in forward: parameters that NVMe reads for other
-/// ops than updates, and the first activations that leave the device, up to so many bytes. While states from
-/// NVMe are updated their chunks fill the arena, and forward would have to wait for the last of them.
-Regions with_region_of_forward(const Program& program, Regions regions, std::int64_t activation_bytes) {
+/// With memory of its own for what goes through the host for forward and backward: parameters that NVMe reads
+/// for other ops than updates, gradients that leave the device, and the first activations that do, up to so
+/// many bytes. States from NVMe fill the arena while they are read ahead, updated and written, and passes
+/// would have to wait for the last of them.
+Regions with_region_of_passes(const Program& program, Regions regions, std::int64_t activation_bytes) {
     const auto lane_of = [&](const Op& op) -> const Lane& {
         return program.lanes[static_cast<std::size_t>(op.lane)];
     };
@@ -136,9 +137,10 @@ Regions with_region_of_forward(const Program& program, Regions regions, std::int
                 op.kind == OpKind::read && !lane_of(op).serves_updates &&
                 (buffer.state == StateKind::parameters || buffer.state == StateKind::frozen);
             const bool is_activation = op.kind == OpKind::copy && buffer.consumer == consumer::activations;
+            const bool is_gradient = op.kind == OpKind::copy && buffer.state == StateKind::gradients;
             activation_bytes -= is_activation ? buffer.bytes : 0;
-            if (is_parameter || (is_activation && activation_bytes >= 0)) {
-                regions[b] = of_forward;
+            if (is_parameter || is_gradient || (is_activation && activation_bytes >= 0)) {
+                regions[b] = of_passes;
             }
         }
     }
@@ -211,14 +213,14 @@ class Placing {
         return made;
     }
 
-    /// With the region of forward behind the host's arena, as part of it.
+    /// With the region of passes behind the host's arena, as part of it.
     Placement in_arenas(Placement placed) const {
         const auto begin = rounded_up(placed.ends[host_arena], page_bytes);
         for (std::size_t b = 0; b < regions_.size(); ++b) {
-            placed.offsets[b] += regions_[b] == of_forward ? begin : 0;
+            placed.offsets[b] += regions_[b] == of_passes ? begin : 0;
         }
-        if (placed.ends[of_forward] > 0) {
-            placed.ends[host_arena] = begin + placed.ends[of_forward];
+        if (placed.ends[of_passes] > 0) {
+            placed.ends[host_arena] = begin + placed.ends[of_passes];
         }
         return placed;
     }
@@ -268,7 +270,7 @@ void place_buffers(Program& program) {
 
     const auto arenas = arenas_of(program);
     const auto close = Placing{program, room, fixed, arenas}.close();
-    const auto regions = with_region_of_forward(
+    const auto regions = with_region_of_passes(
         program, arenas, (close.ends[host_arena] - fixed[host_arena]) / bytes_for_one_of_activations);
     const std::array roomy{Placing{program, room, fixed, regions}.apart(),
                            Placing{program, room, fixed, arenas}.apart()};
@@ -277,7 +279,7 @@ void place_buffers(Program& program) {
         const auto share = bytes_for_one_more[a];
         const auto most = share > 0 ? close.ends[a] + (close.ends[a] - fixed[a]) / share : -1;
         const auto found = std::ranges::find_if(roomy, [&](const Placement& placed) {
-            return placed.ends[a] - (a == host_arena ? placed.ends[of_forward] : 0) <= most;
+            return placed.ends[a] - (a == host_arena ? placed.ends[of_passes] : 0) <= most;
         });
         chosen[a] = found == roomy.end() ? &close : &*found;
         program.arena_bytes[a] = chosen[a]->ends[a];

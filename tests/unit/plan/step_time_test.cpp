@@ -72,7 +72,7 @@ Program fetching(const std::vector<double>& flops, std::size_t ahead) {
     return program;
 }
 
-/// Units that are read, every second for an update, computed with and written.
+/// Units that are read, computed with and written, every second for an update.
 Program passing(int units) {
     Program program;
     const auto add = [&](int lane, int from, int to) {
@@ -89,10 +89,12 @@ Program passing(int units) {
         const int file = add_buffer(program, spec::Tier::nvme);
         const int host = add_buffer(program, spec::Tier::host);
         const bool is_for_update = unit % 2 == 1;
-        add(is_for_update ? program.update_lane(Engine::nvme_read) : program.lane(Engine::nvme_read), file,
-            host);
+        const auto lane = [&](Engine engine) {
+            return is_for_update ? program.update_lane(engine) : program.lane(engine);
+        };
+        add(lane(Engine::nvme_read), file, host);
         add(program.lane(Engine::compute), host, host);
-        add(program.lane(Engine::nvme_write), host, file);
+        add(lane(Engine::nvme_write), host, file);
     }
     place_in_turn(program);
     schedule::derive_dependencies(program);
@@ -144,6 +146,14 @@ TEST(StepSeconds, AreThoseOfAllReadsTogetherOnWhicheverLaneTheyAre) {
     auto rates = unit_rates;
     rates.nvme_read = size;
     rates.nvme_write = 100 * size;
+    EXPECT_NEAR(step_seconds(passing(units), rates), units, 1);
+}
+
+TEST(StepSeconds, AreThoseOfAllWritesTogetherOnWhicheverLaneTheyAre) {
+    constexpr int units = 20;
+    auto rates = unit_rates;
+    rates.nvme_read = 100 * size;
+    rates.nvme_write = size;
     EXPECT_NEAR(step_seconds(passing(units), rates), units, 1);
 }
 

@@ -289,6 +289,38 @@ TEST(TransferPass, PublishesBesideTheWritesOfOptimizerStates) {
     EXPECT_GT(of_passes, 0);
 }
 
+TEST(TransferPass, LetsGradientsLeaveWhereverChunksAre) {
+    auto spec = sharded(2, 1);
+    spec.model.layers = 6;
+    spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = nvme;
+    spec.tiers.chunk_elements = 256;
+    for (const int optimizer_prefetch : {4, 16}) {
+        spec.overlap.optimizer_prefetch = optimizer_prefetch;
+        const auto program = build_program(spec, 0, Variant::train);
+
+        int copies = 0;
+        for (const auto& op : program.ops) {
+            const auto lane = static_cast<std::size_t>(op.lane);
+            const bool takes_gradients_away =
+                program.lanes[lane].engine == Engine::device_to_host &&
+                program.buffers[static_cast<std::size_t>(op.writes.front().buffer)].state ==
+                    StateKind::gradients;
+            if (!takes_gradients_away) {
+                continue;
+            }
+            ++copies;
+            for (const auto* awaited_ones : {&op.waits_for, &op.waits_for_previous_step}) {
+                for (const int i : *awaited_ones) {
+                    const auto& awaited = program.ops[static_cast<std::size_t>(i)];
+                    EXPECT_FALSE(program.lanes[static_cast<std::size_t>(awaited.lane)].serves_updates)
+                        << op.label << " waits for " << awaited.label << " at depth " << optimizer_prefetch;
+                }
+            }
+        }
+        EXPECT_GT(copies, 4);
+    }
+}
+
 TEST(TransferPass, LetsTheFirstActivationsLeaveBeforeTheLastChunkIsHome) {
     auto spec = sharded(2, 1);
     spec.model.layers = 12;
