@@ -224,9 +224,9 @@ constexpr Row rows[] = {
     {.path = "overlap", .doc = "What happens at the same time."},
     {.path = "overlap.prefetch", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "segments",
      .min = 0, .max = 1024,
-     .doc = "Segments fetched and gathered ahead of their use; auto: the least of 1 to 4 that no other beats by the "
-            "rates of the machine file, measured at the start where it has none, of those that the budgets hold; 0 "
-            "where they hold none."},
+     .doc = "Segments fetched and gathered ahead of their use; auto: the least of 2 to 4 that no other of 1 to 4 beats "
+            "by the rates of the machine file, measured at the start where it has none, of those that the budgets "
+            "hold; 1 where that is better or they hold no more; 0 where they hold none."},
     {.path = "overlap.optimizer_prefetch", .type = Type::integer, .fallback = "auto", .words = "auto",
      .noun = "passes and updates", .min = 0, .max = 4096,
      .doc = "Passes of units and updates of chunks by which optimizer states on NVMe are read ahead of their own "

@@ -22,6 +22,10 @@ constexpr std::int64_t smallest_chunk = std::int64_t{64} << 10;
 
 constexpr double as_good = 1.02;
 
+/// At 1, a unit is fetched and gathered within the computing of the one before it. The plan may find that
+/// enough, but then all that comes late is waited for; so 1 is taken only where it is better.
+constexpr int usual_prefetch = 2;
+
 /// A program of so many layers has been filled long before its end.
 constexpr std::int64_t layers_to_time = 12;
 
@@ -172,11 +176,13 @@ class DepthChooser {
 
     bool reads_states() const { return spec_.tiers.optimizer.nvme > 0; }
 
-    /// The first that no other beats.
+    /// The first that no other beats, of those of the usual prefetch or more if there are any.
     static Ahead least_of_the_best(const std::vector<Ahead>& tried) {
         const double best = std::ranges::min_element(tried, {}, &Ahead::seconds)->seconds;
-        return *std::ranges::find_if(tried,
-                                     [&](const Ahead& ahead) { return ahead.seconds <= as_good * best; });
+        const auto is_good = [&](const Ahead& ahead) { return ahead.seconds <= as_good * best; };
+        const auto usual = std::ranges::find_if(
+            tried, [&](const Ahead& ahead) { return is_good(ahead) && ahead.prefetch >= usual_prefetch; });
+        return usual != tried.end() ? *usual : *std::ranges::find_if(tried, is_good);
     }
 
     /// The same of those that the budgets hold; the first of all where they hold none.

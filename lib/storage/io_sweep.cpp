@@ -1,6 +1,7 @@
 #include "storage/io_sweep.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -20,7 +21,8 @@ constexpr std::int64_t sweep_memory_bytes = std::int64_t{256} << 20;
 /// Of a probe, which all ranks of a node take at the same time: what is under way and its memory, and files.
 constexpr std::int64_t probe_memory_bytes = std::int64_t{8} << 20;
 constexpr std::int64_t probe_file_bytes = std::int64_t{64} << 20;
-constexpr double probe_seconds = 0.2;
+constexpr double probe_seconds = 0.1;
+constexpr std::size_t probe_rounds = 5;
 constexpr std::int64_t fill_block_bytes = 1 << 20;
 constexpr int fill_depth = 16;
 constexpr double good_enough = 0.98;
@@ -120,6 +122,11 @@ class Files {
     std::vector<DirectFile> files_;
 };
 
+double median(std::array<double, probe_rounds> of) {
+    std::ranges::sort(of);
+    return of[probe_rounds / 2];
+}
+
 }  // namespace
 
 Sweep sweep(const SweepOptions& options) {
@@ -162,11 +169,16 @@ SweepPoint probe(const std::vector<std::string>& folders, std::int64_t block_byt
         return found;
     }
     files.reserve();
-    const auto written = files.move(Way::write, found.block_bytes, found.depth, probe_seconds);
-    const auto read = files.move(Way::read, found.block_bytes, found.depth, probe_seconds, written.bytes);
+    std::array<double, probe_rounds> read_rates{}, write_rates{};
+    for (std::size_t i = 0; i < probe_rounds; ++i) {
+        const auto written = files.move(Way::write, found.block_bytes, found.depth, probe_seconds);
+        write_rates[i] = written.rate();
+        read_rates[i] =
+            files.move(Way::read, found.block_bytes, found.depth, probe_seconds, written.bytes).rate();
+    }
     if (files.notes().empty()) {
-        found.read_rate = read.rate();
-        found.write_rate = written.rate();
+        found.read_rate = median(read_rates);
+        found.write_rate = median(write_rates);
     }
     return found;
 }

@@ -37,9 +37,9 @@ struct Sweep {
 /// Errors: Error{resource} with path and reason
 Sweep sweep(const SweepOptions& options);
 
-/// The same for one pair alone, good enough to plan with: 0.2 s each way, at most 64 MiB in each folder and 8
-/// under way, for which blocks and depth become smaller. What is read has just been written. Both rates are
-/// 0 where a folder is not what a disk should be.
+/// The same for one pair alone, good enough to plan with: the median of five times 0.1 s each way, as disks
+/// stop now and then; at most 64 MiB in each folder and 8 under way, for which blocks and depth become
+/// smaller. What is read has just been written. Both rates are 0 where a folder is not what a disk should be.
 ///
 /// Errors: Error{resource} with path and reason
 SweepPoint probe(const std::vector<std::string>& folders, std::int64_t block_bytes, int depth);

@@ -130,13 +130,13 @@ TEST(MemoryReport, TellsTierPlanBudgetConsumersAndLack) {
     auto spec = tiered(2);
     const auto plan = plan_run(spec).footprint;
     set_budget(spec.tiers, Tier::device, needed(plan, Tier::device));
-    set_budget(spec.tiers, Tier::host, needed(plan, Tier::host) - 4096);
+    set_budget(spec.tiers, Tier::host, needed(plan, Tier::host) - 65536);
     set_budget(spec.tiers, Tier::nvme, 2 * needed(plan, Tier::nvme));
 
     const auto report = memory_report(spec);
 
     EXPECT_FALSE(report.fits);
-    EXPECT_NE(report.table.find("  DOES NOT FIT: host needs 4.00 KiB (4,096 bytes) more per node: plan "),
+    EXPECT_NE(report.table.find("  DOES NOT FIT: host needs 64.00 KiB (65,536 bytes) more per node: plan "),
               std::string::npos)
         << report.table;
     EXPECT_NE(report.table.find("    most of it on a rank: gradients "), std::string::npos) << report.table;
