@@ -92,7 +92,7 @@ BARS = {
                   "ratio", 1.6)],
     "deepspeed": [Bar("ZeRO 3 fp32: tokens/s over DeepSpeed ZeRO-3",
                       {"measurement": "compare_sharded", "peer": "deepspeed"}, "ratio", 2)],
-    "offload": [Bar(f"state on NVMe, sequences of {seq}, recompute {ours}: tokens/s over DeepSpeed's with full",
+    "offload": [Bar(f"NVMe, {seq} tokens, recompute {ours}: rate over DeepSpeed's full",
                     {"measurement": "compare_deepspeed", "seq": seq, "ours": ours, "theirs": "full"}, "rate", 2)
                 for seq in (128, 1024) for ours in ("full", "none")] +
                [Bar("state on NVMe: peak memory over DeepSpeed ZeRO-3", {"measurement": "compare_deepspeed"}, "peak", 0.5,
