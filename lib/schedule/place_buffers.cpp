@@ -68,7 +68,7 @@ constexpr std::int64_t times_told_apart = 1024;
 
 /// One in so many bytes of transient buffers may be paid for waiting less, by arena (see arena_of): what the
 /// device shares, and the host, besides the region of passes. The others have buffers as close as can be.
-constexpr std::array<std::int64_t, num_arenas> bytes_for_one_more{0, 6, 0, 32, 6};
+constexpr std::array<std::int64_t, num_arenas> bytes_for_one_more{0, 8, 0, 32, 8};
 
 enum class Which { all, of_arenas_that_may_grow };
 

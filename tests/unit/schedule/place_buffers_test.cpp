@@ -141,7 +141,7 @@ struct Kind {
 const Kind of_device{.tier = spec::Tier::device, .op = OpKind::compute, .arena = 0, .one_more_of = 0};
 const Kind shared_on_device{
     .tier = spec::Tier::device, .op = OpKind::all_gather, .arena = 3, .one_more_of = 32};
-const Kind of_host{.tier = spec::Tier::host, .op = OpKind::compute, .arena = 1, .one_more_of = 6};
+const Kind of_host{.tier = spec::Tier::host, .op = OpKind::compute, .arena = 1, .one_more_of = 8};
 
 /// A large buffer and then small ones, each alone; all have the length of the list to live.
 Program one_after_the_other(const Kind& kind, int small) {
