@@ -7,8 +7,10 @@ A small Llama on two ranks of one thread (perf/throttled.yaml). What a step comp
 says what this machine's rank is worth; debug.throttle then slows the ways between tiers so that computing, link and disk
 of all ranks have the ratios of the machine's (decks/machines). Activations stay on the device: beside what a layer this
 narrow computes they weigh a hundred times what they do in a model that needs such a machine. Of each machine, once with all
-model state on NVMe and once on the host, overlap.prefetch is 0 (fetched when it is asked for), 1 to 4 and auto, in turn, in
-rounds, each begun by steps that move nothing; times are medians over all steps of all rounds but the first of each run.
+model state on NVMe and once on the host (of a model twice as wide, whose steps are long enough to tell depths apart),
+overlap.prefetch is 0 (fetched when it is asked for), 1 to 4 and auto, in turn, in rounds, each begun by steps that move
+nothing. A run's time is the median of its steps but the first; it is set against the others' of its round, since the machine's
+speed changes from round to round, and the median is taken over the rounds.
 
   auto     step at the depth that auto has chosen, over that at the best of 1 to 4
   overlap  what auto gains over 0, as a share of what the floor says: the sum over forward, backward and optimizer of
@@ -35,6 +37,7 @@ DEPTHS = ("0", "1", "2", "3", "4", "auto")
 WAYS = ("nvme_read", "nvme_write", "host_to_device", "device_to_host")
 OPTIMIZER = ("master", "first_moment", "second_moment")
 VOCABULARY = 512
+SHAPES = {"nvme": {}, "host": {"model.hidden": 256, "model.ffn_hidden": 768}}
 HOMES = {tier: {f"tiers.home.{state}": tier for state in ("parameters", "gradients", "optimizer")} |
          {"tiers.home.activations": "device"} for tier in ("nvme", "host")}
 
@@ -113,16 +116,18 @@ def floor_of(program, rates, compute_seconds):
     return sum(max(of_pass.values(), default=0) for of_pass in least)
 
 
-def still_settings(chosen):
+def still_settings(chosen, home):
     """Of a step that moves nothing."""
-    return settings_of(chosen, {}, {}, {"overlap.prefetch": 1})
+    return settings_of(chosen, {}, {}, SHAPES[home] | {"overlap.prefetch": 1})
 
 
-def measure_compute(chosen):
-    """Seconds of a step that moves nothing, and a rank's FLOP/s in it."""
-    seconds = statistics.median(train(chosen, still_settings(chosen), 8, "throttled-alone")[1])
-    flops = sum(op.get("flops", 0) for op in program_of(chosen, still_settings(chosen))["ops"])
-    return seconds, flops / seconds
+def measure_compute(chosen, home):
+    """A rank's FLOP/s in a step that moves nothing."""
+    seconds = statistics.median(train(chosen, still_settings(chosen, home), 8, "throttled-alone")[1])
+    rate = sum(op.get("flops", 0) for op in program_of(chosen, still_settings(chosen, home))["ops"]) / seconds
+    print(f"  state on {home}: alone a step computes {seconds:.3f} s, {rate / 1e9:.1f} GFLOP/s a rank", file=sys.stderr,
+          flush=True)
+    return rate
 
 
 def chosen_depth(directory):
@@ -130,32 +135,36 @@ def chosen_depth(directory):
     return re.search(r"prefetch: (\d+)", text).group(1)
 
 
+def over_rounds(rounds):
+    """Of each setting the median of its times over the rounds, each round brought to the same speed of the machine."""
+    speed = [statistics.geometric_mean(times.values()) for times in rounds]
+    usual = statistics.median(speed)
+    return {name: statistics.median(times[name] / of_round * usual for times, of_round in zip(rounds, speed))
+            for name in rounds[0]}
+
+
 def measure_machine(chosen, name, home, flops, log):
     rates = rates_for(name, flops)
-    still = []
-    seconds = collections.defaultdict(list)
-    depth = None
+    rounds = []
     for _ in range(chosen.rounds):
-        still += train(chosen, still_settings(chosen), 5, "throttled-alone")[1]
+        times = {"alone": statistics.median(train(chosen, still_settings(chosen, home), chosen.steps, "throttled-alone")[1])}
         for prefetch in DEPTHS:
-            settings = settings_of(chosen, HOMES[home], rates, {"overlap.prefetch": prefetch})
-            directory, times = train(chosen, settings, chosen.steps, f"throttled-{prefetch}")
-            seconds[prefetch] += times
-            if prefetch == "auto":
-                depth = chosen_depth(directory)
-    of_depth = {prefetch: statistics.median(times) for prefetch, times in seconds.items()}
-    auto = statistics.median(seconds["auto"] + seconds[depth])
-    best = min(of_depth[prefetch] for prefetch in "1234")
-    program = program_of(chosen, settings_of(chosen, HOMES[home], rates, {"overlap.prefetch": depth}))
-    compute_seconds = statistics.median(still)
-    floor = floor_of(program, rates, compute_seconds)
-    record = {"measurement": "throttled", "machine": name, "parameters": home, "depth": int(depth),
-              "seconds": of_depth, "floor_seconds": floor, "computing_seconds": compute_seconds,
-              "rates": rates, "auto": auto / best, "overlap": (of_depth["0"] - auto) / (of_depth["0"] - floor)}
+            settings = settings_of(chosen, SHAPES[home] | HOMES[home], rates, {"overlap.prefetch": prefetch})
+            directory, of_steps = train(chosen, settings, chosen.steps, f"throttled-{prefetch}")
+            times[prefetch] = statistics.median(of_steps)
+        rounds.append(times)
+    depth = chosen_depth(directory)
+    seconds = over_rounds(rounds)
+    auto = (seconds["auto"] + seconds[depth]) / 2
+    program = program_of(chosen, settings_of(chosen, SHAPES[home] | HOMES[home], rates, {"overlap.prefetch": depth}))
+    floor = floor_of(program, rates, seconds["alone"])
+    record = {"measurement": "throttled", "machine": name, "state": home, "depth": int(depth), "seconds": seconds,
+              "rounds": rounds, "floor_seconds": floor, "rates": rates, "auto": auto / min(seconds[of] for of in "1234"),
+              "overlap": (seconds["0"] - auto) / (seconds["0"] - floor)}
     log.write(json.dumps(record) + "\n")
     log.flush()
-    shown = ", ".join(f"{prefetch}: {of_depth[prefetch]:.2f}" for prefetch in DEPTHS)
-    print(f"  {name}, parameters on {home}: seconds at {shown} (chose {depth}), floor {floor:.2f}; auto over best "
+    shown = ", ".join(f"{prefetch}: {seconds[prefetch]:.3f}" for prefetch in DEPTHS)
+    print(f"  {name}, state on {home}: seconds at {shown} (chose {depth}), floor {floor:.3f}; auto over best "
           f"{record['auto']:.3f}, gain {record['overlap']:.2f} of the floor's", file=sys.stderr, flush=True)
 
 
@@ -202,12 +211,11 @@ def main():
     chosen.folder.mkdir(parents=True, exist_ok=True)
 
     with open(training.RESULTS / "throttled.jsonl", "w") as log:
-        seconds, flops = measure_compute(chosen)
-        print(f"  alone a step computes {seconds:.3f} s, {flops / 1e9:.1f} GFLOP/s a rank", file=sys.stderr, flush=True)
-        measure_fetch(chosen, flops, log)
+        flops = {home: measure_compute(chosen, home) for home in dict.fromkeys(["nvme", *chosen.homes])}
+        measure_fetch(chosen, flops["nvme"], log)
         for name in chosen.machines:
             for home in chosen.homes:
-                measure_machine(chosen, name, home, flops, log)
+                measure_machine(chosen, name, home, flops[home], log)
     print((training.RESULTS / "throttled.jsonl").read_text(), end="")
 
 

@@ -10,17 +10,13 @@
 namespace ziggurat::schedule {
 namespace {
 
-bool is_optimized(StateKind kind) {
-    return kind == StateKind::parameters || kind == StateKind::master || kind == StateKind::first_moment ||
-           kind == StateKind::second_moment;
-}
-
 /// What is saved from NVMe and changes with every step.
 std::vector<SavedRun> passing(const ModelLayout& model, const Program& program) {
     std::vector<SavedRun> on_nvme;
     for (const auto& saved : saved_runs(model, program)) {
         const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
-        if (home.tier == spec::Tier::nvme && is_optimized(home.state)) {
+        if (home.tier == spec::Tier::nvme &&
+            (home.state == StateKind::parameters || is_optimizer_state(home.state))) {
             on_nvme.push_back(saved);
         }
     }

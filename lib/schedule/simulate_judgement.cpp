@@ -110,10 +110,9 @@ std::uint64_t World::judge_states(int steps) {
         const auto& buffers = program(rank).buffers;
         for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
             const auto& described = buffers[static_cast<std::size_t>(b)];
-            const bool is_versioned =
-                described.state == StateKind::parameters || described.state == StateKind::frozen ||
-                described.state == StateKind::master || described.state == StateKind::first_moment ||
-                described.state == StateKind::second_moment;
+            const bool is_versioned = described.state == StateKind::parameters ||
+                                      described.state == StateKind::frozen ||
+                                      is_optimizer_state(described.state);
             if (described.lifetime != Lifetime::persistent || described.unit < 0 || !is_versioned) {
                 continue;
             }

@@ -86,6 +86,11 @@ enum class Lifetime {
 /// What a persistent buffer holds. `frozen` are parameters that no step changes.
 enum class StateKind { none, parameters, gradients, master, first_moment, second_moment, secondary, frozen };
 
+/// The master weights and the moments.
+constexpr bool is_optimizer_state(StateKind kind) {
+    return kind == StateKind::master || kind == StateKind::first_moment || kind == StateKind::second_moment;
+}
+
 struct Buffer {
     std::string name;
     spec::Tier tier = spec::Tier::device;

@@ -175,9 +175,7 @@ class Transfers {
     }
 
     bool is_of_optimizer(const Visit& visit) const {
-        const auto state = program_.buffers[static_cast<std::size_t>(visit.home)].state;
-        return state == StateKind::master || state == StateKind::first_moment ||
-               state == StateKind::second_moment;
+        return is_optimizer_state(program_.buffers[static_cast<std::size_t>(visit.home)].state);
     }
 
     /// A buffer in `tier` for some bytes of the visit's buffer.

@@ -23,8 +23,7 @@ constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
 bool is_restored(const schedule::Buffer& buffer) {
     return buffer.lifetime == Lifetime::persistent &&
            (buffer.state == StateKind::parameters || buffer.state == StateKind::frozen ||
-            buffer.state == StateKind::master || buffer.state == StateKind::first_moment ||
-            buffer.state == StateKind::second_moment);
+            is_optimizer_state(buffer.state));
 }
 
 const layout::ShardMap& shards_of(const schedule::ModelLayout& model, const schedule::Buffer& buffer) {
