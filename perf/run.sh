@@ -11,7 +11,7 @@
 #   adamw         the optimizer beside a loop over the same memory, one and two threads         1 min
 #   spread        ZeRO 3 beside ZeRO 0, roomy tiers beside none, two ranks beside one, eight    20 min
 #   saving        the step that saves, beside those that do not                                  8 min
-#   throttled     depths of prefetch at the ratios of other machines                            15 min
+#   throttled     depths of prefetch at the ratios of other machines                            25 min
 #   torch         a step beside PyTorch, eager and compiled                                     20 min
 #   torch_adamw   the optimizer beside PyTorch's fused one, bare and with both casts             4 min
 #   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min

@@ -14,7 +14,8 @@ speed changes from round to round, and the median is taken over the rounds.
 
   auto     step at the depth that auto has chosen, over that at the best of 1 to 4
   overlap  what auto gains over 0, as a share of what the floor says: the sum over forward, backward and optimizer of
-           max(computing, each way's bytes over its rate)
+           max(computing, each way's bytes over its rate), where what leaves and comes while nothing can be computed, at
+           the turn of the step, counts with computing
   fetch    time to fetch a layer on four ranks over that on one, at the same rates of each rank
 
 Results go to build/perf/throttled.jsonl.
@@ -97,23 +98,37 @@ def program_of(chosen, settings):
 
 
 def floor_of(program, rates, compute_seconds):
-    """Seconds that no overlap goes below: forward, backward and optimizer wait for each other, so each takes at least what
-    its computing or one of its ways takes. The optimizer's traffic is what follows the norm, and its state whenever it is
-    read."""
+    """Seconds that no overlap goes below, and what the turn of the step adds to them.
+
+    Forward, backward and optimizer wait for each other, so each takes at least what its computing or one of its ways takes.
+    The optimizer's traffic is what follows the norm, and its state whenever it is read. All updates wait for the norm of all
+    gradients: nothing is computed while the gradients behind the last product leave the device and the parameters for the
+    first one come back."""
     lanes = [lane["engine"] if "engine" in lane else lane["name"] for lane in program["lanes"]]
     ops = program["ops"]
     backward = next(i for i, op in enumerate(ops) if op.get("direction") == "backward" and lanes[op["lane"]] == "compute")
     end = next(i for i, op in enumerate(ops) if op["kind"] == "step_end")
+    products = [i for i, op in enumerate(ops) if op.get("flops", 0) > 0]
+    first_units = {op.get("unit") for op in ops[:products[0] + 1] if lanes[op["lane"]] == "compute"}
     flops = [sum(op.get("flops", 0) for op in ops[:backward]), sum(op.get("flops", 0) for op in ops[backward:])]
     least = [collections.Counter(compute=compute_seconds * part / sum(flops)) for part in flops] + [collections.Counter()]
+    turn = [0, 0]
     for index, op in enumerate(ops):
         way = lanes[op["lane"]]
         if way in WAYS:
-            moved = sum(run[1] for operand in op["writes"] for run in operand["runs"])
+            seconds = sum(run[1] for operand in op["writes"] for run in operand["runs"]) / rates[way]
             states = {program["buffers"][operand["buffer"]]["state"] for operand in op["reads"]}
             is_of_optimizer = index > end or not states.isdisjoint(OPTIMIZER)
-            least[2 if is_of_optimizer else index > backward][way] += moved / rates[way]
-    return sum(max(of_pass.values(), default=0) for of_pass in least)
+            least[2 if is_of_optimizer else index > backward][way] += seconds
+            if way == "host_to_device" and index < products[0] and op["unit"] in first_units:
+                turn[0] += seconds
+            elif way == "device_to_host" and products[-1] < index < end:
+                turn[1] += seconds
+    without_turn = sum(max(of_pass.values(), default=0) for of_pass in least)
+    for of_pass, seconds in zip(least, turn):
+        of_pass["compute"] += seconds
+    floor = sum(max(of_pass.values(), default=0) for of_pass in least)
+    return floor, floor - without_turn
 
 
 def still_settings(chosen, home):
@@ -157,14 +172,15 @@ def measure_machine(chosen, name, home, flops, log):
     seconds = over_rounds(rounds)
     auto = (seconds["auto"] + seconds[depth]) / 2
     program = program_of(chosen, settings_of(chosen, SHAPES[home] | HOMES[home], rates, {"overlap.prefetch": depth}))
-    floor = floor_of(program, rates, seconds["alone"])
+    floor, turn = floor_of(program, rates, seconds["alone"])
     record = {"measurement": "throttled", "machine": name, "state": home, "depth": int(depth), "seconds": seconds,
-              "rounds": rounds, "floor_seconds": floor, "rates": rates, "auto": auto / min(seconds[of] for of in "1234"),
-              "overlap": (seconds["0"] - auto) / (seconds["0"] - floor)}
+              "rounds": rounds, "floor_seconds": floor, "turn_seconds": turn, "rates": rates,
+              "auto": auto / min(seconds[of] for of in "1234"), "overlap": (seconds["0"] - auto) / (seconds["0"] - floor)}
     log.write(json.dumps(record) + "\n")
     log.flush()
     shown = ", ".join(f"{prefetch}: {seconds[prefetch]:.3f}" for prefetch in DEPTHS)
-    print(f"  {name}, state on {home}: seconds at {shown} (chose {depth}), floor {floor:.3f}; auto over best "
+    print(f"  {name}, state on {home}: seconds at {shown} (chose {depth}), floor {floor:.3f} "
+          f"({turn:.3f} of it the turn); auto over best "
           f"{record['auto']:.3f}, gain {record['overlap']:.2f} of the floor's", file=sys.stderr, flush=True)
 
 

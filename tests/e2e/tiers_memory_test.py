@@ -19,6 +19,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
 import threading
@@ -168,8 +169,9 @@ def control(place, losses):
 
 class Watch:
     """What ranks hold in the second half of each part of a run, when they have validated: the least private and shared
-    memory, which is what they do not give back when a save is over, the most open files with the fewest of checkpoints
-    and their folder, as a save may last into that half, and the most bytes of nameless files."""
+    memory, which is what they do not give back when a save is over, the usual number of open files (a file of /proc is
+    open for a moment) with the fewest of checkpoints and their folder, as a save may last into that half, and the most
+    bytes of nameless files."""
 
     def __init__(self, job, run, every):
         self.job, self.run, self.every = job, run, every
@@ -193,7 +195,7 @@ class Watch:
                 seen.append(found)
             if step // self.every > before // self.every and seen:
                 resident, saved, others, nameless = zip(*seen)
-                self.parts.append((min(resident), min(saved) + max(others), max(nameless)))
+                self.parts.append((min(resident), min(saved) + statistics.median_low(others), max(nameless)))
                 seen = []
             time.sleep(0.02)
 
