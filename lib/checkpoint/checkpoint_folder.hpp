@@ -19,9 +19,10 @@ struct Keep {
 /// `step-000001250`.
 std::string folder_name(std::int64_t step);
 
-/// Removes what saves and removals that never ended have left in `root`: for who holds the run's folder
-/// alone, at its start. What cannot be removed stays.
-void remove_unfinished(const std::string& root);
+/// Puts right what jobs that died while they saved have left in `root`: for who holds the run's folder alone,
+/// at its start. Removes saves and removals that never ended, and lets LATEST name the newest complete
+/// checkpoint. What cannot be done stays undone.
+void tidy_up(const std::string& root);
 
 /// One save, on the rank that commits. Everything before commit() is invisible to readers.
 class Commit {

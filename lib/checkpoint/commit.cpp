@@ -142,8 +142,6 @@ void remove_checkpoint(const std::string& root, const std::string& path) {
     }
 }
 
-}  // namespace
-
 void remove_unfinished(const std::string& root) {
     std::error_code problem;
     for (fs::directory_iterator entry{root, problem}; !problem && entry != fs::directory_iterator{};
@@ -152,6 +150,37 @@ void remove_unfinished(const std::string& root) {
         if (name.ends_with(unfinished) && (name.starts_with("step-") || name.starts_with("LATEST"))) {
             remove_quietly(entry->path().string());
         }
+    }
+}
+
+void write_latest(const std::string& root, const std::string& name, const std::string& text_of_manifest) {
+    storage::write_small_file(root + "/LATEST" + unfinished,
+                              fmt::format("{} {:016x}\n", name, hash_of_manifest(text_of_manifest)));
+}
+
+/// A job may die between giving a checkpoint its name and LATEST that.
+void mend_latest(const std::string& root) {
+    const auto complete = list_complete(root);
+    const auto latest = read_latest(root);
+    const auto name = complete.empty() ? "" : fs::path{complete.back()}.filename().string();
+    if (complete.empty() || (latest && latest->name == name)) {
+        return;
+    }
+    if (const auto text = storage::read_small_file(complete.back() + "/COMPLETE")) {
+        write_latest(root, name, *text);
+        storage::rename_path(root + "/LATEST" + unfinished, root + "/LATEST");
+        storage::flush_directory(root);
+    }
+}
+
+}  // namespace
+
+void tidy_up(const std::string& root) {
+    remove_unfinished(root);
+    try {
+        mend_latest(root);
+    } catch (const Error&) {
+        // A folder that nobody may write to is read all the same.
     }
 }
 
@@ -178,8 +207,7 @@ std::vector<std::string> Commit::finish(Manifest manifest, const Keep& keep) {
         storage::write_small_file(folder_ + "/COMPLETE", text);
         storage::flush_directory(folder_);
         // Written before anything has its name, so that a full disk changes nothing.
-        storage::write_small_file(new_latest,
-                                  fmt::format("{} {:016x}\n", folder_name(step_), hash_of_manifest(text)));
+        write_latest(root_, folder_name(step_), text);
         Renames renames;
         for (const std::string& path : list_complete(root_)) {
             if (*step_of_folder(path) > step_) {

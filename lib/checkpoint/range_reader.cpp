@@ -76,7 +76,7 @@ std::int64_t RangeReader::read_all(storage::DirectFile& file,
     std::int64_t bytes_read = 0;
     std::size_t started = 0;
     for (std::size_t oldest = 0; oldest < transfers.size(); ++oldest) {
-        for (; started < std::min(transfers.size(), oldest + depth_); ++started) {
+        for (; started < std::min(transfers.size(), oldest + depth_) && !queue_.is_full(); ++started) {
             const Transfer& transfer = transfers[started];
             const std::span<std::byte> into =
                 buffer(started % depth_).first(static_cast<std::size_t>(transfer.end - transfer.begin));

@@ -58,7 +58,7 @@ std::optional<std::string> problem_of_latest(const std::string& root) {
     if (newest != latest->name) {
         return fmt::format(
             "it names {}, but {} is complete and newer (a job that died while saving leaves this; "
-            "the next save puts it right)",
+            "the next start puts it right)",
             latest->name, newest);
     }
     return std::nullopt;

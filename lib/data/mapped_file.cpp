@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/unique_handle.hpp"
+#include "data/lost_pages.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -61,10 +62,12 @@ MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{
         refuse(key, path, std::strerror(errno));
     }
     data_ = static_cast<const std::byte*>(mapping);
+    name_lost_pages_of(content(), path_);
 }
 
 MappedFile::~MappedFile() {
     if (data_ != nullptr) {
+        forget_pages_of(content());
         munmap(const_cast<std::byte*>(data_), static_cast<std::size_t>(bytes_));
     }
 }

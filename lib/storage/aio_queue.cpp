@@ -205,6 +205,7 @@ void AioQueue::finish(Slot& slot, long moved) {
                        file.path(), static_cast<int>(-moved));
     }
     std::int64_t done = std::max(moved, 0L);
+    note_moved(done);
     if (done >= slot.needed_bytes) {
         return;
     }

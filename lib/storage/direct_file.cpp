@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -59,6 +60,8 @@ void remove_stale_names(const std::string& folder) {
     }
 }
 
+std::atomic<std::int64_t> moved_bytes{0};
+
 void ignore_size_signal() noexcept {
     struct sigaction action = {};
     action.sa_handler = SIG_IGN;
@@ -67,15 +70,23 @@ void ignore_size_signal() noexcept {
 
 }  // namespace
 
+std::int64_t bytes_moved() noexcept {
+    return moved_bytes.load(std::memory_order_relaxed);
+}
+
+void note_moved(std::int64_t bytes) noexcept {
+    moved_bytes.fetch_add(bytes, std::memory_order_relaxed);
+}
+
 void FileDescriptorTraits::close(Handle descriptor) noexcept {
     ::close(descriptor);
 }
 
-DirectFile::DirectFile(std::string path, int flags) : path_{std::move(path)} {
-    int descriptor = open_descriptor(path_, flags | O_DIRECT);
+DirectFile::DirectFile(const std::string& path, int flags, std::string called) : path_{std::move(called)} {
+    int descriptor = open_descriptor(path, flags | O_DIRECT);
     is_direct_ = descriptor >= 0;
     if (descriptor < 0 && errno == EINVAL) {
-        descriptor = open_descriptor(path_, flags);
+        descriptor = open_descriptor(path, flags);
     }
     if (descriptor < 0) {
         throw_io_error((flags & O_CREAT) != 0 ? "create" : "open", path_, errno);
@@ -84,7 +95,7 @@ DirectFile::DirectFile(std::string path, int flags) : path_{std::move(path)} {
 }
 
 DirectFile DirectFile::open(const std::string& path) {
-    return {path, O_RDONLY};
+    return {path, O_RDONLY, path};
 }
 
 DirectFile DirectFile::create(const std::string& path) {
@@ -92,7 +103,7 @@ DirectFile DirectFile::create(const std::string& path) {
     if (const int fault = planned_fault(path, 0, 0)) {
         throw_io_error("create", path, fault);
     }
-    return {path, O_RDWR | O_CREAT | O_TRUNC};
+    return {path, O_RDWR | O_CREAT | O_TRUNC, path};
 }
 
 DirectFile DirectFile::create_unnamed(const std::string& folder) {
@@ -101,9 +112,7 @@ DirectFile DirectFile::create_unnamed(const std::string& folder) {
         throw_io_error("create a file in", folder, fault);
     }
     try {
-        DirectFile file{folder, O_RDWR | O_TMPFILE};
-        file.path_ += without_name;
-        return file;
+        return {folder, O_RDWR | O_TMPFILE, folder + without_name};
     } catch (const Error&) {
         return create_unlinked(folder);
     }
@@ -118,9 +127,8 @@ DirectFile DirectFile::create_unlinked(const std::string& folder) {
     }
     ::flock(made.get(), LOCK_EX);  // others take it for stale without
     try {
-        DirectFile file{path, O_RDWR};
+        DirectFile file{path, O_RDWR, folder + without_name};
         ::unlink(path.c_str());
-        file.path_ = folder + without_name;
         return file;
     } catch (...) {
         ::unlink(path.c_str());
@@ -129,9 +137,7 @@ DirectFile DirectFile::create_unlinked(const std::string& folder) {
 }
 
 DirectFile DirectFile::open_again() const {
-    DirectFile file{"/proc/self/fd/" + std::to_string(descriptor()), O_RDWR};
-    file.path_ = path_;
-    return file;
+    return {"/proc/self/fd/" + std::to_string(descriptor()), O_RDWR, path_};
 }
 
 std::string DirectFile::why_not_direct() const {
@@ -203,6 +209,7 @@ void DirectFile::write(std::int64_t offset_bytes, std::span<const std::byte> fro
             }
             throw_io_error(describe_transfer("write", std::ssize(from), offset_bytes), path_, errno);
         }
+        note_moved(moved);
         offset_bytes += moved;
         from = from.subspan(static_cast<std::size_t>(moved));
         if (moved % page_bytes != 0) {
@@ -227,6 +234,7 @@ std::int64_t DirectFile::read(std::int64_t offset_bytes, std::span<std::byte> in
         if (moved == 0) {
             break;
         }
+        note_moved(moved);
         total += moved;
         offset_bytes += moved;
         into = into.subspan(static_cast<std::size_t>(moved));

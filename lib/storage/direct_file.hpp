@@ -27,6 +27,12 @@ struct FileDescriptorTraits {
     static void close(Handle descriptor) noexcept;
 };
 
+/// Bytes that this process has moved from and to files so far, by whichever thread and queue: what tells a
+/// slow disk from one that does not answer.
+std::int64_t bytes_moved() noexcept;
+/// Adds to bytes_moved().
+void note_moved(std::int64_t bytes) noexcept;
+
 /// One open file. Opened with O_DIRECT where the file system has that, else through the page cache.
 ///
 /// Errors: everything throws Error{resource} with path, offset and the system's reason. A limit on the size
@@ -70,7 +76,8 @@ class DirectFile {
     void stop_direct() noexcept;
 
   private:
-    DirectFile(std::string path, int flags);
+    /// \param called  in messages
+    DirectFile(const std::string& path, int flags, std::string called);
     /// Whether a transfer that failed so is worth another try: interrupted, or refused while direct.
     bool tries_again(int error_number) noexcept;
 

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "storage/directory.hpp"
+#include "storage/io_error.hpp"
 
 namespace ziggurat::storage {
 namespace {
@@ -91,8 +92,7 @@ StripedFile::StripedFile(const std::vector<std::string>& folders, std::int64_t b
         to_read_.push_back(to_write_.back().open_again());
     }
     const bool is_alone = folders.size() == 1;
-    const auto in_all = is_alone ? bytes_ : (bytes_ + stripe - 1) / stripe * stripe;
-    stripes_ = reserve(folders, to_write_, in_all, is_alone ? page_bytes : stripe);
+    stripes_ = reserve(folders, to_write_, bytes_, is_alone ? page_bytes : stripe);
     if (options.checked_between) {
         records_ = {bytes_, std::move(*options.checked_between), std::min(stripe, most_cell_bytes),
                     stripes_->stripe_bytes()};
@@ -148,8 +148,12 @@ void StripedFile::read_window(std::int64_t offset_bytes, std::span<std::byte> in
     for (const auto& segment : segments(TransferKind::read, offset_bytes, into.data(), std::ssize(into))) {
         const std::span to{segment.memory, static_cast<std::size_t>(segment.bytes)};
         const auto arrived = segment.file->read(segment.offset_bytes, to);
-        // What lies behind the end was never written.
-        std::memset(to.data() + arrived, 0, to.size() - static_cast<std::size_t>(arrived));
+        if (arrived < segment.bytes) {
+            throw Error{ErrorKind::resource,
+                        fmt::format("cannot {} '{}' (it ends after {} of them). Check what has shortened it.",
+                                    describe_transfer("read", segment.bytes, segment.offset_bytes),
+                                    segment.file->path(), format_grouped(arrived))};
+        }
         if (segment.records != nullptr) {
             segment.records->check(segment.first_of_records, to, segment.file->path(), segment.offset_bytes);
         }

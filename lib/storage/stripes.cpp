@@ -39,14 +39,18 @@ Stripes::Stripes(std::int64_t bytes, const std::vector<std::int64_t>& room_bytes
             }
         }
         const auto num_files = std::ssize(turns.files);
-        rows = std::min(rows, (num_stripes - dealt + num_files - 1) / num_files);
-        for (const int file : turns.files) {
-            bytes_in_[static_cast<std::size_t>(file)] += rows * stripe_bytes;
+        const auto in_turns = std::min(rows * num_files, num_stripes - dealt);
+        for (std::int64_t place = 0; place < num_files; ++place) {
+            bytes_in_[static_cast<std::size_t>(turns.files[static_cast<std::size_t>(place)])] +=
+                (in_turns - place + num_files - 1) / num_files * stripe_bytes;
         }
-        dealt += rows * num_files;
+        rows = (in_turns + num_files - 1) / num_files;
+        dealt += in_turns;
         row += rows;
         turns_.push_back(std::move(turns));
     }
+    const auto last = at(bytes - 1);  // its stripe ends where all does
+    bytes_in_[static_cast<std::size_t>(last.file)] = last.offset_bytes + 1;
 }
 
 Stripes::Place Stripes::at(std::int64_t offset_bytes) const {

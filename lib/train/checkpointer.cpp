@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -16,9 +17,12 @@
 #include "checkpoint/shard_file.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
+#include "comm/watch/liveness.hpp"
+#include "storage/direct_file.hpp"
 #include "storage/hdf5_types.hpp"
 #include "train/save_stream.hpp"
 #include "train/shard_summaries.hpp"
+#include "train/stillness.hpp"
 #include "train/streamed_shard.hpp"
 #include "train/trainer.hpp"
 
@@ -158,12 +162,23 @@ std::string Checkpointer::prepare(std::int64_t step) {
     }
 }
 
+std::string Checkpointer::prepare_watched(std::int64_t step) {
+    auto* liveness = world_.liveness();
+    if (liveness == nullptr) {
+        return prepare(step);
+    }
+    liveness->waits_for("the folder of a checkpoint in '" + checkpoint_root(spec_) + "'");
+    auto trouble = prepare(step);
+    liveness->moves();
+    return trouble;
+}
+
 void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
     progress_ = progress;
     last_begin_ns_ = monotonic_ns();
     is_asynchronous_ = is_async;
     reporter_.checkpoint_begin(progress.step, bytes_, is_async);
-    const auto trouble = comm::broadcast(world_, world_.rank() == 0 ? prepare(progress.step) : "");
+    const auto trouble = comm::broadcast(world_, world_.rank() == 0 ? prepare_watched(progress.step) : "");
     if (!trouble.empty()) {
         is_asynchronous_ = false;
         fail(trouble);
@@ -302,18 +317,52 @@ void Checkpointer::wait() {
         }
     }
     // In step with the others, so that nobody waits long for anybody: writing may take longer than the
-    // patience of those who watch for hangs.
+    // patience of those who watch for hangs. Rank 0's clock says when files have stood still for too long.
+    Stillness stillness{spec_.run.hang_timeout_seconds};
+    bool gives_up = false;
     while (protocol_.phase() != SavePhase::idle) {
         look();
-        std::array<std::int64_t, 2> words{mine_[Wish::save_ended], mine_[Wish::save_failed]};
+        std::array<std::int64_t, 4> words{mine_[Wish::save_ended], mine_[Wish::save_failed],
+                                          storage::bytes_moved(), gives_up ? 1 : 0};
         comm::all_reduce_sum(world_, words);
         Wishes counts;
         counts[Wish::save_ended] = words[0];
         counts[Wish::save_failed] = words[1];
-        if (learn(counts) == SaveNews::none) {
-            std::this_thread::sleep_for(nap);
+        if (learn(counts) != SaveNews::none) {
+            stillness = Stillness{spec_.run.hang_timeout_seconds};
+            gives_up = false;
+            continue;
         }
+        if (words[3] > 0) {
+            leave_hanging_save();
+        }
+        const auto news =
+            world_.rank() == 0 ? stillness.see(words[2], monotonic_ns()) : Stillness::News::none;
+        if (news == Stillness::News::warn) {
+            reporter_.say(
+                fmt::format("warning: the save of step {} has moved nothing for {:.0f} s; waiting on",
+                            progress_.step, stillness.seconds()));
+        }
+        gives_up = news == Stillness::News::give_up;
+        std::this_thread::sleep_for(nap);
     }
+}
+
+void Checkpointer::leave_hanging_save() {
+    const auto mine = protocol_.owes_word() ? fmt::format("rank {} ({})", world_.rank(), comm::machine_name())
+                                            : std::string{};
+    const auto who = comm::first_text(world_, mine);
+    const auto text = fmt::format(
+        "cannot write the checkpoint of step {} in '{}': no bytes have moved for {} times run.hang_timeout, "
+        "and {} is not done. {}. Look at the disks of that rank, or raise run.hang_timeout.",
+        progress_.step, checkpoint_root(spec_), Stillness::most_patiences, who,
+        saved_step_ < 0 ? std::string{"There is no checkpoint"}
+                        : fmt::format("The newest checkpoint is of step {}", saved_step_));
+    if (auto* liveness = world_.liveness()) {
+        std::fflush(nullptr);
+        liveness->fail(static_cast<int>(ErrorKind::resource), text);  // at once: what hangs is not waited for
+    }
+    throw Error{ErrorKind::resource, text};
 }
 
 }  // namespace ziggurat::train

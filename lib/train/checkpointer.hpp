@@ -92,14 +92,18 @@ class Checkpointer {
     void begin(const checkpoint::Progress& progress, bool is_async);
     /// On rank 0: makes the folder. The reason why it cannot be begun, else nothing.
     std::string prepare(std::int64_t step);
+    /// The same; whoever watches for hangs sees what is waited for.
+    std::string prepare_watched(std::int64_t step);
     /// What all ranks have learned: goes on with the save.
     SaveNews learn(const Wishes& counts);
     std::string reason_of_all();
     void commit();
     void succeed();
     void fail(const std::string& reason);
-    /// Until nothing is under way.
+    /// Until nothing is under way, or files have not answered for too long.
     void wait();
+    /// The save under way never ends: all ranks leave, and say whose part is missing.
+    [[noreturn]] void leave_hanging_save();
     /// Training, for the save under way.
     double stood_still_seconds() const;
 

@@ -54,6 +54,20 @@ std::optional<int> aside_number(const std::string& name) {
     return is_number ? std::optional{std::stoi(digits)} : std::nullopt;
 }
 
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code problem;
+    for (fs::directory_iterator entry{folder, problem}, end; !problem && entry != end;
+         entry.increment(problem)) {
+        names.push_back(entry->path().filename().string());
+    }
+    if (problem) {
+        fail("cannot list the run directory", folder, problem.message(),
+             "Set run.dir to a directory of yours.");
+    }
+    return names;
+}
+
 /// The name of the highest step that somebody has saved in `checkpoints`, whatever it is worth; empty: none.
 std::string newest_step(const std::string& checkpoints) {
     std::string newest;
@@ -115,8 +129,7 @@ void RunDirectory::begin_afresh(EarlierCheckpoints checkpoints) {
                         "run.dir to another directory."};
     }
     std::vector<std::string> earlier;
-    for (const fs::directory_entry& entry : fs::directory_iterator{path_}) {
-        const std::string name = entry.path().filename().string();
+    for (const std::string& name : names_in(path_)) {
         if (is_ours(name) || (name == checkpoints_name && !newest.empty())) {
             earlier.push_back(name);
         }
@@ -133,8 +146,8 @@ void RunDirectory::begin_afresh(EarlierCheckpoints checkpoints) {
 
 int RunDirectory::move_aside(const std::vector<std::string>& names) {
     int number = 1;
-    for (const fs::directory_entry& entry : fs::directory_iterator{path_}) {
-        number = std::max(number, aside_number(entry.path().filename().string()).value_or(0) + 1);
+    for (const std::string& name : names_in(path_)) {
+        number = std::max(number, aside_number(name).value_or(0) + 1);
     }
     for (const std::string& name : names) {
         const std::string aside = "#" + name + "." + std::to_string(number) + "#";

@@ -65,6 +65,9 @@ class Trainer {
                         reporter,
                         times(),
                         resumed_.is_own ? step_ : -1} {
+        if (world.rank() == 0) {
+            checkpoint::tidy_up(checkpoint_root(spec));
+        }
         if (was_finished()) {
             return;
         }
@@ -72,9 +75,6 @@ class Trainer {
             assembly_.set_initial_values();
         }
         reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
-        if (world.rank() == 0) {
-            checkpoint::remove_unfinished(checkpoint_root(spec));
-        }
         data_activity_ = times().activity("Wait for data");
         validation_activity_ = times().activity("Validation", Part::between_steps);
         sampling_activity_ = times().activity("Sampling", Part::between_steps);

@@ -27,8 +27,9 @@ LEARNING = ["precision.compute=fp32", "sharding.zero=3", "sharding.reduce=each_m
 RESOURCE = 3  # exit code
 FOR_EVER = "train.steps=1000000"
 
-# Takes the place of functions of libaio in a process: no contexts, transfers that fail after a while, or a folder whose
-# transfers come one after the other, each some milliseconds behind the one before, more where others are slow as well.
+# Takes the place of functions of libaio in a process: no contexts, few transfers at a time, transfers that fail or do not
+# end after a while, or a folder whose transfers come one after the other, each some milliseconds behind the one before,
+# more where others are slow as well. Flushing a file may never end, too.
 LIBAIO = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,12 +38,31 @@ LIBAIO = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 int io_setup(int count, io_context_t* context) {
     int (*real)(int, io_context_t*) = (int (*)(int, io_context_t*))dlsym(RTLD_NEXT, "io_setup");
-    return getenv("TEST_NO_CONTEXT") != NULL ? -EAGAIN : real(count, context);
+    const char* most = getenv("TEST_MOST_TRANSFERS");
+    return getenv("TEST_NO_CONTEXT") != NULL || (most != NULL && count > atoi(most)) ? -EAGAIN : real(count, context);
+}
+
+/* A disk that does not answer any more. */
+static void hang(void) {
+    while (1) {
+        pause();
+    }
+}
+
+int fsync(int file) {
+    int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    const char* which = getenv("TEST_HANGING_FLUSH");
+    struct stat status;
+    if (which != NULL && fstat(file, &status) == 0 && S_ISDIR(status.st_mode) == (strcmp(which, "folders") == 0)) {
+        hang();
+    }
+    return real(file);
 }
 
 typedef int (*GetEvents)(io_context_t, long, long, struct io_event*, struct timespec*);
@@ -113,9 +133,14 @@ int io_getevents(io_context_t context, long least, long most, struct io_event* e
     const int arrived = getenv("TEST_SLOW_FOLDER") != NULL && least == 1 && most == 1 && timeout == NULL
                             ? next_event(real, context, events)
                             : real(context, least, most, events, timeout);
+    const char* until = getenv("TEST_HANG_AFTER");
     const char* after = getenv("TEST_EIO_AFTER");
-    for (int i = 0; after != NULL && i < arrived; ++i) {
-        if (__atomic_add_fetch(&seen, 1, __ATOMIC_RELAXED) > atol(after)) {
+    for (int i = 0; i < arrived; ++i) {
+        const long number = __atomic_add_fetch(&seen, 1, __ATOMIC_RELAXED);
+        if (until != NULL && number > atol(until)) {
+            hang();
+        }
+        if (after != NULL && number > atol(after)) {
             events[i].res = (unsigned long)-EIO;
         }
     }
@@ -156,9 +181,9 @@ class Tiers:
         found = trainings.losses(self.place.folder / name, 1, STEPS)
         expect(found == self.losses, f"{name}: losses {found} instead of {self.losses}")
 
-    def refuses(self, name, words, *folders, code=RESOURCE, wrapper=(), environment=None, settings=()):
+    def refuses(self, name, words, *folders, code=RESOURCE, wrapper=(), environment=None, settings=(), ranks=RANKS):
         """Ends with `code` and says `words`."""
-        with self.place.start(name, RANKS, *self.settings(*folders), FOR_EVER, *settings, wrapper=wrapper,
+        with self.place.start(name, ranks, *self.settings(*folders), FOR_EVER, *settings, wrapper=wrapper,
                               environment=environment) as job:
             found = job.wait()
         for word in words:
@@ -289,6 +314,37 @@ def system_refuses(tiers):
         "the losses are the same")
 
 
+def few_transfers_are_enough(tiers):
+    """With room for one transfer at a time, checkpoints whose files need many are verified and resumed."""
+    folder, run = tiers.folder("few"), tiers.place.folder / "few"
+    settings = [*tiers.settings(folder), "model.hidden=512", "train.global_batch=4", "train.micro_batch=2"]
+    few = tiers.with_library(TEST_MOST_TRANSFERS="1")
+    tiers.place.train("few", 1, *settings, "train.steps=2", "checkpoint.every=1 steps")
+    with tiers.place.start("few", 1, *settings, "train.steps=3", environment=few) as job:
+        expect(job.wait() == 0, f"few: did not go on\n{job.tail()}")
+    done = subprocess.run([tiers.place.binary, "inspect", "--verify", run], env=os.environ | few, capture_output=True,
+                          text=True, timeout=trainings.PATIENCE_S)
+    expect(done.returncode == 0, f"few: --verify ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    say("few_transfers_are_enough: checkpoints are read with one transfer at a time")
+
+
+def disks_that_do_not_answer(tiers):
+    """Whoever waits for a disk for longer than run.hang_timeout leaves and says so, alone or with others."""
+    folder = tiers.folder("hanging")
+    depths = "overlap={prefetch: 1, optimizer_prefetch: 2}"  # nothing looks at the disks before the training does
+    for ranks in (1, RANKS):
+        tiers.refuses(f"hanging_{ranks}", ["waited", "Look at the disks", "run.hang_timeout"], folder, code=6, ranks=ranks,
+                      settings=[depths, "run.hang_timeout=2s"], environment=tiers.with_library(TEST_HANG_AFTER="200"))
+        tiers.refuses(f"hanging_save_{ranks}", ["cannot write the checkpoint of step 2", "no bytes have moved", "rank "],
+                      folder, ranks=ranks, settings=["run.hang_timeout=2s", "checkpoint.every=2 steps"],
+                      environment=tiers.with_library(TEST_HANGING_FLUSH="files"))
+        tiers.refuses(f"hanging_folder_{ranks}", ["waited", "the folder of a checkpoint"], folder, code=6, ranks=ranks,
+                      settings=["run.hang_timeout=2s", "checkpoint.every=2 steps"],
+                      environment=tiers.with_library(TEST_HANGING_FLUSH="folders"))
+    say("disks_that_do_not_answer: in a step and in a save, alone and with others, the job ends and names what it "
+        "waited for")
+
+
 def slow_path_is_named(tiers):
     """One of two paths is slow: a warning names it, once, and no bit changes."""
     fast, slow = tiers.folder("fast"), tiers.folder("slow")
@@ -328,6 +384,8 @@ def tier_faults(chosen):
     each_rank_has_its_own_folder(tiers)
     damages_are_found(tiers)
     system_refuses(tiers)
+    few_transfers_are_enough(tiers)
+    disks_that_do_not_answer(tiers)
     slow_path_is_named(tiers)
     if os.environ.get(INSIDE) == "yes":
         file_systems(tiers)

@@ -14,7 +14,7 @@ constexpr int looks_per_patience = 20;
 constexpr std::int64_t longest_tick_ns = 1'000'000'000;
 /// A rank that waited this share of the patience is judged: the rest is for the looks between.
 constexpr double judged_share = 0.8;
-/// From this share of it on, processor times of the others are compared: a short wait reads nothing.
+/// From this share of it on, what the others have computed and moved is compared: a short wait reads nothing.
 constexpr double noted_share = 0.3;
 /// A rank that used less of the time than this does not compute.
 constexpr double least_cpu_share = 0.01;
@@ -22,7 +22,10 @@ constexpr double least_cpu_share = 0.01;
 }  // namespace
 
 HangWatch::HangWatch(const WatchList& list)
-    : list_{list}, ticks_before_(list.peers.size(), 0), last_look_ns_{monotonic_ns()} {}
+    : list_{list},
+      ticks_before_(list.peers.size(), 0),
+      io_before_(list.peers.size(), 0),
+      last_look_ns_{monotonic_ns()} {}
 
 std::int64_t HangWatch::tick_ns(double patience_seconds) noexcept {
     return std::min(longest_tick_ns, static_cast<std::int64_t>(patience_seconds * 1e9 / looks_per_patience));
@@ -73,7 +76,7 @@ std::optional<HangVerdict> HangWatch::check_own_wait(double patience_seconds) {
         return std::nullopt;
     }
     if (noted_ns_ == 0) {
-        note_processor_time();
+        note_work();
     }
     if (waited < judged_share * patience_seconds) {
         return std::nullopt;
@@ -81,10 +84,11 @@ std::optional<HangVerdict> HangWatch::check_own_wait(double patience_seconds) {
     return judge();
 }
 
-void HangWatch::note_processor_time() {
+void HangWatch::note_work() {
     for (std::size_t p = 0; p < list_.peers.size(); ++p) {
         const auto state = process_state(list_.peers[p].pid);
         ticks_before_[p] = state ? state->cpu_ticks : 0;
+        io_before_[p] = process_io_bytes(list_.peers[p].pid);
     }
     noted_ns_ = now_ns_;
 }
@@ -96,7 +100,9 @@ std::optional<HangVerdict> HangWatch::judge() {
     for (std::size_t p = 0; p < list_.peers.size(); ++p) {
         reports.push_back(list_.report_of(p));
         if (const auto& state = reports.back().state) {
-            reports.back().has_moved = static_cast<double>(state->cpu_ticks - ticks_before_[p]) > least_ticks;
+            reports.back().has_moved =
+                static_cast<double>(state->cpu_ticks - ticks_before_[p]) > least_ticks ||
+                process_io_bytes(list_.peers[p].pid) > io_before_[p];
         }
     }
     const HangVerdict verdict = judge_hang(reports, list_.me, list_.num_elsewhere(), rounds_);

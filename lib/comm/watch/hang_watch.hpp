@@ -31,13 +31,14 @@ class HangWatch {
   private:
     std::optional<HangVerdict> check_neighbour(double patience_seconds, const std::vector<bool>& ended);
     std::optional<HangVerdict> check_own_wait(double patience_seconds);
-    void note_processor_time();
+    void note_work();
     std::optional<HangVerdict> judge();
 
     const WatchList& list_;
     std::vector<std::int64_t> ticks_before_;  ///< processor time of each peer at noted_ns_
+    std::vector<std::int64_t> io_before_;     ///< and the bytes that it had moved
     std::int64_t now_ns_ = 0;                 ///< of this look
-    std::int64_t noted_ns_ = 0;               ///< when ticks_before_ were read; 0: not yet
+    std::int64_t noted_ns_ = 0;               ///< when these were read; 0: not yet
     std::int64_t last_look_ns_;
     std::int64_t patient_since_ns_ = 0;      ///< patience does not count what came before
     std::int64_t neighbour_stopped_ns_ = 0;  ///< when it was first seen stopped; 0: it runs

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <system_error>
@@ -30,6 +31,10 @@ constexpr auto loss_pause = std::chrono::milliseconds{10};
 bool is_ended(const FileDescriptor& process) {
     pollfd asked{process.get(), POLLIN, 0};
     return ::poll(&asked, 1, 0) > 0;
+}
+
+bool is_process(pid_t pid) {
+    return ::kill(pid, 0) == 0 || errno != ESRCH;
 }
 
 /// One write, so that lines of several ranks do not mix; a reader that has gone is no reason to stay.
@@ -69,9 +74,6 @@ Liveness::Liveness(WatchList list)
     }
     if (list_.launcher) {
         launcher_ = watch_process(*list_.launcher);
-    }
-    if (list_.peers.size() == 1 && !launcher_) {
-        return;
     }
     const SignalsBlocked during_start;  // the new thread inherits it
     try {
@@ -181,7 +183,10 @@ bool Liveness::is_dead(std::size_t peer) const {
         return is_ended(processes_[peer]);
     }
     const auto state = process_state(list_.peers[peer].pid);
-    return !state || state->is_dead() || state->started_at != list_.peers[peer].started_at;
+    if (!state) {
+        return !is_process(list_.peers[peer].pid);  // it may be that no more files can be opened here
+    }
+    return state->is_dead() || state->started_at != list_.peers[peer].started_at;
 }
 
 bool Liveness::sleep_until_news() {

@@ -120,6 +120,29 @@ std::optional<ProcessState> process_state(pid_t pid) {
     return parse_process_state({text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))});
 }
 
+std::int64_t parse_io_bytes(std::string_view text) {
+    // Lines `name: number`. Those of system calls count what is read of /proc itself, as the watch does.
+    std::int64_t sum = 0;
+    for (const std::string_view name : {"\nread_bytes: ", "\nwrite_bytes: "}) {
+        const auto at = text.find(name);
+        std::int64_t number = 0;
+        if (at != std::string_view::npos) {
+            std::from_chars(text.data() + at + name.size(), text.data() + text.size(), number);
+        }
+        sum += number;
+    }
+    return sum;
+}
+
+std::int64_t process_io_bytes(pid_t pid) {
+    std::array<char, 32> path{};
+    std::array<char, 512> text{};
+    std::snprintf(path.data(), path.size(), "/proc/%d/io", static_cast<int>(pid));
+    const FileDescriptor file{::open(path.data(), O_RDONLY | O_CLOEXEC)};
+    const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : 0;
+    return parse_io_bytes({text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))});
+}
+
 std::string describe(const ProcessState& state) {
     const std::string code = std::string{"state "} + state.code + " = ";
     switch (state.code) {

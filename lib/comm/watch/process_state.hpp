@@ -32,6 +32,13 @@ std::optional<ProcessState> parse_process_state(std::string_view text);
 /// Nothing when there is no such process, or no /proc.
 std::optional<ProcessState> process_state(pid_t pid);
 
+/// Bytes read from and written to file systems, of a text like that of /proc/<pid>/io (proc(5)); 0 where it
+/// is none.
+std::int64_t parse_io_bytes(std::string_view text);
+
+/// The same of a process, so far; 0 where that is not told.
+std::int64_t process_io_bytes(pid_t pid);
+
 /// `T = stopped (SIGSTOP)`.
 std::string describe(const ProcessState& state);
 

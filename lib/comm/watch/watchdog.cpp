@@ -31,10 +31,11 @@ std::string with_state(const RankReport& report) {
 
 /// Everybody waits: what each waits for shows the circle.
 std::string everybody_waits(std::span<const RankReport> reports, std::size_t me, int num_elsewhere) {
-    std::string text = num_elsewhere > 0
-                           ? "no rank of this machine is to blame, and nothing is known here of the " +
-                                 std::to_string(num_elsewhere) + " ranks of others"
-                           : std::string{"all ranks wait, for each other or for transfers of their own"};
+    std::string text =
+        num_elsewhere > 0 ? "no rank of this machine is to blame, and nothing is known here of the " +
+                                std::to_string(num_elsewhere) + " ranks of others"
+        : reports.size() == 1 ? "this rank " + describe_work(reports[0]) + ", a transfer of its own"
+                              : std::string{"all ranks wait, for each other or for transfers of their own"};
     constexpr std::size_t most = 4;
     std::size_t told = 0;
     for (std::size_t i = 0; i < reports.size() && told < most; ++i) {
@@ -97,10 +98,10 @@ HangVerdict judge_hang(std::span<const RankReport> reports, std::size_t me, int 
     }
     if (const auto* busy = find_other(reports, me, is_busy)) {
         if (rounds < most_rounds) {
-            return {false, busy->rank, with_state(*busy) + ", and computes. Waiting on."};
+            return {false, busy->rank, with_state(*busy) + ", and computes, or moves files. Waiting on."};
         }
         return {true, busy->rank,
-                with_state(*busy) + ", and computes without coming to an end. Look at what it does, " +
+                with_state(*busy) + ", and works without coming to an end. Look at what it does, " +
                     patience_advice + "."};
     }
     return {true, -1, everybody_waits(reports, me, num_elsewhere)};

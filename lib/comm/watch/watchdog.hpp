@@ -19,7 +19,7 @@ struct RankReport {
     bool is_waiting = false;                 ///< for others, as it says itself
     double seconds = 0;                      ///< that it has been waiting, or busy with `what`
     std::string what = {};                   ///< it waits for, or does; empty: not known
-    bool has_moved = true;                   ///< has used processors lately
+    bool has_moved = true;                   ///< has used processors or files lately
 };
 
 /// What a rank that has waited too long does about it.

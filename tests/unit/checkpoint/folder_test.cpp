@@ -155,6 +155,23 @@ TEST(Folder, WhatSavesThatNeverEndedHaveLeftGoesWithTheNext) {
     EXPECT_EQ(folder.entries(), (Names{"LATEST", folder_name(1), folder_name(3)}));
 }
 
+TEST(Folder, WhatAJobThatDiedHasLeftIsPutRight) {
+    Folder folder;
+    folder.save(1);
+    const std::string late = test::contents_of(folder.root() + "/LATEST");
+    folder.save(2);
+    const std::string right = test::contents_of(folder.root() + "/LATEST");
+    fs::create_directories(folder.root() + "/step-000000001.old.tmp");
+    overwrite(folder.root() + "/LATEST.tmp", "half");
+    overwrite(folder.root() + "/LATEST", late);
+
+    tidy_up(folder.root());
+
+    EXPECT_EQ(folder.entries(), (Names{"LATEST", folder_name(1), folder_name(2)}));
+    EXPECT_EQ(test::contents_of(folder.root() + "/LATEST"), right);
+    EXPECT_NO_THROW(tidy_up(folder.root() + "/none"));
+}
+
 TEST(Folder, OnlyNamesOfStepsAreSteps) {
     EXPECT_EQ(step_of_folder("a/step-000000012"), 12);
     EXPECT_EQ(step_of_folder("step-1234567890123"), 1234567890123);

@@ -265,11 +265,22 @@ TEST(Liveness, OnlyReportsARankThatComputes) {
     EXPECT_TRUE(has(warning, "warning on rank 0 of 3 (machine), which waited")) << warning;
     EXPECT_TRUE(has(second_warning, "warning on rank 0 of 3")) << second_warning;
     EXPECT_TRUE(has(warning, ranks.name(1) + ": state ")) << warning;
-    EXPECT_TRUE(has(warning, "into 'a long op', and computes. Waiting on.")) << warning;
+    EXPECT_TRUE(has(warning, "into 'a long op', and computes, or moves files. Waiting on.")) << warning;
     for (int rank = 0; rank < 3; ++rank) {
         EXPECT_EQ(0, ranks.exit_code(rank)) << rank;
     }
     EXPECT_EQ("", ranks.said(2)) << "one warning is enough";
+}
+
+TEST(Liveness, EndsTheWaitOfARankThatIsAlone) {
+    Ranks ranks{{[](Liveness& liveness) {
+        liveness.set_patience(1);
+        wait_for_ever(liveness);
+    }}};
+
+    EXPECT_EQ(6, ranks.exit_code(0));
+    EXPECT_TRUE(has(ranks.said(0), "for 'all_reduce of 'norm'', a transfer of its own. Look at the disks"))
+        << ranks.said(0);
 }
 
 TEST(Liveness, LeavesWithTheCodeOfARankThatFails) {

@@ -59,6 +59,13 @@ TEST(ProcessState, RefusesWhatIsNoStateFile) {
     EXPECT_FALSE(process_state(-1).has_value());
 }
 
+TEST(ProcessIo, CountsWhatGoesToAndComesFromFileSystems) {
+    EXPECT_EQ(4096 + 512, parse_io_bytes("rchar: 77\nwchar: 88\nsyscr: 1\nsyscw: 2\nread_bytes: 4096\n"
+                                         "write_bytes: 512\ncancelled_write_bytes: 64\n"));
+    EXPECT_EQ(0, parse_io_bytes(""));
+    EXPECT_EQ(0, process_io_bytes(-1));
+}
+
 TEST(ProcessState, SeesAProcessStopAndDie) {
     const Sleeper sleeper;
     const auto before = process_state(sleeper.pid());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -45,6 +46,17 @@ TEST(MappedFile, SaysWhatIsWrongWithAPath) {
     EXPECT_THAT(message(folder.write("empty", "")), HasSubstr("(an empty file"));
     EXPECT_THAT(message(folder / ""), HasSubstr("(a directory"));
     EXPECT_THAT(message(pipe), HasSubstr("(not a regular file"));
+}
+
+TEST(MappedFileDeathTest, NamesAFileThatIsCutWhileItIsRead) {
+    const ScratchFolder folder;
+    const auto path = folder.write("cut", std::string(10'000, 'x'));
+    const MappedFile gone{folder.write("gone", std::string(10'000, 'x')), "k"};
+    const MappedFile file{path, "k"};
+    EXPECT_EQ('x', file.load<char>(9'000));
+    ASSERT_EQ(0, truncate(path.c_str(), 0));
+    EXPECT_EXIT(EXPECT_NE('y', file.load<char>(9'000)), ::testing::ExitedWithCode(3),
+                "cannot read '" + path + "' .it has been cut");
 }
 
 TEST(ExpandPaths, SortsMatchesAndPrefersAFileOfThatVeryName) {

@@ -83,6 +83,16 @@ TEST_P(StripedFiles, RefuseBytesThatOthersHaveChanged) {
     EXPECT_THROW(file.read(7 * page_bytes + 5, memory.bytes().first(1)), Error);
 }
 
+TEST_P(StripedFiles, RefuseAFileThatSomebodyHasCutThoughTheyCheckNothing) {
+    StripedFile file{folders, 40 * page_bytes, {.stripe_bytes = 2 * page_bytes}};
+    std::vector<std::byte> bytes(static_cast<std::size_t>(2 * page_bytes), std::byte{5});
+    file.write(0, bytes);
+    AlignedBuffer memory{2 * page_bytes};
+    file.segments(TransferKind::write, 0, memory.bytes().data(), 2 * page_bytes).front().file->resize(0);
+
+    EXPECT_THROW(file.read(0, bytes), Error);
+}
+
 TEST_P(StripedFiles, CheckWhatAThreadMoves) {
     StripedFile file{
         folders, 16 * page_bytes, {.stripe_bytes = 2 * page_bytes, .checked_between = {{3 * page_bytes}}}};

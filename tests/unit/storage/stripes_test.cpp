@@ -24,6 +24,11 @@ TEST(Stripes, GiveEachByteAPlaceOfItsOwnWithinTheRoom) {
                 EXPECT_GT(place.bytes, 0);
             }
             EXPECT_EQ(std::ssize(places), bytes);
+            std::int64_t in_all = 0;
+            for (int file = 0; file < static_cast<int>(room.size()); ++file) {
+                in_all += stripes.bytes_in(file);
+            }
+            EXPECT_EQ(in_all, bytes) << "no file takes more than it holds";
         }
     }
 }

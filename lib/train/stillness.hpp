@@ -1,0 +1,32 @@
+/// When to lose patience with files that do not answer.
+#pragma once
+
+#include <cstdint>
+
+namespace ziggurat::train {
+
+/// Watches a count that grows while work is done; time is told, not asked.
+class Stillness {
+  public:
+    enum class News { none, warn, give_up };
+
+    explicit Stillness(double patience_seconds) : patience_seconds_{patience_seconds} {}
+
+    /// What to do after a look at the count: to warn once per patience in which it has not changed, and to
+    /// give up after most_patiences of them.
+    News see(std::int64_t count, std::int64_t now_ns);
+    /// Since the count has changed last, at the last look.
+    double seconds() const noexcept { return seconds_; }
+
+    /// A flush of much may move nothing for longer than a rank may make others wait.
+    static constexpr int most_patiences = 3;
+
+  private:
+    double patience_seconds_;
+    std::int64_t count_ = -1;
+    std::int64_t since_ns_ = 0;
+    double seconds_ = 0;
+    int warnings_ = 0;
+};
+
+}  // namespace ziggurat::train
