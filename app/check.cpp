@@ -1,6 +1,7 @@
 #include "app/check.hpp"
 
 #include "app/commands.hpp"
+#include "app/launch.hpp"
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "plan/memory_report.hpp"
@@ -12,7 +13,7 @@ int check(const Arguments& arguments) {
         {.deck = arguments.deck,
          .overrides = arguments.overrides,
          .ranks = arguments.ranks.value_or(0),
-         .threads = 0,
+         .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
          .machine = arguments.machine,
          .print = arguments.print,
          .explain = arguments.explain,

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "app/commands.hpp"
-#include "app/expect_to_fit.hpp"
+#include "app/is_to_fit.hpp"
 #include "app/on_ranks.hpp"
 #include "app/trained_model.hpp"
 #include "base/error.hpp"
@@ -108,7 +108,7 @@ int eval_together(const Arguments& arguments, const comm::Communicator& world) {
         return exit_code;
     }
     const auto run = train::evaluating(model->run, model->here, model->run.train.micro_batch);
-    if (!is_agreed(world, exit_code, [&] { expect_to_fit(run, model->machine); })) {
+    if (!is_to_fit(world, run, model->machine, exit_code)) {
         return exit_code;
     }
     const kernels::Runtime runtime{run.parallel.threads};

@@ -25,10 +25,10 @@
 namespace ziggurat::app {
 namespace {
 
-/// Where this rank runs; `threads` as asked for, 0 when nobody asked.
-train::RankPlace my_place() {
+/// Where this process runs, on the machine that is called `host`; `threads` as asked for, 0 when nobody asked.
+train::RankPlace my_place(const std::string& host) {
     const char* asked = std::getenv("OMP_NUM_THREADS");
-    return {.host = comm::machine_name(),
+    return {.host = host,
             .cores = train::usable_cores(),
             .threads = asked == nullptr ? 0 : std::max(0, std::atoi(asked)),
             .core_limit = train::control_group_core_limit(),
@@ -85,7 +85,7 @@ std::string receive_deck(const comm::Communicator& world) {
 
 deck::LoadOptions find_launch(const comm::Communicator& world) {
     const comm::NodeTopology nodes = comm::find_nodes(world, 0);
-    const auto places = train::gather_places(world, my_place());
+    const auto places = train::gather_places(world, my_place(comm::machine_name()));
     std::array<std::int64_t, 2> alike{};  // threads, ranks per node
     if (world.rank() == 0) {
         alike = {fewest_threads(places), nodes.ranks_on_node};
@@ -97,6 +97,11 @@ deck::LoadOptions find_launch(const comm::Communicator& world) {
             .machine = std::nullopt,
             .job_end = [] { return deck::find_job_end(deck::process_environment); },
             .choose_homes = plan::choose_homes};
+}
+
+int threads_if_started(int ranks) {
+    const auto mine = my_place("here");  // without MPI
+    return ranks > 0 ? fewest_threads(std::vector(static_cast<std::size_t>(ranks), mine)) : mine.threads;
 }
 
 std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const comm::Communicator& world) {

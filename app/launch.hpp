@@ -14,6 +14,9 @@ namespace ziggurat::app {
 /// Collective: over `world`
 deck::LoadOptions find_launch(const comm::Communicator& world);
 
+/// The threads per rank of that many ranks started from here, on this machine; 0: as many as fit its cores.
+int threads_if_started(int ranks);
+
 /// The deck that the command line names: read, resolved and checked by rank 0, for which all ranks measure
 /// what they can do where depths are open, then by all ranks from its effective form. Nothing when it is
 /// wrong, or cannot be run where one of them is, which rank 0 has then told.

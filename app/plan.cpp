@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "app/commands.hpp"
+#include "app/launch.hpp"
 #include "base/error.hpp"
 #include "deck/load.hpp"
 #include "deck/machine.hpp"
@@ -31,6 +32,7 @@ int plan(const Arguments& arguments) {
     }
     deck::LoadOptions load{
         .ranks = arguments.ranks.value_or(0),
+        .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
         .for_plan = true,
         .choose_homes = plan::choose_homes,
         .choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& machine,

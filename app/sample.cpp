@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "app/commands.hpp"
-#include "app/expect_to_fit.hpp"
+#include "app/is_to_fit.hpp"
 #include "app/on_ranks.hpp"
 #include "app/trained_model.hpp"
 #include "base/error.hpp"
@@ -33,7 +33,7 @@ int sample_together(const Arguments& arguments, const comm::Communicator& world)
     }
     model->run.run.seed = arguments.seed.value_or(model->run.run.seed);
     const auto run = train::evaluating(model->run, model->here, 1);
-    if (!is_agreed(world, exit_code, [&] { expect_to_fit(run, model->machine); })) {
+    if (!is_to_fit(world, run, model->machine, exit_code)) {
         return exit_code;
     }
     const kernels::Runtime runtime{run.parallel.threads};

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/commands.hpp"
-#include "app/expect_to_fit.hpp"
+#include "app/is_to_fit.hpp"
 #include "app/launch.hpp"
 #include "app/on_ranks.hpp"
 #include "app/trained_model.hpp"
@@ -45,7 +45,7 @@ int train_together(const Arguments& arguments,
         return static_cast<int>(ErrorKind::deck);
     }
     int exit_code = 0;
-    if (!is_agreed(world, exit_code, [&] { expect_to_fit(loaded->run, loaded->machine); })) {
+    if (!is_to_fit(world, loaded->run, loaded->machine, exit_code)) {
         return exit_code;
     }
     const kernels::Runtime runtime{loaded->run.parallel.threads};

@@ -15,6 +15,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Whether a map at `path` is a value that one file says as a whole, as the shares of a home.
+bool is_value(const Schema& schema, const std::string& path) {
+    const Row* row = schema.find(path);
+    return row != nullptr && row->type != Type::map && row->type != Type::variables;
+}
+
+/// Puts `from` over `into`, both at `path`, key by key: maps of keys merge, anything else replaces.
+void merge(const Schema& schema, const std::string& path, Node& into, Node&& from) {
+    if (into.kind != Node::Kind::map || from.kind != Node::Kind::map || is_value(schema, path)) {
+        into = std::move(from);
+        return;
+    }
+    for (Entry& entry : from.entries) {
+        const auto same = std::find_if(into.entries.begin(), into.entries.end(),
+                                       [&](const Entry& other) { return other.key == entry.key; });
+        if (same == into.entries.end()) {
+            into.entries.push_back(std::move(entry));
+        } else {
+            same->key_at = entry.key_at;
+            merge(schema, path.empty() ? entry.key : path + "." + entry.key, same->value,
+                  std::move(entry.value));
+        }
+    }
+}
+
 /// Follows includes; one per deck.
 class Composer {
   public:
@@ -58,13 +83,13 @@ class Composer {
                 base.reset();
                 break;
             }
-            merge(*base, std::move(*included));
+            merge(schema_, "", *base, std::move(*included));
         }
         open_.pop_back();
         if (base) {
             base->at = root.at;
             base->writer = root.writer;
-            merge(*base, std::move(root));
+            merge(schema_, "", *base, std::move(root));
         }
         return base;
     }
@@ -138,23 +163,6 @@ std::optional<Node> compose(const Schema& schema,
                             const std::string& file,
                             Diagnostics& found) {
     return Composer{schema, found}.file(text, file, Writer::deck);
-}
-
-void merge(Node& into, Node&& from) {
-    if (into.kind != Node::Kind::map || from.kind != Node::Kind::map) {
-        into = std::move(from);
-        return;
-    }
-    for (Entry& entry : from.entries) {
-        const auto same = std::find_if(into.entries.begin(), into.entries.end(),
-                                       [&](const Entry& other) { return other.key == entry.key; });
-        if (same == into.entries.end()) {
-            into.entries.push_back(std::move(entry));
-        } else {
-            same->key_at = entry.key_at;
-            merge(same->value, std::move(entry.value));
-        }
-    }
 }
 
 }  // namespace ziggurat::deck

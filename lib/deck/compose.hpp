@@ -18,15 +18,13 @@ std::optional<std::string> read_file(const std::string& path,
                                      const Place& at,
                                      Diagnostics& found);
 
-/// The tree of a deck with everything that it includes; the file that includes wins.
+/// The tree of a deck with everything that it includes; the file that includes wins, key by key: maps of keys
+/// merge, anything else replaces.
 /// Included paths are relative to the folder of the file that names them.
 std::optional<Node> compose(const Schema& schema,
                             const std::string& text,
                             const std::string& file,
                             Diagnostics& found);
-
-/// Puts `from` over `into`, key by key: maps merge, anything else replaces.
-void merge(Node& into, Node&& from);
 
 /// Applies `path.to.key=value` texts in their order; the last wins. List elements are `data.train[0].weight`.
 void apply_overrides(const Schema& schema,

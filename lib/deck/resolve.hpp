@@ -14,7 +14,7 @@ struct Resolution {
     Values& values;
     spec::RunSpec& run;
     const LoadOptions& options;
-    const spec::MachineSpec& machine;
+    spec::MachineSpec& machine;
     Diagnostics& found;
 
     /// False, after a complaint, when the deck does not say `path`; `why` says what it is needed for.

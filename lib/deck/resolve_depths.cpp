@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.hpp"
 #include "deck/resolve.hpp"
 
@@ -40,8 +42,10 @@ std::string settle_depths(Resolution& resolution) {
     }
     auto text = fmt::format("prefetch {}{}", run.overlap.prefetch, because(found.why_prefetch));
     if (run.tiers.optimizer.nvme > 0) {
-        text += fmt::format("; optimizer states {}{}", run.overlap.optimizer_prefetch,
-                            because(found.why_optimizer_prefetch));
+        const bool is_raised = run.overlap.optimizer_prefetch < 2 * run.overlap.prefetch;
+        text += fmt::format("; optimizer states {}{}",
+                            std::max(run.overlap.optimizer_prefetch, 2 * run.overlap.prefetch),
+                            because(is_raised ? "twice that" : found.why_optimizer_prefetch));
     }
     return text + fmt::format("; chunks of {} elements{}", format_grouped(run.tiers.chunk_elements),
                               because(found.why_chunk));

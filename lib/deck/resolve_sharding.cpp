@@ -44,6 +44,7 @@ void settle_spans(Resolution& resolution) {
             return;
         }
     }
+    sharding.is_by_span = has_spans;
     if (has_spans) {
         sharding.parameters = span_of(resolution, span_keys[0]);
         sharding.gradients = span_of(resolution, span_keys[1]);
@@ -86,6 +87,15 @@ void settle_reduce(Resolution& resolution) {
     sharding.reduce = reduce_plan(word);
 }
 
+/// Gradients that are summed later than each micro-batch stay where they are made: no other home is open.
+void close_home_of_gradients(Resolution& resolution) {
+    const std::string word = resolution.values.word("sharding.reduce");
+    if (word != "auto" && word != "each_microbatch" && resolution.is_auto("tiers.home.gradients")) {
+        resolution.values.settle("tiers.home.gradients", spec::Home{}, "device",
+                                 fmt::format("sharding.reduce = {} keeps them there", word));
+    }
+}
+
 void settle_sum_group(Resolution& resolution) {
     const spec::Parallel& parallel = resolution.run.parallel;
     const std::string word = resolution.values.word("sharding.sum_group");
@@ -121,6 +131,7 @@ void settle_secondary(Resolution& resolution) {
 void resolve_sharding(Resolution& resolution) {
     settle_spans(resolution);
     settle_secondary(resolution);
+    close_home_of_gradients(resolution);
     settle_reduce(resolution);
     settle_sum_group(resolution);
 }

@@ -58,8 +58,8 @@ void settle_nvme_budget(Resolution& resolution) {
         return;
     }
     const auto bytes = free_bytes(tiers.nvme_paths);
-    tiers.nvme_budget_bytes =
-        std::max<std::int64_t>(1, budget(resolution, "tiers.nvme.budget", bytes, "free in tiers.nvme.paths"));
+    resolution.machine.nvme_bytes = bytes;
+    tiers.nvme_budget_bytes = budget(resolution, "tiers.nvme.budget", bytes, "free in tiers.nvme.paths");
 }
 
 void settle_home(Resolution& resolution, bool is_open, const std::string& path, spec::Home& home) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "deck/rules.hpp"
 #include "spec/depths.hpp"
@@ -34,11 +35,62 @@ void nvme_homes_have_folders(const Resolution& at) {
     }
 }
 
+void warn_of_no_effect(const Resolution& at, const std::string& key, const char* why) {
+    at.found.warning(at.values.place(key), fmt::format("{} has no effect", key), why,
+                     "Remove it, or set a key of tiers.home.");
+}
+
 void folders_have_residents(const Resolution& at) {
     const auto& tiers = at.run.tiers;
     if (!tiers.nvme_paths.empty() && !spec::is_any_state_on_nvme(tiers) && !tiers.open.any()) {
-        at.found.warning(at.values.place("tiers.nvme.paths"), "tiers.nvme.paths has no effect",
-                         "no state is at home on nvme", "Remove it, or set a key of tiers.home.");
+        warn_of_no_effect(at, "tiers.nvme.paths", "no state is at home on nvme");
+    }
+}
+
+/// What was written and is not what stands there anyway. Of effective decks, which say everything, the latter
+/// is most.
+void disks_have_residents(const Resolution& at) {
+    const auto& tiers = at.run.tiers;
+    const auto& throttle = at.run.debug.throttle;
+    if (spec::is_any_state_on_nvme(tiers) || tiers.open.any()) {
+        return;
+    }
+    const spec::Tiers usual;
+    const auto& machine = at.machine;
+    const auto usual_block = machine.nvme_block_bytes > 0 ? machine.nvme_block_bytes : usual.nvme_block_bytes;
+    const auto usual_depth = machine.nvme_queue_depth > 0 ? machine.nvme_queue_depth : usual.nvme_queue_depth;
+    const std::array<std::pair<const char*, bool>, 7> settings{
+        {{"tiers.nvme.map", tiers.nvme_near},
+         {"tiers.nvme.verify", !tiers.nvme_verify},
+         {"tiers.nvme.endurance", tiers.endurance_bytes > 0},
+         {"tiers.nvme.block",
+          at.values.is_written("tiers.nvme.block") && tiers.nvme_block_bytes != usual_block},
+         {"tiers.nvme.queue_depth",
+          at.values.is_written("tiers.nvme.queue_depth") && tiers.nvme_queue_depth != usual_depth},
+         {"debug.throttle.nvme_read", throttle.nvme_read > 0},
+         {"debug.throttle.nvme_write", throttle.nvme_write > 0}}};
+    for (const auto& [key, is_set] : settings) {
+        if (is_set) {
+            warn_of_no_effect(at, key, "no state is at home on nvme");
+        }
+    }
+}
+
+void links_have_something_to_carry(const Resolution& at) {
+    const auto& tiers = at.run.tiers;
+    if (tiers.open.any()) {
+        return;
+    }
+    if (!spec::is_any_state_away(tiers)) {
+        for (const char* key : {"debug.throttle.host_to_device", "debug.throttle.device_to_host"}) {
+            if (at.values.real(key) > 0) {
+                warn_of_no_effect(at, key, "all state is at home on the device");
+            }
+        }
+    }
+    constexpr const char* ahead = "overlap.optimizer_prefetch";
+    if (tiers.optimizer.nvme <= 0 && at.values.is_written(ahead) && at.values.integer(ahead) > 0) {
+        warn_of_no_effect(at, ahead, "no optimizer state is at home on nvme");
     }
 }
 
@@ -104,6 +156,8 @@ void budgets_hold_something(const Resolution& at) {
 constexpr std::array rules = {
     Rule{nvme_homes_have_folders, "tiers.home tiers.nvme.paths"},
     Rule{folders_have_residents, "tiers.home tiers.nvme.paths"},
+    Rule{disks_have_residents, "tiers.home tiers.nvme debug.throttle"},
+    Rule{links_have_something_to_carry, "tiers.home debug.throttle overlap.optimizer_prefetch"},
     Rule{folders_are_there, "tiers.nvme.paths"},
     Rule{folders_differ, "tiers.nvme.paths"},
     Rule{blocks_are_whole_pages, "tiers.nvme.block"},

@@ -199,7 +199,10 @@ std::string shown(const Row& row, const Node& node) {
 }
 
 /// A bound as a deck would say it.
-std::string bound(double value) {
+std::string bound(const Row& row, double value) {
+    if (row.type == Type::size) {
+        return write_bytes(static_cast<std::int64_t>(value));
+    }
     const bool is_whole = value == std::floor(value) && std::abs(value) < 1e15;
     return is_whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : write_real(value);
 }
@@ -215,17 +218,37 @@ bool is_within(
         return true;
     }
     const std::string range = std::isfinite(row.max) && std::isfinite(row.min)
-                                  ? fmt::format("between {} and {}", bound(row.min), bound(row.max))
-                                  : fmt::format("at least {}", bound(row.min));
-    found.error(
-        node.at, fmt::format("{} = {} is out of range", path, in_quotes(node.text)), reason_of(row),
-        row.min == row.max ? fmt::format("Use {}.", bound(row.min)) : fmt::format("Use a value {}.", range));
+                                  ? fmt::format("between {} and {}", bound(row, row.min), bound(row, row.max))
+                                  : fmt::format("at least {}", bound(row, row.min));
+    found.error(node.at, fmt::format("{} = {} is out of range", path, in_quotes(node.text)), reason_of(row),
+                row.min == row.max ? fmt::format("Use {}.", bound(row, row.min))
+                                   : fmt::format("Use a value {}.", range));
     return false;
 }
 
 bool needs_unit(Type type) {
     return type == Type::size || type == Type::size_or_share || type == Type::share || type == Type::rate ||
            type == Type::duration || type == Type::extent || type == Type::interval;
+}
+
+/// What is wrong with shares of tiers; empty where it is something else.
+std::string why_no_home(const Node& node) {
+    double sum = 0;
+    int rests = 0;
+    for (const Entry& entry : node.entries) {
+        if (entry.key != "device" && entry.key != "host" && entry.key != "nvme") {
+            return fmt::format("{} is not a tier", in_quotes(entry.key));
+        }
+        const auto share = read_share(entry.value.text);
+        rests += entry.value.text == "rest" ? 1 : 0;
+        if (!share && entry.value.text != "rest") {
+            return fmt::format("{} is not a share", in_quotes(entry.value.text));
+        }
+        sum += share.value_or(0);
+    }
+    return rests > 1 || node.entries.empty() ? "one tier gets the rest"
+           : std::abs(sum - 1) > 1e-9        ? fmt::format("its shares add up to {}", write_share(sum))
+                                             : "";
 }
 
 /// Complains about a value of another form.
@@ -237,8 +260,9 @@ void misread(const Row& row, const std::string& path, const Node& node, Diagnost
     const std::string guess =
         is_scalar && row.type == Type::word ? nearest(node.text, split_words(row.words)) : std::string{};
     const std::string meant = guess.empty() ? guess : fmt::format("Did you mean '{}'? ", guess);
-    found.error(node.at, fmt::format("{} = {} {}", path, shown(row, node), problem), reason_of(row),
-                fmt::format("{}Write {}.", meant, accepted_forms(row)));
+    const auto why = row.type == Type::home && node.kind == Node::Kind::map ? why_no_home(node) : "";
+    found.error(node.at, fmt::format("{} = {} {}", path, shown(row, node), problem),
+                why.empty() ? reason_of(row) : why, fmt::format("{}Write {}.", meant, accepted_forms(row)));
 }
 
 }  // namespace

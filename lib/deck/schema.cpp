@@ -149,7 +149,8 @@ constexpr Row rows[] = {
     {.path = "parallel.order", .type = Type::word_list, .fallback = "[tensor, context, data, pipeline]",
      .words = "tensor context data pipeline", .doc = "Axes of the mesh, fastest-varying first."},
     {.path = "parallel.threads", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1, .max = 4096,
-     .doc = "Host threads of a rank; auto shares the cores of the node."},
+     .doc = "Host threads of a rank; auto: OMP_NUM_THREADS where that is set, else the rank's share of the cores that "
+            "the job may use."},
 
     {.path = "sharding", .doc = "How state is cut over the data axis: a ZeRO stage, or three spans."},
     {.path = "sharding.zero", .type = Type::integer, .min = 0, .max = 3,
@@ -171,10 +172,12 @@ constexpr Row rows[] = {
     {.path = "tiers", .doc = "Memory: how much of each kind, and what lives where."},
     {.path = "tiers.device", .shorthand = "budget", .doc = "Device memory."},
     {.path = "tiers.device.budget", .type = Type::size_or_share, .fallback = "94%",
-     .doc = "Ceiling for each rank."},
+     .doc = "Ceiling for each rank. A share is of its device, without GPUs of its part of one half of the "
+            "node's memory."},
     {.path = "tiers.host", .shorthand = "budget", .doc = "Host memory."},
     {.path = "tiers.host.budget", .type = Type::size_or_share, .fallback = "80%",
-     .doc = "Ceiling for each node, all its ranks together."},
+     .doc = "Ceiling for each node, all its ranks together. A share is of its memory, without GPUs of the "
+            "other half of it."},
     {.path = "tiers.host.pinned", .type = Type::size_or_share, .fallback = "none", .words = "none auto",
      .built = Built::no, .doc = "How much of it is page-locked."},
     {.path = "tiers.nvme", .doc = "Files on fast disks."},
@@ -193,7 +196,8 @@ constexpr Row rows[] = {
     {.path = "tiers.nvme.endurance", .type = Type::size, .fallback = "none", .words = "none", .min = 1,
      .max = 0x1p62, .doc = "Bytes that each disk stands being written; the account tells for how many days."},
     {.path = "tiers.home",
-     .doc = "Where state lives while nobody uses it: a tier, shares such as {device: 5%, host: 55%, nvme: rest}, or auto."},
+     .doc = "Where each kind of state lives while nobody uses it: a tier, shares in whole chunks such as {device: 5%, host: 55%, "
+            "nvme: rest}, or auto, which fills the device, then the host, then NVMe to their budgets."},
     {.path = "tiers.home.parameters", .type = Type::home, .fallback = "device", .words = "auto",
      .doc = "Parameters in the compute type."},
     {.path = "tiers.home.gradients", .type = Type::home, .fallback = "device", .words = "auto",
@@ -205,7 +209,8 @@ constexpr Row rows[] = {
     {.path = "tiers.movement", .type = Type::word, .fallback = "static", .words = "static chunks",
      .doc = "static: homes are fixed. chunks: chunks move to where there is room."},
     {.path = "tiers.chunk", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "elements",
-     .min = 256, .max = 0x1p40, .doc = "Elements of a rank's own shards that move together; auto: an eighth of them, 512 Ki to 4 Mi."},
+     .min = 256, .max = 0x1p40, .doc = "Elements of a rank's own shards that move together; auto: an eighth of them, "
+            "512 Ki to 4 Mi. As few as 64 Ki where budgets hold no more; 4 Mi where nothing moves."},
     {.path = "tiers.tile", .type = Type::list, .fallback = "off", .words = "off auto",
      .doc = "Large weights cut into tiles, each gathered, used and released in turn; the first rule that fits "
             "a tensor holds. Forward has the bits of whole weights; the gradient of an input is a sum over "
@@ -226,7 +231,8 @@ constexpr Row rows[] = {
      .min = 0, .max = 1024,
      .doc = "Segments fetched and gathered ahead of their use; auto: the least of 2 to 4 that no other of 1 to 4 beats "
             "by the rates of the machine file, measured at the start where it has none, of those that the budgets "
-            "hold; 1 where that is better or they hold no more; 0 where they hold none."},
+            "hold; 1 where that is better or they hold no more; 0 where they hold none. With all state at home on the "
+            "device, 1."},
     {.path = "overlap.optimizer_prefetch", .type = Type::integer, .fallback = "auto", .words = "auto",
      .noun = "passes and updates", .min = 0, .max = 4096,
      .doc = "Passes of units and updates of chunks by which optimizer states on NVMe are read ahead of their own "
@@ -348,7 +354,7 @@ constexpr Row machine_rows[] = {
     {.path = "nvme_block", .type = Type::size, .fallback = "unknown", .words = "unknown", .min = 4096, .max = 1 << 30,
      .doc = "Bytes of one transfer with which fast disks are fastest: what tiers.nvme.block = auto stands for."},
     {.path = "nvme_queue_depth", .type = Type::integer, .fallback = "unknown", .words = "unknown", .min = 1,
-     .max = 65536, .doc = "The same for tiers.nvme.queue_depth."},
+     .max = 1024, .doc = "The same for tiers.nvme.queue_depth."},
     {.path = "host_to_device_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",
      .doc = "Of one rank's link while those of all others are busy."},
     {.path = "device_to_host_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",

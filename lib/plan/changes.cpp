@@ -12,6 +12,15 @@ using spec::Home;
 using spec::RecomputeKind;
 using spec::Tier;
 
+/// The spans that ZeRO's `stage` cuts further than they are.
+std::string spans_cut(const spec::Sharding& spans, int data, int stage) {
+    std::string text;
+    text += spans.optimizer < data ? " sharding.optimizer=all" : "";
+    text += stage >= 2 && spans.gradients < data ? " sharding.gradients=all" : "";
+    text += stage >= 3 && spans.parameters < data ? " sharding.parameters=all" : "";
+    return text;
+}
+
 /// The ZeRO stages above the one that the spans of `from` are; none where they are not those of a stage.
 std::vector<Change> higher_stages(const Change& from) {
     const int data = from.spec.parallel.data;
@@ -27,7 +36,8 @@ std::vector<Change> higher_stages(const Change& from) {
         sharding.optimizer = data;
         sharding.gradients = higher >= 2 ? data : 1;
         sharding.parameters = higher >= 3 ? data : 1;
-        made.overrides += fmt::format(" sharding.zero={}", higher);
+        made.overrides +=
+            sharding.is_by_span ? spans_cut(spans, data, higher) : fmt::format(" sharding.zero={}", higher);
         if (higher >= 2 && sharding.reduce != spec::ReducePlan::each_microbatch) {
             sharding.reduce = spec::ReducePlan::each_microbatch;
             made.overrides += " sharding.reduce=each_microbatch";
@@ -85,11 +95,15 @@ Change moved_out(Change from, std::size_t kinds, Tier tier) {
     return from;
 }
 
+/// Parameters are gathered or come from elsewhere.
+bool has_leases(const spec::RunSpec& spec) {
+    return spec.sharding.parameters > 1 || spec.tiers.parameters.device < 1;
+}
+
 /// Products, lookup and head by tiles, where parameters are gathered or come from elsewhere and have no
 /// second copies.
 void add_tiles(std::vector<Change>& found, const spec::RunSpec& spec) {
-    const bool has_leases = spec.sharding.parameters > 1 || spec.tiers.parameters.device < 1;
-    const bool is_possible = has_leases && spec.tiers.tiles.empty() && spec.sharding.secondary == 0;
+    const bool is_possible = has_leases(spec) && spec.tiers.tiles.empty() && spec.sharding.secondary == 0;
     for (int tiles = 4; is_possible && tiles <= 16; tiles *= 4) {
         found.push_back({fmt::format(" 'tiers.tile=[{{match: \"*\", out: {}}}]'", tiles), spec});
         found.back().spec.tiers.tiles = {{.match = "*", .in = 1, .out = tiles}};
@@ -189,6 +203,10 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
     add_stages(true);
     if (kind < RecomputeKind::full) {
         found.push_back(recomputing(same, RecomputeKind::full));
+    }
+    if (has_leases(spec) && spec.overlap.prefetch > 0) {
+        found.push_back({" overlap.prefetch=0", spec});
+        found.back().spec.overlap.prefetch = 0;
     }
     add_tiles(found, spec);
     add_homes(same, 1, Tier::host);

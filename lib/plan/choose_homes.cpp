@@ -80,18 +80,19 @@ class Chooser {
         };
         away_ = least(all_, device_fits);
         if (has_nvme) {
-            on_nvme_ = least(away_, [&](std::int64_t far) {
-                const auto tried = footprint(away_, far);
-                return tried.lack(Tier::host) == 0 && tried.memory_lack() == 0;
-            });
-            make_room_for_pages();
+            on_nvme_ = least(away_, [&](std::int64_t far) { return host_holds(footprint(away_, far)); });
         }
+        make_room_for_all(has_nvme);
         auto chosen = with(away_, on_nvme_);
         chosen.tiers.open = {};
         return chosen;
     }
 
   private:
+    static bool host_holds(const Footprint& found) {
+        return found.lack(Tier::host) == 0 && found.memory_lack() == 0;
+    }
+
     /// The least number of pieces, up to `most`, with which `fits`; `most` when none does.
     static std::int64_t least(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {
         if (most == 0 || fits(0)) {
@@ -106,14 +107,18 @@ class Chooser {
         return enough;
     }
 
-    /// State on NVMe has its shards at whole pages, which may take the last bytes of the device.
-    void make_room_for_pages() {
-        for (std::int64_t step = 1; away_ < all_; step *= 2) {
-            if (footprint(away_, on_nvme_).lack(Tier::device) == 0) {
+    /// Other ranks than the one that was searched with may need a little more, and state on NVMe has its
+    /// shards at whole pages, which may take the last bytes of the device.
+    void make_room_for_all(bool has_nvme) {
+        for (std::int64_t step = 1;; step *= 2) {
+            const auto found = plan_run(with(away_, on_nvme_), machine_).footprint;
+            const bool device_fits = found.lack(Tier::device) == 0 || away_ == all_;
+            const bool host_fits = host_holds(found) || !has_nvme || on_nvme_ == away_;
+            if (device_fits && host_fits) {
                 return;
             }
-            away_ = std::min(all_, away_ + step);
-            on_nvme_ = on_nvme_ == 0 ? 0 : std::min(away_, on_nvme_ + step);
+            away_ = device_fits ? away_ : std::min(all_, away_ + step);
+            on_nvme_ = host_fits ? on_nvme_ : std::min(away_, on_nvme_ + step);
         }
     }
 
@@ -143,7 +148,7 @@ class Chooser {
     }
 
     Footprint footprint(std::int64_t away, std::int64_t far) const {
-        return plan_run(with(away, far), machine_).footprint;
+        return plan_run(with(away, far), machine_, PlannedRanks::first).footprint;
     }
 
     const spec::RunSpec& spec_;

@@ -1,6 +1,7 @@
 /// Does a run fit, and what helps where it does not.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,7 +9,7 @@
 
 namespace ziggurat::plan {
 
-/// Of the fullest rank: stages of a pipeline differ, the other axes do not.
+/// Of the fullest of the ranks that were planned.
 struct MemoryReport {
     std::string table;     ///< with the verdict, and remedies where it does not fit
     std::string infinity;  ///< see infinity_tables
@@ -17,7 +18,11 @@ struct MemoryReport {
     std::vector<Remedy> remedies;  ///< cheapest first; empty where it fits
 };
 
-/// Builds the programs of one rank per stage, reports on the one that needs the most, and finds remedies.
-MemoryReport memory_report(const spec::RunSpec& spec, const spec::MachineSpec& machine = {});
+/// Plans the run, reports on the rank that needs the most, and finds remedies.
+///
+/// \param known  what is known to be needed, where that is more than a plan of some ranks
+MemoryReport memory_report(const spec::RunSpec& spec,
+                           const spec::MachineSpec& machine = {},
+                           const std::optional<Footprint>& known = {});
 
 }  // namespace ziggurat::plan

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/units.hpp"
+#include "spec/counts.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -179,9 +180,7 @@ MemoryTable memory_usage(const spec::RunSpec& spec,
         }
         table.peak_op[t] = at < 0 ? "" : program.ops[static_cast<std::size_t>(at)].label;
     }
-    const auto ranks_per_node = std::max(spec.parallel.ranks_per_node, 1);
-    table.budget = {spec.tiers.device_budget_bytes, spec.tiers.host_budget_bytes / ranks_per_node,
-                    spec.tiers.nvme_budget_bytes / ranks_per_node};
+    table.budget = spec::budgets_of_rank(spec);
     for (const char* consumer : lines) {
         if (const auto row = bytes.extract(consumer)) {
             table.rows.push_back({consumer, detail_of(consumer, spec), row.mapped()});

@@ -27,8 +27,11 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
         if (is_known) {
             continue;
         }
-        const auto changed = plan_run(change.spec, machine);
+        auto changed = plan_run(change.spec, machine, PlannedRanks::first);
         ops += changed.ops;
+        if (changed.footprint.fits()) {
+            changed = plan_run(change.spec, machine);
+        }
         const bool fits = changed.footprint.fits();
         tried.push_back({change.overrides.substr(1), changed.footprint, fits});
         fitting += fits ? 1 : 0;

@@ -32,7 +32,7 @@ double known(double rate, double usual) {
     return rate > 0 ? rate : usual;
 }
 
-double throttled(double rate, double highest) {
+double at_most(double highest, double rate) {
     return highest > 0 ? std::min(rate, highest) : rate;
 }
 
@@ -260,12 +260,25 @@ Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     const bool has_slow_ways = highest.nvme_read > 0 || highest.nvme_write > 0;
     return {.flops = known(machine.device_flops, usual_flops),
             .memory = machine.has_device ? usual_memory_of_device : usual_memory,
-            .nvme_read = throttled(read, highest.nvme_read),
-            .nvme_write = throttled(write, highest.nvme_write),
-            .host_to_device = throttled(in, highest.host_to_device),
-            .device_to_host = throttled(out, highest.device_to_host),
+            .nvme_read = at_most(highest.nvme_read, read),
+            .nvme_write = at_most(highest.nvme_write, write),
+            .host_to_device = at_most(highest.host_to_device, in),
+            .device_to_host = at_most(highest.device_to_host, out),
             .has_device = machine.has_device,
             .has_shared_disks = !has_slow_ways};
+}
+
+spec::MachineSpec throttled(spec::MachineSpec machine, const spec::RunSpec& spec) {
+    const auto& highest = spec.debug.throttle;
+    const double ranks = std::max(spec.parallel.ranks_per_node, 1);
+    const auto slow = [](double& rate, double highest_rate) {
+        rate = at_most(highest_rate, known(rate, highest_rate));
+    };
+    slow(machine.nvme_read_rate, highest.nvme_read * ranks);
+    slow(machine.nvme_write_rate, highest.nvme_write * ranks);
+    slow(machine.host_to_device_rate, highest.host_to_device);
+    slow(machine.device_to_host_rate, highest.device_to_host);
+    return machine;
 }
 
 double step_seconds(const Program& program, const Rates& rates) {

@@ -30,6 +30,9 @@ struct Rates {
 /// disks.
 Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine);
 
+/// The machine as debug.throttle makes it.
+spec::MachineSpec throttled(spec::MachineSpec machine, const spec::RunSpec& spec);
+
 /// Seconds from step to step of `program`, when nothing else is to be waited for: each op begins when its
 /// lane is free, what it waits for has ended and what it shares with other lanes (disks; without a device the
 /// processor) has nothing else to do, of several the one whose lane has waited longest; a step begins when

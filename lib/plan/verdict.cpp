@@ -49,14 +49,14 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, const M
         const auto t = index(tier);
         if (footprint.lack(tier) > 0) {
             const char* of = tier == Tier::device ? "rank" : "node";
-            text += fmt::format("  DOES NOT FIT: {} needs {} more per {}: plan {}, budget {}\n", names[t],
+            const auto limit = footprint.limit(tier);
+            text += fmt::format("  DOES NOT FIT: {} needs {} more per {}: plan {}, {} {}\n", names[t],
                                 exactly(footprint.lack(tier)), of, format_bytes(footprint.needed[t]),
-                                format_bytes(footprint.budget[t]));
+                                limit < footprint.budget[t] ? "there is" : "budget", format_bytes(limit));
             text += fmt::format("    most of it on a rank: {}\n", consumers(table, tier));
-            if (tier == Tier::nvme && !spec.tiers.nvme_paths.empty()) {
-                text += fmt::format(
-                    "    cannot reserve that in {}: a budget in percent is of what is free there\n",
-                    fmt::join(spec.tiers.nvme_paths, ", "));
+            if (tier == Tier::nvme && footprint.there[t] > 0 && !spec.tiers.nvme_paths.empty()) {
+                text += fmt::format("    cannot reserve that in {}: {} are free there\n",
+                                    fmt::join(spec.tiers.nvme_paths, ", "), format_bytes(footprint.there[t]));
             }
         }
     }
@@ -83,9 +83,9 @@ std::string verdict(const spec::RunSpec& spec, const Footprint& footprint, const
     for (const auto tier : tiers) {
         const auto t = index(tier);
         const bool is_device = tier == Tier::device;
-        if (footprint.budget[t] > 0 && (is_device || footprint.needed[t] > 0)) {
+        if (footprint.limit(tier) < spec::unlimited && (is_device || footprint.needed[t] > 0)) {
             text += fmt::format("{}{} {} per {}", text.empty() ? "" : ", ",
-                                format_bytes(footprint.budget[t] - footprint.needed[t]), what[t],
+                                format_bytes(footprint.limit(tier) - footprint.needed[t]), what[t],
                                 is_device ? "rank" : node);
         }
     }

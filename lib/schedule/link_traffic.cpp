@@ -105,4 +105,15 @@ std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program) {
     return sums;
 }
 
+std::array<std::array<std::int64_t, 3>, num_cargoes> bytes_at_home(const Program& program) {
+    std::array<std::array<std::int64_t, 3>, num_cargoes> sums{};
+    for (const auto& buffer : program.buffers) {
+        if (buffer.lifetime == Lifetime::persistent && buffer.state != StateKind::none) {
+            sums[static_cast<std::size_t>(cargo_of(buffer))][static_cast<std::size_t>(buffer.tier)] +=
+                buffer.bytes;
+        }
+    }
+    return sums;
+}
+
 }  // namespace ziggurat::schedule

@@ -47,4 +47,7 @@ Cargo cargo_of(const Buffer& buffer);
 /// bytes_by_link by what it is that moves: [cargo][link].
 std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program);
 
+/// Bytes of a rank's state by where it is at home: [cargo][spec::Tier].
+std::array<std::array<std::int64_t, 3>, num_cargoes> bytes_at_home(const Program& program);
+
 }  // namespace ziggurat::schedule

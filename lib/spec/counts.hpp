@@ -3,6 +3,7 @@
 /// Pure arithmetic on the spec, so that `check` says it in no time at any size.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "spec/run_spec.hpp"
@@ -47,5 +48,8 @@ struct StateBytes {
 /// Model state of one rank, spread evenly over its spans and over tensor ranks and stages; padding not
 /// counted. Frozen tensors have parameters only. The compiled program's memory table is the exact one.
 StateBytes count_state_bytes(const RunSpec& run);
+
+/// By Tier, a rank's equal part of the budgets; 0 where there is no limit.
+std::array<std::int64_t, 3> budgets_of_rank(const RunSpec& run);
 
 }  // namespace ziggurat::spec

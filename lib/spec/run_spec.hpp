@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -154,7 +155,8 @@ struct Sharding {
     int optimizer = 1;
     int secondary = 0;  ///< hpZ's second span of the parameters; 0: none
     ReducePlan reduce = ReducePlan::at_end;
-    int sum_group = 1;  ///< ranks summed together before groups are; = data degree for `flat`
+    int sum_group = 1;        ///< ranks summed together before groups are; = data degree for `flat`
+    bool is_by_span = false;  ///< the deck names the spans, and no ZeRO stage
 
     bool operator==(const Sharding&) const = default;
 };
@@ -197,10 +199,13 @@ struct OpenHomes {
     bool operator==(const OpenHomes&) const = default;
 };
 
+/// The budget of a tier that has none.
+constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+
 struct Tiers {
-    std::int64_t device_budget_bytes = 0;  ///< per rank
-    std::int64_t host_budget_bytes = 0;    ///< per node
-    std::int64_t nvme_budget_bytes = 0;    ///< per node
+    std::int64_t device_budget_bytes = unlimited;  ///< per rank
+    std::int64_t host_budget_bytes = unlimited;    ///< per node
+    std::int64_t nvme_budget_bytes = unlimited;    ///< per node
     std::vector<std::string> nvme_paths;
     bool nvme_near = false;
     std::int64_t nvme_block_bytes = 1 << 20;

@@ -151,12 +151,6 @@ std::string environment_text(const std::string& version,
     return text;
 }
 
-std::array<std::int64_t, 3> tier_budgets(const spec::RunSpec& spec) {
-    const auto ranks_of_node = std::max(spec.parallel.ranks_per_node, 1);
-    return {spec.tiers.device_budget_bytes, spec.tiers.host_budget_bytes / ranks_of_node,
-            spec.tiers.nvme_budget_bytes / ranks_of_node};
-}
-
 RunFacts run_facts(const spec::RunSpec& spec, const std::string& version) {
     RunFacts made;
     made.name = spec.run.name;
@@ -168,7 +162,7 @@ RunFacts run_facts(const spec::RunSpec& spec, const std::string& version) {
     made.tokens_per_step = spec.train.global_batch * spec.data.seq;
     made.flops_per_token = spec::flops_per_token(spec);
     made.seed = spec.run.seed;
-    made.budget_bytes = tier_budgets(spec);
+    made.budget_bytes = spec::budgets_of_rank(spec);
     return made;
 }
 

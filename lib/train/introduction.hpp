@@ -35,9 +35,6 @@ std::string environment_text(const std::string& version,
                              const std::string& libraries,
                              const std::string& command);
 
-/// What a rank may use of each tier, by spec::Tier; of what belongs to a node, its part. Pure
-std::array<std::int64_t, 3> tier_budgets(const spec::RunSpec& spec);
-
 /// What metrics.jsonl says of a run before its first step. Collective: local; pure
 RunFacts run_facts(const spec::RunSpec& spec, const std::string& version);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/units.hpp"
+#include "spec/counts.hpp"
 #include "train/accounting_links.hpp"
 #include "train/step_report.hpp"
 
@@ -208,23 +209,16 @@ std::string relief_of(Stall stall) {
 
 LimitFacts limit_facts(const spec::RunSpec& spec, const schedule::Program& program) {
     LimitFacts facts;
-    const auto ranks_of_node = std::max(spec.parallel.ranks_per_node, 1);
-    facts.budget_bytes = {spec.tiers.device_budget_bytes, spec.tiers.host_budget_bytes / ranks_of_node,
-                          spec.tiers.nvme_budget_bytes / ranks_of_node};
+    facts.budget_bytes = spec::budgets_of_rank(spec);
     for (const auto tier : {Tier::device, Tier::host, Tier::nvme}) {
         facts.reserved_bytes[static_cast<std::size_t>(tier)] = program.tier_bytes(tier);
     }
     facts.moved = schedule::bytes_by_cargo(program);
-    for (const auto& buffer : program.buffers) {
-        if (buffer.lifetime == schedule::Lifetime::persistent && buffer.state != schedule::StateKind::none) {
-            facts.at_home[static_cast<std::size_t>(schedule::cargo_of(buffer))]
-                         [static_cast<std::size_t>(buffer.tier)] += buffer.bytes;
-        }
-    }
+    facts.at_home = schedule::bytes_at_home(program);
     facts.microbatches = spec.train.micro_batches;
     facts.prefetch = spec.overlap.prefetch;
     facts.num_paths = static_cast<int>(spec.tiers.nvme_paths.size());
-    facts.nodes = std::max(1, spec.parallel.ranks / ranks_of_node);
+    facts.nodes = std::max(1, spec.parallel.ranks / std::max(spec.parallel.ranks_per_node, 1));
     facts.endurance_bytes = spec.tiers.endurance_bytes;
     facts.throttle = spec.debug.throttle;
     return facts;

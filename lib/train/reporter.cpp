@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "comm/watch/liveness.hpp"
+#include "spec/counts.hpp"
 #include "train/checkpoint_line.hpp"
 #include "train/introduction.hpp"
 #include "train/trainer.hpp"
@@ -53,7 +54,7 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
     }
     files_.emplace(Files{
         Metrics{directory_->file("metrics.jsonl"), [this](std::string_view text) { console_.warn(text); }},
-        StepLine{spec_.train.steps, tier_budgets(spec_)}, Due{spec_.logging.every}});
+        StepLine{spec_.train.steps, spec::budgets_of_rank(spec_)}, Due{spec_.logging.every}});
     if (resumed_step) {
         files_->metrics.resume(*resumed_step);
     }

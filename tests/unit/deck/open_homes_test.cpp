@@ -23,17 +23,19 @@ class OpenHomes : public ::testing::Test {
     }
     void TearDown() override { fs::remove_all(folder_); }
 
+    std::string deck(const std::string& tiers) const {
+        return "deck_version: 1\n"
+               "model: {family: gpt2, layers: 2, hidden: 32, heads: 2}\n"
+               "data: {seq: 16, train: [{format: text, path: '" +
+               (folder_ / "text.txt").string() +
+               "'}]}\n"
+               "train: {steps: 100, global_batch: 24, micro_batch: 2}\n"
+               "tiers: " +
+               tiers + "\n";
+    }
+
     Loaded load_with(const std::string& tiers) const {
-        return load_text(
-            "deck_version: 1\n"
-            "model: {family: gpt2, layers: 2, hidden: 32, heads: 2}\n"
-            "data: {seq: 16, train: [{format: text, path: '" +
-                (folder_ / "text.txt").string() +
-                "'}]}\n"
-                "train: {steps: 100, global_batch: 24, micro_batch: 2}\n"
-                "tiers: " +
-                tiers + "\n",
-            "deck.yaml", {}, options_);
+        return load_text(deck(tiers), "deck.yaml", {}, options_);
     }
 
     /// Puts a third of the optimizer on the device and gradients on the host.
@@ -73,6 +75,21 @@ TEST_F(OpenHomes, AreAskedForAndWrittenDown) {
     ASSERT_TRUE(again.ok()) << again.found.print();
     EXPECT_EQ(again.run.tiers, loaded.run.tiers);
     EXPECT_EQ(again.run.sharding.reduce, spec::ReducePlan::each_microbatch);
+}
+
+TEST_F(OpenHomes, OfGradientsAreClosedBySumsAfterTheLastMicroBatch) {
+    choose();
+    for (const char* reduce : {"at_end", "by_span"}) {
+        const auto loaded = load_text(
+            deck("{home: {optimizer: auto, gradients: auto}}") + "sharding: {reduce: " + reduce + "}\n",
+            "deck.yaml", {}, options_);
+        ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+        EXPECT_EQ(loaded.run.tiers.gradients, spec::Home{});
+        EXPECT_LT(loaded.run.tiers.optimizer.device, 1);
+        EXPECT_NE(loaded.effective.find("gradients: device"), std::string::npos) << loaded.effective;
+        const auto again = load_text(loaded.effective, "effective", {}, options_);
+        EXPECT_TRUE(again.ok()) << again.found.print();
+    }
 }
 
 TEST_F(OpenHomes, StayOpenWhereNobodyIsAsked) {

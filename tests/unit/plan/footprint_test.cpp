@@ -90,6 +90,83 @@ TEST(Footprint, FitsItsPlanAndNotAByteLess) {
     }
 }
 
+TEST(Footprint, TakesNothingForABudgetOfNothing) {
+    auto spec = tiered(2);
+    const auto plan = plan_run(spec).footprint;
+    EXPECT_TRUE(plan.fits()) << "no budgets";
+    for (const auto tier : tiers) {
+        auto none = spec;
+        set_budget(none.tiers, tier, 0);
+        EXPECT_EQ(plan_run(none).footprint.lack(tier), needed(plan, tier));
+    }
+}
+
+TEST(Footprint, IsHeldAgainstWhatTheMachineHasOfEachTier) {
+    auto spec = tiered(2);
+    const auto plan = plan_run(spec).footprint;
+    for (const auto tier : tiers) {
+        set_budget(spec.tiers, tier, 2 * needed(plan, tier));
+    }
+    const spec::MachineSpec enough{.has_device = true,
+                                   .device_bytes = needed(plan, Tier::device),
+                                   .host_bytes = needed(plan, Tier::host),
+                                   .nvme_bytes = needed(plan, Tier::nvme)};
+    EXPECT_TRUE(plan_run(spec, enough).footprint.fits());
+    for (const auto bytes :
+         {&spec::MachineSpec::device_bytes, &spec::MachineSpec::host_bytes, &spec::MachineSpec::nvme_bytes}) {
+        auto small = enough;
+        --(small.*bytes);
+        EXPECT_EQ(plan_run(spec, small).footprint.total_lack(), 1);
+    }
+    auto small = enough;
+    --small.device_bytes;
+    const auto text = memory_report(spec, small).table;
+    EXPECT_NE(text.find("device needs 1 B (1 bytes) more per rank"), std::string::npos) << text;
+    EXPECT_NE(text.find(", there is "), std::string::npos) << text;
+}
+
+/// Ranks whose shards meet other boundaries need other staging.
+TEST(Footprint, IsThatOfTheFullestRankAndOfTheFullestNode) {
+    auto spec = tiered(6);
+    spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 6};
+    spec.tiers.gradients = Home{0, 0, 1};
+    spec.parallel.ranks_per_node = 3;
+    TierBytes most{};
+    std::array<TierBytes, 2> nodes{};
+    bool differs = false;
+    for (int rank = 0; rank < 6; ++rank) {
+        const auto bytes = bytes_of_rank(spec, rank);
+        differs = differs || bytes != bytes_of_rank(spec, 0);
+        for (std::size_t t = 0; t < 3; ++t) {
+            most[t] = std::max(most[t], bytes[t]);
+            nodes[static_cast<std::size_t>(rank) / 3][t] += bytes[t];
+        }
+    }
+    ASSERT_TRUE(differs);
+
+    const auto footprint = plan_run(spec).footprint;
+
+    EXPECT_EQ(needed(footprint, Tier::device), most[0]);
+    EXPECT_EQ(needed(footprint, Tier::host), std::max(nodes[0][1], nodes[1][1]));
+    EXPECT_EQ(needed(footprint, Tier::nvme), std::max(nodes[0][2], nodes[1][2]));
+    EXPECT_EQ(footprint.memory_needed, std::max(nodes[0][0] + nodes[0][1], nodes[1][0] + nodes[1][1]));
+}
+
+/// Where little is left, the placement of the whole program counts.
+TEST(Footprint, OfALongStepIsThatOfItsWholeProgramWhereThatDecides) {
+    auto spec = tiered(1);
+    spec.train.micro_batches = 80;  // of 8 passes each
+    spec.tiers.optimizer = Home{0, 0, 1};
+    const auto whole = bytes_of_rank(spec, 0);
+    for (const auto tier : tiers) {
+        set_budget(spec.tiers, tier, whole[static_cast<std::size_t>(tier)]);
+    }
+    const auto footprint = plan_run(spec).footprint;
+
+    EXPECT_TRUE(footprint.fits());
+    EXPECT_EQ(footprint.needed, whole);
+}
+
 TEST(Footprint, AddsUpTheStagesOfANode) {
     auto spec = test::small_spec(spec::Family::gpt2);
     spec.model.layers = 5;
@@ -146,6 +223,20 @@ TEST(MemoryReport, TellsTierPlanBudgetConsumersAndLack) {
     EXPECT_TRUE(std::ranges::all_of(report.remedies, &Remedy::fits)) << report.table;
 }
 
+TEST(MemoryReport, TellsWhatWholeChunksMakeOfShares) {
+    auto spec = tiered(1);
+    spec.tiers.chunk_elements = 1 << 20;  // all of it
+    spec.tiers.optimizer = Home{0, 0.9, 0.1};
+    const auto told = [](const spec::RunSpec& run, const char* kind) {
+        const auto text = memory_report(run).table;
+        return text.find(std::string{"tiers.home."} + kind + " is cut between chunks") != std::string::npos;
+    };
+    EXPECT_TRUE(told(spec, "optimizer")) << memory_report(spec).table;
+    EXPECT_FALSE(told(spec, "gradients"));
+    spec.tiers.chunk_elements = 2048;
+    EXPECT_FALSE(told(spec, "optimizer")) << memory_report(spec).table;
+}
+
 TEST(MemoryReport, NamesHomesFurtherOut) {
     auto spec = tiered(1);
     spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.activations = Home{};
@@ -173,7 +264,10 @@ TEST(MemoryReport, NamesMoreRanks) {
     spec.train.micro_batch = 1;
     spec.train.micro_batches = 8;
     spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
-    set_budget(spec.tiers, Tier::device, needed(plan_run(spec).footprint, Tier::device) * 3 / 4);
+    const auto plan = plan_run(spec).footprint;
+    set_budget(spec.tiers, Tier::device, needed(plan, Tier::device) * 3 / 4);
+    set_budget(spec.tiers, Tier::host, needed(plan, Tier::host));
+    set_budget(spec.tiers, Tier::nvme, 0);
 
     const auto report = memory_report(spec);
 

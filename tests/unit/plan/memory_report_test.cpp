@@ -74,6 +74,39 @@ TEST(MemoryReport, NamesStagesThatFit) {
         << "spans of its own are left alone";
 }
 
+TEST(MemoryReport, NamesSpansWhereTheDeckDoes) {
+    auto spec = test::small_spec(spec::Family::llama, 2);
+    spec.sharding.is_by_span = true;
+    auto cut = spec;
+    cut.sharding.optimizer = 2;
+    spec.tiers.device_budget_bytes = plan_run(cut).footprint.needed[0];
+
+    const auto report = memory_report(spec);
+
+    ASSERT_FALSE(report.remedies.empty()) << report.table;
+    EXPECT_EQ(report.remedies.front().overrides, "sharding.optimizer=all");
+    EXPECT_EQ(report.table.find("sharding.zero"), std::string::npos) << report.table;
+}
+
+TEST(MemoryReport, NamesFetchingNothingAhead) {
+    auto spec = test::small_spec(spec::Family::llama, 2);
+    spec.model.hidden = 256;
+    spec.model.ffn_hidden = 512;
+    spec.model.layers = 6;
+    spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
+    spec.train.micro_batch = 1;
+    spec.recompute.kind = spec::RecomputeKind::full;
+    spec.overlap.prefetch = 1;
+    auto at_once = spec;
+    at_once.overlap.prefetch = 0;
+    spec.tiers.device_budget_bytes = plan_run(at_once).footprint.needed[0];
+
+    const auto report = memory_report(spec);
+
+    ASSERT_FALSE(report.remedies.empty()) << report.table;
+    EXPECT_EQ(report.remedies.front().overrides, "overlap.prefetch=0") << report.table;
+}
+
 TEST(MemoryReport, NamesSavesWithoutACopyWhereTheHostIsShort) {
     auto spec = wide();
     spec.checkpoint.every = spec::Interval{.steps = 100};
@@ -90,6 +123,8 @@ TEST(MemoryReport, NamesSavesWithoutACopyWhereTheHostIsShort) {
 TEST(MemoryReport, NamesWhatHelpsMostWhereNothingSuffices) {
     auto spec = wide();
     spec.tiers.device_budget_bytes = 1;
+    spec.tiers.host_budget_bytes = plan_run(spec).footprint.needed[1];
+    spec.tiers.nvme_budget_bytes = 0;
 
     const auto report = memory_report(spec);
 

@@ -188,6 +188,18 @@ TEST(StepSeconds, LetWhatPassesWaitForGoBeforeWhatUpdatesWaitFor) {
     EXPECT_NEAR(step_seconds(program, rates), reads_for_passes + computing, 0.5);
 }
 
+TEST(Throttled, IsTheMachineAsTheThrottleLeavesIt) {
+    spec::RunSpec spec;
+    spec.parallel.ranks_per_node = 2;
+    spec.debug.throttle = {.nvme_read = 1e9, .nvme_write = 4e9, .host_to_device = 2e9};
+    const auto slowed =
+        throttled({.nvme_read_rate = 6e9, .nvme_write_rate = 6e9, .device_to_host_rate = 5e9}, spec);
+    EXPECT_DOUBLE_EQ(slowed.nvme_read_rate, 2e9) << "of two ranks";
+    EXPECT_DOUBLE_EQ(slowed.nvme_write_rate, 6e9);
+    EXPECT_DOUBLE_EQ(slowed.host_to_device_rate, 2e9) << "unknown otherwise";
+    EXPECT_DOUBLE_EQ(slowed.device_to_host_rate, 5e9);
+}
+
 TEST(Rates, AreTheMachinesWhereTheThrottleIsNotLower) {
     auto spec = test::small_spec(spec::Family::llama, 2);
     spec.debug.throttle = {.nvme_read = 5e9, .host_to_device = 1e6};

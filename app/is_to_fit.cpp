@@ -1,0 +1,45 @@
+#include "app/is_to_fit.hpp"
+
+#include <array>
+#include <vector>
+
+#include "app/trained_model.hpp"
+#include "base/error.hpp"
+#include "comm/control.hpp"
+#include "comm/node_topology.hpp"
+#include "plan/memory_report.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// By rank, on rank 0.
+std::vector<plan::TierBytes> gather_bytes(const comm::Communicator& world, const plan::TierBytes& mine) {
+    const std::array<double, 3> words{static_cast<double>(mine[0]), static_cast<double>(mine[1]),
+                                      static_cast<double>(mine[2])};
+    const auto all = comm::gather(world, words);
+    std::vector<plan::TierBytes> by_rank;
+    for (std::size_t i = 0; i + words.size() <= all.size(); i += words.size()) {
+        by_rank.push_back({static_cast<std::int64_t>(all[i]), static_cast<std::int64_t>(all[i + 1]),
+                           static_cast<std::int64_t>(all[i + 2])});
+    }
+    return by_rank;
+}
+
+}  // namespace
+
+bool is_to_fit(const comm::Communicator& world,
+               const spec::RunSpec& run,
+               const spec::MachineSpec& machine,
+               int& exit_code) {
+    const auto by_rank = gather_bytes(world, plan::bytes_of_rank(run, world.rank()));
+    const auto nodes = comm::find_nodes(world, 0);
+    return is_agreed(world, exit_code, [&] {
+        const auto needed = plan::footprint_of(run, machine, by_rank, nodes.node_of);
+        if (!needed.fits()) {
+            throw Error{ErrorKind::resource, "the run does not fit (see the plan). Nothing was started.\n" +
+                                                 plan::memory_report(run, machine, needed).table};
+        }
+    });
+}
+
+}  // namespace ziggurat::app
