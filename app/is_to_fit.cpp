@@ -8,6 +8,7 @@
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "plan/memory_report.hpp"
+#include "plan/plan_run.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -4,12 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/units.hpp"
-#include "plan/footprint.hpp"
+#include "plan/plan_run.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/homes.hpp"
 #include "schedule/optimizer_pass.hpp"
@@ -81,8 +82,14 @@ class DepthChooser {
         return spec;
     }
 
-    std::int64_t lack(const Ahead& ahead) const {
-        return plan_run(with(ahead), machine_).footprint.total_lack();
+    std::int64_t lack(const Ahead& ahead) {
+        const std::array<std::int64_t, 3> key{ahead.prefetch, ahead.optimizer_prefetch,
+                                              spec_.tiers.chunk_elements};
+        const auto [known, is_new] = lacks_.try_emplace(key, 0);
+        if (is_new) {
+            known->second = plan_run(with(ahead), machine_).footprint.total_lack();
+        }
+        return known->second;
     }
 
     void choose_chunk() {
@@ -186,7 +193,7 @@ class DepthChooser {
     }
 
     /// The same of those that the budgets hold; the first of all where they hold none.
-    Ahead best_that_fits(const std::vector<Ahead>& tried) const {
+    Ahead best_that_fits(const std::vector<Ahead>& tried) {
         for (auto left = tried; !left.empty();) {
             const auto chosen = least_of_the_best(left);
             if (lack(chosen) == 0) {
@@ -246,6 +253,7 @@ class DepthChooser {
     spec::OpenDepths open_;
     Rates rates_;
     spec::Depths found_;
+    std::map<std::array<std::int64_t, 3>, std::int64_t> lacks_;  ///< by depths and chunk
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "layout/chunk_layout.hpp"
 #include "plan/footprint.hpp"
+#include "plan/plan_run.hpp"
 #include "schedule/homes.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/depths.hpp"

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 
-#include "schedule/step_program.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 
@@ -38,32 +37,5 @@ Footprint footprint_of(const spec::RunSpec& spec,
                        const spec::MachineSpec& machine,
                        std::span<const TierBytes> by_rank,
                        std::span<const int> node_of);
-
-/// What the arenas of one rank's programs take, for training and validation together. Exact.
-TierBytes bytes_of_rank(const spec::RunSpec& spec, int rank);
-
-/// Whose programs are built for a plan. Ranks differ by a few percent, as their shards meet other boundaries.
-enum class PlannedRanks {
-    first,   ///< one of each pipeline stage: to search with
-    several  ///< all of up to 16, else 16 from the first to the last
-};
-
-/// The plan of a run.
-struct RunPlan {
-    Footprint footprint;
-    schedule::Program fullest;  ///< of the rank with most device memory; ops lack their waits
-    TierBytes rank_bytes{};     ///< that this rank reserves
-    std::size_t ops = 0;        ///< of all programs that were built for this
-};
-
-/// Builds the programs of `which` ranks; of a run that trains no tensor, the evaluating ones alone. Ranks
-/// that are not built count as the fullest of their stage that is.
-///
-/// Exact where all ranks are built and a step has up to 512 passes of units. Of longer steps, some
-/// micro-batches stand for all; the placement of the whole program may take up to a fifth more or less of the
-/// host tier, so where that decides, the first rank's is built whole as well, of up to 4096 passes.
-RunPlan plan_run(const spec::RunSpec& spec,
-                 const spec::MachineSpec& machine = {},
-                 PlannedRanks which = PlannedRanks::several);
 
 }  // namespace ziggurat::plan

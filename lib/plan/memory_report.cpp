@@ -8,6 +8,7 @@
 #include "base/units.hpp"
 #include "plan/bandwidth.hpp"
 #include "plan/memory_table.hpp"
+#include "plan/plan_run.hpp"
 #include "plan/step_time.hpp"
 #include "plan/verdict.hpp"
 #include "plan/wear.hpp"

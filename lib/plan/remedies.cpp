@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "plan/changes.hpp"
+#include "plan/plan_run.hpp"
 
 namespace ziggurat::plan {
 namespace {

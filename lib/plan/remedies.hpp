@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plan/footprint.hpp"
+#include "plan/plan_run.hpp"
 
 namespace ziggurat::plan {
 

@@ -26,26 +26,29 @@ std::int64_t FreeList::take(std::int64_t bytes, std::int64_t alignment, Fit fit)
         return 0;
     }
     std::optional<Candidate> best;
-    for (auto first = free_.begin(); first != free_.end();) {
+    for (auto first = free_.cbegin(); first != free_.cend();) {
         auto behind = std::next(first);
-        auto end = first->first + first->second.bytes;
-        for (; behind != free_.end() && behind->first == end; ++behind) {
-            end += behind->second.bytes;
+        auto end = first->end();
+        for (; behind != free_.cend() && behind->begin == end; ++behind) {
+            end = behind->end();
         }
-        const auto consider = [&](std::int64_t begin) {
-            if (begin < first->first || begin + bytes > end) {
+        const auto consider = [&](Segments::const_iterator segment, std::int64_t begin) {
+            if (begin < first->begin || begin + bytes > end) {
                 return;
             }
             const auto most = best ? best->time : std::numeric_limits<std::int64_t>::max();
-            const auto time = fit == Fit::oldest ? newest(begin, bytes, most) : 0;
-            const Candidate now{time, end - first->first, begin};
+            const auto time = fit == Fit::oldest ? newest(segment, begin, bytes, most) : 0;
+            const Candidate now{time, end - first->begin, begin};
             best = best ? std::min(*best, now) : now;
         };
-        consider(rounded_up(first->first, alignment));
-        if (fit == Fit::oldest) {
-            std::for_each(std::next(first), behind,
-                          [&](const auto& segment) { consider(rounded_up(segment.first, alignment)); });
-            consider((end - bytes) / alignment * alignment);
+        if (end - first->begin >= bytes) {
+            consider(first, rounded_up(first->begin, alignment));
+        }
+        if (fit == Fit::oldest && end - first->begin >= bytes) {
+            for (auto segment = std::next(first); segment != behind; ++segment) {
+                consider(segment, rounded_up(segment->begin, alignment));
+            }
+            consider(first, (end - bytes) / alignment * alignment);
         }
         first = behind;
     }
@@ -58,27 +61,37 @@ void FreeList::give_back(std::int64_t begin, std::int64_t bytes, std::int64_t ti
     if (bytes == 0) {
         return;
     }
-    const auto after = free_.find(begin + bytes);
-    if (after != free_.end() && after->second.time == time) {
-        bytes += after->second.bytes;
-        free_.erase(after);
-    }
-    const auto next = free_.lower_bound(begin);
-    if (next != free_.begin()) {
-        auto& [before_begin, before] = *std::prev(next);
-        if (before_begin + before.bytes == begin && before.time == time) {
-            before.bytes += bytes;
-            return;
+    auto after = behind(begin);
+    const bool joins_after = after != free_.end() && after->begin == begin + bytes && after->time == time;
+    const auto before = after == free_.begin() ? free_.end() : std::prev(after);
+    const bool joins_before = before != free_.end() && before->end() == begin && before->time == time;
+    if (joins_before) {
+        before->bytes += bytes + (joins_after ? after->bytes : 0);
+        if (joins_after) {
+            free_.erase(after);
         }
+    } else if (joins_after) {
+        after->begin = begin;
+        after->bytes += bytes;
+    } else {
+        free_.insert(after, {begin, bytes, time});
     }
-    free_[begin] = {bytes, time};
 }
 
-std::int64_t FreeList::newest(std::int64_t begin, std::int64_t bytes, std::int64_t most) const {
-    auto segment = std::prev(free_.upper_bound(begin));
-    auto time = segment->second.time;
-    for (++segment; time <= most && segment != free_.end() && segment->first < begin + bytes; ++segment) {
-        time = std::max(time, segment->second.time);
+FreeList::Segments::iterator FreeList::behind(std::int64_t place) {
+    return std::ranges::upper_bound(free_, place, {}, &Segment::end);
+}
+
+std::int64_t FreeList::newest(Segments::const_iterator segment,
+                              std::int64_t begin,
+                              std::int64_t bytes,
+                              std::int64_t most) const {
+    while (segment->end() <= begin) {
+        ++segment;
+    }
+    auto time = segment->time;
+    for (++segment; time <= most && segment != free_.cend() && segment->begin < begin + bytes; ++segment) {
+        time = std::max(time, segment->time);
     }
     return time;
 }
@@ -87,10 +100,9 @@ std::int64_t FreeList::newest(std::int64_t begin, std::int64_t bytes, std::int64
 std::int64_t FreeList::grow(std::int64_t bytes, std::int64_t alignment) {
     auto begin = end_;
     auto time = std::int64_t{0};
-    for (auto last = free_.rbegin(); last != free_.rend() && last->first + last->second.bytes == begin;
-         ++last) {
-        begin = last->first;
-        time = last->second.time;
+    for (auto last = free_.rbegin(); last != free_.rend() && last->end() == begin; ++last) {
+        begin = last->begin;
+        time = last->time;
     }
     begin = rounded_up(begin, alignment);
     grow_to(begin + bytes, time);
@@ -100,17 +112,19 @@ std::int64_t FreeList::grow(std::int64_t bytes, std::int64_t alignment) {
 /// Takes free bytes out of the list.
 void FreeList::cut(std::int64_t begin, std::int64_t bytes) {
     const auto end = begin + bytes;
-    auto segment = std::prev(free_.upper_bound(begin));
-    while (segment != free_.end() && segment->first < end) {
-        const auto [from, found] = *segment;
-        segment = free_.erase(segment);
-        if (from < begin) {
-            free_[from] = {begin - from, found.time};
+    const auto first = behind(begin);
+    auto last = first;
+    Segments left;
+    for (; last != free_.end() && last->begin < end; ++last) {
+        if (last->begin < begin) {
+            left.push_back({last->begin, begin - last->begin, last->time});
         }
-        if (from + found.bytes > end) {
-            free_[end] = {from + found.bytes - end, found.time};
+        if (last->end() > end) {
+            left.push_back({end, last->end() - end, last->time});
         }
     }
+    const auto at = free_.erase(first, last);
+    free_.insert(at, left.begin(), left.end());
 }
 
 }  // namespace ziggurat::schedule

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <vector>
 
 namespace ziggurat::schedule {
 
@@ -30,10 +30,14 @@ class FreeList {
 
   private:
     struct Segment {
+        std::int64_t begin = 0;
         std::int64_t bytes = 0;
         std::int64_t time = 0;  ///< when it was given back
+
+        std::int64_t end() const noexcept { return begin + bytes; }
     };
-    using Segments = std::map<std::int64_t, Segment>;  ///< by begin; neighbours of one time are one
+    /// By begin; neighbours of one time are one. Looked through again and again, so it is no tree.
+    using Segments = std::vector<Segment>;
 
     /// A place and what speaks against it, the first the most.
     struct Candidate {
@@ -44,9 +48,14 @@ class FreeList {
         auto operator<=>(const Candidate&) const = default;
     };
 
-    /// The last time at which some of [begin, begin + bytes), all free, was given back; any time behind
-    /// `most` when it is behind that.
-    std::int64_t newest(std::int64_t begin, std::int64_t bytes, std::int64_t most) const;
+    /// The last time at which some of [begin, begin + bytes), all free from `segment` on, was given back; any
+    /// time behind `most` when it is behind that.
+    std::int64_t newest(Segments::const_iterator segment,
+                        std::int64_t begin,
+                        std::int64_t bytes,
+                        std::int64_t most) const;
+    /// The first that ends behind `place`.
+    Segments::iterator behind(std::int64_t place);
     std::int64_t grow(std::int64_t bytes, std::int64_t alignment);
     void cut(std::int64_t begin, std::int64_t bytes);
 

@@ -14,6 +14,7 @@
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "plan/memory_report.hpp"
+#include "plan/plan_run.hpp"
 #include "spec/counts.hpp"
 
 namespace ziggurat::deck {

@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "plan/footprint.hpp"
+#include "plan/plan_run.hpp"
 #include "schedule/build_program.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

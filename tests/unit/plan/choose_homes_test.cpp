@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/footprint.hpp"
 #include "plan/memory_report.hpp"
 #include "plan/memory_table.hpp"
+#include "plan/plan_run.hpp"
 #include "spec/home_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

@@ -1,4 +1,5 @@
 #include "plan/footprint.hpp"
+#include "plan/plan_run.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/plan_run.hpp"
 #include "schedule/build_program.hpp"
 #include "spec/counts.hpp"
 #include "tests/unit/schedule/small_spec.hpp"

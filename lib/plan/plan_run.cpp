@@ -1,0 +1,204 @@
+#include "plan/plan_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "layout/mesh.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/model_layout.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Program;
+using schedule::Variant;
+using spec::Tier;
+
+/// Passes of units that are built in full: about a second; and where it is not clear whether the run fits.
+constexpr std::int64_t most_passes = 512;
+constexpr std::int64_t most_passes_to_be_sure = 4096;
+
+constexpr std::array tiers{Tier::device, Tier::host, Tier::nvme};
+
+std::size_t index(Tier tier) {
+    return static_cast<std::size_t>(tier);
+}
+
+std::int64_t passes_of_step(const spec::RunSpec& spec) {
+    return (spec.model.layers + 2) * spec.train.micro_batches;
+}
+
+/// The training program of a rank as far as memory goes, of a long step.
+///
+/// From some micro-batch on, each finds the arena as the one before left it; the room for the tokens of those
+/// that are not compiled is added. So a plan costs the same however many micro-batches a step has.
+Program build_shortened(const spec::RunSpec& spec, int rank) {
+    auto shorter = spec;
+    const std::int64_t enough = 2 * spec.parallel.stages * spec.parallel.chunks_per_stage + 2;
+    shorter.train.micro_batches = std::min(spec.train.micro_batches, enough);
+    auto program = schedule::build_placed(shorter, rank, Variant::train);
+    schedule::Buffer others;
+    others.name = "batches of the other micro-batches";
+    others.lifetime = schedule::Lifetime::inputs;
+    others.consumer = "batch";
+    for (const auto& buffer : program.buffers) {
+        if (buffer.lifetime == schedule::Lifetime::inputs && buffer.microbatch == 0) {
+            others.bytes += buffer.bytes * (spec.train.micro_batches - shorter.train.micro_batches);
+        }
+    }
+    others.offset = program.arena_bytes[0];
+    program.arena_bytes[0] += others.bytes;
+    program.add_buffer(std::move(others));
+    return program;
+}
+
+/// Validation and sampling alone train no tensor.
+bool trains_anything(const spec::RunSpec& spec, int rank) {
+    const schedule::ModelLayout model{spec, rank};
+    return model.first_trained_unit < std::ssize(model.table.units);
+}
+
+/// What a rank reserves that runs both programs, one at a time: arenas as large as the larger needs them.
+TierBytes reserved(const Program& train, const Program& evaluate) {
+    TierBytes bytes{};
+    for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
+        bytes[static_cast<std::size_t>(schedule::tier_of_arena(a))] +=
+            std::max(train.arena_bytes[a], evaluate.arena_bytes[a]);
+    }
+    return bytes;
+}
+
+/// Ranks that are built, of all stages; of large programs fewer, but some, as ranks may differ by a tenth.
+constexpr std::int64_t most_planned = 16;
+constexpr std::int64_t least_planned = 2;
+constexpr std::int64_t most_ops = 100'000;
+
+enum class Length { as_it_is, shortened };
+
+class Planner {
+  public:
+    Planner(const spec::RunSpec& spec, const spec::MachineSpec& machine, Length length)
+        : spec_{spec}, machine_{machine}, length_{length}, mesh_{spec.parallel} {}
+
+    RunPlan run(PlannedRanks which) {
+        const auto& parallel = spec_.parallel;
+        by_rank_.assign(static_cast<std::size_t>(parallel.ranks), {});
+        most_.assign(static_cast<std::size_t>(parallel.stages), {});
+        for (int stage = 0; stage < parallel.stages; ++stage) {
+            build(mesh_.neighbour(spec::Axis::pipeline, 0, stage));
+        }
+        if (which == PlannedRanks::several) {
+            for (const int rank : others()) {
+                build(rank);
+            }
+        }
+        std::vector<int> node_of;
+        for (int rank = 0; rank < parallel.ranks; ++rank) {
+            node_of.push_back(rank / std::max(parallel.ranks_per_node, 1));
+            auto& bytes = by_rank_[static_cast<std::size_t>(rank)];
+            bytes = bytes == TierBytes{} ? most_[stage_of(rank)] : bytes;
+        }
+        plan_.footprint = footprint_of(spec_, machine_, by_rank_, node_of);
+        return std::move(plan_);
+    }
+
+  private:
+    std::size_t stage_of(int rank) const {
+        return static_cast<std::size_t>(mesh_.coordinate(spec::Axis::pipeline, rank));
+    }
+
+    /// Ranks that are built besides the first of each stage, from there to the last along the data axis.
+    std::vector<int> others() const {
+        const std::int64_t data = spec_.parallel.data;
+        const auto ops = std::max<std::int64_t>(1, std::ssize(plan_.fullest.ops));
+        const auto all = std::clamp(most_ops / ops, least_planned, most_planned);
+        const auto count = std::min(data, std::max<std::int64_t>(all / spec_.parallel.stages, 1));
+        std::vector<int> chosen;
+        for (int stage = 0; stage < spec_.parallel.stages; ++stage) {
+            const int first = mesh_.neighbour(spec::Axis::pipeline, 0, stage);
+            for (std::int64_t i = 1; i < count; ++i) {
+                const auto place = static_cast<int>(i * (data - 1) / (count - 1));
+                chosen.push_back(mesh_.neighbour(spec::Axis::data, first, place));
+            }
+        }
+        return chosen;
+    }
+
+    void build(int rank) {
+        const auto evaluate = schedule::build_placed(spec_, rank, Variant::evaluate);
+        auto train = !trains_anything(spec_, rank)  ? evaluate
+                     : length_ == Length::shortened ? build_shortened(spec_, rank)
+                                                    : schedule::build_placed(spec_, rank, Variant::train);
+        plan_.ops += train.ops.size() + evaluate.ops.size();
+        const auto bytes = reserved(train, evaluate);
+        by_rank_[static_cast<std::size_t>(rank)] = bytes;
+        auto& most = most_[stage_of(rank)];
+        for (const auto tier : tiers) {
+            most[index(tier)] = std::max(most[index(tier)], bytes[index(tier)]);
+        }
+        if (plan_.fullest.ops.empty() || bytes[0] > plan_.rank_bytes[0]) {
+            plan_.rank_bytes = bytes;
+            plan_.fullest = std::move(train);
+        }
+    }
+
+    const spec::RunSpec& spec_;
+    const spec::MachineSpec& machine_;
+    Length length_;
+    layout::Mesh mesh_;
+    RunPlan plan_;
+    std::vector<TierBytes> by_rank_;  ///< zeros where not built
+    std::vector<TierBytes> most_;     ///< of those that were, by stage
+};
+
+/// Whether it would fit, or not fit, with a quarter more or less as well.
+bool is_clear(const Footprint& footprint) {
+    const auto with = [&](int quarters) {
+        auto other = footprint;
+        for (auto& bytes : other.needed) {
+            bytes = bytes / 4 * quarters;
+        }
+        other.memory_needed = other.memory_needed / 4 * quarters;
+        return other.fits();
+    };
+    return with(3) == with(5);
+}
+
+std::int64_t scaled(std::int64_t bytes, std::int64_t up, std::int64_t down) {
+    return down == up
+               ? bytes
+               : static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) * static_cast<double>(up) /
+                                                     static_cast<double>(down)));
+}
+
+}  // namespace
+
+TierBytes bytes_of_rank(const spec::RunSpec& spec, int rank) {
+    const auto evaluate = schedule::build_placed(spec, rank, Variant::evaluate);
+    return trains_anything(spec, rank)
+               ? reserved(schedule::build_placed(spec, rank, Variant::train), evaluate)
+               : reserved(evaluate, evaluate);
+}
+
+RunPlan plan_run(const spec::RunSpec& spec, const spec::MachineSpec& machine, PlannedRanks which) {
+    const auto passes = passes_of_step(spec);
+    if (passes <= most_passes) {
+        return Planner{spec, machine, Length::as_it_is}.run(which);
+    }
+    auto plan = Planner{spec, machine, Length::shortened}.run(which);
+    auto& found = plan.footprint;
+    if (which == PlannedRanks::several && passes <= most_passes_to_be_sure && !is_clear(found)) {
+        const auto shortened = Planner{spec, machine, Length::shortened}.run(PlannedRanks::first).footprint;
+        const auto whole = Planner{spec, machine, Length::as_it_is}.run(PlannedRanks::first).footprint;
+        for (const auto tier : tiers) {
+            const auto t = index(tier);
+            found.needed[t] = scaled(found.needed[t], whole.needed[t], shortened.needed[t]);
+        }
+        found.memory_needed = scaled(found.memory_needed, whole.memory_needed, shortened.memory_needed);
+    }
+    return plan;
+}
+
+}  // namespace ziggurat::plan
