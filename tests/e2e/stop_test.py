@@ -64,10 +64,14 @@ def once(chosen):
     expect(f"--- goes on after step {step}" in environment and environment.count("host: ") == 2, "env.txt goes on")
 
     before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file() and path.name != "run.log"}
+    (run / "ckpt" / "step-000000001.old.tmp").mkdir()  # as a job leaves that dies in its last save
+    (run / "ckpt" / "LATEST").rename(run / "ckpt" / "LATEST.tmp")
     said = place.train("run", 1, f"train.steps={step + 3}", *SAVES, *CONSTANT)
     after = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file() and path.name != "run.log"}
     expect(f"finished before: run is at step {step + 3}" in said, f"does not say that it has finished\n{said}")
     expect(before == after, "a finished run changes nothing")
+    expect(not list((run / "ckpt").glob("*.tmp")), f"left behind: {list((run / 'ckpt').glob('*.tmp'))}")
+    place.expect_whole(run)
     place.train("run", 1, f"train.steps={step + 5}", *SAVES, *CONSTANT)
     expect(step_numbers(run) == list(range(1, step + 6)), "with more steps it goes on")
     expect((run / "DONE").read_text() == f"step {step + 5}\n", "DONE names the new last step")

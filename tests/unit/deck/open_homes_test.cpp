@@ -117,6 +117,8 @@ TEST_F(OpenHomes, HaveTheSpaceThatIsFree) {
     EXPECT_GT(loaded.run.tiers.nvme_budget_bytes, 0);
     EXPECT_LT(loaded.run.tiers.nvme_budget_bytes, 3 * (free / 4))
         << "one disk, though it is named twice above";
+    EXPECT_GT(loaded.machine.nvme_bytes, 3 * (loaded.run.tiers.nvme_budget_bytes / 2))
+        << "no budget makes a disk larger";
 }
 
 }  // namespace

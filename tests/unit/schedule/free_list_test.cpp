@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <vector>
 
@@ -51,6 +52,18 @@ TEST(FreeList, TakesTheEndOfARangeWhoseBeginIsYounger) {
     EXPECT_EQ(list.take(150, 1, Fit::oldest), 128);
     list.give_back(128, 150, 3);
     EXPECT_EQ(list.take(22, 1, Fit::oldest), 278);
+}
+
+TEST(FreeList, JoinsWhatWasGivenBackAtOneTime) {
+    for (const auto& order : {std::array{0, 100, 200}, std::array{0, 200, 100}, std::array{200, 100, 0}}) {
+        FreeList list{0};
+        EXPECT_EQ(list.take(300, 1, Fit::smallest), 0);
+        for (const int begin : order) {
+            list.give_back(begin, 100, 4);
+        }
+        EXPECT_EQ(list.take(300, 1, Fit::oldest), 0);
+        EXPECT_EQ(list.end(), 300);
+    }
 }
 
 TEST(FreeList, ThatIsEmptyHoldsNothingOfNoBytes) {
