@@ -25,7 +25,8 @@
 namespace ziggurat::app {
 namespace {
 
-/// Where this process runs, on the machine that is called `host`; `threads` as asked for, 0 when nobody asked.
+/// Where this process runs, on the machine that is called `host`; `threads` as asked for, 0 when nobody
+/// asked.
 train::RankPlace my_place(const std::string& host) {
     const char* asked = std::getenv("OMP_NUM_THREADS");
     return {.host = host,

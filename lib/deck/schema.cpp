@@ -31,7 +31,7 @@ constexpr Row rows[] = {
     {.path = "run.trace", .type = Type::boolean, .fallback = "false",
      .doc = "Writes the start and end of every operation for Perfetto."},
     {.path = "run.hang_timeout", .type = Type::duration, .fallback = "10min", .min = 1, .max = 1e9,
-     .doc = "After this long without progress, names the rank and the operation and ends the run; a save, after three times as long."},
+     .doc = "After this long without progress, names the rank and the operation and ends the run. A save gets three times as long."},
 
     {.path = "model", .doc = "The model. With a preset, any key here overrides it."},
     {.path = "model.preset", .type = Type::word,
