@@ -102,7 +102,9 @@ deck::LoadOptions find_launch(const comm::Communicator& world) {
 
 int threads_if_started(int ranks) {
     const auto mine = my_place("here");  // without MPI
-    return ranks > 0 ? fewest_threads(std::vector(static_cast<std::size_t>(ranks), mine)) : mine.threads;
+    const auto cores = static_cast<int>(mine.cores.size());
+    const int usable = mine.core_limit > 0 ? std::min(mine.core_limit, cores) : cores;
+    return mine.threads > 0 || ranks <= 0 ? mine.threads : std::max(1, usable / ranks);
 }
 
 std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const comm::Communicator& world) {

@@ -19,6 +19,9 @@ struct Keep {
 /// `step-000001250`.
 std::string folder_name(std::int64_t step);
 
+/// Removes what saves and removals that never ended have left in `root`. What cannot be removed stays.
+void remove_unfinished(const std::string& root);
+
 /// Puts right what jobs that died while they saved have left in `root`: for who holds the run's folder alone,
 /// at its start. Removes saves and removals that never ended, and lets LATEST name the newest complete
 /// checkpoint. What cannot be done stays undone.

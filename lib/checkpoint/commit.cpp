@@ -142,26 +142,24 @@ void remove_checkpoint(const std::string& root, const std::string& path) {
     }
 }
 
-void remove_unfinished(const std::string& root) {
-    std::error_code problem;
-    for (fs::directory_iterator entry{root, problem}; !problem && entry != fs::directory_iterator{};
-         entry.increment(problem)) {
-        const std::string name = entry->path().filename().string();
-        if (name.ends_with(unfinished) && (name.starts_with("step-") || name.starts_with("LATEST"))) {
-            remove_quietly(entry->path().string());
-        }
-    }
-}
-
 void write_latest(const std::string& root, const std::string& name, const std::string& text_of_manifest) {
     storage::write_small_file(root + "/LATEST" + unfinished,
                               fmt::format("{} {:016x}\n", name, hash_of_manifest(text_of_manifest)));
 }
 
+/// Nothing where there is none, or one that nobody can read.
+std::optional<Latest> readable_latest(const std::string& root) {
+    try {
+        return read_latest(root);
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
 /// A job may die between giving a checkpoint its name and LATEST that.
 void mend_latest(const std::string& root) {
     const auto complete = list_complete(root);
-    const auto latest = read_latest(root);
+    const auto latest = readable_latest(root);
     const auto name = complete.empty() ? "" : fs::path{complete.back()}.filename().string();
     if (complete.empty() || (latest && latest->name == name)) {
         return;
@@ -174,6 +172,17 @@ void mend_latest(const std::string& root) {
 }
 
 }  // namespace
+
+void remove_unfinished(const std::string& root) {
+    std::error_code problem;
+    for (fs::directory_iterator entry{root, problem}; !problem && entry != fs::directory_iterator{};
+         entry.increment(problem)) {
+        const std::string name = entry->path().filename().string();
+        if (name.ends_with(unfinished) && (name.starts_with("step-") || name.starts_with("LATEST"))) {
+            remove_quietly(entry->path().string());
+        }
+    }
+}
 
 void tidy_up(const std::string& root) {
     remove_unfinished(root);

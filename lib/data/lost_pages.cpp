@@ -33,6 +33,11 @@ void say(std::string_view text) {
 }
 
 extern "C" void name_lost_page(int number, siginfo_t* info, void*) {
+    if (info->si_code <= 0) {  // somebody has sent it
+        sigaction(number, &handled_before, nullptr);
+        ::raise(number);
+        return;
+    }
     const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
     for (const auto& mapping : mappings) {
         const auto begin = mapping.begin.load(std::memory_order_acquire);

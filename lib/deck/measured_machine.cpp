@@ -64,7 +64,7 @@ std::string machine_text(const spec::MachineSpec& machine) {
                write_text(machine.name), machine.has_device, machine.ranks_per_node, machine.cores_per_node) +
            line("device_memory", write_bytes(machine.device_bytes), machine.has_device) +
            fmt::format("host_memory: {}\n", write_bytes(machine.host_bytes)) +
-           line("nvme_space", write_bytes(machine.nvme_bytes), machine.nvme_bytes > 0) +
+           line("nvme_space", write_bytes(machine.nvme_bytes), machine.nvme_bytes != spec::unknown_space) +
            line("nvme_read_rate", write_rate(machine.nvme_read_rate), machine.nvme_read_rate > 0) +
            line("nvme_write_rate", write_rate(machine.nvme_write_rate), machine.nvme_write_rate > 0) +
            line("nvme_block", write_bytes(machine.nvme_block_bytes), machine.nvme_block_bytes > 0) +

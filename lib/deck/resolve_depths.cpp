@@ -29,6 +29,7 @@ std::string settle_depths(Resolution& resolution) {
         resolution.settle_integer("overlap.prefetch", found.prefetch, found.why_prefetch);
     }
     if (open.optimizer_prefetch) {
+        found.optimizer_prefetch = run.tiers.optimizer.nvme > 0 ? found.optimizer_prefetch : 0;
         run.overlap.optimizer_prefetch = found.optimizer_prefetch;
         resolution.settle_integer("overlap.optimizer_prefetch", found.optimizer_prefetch,
                                   found.why_optimizer_prefetch);

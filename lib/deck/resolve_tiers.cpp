@@ -53,8 +53,9 @@ void settle_nvme_budget(Resolution& resolution) {
     spec::Tiers& tiers = resolution.run.tiers;
     const bool is_here = !resolution.options.machine && !resolution.options.as_record;
     if (!is_here || tiers.nvme_paths.empty()) {
+        const auto there = resolution.machine.nvme_bytes;
         tiers.nvme_budget_bytes =
-            budget(resolution, "tiers.nvme.budget", resolution.machine.nvme_bytes, "of a node");
+            budget(resolution, "tiers.nvme.budget", there == spec::unknown_space ? 0 : there, "of a node");
         return;
     }
     const auto bytes = free_bytes(tiers.nvme_paths);

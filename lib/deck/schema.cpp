@@ -346,7 +346,7 @@ constexpr Row machine_rows[] = {
     {.path = "cores_per_node", .type = Type::integer, .min = 1, .max = 65536, .doc = "Processor cores of a node."},
     {.path = "device_memory", .type = Type::size, .doc = "Memory of one device; without devices, leave it out."},
     {.path = "host_memory", .type = Type::size, .doc = "Memory of a node."},
-    {.path = "nvme_space", .type = Type::size, .fallback = "0B", .doc = "Space on fast disks of a node."},
+    {.path = "nvme_space", .type = Type::size, .fallback = "0B", .doc = "Space on fast disks of a node; none where this is left out."},
     {.path = "nvme_read_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",
      .doc = "Of all fast disks of a node together."},
     {.path = "nvme_write_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",

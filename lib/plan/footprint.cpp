@@ -16,7 +16,7 @@ std::size_t index(Tier tier) {
 
 std::int64_t Footprint::limit(Tier tier) const noexcept {
     const auto t = index(tier);
-    return there[t] > 0 ? std::min(budget[t], there[t]) : budget[t];
+    return std::min(budget[t], there[t]);
 }
 
 std::int64_t Footprint::lack(Tier tier) const noexcept {
@@ -51,7 +51,9 @@ Footprint footprint_of(const spec::RunSpec& spec,
     }
     made.budget = {spec.tiers.device_budget_bytes, spec.tiers.host_budget_bytes,
                    spec.tiers.nvme_budget_bytes};
-    made.there = {machine.has_device ? machine.device_bytes : 0, machine.host_bytes, machine.nvme_bytes};
+    const auto known = [](std::int64_t bytes) { return bytes > 0 ? bytes : spec::unlimited; };
+    made.there = {machine.has_device ? known(machine.device_bytes) : spec::unlimited,
+                  known(machine.host_bytes), machine.nvme_bytes};
     made.memory = machine.has_device ? 0 : machine.host_bytes;
     return made;
 }

@@ -18,7 +18,8 @@ using TierBytes = std::array<std::int64_t, 3>;
 struct Footprint {
     std::array<std::int64_t, 3> needed{};
     std::array<std::int64_t, 3> budget{spec::unlimited, spec::unlimited, spec::unlimited};
-    std::array<std::int64_t, 3> there{};  ///< that the machine has of each tier; 0: unknown
+    /// That the machine has of each tier.
+    std::array<std::int64_t, 3> there{spec::unlimited, spec::unlimited, spec::unlimited};
     /// Of a node's memory, without GPUs: the host tier and the device tiers of its ranks.
     std::int64_t memory_needed = 0;
     std::int64_t memory = 0;  ///< what the node has, or the process's control group grants; 0: unknown, GPUs

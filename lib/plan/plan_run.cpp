@@ -167,7 +167,7 @@ bool is_clear(const Footprint& footprint) {
 }
 
 std::int64_t scaled(std::int64_t bytes, std::int64_t up, std::int64_t down) {
-    return down == up
+    return down == up || down == 0
                ? bytes
                : static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) * static_cast<double>(up) /
                                                      static_cast<double>(down)));
@@ -194,7 +194,9 @@ RunPlan plan_run(const spec::RunSpec& spec, const spec::MachineSpec& machine, Pl
         const auto whole = Planner{spec, machine, Length::as_it_is}.run(PlannedRanks::first).footprint;
         for (const auto tier : tiers) {
             const auto t = index(tier);
-            found.needed[t] = scaled(found.needed[t], whole.needed[t], shortened.needed[t]);
+            for (auto* bytes : {&found.needed[t], &plan.rank_bytes[t]}) {
+                *bytes = scaled(*bytes, whole.needed[t], shortened.needed[t]);
+            }
         }
         found.memory_needed = scaled(found.memory_needed, whole.memory_needed, shortened.memory_needed);
     }

@@ -32,6 +32,7 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
         ops += changed.ops;
         if (changed.footprint.fits()) {
             changed = plan_run(change.spec, machine);
+            ops += changed.ops;
         }
         const bool fits = changed.footprint.fits();
         tried.push_back({change.overrides.substr(1), changed.footprint, fits});

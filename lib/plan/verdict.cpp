@@ -54,7 +54,8 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, const M
                                 exactly(footprint.lack(tier)), of, format_bytes(footprint.needed[t]),
                                 limit < footprint.budget[t] ? "there is" : "budget", format_bytes(limit));
             text += fmt::format("    most of it on a rank: {}\n", consumers(table, tier));
-            if (tier == Tier::nvme && footprint.there[t] > 0 && !spec.tiers.nvme_paths.empty()) {
+            if (tier == Tier::nvme && footprint.there[t] < spec::unlimited &&
+                !spec.tiers.nvme_paths.empty()) {
                 text += fmt::format("    cannot reserve that in {}: {} are free there\n",
                                     fmt::join(spec.tiers.nvme_paths, ", "), format_bytes(footprint.there[t]));
             }

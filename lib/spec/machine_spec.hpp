@@ -2,18 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace ziggurat::spec {
+
+/// Of disks that nobody has asked.
+constexpr std::int64_t unknown_space = std::numeric_limits<std::int64_t>::max();
 
 struct MachineSpec {
     std::string name = "this machine";
     bool has_device = false;  ///< GPUs; without them the device tier is a part of the host's memory
     int ranks_per_node = 1;
     int cores_per_node = 1;
-    std::int64_t device_bytes = 0;  ///< per rank
-    std::int64_t host_bytes = 0;    ///< per node
-    std::int64_t nvme_bytes = 0;    ///< per node, all paths together
+    std::int64_t device_bytes = 0;            ///< per rank
+    std::int64_t host_bytes = 0;              ///< per node
+    std::int64_t nvme_bytes = unknown_space;  ///< per node, all paths together
 
     // Rates; 0: unknown.
     double nvme_read_rate = 0;       ///< bytes/s of a node, all paths together

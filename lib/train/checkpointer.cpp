@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -48,7 +49,7 @@ std::string layout_line(const spec::RunSpec& spec) {
 }
 
 /// A save takes memory for once; what is left of it would make every save look like a leak of the next few.
-void tidy_up() {
+void give_back_memory() {
     storage::tidy_hdf5();
     give_back_heap();
 }
@@ -93,7 +94,7 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
     const auto sources = snapshot_.live();
     std::array<std::int64_t, 2> sums{sources.empty() ? 0 : checkpoint::shard_bytes(sources),
                                      std::ssize(sources)};
-    tidy_up();
+    give_back_memory();
     comm::all_reduce_sum(world, sums);
     bytes_ = sums[0];
     needed_ = bytes_ + spare_bytes + spare_bytes_of_piece * sums[1];
@@ -167,6 +168,7 @@ std::string Checkpointer::prepare_watched(std::int64_t step) {
     if (liveness == nullptr) {
         return prepare(step);
     }
+    checkpoint::remove_unfinished(checkpoint_root(spec_));  // of a save that failed; that may take long
     liveness->waits_for("the folder of a checkpoint in '" + checkpoint_root(spec_) + "'");
     auto trouble = prepare(step);
     liveness->moves();
@@ -225,11 +227,11 @@ SaveNews Checkpointer::learn(const Wishes& counts) {
             break;
         case SaveNews::complete:
             succeed();
-            tidy_up();
+            give_back_memory();
             break;
         case SaveNews::not_written:
         case SaveNews::not_complete:
-            tidy_up();
+            give_back_memory();
             fail(reason_of_all());
             break;
     }
@@ -318,7 +320,12 @@ void Checkpointer::wait() {
     }
     // In step with the others, so that nobody waits long for anybody: writing may take longer than the
     // patience of those who watch for hangs. Rank 0's clock says when files have stood still for too long.
-    Stillness stillness{spec_.run.hang_timeout_seconds};
+    const auto watch = [this] {
+        // Rank 0 may have to wait for others' files to appear, and moves nothing meanwhile.
+        const double least = protocol_.phase() == SavePhase::committing ? patience_seconds : 0;
+        return Stillness{std::max(spec_.run.hang_timeout_seconds, least)};
+    };
+    auto stillness = watch();
     bool gives_up = false;
     while (protocol_.phase() != SavePhase::idle) {
         look();
@@ -329,7 +336,7 @@ void Checkpointer::wait() {
         counts[Wish::save_ended] = words[0];
         counts[Wish::save_failed] = words[1];
         if (learn(counts) != SaveNews::none) {
-            stillness = Stillness{spec_.run.hang_timeout_seconds};
+            stillness = watch();
             gives_up = false;
             continue;
         }

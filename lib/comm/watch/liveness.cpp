@@ -79,9 +79,8 @@ Liveness::Liveness(WatchList list)
     try {
         thread_ = std::thread{[this] { run(); }};
     } catch (const std::system_error& error) {
-        throw Error{ErrorKind::resource,
-                    std::string{"cannot start the thread that watches the other ranks ("} + error.what() +
-                        "). Raise the limit of processes (ulimit -u)."};
+        throw Error{ErrorKind::resource, std::string{"cannot start the thread that watches the ranks ("} +
+                                             error.what() + "). Raise the limit of processes (ulimit -u)."};
     }
 }
 

@@ -170,6 +170,9 @@ TEST(Folder, WhatAJobThatDiedHasLeftIsPutRight) {
     EXPECT_EQ(folder.entries(), (Names{"LATEST", folder_name(1), folder_name(2)}));
     EXPECT_EQ(test::contents_of(folder.root() + "/LATEST"), right);
     EXPECT_NO_THROW(tidy_up(folder.root() + "/none"));
+    overwrite(folder.root() + "/LATEST", "\xff");
+    tidy_up(folder.root());
+    EXPECT_EQ(test::contents_of(folder.root() + "/LATEST"), right);
 }
 
 TEST(Folder, OnlyNamesOfStepsAreSteps) {

@@ -229,6 +229,20 @@ TEST_F(Load, WarnsOfSettingsOfTiersThatHoldNothing) {
     }
 }
 
+TEST_F(Load, DoesNotWarnOfWhatItSettlesItself) {
+    LoadOptions options{.ranks = 1};
+    options.choose_depths = [](const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths) {
+        spec::Depths depths;
+        depths.optimizer_prefetch = 4;
+        depths.chunk_elements = 65536;
+        return depths;
+    };
+    const Loaded loaded = load_base("tiers: {home: {optimizer: host}}\n", {}, options);
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    const Loaded again = load_text(loaded.effective, "effective", {}, {.ranks = 1});
+    EXPECT_EQ(again.found.warnings(), 0) << again.found.print();
+}
+
 TEST_F(Load, SubstitutesVariables) {
     const spec::RunSpec run = this->run(
         "vars: {name: tiny, where: '${env:PLACE}/${name}', seed: 7}\n"
