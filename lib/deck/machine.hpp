@@ -18,7 +18,7 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
 std::string machine_file(const std::string& name_or_file);
 
 /// Bytes that this process may write to the file systems of `folders`, each file system counted once; 0 for
-/// what is not there.
+/// what is not there. unknown_space where one of them has no limit of its own (ramfs).
 std::int64_t free_bytes(const std::vector<std::string>& folders);
 
 /// This node: its cores that the process may use, and its memory, as far as the process's cgroup grants it.

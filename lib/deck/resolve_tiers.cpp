@@ -52,15 +52,12 @@ std::vector<spec::TileRule> tile_rules(Resolution& resolution) {
 void settle_nvme_budget(Resolution& resolution) {
     spec::Tiers& tiers = resolution.run.tiers;
     const bool is_here = !resolution.options.machine && !resolution.options.as_record;
-    if (!is_here || tiers.nvme_paths.empty()) {
-        const auto there = resolution.machine.nvme_bytes;
-        tiers.nvme_budget_bytes =
-            budget(resolution, "tiers.nvme.budget", there == spec::unknown_space ? 0 : there, "of a node");
-        return;
-    }
-    const auto bytes = free_bytes(tiers.nvme_paths);
-    resolution.machine.nvme_bytes = bytes;
-    tiers.nvme_budget_bytes = budget(resolution, "tiers.nvme.budget", bytes, "free in tiers.nvme.paths");
+    const bool is_asked = is_here && !tiers.nvme_paths.empty();
+    auto& there = resolution.machine.nvme_bytes;
+    there = is_asked ? free_bytes(tiers.nvme_paths) : there;
+    tiers.nvme_budget_bytes =
+        budget(resolution, "tiers.nvme.budget", there == spec::unknown_space ? 0 : there,
+               is_asked ? "free in tiers.nvme.paths" : "of a node");
 }
 
 void settle_home(Resolution& resolution, bool is_open, const std::string& path, spec::Home& home) {

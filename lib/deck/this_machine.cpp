@@ -71,6 +71,9 @@ std::int64_t free_bytes(const std::vector<std::string>& folders) {
         struct statvfs space {};
         if (::stat(folder.c_str(), &folder_facts) == 0 && seen.insert(folder_facts.st_dev).second &&
             ::statvfs(folder.c_str(), &space) == 0) {
+            if (space.f_blocks == 0) {
+                return spec::unknown_space;
+            }
             bytes += static_cast<std::int64_t>(space.f_bavail) * static_cast<std::int64_t>(space.f_frsize);
         }
     }

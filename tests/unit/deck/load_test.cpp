@@ -193,56 +193,6 @@ TEST_F(Load, MergesIncludedDecksKeyByKey) {
               std::string::npos);
 }
 
-TEST_F(Load, TakesTheSharesOfAHomeFromOneDeck) {
-    write("shared.yaml", "tiers: {nvme: {paths: [/tmp]}, home: {optimizer: {host: 30%, nvme: rest}}}\n");
-
-    const Loaded loaded =
-        load_base("include: [shared.yaml]\ntiers: {home: {optimizer: {device: 50%, host: rest}}}\n");
-
-    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
-    EXPECT_EQ(loaded.run.tiers.optimizer, (spec::Home{0.5, 0.5, 0}));
-    EXPECT_EQ(loaded.run.tiers.nvme_paths, std::vector<std::string>{"/tmp"}) << "keys merge all the same";
-}
-
-TEST_F(Load, WarnsOfSettingsOfTiersThatHoldNothing) {
-    const std::vector<std::string> settings{"tiers.nvme.map=near",
-                                            "tiers.nvme.verify=false",
-                                            "tiers.nvme.endurance=1TB",
-                                            "tiers.nvme.block=64KiB",
-                                            "tiers.nvme.queue_depth=4",
-                                            "debug.throttle.nvme_read=1MB/s",
-                                            "debug.throttle.nvme_write=1MB/s",
-                                            "debug.throttle.host_to_device=1MB/s",
-                                            "debug.throttle.device_to_host=1MB/s",
-                                            "overlap.optimizer_prefetch=9"};
-    for (const auto& setting : settings) {
-        const Loaded on_device = load_base("", {setting});
-        ASSERT_TRUE(on_device.ok()) << on_device.found.print();
-        EXPECT_NE(on_device.found.print().find(setting.substr(0, setting.find('=')) + " has no effect"),
-                  std::string::npos)
-            << on_device.found.print();
-        const Loaded on_nvme =
-            load_base("", {setting, "tiers.home.optimizer=nvme", "tiers.nvme.paths=[/tmp]"});
-        EXPECT_EQ(on_nvme.found.warnings(), 0) << on_nvme.found.print();
-        const Loaded again = load_text(load_base("").effective, "effective", {}, {.ranks = 1});
-        EXPECT_EQ(again.found.warnings(), 0) << again.found.print();
-    }
-}
-
-TEST_F(Load, DoesNotWarnOfWhatItSettlesItself) {
-    LoadOptions options{.ranks = 1};
-    options.choose_depths = [](const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths) {
-        spec::Depths depths;
-        depths.optimizer_prefetch = 4;
-        depths.chunk_elements = 65536;
-        return depths;
-    };
-    const Loaded loaded = load_base("tiers: {home: {optimizer: host}}\n", {}, options);
-    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
-    const Loaded again = load_text(loaded.effective, "effective", {}, {.ranks = 1});
-    EXPECT_EQ(again.found.warnings(), 0) << again.found.print();
-}
-
 TEST_F(Load, SubstitutesVariables) {
     const spec::RunSpec run = this->run(
         "vars: {name: tiny, where: '${env:PLACE}/${name}', seed: 7}\n"

@@ -1,4 +1,5 @@
-/// Homes `auto`: asked for once, written down, and read back as they were.
+/// Homes: those that are `auto` are asked for once, written down, and read back as they were; what has no
+/// effect is told.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class OpenHomes : public ::testing::Test {
+class Tiers : public ::testing::Test {
   protected:
     void SetUp() override {
         fs::create_directories(folder_);
@@ -34,8 +35,11 @@ class OpenHomes : public ::testing::Test {
                tiers + "\n";
     }
 
-    Loaded load_with(const std::string& tiers) const {
-        return load_text(deck(tiers), "deck.yaml", {}, options_);
+    Loaded load_with(const std::string& tiers, const std::vector<std::string>& overrides = {}) const {
+        return load_text(deck(tiers), "deck.yaml", overrides, options_);
+    }
+    std::size_t warnings_of(const std::string& effective) const {
+        return load_text(effective, "effective", {}, options_).found.warnings();
     }
 
     /// Puts a third of the optimizer on the device and gradients on the host.
@@ -57,6 +61,8 @@ class OpenHomes : public ::testing::Test {
     LoadOptions options_;
     fs::path folder_ = fs::temp_directory_path() / ("ziggurat_homes_" + std::to_string(::getpid()));
 };
+
+using OpenHomes = Tiers;
 
 TEST_F(OpenHomes, AreAskedForAndWrittenDown) {
     choose();
@@ -110,6 +116,7 @@ TEST_F(OpenHomes, HaveTheSpaceThatIsFree) {
     const auto free = free_bytes({folder_.string(), folder_.string()});
     EXPECT_GT(free, 0);
     EXPECT_EQ(free_bytes({(folder_ / "nothing").string()}), 0);
+    EXPECT_EQ(free_bytes({folder_.string(), "/proc"}), spec::unknown_space) << "it has no size";
 
     const auto loaded =
         load_with("{nvme: {paths: ['" + folder_.string() + "'], budget: 50%}, home: {optimizer: nvme}}");
@@ -119,6 +126,48 @@ TEST_F(OpenHomes, HaveTheSpaceThatIsFree) {
         << "one disk, though it is named twice above";
     EXPECT_GT(loaded.machine.nvme_bytes, 3 * (loaded.run.tiers.nvme_budget_bytes / 2))
         << "no budget makes a disk larger";
+}
+
+TEST_F(Tiers, HaveTheSharesOfAHomeFromOneDeck) {
+    const auto disk = folder_.string();
+    std::ofstream{folder_ / "shared.yaml"} << "tiers: {nvme: {paths: ['" << disk
+                                           << "']}, home: {optimizer: {host: 30%, nvme: rest}}}\n";
+    const auto loaded = load_text(
+        "include: [" + disk + "/shared.yaml]\n" + deck("{home: {optimizer: {device: 50%, host: rest}}}"),
+        "deck.yaml", {}, options_);
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.tiers.optimizer, (spec::Home{0.5, 0.5, 0}));
+    EXPECT_EQ(loaded.run.tiers.nvme_paths, std::vector{disk}) << "keys merge all the same";
+}
+
+TEST_F(Tiers, WarnOfSettingsThatHaveNoEffect) {
+    const std::string nvme = "{nvme: {paths: ['" + folder_.string() + "']}, home: {optimizer: nvme}}";
+    for (const std::string setting :
+         {"tiers.nvme.map=near", "tiers.nvme.verify=false", "tiers.nvme.endurance=1TB",
+          "tiers.nvme.block=64KiB", "tiers.nvme.queue_depth=4", "debug.throttle.nvme_read=1MB/s",
+          "debug.throttle.nvme_write=1MB/s", "debug.throttle.host_to_device=1MB/s",
+          "debug.throttle.device_to_host=1MB/s", "overlap.optimizer_prefetch=9"}) {
+        const auto on_device = load_with("{}", {setting});
+        ASSERT_TRUE(on_device.ok()) << on_device.found.print();
+        EXPECT_NE(on_device.found.print().find(setting.substr(0, setting.find('=')) + " has no effect"),
+                  std::string::npos)
+            << on_device.found.print();
+        const auto on_nvme = load_with(nvme, {setting});
+        EXPECT_EQ(on_nvme.found.warnings(), 0) << on_nvme.found.print();
+    }
+    EXPECT_EQ(warnings_of(load_with("{}").effective), 0u);
+}
+
+TEST_F(Tiers, DoNotWarnOfWhatIsSettledForThem) {
+    options_.choose_depths = [](const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths) {
+        spec::Depths depths;
+        depths.optimizer_prefetch = 4;
+        depths.chunk_elements = 65536;
+        return depths;
+    };
+    const auto loaded = load_with("{home: {optimizer: host}}");
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(warnings_of(loaded.effective), 0u);
 }
 
 }  // namespace
