@@ -1,7 +1,6 @@
 #include "plan/plan_run.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -77,6 +76,24 @@ constexpr std::int64_t most_ops = 100'000;
 
 enum class Length { as_it_is, shortened };
 
+/// The programs of one rank.
+struct Built {
+    Program train;  ///< the evaluating one of a run that trains nothing
+    TierBytes bytes{};
+    std::size_t ops = 0;
+};
+
+Built build(const spec::RunSpec& spec, int rank, Length length) {
+    const auto evaluate = schedule::build_placed(spec, rank, Variant::evaluate);
+    Built built;
+    built.train = !trains_anything(spec, rank)  ? evaluate
+                  : length == Length::shortened ? build_shortened(spec, rank)
+                                                : schedule::build_placed(spec, rank, Variant::train);
+    built.bytes = reserved(built.train, evaluate);
+    built.ops = built.train.ops.size() + evaluate.ops.size();
+    return built;
+}
+
 class Planner {
   public:
     Planner(const spec::RunSpec& spec, const spec::MachineSpec& machine, Length length)
@@ -104,6 +121,9 @@ class Planner {
         return std::move(plan_);
     }
 
+    /// After run().
+    const TierBytes& bytes_of(int rank) const { return by_rank_[static_cast<std::size_t>(rank)]; }
+
   private:
     std::size_t stage_of(int rank) const {
         return static_cast<std::size_t>(mesh_.coordinate(spec::Axis::pipeline, rank));
@@ -127,20 +147,16 @@ class Planner {
     }
 
     void build(int rank) {
-        const auto evaluate = schedule::build_placed(spec_, rank, Variant::evaluate);
-        auto train = !trains_anything(spec_, rank)  ? evaluate
-                     : length_ == Length::shortened ? build_shortened(spec_, rank)
-                                                    : schedule::build_placed(spec_, rank, Variant::train);
-        plan_.ops += train.ops.size() + evaluate.ops.size();
-        const auto bytes = reserved(train, evaluate);
-        by_rank_[static_cast<std::size_t>(rank)] = bytes;
+        auto built = plan::build(spec_, rank, length_);
+        plan_.ops += built.ops;
+        by_rank_[static_cast<std::size_t>(rank)] = built.bytes;
         auto& most = most_[stage_of(rank)];
         for (const auto tier : tiers) {
-            most[index(tier)] = std::max(most[index(tier)], bytes[index(tier)]);
+            most[index(tier)] = std::max(most[index(tier)], built.bytes[index(tier)]);
         }
-        if (plan_.fullest.ops.empty() || bytes[0] > plan_.rank_bytes[0]) {
-            plan_.rank_bytes = bytes;
-            plan_.fullest = std::move(train);
+        if (plan_.fullest.ops.empty() || built.bytes[0] > plan_.rank_bytes[0]) {
+            plan_.rank_bytes = built.bytes;
+            plan_.fullest = std::move(built.train);
         }
     }
 
@@ -166,39 +182,35 @@ bool is_clear(const Footprint& footprint) {
     return with(3) == with(5);
 }
 
-std::int64_t scaled(std::int64_t bytes, std::int64_t up, std::int64_t down) {
-    return down == up || down == 0
-               ? bytes
-               : static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) * static_cast<double>(up) /
-                                                     static_cast<double>(down)));
+/// What the whole program of the first rank takes more than the shortened one, added for every rank.
+void add_to_all(RunPlan& plan, const TierBytes& more, std::int64_t ranks_of_node) {
+    auto& needed = plan.footprint.needed;
+    for (const auto tier : tiers) {
+        const auto t = index(tier);
+        plan.rank_bytes[t] += more[t];
+        needed[t] += tier == Tier::device ? more[t] : ranks_of_node * more[t];
+    }
+    plan.footprint.memory_needed += ranks_of_node * (more[0] + more[1]);
 }
 
 }  // namespace
 
 TierBytes bytes_of_rank(const spec::RunSpec& spec, int rank) {
-    const auto evaluate = schedule::build_placed(spec, rank, Variant::evaluate);
-    return trains_anything(spec, rank)
-               ? reserved(schedule::build_placed(spec, rank, Variant::train), evaluate)
-               : reserved(evaluate, evaluate);
+    return build(spec, rank, Length::as_it_is).bytes;
 }
 
 RunPlan plan_run(const spec::RunSpec& spec, const spec::MachineSpec& machine, PlannedRanks which) {
     const auto passes = passes_of_step(spec);
-    if (passes <= most_passes) {
-        return Planner{spec, machine, Length::as_it_is}.run(which);
-    }
-    auto plan = Planner{spec, machine, Length::shortened}.run(which);
-    auto& found = plan.footprint;
-    if (which == PlannedRanks::several && passes <= most_passes_to_be_sure && !is_clear(found)) {
-        const auto shortened = Planner{spec, machine, Length::shortened}.run(PlannedRanks::first).footprint;
-        const auto whole = Planner{spec, machine, Length::as_it_is}.run(PlannedRanks::first).footprint;
+    const bool is_long = passes > most_passes;
+    Planner planner{spec, machine, is_long ? Length::shortened : Length::as_it_is};
+    auto plan = planner.run(which);
+    if (is_long && which == PlannedRanks::several && passes <= most_passes_to_be_sure &&
+        !is_clear(plan.footprint)) {
+        auto more = bytes_of_rank(spec, 0);
         for (const auto tier : tiers) {
-            const auto t = index(tier);
-            for (auto* bytes : {&found.needed[t], &plan.rank_bytes[t]}) {
-                *bytes = scaled(*bytes, whole.needed[t], shortened.needed[t]);
-            }
+            more[index(tier)] -= planner.bytes_of(0)[index(tier)];
         }
-        found.memory_needed = scaled(found.memory_needed, whole.memory_needed, shortened.memory_needed);
+        add_to_all(plan, more, std::clamp(spec.parallel.ranks_per_node, 1, spec.parallel.ranks));
     }
     return plan;
 }
