@@ -25,13 +25,17 @@
 namespace ziggurat::app {
 namespace {
 
-/// Where this process runs, on the machine that is called `host`; `threads` as asked for, 0 when nobody
-/// asked.
-train::RankPlace my_place(const std::string& host) {
+/// By the environment; 0 when nobody asked.
+int threads_asked() {
     const char* asked = std::getenv("OMP_NUM_THREADS");
-    return {.host = host,
+    return asked == nullptr ? 0 : std::max(0, std::atoi(asked));
+}
+
+/// Where this rank runs.
+train::RankPlace my_place() {
+    return {.host = comm::machine_name(),
             .cores = train::usable_cores(),
-            .threads = asked == nullptr ? 0 : std::max(0, std::atoi(asked)),
+            .threads = threads_asked(),
             .core_limit = train::control_group_core_limit(),
             .host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))};
 }
@@ -86,7 +90,7 @@ std::string receive_deck(const comm::Communicator& world) {
 
 deck::LoadOptions find_launch(const comm::Communicator& world) {
     const comm::NodeTopology nodes = comm::find_nodes(world, 0);
-    const auto places = train::gather_places(world, my_place(comm::machine_name()));
+    const auto places = train::gather_places(world, my_place());
     std::array<std::int64_t, 2> alike{};  // threads, ranks per node
     if (world.rank() == 0) {
         alike = {fewest_threads(places), nodes.ranks_on_node};
@@ -101,10 +105,8 @@ deck::LoadOptions find_launch(const comm::Communicator& world) {
 }
 
 int threads_if_started(int ranks) {
-    const auto mine = my_place("here");  // without MPI
-    const auto cores = static_cast<int>(mine.cores.size());
-    const int usable = mine.core_limit > 0 ? std::min(mine.core_limit, cores) : cores;
-    return mine.threads > 0 || ranks <= 0 ? mine.threads : std::max(1, usable / ranks);
+    const int asked = threads_asked();
+    return asked > 0 || ranks <= 0 ? asked : std::max(1, train::granted_cores() / ranks);
 }
 
 std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const comm::Communicator& world) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "app/launch.hpp"
 #include "train/threads.hpp"
 
 namespace ziggurat::app {
@@ -36,14 +37,8 @@ void choose_wait_policy(char** argv) {
     }
     // Whether the cores that this rank may use are its own is not known yet; if they are, sleeping costs
     // little.
-    auto cores = static_cast<int>(train::usable_cores().size());
-    if (const int limit = train::control_group_core_limit(); limit > 0) {
-        cores = std::min(cores, limit);
-    }
     const int ranks = ranks_beside();
-    const int asked = number_in("OMP_NUM_THREADS");
-    const int threads = asked > 0 ? asked : std::max(1, cores / ranks);
-    if (ranks * threads < cores) {
+    if (ranks * threads_if_started(ranks) < train::granted_cores()) {
         return;
     }
     setenv(policy, "passive", 1);

@@ -27,6 +27,12 @@ int share_of_cores(std::span<const RankPlace> ranks, int self, int core_limit) {
     return std::max(1, static_cast<int>(std::floor(share + 1e-6)));
 }
 
+int granted_cores() {
+    const auto usable = static_cast<int>(usable_cores().size());
+    const int limit = control_group_core_limit();
+    return limit > 0 ? std::min(limit, usable) : usable;
+}
+
 std::vector<int> usable_cores() {
     std::vector<int> cores;
     // The mask must be as long as the kernel's, which is more than the default on large machines.

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <sstream>
 
 namespace ziggurat::comm {
@@ -57,6 +58,16 @@ pid_t parent_of(pid_t pid) {
     pid_t parent = 0;
     fields >> state >> parent;
     return parent;
+}
+
+/// As much of a file of /proc/<pid> as `text` holds; empty when it cannot be read. Read again and again
+/// beside the steps of a training: allocates nothing.
+std::string_view read_begin(pid_t pid, const char* name, std::span<char> text) {
+    std::array<char, 32> path{};
+    std::snprintf(path.data(), path.size(), "/proc/%d/%s", static_cast<int>(pid), name);
+    const FileDescriptor file{::open(path.data(), O_RDONLY | O_CLOEXEC)};
+    const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : 0;
+    return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
 }
 
 }  // namespace
@@ -111,13 +122,8 @@ std::optional<ProcessState> parse_process_state(std::string_view text) {
 }
 
 std::optional<ProcessState> process_state(pid_t pid) {
-    // Read again and again beside the steps of a training: allocates nothing.
-    std::array<char, 32> path{};
     std::array<char, 1024> text{};
-    std::snprintf(path.data(), path.size(), "/proc/%d/stat", static_cast<int>(pid));
-    const FileDescriptor file{::open(path.data(), O_RDONLY | O_CLOEXEC)};
-    const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : 0;
-    return parse_process_state({text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))});
+    return parse_process_state(read_begin(pid, "stat", text));
 }
 
 std::int64_t parse_io_bytes(std::string_view text) {
@@ -135,12 +141,8 @@ std::int64_t parse_io_bytes(std::string_view text) {
 }
 
 std::int64_t process_io_bytes(pid_t pid) {
-    std::array<char, 32> path{};
     std::array<char, 512> text{};
-    std::snprintf(path.data(), path.size(), "/proc/%d/io", static_cast<int>(pid));
-    const FileDescriptor file{::open(path.data(), O_RDONLY | O_CLOEXEC)};
-    const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : 0;
-    return parse_io_bytes({text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))});
+    return parse_io_bytes(read_begin(pid, "io", text));
 }
 
 std::string describe(const ProcessState& state) {
