@@ -360,9 +360,10 @@ void Checkpointer::leave_hanging_save() {
                                             : std::string{};
     const auto who = comm::first_text(world_, mine);
     const auto text = fmt::format(
-        "cannot write the checkpoint of step {} in '{}': no bytes have moved for {} times run.hang_timeout, "
-        "and {} is not done. {}. Look at the disks of that rank, or raise run.hang_timeout.",
-        progress_.step, checkpoint_root(spec_), Stillness::most_patiences, who,
+        "cannot write the checkpoint of step {} in '{}': no bytes have moved for much longer than "
+        "run.hang_timeout, and {} is not done. {}. Look at the disks of that rank, or raise "
+        "run.hang_timeout.",
+        progress_.step, checkpoint_root(spec_), who,
         saved_step_ < 0 ? std::string{"There is no checkpoint"}
                         : fmt::format("The newest checkpoint is of step {}", saved_step_));
     if (auto* liveness = world_.liveness()) {
