@@ -1,19 +1,13 @@
 /// Vectors of 16 floats in AVX-512.
 #pragma once
 
-// g++ 12 takes the undefined operands inside its own header for mistakes (its bug 105593).
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 
+#include "base/immintrin.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::comm::stream {
