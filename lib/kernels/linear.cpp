@@ -23,6 +23,10 @@ std::byte* aligned_in(std::span<std::byte> workspace, std::int64_t bytes) {
     return workspace.data() + offset;
 }
 
+bool is_aligned(std::span<const std::byte> bytes) {
+    return reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0;
+}
+
 /// A workspace cut into the packed weight and what is left.
 struct Cut {
     std::span<std::byte> packed, rest;
@@ -78,7 +82,7 @@ void Linear<T>::pack(const device::Stream&,
                      tensor::TensorRef<const T, 2> w,
                      std::span<std::byte> packed) const {
     ZG_EXPECTS(has_extents(w, shape_.out, shape_.in));
-    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(packing));
+    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(packing) && is_aligned(packed));
     products_->pack(packing, w.data, packed.data());
 }
 
@@ -91,7 +95,7 @@ void Linear<T>::forward_packed(const device::Stream&,
                                std::span<std::byte> workspace) const {
     ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(y, shape_.rows, shape_.out));
     ZG_EXPECTS(bias.extent(0) == (shape_.has_bias ? shape_.out : 0));
-    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::forward));
+    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::forward) && is_aligned(packed));
     if (shape_.rows > 0) {
         const T* address = shape_.has_bias ? bias.data : nullptr;
         products_->forward(x.data, packed.data(), address, y.data,
@@ -106,7 +110,7 @@ void Linear<T>::backward_input_packed(const device::Stream&,
                                       tensor::TensorRef<T, 2> dx,
                                       std::span<std::byte> workspace) const {
     ZG_EXPECTS(has_extents(dy, shape_.rows, shape_.out) && has_extents(dx, shape_.rows, shape_.in));
-    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::backward_input));
+    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::backward_input) && is_aligned(packed));
     if (shape_.rows > 0) {
         products_->backward_input(dy.data, packed.data(), dx.data,
                                   aligned_in(workspace, products_->scratch_bytes()));

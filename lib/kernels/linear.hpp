@@ -91,6 +91,7 @@ class Linear {
                          Accumulate accumulate,
                          std::span<std::byte> workspace) const;
 
+    /// \pre `packed`, here as in the products that read it, is aligned to 64 bytes
     void pack(const device::Stream& stream,
               Packing packing,
               tensor::TensorRef<const T, 2> w,

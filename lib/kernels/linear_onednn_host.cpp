@@ -186,7 +186,9 @@ bool has_onednn_products() {
 template <class T>
 bool are_tiles_quicker() {
     const bool has_matrix_tiles = implementation<T>().find("amx") != std::string::npos;
-    return sizeof(T) == 2 && !has_matrix_tiles && processor_has("avx512fp16") && has_wide_tiles();
+    const bool hides_matrix_tiles = !has_matrix_tiles && processor_has("avx512fp16");
+    return sizeof(T) == 2 && !has_matrix_tiles &&
+           (has_tiles_of_pairs() || (hides_matrix_tiles && has_wide_tiles()));
 }
 
 template bool has_onednn_products<float>();

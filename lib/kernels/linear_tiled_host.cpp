@@ -1,15 +1,26 @@
 #include "kernels/host_vector.hpp"
+#include "kernels/linear_pairs_impl.hpp"
 #include "kernels/linear_tiled_impl.hpp"
 
 namespace ziggurat::kernels::host {
 
+using tile::HostVector;
+
 bool has_wide_tiles() {
-    return tile::HostVector::Single::register_floats == 16;
+    return HostVector::Single::register_floats == 16;
+}
+
+bool has_tiles_of_pairs() {
+    return HostVector::has_bf16_pairs;
 }
 
 template <class T>
 std::unique_ptr<LinearProducts<T>> make_tiled_products(const LinearShape& shape, int num_threads) {
-    return std::make_unique<TiledProducts<tile::HostVector::Single, T>>(shape, num_threads);
+    if constexpr (tile::elements_per_word<HostVector, T> == 2) {
+        return std::make_unique<PairProducts<HostVector>>(shape, num_threads);
+    } else {
+        return std::make_unique<TiledProducts<HostVector::Single, T>>(shape, num_threads);
+    }
 }
 
 template std::unique_ptr<LinearProducts<float>> make_tiled_products<float>(const LinearShape&, int);

@@ -1,6 +1,8 @@
 /// Vectors of 16 floats in AVX-512 with products of bfloat16 pairs.
 #pragma once
 
+#include <cstring>
+
 #include "kernels/tile/avx512.hpp"
 
 namespace ziggurat::kernels::tile {
@@ -21,6 +23,12 @@ struct Avx512Bf16 : Avx512 {
     [[gnu::always_inline]] static Word load_pairs(const tensor::bfloat16* from, int count) {
         const auto mask = static_cast<__mmask32>(count >= 32 ? ~0u : count <= 0 ? 0u : (1u << count) - 1u);
         return _mm512_maskz_loadu_epi16(mask, from);
+    }
+
+    /// Writes elements 2 i and 2 i + 1 of word i, the first `count`, at most 32.
+    [[gnu::always_inline]] static void store_pairs(tensor::bfloat16* to, Word x, int count) {
+        const auto mask = static_cast<__mmask32>(count >= 32 ? ~0u : count <= 0 ? 0u : (1u << count) - 1u);
+        _mm512_mask_storeu_epi16(to, mask, x);
     }
 
     /// Word i holds element i of `low` and element i of `high` (zero when not there), of the first `count`,
@@ -53,6 +61,31 @@ struct Avx512Bf16 : Avx512 {
                                                            const std::uint32_t* b,
                                                            std::int64_t words,
                                                            Float (&c)[R][V]) {
+        multiply_words([a](int r, std::int64_t p) { return a[r * RowStep + p * WordStep]; }, b, words, c);
+    }
+
+    /// The same with a left factor as it lies in memory: rows of neighbours, `step` elements apart.
+    template <int R, int V>
+    [[gnu::always_inline]] static void multiply_pairs_of_rows(const tensor::bfloat16* rows,
+                                                              std::int64_t step,
+                                                              const std::uint32_t* b,
+                                                              std::int64_t words,
+                                                              Float (&c)[R][V]) {
+        const auto word = [rows, step](int r, std::int64_t p) {
+            std::uint32_t pair;
+            std::memcpy(&pair, rows + r * step + 2 * p, sizeof pair);
+            return pair;
+        };
+        multiply_words(word, b, words, c);
+    }
+
+  private:
+    /// c[r][16 v ..] += sum over p < words of left(r, p) * b[64 p + 16 v ..]
+    template <int R, int V, class Left>
+    [[gnu::always_inline]] static void multiply_words(const Left& left,
+                                                      const std::uint32_t* b,
+                                                      std::int64_t words,
+                                                      Float (&c)[R][V]) {
         for (std::int64_t p = 0; p < words; ++p) {
             __m512bh right[V];
 #pragma GCC unroll 4
@@ -61,17 +94,15 @@ struct Avx512Bf16 : Avx512 {
             }
 #pragma GCC unroll 6
             for (int r = 0; r < R; ++r) {
-                const auto left = reinterpret_cast<__m512bh>(
-                    _mm512_set1_epi32(static_cast<int>(a[r * RowStep + p * WordStep])));
+                const auto pair = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(left(r, p))));
 #pragma GCC unroll 4
                 for (int v = 0; v < V; ++v) {
-                    c[r][v] = _mm512_dpbf16_ps(c[r][v], left, right[v]);
+                    c[r][v] = _mm512_dpbf16_ps(c[r][v], pair, right[v]);
                 }
             }
         }
     }
 
-  private:
     /// 0, 16, 1, 17, ...: brings the halves of a register together.
     [[gnu::always_inline]] static Word alternating() {
         return _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,

@@ -82,11 +82,13 @@ void pack_transposed(const Block<T>& x, std::uint32_t* to) {
 /// guess.
 inline constexpr int prefetched_rows = 12;
 
+enum class Access { read, write };
+
 /// One line of memory per 16 words of a row.
-template <class T>
+template <Access access = Access::read, class T>
 [[gnu::always_inline]] inline void prefetch_row(const T* row, int columns) {
     for (int column = 0; column < columns; column += static_cast<int>(64 / sizeof(T))) {
-        __builtin_prefetch(row + column);
+        __builtin_prefetch(row + column, access == Access::write ? 1 : 0);
     }
 }
 

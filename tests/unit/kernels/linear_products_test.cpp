@@ -79,9 +79,10 @@ struct Layer {
     }
 };
 
-/// The last two reach over the blocks of rows, of columns and of depth.
+/// The last four reach over the blocks of rows, of columns and of depth.
 const LinearShape shapes[] = {{1, 1, 1, true},     {3, 5, 37, true},      {67, 100, 65, false},
-                              {5, 300, 257, true}, {1000, 17, 33, false}, {7, 530, 300, true}};
+                              {5, 300, 257, true}, {1000, 17, 33, false}, {7, 530, 300, true},
+                              {1027, 9, 3, false}, {8, 1101, 70, true}};
 
 template <class Way>
 class LinearProductsTest : public ::testing::Test {

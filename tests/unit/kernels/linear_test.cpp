@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "device/arena.hpp"
 #include "tests/reference/linear.hpp"
 #include "tests/support/kernel_data.hpp"
 
@@ -120,16 +121,20 @@ TYPED_TEST(LinearTest, GivesTheSameBitsWithAWeightThatAnotherShapePacked) {
         Layer<TypeParam> layer{shape, 2};
         const Linear<TypeParam> packer{{7, shape.in, shape.out, false}, 3};
         const auto w = matrix(layer.w, shape.out, shape.in);
+        const auto bytes_of = [](const device::Arena& arena) {
+            return std::span{arena.data(), static_cast<std::size_t>(arena.bytes())};
+        };
         const auto most = layout::packed_weight_bytes(shape.in, shape.out, sizeof(TypeParam));
-        std::vector<std::byte> forward(static_cast<std::size_t>(most)), backward(forward.size());
-        packer.pack(layer.stream, Packing::forward, w, forward);
-        packer.pack(layer.stream, Packing::backward_input, w, backward);
+        const device::Arena forward{most, "packed for forward"}, backward{most, "packed for backward"};
+        packer.pack(layer.stream, Packing::forward, w, bytes_of(forward));
+        packer.pack(layer.stream, Packing::backward_input, w, bytes_of(backward));
 
         std::vector<TypeParam> y(layer.dy.size()), dx(layer.x.size());
-        layer.linear.forward_packed(layer.stream, matrix(layer.x, shape.rows, shape.in), forward,
+        layer.linear.forward_packed(layer.stream, matrix(layer.x, shape.rows, shape.in), bytes_of(forward),
                                     row(layer.bias), matrix(y, shape.rows, shape.out), layer.workspace);
-        layer.linear.backward_input_packed(layer.stream, matrix(layer.dy, shape.rows, shape.out), backward,
-                                           matrix(dx, shape.rows, shape.in), layer.workspace);
+        layer.linear.backward_input_packed(layer.stream, matrix(layer.dy, shape.rows, shape.out),
+                                           bytes_of(backward), matrix(dx, shape.rows, shape.in),
+                                           layer.workspace);
 
         EXPECT_TRUE(test::same_bits(y, layer.forward()));
         EXPECT_TRUE(test::same_bits(dx, layer.backward_input()));
@@ -166,9 +171,18 @@ TYPED_TEST(LinearTest, DoesNothingWithoutRows) {
 
 TYPED_TEST(LinearTest, RefusesAWorkspaceThatIsTooSmall) {
     Layer<TypeParam> layer{{33, 64, 48, true}, 2};
-    layer.workspace.resize(static_cast<std::size_t>(layer.linear.workspace_bytes() / 2));
+    layer.workspace.resize(static_cast<std::size_t>(layer.linear.packed_bytes(Packing::forward)));
 
     EXPECT_ANY_THROW(layer.forward());
+}
+
+TYPED_TEST(LinearTest, RefusesToPackIntoBytesThatAreNotAligned) {
+    Layer<TypeParam> layer{{3, 64, 48, false}, 2};
+    const auto bytes = layer.linear.packed_bytes(Packing::forward);
+    const device::Arena arena{bytes + 64, "packed"};
+    const std::span packed{arena.data() + 32, static_cast<std::size_t>(bytes)};
+
+    EXPECT_ANY_THROW(layer.linear.pack(layer.stream, Packing::forward, matrix(layer.w, 48, 64), packed));
 }
 
 TEST(LinearReference, AgreesWithFiniteDifferences) {
