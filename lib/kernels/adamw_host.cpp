@@ -5,6 +5,7 @@
 #include "kernels/adamw.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/elementwise_blocks_host.hpp"
+#include "kernels/prefetch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
@@ -76,13 +77,20 @@ template <int count, int apart, bool publishes, class T, class G>
 }
 
 /// Two lines of each fp32 stream at a time: two vectors, or one with as many elements as a line of bfloat16.
+/// They are asked for 2 KiB of fp32 ahead, for roots and quotients fill the window in which the processor
+/// would come across them: one core took 0.93 to 0.95 of the time (Emerald Rapids).
 template <bool publishes, class T, class G>
 void update_block(Factors factors, Operands<T, G> of, std::int64_t count) {
     constexpr int together = 32;
     constexpr bool has_bfloat16 = sizeof(G) == 2 || (publishes && sizeof(T) == 2);
     constexpr int lanes = has_bfloat16 ? 32 : 16;
+    constexpr int ahead = 512;
     std::int64_t i = 0;
     for (; i + together <= count; i += together) {
+        prefetch(of.gradient + i + ahead, together);
+        prefetch<Access::write>(of.m + i + ahead, together);
+        prefetch<Access::write>(of.v + i + ahead, together);
+        prefetch<Access::write>(of.master + i + ahead, together);
 #pragma omp simd
         for (std::int64_t j = 0; j < lanes; ++j) {
             update_together<together / lanes, lanes, publishes>(factors, of, i + j);

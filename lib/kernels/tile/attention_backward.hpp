@@ -90,7 +90,7 @@ class BackwardHead {
     /// delta = rowsum(out * d_out), which is the sum over keys of weight times gradient of the weight.
     void compute_delta(const Block<T>& out, const Block<T>& d_out) {
         for (int row = 0; row < out.rows; ++row) {
-            prefetch_row(out.data + (row + prefetched_rows) * out.step, out.columns);
+            prefetch(out.data + (row + prefetched_rows) * out.step, out.columns);
             Float total = V::zero();
             for (int column = 0; column < out.columns; column += 16) {
                 const int count = out.columns - column;
@@ -269,7 +269,7 @@ class BackwardHead {
     void write(const float* sums, float factor, int rows, int columns, T* to, std::int64_t step) const {
         const Float scale = V::broadcast(factor);
         for (int row = 0; row < rows; ++row) {
-            prefetch_row<Access::write>(to + (row + prefetched_rows) * step, columns);
+            prefetch<Access::write>(to + (row + prefetched_rows) * step, columns);
             for (int column = 0; column < columns; column += 16) {
                 const float* from = sums + (column / tile_columns * size_.padded_rows + row) * tile_columns +
                                     column % tile_columns;

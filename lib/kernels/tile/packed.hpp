@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/prefetch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::tile {
@@ -82,16 +83,6 @@ void pack_transposed(const Block<T>& x, std::uint32_t* to) {
 /// guess.
 inline constexpr int prefetched_rows = 12;
 
-enum class Access { read, write };
-
-/// One line of memory per 16 words of a row.
-template <Access access = Access::read, class T>
-[[gnu::always_inline]] inline void prefetch_row(const T* row, int columns) {
-    for (int column = 0; column < columns; column += static_cast<int>(64 / sizeof(T))) {
-        __builtin_prefetch(row + column, access == Access::write ? 1 : 0);
-    }
-}
-
 /// `x` in panels of 64 of its columns, [panel][word of rows][64], both padded with zeros (columns to 16):
 /// a right factor that sums over the rows of x.
 template <class V, class T>
@@ -104,7 +95,7 @@ void pack_columns(const Block<T>& x, std::uint32_t* to) {
         const T* from = x.data + panel;
         for (std::int64_t word = 0; word < words; ++word) {
             for (int i = 0; i < pair && word * pair + prefetched_rows + i < x.rows; ++i) {
-                prefetch_row(from + (prefetched_rows + i) * x.step, columns);
+                prefetch(from + (prefetched_rows + i) * x.step, columns);
             }
             for (int column = 0; column < columns; column += 16) {
                 if constexpr (pair == 2) {
@@ -139,7 +130,7 @@ void pack_left(const Block<T>& x, std::uint32_t* to) {
             const T* from = x.data + panel;
             for (std::int64_t row = 0; row < x.rows; ++row) {
                 if (row + prefetched_rows < x.rows) {
-                    prefetch_row(from + prefetched_rows * x.step, columns);
+                    prefetch(from + prefetched_rows * x.step, columns);
                 }
                 V::store_words(to + row * 32, V::load_pairs(from, columns));
                 V::store_words(to + row * 32 + 16, V::load_pairs(from + 32, columns - 32));
