@@ -78,6 +78,10 @@ Choice parse(int argc, char** argv) {
     app.add_option("--rounds", choice.rounds)->check(CLI::Range(1, 1000));
     try {
         app.parse(argc, argv);
+        const auto chosen = {choice.parameters, choice.gradients, choice.optimizer, choice.activations};
+        if (choice.nvme.empty() && std::ranges::count(chosen, "nvme") > 0) {
+            throw CLI::RequiredError{"--nvme, where a home is nvme,"};
+        }
     } catch (const CLI::ParseError& error) {
         std::exit(app.exit(error));
     }
