@@ -81,6 +81,7 @@ void resolve_run(Resolution& resolution) {
         run.time_limit_seconds = limit;
     }
     run.hang_timeout_seconds = values.real("run.hang_timeout");
+    run.accept_data_change = values.truth("run.accept_data_change");
 }
 
 }  // namespace ziggurat::deck

@@ -32,6 +32,8 @@ constexpr Row rows[] = {
      .doc = "Writes the start and end of every operation for Perfetto."},
     {.path = "run.hang_timeout", .type = Type::duration, .fallback = "10min", .min = 1, .max = 1e9,
      .doc = "After this long without progress, names the rank and the operation and ends the run. A save gets three times as long."},
+    {.path = "run.accept_data_change", .type = Type::boolean, .fallback = "false",
+     .doc = "A run goes on though training files have changed since its checkpoint, with the order that the new ones give."},
 
     {.path = "model", .doc = "The model. With a preset, any key here overrides it."},
     {.path = "model.preset", .type = Type::word,

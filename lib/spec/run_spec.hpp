@@ -28,6 +28,7 @@ struct Run {
     std::optional<double> time_limit_seconds;  ///< from the start of the process
     bool trace = false;
     double hang_timeout_seconds = 600;
+    bool accept_data_change = false;  ///< goes on though training files are not those of the checkpoint
 
     bool operator==(const Run&) const = default;
 };
@@ -281,7 +282,9 @@ struct LearningRate {
 
 /// Saving the state of training.
 struct Checkpoint {
-    std::optional<Interval> every;      ///< nothing: never saves
+    /// Besides at the end and when the run is asked to stop, which a run with any interval saves at. Nothing
+    /// (checkpoint.every is none): no save ever, at the end neither, so that it cannot be gone on with.
+    std::optional<Interval> every;
     std::int64_t keep_last = 2;         ///< complete ones that stay
     std::int64_t keep_every_steps = 0;  ///< multiples of this stay for ever; 0: none
     bool is_async = true;  ///< training goes on while files are written, from a copy of the state
