@@ -73,6 +73,10 @@ void resolve_batch(Resolution& resolution) {
     validate.batches = values.is_word("validate.batches", "all") ? 0 : values.integer("validate.batches");
     validate.sample = sample(resolution);
     spec::Checkpoint& checkpoint = resolution.run.checkpoint;
+    if (resolution.is_auto("checkpoint.every")) {
+        const spec::Interval half_an_hour{.steps = 0, .seconds = 1800};
+        values.settle("checkpoint.every", half_an_hour, "30min", "and at the end");
+    }
     if (values.has("checkpoint.every") && !values.is_word("checkpoint.every", "none")) {
         checkpoint.every = values.as<spec::Interval>("checkpoint.every");
     }

@@ -62,8 +62,17 @@ void initial_weights_are_a_checkpoint(const Resolution& at) {
     }
 }
 
+void something_is_saved(const Resolution& at) {
+    if (!at.run.checkpoint.every) {
+        at.found.warning(at.values.place("checkpoint.every"), "nothing is saved",
+                         "checkpoint.every is none: what is trained is lost when the run ends or is stopped",
+                         "Leave it out to save every 30min and at the end.");
+    }
+}
+
 constexpr std::array rules = {Rule{resume_path_is_a_checkpoint, "run.resume"},
-                              Rule{initial_weights_are_a_checkpoint, "model.init"}};
+                              Rule{initial_weights_are_a_checkpoint, "model.init"},
+                              Rule{something_is_saved, "checkpoint.every"}};
 
 }  // namespace
 

@@ -281,7 +281,7 @@ constexpr Row rows[] = {
      .doc = "AdamW with decoupled decay."},
     {.path = "optimizer.lr", .type = Type::real, .fallback = "3.0e-4", .min = 0, .max = 1000,
      .doc = "Highest learning rate."},
-    {.path = "optimizer.betas", .type = Type::reals, .fallback = "[0.9, 0.95]", .min = 0, .max = 0.999999999,
+    {.path = "optimizer.betas", .type = Type::reals, .fallback = "[0.9, 0.95]", .min = 0, .max = 0.999999,
      .doc = "Decay of the first and of the second moment."},
     {.path = "optimizer.eps", .type = Type::real, .fallback = "1.0e-8", .min = 1e-30, .max = 1,
      .doc = "Added to the root of the second moment."},
@@ -308,8 +308,9 @@ constexpr Row rows[] = {
      .doc = "Learning rate at the end, relative to the highest."},
 
     {.path = "checkpoint", .shorthand = "every", .doc = "Saving the state of training."},
-    {.path = "checkpoint.every", .type = Type::interval, .fallback = "none", .words = "none",
-     .doc = "When to save, besides at the end and when a signal asks; none never saves."},
+    {.path = "checkpoint.every", .type = Type::interval, .fallback = "30min", .words = "auto none",
+     .doc = "When to save, besides at the end and when the run is asked to stop. auto: 30min, so that a shorter run saves at "
+            "its end alone. none: nothing is ever saved, at the end neither."},
     {.path = "checkpoint.keep", .shorthand = "last", .doc = "What stays on disk."},
     {.path = "checkpoint.keep.last", .type = Type::integer, .fallback = "2", .min = 1, .max = 1e6,
      .doc = "The newest so many."},

@@ -28,6 +28,7 @@ precision: {compute: bf16}
 sharding: {zero: 3}
 recompute: full
 tiers: {nvme: {paths: [disk]}, chunk: 16384}
+checkpoint: {every: none}
 """
 AWAY = ["tiers.home.parameters=host", "tiers.home.gradients=host",
         "tiers.home.optimizer={device: 10%, host: 40%, nvme: rest}", "tiers.home.activations=host",

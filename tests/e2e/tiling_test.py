@@ -26,6 +26,7 @@ tiers:
   nvme: {paths: [disk]}
   host: {budget: 3GiB}
   home: {parameters: host, gradients: host, optimizer: host, activations: host}
+checkpoint: {every: none}
 logging: {every: 1 steps}
 """
 SMALLEST, GRAIN, AT_MOST = 192, 32, 384  # hidden sizes that are looked at with whole weights
