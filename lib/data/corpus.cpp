@@ -67,6 +67,16 @@ void Corpus::check_tokens(std::int64_t limit) const {
     }
 }
 
+std::vector<NamedFile> Corpus::files() const {
+    std::vector<NamedFile> files;
+    for (const auto& [tokens, key] : sources_) {
+        for (const SourceFile& file : tokens->files()) {
+            files.push_back({key, file});
+        }
+    }
+    return files;
+}
+
 std::int64_t Corpus::num_tokens(const std::vector<SourcePart>& parts) {
     std::int64_t tokens = 0;
     for (const auto& part : parts) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/batch_source.hpp"
+#include "data/fingerprint.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::data {
@@ -25,6 +26,9 @@ class Corpus {
     ///
     /// Errors: Error{deck} that names token, file and position
     void check_tokens(std::int64_t limit = std::int64_t{1} << 30) const;
+
+    /// The files that sources read, with the place of the source in the deck; live as long as this.
+    std::vector<NamedFile> files() const;
 
     std::int64_t num_training_tokens() const { return num_tokens(training_); }
     std::int64_t num_validation_tokens() const { return num_tokens(validation_); }

@@ -87,4 +87,12 @@ std::string FileSequence::place_of(std::int64_t token) const {
     return "position " + std::to_string(token - begin_of(f)) + " of '" + files_[f].file.path() + "'";
 }
 
+std::vector<SourceFile> FileSequence::files() const {
+    std::vector<SourceFile> files;
+    for (const TokenFile& file : files_) {
+        files.push_back({&file.file, false});
+    }
+    return files;
+}
+
 }  // namespace ziggurat::data

@@ -31,6 +31,13 @@ std::string host_name() {
     return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this host";
 }
 
+FileStamp stamp_from(const struct stat& status) {
+    return {.device = status.st_dev,
+            .inode = status.st_ino,
+            .bytes = status.st_size,
+            .modified_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
 [[noreturn]] void refuse(const std::string& key, const std::string& path, const std::string& why) {
     std::string message = key;
     message += ": cannot read '" + path + "' (" + why + ", seen from " + host_name() +
@@ -39,6 +46,11 @@ std::string host_name() {
 }
 
 }  // namespace
+
+std::optional<FileStamp> stamp_of(const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 ? std::optional{stamp_from(status)} : std::nullopt;
+}
 
 MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{path} {
     // O_NONBLOCK: opening a named pipe must not wait for a writer.
@@ -56,8 +68,8 @@ MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{
     if (status.st_size == 0) {
         refuse(key, path, "an empty file");
     }
-    bytes_ = status.st_size;
-    void* mapping = mmap(nullptr, static_cast<std::size_t>(bytes_), PROT_READ, MAP_SHARED, file.get(), 0);
+    stamp_ = stamp_from(status);
+    void* mapping = mmap(nullptr, static_cast<std::size_t>(bytes()), PROT_READ, MAP_SHARED, file.get(), 0);
     if (mapping == MAP_FAILED) {
         refuse(key, path, std::strerror(errno));
     }
@@ -68,19 +80,19 @@ MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{
 MappedFile::~MappedFile() {
     if (data_ != nullptr) {
         forget_pages_of(content());
-        munmap(const_cast<std::byte*>(data_), static_cast<std::size_t>(bytes_));
+        munmap(const_cast<std::byte*>(data_), static_cast<std::size_t>(bytes()));
     }
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_{std::move(other.path_)},
       data_{std::exchange(other.data_, nullptr)},
-      bytes_{std::exchange(other.bytes_, 0)} {}
+      stamp_{std::exchange(other.stamp_, {})} {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
     std::swap(path_, other.path_);
     std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
+    std::swap(stamp_, other.stamp_);
     return *this;
 }
 

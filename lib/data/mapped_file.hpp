@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,24 @@
 #include "base/contract.hpp"
 
 namespace ziggurat::data {
+
+/// What the system says of a file: equal stamps of a path mean the same bytes, as far as nobody turns clocks
+/// back.
+struct FileStamp {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::int64_t bytes = 0;
+    std::int64_t modified_ns = 0;  ///< since 1970
+
+    /// The same file, whatever has been written into it.
+    bool is_same_file(const FileStamp& other) const noexcept {
+        return device == other.device && inode == other.inode;
+    }
+    bool operator==(const FileStamp&) const = default;
+};
+
+/// Nothing when no file can be seen there.
+std::optional<FileStamp> stamp_of(const std::string& path);
 
 /// Owns a read-only mapping of a whole file that is not empty.
 ///
@@ -24,13 +43,15 @@ class MappedFile {
     MappedFile& operator=(MappedFile&& other) noexcept;
 
     const std::string& path() const noexcept { return path_; }
-    std::int64_t bytes() const noexcept { return bytes_; }
-    std::span<const std::byte> content() const noexcept { return {data_, static_cast<std::size_t>(bytes_)}; }
+    std::int64_t bytes() const noexcept { return stamp_.bytes; }
+    /// Of the file when it was opened.
+    const FileStamp& stamp() const noexcept { return stamp_; }
+    std::span<const std::byte> content() const noexcept { return {data_, static_cast<std::size_t>(bytes())}; }
 
     /// The value of type T at any offset, aligned or not; little-endian like every format here.
     template <class T>
     T load(std::int64_t offset) const {
-        ZG_EXPECTS(offset >= 0 && offset <= bytes_ - static_cast<std::int64_t>(sizeof(T)));
+        ZG_EXPECTS(offset >= 0 && offset <= bytes() - static_cast<std::int64_t>(sizeof(T)));
         T value;
         std::memcpy(&value, data_ + offset, sizeof(T));
         return value;
@@ -39,7 +60,7 @@ class MappedFile {
   private:
     std::string path_;
     const std::byte* data_ = nullptr;
-    std::int64_t bytes_ = 0;
+    FileStamp stamp_;
 };
 
 /// The files that `pattern` names, sorted: itself if there is such a file, else what matches its `*`, `?`

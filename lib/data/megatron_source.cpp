@@ -128,6 +128,12 @@ void MegatronSource::check_index(const std::string& key) {
     }
 }
 
+std::vector<SourceFile> MegatronSource::files() const {
+    std::vector<SourceFile> files = tokens_.files();
+    files.push_back({&index_, true});
+    return files;
+}
+
 std::int64_t MegatronSource::document_begin(std::int64_t document) const {
     ZG_EXPECTS(document >= 0 && document < num_document_entries_);
     const auto sequence = index_.load<std::int64_t>(arrays_at + 12 * num_sequences_ + 8 * document);

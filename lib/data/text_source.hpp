@@ -16,6 +16,7 @@ class TextSource final : public TokenSource {
     std::int64_t num_tokens() const override { return files_.num_tokens(); }
     void read(std::int64_t begin, std::span<std::int32_t> out) const override;
     std::string place_of(std::int64_t token) const override { return files_.place_of(token); }
+    std::vector<SourceFile> files() const override { return files_.files(); }
 
   private:
     FileSequence files_;

@@ -5,10 +5,18 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "data/mapped_file.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::data {
+
+/// A file that a source reads; lives as long as the source.
+struct SourceFile {
+    const MappedFile* file = nullptr;
+    bool is_index = false;  ///< says where documents are: a few bytes of it mean much
+};
 
 /// A stream of token ids with random access; immutable, so any thread may read.
 class TokenSource {
@@ -30,6 +38,9 @@ class TokenSource {
 
     /// For messages: the file and the position in it of one token.
     virtual std::string place_of(std::int64_t token) const = 0;
+
+    /// In the order of their tokens; none where tokens come from no file.
+    virtual std::vector<SourceFile> files() const { return {}; }
 };
 
 /// Opens the files of `source`.
