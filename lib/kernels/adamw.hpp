@@ -11,9 +11,19 @@ namespace ziggurat::kernels {
 
 /// What AdamW keeps from the deck for all parameters.
 struct AdamW {
-    float beta1 = 0.9f;
-    float beta2 = 0.999f;
-    float epsilon = 1e-8f;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+};
+
+/// How a moment is carried on: the last one times `keep` plus what is new times `take`.
+struct Decay {
+    float keep;
+    float take;
+
+    /// Each factor is rounded for itself. 1 - float(beta) would have lost what beta2 = 0.999 says after its
+    /// first digits: it is 1.3e-5 off, at 0.9999 it is 1.7e-4.
+    explicit Decay(double beta) : keep{static_cast<float>(beta)}, take{static_cast<float>(1 - beta)} {}
 };
 
 /// With g = gradient_scale * gradient and lr = lr_factor * learning_rate:
@@ -27,9 +37,8 @@ struct AdamW {
 /// Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2.
 ///
 /// Shapes:  all spans of one length; `parameters` may be empty (the compute type's copy is the master itself)
-/// Numerics: element by element with fused operations spelled out: the same bits however the elements are cut
-/// into
-///          spans, and on any device
+/// Numerics: element by element with fused operations spelled out and the factors of Decay: the same bits
+///          however the elements are cut into spans, and on any device
 /// Errors:  Error{internal} when lengths disagree
 template <class T>
 void adamw_update(const device::Stream& stream,

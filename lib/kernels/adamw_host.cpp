@@ -15,8 +15,8 @@ using tensor::bfloat16;
 
 /// Everything that is the same for all elements.
 struct Factors {
-    float beta1;
-    float beta2;
+    Decay first;
+    Decay second;
     float epsilon;
     float weight_decay;
     float learning_rate;
@@ -28,9 +28,8 @@ struct Factors {
 [[gnu::always_inline]] inline float updated(
     const Factors& f, float weight, float gradient, float& m, float& v) {
     const float g = gradient * f.gradient_scale;
-    const float square = g * g;
-    m = std::fma(f.beta1, m - g, g);
-    v = std::fma(f.beta2, v - square, square);
+    m = std::fma(f.first.keep, m, f.first.take * g);
+    v = std::fma(f.second.keep, v, f.second.take * (g * g));
     const float step = (m * f.inverse_bias1) / std::fma(std::sqrt(v), f.inverse_sqrt_bias2, f.epsilon);
     return std::fma(-f.learning_rate, std::fma(f.weight_decay, weight, step), weight);
 }
@@ -123,9 +122,9 @@ void update(const device::Stream& stream,
         return;
     }
 
-    const Factors factors{.beta1 = adamw.beta1,
-                          .beta2 = adamw.beta2,
-                          .epsilon = adamw.epsilon,
+    const Factors factors{.first = Decay{adamw.beta1},
+                          .second = Decay{adamw.beta2},
+                          .epsilon = static_cast<float>(adamw.epsilon),
                           .weight_decay = weight_decay,
                           .learning_rate = lr_factor * inputs.learning_rate,
                           .inverse_bias1 = inputs.inverse_bias1,

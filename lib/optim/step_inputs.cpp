@@ -3,16 +3,20 @@
 #include <cmath>
 
 #include "base/contract.hpp"
+#include "kernels/adamw.hpp"
 #include "optim/learning_rate.hpp"
 
 namespace ziggurat::optim {
 namespace {
 
-/// 1 - beta^t; by expm1, for the plain difference loses digits where beta is close to 1. Of beta as the
-/// kernel has it, a float: the moments that are corrected were made with that.
-double bias_correction(double wanted, std::int64_t update) {
-    const double beta = static_cast<double>(static_cast<float>(wanted));
-    return beta > 0 ? -std::expm1(static_cast<double>(update) * std::log(beta)) : 1.0;
+/// The weights that a moment has given to all gradients so far, added up: take (1 - keep^t) / (1 - keep),
+/// which is 1 - beta^t but for the rounding of the kernel's factors. By expm1, for the plain difference loses
+/// digits where beta is close to 1.
+double bias_correction(double beta, std::int64_t update) {
+    const kernels::Decay decay{beta};
+    const auto keep = static_cast<double>(decay.keep);
+    const auto take = static_cast<double>(decay.take);
+    return keep > 0 ? take * -std::expm1(static_cast<double>(update) * std::log(keep)) / (1 - keep) : take;
 }
 
 }  // namespace

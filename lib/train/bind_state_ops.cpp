@@ -104,8 +104,7 @@ Action bind_update_as(const StateContext& context, const Op& op) {
     ZG_EXPECTS(inputs.size() == 1);
     const auto* step = run_of<const kernels::StepInputs>(context, *inputs.front(), 0).data();
     const auto& optimizer = context.spec.optimizer;
-    const kernels::AdamW adamw{static_cast<float>(optimizer.beta1), static_cast<float>(optimizer.beta2),
-                               static_cast<float>(optimizer.epsilon)};
+    const kernels::AdamW adamw{optimizer.beta1, optimizer.beta2, optimizer.epsilon};
     return {.run = [pieces = std::move(pieces), adamw, step, &stream = context.stream] {
         for (const auto& piece : pieces) {
             kernels::adamw_update<T>(stream, adamw, piece.weight_decay, 1.0f, *step, piece.master,

@@ -14,15 +14,15 @@ namespace {
 using namespace test;
 using tensor::bfloat16;
 
-constexpr AdamW adamw{.beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f};
+constexpr AdamW adamw{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8};
 constexpr float weight_decay = 0.1f;
 
 /// What the trainer writes for update number t.
-StepInputs inputs_of(int t) {
+StepInputs inputs_of(int t, const AdamW& of = adamw) {
     return {.step = t - 1,
             .learning_rate = 0.01f,
-            .inverse_bias1 = float(1 / (1 - std::pow(double(adamw.beta1), t))),
-            .inverse_sqrt_bias2 = float(1 / std::sqrt(1 - std::pow(double(adamw.beta2), t)))};
+            .inverse_bias1 = float(1 / (1 - std::pow(of.beta1, t))),
+            .inverse_sqrt_bias2 = float(1 / std::sqrt(1 - std::pow(of.beta2, t)))};
 }
 
 struct Data {
@@ -55,9 +55,8 @@ TEST(AdamW, TenUpdatesAreTheReference) {
             data.update(t, inputs_of(t));
             const auto gradient = data.gradient_of(t);
             for (std::size_t i = 0; i < states.size(); ++i) {
-                states[i] =
-                    reference::adamw(states[i], gradient[i], t, double(0.01f), double(adamw.beta1),
-                                     double(adamw.beta2), double(adamw.epsilon), double(weight_decay));
+                states[i] = reference::adamw(states[i], gradient[i], t, double(0.01f), adamw.beta1,
+                                             adamw.beta2, adamw.epsilon, double(weight_decay));
             }
         }
 
@@ -66,6 +65,44 @@ TEST(AdamW, TenUpdatesAreTheReference) {
             ASSERT_NEAR(data.m[i], states[i].m, 1e-6);
             ASSERT_NEAR(data.v[i], states[i].v, 1e-6);
             ASSERT_EQ(data.parameters[i], bfloat16(data.master[i]));
+        }
+    }
+}
+
+/// |ours - reference| / |reference| over all elements.
+double gap(const std::vector<float>& ours,
+           const std::vector<reference::AdamWState>& states,
+           double reference::AdamWState::*of) {
+    double difference = 0, whole = 0;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+        difference += std::pow(double(ours[i]) - states[i].*of, 2);
+        whole += std::pow(states[i].*of, 2);
+    }
+    return std::sqrt(difference / whole);
+}
+
+TEST(AdamW, MomentsKeepTheirDigitsForBetasNearOne) {
+    for (const double beta2 : {0.99, 0.999, 0.9999, 0.99999, 0.999999}) {
+        for (const double beta1 : {0.9, 0.999}) {
+            const AdamW slow{.beta1 = beta1, .beta2 = beta2, .epsilon = 1e-8};
+            Data data{1001};
+            std::vector<reference::AdamWState> states;
+            for (const float weight : data.master) {
+                states.push_back({.weight = weight});
+            }
+            for (int t = 1; t <= 20; ++t) {
+                const auto gradient = data.gradient_of(t);
+                adamw_update<float>(two_threads, slow, weight_decay, 1, inputs_of(t, slow), data.master,
+                                    gradient, data.m, data.v, {});
+                for (std::size_t i = 0; i < states.size(); ++i) {
+                    states[i] = reference::adamw(states[i], gradient[i], t, double(0.01f), beta1, beta2,
+                                                 slow.epsilon, double(weight_decay));
+                }
+            }
+            EXPECT_LE(gap(data.m, states, &reference::AdamWState::m), 5e-7) << beta1;
+            EXPECT_LE(gap(data.v, states, &reference::AdamWState::v), 5e-7) << beta2;
+            EXPECT_LE(gap(data.master, states, &reference::AdamWState::weight), 5e-7)
+                << beta1 << " " << beta2;
         }
     }
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "kernels/adamw.hpp"
 #include "optim/step_inputs.hpp"
 
 namespace ziggurat::optim {
@@ -89,12 +90,28 @@ TEST(StepInputs, HoldBiasCorrectionsOfTheUpdateNotOfTheStep) {
 
     EXPECT_EQ(11, inputs.step);
     EXPECT_EQ(2.0f, inputs.learning_rate);
-    const double beta1 = 0.9f, beta2 = 0.95f;  // as the kernel has them
+    const double beta1 = 0.9, beta2 = 0.95;
     EXPECT_FLOAT_EQ(static_cast<float>(1 / (1 - beta1 * beta1 * beta1)), inputs.inverse_bias1);
     EXPECT_FLOAT_EQ(static_cast<float>(1 / std::sqrt(1 - beta2 * beta2 * beta2)), inputs.inverse_sqrt_bias2);
     EXPECT_EQ(1.0f / 4096, inputs.loss_scale);
     EXPECT_EQ(1.0f, inputs.gradient_scale);
     EXPECT_EQ(0, inputs.skip);
+}
+
+TEST(StepInputs, CorrectByTheWeightsThatTheKernelGives) {
+    for (const double beta2 : {0.95, 0.999, 0.9999, 0.999999}) {
+        const kernels::Decay decay{beta2};
+        double weights = 0;
+        for (std::int64_t update = 1; update <= 100'000; ++update) {
+            weights = double{decay.keep} * weights + double{decay.take};
+            if (update == 1 || update == 10 || update == 3000 || update == 100'000) {
+                const auto inputs = make_step_inputs(optimizer_of(0.9, beta2),
+                                                     schedule_of(ScheduleKind::constant), 20, 0, update, 1);
+                EXPECT_NEAR(1, double{inputs.inverse_sqrt_bias2} * std::sqrt(weights), 1e-7)
+                    << beta2 << " " << update;
+            }
+        }
+    }
 }
 
 TEST(StepInputs, AreFiniteAtTheEdges) {
@@ -103,7 +120,7 @@ TEST(StepInputs, AreFiniteAtTheEdges) {
     const auto first = make_step_inputs(optimizer, schedule_of(ScheduleKind::constant), 20, 0, 1, 0);
 
     EXPECT_EQ(1.0f, first.inverse_bias1);
-    EXPECT_NEAR(1 / std::sqrt(1 - double{0.9999999f}), first.inverse_sqrt_bias2, 0.01);
+    EXPECT_NEAR(1 / std::sqrt(1 - 0.9999999), first.inverse_sqrt_bias2, 0.01);
     EXPECT_EQ(0.0f, first.loss_scale);
 }
 
