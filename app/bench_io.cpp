@@ -8,6 +8,7 @@
 
 #include "app/commands.hpp"
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "deck/compose.hpp"
@@ -90,7 +91,7 @@ int bench_io(const Arguments& arguments) {
         std::fputs("\r                          \r", stderr);
     }
     for (const auto& note : measured.notes) {
-        fmt::print(stderr, "warning: {}.\n", printable(note));
+        std::fputs(message(Severity::warning, printable(note) + ".\n").c_str(), stderr);
     }
     print_table("read", measured.points, true);
     print_table("write", measured.points, false);
@@ -99,9 +100,11 @@ int bench_io(const Arguments& arguments) {
         "best: tiers.nvme.block = {}, tiers.nvme.queue_depth = {}: read {:.2f} GB/s, write {:.2f} GB/s\n",
         deck::write_bytes(best.block_bytes), best.depth, best.read_rate / giga, best.write_rate / giga);
     if (path.empty()) {
-        fmt::print(stderr,
-                   "warning: it is not kept (neither XDG_CONFIG_HOME nor HOME is set). Name a file by "
-                   "--machine-file.\n");
+        std::fputs(message(Severity::warning,
+                           "it is not kept (neither XDG_CONFIG_HOME nor HOME is set). Name a file by "
+                           "--machine-file.\n")
+                       .c_str(),
+                   stderr);
         return 0;
     }
     const auto machine = with_disks(path, arguments, best);

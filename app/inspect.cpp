@@ -11,6 +11,7 @@
 #include "app/inspect_text.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "checkpoint/catalogue.hpp"
@@ -36,7 +37,7 @@ CheckpointReader open(const std::string& path) {
     std::vector<std::string> notes;
     const std::string chosen = checkpoint::choose(path, notes);
     for (const std::string& note : notes) {
-        std::fprintf(stderr, "note: %s\n", note.c_str());
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
     }
     return CheckpointReader{chosen};
 }
@@ -126,8 +127,9 @@ int verify(const Arguments& arguments) {
                                                 : std::vector{checkpoint::Damage{"COMPLETE", entry.why_not}}};
         std::error_code ignored;
         if (!checked.damages.empty() && !std::filesystem::exists(entry.path, ignored)) {
-            std::fprintf(stderr, "note: %s was removed by its run meanwhile\n",
-                         printable(entry.path).c_str());
+            std::fputs(message(Severity::note, printable(entry.path) + " was removed by its run meanwhile\n")
+                           .c_str(),
+                       stderr);
             continue;
         }
         all.bytes += is_complete ? entry.bytes : 0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "app/measure_rates.hpp"
+#include "base/message.hpp"
 #include "base/units.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
@@ -132,13 +133,13 @@ std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const 
     }
     const auto problem = comm::first_text(
         world, loaded->ok() ? ""
-                            : fmt::format("error on rank {} ({}): rank 0's deck cannot be run here\n{}",
-                                          world.rank(), comm::machine_name(), loaded->found.print()));
+                            : fmt::format("rank {} ({}): rank 0's deck cannot be run here\n{}", world.rank(),
+                                          comm::machine_name(), loaded->found.print()));
     if (problem.empty()) {
         return loaded;
     }
     if (world.rank() == 0) {
-        fmt::print(stderr, "ziggurat: {}", problem);
+        std::fputs(message(Severity::error, problem).c_str(), stderr);
     }
     return std::nullopt;
 }

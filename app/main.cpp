@@ -9,6 +9,7 @@
 #include "app/heap_policy.hpp"
 #include "app/wait_policy.hpp"
 #include "base/error.hpp"
+#include "base/message.hpp"
 
 namespace {
 
@@ -49,7 +50,7 @@ int main(int argc, char** argv) {
         }
         return run(std::get<Arguments>(parsed), argv);
     } catch (const Error& error) {
-        std::fprintf(stderr, "ziggurat: error: %s\n", error.what());
+        std::fputs((message(Severity::error, error.what()) + "\n").c_str(), stderr);
         return error.exit_code();
     } catch (const std::bad_alloc&) {
         std::fputs(
@@ -58,9 +59,12 @@ int main(int argc, char** argv) {
             stderr);
         return static_cast<int>(ErrorKind::resource);
     } catch (const std::exception& error) {
-        std::fprintf(stderr,
-                     "ziggurat: internal error: %s. Please report it with the command and the deck.\n",
-                     error.what());
+        std::fputs(
+            message(Severity::error, std::string{error.what()} +
+                                         " (a bug in ziggurat). Please report it with the command and the "
+                                         "deck.\n")
+                .c_str(),
+            stderr);
         return static_cast<int>(ErrorKind::internal);
     }
 }

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/session.hpp"
 #include "comm/watch/error_file.hpp"
@@ -22,10 +23,9 @@ int end_job(const comm::Communicator& world, const std::string& problem, int exi
         std::fflush(nullptr);
         world.liveness()->fail(exit_code, problem);
     }
-    const std::string line = "error on rank 0 of 1 (" + comm::machine_name() + "): " + problem;
-    std::fprintf(stderr, "ziggurat: %s\n", line.c_str());
+    std::fputs((message(Severity::error, problem) + "\n").c_str(), stderr);
     if (const auto path = world.liveness()->error_file(); !path.empty()) {
-        comm::append_error(path, line);
+        comm::append_error(path, "error: rank 0 of 1 (" + comm::machine_name() + "): " + problem);
     }
     return exit_code;
 }

@@ -5,6 +5,8 @@
 #include "app/commands.hpp"
 #include "app/launch.hpp"
 #include "base/error.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
 #include "deck/load.hpp"
 #include "deck/machine.hpp"
 #include "plan/choose_depths.hpp"
@@ -26,8 +28,9 @@ void print(std::FILE* stream, const std::string& text) {
 int plan(const Arguments& arguments) {
     const bool trains = arguments.variant == "train";
     if (!trains && arguments.variant != "evaluate") {
-        print(stderr, fmt::format("error: there is no program '{}'. Use one of train, evaluate.\n",
-                                  arguments.variant));
+        print(stderr,
+              message(Severity::error, fmt::format("there is no program '{}'. Use one of train, evaluate.\n",
+                                                   printable(arguments.variant))));
         return deck_is_wrong;
     }
     deck::LoadOptions load{
@@ -53,8 +56,9 @@ int plan(const Arguments& arguments) {
         return deck_is_wrong;
     }
     if (arguments.rank >= loaded.run.parallel.ranks) {
-        print(stderr, fmt::format("error: there is no rank {} of {}. Ranks count from 0; set --ranks.\n",
-                                  arguments.rank, loaded.run.parallel.ranks));
+        print(stderr, message(Severity::error,
+                              fmt::format("there is no rank {} of {}. Ranks count from 0; set --ranks.\n",
+                                          arguments.rank, loaded.run.parallel.ranks)));
         return deck_is_wrong;
     }
     const auto program = schedule::build_program(

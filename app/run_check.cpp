@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "base/units.hpp"
 #include "deck/load.hpp"
 #include "deck/machine.hpp"
@@ -27,9 +28,10 @@ int explain(const std::string& key) {
         print(stdout, *text);
         return 0;
     }
-    print(stderr, fmt::format("error: unknown key {}.{}\n", deck::in_quotes(key),
-                              meant.empty() ? std::string{" decks/REFERENCE.md lists them all."}
-                                            : fmt::format(" Did you mean '{}'?", meant)));
+    print(stderr, message(Severity::error,
+                          fmt::format("unknown key {}.{}\n", deck::in_quotes(key),
+                                      meant.empty() ? std::string{" decks/REFERENCE.md lists them all."}
+                                                    : fmt::format(" Did you mean '{}'?", meant))));
     return deck_is_wrong;
 }
 

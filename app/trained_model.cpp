@@ -7,6 +7,7 @@
 
 #include "app/launch.hpp"
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/control.hpp"
@@ -34,7 +35,7 @@ bool is_agreed(const comm::Communicator& world, int& exit_code, const std::funct
         try {
             check();
         } catch (const Error& error) {
-            std::fprintf(stderr, "ziggurat: error: %s\n", error.what());
+            std::fputs((message(Severity::error, error.what()) + "\n").c_str(), stderr);
             code[0] = error.exit_code();
         }
     }
@@ -54,7 +55,7 @@ std::optional<TrainedModel> find_trained_model(const std::string& folder,
         std::vector<std::string> notes;
         model.path = checkpoint::choose_verified(folder, notes);
         for (const std::string& note : notes) {
-            std::fprintf(stderr, "note: %s\n", note.c_str());
+            std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
         }
         text = to_text(checkpoint::CheckpointReader{model.path}.manifest());
     });

@@ -13,18 +13,6 @@ namespace {
 constexpr std::size_t longest_line_shown = 140;
 constexpr std::size_t longest_value_shown = 80;
 
-const char* name_of(Severity severity) {
-    switch (severity) {
-        case Severity::error:
-            return "error";
-        case Severity::warning:
-            return "warning";
-        case Severity::note:
-            break;
-    }
-    return "note";
-}
-
 /// A line of the deck, each byte that is not printable replaced so that the caret below keeps its column.
 std::string shown_line(std::string_view line) {
     std::string shown;
@@ -55,8 +43,8 @@ std::string Place::text() const {
     return line == 0 ? file : fmt::format("{}:{}:{}", file, line, column);
 }
 
-std::string Problem::text() const {
-    std::string sentence = fmt::format("{}: {}: {}", at.text(), name_of(severity), problem);
+std::string Problem::sentence() const {
+    std::string sentence = problem;
     if (!why.empty()) {
         sentence += fmt::format(" ({})", why);
     }
@@ -65,6 +53,10 @@ std::string Problem::text() const {
         sentence += " " + advice;
     }
     return printable(sentence);
+}
+
+std::string Problem::text() const {
+    return message(severity, printable(at.text()) + ": " + sentence());
 }
 
 void Diagnostics::add(Problem problem) {

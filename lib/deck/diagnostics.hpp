@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/message.hpp"
+
 namespace ziggurat::deck {
 
 /// The name under which overrides appear as a file: line n is the n-th of them.
@@ -27,8 +29,6 @@ struct Place {
     bool operator==(const Place&) const = default;
 };
 
-enum class Severity { error, warning, note };
-
 /// One thing that a person should read. `why` and `advice` may be empty.
 struct Problem {
     Severity severity = Severity::error;
@@ -37,7 +37,9 @@ struct Problem {
     std::string why;
     std::string advice;
 
-    /// `decks/a.yaml:31:10: error: problem (why). Advice.`
+    /// `problem (why). Advice.`
+    std::string sentence() const;
+    /// `ziggurat: error: decks/a.yaml:31:10: problem (why). Advice.`
     std::string text() const;
 };
 

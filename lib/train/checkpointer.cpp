@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/heap.hpp"
+#include "base/message.hpp"
 #include "base/units.hpp"
 #include "checkpoint/shard_file.hpp"
 #include "comm/control.hpp"
@@ -265,7 +266,11 @@ void Checkpointer::commit() {
             std::move(manifest),
             {.last = spec_.checkpoint.keep_last, .every_steps = spec_.checkpoint.keep_every_steps});
         work_seconds_ += seconds_between(begin_ns, monotonic_ns());
-        return fmt::format("{}", fmt::join(notes, "\nnote: "));
+        std::string lines;
+        for (const auto& note : notes) {
+            lines += message(Severity::note, note) + "\n";
+        }
+        return lines;
     });
 }
 
@@ -283,7 +288,7 @@ void Checkpointer::succeed() {
          .is_ok = true,
          .where = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress_.step)});
     if (!notes.empty()) {
-        reporter_.say("note: " + notes);
+        reporter_.say(notes);
     }
 }
 
@@ -347,8 +352,9 @@ void Checkpointer::wait() {
             world_.rank() == 0 ? stillness.see(words[2], monotonic_ns()) : Stillness::News::none;
         if (news == Stillness::News::warn) {
             reporter_.say(
-                fmt::format("warning: the save of step {} has moved nothing for {:.0f} s; waiting on",
-                            progress_.step, stillness.seconds()));
+                message(Severity::warning,
+                        fmt::format("the save of step {} has moved nothing for {:.0f} s; waiting on",
+                                    progress_.step, stillness.seconds())));
         }
         gives_up = news == Stillness::News::give_up;
         std::this_thread::sleep_for(nap);

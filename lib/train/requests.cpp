@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "base/units.hpp"
 
 namespace ziggurat::train {
@@ -73,9 +74,10 @@ void Requests::obey(TouchFile file) {
         return;
     }
     if (const auto failure = files_->obeyed(file); !failure.empty()) {
-        untold_.push_back(fmt::format(
-            "warning: cannot delete {} ({}); it is not heard again before somebody has deleted it",
-            name_of(file), failure));
+        untold_.push_back(
+            message(Severity::warning,
+                    fmt::format("cannot delete {} ({}); it is not heard again before somebody has deleted it",
+                                name_of(file), failure)));
     }
 }
 

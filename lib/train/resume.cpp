@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "base/units.hpp"
 #include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
@@ -58,10 +59,10 @@ void compare_decks(const std::string& before, const std::string& now, Reporter& 
         throw Error{ErrorKind::deck, refusal};
     }
     for (const auto& line : checkpoint::warnings(found)) {
-        reporter.say("warning: " + line);
+        reporter.say(message(Severity::warning, line));
     }
     if (const auto note = checkpoint::note(found); !note.empty()) {
-        reporter.say("note: " + note);
+        reporter.say(message(Severity::note, note));
     }
 }
 
@@ -91,7 +92,7 @@ void begin_with_weights(const spec::RunSpec& spec,
     checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
     const auto loaded = load_weights(world, abort, state, reader);
     for (const auto& note : notes) {
-        reporter.say("note: " + note);
+        reporter.say(message(Severity::note, note));
     }
     reporter.say(fmt::format("begins with the weights of {}, of step {}; read {} in {}", decision.path,
                              reader.manifest().progress.step, format_bytes(loaded.bytes_read),
@@ -136,11 +137,12 @@ Resumed resume(const spec::RunSpec& spec,
         try {
             const auto loaded = load_state(world, abort, state, reader);
             for (const auto& note : choice ? choice->notes() : std::vector<std::string>{}) {
-                reporter.say("note: " + note);
+                reporter.say(message(Severity::note, note));
             }
             for (const auto& tensor : loaded.without_moments) {
-                reporter.say(fmt::format("note: '{}' was frozen in the checkpoint: its moments begin at zero",
-                                         tensor));
+                reporter.say(message(
+                    Severity::note,
+                    fmt::format("'{}' was frozen in the checkpoint: its moments begin at zero", tensor)));
             }
             const Resumed resumed{decision.path, decision.is_own, reader.manifest().progress,
                                   loaded.bytes_read};

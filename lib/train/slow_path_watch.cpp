@@ -1,5 +1,6 @@
 #include "train/slow_path_watch.hpp"
 
+#include "base/message.hpp"
 #include "comm/control.hpp"
 #include "train/path_use.hpp"
 
@@ -12,7 +13,7 @@ void SlowPathWatch::step_ended(const Wishes& agreed) {
     if (agreed[Wish::slow_path] > 0) {
         is_told_ = true;
         assembly_.wishes()[Wish::slow_path] = 0;
-        reporter_.say("warning: " + comm::first_text(world_, found_));
+        reporter_.say(message(Severity::warning, comm::first_text(world_, found_)));
         return;
     }
     if (found_.empty()) {

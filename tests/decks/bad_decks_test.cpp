@@ -49,7 +49,8 @@ std::string complaints_about(const fs::path& file, const BadDeck& deck) {
     std::string complaints;
     for (const Problem& problem : load(file.filename(), deck.overrides, deck.options).found.sorted()) {
         if (problem.severity != Severity::note) {
-            complaints += problem.text() + "\n";
+            complaints +=
+                problem.at.text() + ": " + name_of(problem.severity) + ": " + problem.sentence() + "\n";
         }
     }
     return complaints;

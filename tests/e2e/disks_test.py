@@ -15,7 +15,7 @@ RANKS = 2
 ON_NVME = [f"tiers.home.{state}=nvme" for state in ("parameters", "gradients", "optimizer")]
 MEASURED = re.compile(r"a node's disks gave [\d.]+[kMG]?B/s just now")
 TAKEN = "a node's disks are taken for"
-NO_DISK = "warning: tiers.nvme.paths:"  # folders in memory and the like are not measured
+NO_DISK = "ziggurat: warning: tiers.nvme.paths:"  # folders in memory and the like are not measured
 
 
 def banner(place, name, nvme, *settings, environment):

@@ -261,7 +261,7 @@ def killed_as_users_run_it(chosen):
         output = job.read("output")
         for rank in (0, 1, 3):
             job.expect(f"rank {rank} names the victim", re.search(
-                rf"^ziggurat: error on rank {rank} of 4 .*: rank 2 \(pid {pids[2]}\) on .* has died", output, re.M))
+                rf"^ziggurat: error: rank {rank} of 4 .*: rank 2 \(pid {pids[2]}\) on .* has died", output, re.M))
         job.expect("no talk of stopping as asked", "received SIGTERM" not in output)
         left = list((job.folder / "run" / "errors").iterdir())
         job.expect(f"one of the others leaves a file that names the victim, not {left}",
@@ -323,7 +323,7 @@ def failed_by_itself(chosen):
         job.expect_all_left()
         job.expect("all leave with rank 0's code 3, and so does the launcher",
                    job.codes() == [3] * RANKS and job.launcher.returncode == 3)
-        job.expect("rank 0 says why", "ziggurat: error on rank 0" in job.messages(0))
+        job.expect("rank 0 says why", "ziggurat: error: rank 0" in job.messages(0))
         for rank in range(1, RANKS):
             job.expect(f"rank {rank} says who failed", "rank 0 (pid" in job.messages(rank))
             job.expect(f"rank {rank} says it once", job.messages(rank).count("ziggurat:") == 1)

@@ -179,7 +179,7 @@ def whole_run_on_a_full_disk(place):
             ask_for_a_save("\ncheckpoint of step")
             first = trainings.complete_steps(run)
             fill(run)
-            ask_for_a_save("error: no checkpoint of step")
+            ask_for_a_save("ziggurat: error: no checkpoint of step")
             expect_whole(place, run, first[-1])
             empty(run)
             ask_for_a_save("\ncheckpoint of step")

@@ -163,7 +163,7 @@ def errors(chosen):
     found = sorted(path.name for path in (run / "errors").iterdir())
     texts = [(run / "errors" / name).read_text() for name in found]
     expect(found and all(name in ("rank00000.log", "rank00001.log") for name in found), f"files are {found}")
-    expect(all("error on rank" in text and "updates in a row were skipped" in text for text in texts), f"{texts}")
+    expect(all("error: rank" in text and "updates in a row were skipped" in text for text in texts), f"{texts}")
     place.train("run", 2, "train.steps=6")
     expect(not (run / "errors").exists() and (run / "#errors.1#").is_dir(), "an earlier run's errors are kept aside")
     say(f"a rank that fails leaves {found}")

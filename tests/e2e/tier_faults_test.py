@@ -255,7 +255,7 @@ def each_rank_has_its_own_folder(tiers):
         expect(found == [1] * RANKS, f"nodes: files in {folders}: {found}\n{job.tail()}")
         job.kill_all()
     folders[1].rmdir()
-    tiers.refuses("one_lacks_it", ["error on rank 1", f"cannot use '{folders[1]}'"], "${env:DISK}", code=2,
+    tiers.refuses("one_lacks_it", ["ziggurat: error: rank 1", f"cannot use '{folders[1]}'"], "${env:DISK}", code=2,
                   wrapper=wrapper)
     say("each_rank_has_its_own_folder: by its own environment; the rank that lacks its folder says so")
 
@@ -351,7 +351,7 @@ def slow_path_is_named(tiers):
     console = tiers.trains("slow_path", fast, slow,
                            environment=tiers.with_library(TEST_SLOW_FOLDER=str(slow), TEST_SLOW_MS="16"))
     warnings = [line for line in console.splitlines() if "is slow" in line]
-    expect(len(warnings) == 1 and warnings[0].startswith("warning: ") and f"'{slow}' is slow" in warnings[0]
+    expect(len(warnings) == 1 and warnings[0].startswith("ziggurat: warning: ") and f"'{slow}' is slow" in warnings[0]
            and f"those of '{fast}'" in warnings[0], f"slow_path: warnings {warnings}\n{console[-3000:]}")
     account = (tiers.place.folder / "slow_path" / "perf.txt").read_text()
     expect(f"'{slow}'  read" in account and f"'{fast}'  read" in account, f"slow_path: no rates in {account}")

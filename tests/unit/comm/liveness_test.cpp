@@ -262,8 +262,8 @@ TEST(Liveness, OnlyReportsARankThatComputes) {
     }
     signal(SIGUSR1, SIG_DFL);
 
-    EXPECT_TRUE(has(warning, "warning on rank 0 of 3 (machine), which waited")) << warning;
-    EXPECT_TRUE(has(second_warning, "warning on rank 0 of 3")) << second_warning;
+    EXPECT_TRUE(has(warning, "ziggurat: warning: rank 0 of 3 (machine), which waited")) << warning;
+    EXPECT_TRUE(has(second_warning, "ziggurat: warning: rank 0 of 3")) << second_warning;
     EXPECT_TRUE(has(warning, ranks.name(1) + ": state ")) << warning;
     EXPECT_TRUE(has(warning, "into 'a long op', and computes, or moves files. Waiting on.")) << warning;
     for (int rank = 0; rank < 3; ++rank) {
@@ -290,7 +290,7 @@ TEST(Liveness, LeavesWithTheCodeOfARankThatFails) {
     for (int rank = 0; rank < 3; ++rank) {
         EXPECT_EQ(5, ranks.exit_code(rank)) << rank;
     }
-    EXPECT_TRUE(has(ranks.said(1), "error on rank 1 of 3 (machine): the loss is not finite"));
+    EXPECT_TRUE(has(ranks.said(1), "ziggurat: error: rank 1 of 3 (machine): the loss is not finite"));
     for (const int rank : {0, 2}) {
         EXPECT_TRUE(
             has(ranks.said(rank), ranks.name(1) + " on machine has failed with exit code 5: the loss"))
@@ -305,7 +305,7 @@ TEST(Liveness, SaysTheSameErrorOnce) {
     int full = 0;
     for (int rank = 0; rank < 3; ++rank) {
         EXPECT_EQ(5, ranks.exit_code(rank)) << rank;
-        full += has(ranks.said(rank), "error on rank") ? 1 : 0;
+        full += has(ranks.said(rank), "ziggurat: error: rank") ? 1 : 0;
     }
     EXPECT_EQ(1, full) << ranks.said(0) << ranks.said(1) << ranks.said(2);
 }

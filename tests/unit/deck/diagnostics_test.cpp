@@ -14,7 +14,8 @@ TEST(Diagnostics, PrintEachProblemOverItsLine) {
                 "Use 1, 2, 4, 8 or 16.");
 
     EXPECT_EQ(found.print(),
-              "a.yaml:2:11: error: parallel.tensor = 3 does not divide model.heads = 16 (heads are whole). "
+              "ziggurat: error: a.yaml:2:11: parallel.tensor = 3 does not divide model.heads = 16 (heads are "
+              "whole). "
               "Use 1, 2, 4, 8 or 16.\n"
               "   2 |   tensor: 3   # ranks\n"
               "     |           ^\n"

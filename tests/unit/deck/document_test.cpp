@@ -50,12 +50,13 @@ TEST(ParseDocument, TakesAnchorsAndMergeKeys) {
 }
 
 TEST(ParseDocument, RefusesWhatYamlAllows) {
-    EXPECT_EQ(complaint("a: 1\nb: 2\na: 3\n"),
-              "a.yaml:3:1: error: duplicate key 'a' (it is already at line 1). Remove one of them.");
+    EXPECT_EQ(
+        complaint("a: 1\nb: 2\na: 3\n"),
+        "ziggurat: error: a.yaml:3:1: duplicate key 'a' (it is already at line 1). Remove one of them.");
     EXPECT_NE(complaint("a: !!str 3\n").find("the YAML tag"), std::string::npos);
     EXPECT_NE(complaint("a: 1\n---\nb: 2\n").find("a second YAML document"), std::string::npos);
     EXPECT_NE(complaint("[1]: 2\n").find("a key that is not a word"), std::string::npos);
-    EXPECT_NE(complaint("a:\t1\n").find("a.yaml:1:3: error: a tab"), std::string::npos);
+    EXPECT_NE(complaint("a:\t1\n").find("ziggurat: error: a.yaml:1:3: a tab"), std::string::npos);
     EXPECT_EQ(complaint("a: 1 #\ta tab in a comment\n"), "");
 }
 

@@ -330,6 +330,33 @@ TEST_F(Load, ReadsTheRecordOfARunWhoseDataAreGone) {
     EXPECT_FALSE(judged.ok());
 }
 
+TEST_F(Load, FollowsNothingThatARecordNames) {
+    const Loaded loaded = load_base("optimizer: {lr: 1.0e-3}\n", {});
+    std::ofstream{folder_ / "other.yaml"} << "run: {seed: 7}\n";
+    int asked = 0;
+    LoadOptions options{.machine = machine_, .as_record = true};
+    options.environment = [&](const std::string&) {
+        ++asked;
+        return std::optional<std::string>{"5"};
+    };
+
+    const std::string name = (folder_ / "record").string();
+    const Loaded included = load_text(loaded.effective + "include: [other.yaml]\n", name, {}, options);
+    const Loaded missing = load_text(loaded.effective + "include: [/no/such/file]\n", name, {}, options);
+    std::string asking = loaded.effective;
+    const auto at = asking.find("lr: ");
+    asking.replace(at, asking.find_first_of(" \n", at + 4) - at, "lr: '${env:HOME:-1.0e-3}'");
+    const Loaded of_environment = load_text(asking, name, {}, options);
+
+    EXPECT_NE(included.found.print().find("a recorded deck includes files"), std::string::npos)
+        << included.found.print();
+    EXPECT_EQ(missing.found.print().find("no such file"), std::string::npos) << "nobody looks";
+    EXPECT_FALSE(missing.ok());
+    EXPECT_NE(of_environment.found.print().find("asks for the environment"), std::string::npos)
+        << of_environment.found.print();
+    EXPECT_EQ(asked, 0);
+}
+
 TEST_F(Load, LimitsTheTimeByTheJobThatItIsIn) {
     LoadOptions options{.ranks = 1};
     options.job_end = [] { return std::optional{JobEnd{calendar_seconds() + 3600.5, "Slurm job 7"}}; };
@@ -368,7 +395,8 @@ TEST_F(Load, ReportsAMissingDeck) {
 
     EXPECT_FALSE(loaded.ok());
     EXPECT_EQ(loaded.found.sorted().front().text(),
-              "no/such/deck.yaml: error: cannot read the deck 'no/such/deck.yaml' (there is no such file). "
+              "ziggurat: error: no/such/deck.yaml: cannot read the deck 'no/such/deck.yaml' (there is no "
+              "such file). "
               "Check the path.");
 }
 

@@ -40,7 +40,7 @@ TEST(Console, WritesLinesToTheFileAndTheLog) {
     console.print("two\nlines\n");
     console.warn("the disk is slow");
 
-    const char* expected = "before the log\ntwo\nlines\nwarning: the disk is slow\n";
+    const char* expected = "before the log\ntwo\nlines\nziggurat: warning: the disk is slow\n";
     EXPECT_EQ(test::contents_of(folder.file("out")), expected);
     EXPECT_EQ(test::contents_of(folder.file("run.log")), expected);
 }
