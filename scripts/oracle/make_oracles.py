@@ -1,4 +1,4 @@
-"""Makes tests/oracle/*: what PyTorch says a tiny GPT-2 and a tiny Llama compute.
+"""Makes tests/oracle/*: what PyTorch says a tiny GPT-2 and a tiny Llama compute, and AdamW with slow moments.
 
   scripts/torch_python.sh scripts/oracle/make_oracles.py            writes the files
   scripts/torch_python.sh scripts/oracle/make_oracles.py --check    makes them anew and compares
@@ -27,6 +27,10 @@ BOUNDS = {
     "bf16": {"logits": 0.05, "loss": 0.003, "gradients": 0.15, "losses": 0.03, "weights": 0.005},
 }
 BATCH = {"sequences": 3, "seq": 33}
+# AdamW alone, where the decays of its moments are close to 1.
+SLOW_STEPS, SLOW_WEIGHTS = 20, 500
+SLOW_BETAS = [[0.9, 0.999], [0.99, 0.9999]]
+SLOW_BOUNDS = {"first_moment": 2e-6, "second_moment": 2e-6, "weights": 2e-6}
 DECKS = {
     "gpt2_tiny": {
         "family": "gpt2", "layers": 2, "hidden": 48, "heads": 3, "kv_heads": 3, "ffn_hidden": 192, "vocab": 97,
@@ -175,6 +179,36 @@ def make(name):
     return {"model": model, "data": {"seq": BATCH["seq"]}, "optimizer": ADAMW, "bounds": BOUNDS}, tensors
 
 
+def walk(initial, gradients, betas, dtype):
+    """Weights and moments after one update of AdamW by each of `gradients`."""
+    weights = initial.clone().to(dtype).requires_grad_()
+    optimizer = torch.optim.AdamW([weights], lr=ADAMW["lr"], betas=betas, eps=ADAMW["eps"],
+                                  weight_decay=ADAMW["weight_decay"])
+    for gradient in gradients:
+        weights.grad = gradient.to(dtype)
+        optimizer.step()
+    state = optimizer.state[weights]
+    return {"weights": weights.detach(), "first_moment": state["exp_avg"], "second_moment": state["exp_avg_sq"]}
+
+
+def make_slow_moments():
+    """AdamW alone: PyTorch in float64, for each pair of SLOW_BETAS."""
+    generator = torch.Generator().manual_seed(20141222)
+    initial = torch.randn(SLOW_WEIGHTS, generator=generator)
+    gradients = torch.randn((SLOW_STEPS, SLOW_WEIGHTS), generator=generator)
+    tensors = {"initial": initial, "gradients": gradients}
+    for case, betas in enumerate(SLOW_BETAS):
+        oracle = walk(initial, gradients, betas, torch.float64)
+        plain = walk(initial, gradients, betas, torch.float32)
+        gaps = {what: relative(plain[what], oracle[what]) for what in SLOW_BOUNDS}
+        print(f"slow_moments, betas {betas}: PyTorch itself is off by " +
+              ", ".join(f"{what} {gap:.1e}" for what, gap in gaps.items()))
+        assert all(gaps[what] < bound / 2 for what, bound in SLOW_BOUNDS.items()), "PyTorch is at the edge of a bound"
+        tensors |= {f"{case}/{what}": t.float() for what, t in oracle.items()}
+    optimizer = {key: ADAMW[key] for key in ("kind", "lr", "eps", "weight_decay")}
+    return {"optimizer": optimizer, "betas": SLOW_BETAS, "bounds": SLOW_BOUNDS}, tensors
+
+
 def compare(name, config, tensors):
     """Complaints about the committed files, as lines."""
     if json.loads((FOLDER / f"{name}.json").read_text()) != config:
@@ -188,7 +222,7 @@ def compare(name, config, tensors):
         old = stored[tensor]
         scale = max(norm_of([fresh]), floor if tensor.startswith("gradient/") else 1e-30)
         gap = norm_of([old.double() - fresh.double()]) / scale
-        exact = tensor.startswith(("initial/", "batch/"))
+        exact = tensor.startswith(("initial", "batch/", "gradients"))
         if gap > (0 if exact else 1e-6):
             yield f"{name}: {tensor} differs by {gap:.1e}"
 
@@ -199,8 +233,9 @@ def main():
     check = parser.parse_args().check
     torch.use_deterministic_algorithms(True)
     problems = []
-    for name in DECKS:
-        config, tensors = make(name)
+    makers = {name: lambda name=name: make(name) for name in DECKS} | {"slow_moments": make_slow_moments}
+    for name, maker in makers.items():
+        config, tensors = maker()
         if check:
             problems += compare(name, config, tensors)
         else:
