@@ -7,8 +7,28 @@
 namespace ziggurat::storage {
 namespace {
 
-std::int64_t stripes_in(std::int64_t bytes, std::int64_t stripe_bytes) {
-    return (bytes + stripe_bytes - 1) / stripe_bytes;
+std::int64_t whole_stripes_in(const std::vector<std::int64_t>& room_bytes, std::int64_t stripe_bytes) {
+    std::int64_t whole = 0;
+    for (const auto room : room_bytes) {
+        whole += room / stripe_bytes;
+    }
+    return whole;
+}
+
+/// What a file has room for besides whole stripes.
+struct Rest {
+    int file = 0;
+    std::int64_t bytes = 0;
+};
+
+Rest largest_rest(const std::vector<std::int64_t>& room_bytes, std::int64_t stripe_bytes) {
+    Rest largest;
+    for (std::size_t file = 0; file < room_bytes.size(); ++file) {
+        if (const auto rest = room_bytes[file] % stripe_bytes; rest > largest.bytes) {
+            largest = {static_cast<int>(file), rest};
+        }
+    }
+    return largest;
 }
 
 }  // namespace
@@ -16,41 +36,51 @@ std::int64_t stripes_in(std::int64_t bytes, std::int64_t stripe_bytes) {
 bool Stripes::fits(std::int64_t bytes,
                    const std::vector<std::int64_t>& room_bytes,
                    std::int64_t stripe_bytes) {
-    std::int64_t missing = stripes_in(bytes, stripe_bytes);
-    for (const auto room : room_bytes) {
-        missing -= std::min(missing, room / stripe_bytes);
-    }
-    return missing <= 0;
+    const auto whole = whole_stripes_in(room_bytes, stripe_bytes);
+    const auto in_last = bytes - whole * stripe_bytes;  // where just one stripe has no place yet
+    return in_last <= 0 ||
+           (in_last <= stripe_bytes && largest_rest(room_bytes, stripe_bytes).bytes >= in_last);
 }
 
 Stripes::Stripes(std::int64_t bytes, const std::vector<std::int64_t>& room_bytes, std::int64_t stripe_bytes)
     : bytes_{bytes}, stripe_bytes_{stripe_bytes}, bytes_in_(room_bytes.size(), 0) {
     ZG_EXPECTS(bytes > 0 && stripe_bytes > 0 && fits(bytes, room_bytes, stripe_bytes));
-    const auto num_stripes = stripes_in(bytes, stripe_bytes);
+    const auto num_stripes = (bytes + stripe_bytes - 1) / stripe_bytes;
+    const auto whole = std::min(num_stripes, whole_stripes_in(room_bytes, stripe_bytes));
+    deal(whole, room_bytes);
+    if (whole < num_stripes) {
+        const auto file = largest_rest(room_bytes, stripe_bytes).file;
+        turns_.push_back({.first_stripe = whole,
+                          .first_row = room_bytes[static_cast<std::size_t>(file)] / stripe_bytes,
+                          .files = {file}});
+    }
+    const auto last = at(bytes - 1);  // its stripe ends where all does
+    bytes_in_[static_cast<std::size_t>(last.file)] = last.offset_bytes + 1;
+}
+
+void Stripes::deal(std::int64_t count, const std::vector<std::int64_t>& room_bytes) {
     std::int64_t dealt = 0;
     std::int64_t row = 0;
-    while (dealt < num_stripes) {
+    while (dealt < count) {
         Turns turns{.first_stripe = dealt, .first_row = row};
-        std::int64_t rows = (num_stripes - dealt);
+        std::int64_t rows = count - dealt;
         for (std::size_t file = 0; file < room_bytes.size(); ++file) {
-            if (const auto left = room_bytes[file] / stripe_bytes - row; left > 0) {
+            if (const auto left = room_bytes[file] / stripe_bytes_ - row; left > 0) {
                 turns.files.push_back(static_cast<int>(file));
                 rows = std::min(rows, left);
             }
         }
         const auto num_files = std::ssize(turns.files);
-        const auto in_turns = std::min(rows * num_files, num_stripes - dealt);
+        const auto in_turns = std::min(rows * num_files, count - dealt);
         for (std::int64_t place = 0; place < num_files; ++place) {
             bytes_in_[static_cast<std::size_t>(turns.files[static_cast<std::size_t>(place)])] +=
-                (in_turns - place + num_files - 1) / num_files * stripe_bytes;
+                (in_turns - place + num_files - 1) / num_files * stripe_bytes_;
         }
         rows = (in_turns + num_files - 1) / num_files;
         dealt += in_turns;
         row += rows;
         turns_.push_back(std::move(turns));
     }
-    const auto last = at(bytes - 1);  // its stripe ends where all does
-    bytes_in_[static_cast<std::size_t>(last.file)] = last.offset_bytes + 1;
 }
 
 Stripes::Place Stripes::at(std::int64_t offset_bytes) const {

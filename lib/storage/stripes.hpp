@@ -6,7 +6,8 @@
 
 namespace ziggurat::storage {
 
-/// Stripes by turns; a file that has no room for more is left out of further turns.
+/// Stripes by turns; a file that has no room for more is left out of further turns. The last stripe may be
+/// cut short, and then lies where there is room for that.
 class Stripes {
   public:
     struct Place {
@@ -33,6 +34,9 @@ class Stripes {
     std::int64_t stripe_bytes() const noexcept { return bytes_in_.size() > 1 ? stripe_bytes_ : 0; }
 
   private:
+    /// Deals out `count` stripes, each whole.
+    void deal(std::int64_t count, const std::vector<std::int64_t>& room_bytes);
+
     /// Turns in which the same files take part.
     struct Turns {
         std::int64_t first_stripe = 0;

@@ -162,6 +162,11 @@ TEST_P(StripedFiles, NameTheFolderThatIsFull) {
     }
 }
 
+TEST_P(StripedFiles, MayHoldLessThanAStripe) {
+    StripedFile file{folders, 5 * page_bytes, {.stripe_bytes = 64 * page_bytes}};
+    expect_to_hold_what_is_written(file, 7);
+}
+
 INSTANTIATE_TEST_SUITE_P(OverFolders, StripedFiles, testing::Values(1, 3));
 
 }  // namespace

@@ -46,10 +46,29 @@ TEST(Stripes, TakeTurnsWhileThereIsRoom) {
     EXPECT_EQ(stripes.bytes_in(1), 20);
 }
 
-TEST(Stripes, FitOnlyInWholeStripes) {
+TEST(Stripes, FitInWholeStripesButTheLast) {
     EXPECT_TRUE(Stripes::fits(20, {10, 10}, 10));
     EXPECT_FALSE(Stripes::fits(20, {19, 9}, 10));
     EXPECT_FALSE(Stripes::fits(21, {10, 10}, 10));
+    EXPECT_TRUE(Stripes::fits(19, {19, 9}, 10));
+    EXPECT_FALSE(Stripes::fits(35, {19, 19}, 10));
+    EXPECT_FALSE(Stripes::fits(5, {4, 4}, 10));
+    EXPECT_TRUE(Stripes::fits(5, {4, 5}, 10));
+}
+
+TEST(Stripes, PutALastOneThatIsCutShortWhereItHasRoom) {
+    const std::vector<std::vector<std::int64_t>> rooms{{29, 23}, {23, 29}, {9, 49}, {49, 9}, {20, 20, 9}};
+    for (const auto& room : rooms) {
+        const Stripes stripes{49, room, 10};
+        std::set<std::pair<int, std::int64_t>> places;
+        for (std::int64_t offset = 0; offset < 49; ++offset) {
+            const auto place = stripes.at(offset);
+            places.emplace(place.file, place.offset_bytes);
+            EXPECT_LE(stripes.bytes_in(place.file), room[static_cast<std::size_t>(place.file)]);
+            EXPECT_LT(place.offset_bytes, stripes.bytes_in(place.file));
+        }
+        EXPECT_EQ(std::ssize(places), 49);
+    }
 }
 
 }  // namespace
