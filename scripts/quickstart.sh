@@ -9,6 +9,7 @@
 #
 #   ZIGGURAT   a program to run as it is; nothing is set up or built
 set -euo pipefail
+trap 'exit 130' INT # also where a tool that sets something up would go on after Ctrl-C
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 program=${ZIGGURAT:-build/release/bin/ziggurat}
@@ -49,24 +50,73 @@ if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
 fi
 
 # A job of its own process group: Ctrl-C reaches this script alone, which asks for the end in the way that
-# leaves time for it. mpirun passes USR1 on to the ranks; after INT it would kill them within a second.
+# leaves time for it: by USR1 to a rank, which tells the others. After INT mpirun would kill them within a second, and a
+# USR1 that it gets before it has started them it forgets.
 asked=0
+passed_on=0
 interrupted=false
 job=
+
+# field PID NAME: what /proc/PID/status says, nothing when there is no such process.
+field() {
+  local name value rest
+  while read -r name value rest; do
+    [ "$name" != "$2:" ] || echo "$value"
+  done 2>/dev/null <"/proc/$1/status" || true
+}
+
+# Whether process $1 trains for the job, and would hear USR1 (the tenth bit of the signals that it catches).
+is_listening_rank() {
+  local words=() above=$1 caught
+  mapfile -d '' -t words 2>/dev/null <"/proc/$1/cmdline" || return 1
+  [ "${words[0]:-}" = "$program" ] || [ "${words[1]:-}" = "$program" ] || return 1
+  while [ "${above:-1}" -gt 1 ] && [ "$above" != "$job" ]; do
+    above=$(field "$above" PPid)
+  done
+  [ "${above:-1}" = "$job" ] || return 1
+  caught=$(field "$1" SigCgt)
+  [ $((16#${caught:-0} >> 9 & 1)) = 1 ]
+}
+
+# Asks a rank to stop as soon as there is one that listens. Where ranks are no processes of this machine, mpirun is to
+# pass it on.
+tell_a_rank() {
+  trap '' INT TERM HUP
+  local folder looks
+  for ((looks = 0; looks < 100; ++looks)); do
+    kill -0 "$job" 2>/dev/null || return 0
+    for folder in /proc/[0-9]*; do
+      if is_listening_rank "${folder#/proc/}" && kill -USR1 "${folder#/proc/}" 2>/dev/null; then
+        return 0
+      fi
+    done
+    sleep 0.1
+  done
+  kill -USR1 "$job" 2>/dev/null || true
+}
+
+pass_on() {
+  while [ $passed_on -lt $asked ]; do
+    passed_on=$((passed_on + 1))
+    if [ $passed_on = 1 ]; then
+      tell_a_rank &
+    else
+      kill -TERM "$job" 2>/dev/null || true
+    fi
+  done
+}
+
 ask_to_stop() {
   interrupted=true
   asked=$((asked + 1))
-  if [ $asked = 1 ]; then
-    kill -USR1 "$job" 2>/dev/null || true
-  else
-    kill -TERM "$job" 2>/dev/null || true
-  fi
+  [ -z "$job" ] || pass_on
 }
 trap ask_to_stop INT TERM HUP
 set -m
 mpirun "${flags[@]}" "$program" train decks/quickstart.yaml "$@" </dev/null &
 job=$!
 set +m
+pass_on # what was asked for before there was a job
 
 # `wait` returns early when the trap runs; then the code of the job is still to come.
 code=0

@@ -105,6 +105,51 @@ def quickstart(chosen):
     run.goes_on_after(stopped)
 
 
+# Stands in for mpirun before it has its ranks: it loses USR1.
+LAUNCHER = """#!{python}
+import pathlib, signal, subprocess, sys
+if "--version" in sys.argv:
+    print("mpirun (Open MPI), pretended")
+    sys.exit()
+signal.signal(signal.SIGUSR1, lambda *_: None)
+command = sys.argv[sys.argv.index({program!r}):]
+ranks = [subprocess.Popen(command) for _ in range(2)]
+(pathlib.Path({folder!r}) / "launched").touch()
+codes = [rank.wait() for rank in ranks]
+sys.exit(max(code if code >= 0 else 128 - code for code in codes))
+"""
+# Stands in for a rank: until there is `go`, USR1 kills it; then one that is asked to stop tells the other.
+RANK = """#!{python}
+import pathlib, signal, sys, time
+folder, end = pathlib.Path({folder!r}), time.monotonic() + {patience}
+while not (folder / "go").exists():
+    time.sleep(0.01)
+signal.signal(signal.SIGUSR1, lambda *_: (folder / "asked").touch())
+while not (folder / "asked").exists() and time.monotonic() < end:
+    time.sleep(0.01)
+sys.exit(75 if (folder / "asked").exists() else 1)
+"""
+
+
+def first_second(chosen):
+    """Ctrl-C before any rank listens is not lost, and kills nobody."""
+    run = Run("first_second", chosen, [str(ROOT / "scripts" / "quickstart.sh")])
+    folder = run.log.parent.resolve()
+    (folder / "tools").mkdir()
+    program = folder / "pretended"
+    for path, text in ((folder / "tools" / "mpirun", LAUNCHER), (program, RANK)):
+        path.write_text(text.format(python=sys.executable, program=str(program), folder=str(folder),
+                                    patience=PATIENCE_S // 4))
+        path.chmod(0o755)
+    run.environment |= {"PATH": f"{folder / 'tools'}:{os.environ['PATH']}", "ZIGGURAT": str(program)}
+    run.start(1000)
+    run.wait_until("the ranks are started", (folder / "launched").exists)
+    run.press_control_c()
+    time.sleep(0.3)  # longer makes the test no better: whenever a rank listens, it is to be told
+    (folder / "go").touch()
+    run.expect("Ctrl-C before the ranks listen ends it with 75", run.wait() == 75)
+
+
 def plain_mpirun(chosen):
     run = Run("plain_mpirun", chosen,
               [*shlex.split(chosen.mpiexec), "-n", "2", chosen.binary, "train", "decks/quickstart.yaml"],
@@ -124,6 +169,7 @@ def main():
     parser.add_argument("--work", required=True)
     parser.add_argument("--mpiexec", required=True)
     chosen = parser.parse_args()
+    first_second(chosen)
     quickstart(chosen)
     plain_mpirun(chosen)
 
