@@ -7,7 +7,9 @@ namespace ziggurat::kernels {
 /// before the first kernel and outliving everything that computes.
 class Runtime {
   public:
-    /// \param num_threads  threads of this rank, >= 1
+    /// What the environment says of Kokkos' threads gives way to `num_threads`.
+    ///
+    /// \param num_threads  threads of this rank, from 1 to spec::most_threads
     explicit Runtime(int num_threads);
     ~Runtime();
     Runtime(const Runtime&) = delete;

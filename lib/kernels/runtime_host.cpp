@@ -2,19 +2,24 @@
 
 #include <Kokkos_Core.hpp>
 #include <cstdlib>
+#include <string>
 
 #include "base/contract.hpp"
 #include "kernels/cpu_features.hpp"
 #include "kernels/runtime.hpp"
+#include "spec/threads.hpp"
 
 namespace ziggurat::kernels {
 
 Runtime::Runtime(int num_threads) {
     ZG_EXPECTS(features_are_checked);  // reading it links the check into the program
+    ZG_EXPECTS(num_threads >= 1 && num_threads <= spec::most_threads);
     // Kokkos warns on stderr unless these say something; an outer launcher's choice wins.
     setenv("OMP_PROC_BIND", "false", 0);
     omp_set_num_threads(num_threads);
     omp_set_dynamic(0);
+    setenv("KOKKOS_NUM_THREADS", std::to_string(num_threads).c_str(),
+           1);  // else Kokkos refuses to be told two numbers
     Kokkos::InitArguments arguments;
     arguments.num_threads = num_threads;
     arguments.disable_warnings = true;  // of more threads than cores, once per rank: the banner says it once

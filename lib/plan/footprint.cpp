@@ -37,6 +37,7 @@ Footprint footprint_of(const spec::RunSpec& spec,
                        std::span<const int> node_of) {
     std::map<int, TierBytes> nodes;
     Footprint made;
+    made.threads = spec.parallel.threads;
     for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
         auto& node = nodes[node_of[rank]];
         for (std::size_t t = 0; t < node.size(); ++t) {

@@ -8,6 +8,7 @@
 
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
+#include "spec/threads.hpp"
 
 namespace ziggurat::plan {
 
@@ -22,6 +23,7 @@ struct Footprint {
     std::array<std::int64_t, 3> there{spec::unlimited, spec::unlimited, spec::unlimited};
     /// Of a node's memory, without GPUs: the host tier and the device tiers of its ranks.
     std::int64_t memory_needed = 0;
+    int threads = 1;          ///< of a rank
     std::int64_t memory = 0;  ///< what the node has, or the process's control group grants; 0: unknown, GPUs
 
     /// The budget, or what there is where that is less.
@@ -30,7 +32,9 @@ struct Footprint {
     std::int64_t memory_lack() const noexcept;
     /// Of all tiers and of the memory.
     std::int64_t total_lack() const noexcept;
-    bool fits() const noexcept { return total_lack() == 0; }
+    /// There are no ranks of so many threads.
+    bool has_too_many_threads() const noexcept { return threads > spec::most_threads; }
+    bool fits() const noexcept { return total_lack() == 0 && !has_too_many_threads(); }
 };
 
 /// Of ranks that reserve `by_rank`, on nodes that `node_of` numbers; both by world rank.

@@ -82,7 +82,7 @@ MemoryReport memory_report(const spec::RunSpec& spec,
                    verdict(spec, plan.footprint, table);
     const auto slowed = throttled(machine, spec);
     report.infinity = infinity_tables(spec, slowed, table) + wear_line(spec, slowed, plan.fullest);
-    if (report.fits) {
+    if (report.fits || plan.footprint.has_too_many_threads()) {
         return report;
     }
     if (plan.fullest.variant == schedule::Variant::evaluate) {

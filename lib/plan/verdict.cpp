@@ -45,6 +45,13 @@ std::string consumers(const MemoryTable& table, Tier tier) {
 
 std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, const MemoryTable& table) {
     std::string text;
+    if (footprint.has_too_many_threads()) {
+        text += fmt::format(
+            "  DOES NOT FIT: a rank has at most {} threads, and parallel.threads is {}. Lower it, or "
+            "OMP_NUM_THREADS "
+            "where the deck does not say it, or start more ranks.\n",
+            spec::most_threads, footprint.threads);
+    }
     for (const auto tier : tiers) {
         const auto t = index(tier);
         if (footprint.lack(tier) > 0) {

@@ -43,6 +43,21 @@ void set_budget(spec::Tiers& of, Tier tier, std::int64_t bytes) {
                           : of.nvme_budget_bytes) = bytes;
 }
 
+TEST(Footprint, KnowsHowManyThreadsARankCanHave) {
+    auto spec = tiered(2);
+    spec.parallel.threads = spec::most_threads;
+    EXPECT_TRUE(memory_report(spec, {}).fits);
+    spec.parallel.threads = spec::most_threads + 1;
+
+    const auto report = memory_report(spec, {});
+
+    EXPECT_FALSE(report.fits);
+    EXPECT_NE(report.table.find("DOES NOT FIT: a rank has at most 512 threads, and parallel.threads is 513"),
+              std::string::npos)
+        << report.table;
+    EXPECT_TRUE(report.remedies.empty());
+}
+
 TEST(Footprint, IsWhatTheArenasOfBothProgramsHold) {
     const auto spec = tiered(2);
     const auto train = schedule::build_program(spec, 1, schedule::Variant::train);
