@@ -28,8 +28,12 @@ namespace {
 
 /// By the environment; 0 when nobody asked.
 int threads_asked() {
-    const char* asked = std::getenv("OMP_NUM_THREADS");
-    return asked == nullptr ? 0 : std::max(0, std::atoi(asked));
+    for (const char* name : {"OMP_NUM_THREADS", "KOKKOS_NUM_THREADS"}) {
+        if (const char* asked = std::getenv(name)) {
+            return std::max(0, std::atoi(asked));
+        }
+    }
+    return 0;
 }
 
 /// Where this rank runs.
