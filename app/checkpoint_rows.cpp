@@ -1,0 +1,111 @@
+/// The commands that read checkpoints: inspect, sample, eval.
+#include <cmath>
+
+#include "app/option_rows.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr double hottest = 100;
+
+std::vector<PositionalRow> folder_of_run(const char* name) {
+    return {{name, "the folder of a run, its ckpt folder, or one checkpoint",
+             [](Arguments& arguments, const std::string& word) { arguments.folder = word; }}};
+}
+
+std::string problem_of_folder(const Arguments& arguments) {
+    return arguments.folder.empty()
+               ? "no folder is given. Name that of a run, for instance runs/quickstart, or one checkpoint."
+               : "";
+}
+
+std::string problem_of_inspect(const Arguments& arguments, const Given& given) {
+    const std::size_t asked = given.options.size() - (given.has("--json") ? 1 : 0);
+    return arguments.folder.empty() ? problem_of_folder(arguments)
+           : asked > 1 ? "--tensors, --tensor, --verify and --diff are four questions. Ask one at a time."
+                       : "";
+}
+
+OptionRow temperature_row() {
+    return {"--temperature", "T", "a number from 0 to 100",
+            "divides the logits (default 0.8); 0 takes the most likely token",
+            [](Arguments& arguments, const std::string& text) {
+                const auto number = number_in(text, 0.0, hottest);
+                arguments.temperature = number.value_or(0);
+                return number.has_value();
+            }};
+}
+
+}  // namespace
+
+CommandRow inspect_row() {
+    return {
+        .command = Command::inspect,
+        .name = "inspect",
+        .doc = "Shows what checkpoints hold, checks them, or compares two. Starts nothing.",
+        .positionals = folder_of_run("DIR"),
+        .options = {flag("--tensors", &Arguments::tensors, "list the tensors: name, shape, type, pieces"),
+                    text_option("--tensor", "NAME", &Arguments::tensor, "the name of a tensor",
+                                "what its numbers are like: least, greatest, mean, norm, the first few"),
+                    flag("--verify", &Arguments::verify,
+                         "check every byte of every checkpoint; exit code 4 when one is damaged"),
+                    text_option("--diff", "DIR", &Arguments::other, "the folder of a run, or one checkpoint",
+                                "compare with this one, tensor by tensor; exit code 1 when they differ"),
+                    flag("--json", &Arguments::json, "as JSON")},
+        .examples = {{"ziggurat inspect runs/quickstart", "which checkpoints there are"},
+                     {"ziggurat inspect runs/quickstart --verify", "is every byte of them right?"},
+                     {"ziggurat inspect runs/a --diff runs/b", "do two hold the same?"}},
+        .problem = problem_of_inspect};
+}
+
+CommandRow sample_row() {
+    return {
+        .command = Command::sample,
+        .name = "sample",
+        .doc = "Lets the newest checkpoint of a run go on with a text, on any number of ranks.",
+        .positionals = folder_of_run("RUN_DIR"),
+        .options = {text_option("--prompt", "TEXT", &Arguments::prompt, "a text that is not empty",
+                                "what the text begins with"),
+                    whole("--tokens", "N", &Arguments::tokens, std::int64_t{1}, std::int64_t{1} << 20,
+                          "how many to add (default 200)"),
+                    temperature_row(),
+                    whole("--seed", "N", &Arguments::seed, std::uint64_t{0}, UINT64_MAX,
+                          "another one gives another text (default: the run's)")},
+        .examples = {{"ziggurat sample runs/quickstart --prompt 'In the'", "200 tokens more"},
+                     {"ziggurat sample runs/quickstart --prompt 'In the' --tokens 100 --seed 7",
+                      "100, and others"},
+                     {"mpirun -n 2 ziggurat sample runs/a/ckpt/step-000001000 --prompt 'In the'",
+                      "by one checkpoint, on two ranks"}},
+        .problem = [](const Arguments& arguments, const Given&) {
+            return arguments.folder.empty() ? problem_of_folder(arguments)
+                   : arguments.prompt.empty()
+                       ? "there is no prompt (the first token is predicted from it). Give --prompt 'a few "
+                         "words'."
+                       : "";
+        }};
+}
+
+CommandRow eval_row() {
+    return {
+        .command = Command::eval,
+        .name = "eval",
+        .doc = "Says the loss of the newest checkpoint of a run on other data, on any number of ranks.",
+        .positionals = folder_of_run("RUN_DIR"),
+        .options = {text_option("--data", "FILE", &Arguments::data, "a file, a pattern or a path",
+                                "file, or a pattern such as 'data/*.bin'; megatron: the path without "
+                                "its suffix"),
+                    one_of("--format", "NAME", &Arguments::format, {"text", "llmc", "megatron"},
+                           "text, llmc or megatron (default: text for a model of bytes, llmc for others)"),
+                    flag("--json", &Arguments::json, "as JSON")},
+        .examples = {{"ziggurat eval runs/quickstart --data held_out.txt", "loss and perplexity on a file"},
+                     {"mpirun -n 2 ziggurat eval runs/quickstart --data held_out.txt --json",
+                      "on two ranks, for programs to read"},
+                     {"ziggurat eval runs/a --data 'data/*.bin' --format llmc", "on files of tokens"}},
+        .problem = [](const Arguments& arguments, const Given&) {
+            return arguments.folder.empty() ? problem_of_folder(arguments)
+                   : arguments.data.empty() ? "there is nothing to evaluate on. Give --data FILE."
+                                            : "";
+        }};
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,113 @@
+/// The commands that read a deck: check, train, plan.
+#include <filesystem>
+
+#include "app/option_rows.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr int most_ranks = 1'000'000;
+
+std::vector<PositionalRow> deck_and_overrides() {
+    return {{"DECK", "the YAML deck that says what to train, and how it is spread",
+             [](Arguments& arguments, const std::string& word) { arguments.deck = word; }},
+            {"KEY=VALUE...", "takes the place of the deck's value, as train.steps=100",
+             [](Arguments& arguments, const std::string& word) { arguments.overrides.push_back(word); }}};
+}
+
+OptionRow ranks_row() {
+    return whole("--ranks", "N", &Arguments::ranks, 1, most_ranks, "as if started on so many ranks");
+}
+
+OptionRow machine_row() {
+    return text_option("--machine", "NAME", &Arguments::machine, "the name of a machine, or a file",
+                       "as if on this machine: a name in decks/machines, or a file");
+}
+
+/// What is wrong with a line that names a deck.
+std::string problem_of_deck(const Arguments& arguments) {
+    if (arguments.deck.empty()) {
+        return "no deck is given. Name one, for instance decks/quickstart.yaml.";
+    }
+    if (arguments.deck.find('=') != std::string::npos && !std::filesystem::exists(arguments.deck)) {
+        return "no deck is given ('" + arguments.deck + "' is an override). Give the deck first.";
+    }
+    for (const std::string& word : arguments.overrides) {
+        if (word.find('=') == std::string::npos || word.front() == '=') {
+            return "'" + word +
+                   "' is not an override (key=value). Give one command, one deck, then overrides.";
+        }
+    }
+    return "";
+}
+
+std::string problem_of_check(const Arguments& arguments, const Given& given) {
+    if (!given.has("--explain")) {
+        return problem_of_deck(arguments);
+    }
+    const bool is_alone = given.options.size() == 1 && given.positionals == 0;
+    return is_alone ? "" : "--explain says what a key means and reads no deck. Leave out everything else.";
+}
+
+std::string problem_of_plan(const Arguments& arguments, const Given&) {
+    return problem_of_deck(arguments);
+}
+
+}  // namespace
+
+CommandRow check_row() {
+    return {
+        .command = Command::check,
+        .name = "check",
+        .doc = "Says whether a deck is right and fits, and what it means. Starts nothing.",
+        .positionals = deck_and_overrides(),
+        .options = {ranks_row(), machine_row(),
+                    flag("--print", &Arguments::print,
+                         "print the effective deck: every value, and where it comes from"),
+                    text_option("--explain", "KEY", &Arguments::explain, "a key of the deck",
+                                "explain one key of the deck, without a deck")},
+        .examples = {{"ziggurat check decks/quickstart.yaml", "is it right, does it fit, what does it mean?"},
+                     {"ziggurat check decks/quickstart.yaml --ranks 2 --print",
+                      "every value in effect on two ranks, and where it comes from"},
+                     {"ziggurat check --explain sharding.zero", "what a key means and takes"}},
+        .problem = problem_of_check};
+}
+
+CommandRow train_row() {
+    return {
+        .command = Command::train,
+        .name = "train",
+        .doc = "Trains, on the ranks that mpirun or srun starts; without them on one.",
+        .positionals = deck_and_overrides(),
+        .options = {flag("--backup", &Arguments::backup,
+                         "with run.resume=never: keep the checkpoints of an earlier run in run.dir aside")},
+        .examples = {{"ziggurat train decks/quickstart.yaml", "in this process"},
+                     {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
+                      "on two ranks, one value changed"},
+                     {"ziggurat train decks/quickstart.yaml run.resume=never --backup",
+                      "from the beginning, what was trained kept aside"}},
+        .problem = [](const Arguments& arguments, const Given&) { return problem_of_deck(arguments); }};
+}
+
+CommandRow plan_row() {
+    return {
+        .command = Command::plan,
+        .name = "plan",
+        .doc = "Shows what a rank will do, without MPI, for any number of ranks.",
+        .positionals = deck_and_overrides(),
+        .options = {ranks_row(), machine_row(),
+                    flag("--program", &Arguments::program, "print the step program of one rank"),
+                    whole("--rank", "R", &Arguments::rank, 0, most_ranks - 1, "whose program (default 0)"),
+                    one_of("--variant", "NAME", &Arguments::variant, {"train", "evaluate"},
+                           "which program: train (default) or evaluate"),
+                    flag("--json", &Arguments::json, "as JSON")},
+        .examples = {{"ziggurat plan decks/quickstart.yaml --ranks 2 --program",
+                      "what rank 0 of two will do in a step"},
+                     {"ziggurat plan decks/quickstart.yaml --ranks 2 --program --rank 1 --json",
+                      "what rank 1 will do, for programs to read"},
+                     {"ziggurat plan decks/quickstart.yaml --program --variant evaluate",
+                      "what a validation does"}},
+        .problem = problem_of_plan};
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,77 @@
+#include <algorithm>
+
+#include "app/command_table.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr std::size_t widest_name = 22;
+
+constexpr const char* introduction =
+    R"(Ziggurat trains transformer language models, spread over the ranks of an MPI job.
+
+Today it runs GPT-2 and Llama families on CPU cores, along the data axis: every ZeRO stage, state at home in device,
+host or NVMe memory, checkpoints that any number of ranks resumes from, jobs under Slurm. It does not run on GPUs yet;
+tensor, sequence, context and pipeline axes are planned and printed (ziggurat plan), not run.
+)";
+
+constexpr const char* exit_codes =
+    R"(Exit codes: 0 done; 1 what inspect --diff compares is not the same; 2 deck or command line; 3 memory, disk, ranks or
+device; 4 checkpoint; 5 numerics; 6 MPI or a peer; 70 a bug; 75 stopped as asked, with more to do.
+)";
+
+/// `  NAME   doc`; a long name gets a line of its own.
+std::string entry(const std::string& name, const std::string& doc) {
+    const std::size_t width = widest_name + 2;
+    const std::string begin = "  " + name;
+    return name.size() > widest_name ? begin + "\n" + std::string(width + 2, ' ') + doc + "\n"
+                                     : begin + std::string(width - name.size(), ' ') + doc + "\n";
+}
+
+std::string examples_of(const std::vector<Example>& examples) {
+    std::size_t widest = 0;
+    for (const auto& example : examples) {
+        widest = std::max(widest, example.line.size());
+    }
+    std::string text = "\nExamples:\n";
+    for (const auto& example : examples) {
+        text += "  " + example.line + std::string(widest + 2 - example.line.size(), ' ') + example.doc + "\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string help_of_program() {
+    std::string text = introduction;
+    text += "\nUsage: ziggurat COMMAND ...\n\nCommands (ziggurat COMMAND --help has the options of each):\n";
+    for (const auto& row : commands()) {
+        text += entry(row.name, row.doc);
+    }
+    text += "\nOptions:\n" + entry("--help, -h", "print this, or the help of a command") +
+            entry("--version", "print the version, and those of libraries");
+    text +=
+        examples_of({{"ziggurat check decks/quickstart.yaml", "is the deck right, does it fit?"},
+                     {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
+                      "train on two ranks, one value changed"},
+                     {"ziggurat sample runs/quickstart --prompt 'In the'", "a text by what was trained"}});
+    return text + "\n" + exit_codes;
+}
+
+std::string help_of(const CommandRow& row) {
+    std::string text = row.doc + "\n\nUsage: ziggurat " + row.name;
+    for (const auto& positional : row.positionals) {
+        text += " " + positional.name;
+    }
+    text += " [OPTIONS]\n\nArguments:\n";
+    for (const auto& positional : row.positionals) {
+        text += entry(positional.name, positional.doc);
+    }
+    text += "\nOptions:\n";
+    for (const auto& option : row.options) {
+        text += entry(option.value.empty() ? option.name : option.name + " " + option.value, option.doc);
+    }
+    return text + entry("--help, -h", "print this") + examples_of(row.examples);
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,42 @@
+/// The commands that measure the machine.
+#include "app/option_rows.hpp"
+#include "deck/units.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr std::int64_t least_size = std::int64_t{1} << 20;
+
+OptionRow size_row() {
+    return {"--size", "BYTES", "a size of at least 1MiB with its unit, such as 512MiB",
+            "of the file in each folder (default 1GiB); it is gone at the end, whatever ends it",
+            [](Arguments& arguments, const std::string& text) {
+                const auto bytes = deck::read_bytes(text);
+                arguments.size_bytes = bytes.value_or(0);
+                return arguments.size_bytes >= least_size;
+            }};
+}
+
+}  // namespace
+
+CommandRow bench_io_row() {
+    return {
+        .command = Command::bench_io,
+        .name = "bench io",
+        .doc = "Measures disks by the size and number of blocks, and keeps what is best for decks.",
+        .positionals = {{"PATH...", "a folder on each disk that is to be used at the same time",
+                         [](Arguments& arguments, const std::string& word) {
+                             arguments.paths.push_back(word);
+                         }}},
+        .options = {size_row(), text_option("--machine-file", "FILE", &Arguments::machine_file, "a file",
+                                            "where results are kept (default: machine-HOST.yaml in "
+                                            "~/.config/ziggurat, which check and train read)")},
+        .examples = {{"ziggurat bench io /nvme0", "one disk"},
+                     {"ziggurat bench io /nvme0 /nvme1 --size 4GiB", "two at once, longer"},
+                     {"ziggurat bench io /nvme0 --machine-file here.yaml", "kept in a file of one's own"}},
+        .problem = [](const Arguments& arguments, const Given&) {
+            return arguments.paths.empty() ? "no folder is given. Name one on each disk." : "";
+        }};
+}
+
+}  // namespace ziggurat::app
