@@ -1,14 +1,24 @@
 #include "deck/machine.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 #include "deck/compose.hpp"
+#include "deck/nearest.hpp"
 #include "deck/reader.hpp"
 
 namespace ziggurat::deck {
 namespace {
+
+constexpr const char* folder_of_machines = "decks/machines/";
+
+bool is_name(const std::string& name_or_file) {
+    return name_or_file.find_first_of("/.") == std::string::npos;
+}
 
 /// Keys without a default must be there.
 bool is_complete(const Values& values, Diagnostics& found) {
@@ -61,8 +71,37 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
 }
 
 std::string machine_file(const std::string& name_or_file) {
-    const bool is_name = name_or_file.find_first_of("/.") == std::string::npos;
-    return is_name ? "decks/machines/" + name_or_file + ".yaml" : name_or_file;
+    return is_name(name_or_file) ? folder_of_machines + name_or_file + ".yaml" : name_or_file;
+}
+
+std::vector<std::string> machine_names(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code unreadable;
+    for (std::filesystem::directory_iterator entry{folder, unreadable}, end; !unreadable && entry != end;
+         entry.increment(unreadable)) {
+        if (entry->path().extension() == ".yaml") {
+            names.push_back(entry->path().stem().string());
+        }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_file, Diagnostics& found) {
+    const std::string path = machine_file(name_or_file);
+    std::error_code unreadable;
+    if (!is_name(name_or_file) || std::filesystem::exists(path, unreadable)) {
+        return load_machine(path, found);
+    }
+    const std::string folder = std::filesystem::path{path}.parent_path().string();
+    const auto names = machine_names(folder);
+    const std::string meant = nearest(name_or_file, {names.begin(), names.end()});
+    found.error({"--machine", 0, 0}, fmt::format("there is no machine {}", in_quotes(name_or_file)),
+                names.empty() ? fmt::format("{} describes none", in_quotes(folder))
+                              : fmt::format("there are {}", fmt::join(names, ", ")),
+                (meant.empty() ? "" : fmt::format("Did you mean '{}'? ", meant)) +
+                    "A file of your own is named with its path, as ./mine.yaml.");
+    return std::nullopt;
 }
 
 }  // namespace ziggurat::deck

@@ -17,6 +17,13 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
 /// decks/machines/NAME.yaml.
 std::string machine_file(const std::string& name_or_file);
 
+/// The described machines of `folder`, by name.
+std::vector<std::string> machine_names(const std::string& folder);
+
+/// The machine that a user calls `name_or_file`. The complaint about a name that nobody has described says
+/// which there are, and which was meant.
+std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_file, Diagnostics& found);
+
 /// Bytes that this process may write to the file systems of `folders`, each file system counted once; 0 for
 /// what is not there. unknown_space where one of them has no limit of its own (ramfs).
 std::int64_t free_bytes(const std::vector<std::string>& folders);

@@ -124,10 +124,24 @@ TEST_F(Check, TakesADescribedMachine) {
     EXPECT_EQ(run(), 0);
     EXPECT_NE(out_.find("# auto: 64 cores / 2 ranks of a node"), std::string::npos) << out_;
 
-    options_.machine = "no-such-machine";
+    options_.machine = "./mine.yaml";
     EXPECT_EQ(run(), 2);
-    EXPECT_NE(err_.find("cannot read the machine file 'decks/machines/no-such-machine.yaml'"),
-              std::string::npos);
+    EXPECT_NE(err_.find("ziggurat: error: ./mine.yaml: cannot read the machine file './mine.yaml'"),
+              std::string::npos)
+        << err_;
+}
+
+TEST_F(Check, SaysWhichMachinesThereAreAndWhichWasMeant) {
+    std::filesystem::current_path(std::getenv("PROJECT_SOURCE_DIR"));
+    options_.deck = "tests/decks/bad/parts/base.yaml";
+    options_.machine = "dgx-h10";
+
+    EXPECT_EQ(run(), 2);
+    EXPECT_TRUE(err_.starts_with(
+        "ziggurat: error: --machine: there is no machine 'dgx-h10' (there are cpu-64, dgx-2, "
+        "dgx-h100, dgx-h200, rtx-4090, v100-32gb). Did you mean 'dgx-h100'? A file of your "
+        "own is named with its path, as ./mine.yaml.\n"))
+        << err_;
 }
 
 }  // namespace
