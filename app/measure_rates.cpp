@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -22,11 +23,13 @@
 namespace ziggurat::app {
 namespace {
 
-/// A run of `work` when nothing disturbs it: the first of these touch memory and wake the processor.
-double least_seconds(const std::function<void()>& work) {
+/// A run of `work` when nothing disturbs it: the first of these touch memory and wake the processor. No more
+/// of them once two have been and `patience_s` is over.
+double least_seconds(const std::function<void()>& work, double patience_s = 1e9) {
     constexpr int runs = 6;
     double least = 1e9;
-    for (int run = 0; run < runs; ++run) {
+    const auto first = monotonic_ns();
+    for (int run = 0; run < runs && (run < 2 || seconds_between(first, monotonic_ns()) < patience_s); ++run) {
         const auto begin = monotonic_ns();
         work();
         least = std::min(least, seconds_between(begin, monotonic_ns()));
@@ -34,19 +37,37 @@ double least_seconds(const std::function<void()>& work) {
     return std::max(least, 1e-9);
 }
 
+/// Of a product with `rows` inputs and a square weight.
+struct ProductShape {
+    std::int64_t rows, width;
+};
+/// As the layers of a small model have them.
+constexpr ProductShape small_product{256, 512};
+/// Large enough to come near to what the processor can do.
+constexpr ProductShape large_product{512, 1024};
+constexpr double peak_patience_s = 0.03;
+
 template <class T>
-double seconds_of_flop(int threads) {
-    constexpr std::int64_t rows = 256, width = 512;
+double seconds_of_flop(int threads, const ProductShape& shape, double patience_s = 1e9) {
+    const auto [rows, width] = shape;
     const kernels::Linear<T> linear{{rows, width, width, false}, threads};
     const device::Stream stream{threads};
-    const std::vector<T> x(rows * width, T{1.0F}), w(width * width, T{1.0F});
-    std::vector<T> y(rows * width);
+    const auto inputs = static_cast<std::size_t>(rows * width);
+    const std::vector<T> x(inputs, T{1.0F}), w(static_cast<std::size_t>(width * width), T{1.0F});
+    std::vector<T> y(inputs);
     std::vector<std::byte> workspace(static_cast<std::size_t>(linear.workspace_bytes()));
-    const auto seconds = least_seconds([&] {
-        linear.forward(stream, {x.data(), {rows, width}}, {w.data(), {width, width}}, {},
-                       {y.data(), {rows, width}}, workspace);
-    });
-    return seconds / (2.0 * rows * width * width);
+    const auto seconds = least_seconds(
+        [&] {
+            linear.forward(stream, {x.data(), {rows, width}}, {w.data(), {width, width}}, {},
+                           {y.data(), {rows, width}}, workspace);
+        },
+        patience_s);
+    return seconds / (2.0 * static_cast<double>(rows) * static_cast<double>(width * width));
+}
+
+double seconds_of_flop(spec::DType type, int threads, const ProductShape& shape, double patience_s = 1e9) {
+    return type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(threads, shape, patience_s)
+                                     : seconds_of_flop<float>(threads, shape, patience_s);
 }
 
 double seconds_of_copied_byte() {
@@ -106,8 +127,7 @@ std::optional<RatesToMeasure> agree_to_measure(const comm::Communicator& world,
 
 MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasure& wanted) {
     comm::barrier(world);
-    const double flop = wanted.type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(wanted.threads)
-                                                         : seconds_of_flop<float>(wanted.threads);
+    const double flop = seconds_of_flop(wanted.type, wanted.threads, small_product);
     std::array<double, 4> slowest{flop, seconds_of_copied_byte()};
     if (!wanted.folders.empty()) {
         comm::barrier(world);  // those who compute would slow disks down
@@ -120,6 +140,21 @@ MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasur
             .copy = rate(slowest[1]),
             .nvme_read = rate(slowest[2]),
             .nvme_write = rate(slowest[3])};
+}
+
+train::Peak find_peak(const comm::Communicator& world, const spec::RunSpec& run, double given_flops) {
+    std::array<double, 1> given{world.rank() == 0 ? given_flops : 0};
+    comm::all_reduce_max(world, given);
+    if (given[0] > 0) {
+        return {given[0], "given by the machine file"};
+    }
+    comm::barrier(world);
+    constexpr double unit = 1e6;
+    std::array<std::int64_t, 1> all{std::llround(
+        1 / unit /
+        seconds_of_flop(run.precision.compute, run.parallel.threads, large_product, peak_patience_s))};
+    comm::all_reduce_sum(world, all);
+    return {unit * static_cast<double>(all[0]) / world.size(), "measured at the start, all ranks at once"};
 }
 
 spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates, int ranks_per_node) {

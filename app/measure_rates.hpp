@@ -9,6 +9,7 @@
 #include "comm/communicator.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
+#include "train/utilisation.hpp"
 
 namespace ziggurat::app {
 
@@ -44,6 +45,14 @@ std::optional<RatesToMeasure> agree_to_measure(const comm::Communicator& world,
 ///
 /// Collective: over `world`, with the same arguments; the same result on all ranks
 MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasure& wanted);
+
+/// What the model FLOPs utilisation of `run` is measured against: what rank 0's machine file gives, or, where
+/// that is 0, the mean over ranks of what a large product in the compute type reaches now. Some hundredths of
+/// a second.
+///
+/// \param given_flops  FLOP/s of a rank by the machine file; 0: it says nothing
+/// Collective: over `world`; the same result on all ranks
+train::Peak find_peak(const comm::Communicator& world, const spec::RunSpec& run, double given_flops);
 
 /// `machine` with what was measured where nothing is known.
 spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates, int ranks_per_node);

@@ -7,6 +7,7 @@
 #include "app/commands.hpp"
 #include "app/is_to_fit.hpp"
 #include "app/launch.hpp"
+#include "app/measure_rates.hpp"
 #include "app/on_ranks.hpp"
 #include "app/trained_model.hpp"
 #include "app/version.hpp"
@@ -23,10 +24,17 @@
 namespace ziggurat::app {
 namespace {
 
-train::Display display_of_rank() {
+std::string environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+train::Screen screen_of_rank() {
+    const auto terminal = environment("TERM");
+    const bool may_colour = environment("NO_COLOR").empty() && !terminal.empty() && terminal != "dumb";
     const bool is_behind_mpirun = std::getenv("OMPI_COMM_WORLD_RANK") != nullptr;
-    return is_behind_mpirun ? train::display_behind_launcher(STDOUT_FILENO)
-                            : train::display_of(STDOUT_FILENO);
+    return is_behind_mpirun ? train::Screen::behind_launcher(STDOUT_FILENO, may_colour)
+                            : train::Screen::of(STDOUT_FILENO, may_colour);
 }
 
 /// The end that the environment sets, on the clock of the run.
@@ -51,7 +59,7 @@ int train_together(const Arguments& arguments,
     const kernels::Runtime runtime{loaded->run.parallel.threads};
     world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
     const comm::AbortFlag abort{world.liveness()};
-    train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, display_of_rank()};
+    train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_rank()};
     return train::train(loaded->run,
                         {.version = version(),
                          .libraries = library_versions(),
@@ -60,6 +68,7 @@ int train_together(const Arguments& arguments,
                          .backup = arguments.backup,
                          .begin_ns = begin_ns,
                          .stop_at_ns = find_end_ns(),
+                         .peak = find_peak(world, loaded->run, loaded->machine.device_flops),
                          .depths = loaded->depths},
                         world, abort, signals, console);
 }

@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-#include <system_error>
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/message.hpp"
+#include "base/text_width.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -13,46 +16,31 @@ constexpr std::string_view clear_line = "\r\x1b[K";
 /// Text kept for a log that opens later; a program that never opens one must not grow.
 constexpr std::size_t most_said_bytes = 1 << 20;
 
-/// What `descriptor` of a process leads to, such as `/dev/pts/3`; empty when that cannot be read.
-std::string target_of(const std::string& process, int descriptor) {
-    std::error_code failure;
-    return std::filesystem::read_symlink("/proc/" + process + "/fd/" + std::to_string(descriptor), failure)
-        .string();
-}
+/// The styles of lines that begin like that.
+constexpr std::array<std::pair<std::string_view, Style>, 2> styled_beginnings{
+    {{"ziggurat: warning:", Style::caution}, {"ziggurat: error:", Style::alarm}}};
 
-/// The parent of a process; empty at the end of the line.
-std::string parent_of(const std::string& process) {
-    std::ifstream status{"/proc/" + process + "/status"};
-    for (std::string word; status >> word;) {
-        if (word == "PPid:") {
-            status >> word;
-            return word == "0" ? "" : word;
+/// Appends `text` with the beginnings of its lines in their styles.
+void append_styled(std::string& out, std::string_view text) {
+    while (!text.empty()) {
+        const auto line = text.substr(0, text.find('\n') + 1);  // all where there is none
+        const auto whole = line.empty() ? text : line;
+        const auto* styled = std::find_if(styled_beginnings.begin(), styled_beginnings.end(),
+                                          [&](const auto& entry) { return whole.starts_with(entry.first); });
+        const auto styled_bytes = styled == styled_beginnings.end() ? 0 : styled->first.size();
+        if (styled_bytes > 0) {
+            out += escape_of(styled->second);
+            out += styled->first;
+            out += escape_of(Style::plain);
         }
+        out += whole.substr(styled_bytes);
+        text.remove_prefix(whole.size());
     }
-    return "";
 }
 
 }  // namespace
 
-Display display_of(int file) {
-    return file >= 0 && ::isatty(file) == 1 ? Display::terminal : Display::text;
-}
-
-Display display_behind_launcher(int file) {
-    if (display_of(file) == Display::text) {
-        return Display::text;
-    }
-    const std::string mine = target_of("self", file);
-    std::string process = parent_of("self");
-    while (!process.empty() && target_of(process, STDOUT_FILENO) == mine) {
-        process = parent_of(process);
-    }
-    const std::string theirs = process.empty() ? "" : target_of(process, STDOUT_FILENO);
-    return theirs.starts_with("/dev/pts/") || theirs.starts_with("/dev/tty") ? Display::terminal
-                                                                             : Display::text;
-}
-
-Console::Console(int file, Display display) : file_{file}, display_{display} {
+Console::Console(int file, Screen screen) : file_{file}, screen_{std::move(screen)} {
     buffer_.reserve(4096);
 }
 
@@ -63,39 +51,76 @@ void Console::keep_log(const std::string& path) {
     said_.shrink_to_fit();
 }
 
-void Console::print(std::string_view text) {
-    if (file_ < 0) {
-        return;
-    }
+void Console::begin_lines() {
     buffer_.clear();
     if (has_live_line_) {
         buffer_ += clear_line;
         has_live_line_ = false;
     }
-    const std::size_t begin = buffer_.size();
-    buffer_ += text;
-    if (buffer_.size() == begin || buffer_.back() != '\n') {
+}
+
+void Console::show() {
+    if (buffer_.empty() || buffer_.back() != '\n') {
         buffer_ += '\n';
     }
     write_all(file_, buffer_);
-    const std::string_view lines = std::string_view{buffer_}.substr(begin);
+}
+
+void Console::keep(std::string_view lines) {
+    const auto add_newline = lines.empty() || lines.back() != '\n';
+    buffer_.assign(lines);
+    buffer_ += add_newline ? "\n" : "";
     if (log_) {
-        write_all(log_.get(), lines);
-    } else if (said_.size() + lines.size() <= most_said_bytes) {
-        said_ += lines;
+        write_all(log_.get(), buffer_);
+    } else if (said_.size() + buffer_.size() <= most_said_bytes) {
+        said_ += buffer_;
+    }
+}
+
+void Console::print(std::string_view text) {
+    if (file_ < 0) {
+        return;
+    }
+    begin_lines();
+    if (screen_.has_colours()) {
+        append_styled(buffer_, text);
+    } else {
+        buffer_ += text;
+    }
+    show();
+    keep(text);
+}
+
+void Console::print(const StyledText& shown, std::string_view logged) {
+    if (file_ < 0) {
+        return;
+    }
+    const bool is_shown = is_terminal() ? !shown.plain().empty() : !logged.empty();
+    if (is_shown) {
+        begin_lines();
+        if (is_terminal()) {
+            shown.append_to(buffer_, screen_.has_colours());
+        } else {
+            buffer_ += logged;
+        }
+        show();
+    }
+    if (!logged.empty()) {
+        keep(logged);
     }
 }
 
 void Console::warn(std::string_view text) {
-    print("warning: " + std::string{text});
+    print(message(Severity::warning, text));
 }
 
 void Console::live(std::string_view text) {
     if (!is_terminal()) {
         return;
     }
+    const int columns = screen_.columns();
     buffer_.assign(clear_line);
-    buffer_ += text;
+    buffer_ += columns > 0 ? clipped(text, columns - 1) : text;  // the last column is the cursor's
     write_all(file_, buffer_);
     has_live_line_ = true;
 }

@@ -5,19 +5,10 @@
 #include <string_view>
 
 #include "train/file_handle.hpp"
+#include "train/screen.hpp"
+#include "train/styled_text.hpp"
 
 namespace ziggurat::train {
-
-/// Whether somebody watches: only then is there a live line.
-enum class Display { terminal, text };
-
-/// What `file` is.
-Display display_of(int file);
-
-/// The same for a rank that a launcher started: the pseudo-terminal that Open MPI gives each rank says
-/// nothing about where mpirun's own output goes. Looks at the launcher, the nearest ancestor with another
-/// output.
-Display display_behind_launcher(int file);
 
 /// Whole lines and one live line.
 ///
@@ -26,8 +17,8 @@ Display display_behind_launcher(int file);
 class Console {
   public:
     /// Writes to `file`, which stays the caller's.
-    explicit Console(int file) : Console{file, display_of(file)} {}
-    Console(int file, Display display);
+    explicit Console(int file) : Console{file, Screen::of(file)} {}
+    Console(int file, Screen screen);
     /// Given as `file` by ranks that keep quiet.
     static constexpr int quiet = -1;
     ~Console();
@@ -38,17 +29,27 @@ class Console {
     /// Errors: Error{resource}
     void keep_log(const std::string& path);
 
-    /// One or more whole lines; a missing last newline is added.
+    /// One or more whole lines; a missing last newline is added. On a terminal with colours, warnings and
+    /// errors stand out.
     void print(std::string_view text);
+    /// The same where a terminal shows another text than the log keeps; one that is empty is left out.
+    void print(const StyledText& shown, std::string_view logged);
     /// `warning: ...`
     void warn(std::string_view text);
-    /// Replaces the line at the bottom of a terminal; nothing happens elsewhere, and nothing in the log.
+    /// Replaces the line at the bottom of a terminal, as much of it as fits; nothing happens elsewhere, and
+    /// nothing in the log.
     void live(std::string_view text);
-    bool is_terminal() const noexcept { return display_ == Display::terminal; }
+    bool is_terminal() const noexcept { return screen_.is_terminal(); }
+    /// Of the terminal, now; 0 where they are not known, and where nobody watches.
+    int columns() const noexcept { return screen_.columns(); }
 
   private:
+    void begin_lines();
+    void show();
+    void keep(std::string_view lines);
+
     int file_;
-    Display display_;
+    Screen screen_;
     bool has_live_line_ = false;
     FileHandle log_;
     std::string said_;    ///< before there was a log

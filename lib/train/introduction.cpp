@@ -85,6 +85,13 @@ std::string model_line(const spec::RunSpec& spec) {
         spec::flops_per_token(spec) * 1e-6, spec::flops_formula(spec), name_of(spec.precision.compute));
 }
 
+/// What the utilisation is measured against.
+std::string peak_line(const Peak& peak) {
+    return peak.flops_of_rank > 0 ? fmt::format("{}FLOP/s of a rank's products ({}); mfu = {}",
+                                                format_count(peak.flops_of_rank), peak.source, mfu_formula)
+                                  : "unknown, so there is no mfu";
+}
+
 std::string data_line(const spec::RunSpec& spec, const data::Corpus& corpus) {
     const auto wanted = static_cast<double>(spec.train.steps * spec.train.global_batch * spec.data.seq);
     return fmt::format(
@@ -101,6 +108,7 @@ void introduce(const spec::RunSpec& spec,
                const std::string& version,
                const std::string& libraries,
                const std::string& command,
+               const Peak& peak,
                const std::string& depths,
                const data::Corpus& corpus,
                const std::optional<TimeLimit>& limit,
@@ -121,6 +129,7 @@ void introduce(const spec::RunSpec& spec,
         {"layout", layout_line(spec)},
         {"memory", memory_line(spec) + (depths.empty() ? "" : "\nahead: " + depths)},
         {"model", model_line(spec)},
+        {"peak", peak_line(peak)},
         {"data", data_line(spec, corpus)},
         {"run", spec.run.dir},
     };
@@ -135,9 +144,11 @@ void introduce(const spec::RunSpec& spec,
 
 std::string environment_text(const std::string& version,
                              const std::string& libraries,
-                             const std::string& command) {
-    std::string text = fmt::format("{}\n{}\ncommand: {}\nhost: {}\nstarted: {}\n", version, libraries,
-                                   command, comm::machine_name(), format_calendar(calendar_seconds()));
+                             const std::string& command,
+                             const Peak& peak) {
+    std::string text =
+        fmt::format("{}\n{}\ncommand: {}\nhost: {}\nstarted: {}\npeak: {}\n", version, libraries, command,
+                    comm::machine_name(), format_calendar(calendar_seconds()), peak_line(peak));
     for (char** variable = environ; *variable != nullptr; ++variable) {
         for (const char* prefix :
              {"OMP_", "OMPI_", "SLURM_", "KOKKOS_", "DNNL_", "ZIGGURAT_", "CUDA_", "NCCL_"}) {

@@ -1,5 +1,6 @@
 #include "train/metrics.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -53,9 +54,15 @@ constexpr std::array<LinkFields, schedule::num_links> link_fields{{
 Metrics::Metrics(const std::string& path, Warn warn)
     : path_{path}, warn_{std::move(warn)}, line_{4096}, file_{open_for_writing(path, OpenMode::append)} {}
 
+FileHandle Metrics::again() const {
+    return FileHandle{is_open_ ? ::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0) : -1};
+}
+
 void Metrics::start(const RunFacts& facts) {
+    fields_ = facts.fields;
+    ranks_ = facts.ranks;
+    mfu_of_one_token_s_ = mfu_of_one_token_s(facts.flops_per_token, facts.ranks, facts.peak);
     begin("start");
-    line_.field("time", calendar_seconds());
     line_.field("name", facts.name);
     line_.field("version", facts.version);
     line_.field("ranks", facts.ranks);
@@ -64,6 +71,11 @@ void Metrics::start(const RunFacts& facts) {
     line_.field("parameters", facts.parameters);
     line_.field("tokens_per_step", facts.tokens_per_step);
     line_.field("flops_per_token", facts.flops_per_token);
+    if (facts.peak.flops_of_rank > 0) {
+        line_.field("peak_flops_rank", facts.peak.flops_of_rank);
+        line_.field("peak_source", facts.peak.source);
+        line_.field("mfu_formula", mfu_formula);
+    }
     line_.field("seed", facts.seed);
     line_.field("device_budget_B", facts.budget_bytes[0]);
     line_.field("host_budget_B", facts.budget_bytes[1]);
@@ -72,34 +84,46 @@ void Metrics::start(const RunFacts& facts) {
 }
 
 void Metrics::step(const StepReport& report) {
+    step_ = report.step;
+    tokens_ = report.tokens;
     begin("step");
     line_.field("step", report.step);
     line_.field("tokens", report.tokens);
-    line_.field("loss", report.loss);
+    if (report.loss) {
+        line_.field("loss", *report.loss);
+    } else {
+        line_.text_or_null("loss", {});
+    }
     line_.field("lr", report.lr);
     line_.field("grad_norm", report.grad_norm);
     line_.field("step_s", report.step_s);
     line_.field("tok_s", report.tok_s);
+    line_.field("tok_s_rank", report.tok_s / static_cast<double>(ranks_));
+    if (mfu_of_one_token_s_ > 0) {
+        line_.field("mfu", report.tok_s * mfu_of_one_token_s_);
+    }
     line_.field("compute_s", report.compute_s);
     for (std::size_t i = 0; i < stall_fields.size(); ++i) {
-        line_.field(stall_fields[i], report.stall_s[i]);
+        if (fields_.stalls[i]) {
+            line_.field(stall_fields[i], report.stall_s[i]);
+            line_.text_or_null(cause_fields[i], report.stall_cause[i]);
+        }
     }
-    for (std::size_t i = 0; i < cause_fields.size(); ++i) {
-        line_.text_or_null(cause_fields[i], report.stall_cause[i]);
-    }
-    sent(report.sent_bytes, report.planned_bytes);
-    moved(report.link_bytes, report.planned_link_bytes);
+    sent(report.sent_bytes, report.planned_bytes, fields_);
+    moved(report.link_bytes, report.planned_link_bytes, fields_);
     line_.field("device_peak_B", report.device_peak_bytes);
     line_.field("host_peak_B", report.host_peak_bytes);
-    line_.field("nvme_B", report.nvme_bytes);
+    if (fields_.nvme) {
+        line_.field("nvme_B", report.nvme_bytes);
+    }
     line_.field("process_peak_B", report.process_peak_bytes);
     line_.field("skipped", report.skipped);
     write();
 }
 
 void Metrics::resume(std::int64_t step) {
+    step_ = step;
     begin("resume");
-    line_.field("time", calendar_seconds());
     line_.field("step", step);
     write();
 }
@@ -116,7 +140,6 @@ void Metrics::validate(const ValidationReport& report) {
 
 void Metrics::checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async) {
     begin("checkpoint_begin");
-    line_.field("time", calendar_seconds());
     line_.field("step", step);
     line_.field("bytes", bytes);
     line_.field("async", is_async);
@@ -125,7 +148,6 @@ void Metrics::checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_as
 
 void Metrics::checkpoint_end(const CheckpointReport& report) {
     begin("checkpoint_end");
-    line_.field("time", calendar_seconds());
     line_.field("step", report.step);
     line_.field("ok", report.is_ok);
     line_.field("bytes", report.bytes);
@@ -138,7 +160,6 @@ void Metrics::checkpoint_end(const CheckpointReport& report) {
 
 void Metrics::signal(std::string_view name, int level, std::int64_t step) {
     begin("signal");
-    line_.field("time", calendar_seconds());
     line_.field("signal", name);
     line_.field("level", level);
     line_.field("step", step);
@@ -147,7 +168,6 @@ void Metrics::signal(std::string_view name, int level, std::int64_t step) {
 
 void Metrics::stop(std::string_view reason, std::int64_t step) {
     begin("stop");
-    line_.field("time", calendar_seconds());
     line_.field("reason", reason);
     line_.field("step", step);
     write();
@@ -155,43 +175,70 @@ void Metrics::stop(std::string_view reason, std::int64_t step) {
 
 void Metrics::end(const RunEnd& facts) {
     begin("end");
-    line_.field("time", calendar_seconds());
     line_.field("step", facts.step);
     line_.field("tokens", facts.tokens);
     line_.field("wall_s", facts.wall_s);
     line_.field("exit_code", facts.exit_code);
+    line_.field("reason", facts.reason);
     line_.field("weights_hash", fmt::format("{:016x}", facts.weights_hash));
-    sent(facts.sent_bytes, facts.planned_bytes);
-    moved(facts.link_bytes, facts.planned_link_bytes);
+    sent(facts.sent_bytes, facts.planned_bytes, {});
+    moved(facts.link_bytes, facts.planned_link_bytes, {});
     write();
+    is_open_ = false;
 }
 
-void Metrics::sent(const BytesByPurpose& counted, const BytesByPurpose& planned) {
+void Metrics::break_down(std::string_view reason, int exit_code) noexcept {
+    if (!is_open_.exchange(false)) {
+        return;
+    }
+    JsonLine line;
+    line.begin();
+    line.field("event", "end");
+    line.field("time", calendar_seconds());
+    line.field("step", step_.load());
+    if (tokens_ > 0) {
+        line.field("tokens", tokens_.load());
+    }
+    line.field("exit_code", exit_code);
+    line.field("reason", reason);
+    write_all(file_.get(), line.end());
+}
+
+void Metrics::sent(const BytesByPurpose& counted, const BytesByPurpose& planned, const StepFields& kept) {
     for (const auto& fields : sent_fields) {
-        line_.field(fields.counted, counted[static_cast<std::size_t>(fields.purpose)]);
-        line_.field(fields.planned, planned[static_cast<std::size_t>(fields.purpose)]);
+        const auto i = static_cast<std::size_t>(fields.purpose);
+        if (kept.sent[i]) {
+            line_.field(fields.counted, counted[i]);
+            line_.field(fields.planned, planned[i]);
+        }
     }
 }
 
-void Metrics::moved(const schedule::BytesByLink& counted, const schedule::BytesByLink& planned) {
+void Metrics::moved(const schedule::BytesByLink& counted,
+                    const schedule::BytesByLink& planned,
+                    const StepFields& kept) {
     for (const auto& fields : link_fields) {
-        line_.field(fields.counted, counted[static_cast<std::size_t>(fields.link)]);
-        line_.field(fields.planned, planned[static_cast<std::size_t>(fields.link)]);
+        const auto i = static_cast<std::size_t>(fields.link);
+        if (kept.moved[i]) {
+            line_.field(fields.counted, counted[i]);
+            line_.field(fields.planned, planned[i]);
+        }
     }
 }
 
 void Metrics::begin(std::string_view event) {
     line_.begin();
     line_.field("event", event);
+    line_.field("time", calendar_seconds());
 }
 
 void Metrics::write() {
     const std::string_view text = line_.end();
-    if (!file_) {
+    if (!is_open_) {
         return;
     }
     if (const int failure = write_all(file_.get(), text); failure != 0) {
-        file_ = FileHandle{};
+        is_open_ = false;
         if (warn_) {
             warn_("cannot write '" + path_ + "' (" + std::strerror(failure) +
                   "). Training goes on, but this run has no metrics from here on; free some space before the "

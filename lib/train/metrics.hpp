@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -10,8 +11,26 @@
 #include "base/json_number.hpp"
 #include "train/file_handle.hpp"
 #include "train/step_report.hpp"
+#include "train/utilisation.hpp"
 
 namespace ziggurat::train {
+
+/// Which numbers of a step may become anything but 0 in this run. The others are left out of its steps, all
+/// of which have the same fields.
+struct StepFields {
+    std::array<bool, num_stalls> stalls = all<num_stalls>();
+    std::array<bool, schedule::num_purposes> sent = all<schedule::num_purposes>();
+    std::array<bool, schedule::num_links> moved = all<schedule::num_links>();
+    bool nvme = true;
+
+  private:
+    template <std::size_t n>
+    static constexpr std::array<bool, n> all() {
+        std::array<bool, n> every{};
+        every.fill(true);
+        return every;
+    }
+};
 
 /// What does not change during a run, written once as `event: start`.
 struct RunFacts {
@@ -26,6 +45,8 @@ struct RunFacts {
     /// Of a rank, by spec::Tier; of what belongs to a node, a rank's part.
     std::array<std::int64_t, 3> budget_bytes{};
     std::uint64_t seed = 0;
+    Peak peak = {};  ///< of the utilisation
+    StepFields fields = {};
 };
 
 /// What a whole run has come to, written once as `event: end`.
@@ -34,12 +55,14 @@ struct RunEnd {
     std::int64_t tokens = 0;
     double wall_s = 0;
     int exit_code = 0;
+    std::string reason = {};         ///< why it ended then
     std::uint64_t weights_hash = 0;  ///< of all master weights, so that two runs can be compared
     BytesByPurpose sent_bytes{}, planned_bytes{};              ///< of all ranks and all steps of the run
     schedule::BytesByLink link_bytes{}, planned_link_bytes{};  ///< the same between tiers
 };
 
-/// Appends to run.dir/metrics.jsonl; each line is one write(2), so a killed run has whole lines.
+/// Appends to run.dir/metrics.jsonl; each line is one write(2), so a killed run has whole lines. Every event
+/// has `time`, seconds since 1970, UTC.
 ///
 /// Collective: local; rank 0 has one. Numerics: numbers read back to the same bits; what is not finite is
 /// null with a flag `<field>_nonfinite`. No allocation after the first lines. Errors: the constructor throws
@@ -50,13 +73,16 @@ class Metrics {
 
     Metrics(const std::string& path, Warn warn);
 
+    /// Once, before the first step.
     void start(const RunFacts& facts);
-    /// Beside the fields of its report, `stall_<lane>_cause`: what of that lane was waited for longest, or
-    /// null. `sent_<purpose>_B`: what rank 0 has sent to other ranks since the row before, counted where it
-    /// was copied; collectives may end while the next step is under way, so a step's bytes may be split over
-    /// two rows. `plan_<purpose>_B`: what the plan says of one step. `nvme_read_B`, `nvme_written_B`,
-    /// `host_to_device_B`, `device_to_host_B` and their plan: the same of what rank 0 has moved between
-    /// tiers.
+    /// Beside the fields of its report, `tok_s_rank`: tokens per second and rank. `mfu`: model FLOPs
+    /// utilisation against the peak of `start`; not there when none is known. `stall_<lane>_cause`: what of
+    /// that lane was waited for longest, or null. `sent_<purpose>_B`: what rank 0 has sent to other ranks
+    /// since the row before, counted where it was copied; collectives may end while the next step is under
+    /// way, so a step's bytes may be split over two rows. `plan_<purpose>_B`: what the plan says of one step.
+    /// `nvme_read_B`, `nvme_written_B`, `host_to_device_B`, `device_to_host_B` and their plan: the same of
+    /// what rank 0 has moved between tiers. What cannot be anything but 0 in this run is left out
+    /// (StepFields).
     void step(const StepReport& report);
     /// The run goes on from a checkpoint of `step`; rows before this one are of earlier jobs.
     void resume(std::int64_t step);
@@ -72,18 +98,34 @@ class Metrics {
     void stop(std::string_view reason, std::int64_t step);
     void end(const RunEnd& facts);
 
+    const std::string& path() const noexcept { return path_; }
+    /// Another descriptor of the file, for who flushes it meanwhile; none where nothing is written any more.
+    FileHandle again() const;
+    /// Goes on in a new file of the same path: the old one was removed.
+    /// Errors: Error{resource}
+    void reopen() { file_ = open_for_writing(path_, OpenMode::append); }
+    /// The run ends with an error: the last line, whatever else is called. Any thread, at any time.
+    void break_down(std::string_view reason, int exit_code) noexcept;
+
   private:
     void begin(std::string_view event);
     /// `sent_<purpose>_B` beside `plan_<purpose>_B`.
-    void sent(const BytesByPurpose& counted, const BytesByPurpose& planned);
+    void sent(const BytesByPurpose& counted, const BytesByPurpose& planned, const StepFields& kept);
     /// `nvme_read_B` and its like beside `plan_nvme_read_B`.
-    void moved(const schedule::BytesByLink& counted, const schedule::BytesByLink& planned);
+    void moved(const schedule::BytesByLink& counted,
+               const schedule::BytesByLink& planned,
+               const StepFields& kept);
     void write();
 
     std::string path_;
     Warn warn_;
     JsonLine line_;
     FileHandle file_;
+    StepFields fields_;
+    std::int64_t ranks_ = 1;
+    double mfu_of_one_token_s_ = 0;
+    std::atomic<std::int64_t> step_{0}, tokens_{0};  ///< of the latest step
+    std::atomic<bool> is_open_{true};                ///< more lines may follow
 };
 
 }  // namespace ziggurat::train

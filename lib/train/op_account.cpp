@@ -139,6 +139,12 @@ OpAccount::OpAccount(const schedule::Program& program,
     checkpoint_activity_ = account.activity("Checkpoint stall", Part::between_steps);
 }
 
+bool OpAccount::can_stall(Stall stall, int num_ranks) const {
+    return stall == Stall::data         ? true
+           : stall == Stall::collective ? num_ranks > 1
+                                        : wait_activities_[static_cast<std::size_t>(stall)] >= 0;
+}
+
 double OpAccount::without_checkpoint(int op, std::int64_t begin_ns, std::int64_t end_ns) {
     const double seconds = seconds_between(begin_ns, end_ns);
     if (for_checkpoint_.empty() || program_.ops[static_cast<std::size_t>(op)].kind != OpKind::update) {

@@ -37,6 +37,10 @@ class OpAccount {
     /// Adds what `executor` did in Executor::finish, when only other lanes had work left.
     void add_rest(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint);
 
+    /// Whether a rank of `num_ranks` may have to wait for it: for the batch always, for collectives where
+    /// there are others, for another lane where one of this node's ranks has it.
+    bool can_stall(Stall stall, int num_ranks) const;
+
     const StallCauses& stall_causes() const noexcept { return causes_; }
 
     /// Adds them to a trace whose lanes are trace_lanes().

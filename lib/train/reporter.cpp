@@ -4,10 +4,13 @@
 
 #include <string_view>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "comm/watch/liveness.hpp"
 #include "spec/counts.hpp"
 #include "train/checkpoint_line.hpp"
+#include "train/event_lines.hpp"
 #include "train/introduction.hpp"
 #include "train/trainer.hpp"
 
@@ -17,6 +20,8 @@ namespace {
 /// After Ctrl-C mpirun kills its ranks within a second: what may take longer is said before, by rank 0 for
 /// itself.
 constexpr double patience_of_launchers = 0.4;
+/// At whether the folder is still what it was.
+constexpr double seconds_between_looks = 1;
 
 }  // namespace
 
@@ -40,23 +45,46 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
         const bool refuses = spec_.run.resume == spec::Resume::never && !context_.backup;
         directory_->begin_afresh(refuses ? EarlierCheckpoints::refuse : EarlierCheckpoints::set_aside);
     }
+    write_facts(resumed_step);
+    for (const auto& note : directory_->notes()) {
+        say(message(Severity::note, note));
+    }
+    files_.emplace(
+        directory_->file("metrics.jsonl"), [this](std::string_view text) { console_.warn(text); },
+        spec_.logging.every);
+    if (resumed_step) {
+        files_->metrics.resume(*resumed_step);
+    }
+}
+
+void Reporter::write_facts(std::optional<std::int64_t> resumed_step) {
     console_.keep_log(directory_->file("run.log"));
     directory_->write("deck.effective.yaml", context_.effective_deck);
-    const auto environment = environment_text(context_.version, context_.libraries, context_.command);
+    const auto environment =
+        environment_text(context_.version, context_.libraries, context_.command, context_.peak);
     if (resumed_step) {
         directory_->append("env.txt",
                            fmt::format("\n--- goes on after step {}\n{}", *resumed_step, environment));
     } else {
         directory_->write("env.txt", environment);
     }
-    for (const auto& note : directory_->notes()) {
-        say("note: " + note);
+}
+
+void Reporter::renew_folder() {
+    if (!files_) {
+        return;
     }
-    files_.emplace(Files{
-        Metrics{directory_->file("metrics.jsonl"), [this](std::string_view text) { console_.warn(text); }},
-        StepLine{spec_.train.steps, spec::budgets_of_rank(spec_)}, Due{spec_.logging.every}});
-    if (resumed_step) {
-        files_->metrics.resume(*resumed_step);
+    look_after_folder();
+    directory_->renew();
+    write_facts({});
+    files_->metrics.reopen();
+    console_.warn("made '" + directory_->path() + "' anew; its log and metrics begin here");
+}
+
+void Reporter::look_after_folder() {
+    looked_ns_ = monotonic_ns();
+    if (const auto news = directory_->news(); !news.empty()) {
+        console_.warn(news);
     }
 }
 
@@ -78,11 +106,20 @@ void Reporter::say(const std::string& line) {
     }
 }
 
-void Reporter::start(const RunFacts& facts, const std::string& why_not_shared) {
+void Reporter::start(const StepFields& fields, const std::string& why_not_shared) {
     if (!files_) {
         return;
     }
+    auto facts = run_facts(spec_, context_.version);
+    facts.peak = context_.peak;
+    facts.fields = fields;
     files_->metrics.start(facts);
+    files_->line.emplace(StepLineFacts{
+        .total_steps = facts.steps,
+        .ranks = facts.ranks,
+        .budget_bytes = facts.budget_bytes,
+        .can_stall = fields.stalls,
+        .mfu_of_one_token_s = mfu_of_one_token_s(facts.flops_per_token, facts.ranks, facts.peak)});
     if (!why_not_shared.empty()) {
         console_.warn("ranks of one node cannot read each other's memory (" + why_not_shared +
                       "), so what they exchange goes over MPI, several times slower. Start them in one "
@@ -96,31 +133,48 @@ void Reporter::step(const StepReport& report, bool is_last) {
     }
     step_seconds_ = report.step_s;
     files_->metrics.step(report);
-    files_->line.add(report);
+    if (seconds_between(looked_ns_, monotonic_ns()) > seconds_between_looks) {
+        look_after_folder();
+    }
+    files_->line->add(report);
     if (report.is_skipped) {
         console_.print(skipped_line(report));
     }
     if (files_->is_line_due.is_due(report.step, report.tokens) || is_last) {
-        if (const auto heading = files_->line.heading()) {
-            console_.print(*heading);
+        const int columns = console_.columns();
+        const auto print = [this](const Lines& lines) { console_.print(lines.shown, lines.logged); };
+        if (const auto heading = files_->line->heading(columns)) {
+            print(*heading);
+            if (const auto explanation = files_->line->explanation(columns)) {
+                print(*explanation);
+            }
         }
-        console_.print(files_->line.line());
+        print(files_->line->line(columns));
     }
-    console_.live(files_->line.live());
+    console_.live(files_->line->live());
 }
 
 void Reporter::validation(const ValidationReport& report) {
     if (files_) {
         files_->metrics.validate(report);
-        console_.print(validation_line(report, spec_.train.steps));
+        console_.print(validation_line(report, spec_.train.steps, console_.columns()),
+                       validation_line(report, spec_.train.steps).plain());
     }
 }
 
 void Reporter::sample(std::int64_t step, const std::string& continuation) {
     if (files_ && spec_.validate.sample) {
-        console_.print(sample_block(step, spec_.validate.sample->prompt, continuation,
-                                    spec_.validate.sample->temperature));
+        const auto& asked = *spec_.validate.sample;
+        print_fitted([&](int columns) {
+            return sample_block(step, asked.prompt, continuation, asked.temperature, columns);
+        });
     }
+}
+
+void Reporter::print_fitted(const std::function<std::string(int columns)>& make) {
+    StyledText shown;
+    shown.add(make(console_.columns()));
+    console_.print(shown, make(0));
 }
 
 void Reporter::checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async) {
@@ -132,7 +186,7 @@ void Reporter::checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_a
 void Reporter::checkpoint_end(const CheckpointReport& report) {
     if (files_) {
         files_->metrics.checkpoint_end(report);
-        console_.print(checkpoint_line(report));
+        print_fitted([&](int columns) { return checkpoint_line(report, columns); });
     }
 }
 
@@ -174,6 +228,12 @@ void Reporter::account(const std::string& table, bool is_shown) {
     }
 }
 
+void Reporter::break_down(std::string_view reason, int exit_code) noexcept {
+    if (files_) {
+        files_->metrics.break_down(reason, exit_code);
+    }
+}
+
 void Reporter::end(const RunEnd& facts, const Requests& requests, const std::string& table) {
     if (!files_) {
         return;
@@ -182,7 +242,9 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     if (!is_finished) {
         files_->metrics.stop(requests.reason(), facts.step);
     }
-    files_->metrics.end(facts);
+    auto told = facts;
+    told.reason = is_finished ? "finished" : requests.reason();
+    files_->metrics.end(told);
     account(table, true);
     if (facts.exit_code == static_cast<int>(ErrorKind::resource)) {
         console_.print(fmt::format("ended after step {} of {}, which is not saved; exit code {}", facts.step,
@@ -192,10 +254,12 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     if (is_finished) {
         directory_->write_done(facts.step);
     }
+    const char* unsaved = spec_.checkpoint.every ? "" : "; nothing is saved (checkpoint.every is none)";
     console_.print(is_finished
-                       ? fmt::format("finished: {} steps, {}", facts.step, directory_->path())
-                       : fmt::format("stopped after step {} of {} as asked; exit code {}: run me again",
-                                     facts.step, spec_.train.steps, facts.exit_code));
+                       ? fmt::format("finished: {} steps, {}{}", facts.step, directory_->path(), unsaved)
+                       : fmt::format("stopped after step {} of {} as asked{}; exit code {}{}", facts.step,
+                                     spec_.train.steps, unsaved, facts.exit_code,
+                                     spec_.checkpoint.every ? ": run me again" : ""));
 }
 
 }  // namespace ziggurat::train

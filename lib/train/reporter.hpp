@@ -4,6 +4,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.hpp"
@@ -44,13 +46,32 @@ class Reporter {
     /// Its files stay as they are.
     void finished_before(std::int64_t step);
 
+    /// \param fields          of the steps of this run
     /// \param why_not_shared  as of Assembly: what is not as fast as it could be
-    void start(const RunFacts& facts, const std::string& why_not_shared);
+    void start(const StepFields& fields, const std::string& why_not_shared);
     void step(const StepReport& report, bool is_last);
     void validation(const ValidationReport& report);
     void sample(std::int64_t step, const std::string& continuation);
     void checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async);
     void checkpoint_end(const CheckpointReport& report);
+
+    /// A folder that somebody has removed is made anew, with the deck, the environment, the log and metrics
+    /// from here on: for a checkpoint to go there.
+    ///
+    /// Errors: Error{resource}, also when another run has taken its place
+    void renew_folder();
+
+    /// A descriptor of metrics.jsonl for who flushes it beside training; none on other ranks.
+    FileHandle metrics_again() const { return files_ ? files_->metrics.again() : FileHandle{}; }
+    /// For messages about it.
+    std::string metrics_path() const { return files_ ? files_->metrics.path() : std::string{}; }
+    /// rank 0's way into the run's folder; empty on others.
+    std::string way() const { return directory_ ? directory_->held().way() : std::string{}; }
+
+    /// `text` with the folder's name in the place of the way.
+    std::string said(const std::string& text) const {
+        return directory_ ? directory_->held().said(text) : text;
+    }
 
     /// A line for people, such as `note: ...`.
     void say(const std::string& line);
@@ -67,14 +88,27 @@ class Reporter {
     /// write is a warning.
     void account(const std::string& table, bool is_shown);
 
+    /// The run ends with an error: metrics say so, whatever thread finds it out. Nothing when they have
+    /// ended.
+    void break_down(std::string_view reason, int exit_code) noexcept;
+
     /// \param table  the account of all ranks
     void end(const RunEnd& facts, const Requests& requests, const std::string& table);
 
   private:
+    void write_facts(std::optional<std::int64_t> resumed_step);
+    /// Warns, once, when somebody has renamed or removed it.
+    void look_after_folder();
+    /// A text that `make` fits into so many columns; 0: all of it.
+    void print_fitted(const std::function<std::string(int columns)>& make);
+
     /// What only rank 0 has.
     struct Files {
+        Files(const std::string& metrics_path, Metrics::Warn warn, const spec::Interval& line_every)
+            : metrics{metrics_path, std::move(warn)}, is_line_due{line_every} {}
+
         Metrics metrics;
-        StepLine line;
+        std::optional<StepLine> line = {};  ///< from start() on
         Due is_line_due;
     };
 
@@ -85,6 +119,7 @@ class Reporter {
     std::optional<RunDirectory> directory_;
     std::optional<Files> files_;
     double step_seconds_ = 0;
+    std::int64_t looked_ns_ = 0;  ///< after the folder
 };
 
 }  // namespace ziggurat::train

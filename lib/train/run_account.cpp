@@ -63,6 +63,21 @@ void RunAccount::add_rest() {
     links_.count(assembly_.trainer().records(), false);
 }
 
+StepFields RunAccount::fields() const {
+    StepFields fields;
+    for (std::size_t i = 0; i < num_stalls; ++i) {
+        fields.stalls[i] = ops_.can_stall(static_cast<Stall>(i), world_.size());
+    }
+    for (std::size_t i = 0; i < fields.sent.size(); ++i) {
+        fields.sent[i] = traffic_.planned()[i] > 0;
+    }
+    for (std::size_t i = 0; i < fields.moved.size(); ++i) {
+        fields.moved[i] = links_.planned()[i] > 0;
+    }
+    fields.nvme = assembly_.arena_bytes(spec::Tier::nvme) > 0;
+    return fields;
+}
+
 std::string RunAccount::own_table() const {
     const auto mine = times_.record();
     return account_table({&mine, 1}, spec::flops_per_token(spec_));
@@ -86,9 +101,9 @@ std::string RunAccount::table(RunEnd* end) const {
     return world_.rank() == 0 ? account_table(records, spec::flops_per_token(spec_), &limit_facts_) : "";
 }
 
-void RunAccount::write_trace() const {
+void RunAccount::write_trace(const std::string& folder) const {
     if (trace_) {
-        trace_->write(spec_.run.dir + "/" + trace_file_name(world_.rank()));
+        trace_->write(folder + "/" + trace_file_name(world_.rank()));
     }
 }
 

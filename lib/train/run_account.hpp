@@ -43,6 +43,9 @@ class RunAccount {
     /// The trainer's executor has finished: what ended after the last step is counted too.
     void add_rest();
 
+    /// What may become anything but 0 in the steps of this run, on this rank.
+    StepFields fields() const;
+
     /// What this rank knows by itself.
     std::string own_table() const;
     /// The account of all ranks so far, on rank 0; nothing elsewhere. Counts of traffic are whole only after
@@ -53,7 +56,7 @@ class RunAccount {
 
     /// The trace of this rank into the run's folder, when the deck asks for one.
     /// Errors: Error{resource}
-    void write_trace() const;
+    void write_trace(const std::string& folder) const;
 
   private:
     const spec::RunSpec& spec_;

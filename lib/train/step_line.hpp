@@ -1,4 +1,4 @@
-/// The lines that a person follows while a run trains.
+/// The line that a person follows while a run trains.
 #pragma once
 
 #include <array>
@@ -7,28 +7,37 @@
 #include <string>
 #include <string_view>
 
+#include "train/spike.hpp"
+#include "train/step_columns.hpp"
 #include "train/step_report.hpp"
+#include "train/styled_text.hpp"
 
 namespace ziggurat::train {
 
-/// Turns step reports into lines of at most 160 columns (up to 999,999 steps), `|` between the columns,
-/// `step` at their start.
+/// A line as a terminal shows it, and as it is written where nobody watches, which may both be empty: nothing
+/// to say there. Valid until the next call.
+struct Lines {
+    const StyledText& shown;
+    std::string_view logged;
+};
+
+/// Turns step reports into lines, `|` between the columns, `step` at their start (StepColumns).
 ///
 /// Loss and seconds are means since the last line, stalls are shares of that time, lr and norm are the last
-/// step's. No allocation after the construction. Collective: local.
+/// step's. No allocation after the construction but in explanation(). Collective: local.
 class StepLine {
   public:
-    /// \param total_steps   the last step's number
-    /// \param budget_bytes  of a rank, by spec::Tier; 0: not shown
-    explicit StepLine(std::int64_t total_steps, const std::array<std::int64_t, 3>& budget_bytes = {});
+    explicit StepLine(const StepLineFacts& facts);
 
     /// Every step, before line() and live().
     void add(const StepReport& report);
 
-    /// The line for the steps added since the last one, without a newline; valid until the next call here.
-    std::string_view line();
+    /// The line for the steps added since the last one, for a terminal of so many columns; 0: not known.
+    Lines line(int columns);
     /// The heading of the columns when it is due, which is before the first line and every 50 lines.
-    std::optional<std::string_view> heading();
+    std::optional<Lines> heading(int columns);
+    /// What the short names of lanes mean, once: under the first heading that has their column.
+    std::optional<Lines> explanation(int columns);
     /// One short line for a terminal: where the run is, how fast, and when it ends.
     std::string_view live();
 
@@ -36,35 +45,27 @@ class StepLine {
     double seconds_per_step() const noexcept { return seconds_per_step_; }
 
   private:
-    double eta_seconds() const;
-    void append_stalls();
-    void append_memory(std::string_view eta);
+    StepNumbers numbers();
+    Lines fitted(int columns);
+    double seconds_left() const;
 
-    std::int64_t total_steps_;
-    int step_width_;
-    std::array<std::int64_t, 3> budget_bytes_;
+    StepLineFacts facts_;
+    StepColumns columns_;
     StepReport window_;  ///< sums since the last line
     StepReport last_;
     std::int64_t window_steps_ = 0;
     std::int64_t window_tokens_ = 0;
     double window_loss_ = 0;
-    std::int64_t window_finite_ = 0;
+    std::int64_t window_losses_ = 0;  ///< steps that had one
     std::int64_t steps_seen_ = 0;
     double seconds_per_step_ = 0;
     std::int64_t lines_ = 0;
-    std::string text_;  ///< reused
+    int num_tiers_ = 1;  ///< never fewer than in a line before
+    LossSpike spike_;
+    bool shows_stalls_ = false;  ///< the latest heading
+    bool is_explained_on_screen_ = false, is_explained_in_log_ = false;
+    StyledText shown_, logged_;  ///< reused
+    std::string live_;           ///< reused
 };
-
-/// `step 1251 SKIPPED: ...`: an update that was not applied.
-std::string skipped_line(const StepReport& report);
-
-/// `validate step 100/500 | loss ...`
-std::string validation_line(const ValidationReport& report, std::int64_t total_steps);
-
-/// A generated text as a block, safe to show whatever the model wrote.
-std::string sample_block(std::int64_t step,
-                         std::string_view prompt,
-                         std::string_view continuation,
-                         double temperature);
 
 }  // namespace ziggurat::train

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -49,7 +50,8 @@ constexpr std::string_view wait_name(Stall stall) {
 struct StepReport {
     std::int64_t step = 0;    ///< steps done, this one included: the first is 1
     std::int64_t tokens = 0;  ///< consumed since the training began, this step included
-    double loss = 0;          ///< mean over the target tokens of the global batch, nats
+    std::optional<double>
+        loss;  ///< mean over the target tokens of the global batch, nats; nothing: it has none
     double lr = 0;
     double grad_norm = 0;  ///< before clipping
     double step_s = 0;

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <optional>
+#include <string>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/heap.hpp"
+#include "base/message.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/watch/liveness.hpp"
@@ -17,6 +21,7 @@
 #include "spec/counts.hpp"
 #include "train/assembly.hpp"
 #include "train/checkpointer.hpp"
+#include "train/data_guard.hpp"
 #include "train/evaluation.hpp"
 #include "train/feeder.hpp"
 #include "train/introduction.hpp"
@@ -24,6 +29,7 @@
 #include "train/resident_memory.hpp"
 #include "train/resume.hpp"
 #include "train/run_account.hpp"
+#include "train/shared_folder.hpp"
 #include "train/skip_limit.hpp"
 #include "train/slow_path_watch.hpp"
 #include "train/validation_due.hpp"
@@ -37,18 +43,20 @@ class Trainer {
             const comm::Communicator& world,
             const comm::AbortFlag& abort,
             const data::Corpus& corpus,
+            DataGuard& data,
             const RunContext& context,
             Requests& requests,
             Reporter& reporter)
         : spec_{spec},
           world_{world},
-          version_{context.version},
           requests_{requests},
           reporter_{reporter},
+          data_{data},
           stream_{spec.parallel.threads},
           assembly_{spec, build_programs(spec, world.rank()), world, stream_, abort, StateAtFirst::zero},
           model_{spec, world.rank()},
-          resumed_{resume(spec, context.effective_deck, world, abort, assembly_.state(), reporter)},
+          resumed_{
+              resume(spec, context.effective_deck, world, abort, assembly_.state(), reporter, data.files())},
           feeder_{spec, corpus.training(), model_.data_rank, resumed_.progress},
           evaluation_{spec,
                       corpus.validation(spec.validate.batches * spec.train.global_batch),
@@ -64,9 +72,10 @@ class Trainer {
                         assembly_.wishes(),
                         reporter,
                         times(),
-                        resumed_.is_own ? step_ : -1} {
+                        resumed_.is_own ? step_ : -1,
+                        &data} {
         if (world.rank() == 0) {
-            checkpoint::tidy_up(checkpoint_root(spec));
+            checkpoint::tidy_up(checkpointer_.way() + "/ckpt");
         }
         if (was_finished()) {
             return;
@@ -91,12 +100,13 @@ class Trainer {
 
     int run() {
         if (was_finished()) {
+            skips_.check_end(step_);
             reporter_.finished_before(step_);
             return 0;
         }
-        reporter_.start(run_facts(spec_, version_), assembly_.why_not_shared());
+        reporter_.start(account_.fields(), assembly_.why_not_shared());
         for (const auto& note : assembly_.notes()) {
-            reporter_.say("warning: " + note);
+            reporter_.say(message(Severity::warning, note));
         }
         give_back_heap();  // what making ready has left
         is_to_stop();      // who was asked while all this was made ready
@@ -106,9 +116,12 @@ class Trainer {
         assembly_.trainer().finish();
         account_.add_rest();
         const bool is_saved = checkpointer_.finish(progress());
+        if (step_ >= spec_.train.steps) {
+            skips_.check_end(step_);
+        }
         const int exit_code = !is_saved                    ? static_cast<int>(ErrorKind::resource)
                               : step_ >= spec_.train.steps ? 0
-                                                           : exit_code_run_again;
+                                                           : exit_code_of_stop(checkpointer_.is_on());
         report_end(exit_code);
         return exit_code;
     }
@@ -122,7 +135,8 @@ class Trainer {
                 .tokens = tokens_,
                 .next_sample = feeder_.first_sample(step_),
                 .skipped = skips_.skipped(),
-                .seconds = resumed_.progress.seconds + seconds_between(begin_ns_, monotonic_ns())};
+                .seconds = resumed_.progress.seconds + seconds_between(begin_ns_, monotonic_ns()),
+                .skipped_in_a_row = skips_.in_a_row()};
     }
 
     void one_step() {
@@ -153,7 +167,11 @@ class Trainer {
 
         report.step = step_;
         report.tokens = tokens_;
-        report.loss = targets > 0 ? outcome.loss_sum / static_cast<double>(targets) : 0;
+        if (targets > 0) {
+            report.loss = outcome.loss_sum / static_cast<double>(targets);
+        } else {
+            warn_of_no_targets();
+        }
         report.grad_norm = outcome.grad_norm;
         report.is_skipped = outcome.is_skipped;
         report.skipped = skips_.skipped();
@@ -170,6 +188,7 @@ class Trainer {
         }
         slow_path_.step_ended(outcome.wishes);
         skips_.check(step_);
+        data_.look_at_times();
         const bool is_due = validation_due_.is_due(step_, tokens_) || outcome.wishes[Wish::validate] > 0;
         if (is_due && evaluation_.has_samples()) {
             validate();
@@ -181,6 +200,20 @@ class Trainer {
             tell_account(outcome.wishes[Wish::report] > 0);
         }
         times().end_step(spec_.train.global_batch * spec_.data.seq);
+    }
+
+    /// Once: there may be many such batches.
+    void warn_of_no_targets() {
+        if (!has_warned_of_no_targets_) {
+            reporter_.say(message(
+                Severity::warning,
+                fmt::format("the batch of step {} has no target tokens, so it has no loss and teaches "
+                            "nothing (its update is decay and momentum alone; loss is null in "
+                            "metrics.jsonl). Look at data.reset_at_document and at documents of one "
+                            "token. This is said once.",
+                            step_)));
+        }
+        has_warned_of_no_targets_ = true;
     }
 
     void say_news(bool is_in_step = true) {
@@ -241,7 +274,7 @@ class Trainer {
                      .exit_code = exit_code,
                      .weights_hash = assembly_.weights_hash()};
         const auto table = account_.table(&facts);
-        account_.write_trace();
+        account_.write_trace(checkpointer_.way());
         reporter_.end(facts, requests_, table);
     }
 
@@ -249,9 +282,9 @@ class Trainer {
 
     const spec::RunSpec& spec_;
     const comm::Communicator& world_;
-    const std::string& version_;
     Requests& requests_;
     Reporter& reporter_;
+    DataGuard& data_;
     ResidentMemory resident_;
     device::Stream stream_;
     std::int64_t begin_ns_ = monotonic_ns();
@@ -267,8 +300,30 @@ class Trainer {
     std::int64_t tokens_ = resumed_.progress.tokens;
     ValidationDue validation_due_{spec_, world_, tokens_};
     SlowPathWatch slow_path_{world_, assembly_, reporter_};
-    SkipLimit skips_{resumed_.progress.skipped};
+    SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     std::int64_t process_peak_bytes_ = 0;
+    bool has_warned_of_no_targets_ = false;
+};
+
+/// Whatever makes this rank leave from within the watch over its peers is told by `reporter` first.
+class LeavingNote {
+  public:
+    LeavingNote(comm::Liveness* liveness, Reporter& reporter) : liveness_{liveness} {
+        if (liveness_ != nullptr) {
+            liveness_->before_leaving(
+                [&reporter](int exit_code, const std::string& why) { reporter.break_down(why, exit_code); });
+        }
+    }
+    ~LeavingNote() {
+        if (liveness_ != nullptr) {
+            liveness_->before_leaving({});
+        }
+    }
+    LeavingNote(const LeavingNote&) = delete;
+    LeavingNote& operator=(const LeavingNote&) = delete;
+
+  private:
+    comm::Liveness* liveness_;
 };
 
 }  // namespace
@@ -280,28 +335,43 @@ int train(const spec::RunSpec& spec,
           StopSignals& signals,
           Console& console) {
     Reporter reporter{spec, context, world, console};
+    const LeavingNote leaving{world.liveness(), reporter};
     comm::barrier(world, &abort);  // now the folder is this job's
     if (auto* liveness = world.liveness()) {
         liveness->keep_errors_in(error_file_of(spec.run.dir, world.rank()));
     }
-    const data::Corpus corpus{spec.data, spec.model.vocab, spec.run.seed};
+    const auto nodes = comm::find_nodes(world, spec.debug.nodes);
+    expect_folder_on_all_nodes(spec, nodes, world, reporter);
+    const auto corpus = open_corpus(spec, world);
+    DataGuard data{corpus, nodes, world, reporter};
     if (world.rank() == 0) {
         corpus.check_tokens();
     }
     const bool is_first = world.rank() == 0;
     const auto limit = is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns) : std::nullopt;
-    introduce(spec, context.version, context.libraries, context.command, context.depths, corpus, limit, world,
-              console);
+    introduce(spec, context.version, context.libraries, context.command, context.peak, context.depths, corpus,
+              limit, world, console);
     Requests requests{
         signals,
-        is_first ? spec.run.dir : "",
+        reporter.way(),
         limit,
         {.saves = spec.checkpoint.every.has_value(), .validates = corpus.num_validation_tokens() > 0}};
     for (const auto& note : requests.notes()) {
-        reporter.say("note: " + note);
+        reporter.say(message(Severity::note, reporter.said(note)));
     }
-    Trainer trainer{spec, world, abort, corpus, context, requests, reporter};
-    return trainer.run();
+    try {
+        Trainer trainer{spec, world, abort, corpus, data, context, requests, reporter};
+        return trainer.run();
+    } catch (const Error& error) {
+        reporter.break_down(error.what(), error.exit_code());
+        throw;
+    } catch (const std::bad_alloc&) {
+        reporter.break_down("no more memory for this process", static_cast<int>(ErrorKind::resource));
+        throw;
+    } catch (const std::exception& error) {
+        reporter.break_down(error.what(), static_cast<int>(ErrorKind::internal));
+        throw;
+    }
 }
 
 }  // namespace ziggurat::train

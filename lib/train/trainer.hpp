@@ -11,6 +11,7 @@
 #include "spec/run_spec.hpp"
 #include "train/console.hpp"
 #include "train/stop_signals.hpp"
+#include "train/utilisation.hpp"
 
 namespace ziggurat::train {
 
@@ -23,13 +24,14 @@ struct RunContext {
     bool backup = false;                     ///< run.resume: never keeps checkpoints of an earlier run aside
     std::int64_t begin_ns = monotonic_ns();  ///< when the process began, for run.time_limit
     std::optional<std::int64_t> stop_at_ns = {};  ///< an end that the environment sets, of monotonic_ns()
+    Peak peak = {};                               ///< of this machine's products
     std::string depths = {};                      ///< how far ahead and in what pieces state moves, and why
 };
 
 /// Trains as `spec` says and reports on rank 0: console, run directory, metrics, the account at the end.
 ///
 /// \param console  of rank 0; a silent one elsewhere
-/// \returns the exit code: 0, or exit_code_run_again after an orderly stop
+/// \returns the exit code: 0, or exit_code_of_stop() after an orderly stop
 /// Collective: over `world`, which has spec.parallel.ranks ranks
 /// Errors:     Error{resource} for memory and files; Error{deck} for data that cannot be trained on;
 ///             Error{numerics} when the loss stays non-finite; Error{communication}

@@ -35,7 +35,7 @@ class Saving {
 
   private:
     train::RunContext context_{.version = "test", .libraries = "", .command = "", .effective_deck = ""};
-    train::Console console_{train::Console::quiet, train::Display::text};
+    train::Console console_{train::Console::quiet};
     train::Reporter reporter_;
     train::Account account_;
     train::Assembly& assembly_;

@@ -44,7 +44,7 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
                             std::int64_t last_step,
                             const AfterStep& after_step) {
     const train::RunContext context{.version = "test", .libraries = "", .command = "", .effective_deck = ""};
-    train::Console console{train::Console::quiet, train::Display::text};
+    train::Console console{train::Console::quiet};
     train::Reporter reporter{run, context, group, console};
     train::Account account;
     const comm::AbortFlag abort;

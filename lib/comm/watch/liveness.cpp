@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "comm/watch/error_file.hpp"
 
 namespace ziggurat::comm {
@@ -39,7 +40,7 @@ bool is_process(pid_t pid) {
 
 /// One write, so that lines of several ranks do not mix; a reader that has gone is no reason to stay.
 void say(const std::string& line) {
-    const std::string whole = "ziggurat: " + line + "\n";
+    const std::string whole = "ziggurat: " + printable(line, Newlines::kept) + "\n";
     [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, whole.data(), whole.size());
 }
 
@@ -111,6 +112,11 @@ void Liveness::keep_errors_in(const std::string& path) {
 std::string Liveness::error_file() const {
     const std::lock_guard lock{naming_};
     return error_file_;
+}
+
+void Liveness::before_leaving(std::function<void(int, const std::string&)> told) {
+    const std::lock_guard lock{naming_};
+    told_before_leaving_ = std::move(told);
 }
 
 void Liveness::does(std::string_view what, std::int64_t since_ns) noexcept {
@@ -231,11 +237,11 @@ void Liveness::judge() {
         return;
     }
     if (!verdict->leaves) {
-        return say("warning on " + list_.own_work() + ": " + verdict->text);
+        return say("warning: " + list_.own_work() + ": " + verdict->text);
     }
     const bool is_first = list_.board.claim_verdict(
         {static_cast<int>(list_.me), list_.place_of(verdict->culprit), exit_code_of_loss, verdict->text});
-    leave(exit_code_of_loss, "error on " + list_.own_work() + ": " + verdict->text,
+    leave(exit_code_of_loss, "error: " + list_.own_work() + ": " + verdict->text,
           is_first ? Words::kept : Words::said);
 }
 
@@ -257,7 +263,7 @@ void Liveness::leave_for_dead(std::size_t peer) {
     if (verdict && verdict->culprit != static_cast<int>(peer)) {
         leave_for(*verdict);  // launchers kill who is left after a first loss: this may be such a death
     }
-    leave_after_others(exit_code_of_loss, "error on " + list_.own_work() + ": " + text,
+    leave_after_others(exit_code_of_loss, "error: " + list_.own_work() + ": " + text,
                        is_first ? Words::kept : Words::said);
 }
 
@@ -267,22 +273,23 @@ void Liveness::leave_for_failed(std::size_t peer) {
     }
     const Peer& who = list_.peers[peer];
     const int exit_code = list_.line(peer).exit_code;
-    leave_after_others(exit_code, list_.own_work() + ": leaves, for " + name_of_rank(who.rank, who.pid) +
-                                      " on " + list_.host + " has failed with exit code " +
-                                      std::to_string(exit_code) + ". Its own message says why.");
+    leave_after_others(exit_code, "note: " + list_.own_work() + ": leaves, for " +
+                                      name_of_rank(who.rank, who.pid) + " on " + list_.host +
+                                      " has failed with exit code " + std::to_string(exit_code) +
+                                      ". Its own message says why.");
 }
 
 void Liveness::leave_for(const Verdict& verdict) {
     if (verdict.culprit == static_cast<int>(list_.me)) {
         leave_after_others(
             verdict.exit_code,
-            "error on " + list_.own_name() + ": the others have given this rank up (" + verdict.reason + ")");
+            "error: " + list_.own_name() + ": the others have given this rank up (" + verdict.reason + ")");
     }
     if (verdict.culprit != verdict.author) {
-        leave_after_others(verdict.exit_code, "error on " + list_.own_work() + ": " + verdict.reason);
+        leave_after_others(verdict.exit_code, "error: " + list_.own_work() + ": " + verdict.reason);
     }
     const Peer& author = list_.peers[static_cast<std::size_t>(verdict.author)];
-    leave_after_others(verdict.exit_code, list_.own_work() + ": leaves, for " +
+    leave_after_others(verdict.exit_code, "note: " + list_.own_work() + ": leaves, for " +
                                               name_of_rank(author.rank, author.pid) + " on " + list_.host +
                                               " has failed with exit code " +
                                               std::to_string(verdict.exit_code) + ": " + verdict.reason);
@@ -293,7 +300,7 @@ void Liveness::leave_without_launcher() {
                              ") is gone, and with it who would end this job. Start the job again.";
     const bool is_first =
         list_.board.claim_verdict({static_cast<int>(list_.me), -1, exit_code_of_loss, text});
-    leave(exit_code_of_loss, "error on " + list_.own_work() + ": " + text,
+    leave(exit_code_of_loss, "error: " + list_.own_work() + ": " + text,
           is_first ? Words::kept : Words::said);
 }
 
@@ -310,9 +317,10 @@ void Liveness::fail(int exit_code, const std::string& message) {
     const auto verdict = is_first ? std::nullopt : verdict_of_others();
     if (verdict && message.starts_with(verdict->reason)) {
         const Peer& author = list_.peers[static_cast<std::size_t>(verdict->author)];
-        leave(exit_code, list_.own_name() + ": the same error as on rank " + std::to_string(author.rank));
+        leave(exit_code,
+              "note: " + list_.own_name() + ": the same error as on rank " + std::to_string(author.rank));
     }
-    leave(exit_code, "error on " + list_.own_name() + ": " + message, Words::kept);
+    leave(exit_code, "error: " + list_.own_name() + ": " + message, Words::kept);
 }
 
 void Liveness::leave_after_others(int exit_code, const std::string& line, Words words) {
@@ -332,6 +340,12 @@ void Liveness::begin_to_leave(int exit_code, const std::string& line, Words word
     mine.exit_code = exit_code;
     mine.stage = Stage::failed;
     say(line);
+    {
+        const std::lock_guard lock{naming_};
+        if (told_before_leaving_) {
+            told_before_leaving_(exit_code, line);
+        }
+    }
     // Whoever follows another rank, or saw what another has told first, leaves nothing that is not there.
     if (const auto path = error_file(); !path.empty() && words == Words::kept) {
         append_error(path, line);

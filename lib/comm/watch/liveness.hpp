@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -46,6 +47,10 @@ class Liveness {
     void keep_errors_in(const std::string& path);
     /// The file of keep_errors_in(); empty when there is none.
     std::string error_file() const;
+
+    /// `told` is called once, by whatever thread makes this rank leave, with the exit code and what is said;
+    /// an empty one takes it back. It must be short and touch nothing that another thread may be changing.
+    void before_leaving(std::function<void(int exit_code, const std::string& line)> told);
 
     /// This rank begins to do `what`. For every op of a step: some stores, no clock, no lock.
     void does(std::string_view what, std::int64_t since_ns) noexcept;
@@ -98,6 +103,7 @@ class Liveness {
     std::mutex looking_;
     mutable std::mutex naming_;
     std::string error_file_;
+    std::function<void(int, const std::string&)> told_before_leaving_;
     bool is_waiting_ = false;    ///< of the thread that waits; mirrors the board
     HangWatch hangs_;            ///< of the watching thread
     std::vector<pollfd> asked_;  ///< of the watching thread

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,7 +22,16 @@ struct Terminal {
         unlockpt(screen.get());
         program = FileHandle{::open(ptsname(screen.get()), O_RDWR | O_NOCTTY)};
     }
+    void resize(unsigned short columns) const {
+        const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+        ::ioctl(screen.get(), TIOCSWINSZ, &size);
+    }
+    /// What was written since the last call.
     std::string shown() const {
+        pollfd asked{screen.get(), POLLIN, 0};
+        if (::poll(&asked, 1, 0) == 0) {
+            return "";
+        }
         std::array<char, 4096> text{};
         const ssize_t length = ::read(screen.get(), text.data(), text.size());
         return {text.data(), static_cast<std::size_t>(length > 0 ? length : 0)};
@@ -87,18 +98,77 @@ TEST(Console, LeavesNoLiveLineBehind) {
 
 TEST(Console, ShowsNoLiveLineWhenToldThatNobodyWatches) {
     const Terminal terminal;
-    Console console{terminal.program.get(), Display::text};
+    Console console{terminal.program.get(), Screen{}};
     console.live("step 1");
     console.print("end");
     EXPECT_EQ(terminal.shown(), "end\r\n");
 }
 
-TEST(DisplayBehindLauncher, IsWhatTheLauncherWritesTo) {
+TEST(Console, LiveLinesLeaveTheLastColumnToTheCursor) {
+    const Terminal terminal;
+    Console console{terminal.program.get()};
+    terminal.resize(8);
+    console.live("0123456789");
+    EXPECT_EQ(terminal.shown(), "\r\x1b[K0123456");
+    terminal.resize(40);
+    console.live("0123456789");
+    EXPECT_EQ(terminal.shown(), "\r\x1b[K0123456789");
+}
+
+StyledText some_line() {
+    StyledText line;
+    line.add("step 7");
+    line.add(" | loss nan", Style::alarm);
+    return line;
+}
+
+TEST(Console, ShowsAndLogsDifferentForms) {
+    const test::ScratchFolder folder;
+    const Terminal terminal;
+    Console console{terminal.program.get(), Screen::of(terminal.program.get(), true)};
+    console.keep_log(folder.file("run.log"));
+
+    console.print(some_line(), "step 7 | loss nan | all of it");
+    EXPECT_EQ(terminal.shown(), "step 7\x1b[31m | loss nan\x1b[0m\r\n");
+    console.print(StyledText{}, "for the log");
+    EXPECT_EQ(terminal.shown(), "");
+    console.warn("the disk is slow");
+    EXPECT_EQ(terminal.shown(), "\x1b[33mziggurat: warning:\x1b[0m the disk is slow\r\n");
+
+    EXPECT_EQ(test::contents_of(folder.file("run.log")),
+              "step 7 | loss nan | all of it\nfor the log\nziggurat: warning: the disk is slow\n");
+}
+
+TEST(Console, HasNoColoursUnlessToldSo) {
+    const test::ScratchFolder folder;
+    const Terminal terminal;
+    Console console{terminal.program.get()};
+    console.print(some_line(), "all of it");
+    EXPECT_EQ(terminal.shown(), "step 7 | loss nan\r\n");
+    const FileHandle out = open_for_writing(folder.file("out"), OpenMode::append);
+    Console into_file{out.get(), Screen::of(out.get(), true)};
+    into_file.print(some_line(), "all of it");
+    EXPECT_EQ(test::contents_of(folder.file("out")), "all of it\n");
+}
+
+TEST(Screen, FollowsTheWidthOfTheTerminal) {
+    const Terminal terminal;
+    const auto screen = Screen::of(terminal.program.get());
+    EXPECT_EQ(screen.columns(), 0);  // nobody has said
+    terminal.resize(100);
+    EXPECT_EQ(screen.columns(), 100);
+    terminal.resize(80);
+    EXPECT_EQ(screen.columns(), 80);
+    EXPECT_EQ(Screen{}.columns(), 0);
+}
+
+TEST(Screen, OfARankIsWhatTheLauncherWritesTo) {
     const Terminal of_launcher;
     const Terminal of_rank;
+    of_launcher.resize(132);
     const test::ScratchFolder folder;
     const FileHandle log = open_for_writing(folder.file("log"), OpenMode::append);
-    const auto seen_by_rank_of = [&](int output_of_launcher) {
+    const auto columns_seen_by_rank_of = [&](int output_of_launcher) {
         // The launcher is a process of its own that starts the rank, a second one.
         const pid_t launcher = ::fork();
         if (launcher == 0) {
@@ -106,7 +176,8 @@ TEST(DisplayBehindLauncher, IsWhatTheLauncherWritesTo) {
             const pid_t rank = ::fork();
             if (rank == 0) {
                 ::dup2(of_rank.program.get(), STDOUT_FILENO);
-                ::_exit(display_behind_launcher(STDOUT_FILENO) == Display::terminal ? 1 : 0);
+                const auto screen = Screen::behind_launcher(STDOUT_FILENO);
+                ::_exit(screen.is_terminal() ? screen.columns() : 255);
             }
             int status = 0;
             ::waitpid(rank, &status, 0);
@@ -114,11 +185,11 @@ TEST(DisplayBehindLauncher, IsWhatTheLauncherWritesTo) {
         }
         int status = 0;
         ::waitpid(launcher, &status, 0);
-        return WEXITSTATUS(status) == 1 ? Display::terminal : Display::text;
+        return WEXITSTATUS(status);
     };
 
-    EXPECT_EQ(seen_by_rank_of(log.get()), Display::text);
-    EXPECT_EQ(seen_by_rank_of(of_launcher.program.get()), Display::terminal);
+    EXPECT_EQ(columns_seen_by_rank_of(log.get()), 255);
+    EXPECT_EQ(columns_seen_by_rank_of(of_launcher.program.get()), 132);
 }
 
 TEST(Console, SilentOnesSayNothing) {

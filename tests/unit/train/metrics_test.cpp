@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "tests/support/counted_allocations.hpp"
 #include "tests/support/scratch_folder.hpp"
@@ -67,6 +68,8 @@ TEST(Metrics, WritesExactlyThePromisedFieldsOfAStep) {
         fields.insert(key);
     }
     EXPECT_EQ(fields, (std::set<std::string>{"event",
+                                             "time",
+                                             "tok_s_rank",
                                              "step",
                                              "tokens",
                                              "loss",
@@ -139,6 +142,110 @@ TEST(Metrics, WritesExactlyThePromisedFieldsOfAStep) {
     EXPECT_EQ(line.at("sent_secondary_B"), 100 + static_cast<int>(schedule::Purpose::secondary));
 }
 
+TEST(Metrics, LeavesOutWhatCanOnlyBeZeroInThisRun) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    RunFacts facts;
+    facts.fields.stalls[static_cast<std::size_t>(Stall::nvme_read)] = false;
+    facts.fields.sent[static_cast<std::size_t>(schedule::Purpose::tensor)] = false;
+    facts.fields.moved[static_cast<std::size_t>(schedule::Link::nvme_read)] = false;
+    facts.fields.nvme = false;
+    metrics.start(facts);
+
+    metrics.step(some_report());
+    auto later = some_report();
+    later.stall_s = {};
+    later.sent_bytes = {};
+    metrics.step(later);
+    metrics.end({});
+
+    const auto lines = lines_of(folder.file("metrics.jsonl"));
+    for (const auto* field : {"stall_nvme_read_s", "stall_nvme_read_cause", "sent_tensor_B", "plan_tensor_B",
+                              "nvme_read_B", "plan_nvme_read_B", "nvme_B"}) {
+        EXPECT_FALSE(lines.at(1).contains(field)) << field;
+    }
+    for (const auto* field : {"stall_nvme_write_s", "sent_gradients_B", "nvme_written_B", "host_peak_B"}) {
+        EXPECT_TRUE(lines.at(1).contains(field)) << field;
+    }
+    std::vector<std::vector<std::string>> keys(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+        for (const auto& [key, value] : lines.at(1 + i).items()) {
+            keys[i].push_back(key);
+        }
+    }
+    EXPECT_EQ(keys[0], keys[1]);
+    EXPECT_TRUE(lines.at(3).contains("sent_tensor_B"));
+}
+
+TEST(Metrics, TellsTheUtilisationAgainstThePeak) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    metrics.start({.ranks = 4, .flops_per_token = 600, .peak = {2e6, "measured"}});
+    StepReport report = some_report();
+    report.tok_s = 6000;
+
+    metrics.step(report);
+
+    const auto lines = lines_of(folder.file("metrics.jsonl"));
+    EXPECT_EQ(lines[0].at("peak_flops_rank"), 2e6);
+    EXPECT_EQ(lines[0].at("peak_source"), "measured");
+    EXPECT_EQ(lines[0].at("mfu_formula"), mfu_formula);
+    EXPECT_DOUBLE_EQ(lines[1].at("mfu"), 6000 * 600.0 / (4 * 2e6));
+    EXPECT_DOUBLE_EQ(lines[1].at("tok_s_rank"), 1500);
+}
+
+TEST(Metrics, EveryEventHasItsTime) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    const double before = calendar_seconds();
+    metrics.resume(3);
+    metrics.start({});
+    metrics.step(some_report());
+    metrics.validate({});
+    metrics.checkpoint_begin(3, 1, true);
+    metrics.checkpoint_end({});
+    metrics.signal("SIGUSR1", 1, 3);
+    metrics.stop("SIGUSR1", 4);
+    metrics.end({});
+
+    const auto lines = lines_of(folder.file("metrics.jsonl"));
+    ASSERT_EQ(lines.size(), 9U);
+    for (const auto& line : lines) {
+        ASSERT_TRUE(line.contains("time")) << line;
+        EXPECT_GE(line.at("time"), before);
+        EXPECT_LE(line.at("time"), calendar_seconds());
+    }
+}
+
+TEST(Metrics, ABreakdownIsTheLastLine) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    metrics.step(some_report());
+
+    metrics.break_down("21 updates in a row were skipped", 5);
+    metrics.break_down("and then something else", 6);
+    metrics.step(some_report());
+
+    const auto lines = lines_of(folder.file("metrics.jsonl"));
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_EQ(lines[1].at("event"), "end");
+    EXPECT_EQ(lines[1].at("exit_code"), 5);
+    EXPECT_EQ(lines[1].at("reason"), "21 updates in a row were skipped");
+    EXPECT_EQ(lines[1].at("step"), 12);
+    EXPECT_EQ(lines[1].at("tokens"), 12 * 8192);
+}
+
+TEST(Metrics, AnOrderlyEndIsNoBreakdown) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    metrics.end({.step = 4, .exit_code = 75, .reason = "SIGTERM"});
+    metrics.break_down("too late", 6);
+
+    const auto lines = lines_of(folder.file("metrics.jsonl"));
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_EQ(lines[0].at("reason"), "SIGTERM");
+}
+
 TEST(Metrics, NumbersReadBackToTheSameBits) {
     const test::ScratchFolder folder;
     Metrics metrics{folder.file("metrics.jsonl"), nullptr};
@@ -148,9 +255,22 @@ TEST(Metrics, NumbersReadBackToTheSameBits) {
 
     const Json line = lines_of(folder.file("metrics.jsonl")).at(0);
     EXPECT_EQ(std::bit_cast<std::uint64_t>(line.at("loss").get<double>()),
-              std::bit_cast<std::uint64_t>(report.loss));
+              std::bit_cast<std::uint64_t>(report.loss.value()));
     EXPECT_EQ(std::bit_cast<std::uint64_t>(line.at("grad_norm").get<double>()),
               std::bit_cast<std::uint64_t>(report.grad_norm));
+}
+
+TEST(Metrics, SaysNullOfAStepWithoutTargets) {
+    const test::ScratchFolder folder;
+    Metrics metrics{folder.file("metrics.jsonl"), nullptr};
+    StepReport report = some_report();
+    report.loss = std::nullopt;
+
+    metrics.step(report);
+
+    const Json line = lines_of(folder.file("metrics.jsonl")).at(0);
+    EXPECT_TRUE(line.at("loss").is_null());
+    EXPECT_FALSE(line.contains("loss_nonfinite"));
 }
 
 TEST(Metrics, FlagsALossThatIsNotFinite) {

@@ -2,13 +2,30 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "tests/support/counted_allocations.hpp"
 
 namespace ziggurat::train {
 namespace {
+
+constexpr std::array<bool, num_stalls> any_stall{true, true, true, true, true, true, true, true};
+
+StepLineFacts facts_of(std::int64_t total_steps, const std::array<std::int64_t, 3>& budget_bytes = {}) {
+    return {.total_steps = total_steps, .budget_bytes = budget_bytes, .can_stall = any_stall};
+}
+
+/// Those of the quickstart, on two ranks.
+StepLineFacts usual_facts() {
+    auto facts = facts_of(3000, {5LL << 30, 4LL << 30, 0});
+    facts.ranks = 2;
+    facts.can_stall = {true, true};
+    facts.mfu_of_one_token_s = 0.469 / 54000;
+    return facts;
+}
 
 StepReport report_of(std::int64_t step, double seconds = 0.5) {
     StepReport report{.step = step,
@@ -23,8 +40,23 @@ StepReport report_of(std::int64_t step, double seconds = 0.5) {
     return report;
 }
 
+StepReport usual_report(std::int64_t step) {
+    auto report = report_of(step, 0.019);
+    report.loss = 1.1375;
+    report.tok_s = 54000;
+    report.stall(Stall::collective) = 0.0009;
+    report.stall(Stall::data) = 0.0001;
+    report.device_peak_bytes = 48LL << 20;
+    report.host_peak_bytes = 28LL << 20;
+    return report;
+}
+
+std::string shown_at(StepLine& lines, int columns) {
+    return std::string{lines.line(columns).shown.plain()};
+}
+
 TEST(StepLine, SaysWhatTheLastStepsDid) {
-    StepLine lines{500};
+    StepLine lines{facts_of(500)};
     StepReport report = report_of(9);
     report.loss = 2.5;
     report.stall(Stall::data) = 0.001;
@@ -34,94 +66,223 @@ TEST(StepLine, SaysWhatTheLastStepsDid) {
     report.loss = 1.5;
     lines.add(report);
 
-    EXPECT_EQ(lines.line(),
-              "step  10/500 | loss   2.0000 | lr 2.61e-04 | norm     0.41 |   500 ms |   2.05k tok/s | "
-              "stall coll 9.0 data 0.2% "
-              "| mem 61G | eta 4min05s");
+    EXPECT_EQ(lines.line(0).logged,
+              "step  10/500 | loss  2.0000 | lr 2.61e-04 |  2.05k tok/s | eta 4min05s  |   500 ms | "
+              "stall coll   9.0% data   0.2% | norm     0.41 | dev 61G");
 }
 
-TEST(StepLine, SetsWhatTiersHoldBesideTheirBudgets) {
-    StepLine lines{500, {74LL << 30, 600LL << 30, 2048LL << 30}};
+TEST(StepLine, WiderTerminalsShowMoreFromTheLeft) {
+    StepLine lines{usual_facts()};
+    const std::string all =
+        "step 2999/3000 | loss  1.1375 | lr 2.61e-04 | 54.00k tok/s | eta 19.0 ms  | mfu 46.9% |  19.0 ms | "
+        "stall coll   4.7% data   0.5% | norm     0.41 | 27.00k/rank | dev 48M/5.0G host 28M/4.0G";
+    for (const auto& [columns, end] :
+         std::vector<std::pair<int, std::string>>{{80, "| eta 19.0 ms"},
+                                                  {100, "|  19.0 ms"},
+                                                  {120, "| stall coll   4.7%"},
+                                                  {230, "| dev 48M/5.0G host 28M/4.0G"}}) {
+        lines.add(usual_report(2999));
+        const auto line = shown_at(lines, columns);
+        EXPECT_LE(static_cast<int>(line.size()), columns);
+        EXPECT_TRUE(all.starts_with(line)) << line;
+        EXPECT_TRUE(line.ends_with(end)) << line;
+    }
+    lines.add(usual_report(2999));
+    auto without_second = all;
+    without_second.erase(all.find(" data "), std::string{" data   0.5%"}.size());
+    EXPECT_EQ(shown_at(lines, 200), without_second);
+    lines.add(usual_report(2999));
+    EXPECT_EQ(lines.line(80).logged, all);
+}
+
+TEST(StepLine, NarrowTerminalsKeepStepAndLossLongest) {
+    StepLine lines{usual_facts()};
+    for (const auto& [columns, expected] : std::vector<std::pair<int, std::string>>{
+             {70, "step 2999 | loss  1.1375 | lr 2.61e-04 | 54.00k tok/s | eta 19.0 ms"},
+             {60, "step 2999 | loss  1.1375 | 54.00k tok/s | eta 19.0 ms"},
+             {45, "step 2999 | loss  1.1375 | eta 19.0 ms"},
+             {30, "step 2999 | loss  1.1375"},
+             {12, "step 2999 |"}}) {
+        lines.add(usual_report(2999));
+        EXPECT_EQ(shown_at(lines, columns), expected);
+    }
+}
+
+TEST(StepLine, NeverWrapsWhateverIsInIt) {
+    const double infinite = std::numeric_limits<double>::infinity();
+    for (const std::int64_t total : {std::int64_t{1}, std::int64_t{500}, std::int64_t{1'000'000'000}}) {
+        auto facts = facts_of(total, {1023LL << 30, 1023LL << 30, 1023LL << 30});
+        facts.ranks = 1'000'000;
+        for (const double value : {1.0, 1e10, -1e99, 1e300, infinite, std::nan("")}) {
+            for (const double speed : {12.0, 5e9, 1e30, infinite}) {
+                for (const double seconds : {1e-9, 1.0, 86400.0 * 3, 1e20}) {
+                    facts.mfu_of_one_token_s = value;
+                    StepLine lines{facts};
+                    StepReport report = report_of(total / 2 + 1, seconds);
+                    report.loss = report.grad_norm = report.lr = value;
+                    report.tok_s = speed;
+                    report.stall(Stall::nvme_read) = seconds;
+                    report.stall(Stall::nvme_write) = seconds * 0.99;
+                    report.host_peak_bytes = report.nvme_bytes = 1023LL << 30;
+                    for (int columns = 40; columns <= 250; ++columns) {
+                        lines.add(report);
+                        const auto heading = lines.heading(columns);
+                        EXPECT_TRUE(!heading || static_cast<int>(heading->shown.plain().size()) <= columns);
+                        const auto line = shown_at(lines, columns);
+                        ASSERT_LE(static_cast<int>(line.size()), columns) << line;
+                        ASSERT_TRUE(line.starts_with("step ") && line.find("| loss ") != std::string::npos)
+                            << line;
+                        ASSERT_EQ(line.find('\x1b'), std::string::npos);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST(StepLine, ColumnsDoNotMoveFromLineToLine) {
+    for (int columns = 75; columns <= 250; ++columns) {
+        StepLine lines{usual_facts()};
+        const std::string heading{lines.heading(columns).value().shown.plain()};
+        std::string first;
+        for (const std::int64_t step : {1, 49, 2999}) {
+            auto report = usual_report(step);
+            report.loss = step == 1 ? 10.8123 : 3.25;
+            report.tok_s = step == 1 ? 950 : 100'243;
+            report.stall(Stall::collective) = step == 1 ? 0 : 0.0111;
+            lines.add(report);
+            auto line = shown_at(lines, columns);
+            first = first.empty() ? line : first;
+            const std::size_t memory = first.find("| dev");
+            for (std::size_t i = 0; i < std::min(memory, first.size()); ++i) {
+                ASSERT_EQ(first[i] == '|', i < line.size() && line[i] == '|') << first << '\n' << line;
+                ASSERT_TRUE(line[i] != '|' || (i < heading.size() && heading[i] == '|')) << heading << '\n'
+                                                                                         << line;
+            }
+        }
+    }
+}
+
+TEST(StepLine, SaysThatItIsDone) {
+    StepLine lines{usual_facts()};
+    lines.add(usual_report(3000));
+    const std::string live{lines.live()};
+    const auto line = shown_at(lines, 80);
+    EXPECT_EQ(line.find("eta"), std::string::npos) << line;
+    EXPECT_NE(line.find("| done"), std::string::npos) << line;
+    EXPECT_TRUE(live.ends_with("| done")) << live;
+}
+
+TEST(StepLine, NeverForecastsNothing) {
+    StepLine lines{usual_facts()};
+    auto report = usual_report(2999);
+    report.step_s = 1e-8;
+    lines.add(report);
+    EXPECT_EQ(shown_at(lines, 80).find(" us"), std::string::npos);
+}
+
+TEST(StepLine, NamesEveryTierAndItsBudget) {
+    StepLine lines{facts_of(500, {74LL << 30, 600LL << 30, 2048LL << 30})};
     StepReport report = report_of(9);
     lines.add(report);
-    EXPECT_NE(lines.line().find("| mem 61/74G | eta"), std::string_view::npos) << lines.line();
+    EXPECT_TRUE(shown_at(lines, 0).ends_with("| dev 61/74G"));
     report.host_peak_bytes = 5LL << 20;
     lines.add(report);
-    EXPECT_NE(std::string{lines.line()}.find("| dev 61/74G host 5.0M/600G | eta"), std::string::npos);
+    EXPECT_TRUE(shown_at(lines, 0).ends_with("| dev 61/74G host 5.0M/600G"));
     report.nvme_bytes = 1104LL << 30;
     lines.add(report);
-    EXPECT_NE(std::string{lines.line()}.find("| dev 61/74G host 5.0M/600G nvme 1.1/2.0T | eta"),
-              std::string::npos);
+    const auto line = shown_at(lines, 0);
+    EXPECT_TRUE(line.ends_with("| dev 61/74G host 5.0M/600G nvme 1.1/2.0T"));
+    lines.add(report);
+    EXPECT_TRUE(
+        shown_at(lines, static_cast<int>(line.size()) - 20).ends_with("| dev 61G host 5.0M nvme 1.1T"));
 }
 
 TEST(StepLine, StartsAnewAfterEachLine) {
-    StepLine lines{500};
+    StepLine lines{facts_of(500)};
     lines.add(report_of(1));
-    lines.line();
+    lines.line(0);
     StepReport report = report_of(2, 1.0);
     report.loss = 1.25;
     lines.add(report);
 
-    const std::string line{lines.line()};
-    EXPECT_NE(line.find("loss   1.2500"), std::string::npos) << line;
-    EXPECT_NE(line.find("|   1.00 s |   1.02k tok/s |"), std::string::npos) << line;
-    EXPECT_NE(line.find("| stall 0% |"), std::string::npos) << line;
+    const std::string line{lines.line(0).logged};
+    EXPECT_NE(line.find("loss  1.2500"), std::string::npos) << line;
+    EXPECT_NE(line.find("|  1.02k tok/s |"), std::string::npos) << line;
+    EXPECT_NE(line.find("|   1.00 s |"), std::string::npos) << line;
+    EXPECT_NE(line.find("| stall  0% "), std::string::npos) << line;
 }
 
-TEST(StepLine, StaysWithin160ColumnsWhateverHappens) {
-    StepLine lines{999999, {1023LL << 30, 1023LL << 30, 1023LL << 30}};
-    StepReport report = report_of(999999, 1e-7);
-    for (const double value : {123456789.123, 1e99, std::numeric_limits<double>::infinity(), std::nan("")}) {
-        report.loss = value;
-        report.grad_norm = value;
-        report.lr = value;
-        report.step_s = 35999;
-        report.tok_s = 999.9e9;
-        report.stall(Stall::nvme_read) = report.step_s * 0.495;
-        report.stall(Stall::nvme_write) = report.step_s * 0.494;
-        report.device_peak_bytes = 1023LL << 30;
-        report.host_peak_bytes = 1023LL << 30;
-        report.nvme_bytes = 1023LL << 30;
+TEST(StepLine, LeavesStepsWithoutTargetsOutOfTheMeanLoss) {
+    StepLine lines{facts_of(500)};
+    auto without = report_of(1);
+    without.loss = std::nullopt;
+    lines.add(without);
+    EXPECT_NE(lines.live().find("| loss n/a |"), std::string::npos) << lines.live();
+    EXPECT_NE(lines.line(0).logged.find("| loss     n/a |"), std::string::npos);
+    lines.add(without);
+    auto with = report_of(3);
+    with.loss = 1.5;
+    lines.add(with);
+    EXPECT_NE(lines.line(0).logged.find("| loss  1.5000 |"), std::string::npos);
+}
+
+TEST(StepLine, ColoursWhatIsWorthALook) {
+    StepLine lines{usual_facts()};
+    const auto coloured = [&lines](double loss, double waited) {
+        auto report = usual_report(7);
+        report.loss = loss;
+        report.stall(Stall::collective) = waited * report.step_s;
         lines.add(report);
-        EXPECT_LE(lines.live().size(), 160U);
-        const std::string line{lines.line()};
-        EXPECT_LE(line.size(), 160U) << line;
-        EXPECT_TRUE(line.starts_with("step 999999/999999 | loss")) << line;
+        std::string text;
+        lines.line(0).shown.append_to(text, true);
+        return text;
+    };
+    for (const double loss : {3.0, 2.9, 2.95, 2.8, 2.85, 2.7}) {
+        EXPECT_EQ(coloured(loss, 0.1).find('\x1b'), std::string::npos);
     }
+    EXPECT_NE(coloured(9, 0.1).find("\x1b[33mloss  9.0000\x1b[0m"), std::string::npos);
+    EXPECT_NE(coloured(std::nan(""), 0.1).find("\x1b[31mloss     nan\x1b[0m"), std::string::npos);
+    EXPECT_NE(coloured(2.7, 0.4).find("\x1b[33mstall coll  40.0%"), std::string::npos);
+}
+
+TEST(StepLine, ExplainsStallsOnceUnderAHeadingThatHasThem) {
+    StepLine lines{usual_facts()};
+    EXPECT_TRUE(lines.heading(80).has_value());
+    const auto at_80 = lines.explanation(80);
+    ASSERT_TRUE(at_80.has_value());
+    EXPECT_EQ(at_80->shown.plain(), "");
+    EXPECT_EQ(at_80->logged,
+              "# stall: what computing waited for: data = the batch, coll = other ranks (collectives).");
+    EXPECT_FALSE(lines.explanation(80).has_value());
+    EXPECT_TRUE(lines.heading(130).has_value());
+    const auto at_130 = lines.explanation(60);
+    ASSERT_TRUE(at_130.has_value());
+    EXPECT_EQ(at_130->logged, "");
+    std::istringstream text{std::string{at_130->shown.plain()}};
+    int shown_lines = 0;
+    for (std::string line; std::getline(text, line); ++shown_lines) {
+        EXPECT_TRUE(line.starts_with("# ") && line.size() <= 60) << line;
+    }
+    EXPECT_EQ(shown_lines, 2);
+    EXPECT_FALSE(lines.explanation(130).has_value());
 }
 
 TEST(StepLine, HeadsEveryFiftyLines) {
-    StepLine lines{500};
+    StepLine lines{facts_of(500)};
     int headings = 0;
     for (int step = 1; step <= 101; ++step) {
-        headings += lines.heading().has_value() ? 1 : 0;
+        const auto heading = lines.heading(0);
+        headings += heading ? 1 : 0;
+        EXPECT_TRUE(!heading || heading->logged.starts_with("# step"));
         lines.add(report_of(step));
-        lines.line();
+        lines.line(0);
     }
     EXPECT_EQ(headings, 3);
 }
 
-TEST(StepLine, HeadingDoesNotLookLikeAStep) {
-    StepLine lines{500};
-    const std::string heading{lines.heading().value()};
-    EXPECT_FALSE(heading.starts_with("step"));
-    EXPECT_LE(heading.size(), 160U);
-}
-
-TEST(StepLine, ColumnsOfHeadingAndLineAreTheSame) {
-    StepLine lines{500};
-    const std::string heading{lines.heading().value()};
-    lines.add(report_of(7));
-    const std::string line{lines.line()};
-    std::size_t bar = 0;
-    for (int column = 0; column < 6; ++column) {
-        bar = heading.find('|', bar + 1);
-        EXPECT_EQ(line[bar], '|') << heading << '\n' << line;
-    }
-}
-
 TEST(StepLine, ForgetsTheSlowFirstStepsInItsForecast) {
-    StepLine lines{100};
+    StepLine lines{facts_of(100)};
     lines.add(report_of(1, 60));
     lines.add(report_of(2, 30));
     lines.add(report_of(3, 0.5));
@@ -131,41 +292,18 @@ TEST(StepLine, ForgetsTheSlowFirstStepsInItsForecast) {
 }
 
 TEST(StepLine, DoesNotAllocate) {
-    StepLine lines{500};
+    StepLine lines{usual_facts()};
+    lines.heading(120);
+    lines.explanation(120);
     const test::CountedAllocations counted;
     for (int step = 1; step <= 100; ++step) {
         lines.add(report_of(step));
         lines.live();
-        lines.heading();
-        lines.line();
+        lines.heading(120);
+        lines.explanation(120);
+        lines.line(step < 50 ? 120 : 0);
     }
     EXPECT_EQ(counted.allocations(), 0);
-}
-
-TEST(SkippedLine, NamesTheStepAndTheReason) {
-    StepReport report = report_of(1251);
-    report.is_skipped = true;
-    report.skipped = 3;
-    report.grad_norm = std::numeric_limits<double>::infinity();
-    EXPECT_EQ(skipped_line(report),
-              "step 1251 SKIPPED: the gradient is not finite, so the weights stay as they are (loss 2, norm "
-              "inf; 3 skipped so "
-              "far)");
-    report.loss = std::nan("");
-    EXPECT_NE(skipped_line(report).find("the loss is not finite"), std::string::npos);
-}
-
-TEST(ValidationLine, GivesNatsAndBits) {
-    EXPECT_EQ(
-        validation_line(
-            {.step = 100, .tokens = 1, .loss = std::log(4.0), .loss_tokens = 131072, .seconds = 1.23}, 500),
-        "validate 100/500 | loss 1.3863 nats/token (2.0000 bits) | 131,072 tokens | 1.23 s");
-}
-
-TEST(SampleBlock, IsSafeToShow) {
-    EXPECT_EQ(sample_block(100, "In the", " beginning\nGod\x1b[2J", 0.8),
-              "sample after step 100, prompt \"In the\", temperature 0.8:\n  | In the beginning\n  | "
-              "God\\x1b[2J\n");
 }
 
 }  // namespace

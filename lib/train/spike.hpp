@@ -1,0 +1,39 @@
+/// When a loss stands out from those before it.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace ziggurat::train {
+
+/// Compares each loss with the mean and the spread of those before it, the latest counting most. Collective:
+/// local; pure
+class LossSpike {
+  public:
+    /// Whether `loss` is far above what was usual, which it then is a part of.
+    bool is_spike(double loss) noexcept {
+        if (!std::isfinite(loss)) {
+            return false;
+        }
+        const double above = loss - mean_;
+        const bool found = seen_ >= least_seen && above > deviations * std::sqrt(variance_) &&
+                           above > least_share * std::fabs(mean_);
+        const double weight = seen_ < least_seen ? 1.0 / static_cast<double>(seen_ + 1) : newest_weight;
+        mean_ += weight * above;
+        variance_ = (1 - weight) * (variance_ + weight * above * above);
+        ++seen_;
+        return found;
+    }
+
+  private:
+    static constexpr std::int64_t least_seen = 5;
+    static constexpr double newest_weight = 0.1;
+    static constexpr double deviations = 4;
+    static constexpr double least_share = 0.02;  ///< a loss that hardly moves has no spread to speak of
+
+    double mean_ = 0;
+    double variance_ = 0;
+    std::int64_t seen_ = 0;
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,72 @@
+#include "train/event_lines.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/text_width.hpp"
+#include "train/checkpoint_line.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+TEST(SkippedLine, NamesTheStepAndTheReason) {
+    StepReport report{.step = 1251, .loss = 2};
+    report.skipped = 3;
+    report.grad_norm = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(skipped_line(report),
+              "step 1251 SKIPPED: the gradient is not finite, so the weights stay as they are (loss 2, norm "
+              "inf; 3 skipped so far)");
+    report.loss = std::nan("");
+    EXPECT_NE(skipped_line(report).find("the loss is not finite"), std::string::npos);
+}
+
+ValidationReport some_validation() {
+    return {.step = 100, .tokens = 1, .loss = std::log(4.0), .loss_tokens = 131072, .seconds = 1.23};
+}
+
+TEST(ValidationLine, GivesNatsAndBits) {
+    EXPECT_EQ(validation_line(some_validation(), 500).plain(),
+              "validate 100/500 | loss 1.3863 nats/token (2.0000 bits) | 131,072 tokens | 1.23 s");
+}
+
+TEST(ValidationLine, ShowsAsMuchAsFits) {
+    EXPECT_EQ(validation_line(some_validation(), 500, 80).plain(),
+              "validate 100/500 | loss 1.3863 nats/token (2.0000 bits) | 131,072 tokens");
+    for (int columns = 40; columns <= 250; ++columns) {
+        EXPECT_LE(validation_line(some_validation(), 500, columns).plain().size(), columns);
+    }
+}
+
+TEST(SampleBlock, IsSafeToShow) {
+    EXPECT_EQ(sample_block(100, "In the", " beginning\nGod\x1b[2J", 0.8),
+              "sample after step 100, prompt \"In the\", temperature 0.8:\n  | In the beginning\n  | "
+              "God\\x1b[2J\n");
+}
+
+TEST(SampleBlock, ShortensThePromptInItsHead) {
+    const std::string prompt = "日本語のとても長い文章で始まるテキスト and so on and so forth";
+    for (int columns = 60; columns <= 150; ++columns) {
+        const auto block = sample_block(100, prompt, " ends", 0.8, columns);
+        EXPECT_LE(text_width(block.substr(0, block.find('\n'))), columns);
+        EXPECT_NE(block.find("\n  | " + prompt + " ends\n"), std::string::npos);
+    }
+}
+
+TEST(CheckpointLine, ShortensThePath) {
+    const CheckpointReport report{.step = 100,
+                                  .bytes = 1 << 30,
+                                  .seconds = 2,
+                                  .is_ok = true,
+                                  .where = "/a/very/long/path/to/the/folder/of/a/run/ckpt/step-000000100"};
+    EXPECT_EQ(checkpoint_line(report),
+              "checkpoint of step 100: 1.00 GiB in 2.00 s (0.537 GB/s), "
+              "/a/very/long/path/to/the/folder/of/a/run/ckpt/step-000000100");
+    EXPECT_EQ(checkpoint_line(report, 80),
+              "checkpoint of step 100: 1.00 GiB in 2.00 s (0.537 GB/s), .../ckpt/step-000000100");
+    EXPECT_EQ(checkpoint_line(report, 60), "checkpoint of step 100: 1.00 GiB in 2.00 s (0.537 GB/s)");
+}
+
+}  // namespace
+}  // namespace ziggurat::train
