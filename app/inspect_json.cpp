@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -99,11 +101,20 @@ std::string json_of_tensors(const checkpoint::CheckpointReader& reader) {
     for (const auto& file : manifest.files) {
         files.push_back({{"name", file.name}, {"bytes", file.bytes}});
     }
+    Json data = Json::array();
+    for (const auto& file : manifest.data) {
+        data.push_back({{"key", file.key},
+                        {"path", file.path},
+                        {"bytes", file.bytes},
+                        {"hashed_bytes", file.hashed_bytes},
+                        {"xxh3", fmt::format("{:016x}", file.hash)}});
+    }
     return written({{"path", reader.path()},
                     {"progress", progress_of(manifest.progress)},
                     {"ranks", manifest.ranks},
                     {"layout", manifest.layout},
                     {"program", manifest.program},
+                    {"data", std::move(data)},
                     {"files", std::move(files)},
                     {"tensors", std::move(tensors)}});
 }

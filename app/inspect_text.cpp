@@ -48,6 +48,26 @@ std::string line_of(const checkpoint::Entry& entry) {
     return entry.why_not.empty() ? line : line + fmt::format("{:>14}{}\n", "", printable(entry.why_not));
 }
 
+/// Of the files that were trained on: all of a few, else how many.
+std::string data_text(const std::vector<data::FileFingerprint>& files) {
+    constexpr std::size_t most = 4;
+    std::string text;
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const auto& file = files[i];
+        bytes += file.bytes;
+        text += fmt::format("{}{}: {}, {} bytes, xxh3 {:016x}{}\n", i > 0 ? "             " : "",
+                            printable(file.key), printable(file.path), format_grouped(file.bytes), file.hash,
+                            file.hashed_bytes < file.bytes
+                                ? fmt::format(" of {} of them", format_grouped(file.hashed_bytes))
+                                : "");
+    }
+    return files.empty() ? "not recorded\n"
+           : files.size() > most
+               ? fmt::format("{} files, {}; --json has all\n", files.size(), format_bytes(bytes))
+               : text;
+}
+
 std::string head_of(const checkpoint::CheckpointReader& reader) {
     const auto& manifest = reader.manifest();
     const auto& progress = manifest.progress;
@@ -59,12 +79,13 @@ std::string head_of(const checkpoint::CheckpointReader& reader) {
         "{}\n"
         "  step       {}, {} tokens, {} samples, {} updates skipped, {} of training\n"
         "  layout     {}\n"
+        "  data       {}"
         "  files      {}, {}\n"
         "  written by {}\n",
         printable(reader.path()), format_grouped(progress.step), format_grouped(progress.tokens),
         format_grouped(progress.next_sample), format_grouped(progress.skipped),
-        format_duration(progress.seconds), printable(manifest.layout), manifest.files.size(),
-        format_bytes(bytes), printable(manifest.program));
+        format_duration(progress.seconds), printable(manifest.layout), data_text(manifest.data),
+        manifest.files.size(), format_bytes(bytes), printable(manifest.program));
 }
 
 const char* verdict_text(TensorVerdict verdict) {

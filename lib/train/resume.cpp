@@ -18,6 +18,7 @@
 #include "train/load_state.hpp"
 #include "train/reporter.hpp"
 #include "train/resume_choice.hpp"
+#include "train/resumed_data.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -53,8 +54,10 @@ Decision decide_on_first(const comm::Communicator& world, const std::function<De
 }
 
 /// Differences of the deck from that of the checkpoint: told, or an error where the model is another.
-void compare_decks(const std::string& before, const std::string& now, Reporter& reporter) {
-    const auto found = checkpoint::changes(before, now);
+std::vector<checkpoint::DeckChange> compare_decks(const std::string& before,
+                                                  const std::string& now,
+                                                  Reporter& reporter) {
+    auto found = checkpoint::changes(before, now);
     if (const auto refusal = checkpoint::refusal(found); !refusal.empty()) {
         throw Error{ErrorKind::deck, refusal};
     }
@@ -63,6 +66,25 @@ void compare_decks(const std::string& before, const std::string& now, Reporter& 
     }
     if (const auto note = checkpoint::note(found); !note.empty()) {
         reporter.say(message(Severity::note, note));
+    }
+    return found;
+}
+
+/// The same of the training files.
+void compare_data(const checkpoint::Manifest& manifest,
+                  const std::vector<checkpoint::DeckChange>& deck,
+                  const std::vector<data::FileFingerprint>& data,
+                  bool is_accepted,
+                  Reporter& reporter) {
+    const auto verdict = judge_data(manifest, deck, data, is_accepted);
+    if (!verdict.refusal.empty()) {
+        throw Error{ErrorKind::deck, verdict.refusal};
+    }
+    for (const auto& line : verdict.warnings) {
+        reporter.say(message(Severity::warning, line));
+    }
+    for (const auto& line : verdict.notes) {
+        reporter.say(message(Severity::note, line));
     }
 }
 
@@ -106,7 +128,8 @@ Resumed resume(const spec::RunSpec& spec,
                const comm::Communicator& world,
                const comm::AbortFlag& abort,
                const HeldState& state,
-               Reporter& reporter) {
+               Reporter& reporter,
+               const std::vector<data::FileFingerprint>& data) {
     std::optional<ResumeChoice> choice;  // of rank 0
     std::string trouble;                 // with what was chosen before; the same on all ranks
     while (true) {
@@ -120,8 +143,14 @@ Resumed resume(const spec::RunSpec& spec,
                 return {};
             }
             const checkpoint::CheckpointReader reader{*choice->path()};
+            const auto& manifest = reader.manifest();
+            std::vector<checkpoint::DeckChange> changes;
             if (!deck.empty()) {
-                compare_decks(reader.manifest().deck, deck, reporter);
+                changes = compare_decks(manifest.deck, deck, reporter);
+            }
+            const bool is_finished = choice->is_own() && manifest.progress.step >= spec.train.steps;
+            if (!data.empty() && !is_finished) {
+                compare_data(manifest, changes, data, spec.run.accept_data_change, reporter);
             }
             return {*choice->path(), choice->is_own(), to_text(reader.manifest())};
         });

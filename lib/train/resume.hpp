@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "checkpoint/manifest.hpp"
 #include "comm/abort_flag.hpp"
 #include "comm/communicator.hpp"
+#include "data/fingerprint.hpp"
 #include "spec/run_spec.hpp"
 #include "train/held_state.hpp"
 
@@ -28,14 +30,17 @@ struct Resumed {
 /// over or differs from its deck. Rank 0 decides for all.
 ///
 /// \param deck  the effective deck; empty: differences are not looked for
+/// \param data  on rank 0: the files to train on; none: they are not compared with those of the checkpoint
 /// Collective: over `world`
 /// Errors:     on all ranks alike: Error{checkpoint} when there is none that can be used where one is needed;
-///             Error{deck} when the deck asks for another model; Error{resource} when a disk fails
+///             Error{deck} when the deck asks for another model, or training files have changed;
+///             Error{resource} when a disk fails
 Resumed resume(const spec::RunSpec& spec,
                const std::string& deck,
                const comm::Communicator& world,
                const comm::AbortFlag& abort,
                const HeldState& state,
-               Reporter& reporter);
+               Reporter& reporter,
+               const std::vector<data::FileFingerprint>& data = {});
 
 }  // namespace ziggurat::train

@@ -1,0 +1,66 @@
+/// All ranks train on the same bytes, from the first step to the last.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/node_topology.hpp"
+#include "data/corpus.hpp"
+#include "data/file_watch.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::train {
+
+class Reporter;
+
+/// The data of the run, on every rank.
+///
+/// Collective: over `world`
+/// Errors:     on all ranks alike: Error{deck} of the first rank that cannot read it
+data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Communicator& world);
+
+/// What one node reads.
+struct DataOfNode {
+    int first_rank = 0;
+    std::string host;
+    std::vector<data::FileFingerprint> files;
+};
+
+/// Names the files that are not the same on all nodes, and the nodes, as the message of an error; empty when
+/// all are.
+std::string describe_different_data(const std::vector<DataOfNode>& nodes);
+
+/// Compares the nodes' data at the start, by the fingerprints that one rank of each makes, and watches the
+/// files from then on.
+class DataGuard {
+  public:
+    /// \param corpus    outlives this
+    /// \param reporter  outlives this; told what rank 0 warns of
+    /// Collective: over `world`
+    /// Errors:     Error{deck} on all ranks alike, which names files and nodes that differ
+    DataGuard(const data::Corpus& corpus,
+              const comm::NodeTopology& nodes,
+              const comm::Communicator& world,
+              Reporter& reporter);
+
+    /// On the first rank of each node; empty elsewhere.
+    const std::vector<data::FileFingerprint>& files() const noexcept { return files_; }
+
+    /// Before a save: what was trained on must be what the files hold. Collective: local
+    /// Errors: Error{resource} that names a file whose bytes have changed
+    void look();
+    /// The same between steps, every now and then: where looking takes long, less often. Collective: local
+    void look_at_times();
+
+  private:
+    std::vector<data::FileFingerprint> files_;
+    std::optional<data::FileWatch> watch_;  ///< on the first rank of each node
+    Reporter& reporter_;
+    bool is_reporting_;  ///< this rank's reporter is heard
+    std::int64_t next_look_ns_ = 0;
+};
+
+}  // namespace ziggurat::train
