@@ -21,7 +21,10 @@
 #include "comm/node_topology.hpp"
 #include "comm/watch/liveness.hpp"
 #include "storage/direct_file.hpp"
+#include "storage/directory.hpp"
 #include "storage/hdf5_types.hpp"
+#include "train/data_guard.hpp"
+#include "train/resumed_data.hpp"
 #include "train/save_stream.hpp"
 #include "train/shard_summaries.hpp"
 #include "train/stillness.hpp"
@@ -77,7 +80,8 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
                            Wishes& mine,
                            Reporter& reporter,
                            Account& account,
-                           std::int64_t saved_step)
+                           std::int64_t saved_step,
+                           DataGuard* data)
     : spec_{spec},
       context_{context},
       world_{world},
@@ -91,7 +95,8 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
       protocol_{world.size(), world.rank()},
       due_{due_of(spec)},
       last_begin_ns_{monotonic_ns()},
-      saved_step_{saved_step} {
+      saved_step_{saved_step},
+      data_{data} {
     const auto sources = snapshot_.live();
     std::array<std::int64_t, 2> sums{sources.empty() ? 0 : checkpoint::shard_bytes(sources),
                                      std::ssize(sources)};
@@ -177,6 +182,9 @@ std::string Checkpointer::prepare_watched(std::int64_t step) {
 }
 
 void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
+    if (data_ != nullptr) {
+        data_->look();
+    }
     progress_ = progress;
     last_begin_ns_ = monotonic_ns();
     is_asynchronous_ = is_async;
@@ -258,15 +266,21 @@ void Checkpointer::commit() {
     manifest.deck = context_.effective_deck;
     manifest.layout = layout_line(spec_);
     manifest.ranks = world_.size();
-    task_.start([this, shards = std::move(shards), manifest = std::move(manifest)]() mutable -> std::string {
+    manifest.data = data_ != nullptr ? for_manifest(data_->files()) : manifest.data;
+    const auto metrics = std::make_shared<FileHandle>(reporter_.metrics_again());
+    task_.start([this, metrics, metrics_path = reporter_.metrics_path(), shards = std::move(shards),
+                 manifest = std::move(manifest)]() mutable -> std::string {
         const auto begin_ns = monotonic_ns();
+        // A machine that loses power keeps the rows of what it keeps the weights of.
+        std::string lines = flushed(*metrics, metrics_path);
         work_seconds_ = add_shards(shards, manifest);
         expect_files_here(commit_->folder(), manifest, patience_seconds);
+        // While updates are skipped, those before may be the last good ones: none of them goes.
+        const bool is_broken = progress_.skipped_in_a_row > 0;
         const auto notes = commit_->finish(
-            std::move(manifest),
-            {.last = spec_.checkpoint.keep_last, .every_steps = spec_.checkpoint.keep_every_steps});
+            std::move(manifest), {.last = is_broken ? checkpoint::Keep::all : spec_.checkpoint.keep_last,
+                                  .every_steps = spec_.checkpoint.keep_every_steps});
         work_seconds_ += seconds_between(begin_ns, monotonic_ns());
-        std::string lines;
         for (const auto& note : notes) {
             lines += message(Severity::note, note) + "\n";
         }
