@@ -21,6 +21,7 @@
 
 namespace ziggurat::train {
 
+class DataGuard;
 struct RunContext;
 
 /// `<run.dir>/ckpt`.
@@ -49,7 +50,8 @@ class Checkpointer {
                  Wishes& mine,
                  Reporter& reporter,
                  Account& account,
-                 std::int64_t saved_step);
+                 std::int64_t saved_step,
+                 DataGuard* data = nullptr);
 
     /// Whether the run saves without being asked.
     bool is_on() const noexcept { return spec_.checkpoint.every.has_value(); }
@@ -129,6 +131,7 @@ class Checkpointer {
     std::int64_t bytes_ = 0;         ///< of the shards
     std::int64_t needed_ = 0;        ///< on disk while a checkpoint is written
     std::int64_t saved_step_;
+    DataGuard* data_;
     int failures_in_a_row_ = 0;
     double slowest_seconds_ = 0;
     double copy_seconds_ = 0;  ///< until training could go on beside the save under way
