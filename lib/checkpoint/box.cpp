@@ -1,6 +1,7 @@
 #include "checkpoint/box.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "base/contract.hpp"
 
@@ -19,6 +20,32 @@ std::int64_t row_elements(const Box& box, std::size_t dim) {
         elements *= box.extent[k];
     }
     return elements;
+}
+
+/// A corner of a box, counted in a grid of one more than the tensor has along each dim, and its sign.
+struct Corner {
+    std::int64_t place = 0;
+    int sign = 1;
+};
+
+/// Appends the corners of a box along `dims`. Sums over all places below are the box again, so boxes add up to
+/// another one exactly when their corners do.
+void append_corners(const Box& box,
+                    std::span<const std::size_t> dims,
+                    std::span<const std::int64_t> strides,
+                    int sign,
+                    std::vector<Corner>& corners) {
+    const std::size_t first = corners.size();
+    corners.push_back({0, sign});
+    for (std::size_t k = 0; k < dims.size(); ++k) {
+        const std::int64_t begin = box.begin[dims[k]];
+        const std::int64_t end = begin + box.extent[dims[k]];
+        const std::size_t count = corners.size();
+        for (std::size_t corner = first; corner < count; ++corner) {
+            corners.push_back({corners[corner].place + end * strides[k], -corners[corner].sign});
+            corners[corner].place += begin * strides[k];
+        }
+    }
 }
 
 /// Appends the boxes of [first, last) of `window`, whose dims before `dim` are of extent 1.
@@ -90,6 +117,41 @@ std::optional<Box> common_part(const Box& a, const Box& b) {
         }
     }
     return part;
+}
+
+bool cover_once(const std::vector<const Box*>& boxes, const std::vector<std::int64_t>& shape) {
+    ZG_EXPECTS(shape.size() <= 16);
+    std::vector<std::size_t> dims;  // in which any box is cut
+    std::vector<std::int64_t> strides;
+    std::int64_t stride = 1;
+    for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+        const bool is_cut =
+            std::ranges::any_of(boxes, [&](const Box* box) { return box->extent[dim] != shape[dim]; });
+        if (is_cut) {
+            dims.push_back(dim);
+            strides.push_back(stride);
+            stride *= shape[dim] + 1;
+        }
+    }
+    std::vector<Corner> corners;
+    corners.reserve((boxes.size() + 1) << dims.size());
+    for (const Box* box : boxes) {
+        append_corners(*box, dims, strides, 1, corners);
+    }
+    append_corners(whole(shape), dims, strides, -1, corners);
+    std::ranges::sort(corners, {}, &Corner::place);
+    for (std::size_t begin = 0; begin < corners.size();) {
+        std::int64_t sum = 0;
+        std::size_t end = begin;
+        for (; end < corners.size() && corners[end].place == corners[begin].place; ++end) {
+            sum += corners[end].sign;
+        }
+        if (sum != 0) {
+            return false;
+        }
+        begin = end;
+    }
+    return true;
 }
 
 std::vector<Stretch> stretches(const Box& part, const Box& a, const Box& b) {

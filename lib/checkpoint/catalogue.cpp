@@ -94,7 +94,20 @@ Entry look_at(const std::string& path, std::optional<Name> name) {
     return entry;
 }
 
-/// The folders below `root` that are called like checkpoints.
+/// Something else that is called like a checkpoint: a file, a link that leads nowhere or round in a circle.
+Entry no_folder(const std::string& path, const Name& name) {
+    std::error_code error;
+    const bool is_there = fs::exists(path, error);
+    const std::string why = error ? error.message() : is_there ? "it is no folder" : "a link that leads nowhere";
+    Entry entry;
+    entry.path = path;
+    entry.step = name.step;
+    entry.state = name.is_unfinished ? EntryState::unfinished : EntryState::damaged;
+    entry.why_not = fmt::format("it cannot be a checkpoint ({}). Remove it.", why);
+    return entry;
+}
+
+/// What lies in `root` and is called like a checkpoint.
 std::vector<Entry> entries_of(const std::string& root) {
     std::vector<Entry> entries;
     std::error_code error;
@@ -103,6 +116,8 @@ std::vector<Entry> entries_of(const std::string& root) {
         const auto name = read_name(at->path().filename().string());
         if (name && at->is_directory(ignored)) {
             entries.push_back(look_at(at->path().string(), name));
+        } else if (name) {
+            entries.push_back(no_folder(at->path().string(), *name));
         }
     }
     if (error) {

@@ -6,15 +6,29 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
+
+#include "base/printable.hpp"
+#include "checkpoint/manifest_text.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {
 
-constexpr std::int64_t most_elements = std::int64_t{1} << 60;  // bytes of so many fit into 63 bits
+using Limits = ManifestLimits;
 
 [[noreturn]] void refuse(const std::string& why) {
     throw std::invalid_argument{why};
+}
+
+/// What people are shown must not steer their terminal, and a name is no novel.
+void check_words(const char* what, std::string_view words, std::size_t most_bytes) {
+    if (words.size() > most_bytes) {
+        refuse(fmt::format("{} has {} bytes, more than {}", what, words.size(), most_bytes));
+    }
+    if (printable(words) != words) {
+        refuse(fmt::format("{} has characters that nobody can see: '{}'", what, words));
+    }
 }
 
 void check_file(const FileEntry& file, std::set<std::string>& names) {
@@ -22,6 +36,7 @@ void check_file(const FileEntry& file, std::set<std::string>& names) {
         file.name.find('/') != std::string::npos || file.name.find('\0') != std::string::npos) {
         refuse("'" + file.name + "' is no name of a file");
     }
+    check_words("the name of a file", file.name, Limits::file_name_bytes);
     if (!names.insert(file.name).second) {
         refuse("two files are called '" + file.name + "'");
     }
@@ -30,8 +45,28 @@ void check_file(const FileEntry& file, std::set<std::string>& names) {
     }
 }
 
+/// Nothing that training has counted contradicts the rest: a step takes one sample at least, a sample one token.
+void check_progress(const Progress& progress) {
+    const auto& [step, tokens, next_sample, skipped, seconds, in_a_row] = progress;
+    if (step < 0 || tokens < 0 || next_sample < 0 || skipped < 0 || !(seconds >= 0) || in_a_row < 0) {
+        refuse("its progress is negative");
+    }
+    if (step > Limits::steps || next_sample > Limits::samples || tokens > Limits::tokens ||
+        seconds > Limits::seconds) {
+        refuse("its progress is further than any training comes");
+    }
+    if (skipped > step || in_a_row > skipped || next_sample < step || tokens < next_sample || (step == 0 && tokens > 0)) {
+        refuse(fmt::format("its progress contradicts itself: {} steps, {} of them skipped, {} samples, {} tokens",
+                           step, skipped, next_sample, tokens));
+    }
+}
+
 void check_box(const Piece& piece) {
     std::int64_t elements = 1;
+    check_words("the name of a tensor", piece.tensor, Limits::tensor_name_bytes);
+    if (piece.shape.size() > Limits::dims) {
+        refuse(fmt::format("'{}' has {} dims, more than {}", piece.tensor, piece.shape.size(), Limits::dims));
+    }
     if (piece.box.begin.size() != piece.shape.size() || piece.box.extent.size() != piece.shape.size()) {
         refuse("a box of '" + piece.tensor + "' has other dims than the tensor");
     }
@@ -41,7 +76,7 @@ void check_box(const Piece& piece) {
         if (begin < 0 || extent < 1 || begin > piece.shape[k] || extent > piece.shape[k] - begin) {
             refuse("a box of '" + piece.tensor + "' leaves the tensor");
         }
-        if (piece.shape[k] > most_elements / elements) {
+        if (piece.shape[k] > Limits::elements / elements) {
             refuse("'" + piece.tensor + "' has too many elements");
         }
         elements *= piece.shape[k];
@@ -60,8 +95,6 @@ void check_apart(std::vector<Extent>& extents, const std::string& file) {
     }
 }
 
-/// The boxes of one tensor, all within it, cover it exactly once: none meets another, and their elements
-/// add up.
 void check_cover(const std::vector<const Piece*>& pieces) {
     const Piece& any = *pieces.front();
     std::vector<const Box*> boxes;
@@ -76,29 +109,46 @@ void check_cover(const std::vector<const Piece*>& pieces) {
     if (elements != whole(any.shape).elements()) {
         refuse("the pieces of '" + any.tensor + "' do not cover it exactly once");
     }
-    std::sort(boxes.begin(), boxes.end(), [](const Box* a, const Box* b) { return a->begin < b->begin; });
-    for (std::size_t k = 0; k < boxes.size(); ++k) {
-        for (std::size_t other = k + 1; other < boxes.size(); ++other) {
-            if (!any.shape.empty() && boxes[other]->begin[0] >= boxes[k]->begin[0] + boxes[k]->extent[0]) {
-                break;  // nor do those after it
-            }
-            if (common_part(*boxes[k], *boxes[other])) {
-                refuse("two pieces of '" + any.tensor + "' overlap");
-            }
-        }
+    if (!cover_once(boxes, any.shape)) {
+        refuse("two pieces of '" + any.tensor + "' overlap");
+    }
+}
+
+void check_data(const data::FileFingerprint& file) {
+    check_words("the place of a data file in the deck", file.key, Limits::line_bytes);
+    check_words("the path of a data file", file.path, 4 * Limits::line_bytes);
+    if (file.bytes < 0 || file.bytes > Limits::all_bytes || file.hashed_bytes < 0 ||
+        file.hashed_bytes > file.bytes) {
+        refuse(fmt::format("of the data file '{}', {} of {} bytes are hashed", file.path, file.hashed_bytes,
+                           file.bytes));
+    }
+}
+
+void check_texts(const Manifest& manifest) {
+    check_words("the version of the program", manifest.program, Limits::line_bytes);
+    check_words("the layout", manifest.layout, Limits::line_bytes);
+    if (manifest.deck.size() > Limits::deck_bytes) {
+        refuse(fmt::format("its deck has {} bytes", manifest.deck.size()));
+    }
+    if (manifest.ranks < 1 || manifest.ranks > Limits::ranks) {
+        refuse(fmt::format("{} ranks have written it", manifest.ranks));
     }
 }
 
 }  // namespace
 
 void check_manifest(const Manifest& manifest) {
+    check_progress(manifest.progress);
+    check_texts(manifest);
+    std::for_each(manifest.data.begin(), manifest.data.end(), check_data);
     std::set<std::string> names;
+    std::int64_t bytes_of_files = 0;
     for (const FileEntry& file : manifest.files) {
         check_file(file, names);
-    }
-    if (manifest.progress.step < 0 || manifest.progress.tokens < 0 || manifest.progress.next_sample < 0 ||
-        manifest.progress.skipped < 0) {
-        refuse("its progress is negative");
+        if (file.bytes > Limits::all_bytes - bytes_of_files) {
+            refuse("its files are larger than any disk");
+        }
+        bytes_of_files += file.bytes;
     }
     std::vector<std::vector<Extent>> extents(manifest.files.size());
     std::map<std::pair<Kind, std::string>, std::vector<const Piece*>> tensors;

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "step-";
 constexpr std::size_t least_digits = 9;
-constexpr std::size_t hash_digits = 16;
+constexpr std::int64_t latest_bytes = 4096;  // it has less than 60
 
 /// Folders called `step-N`, by N.
 std::map<std::int64_t, std::string> step_folders(const std::string& root) {
@@ -86,7 +86,7 @@ std::optional<std::int64_t> step_of_folder(const std::string& path) {
 
 std::optional<Latest> read_latest(const std::string& root) {
     const std::string path = root + "/LATEST";
-    const std::optional<std::string> text = storage::read_small_file(path);
+    const std::optional<std::string> text = storage::read_small_file(path, latest_bytes);
     if (!text) {
         return std::nullopt;
     }
@@ -112,7 +112,7 @@ std::vector<std::string> list_complete(const std::string& root) {
     std::vector<std::string> complete;
     for (const auto& [step, path] : step_folders(root)) {
         std::error_code ignored;
-        if (fs::exists(path + "/COMPLETE", ignored)) {
+        if (fs::is_regular_file(path + "/COMPLETE", ignored)) {
             complete.push_back(path);
         }
     }

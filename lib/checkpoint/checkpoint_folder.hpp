@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@ namespace ziggurat::checkpoint {
 
 /// What stays on disk.
 struct Keep {
+    static constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
+
     std::int64_t last = 2;         ///< the newest so many complete ones
     std::int64_t every_steps = 0;  ///< milestones: steps that are multiples of this stay for ever; 0: none
 };

@@ -6,7 +6,9 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "base/units.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/manifest_text.hpp"
 #include "checkpoint/master_file.hpp"
 #include "storage/directory.hpp"
 
@@ -101,7 +103,8 @@ void put_in_place(const std::string& folder,
 /// A name for `path` set aside that nothing has yet.
 std::string free_name(const std::string& path) {
     std::string name = path + superseded;
-    for (int number = 2; fs::exists(name); ++number) {
+    std::error_code ignored;
+    for (int number = 2; fs::exists(fs::symlink_status(name, ignored)); ++number) {
         name = fmt::format("{}{}{}", path, superseded, number);
     }
     return name;
@@ -164,7 +167,7 @@ void mend_latest(const std::string& root) {
     if (complete.empty() || (latest && latest->name == name)) {
         return;
     }
-    if (const auto text = storage::read_small_file(complete.back() + "/COMPLETE")) {
+    if (const auto text = read_manifest_text(complete.back())) {
         write_latest(root, name, *text);
         storage::rename_path(root + "/LATEST" + unfinished, root + "/LATEST");
         storage::flush_directory(root);
@@ -213,6 +216,12 @@ std::vector<std::string> Commit::finish(Manifest manifest, const Keep& keep) {
     try {
         manifest.files.push_back(write_master(folder_, manifest));
         const std::string text = to_text(manifest);
+        if (std::ssize(text) > ManifestLimits::file_bytes) {
+            throw Error{ErrorKind::resource,
+                        fmt::format("a checkpoint of {} pieces cannot be described (COMPLETE would have {}). Save "
+                                    "from fewer ranks.",
+                                    manifest.pieces.size(), format_bytes(std::ssize(text)))};
+        }
         storage::write_small_file(folder_ + "/COMPLETE", text);
         storage::flush_directory(folder_);
         // Written before anything has its name, so that a full disk changes nothing.

@@ -159,7 +159,8 @@ Comparison compare(CheckpointReader& first,
     const auto& before = first.manifest().progress;
     const auto& after = second.manifest().progress;
     made.is_same_progress = before.step == after.step && before.tokens == after.tokens &&
-                            before.next_sample == after.next_sample && before.skipped == after.skipped;
+                            before.next_sample == after.next_sample && before.skipped == after.skipped &&
+                            before.skipped_in_a_row == after.skipped_in_a_row;
     compare_decks(first.manifest(), second.manifest(), made);
     return made;
 }

@@ -90,10 +90,8 @@ class Side {
   public:
     Side(const Schema& schema, const std::string& text, const char* whose) : text_{text} {
         deck::Diagnostics found;
-        auto root = deck::compose(schema, text, whose, found);
+        auto root = deck::compose_record(schema, text, whose, found);
         if (root) {
-            deck::substitute_variables(
-                *root, [](const std::string&) { return std::nullopt; }, found);
             values_ = deck::read_values(schema, *root, found);
         }
         if (!root || !found.ok()) {

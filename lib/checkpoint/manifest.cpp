@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include <charconv>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "base/error.hpp"
-#include "checkpoint/check_manifest.hpp"
+#include "checkpoint/manifest_text.hpp"
 #include "checkpoint/shard_file.hpp"
 
 namespace ziggurat::checkpoint {
@@ -18,72 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Key = std::tuple<Kind, std::string>;
-
-constexpr int known_version = 1;
-constexpr const char* format_name = "ziggurat-checkpoint";
-constexpr std::string_view hash_begin = "\"xxh3\": \"";
-constexpr std::string_view hash_end = "\"}\n";
-constexpr std::size_t hash_digits = 16;
-constexpr std::size_t last_line_bytes = hash_begin.size() + hash_digits + hash_end.size();
-
-std::string hex(std::uint64_t value) {
-    return fmt::format("{:016x}", value);
-}
-
-std::uint64_t parse_hex(const std::string& text) {
-    std::uint64_t value = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, value, 16);
-    if (text.size() != hash_digits || problem != std::errc{} || stop != end || hex(value) != text) {
-        throw std::invalid_argument{"'" + text + "' is no hash of 16 hexadecimal digits"};
-    }
-    return value;
-}
-
-/// A whole number, which JSON's own conversion would make of 1.5 and of true as well.
-std::int64_t whole_number(const Json& value) {
-    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() >> 63 != 0)) {
-        throw std::invalid_argument{"'" + value.dump(-1, ' ', false, Json::error_handler_t::replace) +
-                                    "' is no whole number of 63 bits"};
-    }
-    return value.get<std::int64_t>();
-}
-
-std::vector<std::int64_t> whole_numbers(const Json& values) {
-    if (!values.is_array()) {
-        throw std::invalid_argument{"a list of whole numbers is missing"};
-    }
-    std::vector<std::int64_t> numbers;
-    numbers.reserve(values.size());
-    for (const Json& value : values) {
-        numbers.push_back(whole_number(value));
-    }
-    return numbers;
-}
-
-int small_number(const Json& value) {
-    const std::int64_t number = whole_number(value);
-    if (number < 0 || number > 0x7fffffff) {
-        throw std::invalid_argument{"a count is out of range: " + std::to_string(number)};
-    }
-    return static_cast<int>(number);
-}
-
-Kind parse_kind(const std::string& name) {
-    for (const Kind kind : {Kind::weights, Kind::first_moment, Kind::second_moment}) {
-        if (name == to_string(kind)) {
-            return kind;
-        }
-    }
-    throw std::invalid_argument{"'" + name + "' is no kind of state"};
-}
-
-spec::DType parse_type(const std::string& name) {
-    if (name != "f32" && name != "bf16") {
-        throw std::invalid_argument{"'" + name + "' is no element type"};
-    }
-    return name == "f32" ? spec::DType::f32 : spec::DType::bf16;
-}
 
 /// The tensors that pieces speak of, each once, in the order of their first piece.
 class TensorList {
@@ -111,12 +42,20 @@ Json to_json(const Manifest& manifest) {
     for (const StoredPiece& stored : manifest.pieces) {
         pieces.push_back({tensors.index_of(stored.piece), stored.piece.box.begin, stored.piece.box.extent,
                           stored.file, stored.offset_bytes, stored.table_offset_bytes,
-                          hex(stored.hash_of_table)});
+                          hex_of_hash(stored.hash_of_table)});
     }
     Json files = Json::array();
     for (const FileEntry& file : manifest.files) {
         files.push_back(
-            {{"name", file.name}, {"bytes", file.bytes}, {"hash_of_rest", hex(file.hash_of_rest)}});
+            {{"name", file.name}, {"bytes", file.bytes}, {"hash_of_rest", hex_of_hash(file.hash_of_rest)}});
+    }
+    Json data = Json::array();
+    for (const data::FileFingerprint& file : manifest.data) {
+        data.push_back({{"key", file.key},
+                        {"path", file.path},
+                        {"bytes", file.bytes},
+                        {"hashed_bytes", file.hashed_bytes},
+                        {"hash", hex_of_hash(file.hash)}});
     }
     const Progress& progress = manifest.progress;
     return {{"format", format_name},
@@ -127,81 +66,23 @@ Json to_json(const Manifest& manifest) {
               {"tokens", progress.tokens},
               {"next_sample", progress.next_sample},
               {"skipped", progress.skipped},
+              {"skipped_in_a_row", progress.skipped_in_a_row},
               {"seconds", progress.seconds}}},
             {"ranks", manifest.ranks},
             {"layout", manifest.layout},
             {"deck", manifest.deck},
+            {"data", std::move(data)},
             {"files", std::move(files)},
             {"tensors", tensors.json()},
             {"piece_fields", "tensor, begin, extent, file, offset_bytes, table_offset_bytes, hash_of_table"},
             {"pieces", std::move(pieces)}};
 }
 
-Manifest from_json(const Json& json) {
-    if (json.at("format").get<std::string>() != format_name) {
-        throw std::invalid_argument{"it is another format"};
-    }
-    Manifest manifest;
-    manifest.version = small_number(json.at("version"));
-    if (manifest.version != known_version) {
-        throw std::invalid_argument{"it has version " + std::to_string(manifest.version) +
-                                    " of the format, and this program reads version " +
-                                    std::to_string(known_version)};
-    }
-    manifest.program = json.at("program").get<std::string>();
-    const Json& progress = json.at("progress");
-    manifest.progress = {whole_number(progress.at("step")), whole_number(progress.at("tokens")),
-                         whole_number(progress.at("next_sample")), whole_number(progress.at("skipped")),
-                         progress.at("seconds").get<double>()};
-    manifest.ranks = small_number(json.at("ranks"));
-    manifest.layout = json.at("layout").get<std::string>();
-    manifest.deck = json.at("deck").get<std::string>();
-    for (const Json& file : json.at("files")) {
-        manifest.files.push_back({file.at("name").get<std::string>(), whole_number(file.at("bytes")),
-                                  parse_hex(file.at("hash_of_rest").get<std::string>())});
-    }
-    std::vector<Piece> tensors;
-    for (const Json& tensor : json.at("tensors")) {
-        tensors.push_back({parse_kind(tensor.at("kind").get<std::string>()),
-                           tensor.at("name").get<std::string>(),
-                           whole_numbers(tensor.at("shape")),
-                           parse_type(tensor.at("type").get<std::string>()),
-                           {}});
-    }
-    const Json& pieces = json.at("pieces");
-    manifest.pieces.reserve(pieces.size());
-    for (const Json& fields : pieces) {
-        StoredPiece stored;
-        stored.piece = tensors.at(static_cast<std::size_t>(small_number(fields.at(0))));
-        stored.piece.box = {whole_numbers(fields.at(1)), whole_numbers(fields.at(2))};
-        stored.file = small_number(fields.at(3));
-        stored.offset_bytes = whole_number(fields.at(4));
-        stored.table_offset_bytes = whole_number(fields.at(5));
-        stored.hash_of_table = parse_hex(fields.at(6).get<std::string>());
-        manifest.pieces.push_back(std::move(stored));
-    }
-    return manifest;
-}
-
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-    throw Error{ErrorKind::checkpoint,
-                fmt::format("'{}' is damaged ({}). Resume from another checkpoint of the run.", path, why)};
-}
-
-/// The hash in the last line.
-std::uint64_t last_line_of(const std::string& text, const std::string& path) {
-    const std::size_t body = text.size() < last_line_bytes ? 0 : text.size() - last_line_bytes;
-    if (body == 0 || text.compare(body, hash_begin.size(), hash_begin) != 0 || !text.ends_with(hash_end)) {
-        refuse(path, "it does not end with its hash");
-    }
-    try {
-        return parse_hex(text.substr(body + hash_begin.size(), hash_digits));
-    } catch (const std::invalid_argument& problem) {
-        refuse(path, problem.what());
-    }
-}
-
 }  // namespace
+
+std::string hex_of_hash(std::uint64_t hash) {
+    return fmt::format("{:016x}", hash);
+}
 
 std::int64_t table_bytes(const Piece& piece) noexcept {
     return (piece.bytes() + hash_block_bytes - 1) / hash_block_bytes *
@@ -226,25 +107,7 @@ std::string to_text(const Manifest& manifest) {
         text += ",\n";
     }
     const std::uint64_t hash = XXH3_64bits(text.data(), text.size());
-    return text.append(hash_begin).append(hex(hash)).append(hash_end);
-}
-
-std::uint64_t hash_of_manifest(const std::string& text) {
-    return last_line_of(text, "COMPLETE");
-}
-
-Manifest parse_manifest(const std::string& text, const std::string& path) {
-    const std::uint64_t hash = last_line_of(text, path);
-    if (XXH3_64bits(text.data(), text.size() - last_line_bytes) != hash) {
-        refuse(path, "its hash differs");
-    }
-    try {
-        Manifest manifest = from_json(Json::parse(text));
-        check_manifest(manifest);
-        return manifest;
-    } catch (const std::exception& problem) {  // of nlohmann-json, std::invalid_argument, std::out_of_range
-        refuse(path, problem.what());
-    }
+    return text.append(hash_begin).append(hex_of_hash(hash)).append(hash_end);
 }
 
 }  // namespace ziggurat::checkpoint

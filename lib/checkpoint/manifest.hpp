@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "checkpoint/piece.hpp"
+#include "data/fingerprint.hpp"
 
 namespace ziggurat::checkpoint {
 
@@ -17,6 +19,7 @@ struct Progress {
     std::int64_t next_sample = 0;  ///< global index of the first sample that was not trained on
     std::int64_t skipped = 0;      ///< updates not applied; bias corrections count the others
     double seconds = 0;            ///< of training so far, over all jobs
+    std::int64_t skipped_in_a_row = 0;  ///< of `skipped`, the last steps without one in between
 
     bool operator==(const Progress&) const = default;
 };
@@ -51,6 +54,8 @@ struct Manifest {
     std::string deck;    ///< the effective deck
     std::string layout;  ///< a line for people: ranks, degrees, spans
     int ranks = 0;
+    /// The files of training and validation data, by printable paths; none: it was written before these were kept.
+    std::vector<data::FileFingerprint> data;
     std::vector<FileEntry> files;     ///< shards and, without pieces, master.h5
     std::vector<StoredPiece> pieces;  ///< cover every tensor of every kind exactly once
 
@@ -70,6 +75,10 @@ Manifest parse_manifest(const std::string& text, const std::string& path);
 /// Errors: Error{checkpoint} that names the file, also when there is none; Error{resource} when the disk
 /// fails
 Manifest read_manifest(const std::string& folder);
+
+/// The text of `COMPLETE` in the folder of a checkpoint; nothing when there is none.
+/// Errors: as of storage::read_small_file
+std::optional<std::string> read_manifest_text(const std::string& folder);
 
 /// The hash that the text ends with, which `LATEST` repeats.
 /// Errors: Error{checkpoint} when it ends with none

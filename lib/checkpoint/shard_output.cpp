@@ -1,5 +1,6 @@
 #include "checkpoint/shard_output.hpp"
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "base/error.hpp"
 #include "checkpoint/shard_file.hpp"
 
 namespace ziggurat::checkpoint {
@@ -220,6 +222,12 @@ void ShardOutput::finish() {
     drain();
     file_.resize(bytes_);
     file_.flush();
+    if (!file_.has_name()) {
+        throw Error{ErrorKind::resource,
+                    fmt::format("'{}' was removed while it was written. Check that nothing removes files of the run "
+                                "while it goes on.",
+                                file_.path())};
+    }
 }
 
 }  // namespace ziggurat::checkpoint

@@ -45,7 +45,7 @@ std::optional<std::string> problem_of_latest(const std::string& root) {
     if (!latest) {
         return "it is missing";
     }
-    const std::optional<std::string> text = storage::read_small_file(root + "/" + latest->name + "/COMPLETE");
+    const std::optional<std::string> text = read_manifest_text(root + "/" + latest->name);
     if (!text) {
         return fmt::format("it names {}, which is not complete", latest->name);
     }

@@ -43,7 +43,10 @@ void merge(const Schema& schema, const std::string& path, Node& into, Node&& fro
 /// Follows includes; one per deck.
 class Composer {
   public:
-    Composer(const Schema& schema, Diagnostics& found) : schema_{schema}, found_{found} {}
+    enum class Includes { followed, refused };
+
+    Composer(const Schema& schema, Includes includes, Diagnostics& found)
+        : schema_{schema}, includes_{includes}, found_{found} {}
 
     std::optional<Node> file(const std::string& text, const std::string& name, Writer writer) {
         found_.remember(name, text);
@@ -68,6 +71,11 @@ class Composer {
         const Node* list = root.find("include");
         if (list == nullptr || list->kind == Node::Kind::null) {
             return root;
+        }
+        if (includes_ == Includes::refused) {
+            found_.error(list->at, "a recorded deck includes files", "what a run records is whole",
+                         "Somebody has changed it: do not trust it.");
+            return std::nullopt;
         }
         if (list->kind != Node::Kind::list) {
             found_.error(list->at, "include is not a list", "several decks may be included, the later win",
@@ -99,6 +107,11 @@ class Composer {
             found_.error(item.at, "include names no file", "each item is a path", "Write [common.yaml].");
             return std::nullopt;
         }
+        if (item.text.find("${") != std::string::npos) {
+            found_.error(item.at, fmt::format("include with a variable, {}", in_quotes(item.text)),
+                         "decks are included before variables are known", "Write the path itself.");
+            return std::nullopt;
+        }
         const std::string path = (fs::path{from}.parent_path() / item.text).lexically_normal().string();
         if (std::find(open_.begin(), open_.end(), identity(path)) != open_.end()) {
             found_.error(item.at, fmt::format("{} includes itself", in_quotes(path)),
@@ -124,6 +137,7 @@ class Composer {
     }
 
     const Schema& schema_;
+    Includes includes_;
     Diagnostics& found_;
     std::vector<std::string> open_;  ///< the files between the deck and here
     int files_ = 0;
@@ -162,7 +176,28 @@ std::optional<Node> compose(const Schema& schema,
                             const std::string& text,
                             const std::string& file,
                             Diagnostics& found) {
-    return Composer{schema, found}.file(text, file, Writer::deck);
+    return Composer{schema, Composer::Includes::followed, found}.file(text, file, Writer::deck);
+}
+
+std::optional<Node> compose_record(const Schema& schema,
+                                   const std::string& text,
+                                   const std::string& name,
+                                   Diagnostics& found) {
+    auto root = Composer{schema, Composer::Includes::refused, found}.file(text, name, Writer::deck);
+    if (!root) {
+        return root;
+    }
+    bool asks = false;
+    const Environment nobody = [&asks](const std::string&) -> std::optional<std::string> {
+        asks = true;
+        return std::string{"nothing"};
+    };
+    substitute_variables(*root, nobody, found);
+    if (asks) {
+        found.error({name, 0, 0}, "a recorded deck asks for the environment", "what a run records is whole",
+                    "Somebody has changed it: do not trust it.");
+    }
+    return root;
 }
 
 }  // namespace ziggurat::deck

@@ -42,6 +42,13 @@ std::optional<std::string> process_environment(const std::string& name);
 /// in every scalar; `$${` stays as `${`.
 void substitute_variables(Node& root, const Environment& environment, Diagnostics& found);
 
+/// The tree of a deck that a run has recorded, such as that of a checkpoint: it is whole, so whoever wrote
+/// it, one that includes files or asks for the environment is refused, and none of them is looked at.
+std::optional<Node> compose_record(const Schema& schema,
+                                   const std::string& text,
+                                   const std::string& name,
+                                   Diagnostics& found);
+
 /// `text` of the deck `root` with the deck's variables replaced, in which what comes from the environment is
 /// left to that of whoever reads it next, or else as it is in this one. Nothing where nothing comes from it.
 std::optional<std::string> leave_environment(const Node& root,

@@ -64,13 +64,17 @@ Loaded load_text(const std::string& text,
                  const LoadOptions& options) {
     Loaded loaded;
     const Schema& schema = deck_schema();
-    auto root = compose(schema, text, name, loaded.found);
+    auto root = options.as_record ? compose_record(schema, text, name, loaded.found)
+                                  : compose(schema, text, name, loaded.found);
     if (!root) {
         return loaded;
     }
     apply_overrides(schema, *root, overrides, loaded.found);
-    const auto left = paths_elsewhere(*root, options.environment);
-    substitute_variables(*root, options.environment, loaded.found);
+    std::vector<std::optional<std::string>> left;
+    if (!options.as_record) {
+        left = paths_elsewhere(*root, options.environment);
+        substitute_variables(*root, options.environment, loaded.found);
+    }
 
     Values values = read_values(schema, *root, loaded.found);
     loaded.machine = options.machine ? *options.machine : this_machine();

@@ -49,7 +49,8 @@ void remove_stale_names(const std::string& folder) {
         }
     }
     for (const auto& path : found) {
-        const UniqueHandle<FileDescriptorTraits> file{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
+        const UniqueHandle<FileDescriptorTraits> file{
+            ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)};
         struct stat status = {};
         const bool is_stale = file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&
                               ::fstat(file.get(), &status) == 0 && status.st_size == 0 &&
@@ -95,7 +96,12 @@ DirectFile::DirectFile(const std::string& path, int flags, std::string called) :
 }
 
 DirectFile DirectFile::open(const std::string& path) {
-    return {path, O_RDONLY, path};
+    DirectFile file{path, O_RDONLY | O_NONBLOCK, path};  // a pipe would wait for its writer
+    struct stat status = {};
+    if (fstat(file.descriptor(), &status) == 0 && !S_ISREG(status.st_mode)) {
+        throw_io_error("read", path, S_ISDIR(status.st_mode) ? EISDIR : ESPIPE);
+    }
+    return file;
 }
 
 DirectFile DirectFile::create(const std::string& path) {
@@ -156,6 +162,11 @@ std::int64_t DirectFile::size_bytes() const {
         throw_io_error("ask for the size of", path_, errno);
     }
     return status.st_size;
+}
+
+bool DirectFile::has_name() const noexcept {
+    struct stat status = {};
+    return fstat(descriptor(), &status) == 0 && status.st_nlink > 0;
 }
 
 void DirectFile::reserve(std::int64_t bytes) {

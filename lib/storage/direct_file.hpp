@@ -58,6 +58,8 @@ class DirectFile {
     /// Why transfers do not reach a disk at once; empty when they do.
     std::string why_not_direct() const;
     std::int64_t size_bytes() const;
+    /// Whether any name leads to it: nobody has removed it since it was opened.
+    bool has_name() const noexcept;
 
     /// Sets the size and takes the disk space for it at once where the file system can: a full disk shows
     /// before anything is written.

@@ -1,17 +1,30 @@
 #include "storage/directory.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
+#include <cstring>
 
+#include "base/error.hpp"
+#include "base/printable.hpp"
 #include "storage/direct_file.hpp"
 #include "storage/io_error.hpp"
 
 namespace ziggurat::storage {
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+    throw Error{
+        ErrorKind::checkpoint,
+        fmt::format("'{}' is damaged ({}). Remove it, or use another checkpoint.", printable(path), why)};
+}
+
+}  // namespace
 
 void flush_directory(const std::string& path) {
     if (const int fault = planned_fault(path, 0, 0)) {
@@ -28,7 +41,19 @@ void flush_directory(const std::string& path) {
     }
 }
 
+void flush_file(int descriptor, const std::string& path) {
+    int problem = planned_fault(path, 0, 0);
+    // Devices such as /dev/null have nothing to flush and say so.
+    if (problem == 0 && fsync(descriptor) != 0 && errno != EINVAL) {
+        problem = errno;
+    }
+    if (problem != 0) {
+        throw_io_error("flush", path, problem);
+    }
+}
+
 void write_small_file(const std::string& path, std::string_view text) {
+    ::unlink(path.c_str());  // it may be a pipe, or lead elsewhere
     try {
         DirectFile file = DirectFile::create(path);
         file.stop_direct();
@@ -40,24 +65,38 @@ void write_small_file(const std::string& path, std::string_view text) {
     }
 }
 
-std::optional<std::string> read_small_file(const std::string& path) {
-    const UniqueHandle<FileDescriptorTraits> file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+std::optional<std::string> read_small_file(const std::string& path, std::int64_t most_bytes) {
+    const UniqueHandle<FileDescriptorTraits> file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (!file && errno == ENOENT) {
         return std::nullopt;
     }
-    std::string text;
-    std::array<char, 1 << 16> part{};
-    for (;;) {
-        const ssize_t moved = file ? ::read(file.get(), part.data(), part.size()) : -1;
-        if (moved == 0) {
-            return text;
-        }
-        if (moved > 0) {
-            text.append(part.data(), static_cast<std::size_t>(moved));
-        } else if (errno != EINTR || !file) {
+    if (!file && (errno == ELOOP || errno == ENOTDIR || errno == ENXIO || errno == ENODEV)) {
+        refuse(path, std::strerror(errno));
+    }
+    struct stat status = {};
+    if (!file || fstat(file.get(), &status) != 0) {
+        throw_io_error("read", path, errno);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        refuse(path, "it is no regular file");
+    }
+    if (status.st_size > most_bytes) {
+        refuse(path, fmt::format("it has {} bytes, more than any such file has", status.st_size));
+    }
+    std::string text(static_cast<std::size_t>(status.st_size), '\0');
+    std::size_t size = 0;
+    while (size < text.size()) {
+        const ssize_t moved = ::read(file.get(), text.data() + size, text.size() - size);
+        if (moved < 0 && errno != EINTR) {
             throw_io_error("read", path, errno);
         }
+        if (moved == 0) {
+            break;
+        }
+        size += moved > 0 ? static_cast<std::size_t>(moved) : 0;
     }
+    text.resize(size);
+    return text;
 }
 
 void rename_path(const std::string& from, const std::string& to) {

@@ -12,13 +12,19 @@ namespace ziggurat::storage {
 /// Errors: Error{resource}
 void flush_directory(const std::string& path);
 
+/// Returns when the disk has what was written to the open file `path`.
+/// Errors: Error{resource}
+void flush_file(int descriptor, const std::string& path);
+
 /// Writes a small file and flushes it to the disk. What was there is gone.
 /// Errors: Error{resource}; then no file is left
 void write_small_file(const std::string& path, std::string_view text);
 
-/// All of a small file; nothing when there is none.
-/// Errors: Error{resource}
-std::optional<std::string> read_small_file(const std::string& path);
+/// All of a file of at most so many bytes; nothing when there is none. Nothing is waited for: a pipe that
+/// nobody writes to is no file.
+///
+/// Errors: Error{checkpoint} when it is no regular file, or larger; Error{resource} when the disk fails
+std::optional<std::string> read_small_file(const std::string& path, std::int64_t most_bytes);
 
 /// Renames a file or an empty place; an older file of the new name goes.
 /// Errors: Error{resource}

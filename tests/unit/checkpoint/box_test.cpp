@@ -137,5 +137,66 @@ TEST(Box, APartOfWholeRowsIsOneStretch) {
     EXPECT_EQ(found[0].elements, 20);
 }
 
+/// Boxes that cover `shape` once: windows cut in two, again and again.
+std::vector<Box> draw_cover(const std::vector<std::int64_t>& shape, Draw& draw) {
+    std::vector<Box> boxes{whole(shape)};
+    for (std::int64_t cuts = draw.between(0, 6); cuts > 0 && !shape.empty(); --cuts) {
+        Box& box = boxes[static_cast<std::size_t>(draw.between(0, std::ssize(boxes) - 1))];
+        const auto dim = static_cast<std::size_t>(draw.between(0, std::ssize(shape) - 1));
+        if (box.extent[dim] > 1) {
+            Box other = box;
+            const std::int64_t at = draw.between(1, box.extent[dim] - 1);
+            box.extent[dim] = at;
+            other.begin[dim] += at;
+            other.extent[dim] -= at;
+            boxes.push_back(other);
+        }
+    }
+    return boxes;
+}
+
+bool covers_once(const std::vector<Box>& boxes, const std::vector<std::int64_t>& shape) {
+    std::vector<const Box*> pointers;
+    for (const Box& box : boxes) {
+        pointers.push_back(&box);
+    }
+    return cover_once(pointers, shape);
+}
+
+TEST(Box, CoversAreKnownFromWhatOverlapsOrLacks) {
+    Draw draw{11};
+    int covers = 0;
+    for (int round = 0; round < 4000; ++round) {
+        const auto shape = draw_shape(static_cast<int>(draw.between(0, 4)), draw);
+        std::vector<Box> boxes = draw_cover(shape, draw);
+        ASSERT_TRUE(covers_once(boxes, shape)) << round;
+        const auto which = static_cast<std::size_t>(draw.between(0, std::ssize(boxes) - 1));
+        boxes[which] = draw_window(shape, draw);
+        std::multiset<std::vector<std::int64_t>> held;
+        for (const Box& box : boxes) {
+            const auto indices = indices_of(box);
+            held.insert(indices.begin(), indices.end());
+        }
+        const auto all = indices_of(whole(shape));
+        const bool is_cover = held == std::multiset<std::vector<std::int64_t>>(all.begin(), all.end());
+        EXPECT_EQ(covers_once(boxes, shape), is_cover) << round;
+        covers += is_cover ? 1 : 0;
+    }
+    EXPECT_GT(covers, 100) << "both happen";
+    EXPECT_LT(covers, 3900);
+}
+
+TEST(Box, ManyBoxesTakeTimeLikeTheirNumber) {
+    // Side by side along the last dim: to hold each against each other would take 10^11 looks.
+    const std::int64_t count = 400'000;
+    std::vector<Box> boxes;
+    for (std::int64_t k = 0; k < count; ++k) {
+        boxes.push_back({{0, k}, {1, 1}});
+    }
+    EXPECT_TRUE(covers_once(boxes, {1, count}));
+    boxes.back().begin[1] = 7;
+    EXPECT_FALSE(covers_once(boxes, {1, count}));
+}
+
 }  // namespace
 }  // namespace ziggurat::checkpoint

@@ -1,11 +1,14 @@
 #include "checkpoint/catalogue.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.hpp"
+#include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/verify.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/stored_checkpoint.hpp"
 
@@ -78,6 +81,40 @@ TEST_F(CatalogueOfRun, CountsTheBytesOfAllFiles) {
     EXPECT_GT(catalogue(root()).entries[0].written, 1.7e9);
 }
 
+TEST_F(CatalogueOfRun, SeesWhatIsCalledLikeACheckpointAndIsNone) {
+    write(step(15), "a file");
+    fs::create_symlink(step(20), step(20));
+    fs::create_symlink(scratch_.file("nowhere"), step(25));
+    fs::create_directory(step(30));
+    ASSERT_EQ(::mkfifo((step(30) + "/COMPLETE").c_str(), 0666), 0);
+    fs::create_directory(step(35));
+    write(step(35) + "/COMPLETE", "");
+    fs::resize_file(step(35) + "/COMPLETE", std::uintmax_t{1} << 42);
+
+    const auto found = catalogue(root());
+
+    ASSERT_EQ(found.entries.size(), 7U);
+    for (std::size_t k = 2; k < found.entries.size(); ++k) {
+        EXPECT_EQ(found.entries[k].state, EntryState::damaged) << found.entries[k].path;
+        EXPECT_NE(found.entries[k].why_not, "") << found.entries[k].path;
+    }
+    EXPECT_EQ(found.newest()->step, 10);
+    const Found newest = find_newest(root());
+    EXPECT_EQ(newest.path, std::optional{step(10)});
+    EXPECT_EQ(newest.notes.size(), 5U) << "each that was passed over";
+    EXPECT_EQ(list_complete(root()).size(), 3U) << "the sparse one is a file: only reading shows what it is";
+}
+
+TEST_F(CatalogueOfRun, WaitsForNobodyWhoWouldWriteLatest) {
+    fs::remove(root() + "/LATEST");
+    ASSERT_EQ(::mkfifo((root() + "/LATEST").c_str(), 0666), 0);
+
+    EXPECT_EQ(find_newest(root()).path, std::optional{step(10)});
+    EXPECT_EQ(verify_checkpoint(step(10)).damages.size(), 1U);
+    tidy_up(root());
+    EXPECT_EQ(verify_checkpoint(step(10)).damages.size(), 0U) << "the pipe was replaced";
+}
+
 TEST_F(CatalogueOfRun, ListsAnUnfinishedSaveWithoutTakingIt) {
     fs::create_directory(step(15) + ".tmp");
     write(step(15) + ".tmp/shard-00000.h5", "half");
@@ -121,7 +158,6 @@ TEST_F(CatalogueOfRun, PassesOverWhatIsCalledOtherwise) {
          {"step-", "step-x", "step-5x", "step--5", "stepping", "step-000000005.superseded"}) {
         fs::create_directory(root() + "/" + name);
     }
-    write(root() + "/step-000000007", "a file");
 
     EXPECT_EQ(catalogue(root()).entries.size(), 2U);
 }

@@ -17,10 +17,12 @@ using test::Draw;
 Manifest example() {
     Manifest manifest;
     manifest.program = "0.1.0 \"quoted\"";
-    manifest.progress = {1250, std::int64_t{1} << 62, 40'000, 3, 0.1 + 0.2};
+    manifest.progress = {1250, std::int64_t{1} << 62, 40'000, 3, 0.1 + 0.2, 2};
     manifest.deck = "model: {layers: 2}\n# caf\xc3\xa9\n";
     manifest.layout = "2 ranks, ZeRO 3";
     manifest.ranks = 2;
+    manifest.data = {{"data.train[0].path", "text.txt", 5000, 5000, 17},
+                     {"data.validation[0].path", "large.bin", std::int64_t{1} << 40, 1 << 26, 18}};
     manifest.files = {{"shard-00000.h5", 9000, 0xffffffffffffffffu},
                       {"shard-00001.h5", 9000, 0x8000000000000000u},
                       {"master.h5", 77, 1}};
@@ -56,6 +58,12 @@ std::string problem_with(const std::string& text) {
         return error.what();
     }
     return "";
+}
+
+TEST(Manifest, WithoutARowOfSkippedStepsHasNone) {
+    const auto manifest = parse_manifest(with(to_text(example()), ",\"skipped_in_a_row\":2", ""), "dir/COMPLETE");
+    EXPECT_EQ(manifest.progress.skipped, 3);
+    EXPECT_EQ(manifest.progress.skipped_in_a_row, 0);
 }
 
 TEST(Manifest, ReadsBackToTheSameBits) {
@@ -109,11 +117,68 @@ TEST(Manifest, WhatCannotBeIsRefusedThoughTheHashIsRight) {
     refused("\"bytes\":77", "\"bytes\":-1", "negative");
     refused("\"bytes\":77", "\"bytes\":99999999999999999999", "whole number");
     refused("[6,4]", "[6,4611686018427387904]", "");
+    refused("[6,4]", "[6,4,1,1,1,1,1]", "dims");
+    refused("\"bytes\":77", "\"bytes\":9000000000000000000", "larger than any disk");
     refused("\"step\":1250", "\"step\":-1", "negative");
     refused("\"step\":1250", "\"stop\":1250", "step");
     refused("\"f32\"", "\"f33\"", "no element type");
     refused("\"pieces\": [", "\"pieces\": [7,", "");
     refused("\"files\": [", "\"files\": 3, \"was\": [", "");
+}
+
+TEST(Manifest, ProgressThatContradictsItselfIsRefused) {
+    const std::string text = to_text(example());
+    const auto refused = [&](const std::string& from, const std::string& to, const std::string& why) {
+        const std::string problem = problem_with(with(text, from, to));
+        EXPECT_NE(problem.find(why), std::string::npos) << to << ": " << problem;
+    };
+    refused("\"skipped\":3", "\"skipped\":1251", "contradicts itself: 1250 steps, 1251 of them skipped");
+    refused("\"skipped_in_a_row\":2", "\"skipped_in_a_row\":4", "contradicts itself");
+    refused("\"skipped_in_a_row\":2", "\"skipped_in_a_row\":-1", "negative");
+    refused("\"next_sample\":40000", "\"next_sample\":1249", "contradicts itself");
+    refused("\"tokens\":4611686018427387904", "\"tokens\":39999", "contradicts itself");
+    refused("\"step\":1250", "\"step\":0", "contradicts itself");
+    refused("\"step\":1250", "\"step\":9000000000000000000", "further than any training");
+    refused("\"next_sample\":40000", "\"next_sample\":4000000000000000000", "further than any training");
+    refused("\"seconds\":0.3", "\"seconds\":-0.3", "negative");
+    refused("\"seconds\":0.3", "\"seconds\":1e308, \"was\":0.3", "further than any training");
+    refused("\"seconds\":0.3", "\"seconds\":1e999, \"was\":0.3", "");
+    refused("\"ranks\": 2", "\"ranks\": 0", "0 ranks");
+    refused("\"ranks\": 2", "\"ranks\": 2147483647", "2147483647 ranks");
+}
+
+TEST(Manifest, DeepAndLongTextsAreRefusedBeforeAnythingIsBuiltOfThem) {
+    const std::string text = to_text(example());
+    for (const int levels : {20, 3000, 1'000'000}) {
+        const std::string nested = std::string(static_cast<std::size_t>(levels), '[') + "7" +
+                                   std::string(static_cast<std::size_t>(levels), ']');
+        for (const char* key : {"\"version\": ", "\"ranks\": ", "\"tensors\": [", "\"more\": 0, \"pieces\": ["}) {
+            const std::string known = key[1] == 'm' ? "\"pieces\": [" : key;
+            const std::string problem = problem_with(with(text, known, key + nested + (key[1] == 'm' ? "," : "")));
+            EXPECT_NE(problem.find("nest deeper"), std::string::npos) << levels << key << problem;
+        }
+    }
+    // An object of many keys is read in time like their number, not like its square.
+    std::string keys = "{\"";
+    for (int k = 0; k < 200'000; ++k) {
+        keys += "a" + std::to_string(k) + "\":0,\"";
+    }
+    EXPECT_EQ(problem_with(with(text, "{\"", keys)), "");
+    const std::string novel(5000, 'x');
+    EXPECT_LT(problem_with(with(text, "\"version\": 1", "\"version\": \"" + novel + "\"")).size(), 500u);
+    EXPECT_NE(problem_with(with(text, "ZeRO 3", "ZeRO 3" + novel)).find("more than"), std::string::npos);
+}
+
+TEST(Manifest, NothingInItSteersATerminal) {
+    const std::string text = to_text(example());
+    const std::string steering = "\\u001b[31m";
+    for (const char* words : {"ZeRO 3", "layers.0.w", "shard-00001.h5", "0.1.0", "\"f32\"", "ziggurat-checkpoint"}) {
+        const bool is_whole = words[0] == '"';
+        const std::string problem =
+            problem_with(with(text, words, is_whole ? "\"" + steering + "\"" : words + steering));
+        EXPECT_NE(problem, "") << words;
+        EXPECT_EQ(problem.find('\x1b'), std::string::npos) << problem;
+    }
 }
 
 TEST(Manifest, AnyTextIsReadOrRefused) {
@@ -143,6 +208,21 @@ TEST(Manifest, TextThatIsNoUnicodeIsReplacedRatherThanRefused) {
     Manifest manifest = example();
     manifest.deck = "broken \xff byte";
     EXPECT_EQ(parse_manifest(to_text(manifest), "x").deck, "broken \xef\xbf\xbd byte");
+}
+
+TEST(Manifest, OfAnOlderProgramHasNoDataFiles) {
+    Manifest older = example();
+    older.data.clear();
+    const std::string text = to_text(older);
+    EXPECT_EQ(parse_manifest(with(text, "\"data\": [],\n", ""), "x"), older);
+}
+
+TEST(Manifest, DataFilesAreBounded) {
+    const std::string text = to_text(example());
+    EXPECT_NE(problem_with(with(text, R"("bytes":5000,"hashed_bytes":5000)", R"("bytes":-1,"hashed_bytes":5000)")), "");
+    EXPECT_NE(problem_with(with(text, R"("hashed_bytes":5000)", R"("hashed_bytes":5001)")), "");
+    EXPECT_NE(problem_with(with(text, R"("hashed_bytes":5000)", R"("hashed_bytes":"5000")")), "");
+    EXPECT_NE(problem_with(with(text, R"("path":"text.txt")", R"("path":"text\u001b[2Jtxt")")), "");
 }
 
 }  // namespace

@@ -270,7 +270,8 @@ TEST_F(Load, WritesADeckThatLoadsToTheSameRun) {
     const std::vector<std::string> decks = {
         "",
         "run: {name: 'a \"b\" # c', seed: 5, trace: yes, resume: never}\n",
-        "schedule: {kind: constant}\noptimizer: {clip: {policy: off}, no_decay: ['*.bias', 'x: y']}\n",
+        "schedule: {kind: constant}\noptimizer: {clip: {policy: off}, no_decay: ['*.weight', "
+        "'?mbedding.token']}\n",
         "model: {family: llama, layers: 2, hidden: 48, heads: 6, kv_heads: 2}\n",
         "data:\n  seq: 8\n  held_out: 10%\n  train:\n    - {format: text, path: '" +
             (folder_ / "text.txt").string() + "', weight: 3}\n    - {format: text, path: '" +

@@ -1,6 +1,7 @@
 #include "storage/directory.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -19,11 +20,35 @@ TEST(Directory, SmallFilesAreWrittenReadAndRenamed) {
     rename_path(folder.file("b"), folder.file("a"));
     flush_directory(folder.path());
 
-    EXPECT_EQ(read_small_file(folder.file("a")), "second, and longer");
-    EXPECT_EQ(read_small_file(folder.file("b")), std::nullopt);
-    EXPECT_THROW(read_small_file(folder.path()), Error) << "a directory is no file";
+    EXPECT_EQ(read_small_file(folder.file("a"), 100), "second, and longer");
+    EXPECT_EQ(read_small_file(folder.file("b"), 100), std::nullopt);
     EXPECT_THROW(rename_path(folder.file("b"), folder.file("c")), Error);
     EXPECT_THROW(flush_directory(folder.file("none")), Error);
+}
+
+std::string refusal(const std::string& path, std::int64_t most_bytes) {
+    try {
+        read_small_file(path, most_bytes);
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::checkpoint) << error.what();
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Directory, OnlyRegularFilesOfTheirSizeAreReadAndNobodyIsWaitedFor) {
+    const test::ScratchFolder folder;
+    ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0666), 0);
+    std::filesystem::create_symlink(folder.file("round"), folder.file("round"));
+    write_small_file(folder.file("large"), "");
+    std::filesystem::resize_file(folder.file("large"), std::uintmax_t{1} << 40);
+    for (const char* name : {"pipe", "round", "large", "."}) {
+        EXPECT_NE(refusal(folder.file(name), 1 << 20), "") << name;
+    }
+    EXPECT_NE(refusal("/dev/zero", 1 << 20), "");
+    EXPECT_NE(refusal(folder.file("large/below"), 1 << 20), "");
+    write_small_file(folder.file("pipe"), "a file again");
+    EXPECT_EQ(read_small_file(folder.file("pipe"), 100), "a file again");
 }
 
 TEST(Directory, AFileThatCannotBeWrittenWholeIsNotThere) {

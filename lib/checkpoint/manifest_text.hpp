@@ -1,0 +1,40 @@
+/// The form of COMPLETE, which its writer and its reader share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ziggurat::checkpoint {
+
+inline constexpr int known_version = 1;
+inline constexpr const char* format_name = "ziggurat-checkpoint";
+inline constexpr std::string_view hash_begin = "\"xxh3\": \"";
+inline constexpr std::string_view hash_end = "\"}\n";
+inline constexpr std::size_t hash_digits = 16;
+inline constexpr std::size_t last_line_bytes = hash_begin.size() + hash_digits + hash_end.size();
+
+/// Bounds that keep a hostile COMPLETE cheap, whatever its hash says.
+struct ManifestLimits {
+    static constexpr std::int64_t file_bytes = std::int64_t{128} << 20;  ///< about a million pieces
+    static constexpr int depth = 16;
+    static constexpr std::size_t file_name_bytes = 255;
+    static constexpr std::size_t tensor_name_bytes = 1024;
+    static constexpr std::size_t line_bytes = 4096;              ///< of `program` and `layout`
+    static constexpr std::size_t deck_bytes = std::size_t{1} << 20;
+    static constexpr std::size_t told_bytes = 300;               ///< of it, in a message
+    static constexpr std::size_t dims = 6;
+    static constexpr int ranks = 1 << 22;
+    static constexpr std::int64_t elements = std::int64_t{1} << 56;  ///< of a tensor
+    static constexpr std::int64_t all_bytes = std::int64_t{1} << 60;
+    static constexpr std::int64_t steps = std::int64_t{1} << 40;
+    static constexpr std::int64_t samples = std::int64_t{1} << 50;
+    static constexpr std::int64_t tokens = std::int64_t{1} << 62;
+    static constexpr double seconds = 1e12;
+};
+
+/// 16 hexadecimal digits.
+std::string hex_of_hash(std::uint64_t hash);
+
+}  // namespace ziggurat::checkpoint
