@@ -58,6 +58,18 @@ void give_back_memory() {
     give_back_heap();
 }
 
+/// What is to be told of it: that it failed, else nothing.
+std::string flushed(const FileHandle& file, const std::string& path) {
+    try {
+        if (file) {
+            storage::flush_file(file.get(), path);
+        }
+        return "";
+    } catch (const Error& error) {
+        return message(Severity::warning, error.what()) + "\n";
+    }
+}
+
 std::optional<Due> due_of(const spec::RunSpec& spec) {
     if (!spec.checkpoint.every) {
         return std::nullopt;
@@ -88,6 +100,7 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
       mine_{mine},
       reporter_{reporter},
       account_{account},
+      folder_{spec.run.dir},
       saving_activity_{account.activity("Checkpoint", Part::between_steps)},
       stall_activity_{account.activity("Checkpoint stall", Part::between_steps)},
       stream_{state.stream_to_save},
@@ -152,33 +165,57 @@ bool Checkpointer::finish(const checkpoint::Progress& progress) {
     return saved_step_ == progress.step;
 }
 
-std::string Checkpointer::prepare(std::int64_t step) {
+Checkpointer::Ready Checkpointer::prepare(std::int64_t step) {
+    Ready ready;
     try {
-        const auto root = checkpoint_root(spec_);
-        commit_.emplace(root, step);
-        const auto free = checkpoint::free_bytes(root);
-        if (free >= needed_) {
-            return "";
+        if (folder_.look() == Whereabouts::gone) {
+            reporter_.renew_folder();
+            ready.is_renewed = true;
         }
-        return fmt::format(
-            "no space for it in '{}' (it takes {}, {} are free). Free some, or ask for fewer "
-            "with checkpoint.keep.",
-            root, format_bytes(needed_), format_bytes(free));
+        hold_anew(ready.is_renewed);
+        commit_.emplace(root(), step);
+        const auto free = checkpoint::free_bytes(root());
+        if (free < needed_) {
+            ready.trouble = fmt::format(
+                "no space for it in '{}' (it takes {}, {} are free). Free some, or ask for fewer "
+                "with checkpoint.keep.",
+                folder_.said(root()), format_bytes(needed_), format_bytes(free));
+        }
     } catch (const std::exception& error) {
-        return error.what();
+        ready.trouble = folder_.said(error.what());
     }
+    return ready;
 }
 
-std::string Checkpointer::prepare_watched(std::int64_t step) {
+Checkpointer::Ready Checkpointer::prepare_watched(std::int64_t step) {
     auto* liveness = world_.liveness();
     if (liveness == nullptr) {
         return prepare(step);
     }
-    checkpoint::remove_unfinished(checkpoint_root(spec_));  // of a save that failed; that may take long
-    liveness->waits_for("the folder of a checkpoint in '" + checkpoint_root(spec_) + "'");
-    auto trouble = prepare(step);
+    checkpoint::remove_unfinished(root());  // of a save that failed; that may take long
+    liveness->waits_for("the folder of a checkpoint in '" + folder_.said(root()) + "'");
+    auto ready = prepare(step);
     liveness->moves();
-    return trouble;
+    return ready;
+}
+
+void Checkpointer::hold_anew(bool is_renewed) {
+    if (!is_renewed) {
+        return;
+    }
+    saved_step_ = -1;  // they went with the folder
+    if (const HeldFolder now{spec_.run.dir}; now.is_held()) {
+        folder_.renew(now);
+    }
+}
+
+std::string Checkpointer::agree_on(const Ready& mine) {
+    constexpr char renewed = '+';
+    auto said = comm::broadcast(world_, (mine.is_renewed ? renewed : '-') + mine.trouble);
+    if (world_.rank() != 0) {
+        hold_anew(said.front() == renewed);
+    }
+    return said.substr(1);
 }
 
 void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
@@ -189,7 +226,7 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
     last_begin_ns_ = monotonic_ns();
     is_asynchronous_ = is_async;
     reporter_.checkpoint_begin(progress.step, bytes_, is_async);
-    const auto trouble = comm::broadcast(world_, world_.rank() == 0 ? prepare_watched(progress.step) : "");
+    const auto trouble = agree_on(world_.rank() == 0 ? prepare_watched(progress.step) : Ready{});
     if (!trouble.empty()) {
         is_asynchronous_ = false;
         fail(trouble);
@@ -200,7 +237,7 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
         snapshot_.take();
     }
     protocol_.begin();
-    const auto folder = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress.step) + ".tmp";
+    const auto folder = root() + "/" + checkpoint::folder_name(progress.step) + ".tmp";
     streams_ = is_async && stream_.is_there() && !snapshot_.copied().empty();
     if (streams_) {
         stream_.open();
@@ -249,9 +286,10 @@ SaveNews Checkpointer::learn(const Wishes& counts) {
 
 std::string Checkpointer::reason_of_all() {
     const auto result = std::exchange(result_, {});
-    const auto mine = result.is_well || result.text.empty() || task_.gives_up()
-                          ? ""
-                          : fmt::format("rank {} ({}): {}", world_.rank(), comm::machine_name(), result.text);
+    const auto mine =
+        result.is_well || result.text.empty() || task_.gives_up()
+            ? ""
+            : fmt::format("rank {} ({}): {}", world_.rank(), comm::machine_name(), folder_.said(result.text));
     return comm::first_text(world_, mine);
 }
 
@@ -294,15 +332,14 @@ void Checkpointer::succeed() {
     slowest_seconds_ = std::max(slowest_seconds_, work_seconds_);
     saved_step_ = progress_.step;
     failures_in_a_row_ = 0;
-    reporter_.checkpoint_end(
-        {.step = progress_.step,
-         .bytes = bytes_,
-         .seconds = work_seconds_,
-         .stood_still_seconds = stood_still_seconds(),
-         .is_ok = true,
-         .where = checkpoint_root(spec_) + "/" + checkpoint::folder_name(progress_.step)});
+    reporter_.checkpoint_end({.step = progress_.step,
+                              .bytes = bytes_,
+                              .seconds = work_seconds_,
+                              .stood_still_seconds = stood_still_seconds(),
+                              .is_ok = true,
+                              .where = folder_.said(root()) + "/" + checkpoint::folder_name(progress_.step)});
     if (!notes.empty()) {
-        reporter_.say(notes);
+        reporter_.say(folder_.said(notes));
     }
 }
 
@@ -383,7 +420,7 @@ void Checkpointer::leave_hanging_save() {
         "cannot write the checkpoint of step {} in '{}': no bytes have moved for much longer than "
         "run.hang_timeout, and {} is not done. {}. Look at the disks of that rank, or raise "
         "run.hang_timeout.",
-        progress_.step, checkpoint_root(spec_), who,
+        progress_.step, folder_.said(root()), who,
         saved_step_ < 0 ? std::string{"There is no checkpoint"}
                         : fmt::format("The newest checkpoint is of step {}", saved_step_));
     if (auto* liveness = world_.liveness()) {

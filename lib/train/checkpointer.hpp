@@ -13,6 +13,7 @@
 #include "train/accounting.hpp"
 #include "train/background_task.hpp"
 #include "train/due.hpp"
+#include "train/held_folder.hpp"
 #include "train/held_state.hpp"
 #include "train/reporter.hpp"
 #include "train/save_protocol.hpp"
@@ -41,8 +42,9 @@ class Checkpointer {
     static constexpr int most_failures = 5;
 
     /// \param mine        this rank's wishes, which take its word along
-    /// \param saved_step  the newest step of which run.dir has a checkpoint; -1: none
-    /// Collective: over `world`
+    /// \param data        looked at before each save, and recorded with it; outlives this; nullptr: nothing
+    /// is \param saved_step  the newest step of which run.dir has a checkpoint; -1: none Collective: over
+    /// `world`
     Checkpointer(const spec::RunSpec& spec,
                  const RunContext& context,
                  const comm::Communicator& world,
@@ -86,16 +88,28 @@ class Checkpointer {
     /// Of the slowest save so far, from its first byte to its end, without what it waited for steps to end.
     /// On rank 0; 0 elsewhere.
     double slowest_seconds() const noexcept { return slowest_seconds_; }
+    /// This rank's way into the run's folder, whatever somebody calls it meanwhile.
+    const std::string& way() const noexcept { return folder_.way(); }
     /// Bytes on disk of a checkpoint, of all ranks.
     std::int64_t bytes() const noexcept { return bytes_; }
 
   private:
     /// All ranks begin, or all have failed already.
     void begin(const checkpoint::Progress& progress, bool is_async);
-    /// On rank 0: makes the folder. The reason why it cannot be begun, else nothing.
-    std::string prepare(std::int64_t step);
+    /// What rank 0 tells all before a save.
+    struct Ready {
+        bool is_renewed = false;  ///< the run's folder had been removed
+        std::string trouble;      ///< the reason why it cannot be begun, else nothing
+    };
+
+    /// On rank 0: makes the folder.
+    Ready prepare(std::int64_t step);
     /// The same; whoever watches for hangs sees what is waited for.
-    std::string prepare_watched(std::int64_t step);
+    Ready prepare_watched(std::int64_t step);
+    /// What rank 0 has prepared, on all ranks, which hold the folder that it holds.
+    std::string agree_on(const Ready& mine);
+    void hold_anew(bool is_renewed);
+    std::string root() const { return folder_.way() + "/ckpt"; }
     /// What all ranks have learned: goes on with the save.
     SaveNews learn(const Wishes& counts);
     std::string reason_of_all();
@@ -115,6 +129,7 @@ class Checkpointer {
     Wishes& mine_;
     Reporter& reporter_;
     Account& account_;
+    HeldFolder folder_;
     int saving_activity_;
     int stall_activity_;
     SaveStream& stream_;

@@ -17,9 +17,13 @@ using FileHandle = UniqueHandle<FileTraits>;
 
 enum class OpenMode { append, replace };
 
-/// Opens `path` for writing, creating it.
+/// Opens `path` for writing, creating it. Waits for nobody: a pipe is refused.
 /// Errors: Error{resource} with the path, the system's reason and what to do
 FileHandle open_for_writing(const std::string& path, OpenMode mode);
+
+/// Opens a regular file; nothing when there is none.
+/// Errors: as above, also when it is something else
+FileHandle open_for_reading(const std::string& path);
 
 /// Writes all of `text`, going on after interruptions. Returns 0 or the errno of what failed.
 int write_all(int file, std::string_view text) noexcept;

@@ -112,7 +112,9 @@ void Metrics::step(const StepReport& report) {
     sent(report.sent_bytes, report.planned_bytes, fields_);
     moved(report.link_bytes, report.planned_link_bytes, fields_);
     line_.field("device_peak_B", report.device_peak_bytes);
-    line_.field("host_peak_B", report.host_peak_bytes);
+    if (fields_.host) {
+        line_.field("host_peak_B", report.host_peak_bytes);
+    }
     if (fields_.nvme) {
         line_.field("nvme_B", report.nvme_bytes);
     }

@@ -21,7 +21,7 @@ struct StepFields {
     std::array<bool, num_stalls> stalls = all<num_stalls>();
     std::array<bool, schedule::num_purposes> sent = all<schedule::num_purposes>();
     std::array<bool, schedule::num_links> moved = all<schedule::num_links>();
-    bool nvme = true;
+    bool host = true, nvme = true;  ///< what lies there
 
   private:
     template <std::size_t n>

@@ -6,17 +6,20 @@
 
 namespace ziggurat::train {
 
-/// What was cut off.
+/// What was cut off, and what is not there.
 struct MetricsCut {
     std::int64_t lines = 0;
     std::string kept_in;  ///< the path of `metrics.cut-<n>.jsonl`; empty when nothing was cut
+    /// Steps up to the one that the run goes on after without a row: somebody has cut them, or a machine that
+    /// lost power had not written them yet. As `3 to 5, 8`; empty when none is missing.
+    std::string missing_steps;
 };
 
-/// Cuts `<folder>/metrics.jsonl` before the first line that tells of a step after `step`, and before a last
-/// line that is not whole. The tail becomes `<folder>/metrics.cut-<n>.jsonl` with the lowest free n, complete
-/// before anything is cut. A file that is not there stays so. Collective: local.
+/// Cuts `<folder>/metrics.jsonl` before the first line that tells of a step after `step`, and before one that
+/// is none of ours or not whole. The tail becomes `<folder>/metrics.cut-<n>.jsonl` with the lowest free n,
+/// complete before anything is cut. A file that is not there stays so. Collective: local.
 ///
-/// Errors: Error{resource}
+/// Errors: Error{resource}, also when it is no regular file
 MetricsCut cut_metrics(const std::string& folder, std::int64_t step);
 
 }  // namespace ziggurat::train

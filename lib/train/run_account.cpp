@@ -74,6 +74,7 @@ StepFields RunAccount::fields() const {
     for (std::size_t i = 0; i < fields.moved.size(); ++i) {
         fields.moved[i] = links_.planned()[i] > 0;
     }
+    fields.host = assembly_.arena_bytes(spec::Tier::host) > 0;
     fields.nvme = assembly_.arena_bytes(spec::Tier::nvme) > 0;
     return fields;
 }

@@ -1,6 +1,5 @@
 #include "train/run_directory.hpp"
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -81,19 +80,29 @@ std::string newest_step(const std::string& checkpoints) {
     return newest;
 }
 
-/// Holds the folder until the process ends, however it ends.
-FileHandle lock(const std::string& path) {
-    FileHandle folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    if (!folder) {
+const std::string& make_folder(const std::string& path) {
+    std::error_code failure;
+    fs::create_directories(path, failure);
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) {
+        fail("cannot create the run directory", path,
+             failure ? failure.message() : "a file of that name is in the way",
+             "Set run.dir to a path where you may create a directory.");
+    }
+    return path;
+}
+
+/// Until the process ends, however it ends.
+void lock(const HeldFolder& folder, const std::string& path) {
+    if (!folder.is_held()) {
         fail("cannot open the run directory", path, std::strerror(errno),
              "Set run.dir to a directory of yours.");
     }
     // Some network file systems have no locks; then two jobs are kept apart by their names only.
-    if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (::flock(folder.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         fail("cannot use the run directory", path, "another job is running in it",
              "Wait for it, or give this run a directory of its own: run.dir=...");
     }
-    return folder;
 }
 
 }  // namespace
@@ -104,15 +113,42 @@ std::string error_file_of(const std::string& run_dir, int rank) {
     return run_dir + "/errors/rank" + number + ".log";
 }
 
-RunDirectory::RunDirectory(const std::string& path) : path_{path} {
-    std::error_code failure;
-    fs::create_directories(path_, failure);
-    if (!fs::is_directory(path_)) {
-        fail("cannot create the run directory", path_,
-             failure ? failure.message() : "a file of that name is in the way",
-             "Set run.dir to a path where you may create a directory.");
+RunDirectory::RunDirectory(const std::string& path) : path_{path}, folder_{make_folder(path)} {
+    lock(folder_, path_);
+}
+
+std::string RunDirectory::news() {
+    const Whereabouts now = folder_.look();
+    if (now == told_) {
+        return "";
     }
-    lock_ = lock(path_);
+    told_ = now;
+    switch (now) {
+        case Whereabouts::elsewhere:
+            return "the run's folder '" + path_ + "' was renamed: it is '" + folder_.name() +
+                   "' now, and what this run writes goes there. Resume it with run.dir set to that.";
+        case Whereabouts::gone:
+            return "the run's folder '" + path_ +
+                   "' was removed while the run goes on: its log, metrics and checkpoints up to here are "
+                   "lost. The "
+                   "next checkpoint makes it anew.";
+        case Whereabouts::here:
+            break;
+    }
+    return "the run's folder '" + path_ + "' has its name again";
+}
+
+void RunDirectory::renew() {
+    make_folder(path_);
+    if (const std::string newest = newest_step(file(checkpoints_name)); !newest.empty()) {
+        fail("cannot make the run directory anew", path_,
+             "it was removed, and there are checkpoints of another run",
+             "Move them away, and the next checkpoint of this run goes there.");
+    }
+    const HeldFolder now{path_};
+    lock(now, path_);
+    folder_.renew(now);
+    told_ = Whereabouts::here;
 }
 
 std::string RunDirectory::file(std::string_view name) const {
@@ -152,7 +188,7 @@ int RunDirectory::move_aside(const std::vector<std::string>& names) {
     for (const std::string& name : names) {
         const std::string aside = "#" + name + "." + std::to_string(number) + "#";
         std::error_code failure;
-        fs::rename(file(name), file(aside), failure);
+        fs::rename(in_folder(name), in_folder(aside), failure);
         if (failure) {
             fail("cannot keep the earlier run's", file(name), failure.message(),
                  "Set run.dir to a directory of its own.");
@@ -168,6 +204,13 @@ void RunDirectory::go_on_from(std::int64_t step) {
                          std::to_string(cut.lines) + " lines of what came after it are kept in '" +
                          cut.kept_in + "'");
     }
+    if (!cut.missing_steps.empty()) {
+        notes_.push_back(
+            "metrics.jsonl has no rows of the steps " + cut.missing_steps + " (up to " +
+            std::to_string(step) +
+            ", after which the run goes on): they were cut, or lost with the machine. Weights are not "
+            "concerned.");
+    }
     std::error_code ignored;  // a DONE that cannot be deleted is replaced at the end
     fs::remove(file(done_name), ignored);
 }
@@ -176,27 +219,36 @@ void RunDirectory::write_done(std::int64_t step) const {
     write(done_name, "step " + std::to_string(step) + "\n");
 }
 
+FileHandle RunDirectory::open(const std::string& way, OpenMode mode) const {
+    try {
+        return open_for_writing(way, mode);
+    } catch (const Error& error) {
+        throw Error{error.kind(), folder_.said(error.what())};
+    }
+}
+
 void RunDirectory::append(std::string_view name, std::string_view text) const {
-    const FileHandle out = open_for_writing(file(name), OpenMode::append);
+    const FileHandle out = open(in_folder(name), OpenMode::append);
     if (const int failure = write_all(out.get(), text); failure != 0) {
-        fail("cannot write", file(name), std::strerror(failure),
+        fail("cannot write", folder_.said(in_folder(name)), std::strerror(failure),
              "Free some space, or set run.dir to a disk with room.");
     }
 }
 
 void RunDirectory::write(std::string_view name, std::string_view text) const {
-    const std::string target = file(name);
+    const std::string target = in_folder(name);
     const std::string draft = target + ".tmp";
-    const FileHandle out = open_for_writing(draft, OpenMode::replace);
+    const FileHandle out = open(draft, OpenMode::replace);
     if (const int failure = write_all(out.get(), text); failure != 0) {
         ::unlink(draft.c_str());
-        fail("cannot write", target, std::strerror(failure),
+        fail("cannot write", folder_.said(target), std::strerror(failure),
              "Free some space, or set run.dir to a disk with room.");
     }
     std::error_code failure;
     fs::rename(draft, target, failure);
     if (failure) {
-        fail("cannot write", target, failure.message(), "Set run.dir to a directory where you may write.");
+        fail("cannot write", folder_.said(target), failure.message(),
+             "Set run.dir to a directory where you may write.");
     }
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/file_handle.hpp"
+#include "train/held_folder.hpp"
 
 namespace ziggurat::train {
 
@@ -22,8 +22,9 @@ enum class EarlierCheckpoints {
 /// Creates run.dir and holds it for this job alone.
 ///
 /// Files of an earlier run are never overwritten: they become `#metrics.jsonl.1#` and so on, one number for
-/// all files of one run. The lock dies with the process. Collective: local; rank 0 has one.
-/// Errors: Error{resource} when it cannot be made, written or is in use
+/// all files of one run. The lock dies with the process, and is that of the folder, whatever it is called
+/// meanwhile: what is written after the start goes into the folder that is held. Collective: local; rank 0
+/// has one. Errors: Error{resource} when it cannot be made, written or is in use
 class RunDirectory {
   public:
     /// Touches nothing in it yet.
@@ -36,9 +37,17 @@ class RunDirectory {
     /// steps is cut off and kept, and DONE goes.
     void go_on_from(std::int64_t step);
 
-    const std::string& path() const noexcept { return path_; }
-    /// The path of a file in it.
+    /// What it is called now.
+    std::string path() const { return folder_.name(); }
+    /// The path of a file in it, as it was called at the start.
     std::string file(std::string_view name) const;
+    /// The folder as this process holds it.
+    const HeldFolder& held() const noexcept { return folder_; }
+    /// What a user should hear once: that somebody has renamed or removed it, or put it back.
+    std::string news();
+    /// One that was removed is made anew under its name and held.
+    /// Errors: Error{resource}, also when another run has taken its place
+    void renew();
     /// Writes a whole file; readers see the old one or the new one.
     void write(std::string_view name, std::string_view text) const;
     /// DONE, which says to scripts that there is nothing more to do.
@@ -52,8 +61,13 @@ class RunDirectory {
     /// Under one number for all of them; how many.
     int move_aside(const std::vector<std::string>& names);
 
+    FileHandle open(const std::string& way, OpenMode mode) const;
+    /// Where a file of that name is written.
+    std::string in_folder(std::string_view name) const { return folder_.way() + "/" + std::string{name}; }
+
     std::string path_;
-    FileHandle lock_;
+    HeldFolder folder_;
+    Whereabouts told_ = Whereabouts::here;
     std::vector<std::string> notes_;
 };
 

@@ -75,6 +75,14 @@ void expect_files_here(const std::string& folder,
         std::error_code problem;
         while (std::filesystem::file_size(path, problem) != static_cast<std::uintmax_t>(file.bytes) ||
                problem) {
+            std::error_code ignored;
+            if (!std::filesystem::exists(folder, ignored)) {
+                throw Error{
+                    ErrorKind::resource,
+                    fmt::format("'{}' was removed while the checkpoint was written. Check that nothing "
+                                "removes files of the run while it goes on.",
+                                folder)};
+            }
             if (seconds_between(begin_ns, monotonic_ns()) >= patience_seconds) {
                 throw Error{
                     ErrorKind::resource,

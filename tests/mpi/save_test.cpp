@@ -1,6 +1,7 @@
 /// Saving beside training: what is saved, when, and what a failure of one rank leads to.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -171,6 +172,71 @@ TEST(Save, ThatCannotBeCommittedLeavesTheOlderOne) {
         EXPECT_EQ(ends.back()["ok"], false);
         EXPECT_NE(ends.back()["reason"].get<std::string>().find("LATEST"), std::string::npos)
             << ends.back()["reason"];
+    }
+}
+
+TEST(Save, GoesIntoTheFolderOfTheRunWhateverItIsCalled) {
+    const test::SharedFolder folder{test::world()};
+    const auto run = saving_run(folder, 2);
+    // While the save of step 2 may be under way.
+    test::train_and_save(run, test::world(), Keep::nothing, 4, [&](Checkpointer&, std::int64_t step) {
+        if (step == 3 && test::world().rank() == 0) {
+            fs::rename(folder.file("run"), folder.file("other"));
+        }
+    });
+
+    EXPECT_FALSE(fs::exists(folder.file("run"))) << "nobody has made it again";
+    for (const std::int64_t step : {2, 4}) {
+        const auto path = folder.file("other/ckpt/") + checkpoint::folder_name(step);
+        EXPECT_TRUE(checkpoint::CheckpointReader{path}.verify().empty()) << path;
+    }
+}
+
+TEST(Save, MakesTheFolderAnewThatSomebodyHasRemoved) {
+    const test::SharedFolder folder{test::world()};
+    const auto run = saving_run(folder, 2);
+    const auto expected = train_alone(run, 6);
+    const auto outcome =
+        test::train_and_save(run, test::world(), Keep::nothing, 6, [&](Checkpointer&, std::int64_t step) {
+            std::error_code again;
+            while (step == 3 && test::world().rank() == 0 && fs::exists(folder.file("run"))) {
+                fs::remove_all(folder.file("run"), again);
+            }
+        });
+
+    EXPECT_EQ(outcome.saved_step, 6);
+    EXPECT_EQ(outcome.training.losses, expected.losses);
+    EXPECT_EQ(complete_steps(folder).back(), 6);
+    EXPECT_EQ(complete_steps(folder).front(), 4) << "that of step 2 is lost, as it was asked for";
+    EXPECT_TRUE(checkpoint::CheckpointReader{folder.file("run/ckpt/step-000000006")}.verify().empty());
+    if (test::world().rank() == 0) {
+        EXPECT_TRUE(fs::exists(folder.file("run/deck.effective.yaml")));
+        EXPECT_EQ(rows(folder, "checkpoint_end").back()["ok"], true) << "metrics go on there";
+    }
+}
+
+std::vector<std::string> flushed;
+
+int note_flushes(const char* path, std::int64_t, std::int64_t bytes) {
+    if (bytes == 0 &&
+        (std::strstr(path, "metrics.jsonl") != nullptr || std::strstr(path, "COMPLETE") != nullptr)) {
+        flushed.emplace_back(fs::path{path}.filename());
+    }
+    return 0;
+}
+
+TEST(Save, HasTheRowsOfItsStepsOnDiskFirst) {
+    const test::SharedFolder folder{test::world()};
+    const auto run = saving_run(folder, 1000);
+    flushed.clear();
+    {
+        const ScopedFault fault{test::world().rank() == 0 ? note_flushes : nullptr};
+        test::train_and_save(run, test::world(), Keep::nothing, 2);
+    }
+    if (test::world().rank() == 0) {
+        ASSERT_FALSE(flushed.empty());
+        EXPECT_EQ(flushed.front(), "metrics.jsonl");
+        EXPECT_NE(std::ranges::find(flushed, "COMPLETE"), flushed.end());
     }
 }
 

@@ -1,12 +1,14 @@
 #include "train/metrics_history.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "base/error.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "train/file_handle.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -79,6 +81,63 @@ TEST(CutMetrics, CutsALineWithoutItsEndAlthoughItReadsWell) {
 
     EXPECT_EQ(cut_metrics(folder.path(), 9).lines, 1);
     EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")), row("step", 1));
+}
+
+std::string missing(const std::string& text, std::int64_t step) {
+    const test::ScratchFolder folder;
+    put(folder, text);
+    return cut_metrics(folder.path(), step).missing_steps;
+}
+
+TEST(CutMetrics, SaysWhichStepsHaveNoRow) {
+    const auto rows = [](int first, int last) {
+        std::string text;
+        for (int step = first; step <= last; ++step) {
+            text += row("step", step);
+        }
+        return text;
+    };
+    EXPECT_EQ(missing(start + rows(1, 8), 8), "");
+    EXPECT_EQ(missing(start + rows(1, 9), 8), "");
+    EXPECT_EQ(missing(start + rows(1, 4), 8), "5 to 8");
+    EXPECT_EQ(missing(start + rows(1, 4) + rows(6, 7), 8), "5, 8");
+    EXPECT_EQ(missing(start + rows(1, 4) + row("resume", 6) + start + rows(7, 8), 8), "") << "said before";
+    EXPECT_EQ(missing(start + rows(101, 108), 108), "") << "its weights came from elsewhere";
+    EXPECT_EQ(missing(start + rows(1, 2) + row("checkpoint_end", 8) + row("validate", 8), 8), "3 to 8");
+    EXPECT_EQ(missing(start, 8), "1 to 8");
+    EXPECT_EQ(missing(start, 0), "");
+    EXPECT_EQ(
+        missing(start + row("step", 1) + row("step", 3) + row("step", 5) + row("step", 7) + row("step", 9),
+                12),
+        "2, 4, 6, 8, ...");
+}
+
+TEST(CutMetrics, TakesNoMoreOfAStrangeFileThanItHas) {
+    const test::ScratchFolder folder;
+    const std::string rows = start + row("step", 1);
+    const std::string deep = "{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}\n";
+    for (const std::string& strange : {deep, std::string(3 << 20, 'x') + "\n", std::string{"\xff\xfe\n"},
+                                       std::string{"{\"event\":\"step\",\"step\":99999999999999999999}\n"},
+                                       std::string{"{\"event\":\"step\",\"step\":18446744073709551615}\n"}}) {
+        put(folder, rows + strange + row("step", 2));
+        EXPECT_EQ(cut_metrics(folder.path(), 5).missing_steps, "2 to 5") << strange.substr(0, 40);
+        EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")), rows) << strange.substr(0, 40);
+    }
+    put(folder, rows);
+    std::filesystem::resize_file(folder.file("metrics.jsonl"), std::uintmax_t{1} << 40);
+    const auto cut = cut_metrics(folder.path(), 1);
+    EXPECT_EQ(test::contents_of(folder.file("metrics.jsonl")), rows);
+    EXPECT_EQ(cut.lines, 1);
+    EXPECT_EQ(std::filesystem::file_size(cut.kept_in), (std::uintmax_t{1} << 40) - rows.size())
+        << "as a hole";
+}
+
+TEST(CutMetrics, WaitsForNobodyWhoWouldWriteTheFile) {
+    const test::ScratchFolder folder;
+    ASSERT_EQ(::mkfifo(folder.file("metrics.jsonl").c_str(), 0666), 0);
+    EXPECT_THROW(cut_metrics(folder.path(), 1), Error);
+    EXPECT_THROW(open_for_writing(folder.file("metrics.jsonl"), OpenMode::append), Error);
+    EXPECT_NO_THROW(open_for_writing("/dev/null", OpenMode::append));
 }
 
 TEST(CutMetrics, HasNothingToDoWithoutAFile) {

@@ -155,6 +155,57 @@ TEST(RunDirectory, BelongsToOneJobAtATime) {
     EXPECT_EQ(message_of(folder.path()), "");
 }
 
+TEST(RunDirectory, StaysTheSameFolderUnderAnotherName) {
+    const test::ScratchFolder folder;
+    RunDirectory directory{folder.file("run")};
+    EXPECT_EQ(directory.news(), "");
+
+    fs::rename(folder.file("run"), folder.file("other"));
+    const std::string news = directory.news();
+    directory.write("perf.txt", "mine");
+    directory.append("env.txt", "mine");
+
+    EXPECT_NE(news.find("was renamed: it is '" + fs::canonical(folder.file("other")).string()),
+              std::string::npos)
+        << news;
+    EXPECT_EQ(directory.news(), "") << "once";
+    EXPECT_FALSE(fs::exists(folder.file("run")));
+    EXPECT_EQ(test::contents_of(folder.file("other/perf.txt")), "mine");
+    EXPECT_EQ(test::contents_of(folder.file("other/env.txt")), "mine");
+    EXPECT_NE(message_of(folder.file("other")).find("another job is running in it"), std::string::npos);
+    EXPECT_EQ(message_of(folder.file("run")), "") << "a new folder, and another run's";
+}
+
+TEST(RunDirectory, ThatWasRemovedIsMadeAnewForWhatIsSaved) {
+    const test::ScratchFolder folder;
+    RunDirectory directory{folder.file("run")};
+    fs::remove_all(folder.file("run"));
+    EXPECT_NE(directory.news().find("was removed while the run goes on"), std::string::npos);
+    EXPECT_THROW(directory.write("perf.txt", "lost"), Error);
+
+    directory.renew();
+
+    EXPECT_EQ(directory.news(), "");
+    directory.write("perf.txt", "kept");
+    EXPECT_EQ(test::contents_of(folder.file("run/perf.txt")), "kept");
+    EXPECT_NE(message_of(folder.file("run")).find("another job is running in it"), std::string::npos);
+}
+
+TEST(RunDirectory, TakesNoPlaceThatAnotherRunHasTaken) {
+    const test::ScratchFolder folder;
+    RunDirectory directory{folder.file("run")};
+    fs::remove_all(folder.file("run"));
+    {
+        const RunDirectory other{folder.file("run")};
+        EXPECT_THROW(directory.renew(), Error) << "it is running";
+        EXPECT_EQ(directory.held().look(), Whereabouts::gone) << "nothing of the other's is taken for ours";
+    }
+    fs::create_directories(folder.file("run/ckpt/step-000000008"));
+    EXPECT_THROW(directory.renew(), Error) << "it has checkpoints";
+    fs::remove_all(folder.file("run/ckpt"));
+    EXPECT_NO_THROW(directory.renew());
+}
+
 TEST(RunDirectory, NamesAFileInTheWay) {
     const test::ScratchFolder folder;
     put(folder.file("taken"), "");

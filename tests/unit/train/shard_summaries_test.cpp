@@ -65,5 +65,13 @@ TEST(ShardSummaries, OfFilesThatRankZeroDoesNotSeeAreAnError) {
     EXPECT_EQ(problem(), "");
 }
 
+TEST(ShardSummaries, FilesOfAFolderThatWasRemovedAreNotWaitedFor) {
+    const test::ScratchFolder folder;
+    checkpoint::Manifest manifest;
+    add_shards({text_of(summary_of("shard-00000.h5", 0))}, manifest);
+    constexpr double hours = 10 * 3600;
+    EXPECT_THROW(expect_files_here(folder.file("ckpt/step-000000008.tmp"), manifest, hours), Error);
+}
+
 }  // namespace
 }  // namespace ziggurat::train
