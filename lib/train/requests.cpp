@@ -10,6 +10,10 @@
 
 namespace ziggurat::train {
 
+int exit_code_of_stop(bool saves) {
+    return saves ? exit_code_run_again : static_cast<int>(ErrorKind::checkpoint);
+}
+
 Requests::Requests(StopSignals& signals,
                    const std::string& folder,
                    std::optional<TimeLimit> limit,
@@ -152,8 +156,9 @@ std::string Requests::stop_text(const Moment& now) const {
                                               abilities_.saves ? " and a checkpoint" : "",
                                               format_duration(limit_->margin_seconds() / 2))
                                 : "another rank was asked to stop";
-    const std::string then =
-        fmt::format("{} exits {}", abilities_.saves ? "saves, then" : "then", exit_code_run_again);
+    const std::string then = fmt::format(
+        "{} exits {}", abilities_.saves ? "saves, then" : "saves nothing (checkpoint.every is none),",
+        exit_code_of_stop(abilities_.saves));
     if (!now.is_in_step) {
         return fmt::format("{}: stops after step {}, {}", who, now.steps_done, then);
     }

@@ -18,6 +18,11 @@ namespace ziggurat::train {
 /// Who asked for the end of a run.
 enum class StopCause { none, signal, touch_file, time_limit, another_rank };
 
+/// Of a run that stopped as it was asked: that of "run me again", or of a missing checkpoint where nothing is
+/// saved (checkpoint.every is none). Running that again would begin afresh, which no script should do by
+/// itself.
+int exit_code_of_stop(bool saves);
+
 /// Where training is when rank 0 says something.
 struct Moment {
     std::int64_t steps_done = 0;

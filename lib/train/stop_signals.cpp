@@ -15,7 +15,7 @@
 namespace ziggurat::train {
 namespace {
 
-constexpr std::array<int, 4> handled{SIGUSR1, SIGTERM, SIGINT, SIGUSR2};
+constexpr std::array<int, 5> handled{SIGUSR1, SIGTERM, SIGINT, SIGHUP, SIGUSR2};
 
 // Signal handlers reach nothing but statics; there is one StopSignals at a time, which owns them.
 std::atomic<bool> is_installed{false};
@@ -30,6 +30,11 @@ extern "C" void count_signal(int number) {
     const int saved_errno = errno;
     if (number == SIGUSR2) {
         is_checkpoint_asked.store(true);
+    } else if (number == SIGHUP) {
+        int none = StopSignals::none;
+        if (asked.compare_exchange_strong(none, StopSignals::after_step)) {
+            last_signal.store(number);
+        }
     } else {
         last_signal.store(number);
         if (asked.fetch_add(1) + 1 > StopSignals::after_microbatch) {
@@ -59,6 +64,9 @@ StopSignals::StopSignals() {
     }
     for (std::size_t i = 0; i < handled.size(); ++i) {
         sigaction(handled[i], &action, &previous[i]);
+        if (handled[i] == SIGHUP && previous[i].sa_handler == SIG_IGN) {
+            sigaction(SIGHUP, &previous[i], nullptr);
+        }
     }
 }
 

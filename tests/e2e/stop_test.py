@@ -4,10 +4,16 @@
   stop_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 """
 
+import fcntl
 import os
+import pty
+import select
 import signal
+import subprocess
+import termios
+import time
 
-from trainings import (Place, complete_steps, environment_of, events, expect, processes_of, run_script, say,
+from trainings import (PATIENCE_S, Place, complete_steps, environment_of, events, expect, processes_of, run_script, say,
                        step_numbers)
 
 SAVES = ["checkpoint.every=100000 steps"]
@@ -144,11 +150,41 @@ def without_checkpoints(chosen):
     with place.start("run", 1, FOR_EVER) as training:
         wait_for_steps(training, run, 3)
         training.process.send_signal(signal.SIGTERM)
-        ended(training, 75, "received SIGTERM: stops after step", "then exits 75", "R U N   T I M E")
-        expect("saves" not in training.output(), "promises no checkpoint")
+        ended(training, 4, "received SIGTERM: stops after step", "saves nothing (checkpoint.every is none), exits 4",
+              "R U N   T I M E", "nothing is saved (checkpoint.every is none); exit code 4")
+        expect("run me again" not in training.output(), f"asks to be run again\n{training.tail()}")
     expect(not (run / "ckpt").exists(), "saves nothing")
-    say("TERM to a lone rank without checkpoints: 75")
+    say("TERM to a lone rank without checkpoints: 4, and no word of running it again")
+
+
+def hang_up(chosen):
+    """The terminal goes, of a run whose deck says nothing of saving."""
+    place = Place(chosen, "hang_up")
+    run = place.folder / "run"
+    deck = place.folder / place.deck
+    deck.write_text("".join(line for line in deck.read_text().splitlines(True) if not line.startswith("checkpoint:")))
+    terminal, screen = pty.openpty()
+    process = subprocess.Popen(
+        [place.binary, "train", place.deck, "run.dir=run", "run.resume=auto", FOR_EVER, *CONSTANT], cwd=place.folder,
+        env=dict(os.environ, OMP_NUM_THREADS="1"), stdin=screen, stdout=screen, stderr=screen, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    os.close(screen)
+    try:
+        end = time.monotonic() + PATIENCE_S
+        while len(step_numbers(run)) < 3 and process.poll() is None and time.monotonic() < end:
+            if select.select([terminal], [], [], 0.01)[0]:
+                os.read(terminal, 1 << 16)
+        os.close(terminal)
+        found = process.wait(timeout=PATIENCE_S)
+    finally:
+        process.kill()
+    log = (run / "run.log").read_text()
+    expect(found == 75 and "received SIGHUP: stops after step" in log, f"ended with {found}\n{log[-3000:]}")
+    expect(complete_steps(run) == [last(run, "end")["step"]], f"saved steps are {complete_steps(run)}")
+    place.train("run", 1, f"train.steps={last(run, 'end')['step'] + 2}", *CONSTANT)
+    expect(complete_steps(run)[-1] == last(run, "end")["step"], "the end of a run whose deck says nothing is saved")
+    say("a terminal that goes: saves and ends with 75")
 
 
 if __name__ == "__main__":
-    run_script(__doc__, once, twice, twice_to_one_rank, at_once, without_checkpoints)
+    run_script(__doc__, once, twice, twice_to_one_rank, at_once, without_checkpoints, hang_up)

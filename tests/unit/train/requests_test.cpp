@@ -84,7 +84,10 @@ TEST(Requests, HaveNoStepToGiveUpBetweenSteps) {
 TEST(Requests, DoNotPromiseToSaveWhereCheckpointsAreOff) {
     Rank rank{{.saves = false, .validates = false}};
     raise(SIGTERM);
-    EXPECT_EQ(rank.said(), "received SIGTERM: stops after step 1361 (in about 2.00 s), then exits 75");
+    EXPECT_EQ(rank.said(),
+              "received SIGTERM: stops after step 1361 (in about 2.00 s), saves nothing (checkpoint.every is "
+              "none), "
+              "exits 4");
 }
 
 TEST(Requests, TellOfAnotherRanksSignal) {

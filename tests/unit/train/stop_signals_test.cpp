@@ -23,6 +23,29 @@ TEST(StopSignals, RaiseTheLevelOneByOne) {
     EXPECT_EQ(signals.signal(), SIGTERM);
 }
 
+TEST(StopSignals, AHangUpAsksOnceHoweverOftenItComes) {
+    StopSignals signals;
+    for (int times = 0; times < 4; ++times) {
+        raise(SIGHUP);
+    }
+    EXPECT_EQ(signals.requested(), StopSignals::after_step);
+    EXPECT_EQ(signals.signal(), SIGHUP);
+    raise(SIGINT);
+    raise(SIGHUP);
+    EXPECT_EQ(signals.requested(), StopSignals::after_microbatch);
+    EXPECT_EQ(signals.signal(), SIGINT);
+}
+
+TEST(StopSignals, AHangUpThatWasIgnoredStaysSo) {
+    signal(SIGHUP, SIG_IGN);
+    {
+        StopSignals signals;
+        raise(SIGHUP);
+        EXPECT_EQ(signals.requested(), StopSignals::none);
+    }
+    EXPECT_EQ(signal(SIGHUP, SIG_DFL), SIG_IGN);
+}
+
 TEST(StopSignals, EndTheProcessAtTheThird) {
     testing::FLAGS_gtest_death_test_style = "threadsafe";
     EXPECT_EXIT(
