@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What may be asked of a run besides signals: touch files and limits of time; what becomes of an earlier run's files,
-and of the words of a rank that fails.
+and of the words of a rank that fails; how a training that breaks down ends.
 
   requests_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 """
 
 import os
 import signal
+import struct
 import time
 
 from trainings import Place, checkpoint, complete_steps, events, expect, run_script, say, step_numbers
@@ -169,5 +170,46 @@ def errors(chosen):
     say(f"a rank that fails leaves {found}")
 
 
+def breakdown(chosen):
+    """A restart does not begin to count anew, what was good stays, and a training that ends so is not done."""
+    place = Place(chosen, "breakdown")
+    settings = ["optimizer.lr=1000", "optimizer.weight_decay=0.5", "precision.compute=fp32", "schedule.warmup=0 steps",
+                "schedule.kind=constant", "checkpoint.every=1 steps"]
+    run = place.folder / "run"
+    place.train("run", 1, "train.steps=200", *settings, code=5)
+    broken = step_numbers(run)[-1]
+    good = broken - 21  # steps until the first of those that were skipped
+    expect(good in complete_steps(run), f"saves push out step {good}: {complete_steps(run)}")
+    expect(complete_steps(run)[-1] > good, f"saves nothing while updates are skipped: {complete_steps(run)}")
+    place.train("run", 1, "train.steps=200", *settings, code=5)
+    expect(step_numbers(run)[-1] == broken, f"a restart goes on to step {step_numbers(run)[-1]} instead of {broken}")
+    expect(good in complete_steps(run), f"a restart pushes out step {good}: {complete_steps(run)}")
+    say(f"breaks down at step {broken}, restarts or not, and keeps step {good}")
+
+    for times in range(2):
+        said = place.train("short", 1, f"train.steps={good + 3}", *settings, code=5)
+        expect(f"the last 3 updates up to step {good + 3} were skipped" in said, f"does not say why\n{said}")
+        expect(not (place.folder / "short" / "DONE").exists(), "is not done")
+    say("a training whose last step was skipped is not done, however often it is started")
+
+
+def no_targets(chosen):
+    """Documents of one token each, that are cut apart, leave nothing to predict."""
+    place = Place(chosen, "no_targets")
+    tokens = 4000
+    (place.folder / "tokens.bin").write_bytes(struct.pack(f"<{tokens}H", *(i % 250 for i in range(tokens))))
+    (place.folder / "tokens.idx").write_bytes(
+        b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, tokens, tokens + 1) + struct.pack(f"<{tokens}i", *[1] * tokens) +
+        struct.pack(f"<{tokens}q", *range(0, 2 * tokens, 2)) + struct.pack(f"<{tokens + 1}q", *range(tokens + 1)))
+    said = place.train("run", 2, "train.steps=3", "schedule.warmup=0 steps", "data={tokenizer: none, seq: 32, reset_at_document: true, "
+                       "train: [{format: megatron, path: tokens}]}", "model.vocab=256")
+    rows = [event for event in events(place.folder / "run") if event["event"] == "step"]
+    expect([row["loss"] for row in rows] == [None] * 3, f"losses are {[row['loss'] for row in rows]}")
+    expect(said.count("the batch of step 1 has no target tokens") == 1 and said.count("no target tokens") == 1,
+           f"says it once\n{said}")
+    expect("loss     n/a" in said, f"the line of a step has none\n{said}")
+    say("a batch without targets has no loss, and says so once")
+
+
 if __name__ == "__main__":
-    run_script(__doc__, files, limits, validation_left_off, earlier_runs, errors)
+    run_script(__doc__, files, limits, validation_left_off, earlier_runs, errors, breakdown, no_targets)
