@@ -10,9 +10,11 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import sys
 
 from slurm_cluster import SlurmCluster
+from trainings import environment_of, processes_of
 
 SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "slurm" / "train.sbatch"
 MORE_STEPS = 20  # after a restart, to the end
@@ -109,15 +111,21 @@ class Job:
 
 
 def exit_codes(cluster, chosen):
-    """Which ends queue a job again: a stop as asked (75), and a failure of MPI or of a node (6)."""
-    again = {75, 6}
+    """Which ends queue a job again: a stop as asked (75), a failure of MPI or of a node (6), a death by a signal (137);
+    not a second time in a row without a step."""
+    again = {75, 6, 137}
     jobs = {code: Job(f"code_{code}", cluster, chosen, "env", pretended_code=code)
             for code in (0, 2, 3, 4, 5, 6, 70, 75, 137)}
     for code, job in jobs.items():
         if code in again:
             job.wait_for("it is queued again", lambda: job.state() == ("PENDING", 1))
             print(f"ok: {job.name}: queued again")
-            cluster.tell("scancel", job.number)
+            if code != 137:
+                cluster.tell("scancel", job.number)
+                continue
+            cluster.start_now(job.number)
+            job.wait_for_end("FAILED", 1)
+            job.expect("says why it ends", "2 starts in a row made no step: not queued again" in job.log())
         else:
             job.wait_for_end("FAILED" if code else "COMPLETED", 0)
 
@@ -136,6 +144,19 @@ def by_srun(cluster, chosen):
     job.wait_for_steps()
     job.ask_to_save()
     job.wait_for_requeue("SIGUSR1")
+    job.goes_on_and_finishes()
+
+
+def killed(cluster, chosen, launch):
+    """A rank that is killed ends mpirun with 137, or 6 where another rank was faster; the job comes back, and goes on
+    from its last checkpoint."""
+    job = Job("killed", cluster, chosen, launch, settings=["checkpoint.every=2 steps"])
+    job.wait_for_steps()
+    ranks = [pid for pid in processes_of(cluster.tag.encode())
+             if b"OMPI_COMM_WORLD_RANK=1\0" in environment_of(pid) and str(job.folder).encode() in environment_of(pid)]
+    os.kill(ranks[-1], signal.SIGKILL)
+    job.wait_for("it is queued again or over", lambda: job.state() == ("PENDING", 1) or job.state()[0] in ENDS)
+    job.expect("is queued again", job.state()[1] == 1)
     job.goes_on_and_finishes()
 
 
@@ -179,6 +200,7 @@ def main():
         exit_codes(cluster, chosen)
         warned(cluster, chosen, launch)
         by_srun(cluster, chosen)
+        killed(cluster, chosen, launch)
         nothing_saved(cluster, chosen, launch)
         stopped_for_good(cluster, chosen, launch)
         cancelled(cluster, chosen, launch)
