@@ -10,6 +10,8 @@
 #include <sstream>
 #include <unordered_set>
 
+#include "deck/yaml_trouble.hpp"
+
 namespace ziggurat::deck {
 namespace {
 
@@ -281,10 +283,14 @@ std::optional<Node> parse_document(std::string_view text, const TextSource& sour
     } catch (const Stop&) {
         return std::nullopt;
     } catch (const YAML::Exception& error) {
-        const bool is_first_line = error.mark.line <= 0;
-        found.error({source.file, source.line + std::max(error.mark.line, 0),
-                     std::max(error.mark.column, 0) + (is_first_line ? source.column : 1)},
-                    "this is not YAML", error.msg, "Check the indentation, the quotes and the brackets.");
+        const auto trouble = explain_yaml(text,
+                                          {static_cast<std::size_t>(std::max(error.mark.line, 0)),
+                                           static_cast<std::size_t>(std::max(error.mark.column, 0))},
+                                          error.msg);
+        const auto line = static_cast<int>(trouble.at.line);
+        found.error({source.file, source.line + line,
+                     static_cast<int>(trouble.at.column) + (line == 0 ? source.column : 1)},
+                    trouble.problem, trouble.why, trouble.advice);
         return std::nullopt;
     }
     if (!builder.root) {

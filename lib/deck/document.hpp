@@ -25,7 +25,7 @@ struct Node {
 
     Kind kind = Kind::null;
     std::string text;            ///< of a scalar
-    bool is_quoted = false;      ///< a quoted scalar is never a word such as auto
+    bool is_quoted = false;      ///< a quoted '<<' is a key like any other
     bool is_failed = false;      ///< there was a complaint about it already
     std::vector<Node> items;     ///< of a list
     std::vector<Entry> entries;  ///< of a map, in the order of the file

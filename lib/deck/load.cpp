@@ -83,7 +83,9 @@ Loaded load_text(const std::string& text,
     }
     Resolution resolution{values, loaded.run, options, loaded.machine, loaded.found};
     resolve(resolution);
-    if (!options.as_record) {
+    if (options.as_record) {
+        judge_record(resolution);
+    } else {
         judge(resolution);
         refuse_not_built(resolution);
     }

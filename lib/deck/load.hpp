@@ -22,6 +22,8 @@ struct LoadOptions {
     int threads = 0;                                ///< per rank; 0: an equal part of the node's cores
     std::optional<spec::MachineSpec> machine = {};  ///< none: this one
     bool for_plan = false;  ///< takes what can be planned although it cannot be run yet
+    /// Token files and checkpoints that are missing are errors; else notes, as for a plan, which reads none.
+    bool needs_data = true;
     /// The deck of a run that was: what it says is wanted, and no rule asks whether it could run here and now
     /// (its data may be elsewhere).
     bool as_record = false;

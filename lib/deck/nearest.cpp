@@ -9,6 +9,13 @@ constexpr std::size_t longest_word = 64;
 
 }  // namespace
 
+std::string in_small_letters(std::string_view text) {
+    std::string small{text};
+    std::transform(small.begin(), small.end(), small.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    return small;
+}
+
 int edit_distance(std::string_view a, std::string_view b) {
     std::vector<int> before_last(b.size() + 1);
     std::vector<int> last(b.size() + 1);
@@ -42,7 +49,7 @@ std::string nearest(std::string_view word, const std::vector<std::string_view>& 
         // zero_stage is as good a guess for zero as the worst misspelling that we correct.
         const bool is_longer_form = candidate.size() > 2 && word.size() > 2 &&
                                     (word.starts_with(candidate) || candidate.starts_with(word));
-        const int slips = edit_distance(word, candidate);
+        const int slips = edit_distance(in_small_letters(word), in_small_letters(candidate));
         const int distance = is_longer_form ? std::min(slips, furthest) : slips;
         if (distance < best_distance) {
             best = candidate;

@@ -62,7 +62,13 @@ class Override {
         }
         const TextSource source{command_line_name, Writer::command_line, at_.line,
                                 static_cast<int>(equals) + 2};
-        auto value = parse_document(std::string_view{text}.substr(equals + 1), source, found_);
+        const std::string_view said = std::string_view{text}.substr(equals + 1);
+        if (said.find_first_not_of(' ') == std::string_view::npos) {
+            found_.error(at_, fmt::format("{} has no value", in_quotes(text.substr(0, equals))),
+                         "nothing stands behind the '='", "Write a value there, or null for the default.");
+            return;
+        }
+        auto value = parse_document(said, source, found_);
         if (!value) {
             return;
         }
@@ -71,6 +77,11 @@ class Override {
         if (!steps) {
             complain(fmt::format("{} is not a path", in_quotes(path)),
                      "one reads train.steps or data.train[0].path");
+            return;
+        }
+        if (steps->front().key == "include") {
+            found_.error(at_, "include cannot be overridden", "decks are included before overrides are applied",
+                         "Write a deck that includes both, and name that one.");
             return;
         }
         Node* target = &root_;

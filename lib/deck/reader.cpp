@@ -19,6 +19,12 @@ std::string shown_map(const std::string& path) {
     return path.empty() ? "the deck" : "'" + path + "'";
 }
 
+/// There was a complaint about it, or about something in its list.
+bool has_failed(const Node& node) {
+    return node.is_failed ||
+           std::any_of(node.items.begin(), node.items.end(), [](const Node& item) { return item.is_failed; });
+}
+
 /// Reads one tree; remembers nothing beyond the values.
 class Reader {
   public:
@@ -55,11 +61,13 @@ class Reader {
             unknown(parent, entry);
             return;
         }
+        const bool is_overridden = entry.value.writer == Writer::command_line;
+        values_.set_place(path, is_overridden ? entry.value.at : entry.key_at);
         if (entry.value.kind == Node::Kind::null) {
+            leave_empty(*row, path);
             return;
         }
-        values_.set_place(path, entry.key_at);
-        if (entry.value.is_failed) {
+        if (has_failed(entry.value)) {
             values_.mark_bad(path);
             return;
         }
@@ -69,6 +77,15 @@ class Reader {
             read_list(*row, path, entry.value);
         } else if (row->type != Type::variables && path != "include") {
             read_leaf(*row, path, entry.value);
+        }
+    }
+
+    /// A key without a value is not given: its default holds, and where it has none, somebody will miss it.
+    void leave_empty(const Row& row, const std::string& path) {
+        values_.mark_empty(path);
+        if (row.type != Type::map && row.fallback != nullptr) {
+            found_.note(values_.place(path), fmt::format("'{}' has no value", path),
+                        fmt::format("its default holds, {}", row.fallback));
         }
     }
 
@@ -88,6 +105,9 @@ class Reader {
             return;
         }
         values_.set_count(path, static_cast<std::int64_t>(node.items.size()));
+        if (node.items.empty()) {
+            values_.mark_empty(path);
+        }
         for (std::size_t i = 0; i < node.items.size(); ++i) {
             const std::string element = fmt::format("{}[{}]", path, i);
             values_.set_place(element, node.items[i].at);

@@ -17,7 +17,9 @@ void settle_steps(Resolution& resolution) {
     }
     if (!by_tokens || values.is_bad("train.tokens")) {
         if (!values.is_bad("train.tokens")) {
-            resolution.require("train.steps", "the run needs an end: train.steps or train.tokens");
+            const bool is_tokens = values.is_empty("train.tokens") && !values.is_empty("train.steps");
+            resolution.require(is_tokens ? "train.tokens" : "train.steps",
+                               "the run needs an end: train.steps or train.tokens");
         }
         return;
     }
@@ -72,6 +74,9 @@ void resolve_batch(Resolution& resolution) {
     }
     validate.batches = values.is_word("validate.batches", "all") ? 0 : values.integer("validate.batches");
     validate.sample = sample(resolution);
+    if (!validate.every) {
+        validate.sample.reset();  // samples follow validations
+    }
     spec::Checkpoint& checkpoint = resolution.run.checkpoint;
     if (resolution.is_auto("checkpoint.every")) {
         const spec::Interval half_an_hour{.steps = 0, .seconds = 1800};

@@ -86,6 +86,8 @@ void settle_vocabulary(Resolution& resolution) {
     if (resolution.is_auto("model.vocab")) {
         if (values.is_word("data.tokenizer.kind", "bytes")) {
             resolution.settle_integer("model.vocab", 256, "a token per byte");
+        } else if (values.is_bad("data.tokenizer.kind") || values.is_bad("data.tokenizer")) {
+            values.mark_bad("model.vocab");  // it depends on what was meant
         } else {
             values.erase("model.vocab");
             resolution.require("model.vocab", "sources of token numbers do not say how many there are");

@@ -46,7 +46,7 @@ void resolve_schedule(Resolution& resolution) {
         values.settle("schedule.decay", Extent{.steps = steps}, fmt::format("{} steps", steps),
                       kind == "wsd" ? "20% of the steps" : "only wsd has it");
     }
-    schedule.decay_steps = steps_of(resolution, "schedule.decay");
+    schedule.decay_steps = kind == "wsd" ? steps_of(resolution, "schedule.decay") : 0;
     schedule.final_fraction = values.real("schedule.final_fraction");
     if (kind == "constant") {
         erase_default(values, "schedule.final_fraction");

@@ -13,9 +13,18 @@ bool can_judge(const Rule& rule, const Values& values) {
 
 }  // namespace
 
+void judge_record(const Resolution& resolution) {
+    for (const Rule& rule : model_rules()) {
+        if (can_judge(rule, resolution.values)) {
+            rule.judge(resolution);
+        }
+    }
+}
+
 void judge(const Resolution& resolution) {
     for (const auto rules : {model_rules(), layout_rules(), batch_rules(), trained_rules(), sharding_rules(),
-                             tier_rules(), tile_rules(), data_rules(), checkpoint_rules()}) {
+                             tier_rules(), tile_rules(), data_rules(), checkpoint_rules(),
+                             effect_rules()}) {
         for (const Rule& rule : rules) {
             if (can_judge(rule, resolution.values)) {
                 rule.judge(resolution);

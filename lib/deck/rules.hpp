@@ -22,6 +22,10 @@ std::span<const Rule> tier_rules();
 std::span<const Rule> tile_rules();
 std::span<const Rule> data_rules();
 std::span<const Rule> checkpoint_rules();
+std::span<const Rule> effect_rules();
+
+/// Runs those that hold of a model anywhere: of the deck of a run that was, whoever has written it.
+void judge_record(const Resolution& resolution);
 
 /// Runs every rule; all complaints are made.
 void judge(const Resolution& resolution);

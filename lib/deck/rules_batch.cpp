@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/printable.hpp"
 #include "deck/arithmetic.hpp"
 #include "deck/rules.hpp"
 
@@ -48,29 +49,11 @@ void warmup_ends_within_the_run(const Resolution& at) {
 void decay_fits_behind_the_warmup(const Resolution& at) {
     const spec::LearningRate& schedule = at.run.schedule;
     const bool is_wsd = schedule.kind == spec::ScheduleKind::warmup_stable_decay;
-    if (!is_wsd && schedule.decay_steps > 0) {
-        at.found.error(at.values.place("schedule.decay"), "schedule.decay without schedule wsd",
-                       "the other schedules go down over the whole run", "Remove it, or use kind: wsd.");
-    } else if (is_wsd && schedule.warmup_steps + schedule.decay_steps > at.run.train.steps) {
+    if (is_wsd && schedule.warmup_steps + schedule.decay_steps > at.run.train.steps) {
         at.found.error(at.values.place("schedule.decay"),
                        fmt::format("a warm-up of {} and a decay of {} steps", schedule.warmup_steps,
                                    schedule.decay_steps),
                        fmt::format("the run has {}", at.run.train.steps), "Shorten one of them.");
-    }
-}
-
-void constant_has_no_end(const Resolution& at) {
-    if (at.run.schedule.kind == spec::ScheduleKind::constant &&
-        at.values.is_written("schedule.final_fraction")) {
-        at.found.warning(at.values.place("schedule.final_fraction"), "schedule.final_fraction has no effect",
-                         "the schedule is constant", "Remove it, or choose another kind.");
-    }
-}
-
-void a_norm_needs_a_policy(const Resolution& at) {
-    if (at.run.optimizer.clip == spec::ClipPolicy::off && at.values.is_written("optimizer.clip.norm")) {
-        at.found.warning(at.values.place("optimizer.clip.norm"), "optimizer.clip.norm has no effect",
-                         "the policy is off", "Remove it, or use policy: global.");
     }
 }
 
@@ -93,14 +76,6 @@ void validation_data_is_looked_at(const Resolution& at) {
     }
 }
 
-void samples_follow_validations(const Resolution& at) {
-    if (at.run.validate.sample && !at.run.validate.every) {
-        at.found.error(at.values.place("validate.sample"), "a sample that is never made",
-                       "samples follow validations, and validate.every is none",
-                       "Set it, for instance to 100 steps.");
-    }
-}
-
 void samples_can_be_read(const Resolution& at) {
     if (at.run.validate.sample && at.run.data.tokenizer == spec::Tokenizer::none) {
         at.found.error(at.values.place("validate.sample"), "a sample without a tokenizer",
@@ -119,11 +94,11 @@ void prompts_say_something(const Resolution& at) {
 
 void names_are_folders(const Resolution& at) {
     const std::string& name = at.run.run.name;
-    if (name.empty() || name.size() > 100 || name.find_first_of("/\n") != std::string::npos || name == "." ||
-        name == "..") {
+    if (name.empty() || name.size() > 100 || name.find('/') != std::string::npos || name == "." || name == ".." ||
+        printable(name) != name) {
         at.found.error(at.values.place("run.name"),
                        fmt::format("run.name = {} cannot be a folder", in_quotes(name)),
-                       "files of the run are named for it", "Use up to 100 characters without '/'.");
+                       "files of the run are named for it", "Use up to 100 characters that can be printed, without '/'.");
     }
 }
 
@@ -133,11 +108,8 @@ constexpr std::array rules = {
     Rule{a_step_can_be_listed, "train.global_batch train.micro_batch parallel model"},
     Rule{warmup_ends_within_the_run, "train schedule data.seq"},
     Rule{decay_fits_behind_the_warmup, "train schedule data.seq"},
-    Rule{constant_has_no_end, "schedule"},
-    Rule{a_norm_needs_a_policy, "optimizer.clip"},
     Rule{validation_has_data, "validate.every data.validation data.held_out"},
     Rule{validation_data_is_looked_at, "validate.every data.validation data.held_out"},
-    Rule{samples_follow_validations, "validate"},
     Rule{samples_can_be_read, "validate.sample data.tokenizer.kind"},
     Rule{prompts_say_something, "validate.sample.prompt"},
 };

@@ -29,17 +29,28 @@ std::string trouble_with(const fs::path& path) {
                                      : "the folder has neither a file COMPLETE nor a folder ckpt";
 }
 
+void expect_a_checkpoint(
+    const Resolution& at, const char* key, const char* use, const std::string& path, const char* advice) {
+    const auto trouble = trouble_with(path);
+    std::error_code error;
+    if (trouble.empty()) {
+        return;
+    }
+    if (!at.options.needs_data && !fs::exists(path, error)) {
+        at.found.note(at.values.place(key), fmt::format("{} is not here", in_quotes(path)),
+                      trouble + "; a plan does without, a training does not");
+    } else {
+        at.found.error(at.values.place(key), fmt::format("cannot {} {}", use, in_quotes(path)), trouble, advice);
+    }
+}
+
 void resume_path_is_a_checkpoint(const Resolution& at) {
     if (at.run.run.resume != spec::Resume::path) {
         return;
     }
-    const auto trouble = trouble_with(at.run.run.resume_path);
-    if (!trouble.empty()) {
-        at.found.error(at.values.place("run.resume"),
-                       fmt::format("cannot resume from {}", in_quotes(at.run.run.resume_path)), trouble,
-                       "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run, or use auto, "
-                       "must or never.");
-    }
+    expect_a_checkpoint(at, "run.resume", "resume from", at.run.run.resume_path,
+                        "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run, or use auto, must or "
+                        "never.");
 }
 
 void initial_weights_are_a_checkpoint(const Resolution& at) {
@@ -53,12 +64,7 @@ void initial_weights_are_a_checkpoint(const Resolution& at) {
         at.found.error(at.values.place("model.init.path"), "a checkpoint that nobody would read",
                        "model.init.from is random", "Set model.init.from=checkpoint, or leave the path out.");
     } else if (is_wanted) {
-        const auto trouble = trouble_with(at.run.model.init_path);
-        if (!trouble.empty()) {
-            at.found.error(at.values.place("model.init.path"),
-                           fmt::format("cannot begin with {}", in_quotes(at.run.model.init_path)), trouble,
-                           advice);
-        }
+        expect_a_checkpoint(at, "model.init.path", "begin with", at.run.model.init_path, advice);
     }
 }
 

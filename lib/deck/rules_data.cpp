@@ -43,11 +43,17 @@ void expect_a_window(const Resolution& at, const std::string& path, std::int64_t
 void sources_are_what_they_are_called(const Resolution& at) {
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
         const TokenFile file = inspect(source);
+        const Place place = at.values.place(path + ".path");
+        if (file.is_missing && !at.options.needs_data) {
+            at.found.note(place, fmt::format("{} is not here", in_quotes(source.path)),
+                          *file.trouble + "; a plan does without, a training does not");
+            return;
+        }
         if (file.trouble) {
             at.found.error(
-                at.values.place(path + ".path"),
+                place,
                 fmt::format("cannot use {} as {}", in_quotes(source.path), at.values.word(path + ".format")),
-                *file.trouble, "Check the path and the format.");
+                *file.trouble, file.advice.empty() ? "Check the path and the format." : file.advice);
             return;
         }
         if (path.starts_with(lists[1])) {

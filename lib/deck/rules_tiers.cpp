@@ -100,9 +100,6 @@ void folders_are_there(const Resolution& at) {
         return;
     }
     for (const std::string& path : at.run.tiers.nvme_paths) {
-        if (path.empty() && at.found.errors() > 0) {
-            continue;  // of a variable that is not set, most likely
-        }
         std::error_code error;
         const bool is_folder = std::filesystem::is_directory(path, error);
         if (!is_folder || ::access(path.c_str(), W_OK) != 0) {

@@ -60,14 +60,22 @@ std::string advice_on(const std::string& pattern, const spec::Model& model) {
                          : fmt::format("Did you mean '{}'?", meant);
 }
 
-void patterns_fit_tensors(const Resolution& at) {
+void expect_tensors(const Resolution& at, const std::string& key, const std::vector<std::string>& patterns) {
     const auto names = names_of(spec::tensors(at.run.model));
-    for (const auto& pattern : spec::unmatched_patterns(at.run.train.only, names)) {
-        at.found.error(at.values.place("train.only"),
-                       fmt::format("train.only: '{}' fits no tensor of the model", pattern),
+    for (const auto& pattern : spec::unmatched_patterns(patterns, names)) {
+        at.found.error(at.values.place(key),
+                       fmt::format("{}: {} fits no tensor of the model", key, in_quotes(pattern)),
                        "a pattern is a whole name, in which * stands for anything",
                        advice_on(pattern, at.run.model));
     }
+}
+
+void patterns_of_trained_tensors_fit_some(const Resolution& at) {
+    expect_tensors(at, "train.only", at.run.train.only);
+}
+
+void patterns_without_decay_fit_some(const Resolution& at) {
+    expect_tensors(at, "optimizer.no_decay", at.run.optimizer.no_decay);
 }
 
 void something_is_trained(const Resolution& at) {
@@ -101,7 +109,8 @@ void parts_of_a_matrix_are_trained_together(const Resolution& at) {
 }
 
 constexpr std::array rules = {
-    Rule{patterns_fit_tensors, "train.only model"},
+    Rule{patterns_of_trained_tensors_fit_some, "train.only model"},
+    Rule{patterns_without_decay_fit_some, "optimizer.no_decay model"},
     Rule{something_is_trained, "train.only"},
     Rule{parts_of_a_matrix_are_trained_together, "train.only model"},
 };

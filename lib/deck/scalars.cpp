@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/contract.hpp"
-#include "deck/nearest.hpp"
+#include "deck/misread.hpp"
 #include "deck/reader.hpp"
 
 namespace ziggurat::deck {
@@ -139,7 +139,7 @@ Parsed read_scalar(const Row& row, const std::string& text) {
         case Type::text:
             return text;
         case Type::path:
-            return text.empty() ? std::nullopt : Parsed{text};
+            return text.empty() || is_below_home(text) ? std::nullopt : Parsed{text};
         case Type::boolean:
             return read_boolean(text);
         case Type::integer:
@@ -178,35 +178,6 @@ Parsed read_data(const Row& row, const Node& node) {
     }
 }
 
-/// The text of `node` as a deck says it.
-std::string written(const Row& row, const Node& node, bool is_word) {
-    if (node.kind == Node::Kind::scalar) {
-        const bool is_text = row.type == Type::text || row.type == Type::path || row.type == Type::texts;
-        return is_text && !is_word ? write_text(node.text) : node.text;
-    }
-    std::string text;
-    for (const Node& item : node.items) {
-        text += (text.empty() ? "" : ", ") + (row.type == Type::texts ? write_text(item.text) : item.text);
-    }
-    for (const Entry& entry : node.entries) {
-        text += (text.empty() ? "" : ", ") + entry.key + ": " + entry.value.text;
-    }
-    return node.kind == Node::Kind::list ? "[" + text + "]" : "{" + text + "}";
-}
-
-std::string shown(const Row& row, const Node& node) {
-    return in_quotes(node.kind == Node::Kind::scalar ? node.text : written(row, node, false));
-}
-
-/// A bound as a deck would say it.
-std::string bound(const Row& row, double value) {
-    if (row.type == Type::size) {
-        return write_bytes(static_cast<std::int64_t>(value));
-    }
-    const bool is_whole = value == std::floor(value) && std::abs(value) < 1e15;
-    return is_whole ? fmt::format("{}", static_cast<std::int64_t>(value)) : write_real(value);
-}
-
 bool is_within(
     const Row& row, const std::string& path, const Node& node, const Value& value, Diagnostics& found) {
     const double number = std::holds_alternative<std::int64_t>(value.data)
@@ -217,52 +188,8 @@ bool is_within(
     if (number >= row.min && number <= row.max) {
         return true;
     }
-    const std::string range = std::isfinite(row.max) && std::isfinite(row.min)
-                                  ? fmt::format("between {} and {}", bound(row, row.min), bound(row, row.max))
-                                  : fmt::format("at least {}", bound(row, row.min));
-    found.error(node.at, fmt::format("{} = {} is out of range", path, in_quotes(node.text)), reason_of(row),
-                row.min == row.max ? fmt::format("Use {}.", bound(row, row.min))
-                                   : fmt::format("Use a value {}.", range));
+    refuse_range(row, path, node, found);
     return false;
-}
-
-bool needs_unit(Type type) {
-    return type == Type::size || type == Type::size_or_share || type == Type::share || type == Type::rate ||
-           type == Type::duration || type == Type::extent || type == Type::interval;
-}
-
-/// What is wrong with shares of tiers; empty where it is something else.
-std::string why_no_home(const Node& node) {
-    double sum = 0;
-    int rests = 0;
-    for (const Entry& entry : node.entries) {
-        if (entry.key != "device" && entry.key != "host" && entry.key != "nvme") {
-            return fmt::format("{} is not a tier", in_quotes(entry.key));
-        }
-        const auto share = read_share(entry.value.text);
-        rests += entry.value.text == "rest" ? 1 : 0;
-        if (!share && entry.value.text != "rest") {
-            return fmt::format("{} is not a share", in_quotes(entry.value.text));
-        }
-        sum += share.value_or(0);
-    }
-    return rests > 1 || node.entries.empty() ? "one tier gets the rest"
-           : std::abs(sum - 1) > 1e-9        ? fmt::format("its shares add up to {}", write_share(sum))
-                                             : "";
-}
-
-/// Complains about a value of another form.
-void misread(const Row& row, const std::string& path, const Node& node, Diagnostics& found) {
-    const bool is_scalar = node.kind == Node::Kind::scalar;
-    const bool is_bare = is_scalar && needs_unit(row.type) && read_real(node.text);
-    const std::string problem =
-        is_bare ? std::string{"has no unit"} : fmt::format("is not {}", noun_of(row.type));
-    const std::string guess =
-        is_scalar && row.type == Type::word ? nearest(node.text, split_words(row.words)) : std::string{};
-    const std::string meant = guess.empty() ? guess : fmt::format("Did you mean '{}'? ", guess);
-    const auto why = row.type == Type::home && node.kind == Node::Kind::map ? why_no_home(node) : "";
-    found.error(node.at, fmt::format("{} = {} {}", path, shown(row, node), problem),
-                why.empty() ? reason_of(row) : why, fmt::format("{}Write {}.", meant, accepted_forms(row)));
 }
 
 }  // namespace
@@ -273,17 +200,16 @@ std::optional<Value> read_value(const Row& row,
                                 Diagnostics& found) {
     Value value;
     value.origin = origin_of(node);
-    const bool is_text = row.type == Type::text || row.type == Type::path;
-    const bool is_word = node.kind == Node::Kind::scalar && !(is_text && node.is_quoted) &&
-                         row.type != Type::word_list && has_word(row, node.text);
-    value.written = written(row, node, is_word);
+    const bool is_word =
+        node.kind == Node::Kind::scalar && row.type != Type::word_list && has_word(row, node.text);
+    value.written = written_as(row, node, is_word);
     if (is_word) {
         value.word = node.text;
         return value;
     }
     auto data = read_data(row, node);
     if (!data) {
-        misread(row, path, node, found);
+        refuse_form(row, path, node, found);
         return std::nullopt;
     }
     value.data = std::move(*data);

@@ -291,7 +291,7 @@ constexpr Row rows[] = {
      .doc = "Patterns of tensors without decay, besides all of one dimension."},
     {.path = "optimizer.clip", .shorthand = "norm", .doc = "A bound on the gradient."},
     {.path = "optimizer.clip.norm", .type = Type::real, .fallback = "1.0", .min = 1e-30, .max = 1e30,
-     .doc = "Largest norm."},
+     .doc = "Largest norm; without a bound, clip: {policy: off}."},
     {.path = "optimizer.clip.policy", .type = Type::word, .fallback = "global",
      .words = "global off speculate previous_norm per_unit",
      .doc = "global: the norm of the whole gradient of this step. off: none."},
@@ -309,8 +309,8 @@ constexpr Row rows[] = {
 
     {.path = "checkpoint", .shorthand = "every", .doc = "Saving the state of training."},
     {.path = "checkpoint.every", .type = Type::interval, .fallback = "30min", .words = "auto none",
-     .doc = "When to save, besides at the end and when the run is asked to stop. auto: 30min, so that a shorter run saves at "
-            "its end alone. none: nothing is ever saved, at the end neither."},
+     .doc = "When to save, besides at the end and when the run is asked to stop. With auto, every 30min, so that a shorter "
+            "run saves at its end alone; with none, nothing is ever saved."},
     {.path = "checkpoint.keep", .shorthand = "last", .doc = "What stays on disk."},
     {.path = "checkpoint.keep.last", .type = Type::integer, .fallback = "2", .min = 1, .max = 1e6,
      .doc = "The newest so many."},

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "deck/schema.hpp"
 
 namespace ziggurat::deck {
@@ -62,7 +64,7 @@ std::string form_of(const Row& row) {
         case Type::interval:
             return "an interval with its unit, such as 100 steps, 200M tokens or 30min, or a list of them";
         case Type::texts:
-            return "a list of texts";
+            return "a list of texts, such as [first, second]";
         case Type::reals:
             return fmt::format("a list of two numbers from {} to {}", row.min, row.max);
         case Type::word_list:
@@ -112,8 +114,9 @@ std::string reason_of(const Row& row) {
     if (doc.ends_with('.')) {
         doc.pop_back();
     }
-    const bool is_word = doc.size() > 1 && doc[1] >= 'a' && doc[1] <= 'z';
-    if (is_word && is_capital(doc[0])) {
+    const auto first = doc.substr(0, doc.find(' '));  // AdamW and NVMe stay as they are
+    const bool is_word = first.size() > 1 && std::none_of(first.begin() + 1, first.end(), is_capital);
+    if ((is_word || first == "A") && is_capital(doc[0])) {
         doc[0] = static_cast<char>(doc[0] - 'A' + 'a');
     }
     return doc;

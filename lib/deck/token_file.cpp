@@ -29,12 +29,16 @@ TokenFile trouble(std::string why) {
     return {.trouble = std::move(why)};
 }
 
+TokenFile missing(std::string why) {
+    return {.trouble = std::move(why), .is_missing = true};
+}
+
 /// Why `path` cannot be read as a file, if so; its size otherwise.
 TokenFile size_of(const std::string& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::not_found) {
-        return trouble("there is no such file");
+        return missing("there is no such file");
     }
     if (error || status.type() != fs::file_type::regular) {
         return trouble(error ? error.message() : "it is not a file");
@@ -89,12 +93,16 @@ std::int64_t megatron_token_bytes(unsigned code) {
 
 TokenFile inspect_megatron(const std::string& prefix) {
     const TokenFile index = size_of(prefix + ".idx");
-    if (index.trouble) {
-        return trouble("of its .idx: " + *index.trouble);
+    const bool has_suffix = prefix.ends_with(".bin") || prefix.ends_with(".idx");
+    if (index.is_missing && has_suffix) {
+        return {.trouble = "the path stands for two files, and has the suffix of neither",
+                .advice = fmt::format("Write '{}'.", prefix.substr(0, prefix.size() - 4))};
     }
     const TokenFile file = size_of(prefix + ".bin");
-    if (file.trouble) {
-        return trouble("of its .bin: " + *file.trouble);
+    if (index.trouble || file.trouble) {
+        const TokenFile& bad = index.trouble ? index : file;
+        return {.trouble = fmt::format("of its {}: {}", index.trouble ? ".idx" : ".bin", *bad.trouble),
+                .is_missing = bad.is_missing};
     }
     const auto header = first_bytes<megatron_header_bytes>(prefix + ".idx");
     if (std::memcmp(header.data(), megatron_magic.data(), megatron_magic.size()) != 0) {
@@ -144,7 +152,7 @@ TokenFile inspect(const spec::Source& source) {
     }
     const auto paths = matches(source.path);
     if (paths.empty()) {
-        return trouble("no file matches this pattern");
+        return missing("no file matches this pattern");
     }
     TokenFile all;
     for (const std::string& path : paths) {

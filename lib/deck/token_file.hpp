@@ -14,6 +14,8 @@ struct TokenFile {
     std::optional<std::string> trouble =
         std::nullopt;  ///< what is wrong with it, as the reason in a complaint
     std::int64_t tokens = 0;
+    bool is_missing = false;  ///< the trouble is that there is no such file
+    std::string advice = {};  ///< what to write instead, where that is known
 };
 
 /// Reads the headers of `source`, no more.

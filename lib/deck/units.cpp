@@ -38,7 +38,8 @@ std::string_view trimmed(std::string_view text) {
 std::optional<double> take_number(std::string_view& text, bool takes_exponent = false) {
     double value = 0;
     const auto format = takes_exponent ? std::chars_format::general : std::chars_format::fixed;
-    if (text.empty() || text.front() < '0' || text.front() > '9') {
+    const auto is_digit = [&](std::size_t at) { return text.size() > at && text[at] >= '0' && text[at] <= '9'; };
+    if (!is_digit(0) && !(is_digit(1) && text.front() == '.')) {
         return std::nullopt;
     }
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, format);
@@ -61,6 +62,9 @@ std::optional<double> factor_of(std::string_view name, const std::array<Unit, N>
 
 /// Far above any quantity of a run, and in the range of int64.
 constexpr double most = 0x1p62;
+
+/// Seconds; in nanoseconds they are in the range of int64.
+constexpr double longest_interval = 9e9;
 
 /// `value` when it is whole and fits.
 std::optional<std::int64_t> whole(double value) {
@@ -189,7 +193,7 @@ std::optional<double> read_duration(std::string_view text) {
         last_factor = *factor;
         text = letters == std::string_view::npos ? std::string_view{} : text.substr(letters);
     }
-    return std::isfinite(last_factor) && seconds < 1e10 ? std::optional{seconds} : std::nullopt;
+    return std::isfinite(last_factor) && std::isfinite(seconds) ? std::optional{seconds} : std::nullopt;
 }
 
 std::string write_duration(double seconds) {
@@ -205,11 +209,12 @@ std::optional<Extent> read_extent(std::string_view text) {
     }
     if (text.ends_with("tokens")) {
         const auto tokens = read_integer(text, "tokens");
-        return tokens ? std::optional{Extent{.tokens = *tokens, .unit = Extent::Unit::tokens}} : std::nullopt;
+        return tokens && *tokens >= 0 ? std::optional{Extent{.tokens = *tokens, .unit = Extent::Unit::tokens}}
+                                      : std::nullopt;
     }
     if (text.ends_with("steps") || text.ends_with("step")) {
         const auto steps = read_integer(text, text.ends_with("s") ? "steps" : "step");
-        return steps ? std::optional{Extent{.steps = *steps}} : std::nullopt;
+        return steps && *steps >= 0 ? std::optional{Extent{.steps = *steps}} : std::nullopt;
     }
     return std::nullopt;
 }
@@ -218,7 +223,7 @@ bool read_interval_part(std::string_view text, spec::Interval& into) {
     if (const auto seconds = read_duration(text)) {
         const bool is_first = into.seconds == 0;
         into.seconds = *seconds;
-        return is_first && *seconds > 0;
+        return is_first && *seconds > 0 && *seconds < longest_interval;
     }
     const auto extent = read_extent(text);
     if (!extent || extent->unit == Extent::Unit::share) {

@@ -14,7 +14,7 @@
 
 namespace ziggurat::deck {
 
-/// A number, as `1e-8`, `3.0e-4`, `12`. Finite.
+/// A number, as `1e-8`, `3.0e-4`, `12`, `.5`. Finite.
 std::optional<double> read_real(std::string_view text);
 std::string write_real(double value);
 
@@ -49,7 +49,7 @@ struct Extent {
     bool operator==(const Extent&) const = default;
 };
 
-/// `20 steps`, `200M tokens`, `10%`.
+/// `20 steps`, `200M tokens`, `10%`: none of them negative.
 std::optional<Extent> read_extent(std::string_view text);
 
 /// One of `100 steps`, `200M tokens`, `30min`, merged into `into`; false for another form, for zero, and

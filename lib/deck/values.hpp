@@ -99,6 +99,10 @@ class Values {
     Place place(std::string path) const;
     void set_place(const std::string& path, Place at) { places_[path] = std::move(at); }
 
+    /// A key that is written without a value.
+    void mark_empty(const std::string& path) { empty_.insert(path); }
+    bool is_empty(const std::string& path) const { return empty_.contains(path); }
+
     /// A key about which a complaint was made: rules that need it keep quiet. So does everything below it.
     void mark_bad(std::string path) { bad_.insert(std::move(path)); }
     bool is_bad(const std::string& path) const;
@@ -111,6 +115,7 @@ class Values {
     std::map<std::string, std::int64_t> counts_;
     std::map<std::string, Place> places_;
     std::set<std::string> bad_;
+    std::set<std::string> empty_;
 };
 
 /// `path` without its last part; "" at the top.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "deck/compose.hpp"
 #include "deck/nearest.hpp"
@@ -40,6 +41,9 @@ class Substitution {
             tree(entry.value);
         }
     }
+
+    /// Whether some value has asked for the variable.
+    bool is_used(const std::string& name) const { return used_.contains(name); }
 
   private:
     std::string expanded(const std::string& text, const Place& at) {
@@ -80,6 +84,7 @@ class Substitution {
         if (name.starts_with(prefix)) {
             return environment_variable(name.substr(prefix.size()), at);
         }
+        used_.insert(name);
         const auto known = values_.find(name);
         if (known != values_.end()) {
             return known->second;
@@ -151,6 +156,7 @@ class Substitution {
     const Environment& environment_;
     Diagnostics& found_;
     std::map<std::string, std::string> values_;
+    std::set<std::string> used_;
     std::vector<std::string> open_;
     std::size_t total_ = 0;
     bool is_broken_ = false;
@@ -182,6 +188,12 @@ void substitute_variables(Node& root, const Environment& environment, Diagnostic
     for (Entry& entry : root.entries) {
         if (entry.key != "vars" && entry.key != "include") {
             substitution.tree(entry.value);
+        }
+    }
+    for (const Entry& entry : variables.entries) {
+        if (found.ok() && !substitution.is_used(entry.key) && entry.value.writer != Writer::include) {
+            found.warning(entry.key_at, fmt::format("the variable {} has no effect", in_quotes(entry.key)),
+                          fmt::format("no value has ${{{}}}", entry.key), "Remove it, or check its name.");
         }
     }
 }

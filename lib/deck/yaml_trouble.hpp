@@ -1,0 +1,26 @@
+/// Why a text is not YAML, in words that say what to change: the parser's own say what it expected.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace ziggurat::deck {
+
+/// A place in a text; line and column count from 0, columns in bytes.
+struct TextPlace {
+    std::size_t line = 0;
+    std::size_t column = 0;
+};
+
+struct YamlTrouble {
+    TextPlace at;
+    std::string problem;
+    std::string why;
+    std::string advice;
+};
+
+/// What is wrong with `text`, which the parser gave up at `at` with `message`.
+YamlTrouble explain_yaml(std::string_view text, TextPlace at, const std::string& message);
+
+}  // namespace ziggurat::deck
