@@ -73,7 +73,7 @@ def report(chosen, deck, found):
     steps = found["steps"]
     counted = found["per_step"]
     seconds = [step["step_s"] for step in steps]
-    plan = sum(steps[-1][key] for key in ("device_peak_B", "host_peak_B", "process_peak_B")) * RANKS
+    plan = sum(steps[-1].get(key, 0) for key in ("device_peak_B", "host_peak_B", "process_peak_B")) * RANKS
     record = {"measurement": "largest", "parameters": shape.parameters, "step_s": seconds,
               "losses": [step["loss"] for step in steps], "compute_s": [step["compute_s"] for step in steps],
               "read_bytes": counted[0], "written_bytes": counted[1],

@@ -96,14 +96,14 @@ class Table {
         }
     }
 
-    std::string build(double flops_per_token, const LimitFacts* facts) {
+    std::string build(double flops_per_token, const LimitFacts* facts, double mfu_of_one_token_s) {
         add_title();
         add_activities();
         text_ += stall_cause_table(ranks_);
         text_ += traffic_table(ranks_);
         text_ += link_table(ranks_);
         add_kernels();
-        add_performance(flops_per_token);
+        add_performance(flops_per_token, mfu_of_one_token_s);
         if (facts != nullptr) {
             for (const auto& sentence : {limit_sentence(ranks_, *facts), wear_sentence(ranks_, *facts)}) {
                 if (!sentence.empty()) {
@@ -179,7 +179,7 @@ class Table {
         rule();
     }
 
-    void add_performance(double flops_per_token) {
+    void add_performance(double flops_per_token, double mfu_of_one_token_s) {
         text_ += '\n';
         if (first_.steps() == 0 || wall_ <= 0) {
             line(" Performance: nothing to say (no step was finished)");
@@ -195,6 +195,9 @@ class Table {
         if (flops_per_token > 0) {
             flops = fmt::format("   {}FLOP/s ({}FLOP per token)", spaced(rate * flops_per_token),
                                 spaced(flops_per_token));
+        }
+        if (mfu_of_one_token_s > 0) {
+            flops += fmt::format("   mfu {:.1f}%", 100 * rate * mfu_of_one_token_s);
         }
         line(" Performance: {} tok/s in steps   {} tok/s over all   {} tok/day{}", format_count(rate),
              format_count(tokens / wall_), format_count(tokens / wall_ * seconds_per_day), flops);
@@ -243,9 +246,10 @@ class Table {
 
 std::string account_table(std::span<const AccountRecord> ranks,
                           double flops_per_token,
-                          const LimitFacts* facts) {
+                          const LimitFacts* facts,
+                          double mfu_of_one_token_s) {
     ZG_EXPECTS(!ranks.empty());
-    return Table{ranks}.build(flops_per_token, facts);
+    return Table{ranks}.build(flops_per_token, facts, mfu_of_one_token_s);
 }
 
 }  // namespace ziggurat::train

@@ -15,8 +15,10 @@ namespace ziggurat::train {
 ///
 /// \param flops_per_token  of the model, forward and backward; 0: the rate is not printed
 /// \param facts            of the plan: what limits the run is said; nothing: it is not
+/// \param mfu_of_one_token_s  model FLOPs utilisation at one token per second; 0: it is not printed
 std::string account_table(std::span<const AccountRecord> ranks,
                           double flops_per_token,
-                          const LimitFacts* facts = nullptr);
+                          const LimitFacts* facts = nullptr,
+                          double mfu_of_one_token_s = 0);
 
 }  // namespace ziggurat::train

@@ -87,8 +87,8 @@ std::string model_line(const spec::RunSpec& spec) {
 
 /// What the utilisation is measured against.
 std::string peak_line(const Peak& peak) {
-    return peak.flops_of_rank > 0 ? fmt::format("{}FLOP/s of a rank's products ({}); mfu = {}",
-                                                format_count(peak.flops_of_rank), peak.source, mfu_formula)
+    return peak.flops_of_rank > 0 ? fmt::format("{:.1f} GFLOP/s of a rank's products ({}); mfu = {}",
+                                                peak.flops_of_rank * 1e-9, peak.source, mfu_formula)
                                   : "unknown, so there is no mfu";
 }
 

@@ -18,10 +18,12 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
                        const comm::Communicator& world,
                        Assembly& assembly,
                        const layout::FamilyTable& table,
+                       const Peak& peak,
                        std::int64_t first_step)
     : spec_{spec},
       world_{world},
       assembly_{assembly},
+      mfu_of_one_token_s_{mfu_of_one_token_s(spec::flops_per_token(spec), world.size(), peak)},
       times_{first_step},
       ops_{assembly.trainer().program(), table, assembly.times(), times_},
       traffic_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
@@ -99,7 +101,9 @@ std::string RunAccount::table(RunEnd* end) const {
             add_up(of_rank.links, end->link_bytes, end->planned_link_bytes);
         }
     }
-    return world_.rank() == 0 ? account_table(records, spec::flops_per_token(spec_), &limit_facts_) : "";
+    return world_.rank() == 0
+               ? account_table(records, spec::flops_per_token(spec_), &limit_facts_, mfu_of_one_token_s_)
+               : "";
 }
 
 void RunAccount::write_trace(const std::string& folder) const {

@@ -25,11 +25,13 @@ namespace ziggurat::train {
 /// Collective: local, but for table()
 class RunAccount {
   public:
+    /// \param peak        what the utilisation is measured against
     /// \param first_step  the number of the first step of this run, 1 when it begins afresh
     RunAccount(const spec::RunSpec& spec,
                const comm::Communicator& world,
                Assembly& assembly,
                const layout::FamilyTable& table,
+               const Peak& peak,
                std::int64_t first_step);
 
     /// For activities between ops: scopes add to them.
@@ -62,6 +64,7 @@ class RunAccount {
     const spec::RunSpec& spec_;
     const comm::Communicator& world_;
     Assembly& assembly_;
+    double mfu_of_one_token_s_;
     Account times_;
     OpAccount ops_;
     Traffic traffic_;

@@ -64,7 +64,7 @@ class Trainer {
                       stream_,
                       model_.data_rank,
                       assembly_},
-          account_{spec, world, assembly_, model_.table, step_ + 1},
+          account_{spec, world, assembly_, model_.table, context.peak, step_ + 1},
           checkpointer_{spec,
                         context,
                         world,

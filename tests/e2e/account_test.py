@@ -78,8 +78,11 @@ def check(name, events, table, wanted):
            {purpose for purpose in PURPOSES if sent[purpose] > 0} == wanted, sent)
     steps = [event for event in events if event["event"] == "step"]
     for purpose in PURPOSES:
-        rows = sum(event[f"sent_{purpose}_B"] for event in steps)
-        step_plan = steps[0][f"plan_{purpose}_B"]
+        is_told = [f"sent_{purpose}_B" in event and f"plan_{purpose}_B" in event for event in steps]
+        if is_told != [purpose in wanted] * STEPS:
+            expect(f"{name}: steps tell of what travels in this run, and of nothing else", False, (purpose, steps))
+        rows = sum(event.get(f"sent_{purpose}_B", 0) for event in steps)
+        step_plan = steps[0].get(f"plan_{purpose}_B", 0)
         if not step_plan * (STEPS - 1) <= rows <= step_plan * STEPS or step_plan * STEPS * 4 != plan[purpose]:
             expect(f"{name}: rows add up to the plan but for what ends behind the last", False, (purpose, steps))
     expect(f"{name}: waits have names", all(event["stall_collective_cause"] for event in steps), steps)
@@ -102,7 +105,10 @@ def check_tiers(name, events, table, wanted):
     for step in steps:
         expect(f"{name}: step {step['step']} tells what each tier holds, within its budget",
                0 < step["device_peak_B"] <= start["device_budget_B"] and step["host_peak_B"] > 0
-               and (step["nvme_B"] > 0) == has_disk and step["nvme_B"] <= start["nvme_budget_B"], (start, step))
+               and ("nvme_B" in step) == has_disk and step.get("nvme_B", 0) <= start["nvme_budget_B"], (start, step))
+        expect(f"{name}: it tells of the links that are used, and of no others",
+               {link for link in LINKS if f"{link}_B" in step} == wanted and
+               ("stall_nvme_read_s" in step) == has_disk, step)
     expect(f"{name}: the table has counted bytes, no warning, and names what limits",
            "Between tiers" in table and "WARNING" not in table
            and ("What helps: " in table or "Computing limits the step" in table), table)

@@ -298,6 +298,33 @@ TEST(Liveness, LeavesWithTheCodeOfARankThatFails) {
     }
 }
 
+TEST(Liveness, TellsWhoeverAskedBeforeItLeaves) {
+    const Part told = [](Liveness& liveness) {
+        liveness.before_leaving([](int exit_code, const std::string& line) {
+            const std::string text = "told " + std::to_string(exit_code) + ": " + line + "\n";
+            [[maybe_unused]] ssize_t ignored = write(STDERR_FILENO, text.data(), text.size());
+        });
+        wait_for_ever(liveness);
+    };
+    const Part told_no_more = [](Liveness& liveness) {
+        liveness.before_leaving([](int, const std::string&) { _exit(99); });
+        liveness.before_leaving({});
+        wait_for_ever(liveness);
+    };
+    Ranks ranks{{told, told_no_more, wait_for_ever}};
+    for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ("busy\n", ranks.hear(rank));
+    }
+
+    kill(ranks.pid(2), SIGKILL);
+
+    EXPECT_EQ(6, ranks.exit_code(0));
+    EXPECT_EQ(6, ranks.exit_code(1));
+    const auto at = ranks.said(0).find("told 6: ");
+    ASSERT_NE(at, std::string::npos) << ranks.said(0);
+    EXPECT_TRUE(has(ranks.said(0).substr(at), ranks.name(2) + " on machine has died")) << ranks.said(0);
+}
+
 TEST(Liveness, SaysTheSameErrorOnce) {
     const Part fails = [](Liveness& liveness) { liveness.fail(5, "the loss is not finite"); };
     Ranks ranks{{fails, fails, fails}};

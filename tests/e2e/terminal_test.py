@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""What a training shows fits the terminal, whatever its width and when it changes; colours are there only.
+
+  terminal_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+
+The terminal is a pseudo-terminal of this script. Recurring lines (steps, headings, validation, checkpoints, heads of
+samples) take at most its columns, so that none wraps; pipes and run.log have all of each line and no escape sequence.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import select
+import shlex
+import shutil
+import struct
+import subprocess
+import termios
+import time
+
+from trainings import (Failure, HERE, PATIENCE_S, Training, environment_of, events, expect, step_numbers)
+
+STEPS = 12
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+RECURRING = re.compile(r"step |# |validate |checkpoint of|sample after")
+# By the width of the terminal: the headings of the columns after step, loss, rate, speed and time left.
+MORE = ["mfu", "per step", "waiting, % time", "gradient norm", "per rank", "memory of budget"]
+AT_WIDTH = {80: 0, 100: 2, 120: 3, 200: 6}
+
+
+def resize(terminal, columns):
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+
+class Shown:
+    """A command whose output goes to a terminal of so many columns."""
+
+    def __init__(self, command, folder, columns, **environment):
+        self.terminal, program = pty.openpty()
+        resize(self.terminal, columns)
+        known = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "TERM", "OMP_NUM_THREADS")}
+        self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=program, stderr=program,
+                                        start_new_session=True, env=known | {
+                                            "OMP_NUM_THREADS": "1", "TERM": "xterm", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                                            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} | environment)
+        os.close(program)
+        self.text = ""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.terminal)
+
+    def read(self):
+        """What has come; False at the end."""
+        end = time.monotonic() + PATIENCE_S
+        while not select.select([self.terminal], [], [], 1)[0]:
+            expect(time.monotonic() < end, f"nothing is shown for {PATIENCE_S} s after\n{self.text[-2000:]}")
+        with contextlib.suppress(OSError):  # that is how a terminal tells that nobody writes any more
+            if got := os.read(self.terminal, 1 << 16):
+                self.text += got.decode(errors="replace")
+                return True
+        return False
+
+    def all(self):
+        """The whole of it, once the command has ended well."""
+        while self.read():
+            pass
+        expect(self.process.wait(timeout=PATIENCE_S) == 0, f"exit code {self.process.returncode}\n{self.text}")
+        return self.text
+
+    def lines(self, last=1 << 30):
+        """Whole lines as they stay on the terminal: what a live line was replaced by, without colours; of so many
+        characters at the end, the first line of which is not whole."""
+        text = COLOUR.sub("", self.text[-last:])
+        return [line.rsplit("\r\x1b[K", 1)[-1].rstrip("\r") for line in text.split("\n")[:-1]]
+
+
+def command_of(chosen, ranks, words):
+    launcher = [*shlex.split(chosen.mpiexec), "-n", str(ranks)] if ranks > 1 else []
+    return [*launcher, chosen.binary, "train", "deck.yaml", "logging.every=1 steps", "parallel.threads=1", *words]
+
+
+def wanted(chosen, name):
+    """The words of a training that shows all kinds of lines."""
+    prompt = "a prompt that is much too long for the head of a sample on a narrow terminal " * 2
+    return [f"run.dir={chosen.work}/{name}", f"train.steps={STEPS}", "train.global_batch=12", "train.micro_batch=3",
+            "checkpoint.every=4 steps", "validate.every=6 steps", "validate.batches=1",
+            "data.validation=[{format: text, path: text.txt}]",
+            f"validate.sample={{prompt: '{prompt}', tokens: 4}}"]
+
+
+def check_widths(what, lines, columns):
+    recurring = [line for line in lines if RECURRING.match(line)]
+    for kind, count in (("step ", STEPS), ("validate ", 2), ("checkpoint of ", 3), ("sample after ", 2)):
+        found = sum(line.startswith(kind) for line in recurring)
+        expect(found == count, f"{what}: {found} lines begin with '{kind}', not {count}\n" + "\n".join(lines))
+    for line in recurring:
+        expect(len(line) <= columns, f"{what}: a line of {len(line)} columns wraps\n{line}")
+
+
+def check_width(chosen, columns):
+    what = f"{columns} columns"
+    with Shown(command_of(chosen, 2, wanted(chosen, f"run_{columns}")), chosen.work, columns) as shown:
+        text = shown.all()
+    lines = shown.lines()
+    check_widths(what, lines, columns)
+    steps = [line for line in lines if line.startswith("step ")]
+    headings = [part.strip() for line in lines if line.startswith("# step ") for part in line.split(" | ")]
+    expect(headings == ["# step", "loss, nats", "rate", "speed", "time left", *MORE[:AT_WIDTH[columns]]],
+           f"{what}: the columns are {headings}")
+    for line in steps:
+        parts = ("loss ", "lr ", "tok/s", "done" if line is steps[-1] else "eta ", *(["dev "] if columns == 200 else []))
+        expect(len(line.split(" | ")) == len(headings) and all(part in line for part in parts),
+               f"{what}: not one column for each heading in\n{line}")
+        expect("eta 0" not in line, f"{what}: a forecast of nothing\n{line}")
+    explained = [line for line in lines if line.startswith("# stall: ")]
+    expect(len(explained) == (1 if columns >= 120 else 0), f"{what}: stalls are explained {len(explained)} times")
+    expect("\x1b[36mvalidate\x1b[0m" in text and "\x1b[2m# step" in text, f"{what}: no colours\n{text!r}")
+    log = (chosen.work / f"run_{columns}" / "run.log").read_text()
+    expect("\x1b" not in log and "\r" not in log, f"{what}: escape sequences in run.log")
+    logged = [line for line in log.splitlines() if line.startswith("step ")]
+    expect(len(logged) == STEPS and all("| norm " in line and "| dev " in line for line in logged),
+           f"{what}: run.log has not the whole lines\n{log}")
+    expect(log.count("# stall: ") == 1, f"{what}: run.log explains stalls once\n{log}")
+    print(f"ok: {what}")
+
+
+def check_no_colours(chosen):
+    """Where nobody wants them, and where there is no terminal."""
+    for name, environment in (("NO_COLOR", {"NO_COLOR": "1"}), ("dumb", {"TERM": "dumb"})):
+        with Shown(command_of(chosen, 1, wanted(chosen, f"run_{name}")), chosen.work, 100, **environment) as shown:
+            text = shown.all()
+        expect(not COLOUR.search(text), f"{name}: colours\n{text!r}")
+        check_widths(name, shown.lines(), 100)
+    done = subprocess.run(command_of(chosen, 1, wanted(chosen, "run_pipe")), cwd=chosen.work, capture_output=True,
+                          text=True, env=dict(os.environ, TERM="xterm"), timeout=PATIENCE_S)
+    expect(done.returncode == 0 and "\x1b" not in done.stdout and "\r" not in done.stdout,
+           f"a pipe gets escape sequences\n{done.stdout!r}")
+    steps = [line for line in done.stdout.splitlines() if line.startswith("step ")]
+    expect(len(steps) == STEPS and all("| norm " in line and "| dev " in line for line in steps),
+           "a pipe gets one whole line for each report\n" + done.stdout)
+    print("ok: colours where they are wanted")
+
+
+def check_resizing(chosen):
+    """From the next line on it is as narrow as the terminal has become."""
+    run = chosen.work / "run_resized"
+    words = [f"run.dir={run}", "train.steps=100000000", "train.global_batch=12", "train.micro_batch=3"]
+
+    def widths(shown, last=2000):
+        return [len(line) for line in shown.lines(last) if line.startswith("step ")]
+
+    with Shown(command_of(chosen, 1, words), chosen.work, 200) as shown:
+        while len(widths(shown)) < 3:
+            expect(shown.read(), f"it ended\n{shown.text}")
+        expect(max(widths(shown)) > 100, f"lines of 200 columns\n{shown.text}")
+        resize(shown.terminal, 80)
+        while not any(width <= 80 for width in widths(shown)[-3:]):
+            expect(shown.read(), f"it ended\n{shown.text[-2000:]}")
+        (run / "STOP").touch()
+        while shown.read():
+            pass
+        shown.process.wait(timeout=PATIENCE_S)
+        narrow = [width <= 80 for width in widths(shown, 1 << 30)]
+    expect(all(narrow[narrow.index(True):]), "a line is wider than the terminal that was made narrow")
+    print("ok: resizing")
+
+
+def check_breakdown(chosen):
+    """A run that breaks down says in its metrics that and why it ended, also where another rank is the reason."""
+    run = chosen.work / "run_broken"
+    words = [f"run.dir={run}", "train.global_batch=12", "train.micro_batch=3", "precision.compute=fp32",
+             "schedule.warmup=0 steps", "schedule.kind=constant"]
+    job = Training(command_of(chosen, 2, [*words, "train.steps=200", "optimizer.lr=1000", "optimizer.weight_decay=0.5"]),
+                   chosen.work, "broken")
+    expect(job.wait() == 5, job.tail())
+    check_end(run, 5, "updates in a row were skipped")
+    run = chosen.work / "run_killed"
+    words[0] = f"run.dir={run}"
+    with Training(command_of(chosen, 2, [*words, "train.steps=100000000"]), chosen.work, "killed") as job:
+        expect(job.wait_until(lambda: len(step_numbers(run)) > 2, "steps"), job.tail())
+        other = next(pid for pid in job.ranks() if b"OMPI_COMM_WORLD_RANK=1\0" in environment_of(pid))
+        job.kill(other)
+        job.wait()
+        check_end(run, 6, "has died")
+    print("ok: a breakdown is told")
+
+
+def check_end(run, exit_code, reason):
+    found = events(run)
+    steps = [event["step"] for event in found if event["event"] == "step"]
+    expect(found[-1]["event"] == "end" and found[-1]["exit_code"] == exit_code and found[-1]["step"] == steps[-1]
+           and reason in found[-1]["reason"], f"the last event of {run} is {found[-1]}")
+    expect(all("time" in event for event in found), "an event has no time")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for option in ("--binary", "--work", "--mpiexec"):
+        parser.add_argument(option, required=True)
+    chosen = parser.parse_args()
+    chosen.work = pathlib.Path(chosen.work)
+    shutil.rmtree(chosen.work, ignore_errors=True)
+    chosen.work.mkdir(parents=True)
+    (chosen.work / "text.txt").write_text("a text that is long enough for a few windows of tokens\n" * 200)
+    shutil.copy(HERE / "decks" / "llama_tiny.yaml", chosen.work / "deck.yaml")
+    try:
+        for columns in AT_WIDTH:
+            check_width(chosen, columns)
+        check_no_colours(chosen)
+        check_resizing(chosen)
+        check_breakdown(chosen)
+    except Failure as failure:
+        raise SystemExit(f"FAILED: {failure}") from None
+
+
+if __name__ == "__main__":
+    main()
