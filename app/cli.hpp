@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -14,29 +15,34 @@ enum class Command { check, train, plan, inspect, sample, eval, bench_io };
 /// What one call of the program asks for. A field that its command does not have keeps its default.
 struct Arguments {
     Command command = Command::check;
-    std::string deck;                    ///< path; may be empty for `check --explain`
-    std::vector<std::string> overrides;  ///< `path.to.key=value`
-    std::optional<int> ranks;            ///< check, plan: as if on so many ranks
-    std::string machine;                 ///< check, plan: name or file; empty: this machine
-    bool print = false;                  ///< check: the effective deck on stdout
-    std::string explain;                 ///< check: a key to explain
-    bool program = false;                ///< plan: the step program
-    int rank = 0;                        ///< plan: whose program
-    bool json = false;                   ///< plan, inspect, eval: for programs to read
-    std::string variant = "train";       ///< plan: which variant of the program
-    bool backup = false;                 ///< train: begins afresh beside checkpoints that are kept aside
-    std::string folder;                  ///< inspect, sample, eval: a run, its ckpt folder, or one checkpoint
-    bool tensors = false;                ///< inspect: list the tensors
-    std::string tensor;                  ///< inspect: show the numbers of one
-    bool verify = false;                 ///< inspect: check every byte
-    std::string other;                   ///< inspect: compare with this one
-    std::string prompt;                  ///< sample: what the text begins with
-    std::int64_t tokens = 200;           ///< sample: how many to add
-    double temperature = 0.8;            ///< sample: 0 takes the most likely token
-    std::optional<std::uint64_t> seed;   ///< sample: none: that of the run
-    std::string data;                    ///< eval: file, pattern, or path without suffix
-    std::string format;                  ///< eval: empty: text where the model reads bytes, llmc otherwise
-    std::vector<std::string> paths;      ///< bench io: folders, one on each disk
+    std::string deck;                        ///< path; may be empty for `check --explain`
+    std::vector<std::string> overrides;      ///< `path.to.key=value`
+    std::optional<int> ranks;                ///< check, plan: as if on so many ranks
+    std::string machine;                     ///< check, plan: name or file; empty: this machine
+    bool print = false;                      ///< check: the effective deck on stdout
+    std::string explain;                     ///< check: a key to explain
+    bool program = false;                    ///< plan: the step program
+    int rank = 0;                            ///< plan: whose program
+    std::string unit;                        ///< plan: its ops alone
+    std::string lane;                        ///< plan: its ops alone
+    std::string kind;                        ///< plan: ops of it alone
+    std::optional<std::pair<int, int>> ops;  ///< plan: from one place of the program to another
+    bool all = false;                        ///< plan: every op
+    bool json = false;                       ///< check, plan, inspect, eval: for programs to read
+    std::string variant = "train";           ///< plan: which variant of the program
+    bool backup = false;                     ///< train: begins afresh beside checkpoints that are kept aside
+    std::string folder;                 ///< inspect, sample, eval: a run, its ckpt folder, or one checkpoint
+    bool tensors = false;               ///< inspect: list the tensors
+    std::string tensor;                 ///< inspect: show the numbers of one
+    bool verify = false;                ///< inspect: check every byte
+    std::string other;                  ///< inspect: compare with this one
+    std::string prompt;                 ///< sample: what the text begins with
+    std::int64_t tokens = 200;          ///< sample: how many to add
+    double temperature = 0.8;           ///< sample: 0 takes the most likely token
+    std::optional<std::uint64_t> seed;  ///< sample: none: that of the run
+    std::string data;                   ///< eval: file, pattern, or path without suffix
+    std::string format;                 ///< eval: empty: text where the model reads bytes, llmc otherwise
+    std::vector<std::string> paths;     ///< bench io: folders, one on each disk
     std::int64_t size_bytes = std::int64_t{1} << 30;  ///< bench io: of the file in each
     std::string machine_file;  ///< bench io: where results are kept; empty: the user's own
     std::string line;          ///< the whole command, for the banner

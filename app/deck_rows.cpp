@@ -1,4 +1,5 @@
 /// The commands that read a deck: check, train, plan.
+#include <climits>
 #include <filesystem>
 
 #include "app/option_rows.hpp"
@@ -49,8 +50,43 @@ std::string problem_of_check(const Arguments& arguments, const Given& given) {
     return is_alone ? "" : "--explain says what a key means and reads no deck. Leave out everything else.";
 }
 
-std::string problem_of_plan(const Arguments& arguments, const Given&) {
-    return problem_of_deck(arguments);
+/// `12-20`, or `12` for one.
+OptionRow ops_row() {
+    return {"--ops", "A-B", "places of the program such as 12-20, or one place",
+            "print ops from place A to B, as numbered by --all",
+            [](Arguments& arguments, const std::string& text) {
+                const auto dash = text.find('-');
+                const auto first = number_in(text.substr(0, dash), 0, INT_MAX);
+                const auto last =
+                    dash == std::string::npos ? first : number_in(text.substr(dash + 1), 0, INT_MAX);
+                if (!first || !last || *last < *first) {
+                    return false;
+                }
+                arguments.ops = {*first, *last};
+                return true;
+            }};
+}
+
+std::string problem_of_plan(const Arguments& arguments, const Given& given) {
+    if (const auto problem = problem_of_deck(arguments); !problem.empty()) {
+        return problem;
+    }
+    if (!given.has("--program")) {
+        return "nothing is asked of 'plan'. Add --program to see what a rank does in a step; 'ziggurat "
+               "check' shows "
+               "memory, time and layout.";
+    }
+    for (const char* option : {"--unit", "--lane", "--kind", "--ops"}) {
+        if (given.has(option) && given.has("--all")) {
+            return std::string{"--all prints every op. Leave out "} + option + ", or --all.";
+        }
+    }
+    for (const char* option : {"--unit", "--lane", "--kind", "--ops", "--all"}) {
+        if (given.has(option) && given.has("--json")) {
+            return std::string{"--json has every op. Leave out "} + option + ".";
+        }
+    }
+    return "";
 }
 
 }  // namespace
@@ -96,17 +132,25 @@ CommandRow plan_row() {
         .doc = "Shows what a rank will do, without MPI, for any number of ranks.",
         .positionals = deck_and_overrides(),
         .options = {ranks_row(), machine_row(),
-                    flag("--program", &Arguments::program, "print the step program of one rank"),
+                    flag("--program", &Arguments::program,
+                         "print what a rank does in a step: a summary, or the ops that are asked for"),
                     whole("--rank", "R", &Arguments::rank, 0, most_ranks - 1, "whose program (default 0)"),
                     one_of("--variant", "NAME", &Arguments::variant, {"train", "evaluate"},
                            "which program: train (default) or evaluate"),
-                    flag("--json", &Arguments::json, "as JSON")},
+                    text_option("--unit", "NAME", &Arguments::unit, "the name of a unit, such as layers.0",
+                                "print its ops: embedding, layers.0 ... head; step: of no unit"),
+                    text_option("--lane", "NAME", &Arguments::lane, "the name of a lane, such as compute",
+                                "print its ops: compute, collective, nvme_read ..."),
+                    text_option("--kind", "NAME", &Arguments::kind, "a kind of op, such as all_gather",
+                                "print ops of that kind: compute, all_gather, update ..."),
+                    ops_row(), flag("--all", &Arguments::all, "print every op"),
+                    flag("--json", &Arguments::json, "every op as JSON")},
         .examples = {{"ziggurat plan decks/quickstart.yaml --ranks 2 --program",
-                      "what rank 0 of two will do in a step"},
-                     {"ziggurat plan decks/quickstart.yaml --ranks 2 --program --rank 1 --json",
-                      "what rank 1 will do, for programs to read"},
-                     {"ziggurat plan decks/quickstart.yaml --program --variant evaluate",
-                      "what a validation does"}},
+                      "what rank 0 of two does, by unit and lane"},
+                     {"ziggurat plan decks/quickstart.yaml --ranks 2 --program --rank 1 --lane collective",
+                      "when rank 1 communicates"},
+                     {"ziggurat plan decks/quickstart.yaml --program --variant evaluate --all",
+                      "every op of a validation"}},
         .problem = problem_of_plan};
 }
 

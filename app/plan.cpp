@@ -1,18 +1,21 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 
 #include "app/commands.hpp"
 #include "app/launch.hpp"
 #include "base/error.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
 #include "deck/load.hpp"
 #include "deck/machine.hpp"
+#include "deck/nearest.hpp"
+#include "layout/family.hpp"
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "schedule/build_program.hpp"
+#include "schedule/op_selection.hpp"
 #include "schedule/print_program.hpp"
+#include "schedule/program_summary.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -23,26 +26,73 @@ void print(std::FILE* stream, const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stream);
 }
 
+std::vector<std::string> unit_names(const spec::RunSpec& run) {
+    std::vector<std::string> names;
+    for (const auto& unit : layout::family_table(run).units) {
+        names.push_back(unit.name);
+    }
+    return names;
+}
+
+/// Refuses a name that the program does not have.
+void expect_there(const char* option,
+                  const std::string& what,
+                  const std::string& name,
+                  const std::vector<std::string>& there) {
+    if (name.empty() || std::find(there.begin(), there.end(), name) != there.end()) {
+        return;
+    }
+    const auto meant = deck::nearest(name, {there.begin(), there.end()});
+    throw Error{ErrorKind::deck, fmt::format("{}: this program has no {} {} (there are {}).{}", option, what,
+                                             deck::in_quotes(name), fmt::join(there, ", "),
+                                             meant.empty() ? "" : fmt::format(" Did you mean '{}'?", meant))};
+}
+
+/// The ops that the command line chooses, one line each.
+std::string chosen_ops(const Arguments& arguments,
+                       const schedule::Program& program,
+                       const std::vector<std::string>& units) {
+    const auto there = schedule::choices_of(program, units);
+    expect_there("--unit", "unit", arguments.unit, there.units);
+    expect_there("--lane", "lane", arguments.lane, there.lanes);
+    expect_there("--kind", "kind of op", arguments.kind, there.kinds);
+    const auto last = static_cast<int>(program.ops.size()) - 1;
+    if (arguments.ops && arguments.ops->second > last) {
+        throw Error{ErrorKind::deck, fmt::format("--ops: there is no op {}. Ops count from 0 to {}.",
+                                                 arguments.ops->second, last)};
+    }
+    const auto chosen = schedule::select_ops(
+        program, units,
+        {.unit = arguments.unit, .lane = arguments.lane, .kind = arguments.kind, .places = arguments.ops});
+    return schedule::print_ops(program, chosen) +
+           fmt::format("{} of {} ops\n", chosen.size(), program.ops.size());
+}
+
+std::string text_of(const Arguments& arguments, const spec::RunSpec& run, const schedule::Program& program) {
+    const auto units = unit_names(run);
+    const bool chooses = arguments.all || arguments.ops || !arguments.unit.empty() ||
+                         !arguments.lane.empty() || !arguments.kind.empty();
+    return schedule::print_totals(program) +
+           (chooses
+                ? chosen_ops(arguments, program, units)
+                : schedule::work_table(schedule::work_by_unit(program, units)) +
+                      "--unit, --lane, --kind and --ops A-B print the ops themselves, --all all of them\n");
+}
+
 }  // namespace
 
 int plan(const Arguments& arguments) {
-    const bool trains = arguments.variant == "train";
-    if (!trains && arguments.variant != "evaluate") {
-        print(stderr,
-              message(Severity::error, fmt::format("there is no program '{}'. Use one of train, evaluate.\n",
-                                                   printable(arguments.variant))));
-        return deck_is_wrong;
-    }
     deck::LoadOptions load{
         .ranks = arguments.ranks.value_or(0),
         .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
         .for_plan = true,
+        .needs_data = false,
         .choose_homes = plan::choose_homes,
         .choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& machine,
                             spec::OpenDepths open) { return plan::choose_depths(run, machine, open); }};
     if (!arguments.machine.empty()) {
         deck::Diagnostics found;
-        load.machine = deck::load_machine(deck::machine_file(arguments.machine), found);
+        load.machine = deck::load_called_machine(arguments.machine, found);
         if (!load.machine) {
             print(stderr, found.print());
             return deck_is_wrong;
@@ -56,14 +106,15 @@ int plan(const Arguments& arguments) {
         return deck_is_wrong;
     }
     if (arguments.rank >= loaded.run.parallel.ranks) {
-        print(stderr, message(Severity::error,
-                              fmt::format("there is no rank {} of {}. Ranks count from 0; set --ranks.\n",
-                                          arguments.rank, loaded.run.parallel.ranks)));
-        return deck_is_wrong;
+        throw Error{ErrorKind::deck,
+                    fmt::format("there is no rank {} of {}. Ranks count from 0; set --ranks.", arguments.rank,
+                                loaded.run.parallel.ranks)};
     }
+    const bool trains = arguments.variant == "train";
     const auto program = schedule::build_program(
         loaded.run, arguments.rank, trains ? schedule::Variant::train : schedule::Variant::evaluate);
-    print(stdout, arguments.json ? schedule::program_as_json(program) : schedule::print_program(program));
+    print(stdout,
+          arguments.json ? schedule::program_as_json(program) : text_of(arguments, loaded.run, program));
     return 0;
 }
 

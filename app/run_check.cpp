@@ -43,11 +43,12 @@ int run_check(const CheckOptions& options) {
     }
     deck::LoadOptions load{.ranks = options.ranks,
                            .threads = options.threads,
+                           .needs_data = options.machine.empty(),
                            .choose_homes = options.choose_homes,
                            .choose_depths = options.choose_depths};
     if (!options.machine.empty()) {
         deck::Diagnostics found;
-        load.machine = deck::load_machine(deck::machine_file(options.machine), found);
+        load.machine = deck::load_called_machine(options.machine, found);
         if (!load.machine) {
             print(stderr, found.print());
             return deck_is_wrong;

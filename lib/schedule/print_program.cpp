@@ -214,15 +214,9 @@ std::string op_as_json(const Op& op) {
 
 }  // namespace
 
-std::string print_program(const Program& program) {
+std::string print_totals(const Program& program) {
     std::string text;
     append_summary(program, text);
-    std::size_t lane_width = 0;
-    std::size_t label_width = 0;
-    for (const auto& op : program.ops) {
-        lane_width = std::max(lane_width, program.lanes.at(static_cast<std::size_t>(op.lane)).name.size());
-        label_width = std::max(label_width, op.label.size());
-    }
     for (const auto& group : program.groups) {
         text += "group     " + group.name + ":";
         for (const int member : group.members) {
@@ -230,9 +224,21 @@ std::string print_program(const Program& program) {
         }
         text += "\n";
     }
+    return text;
+}
+
+std::string print_ops(const Program& program, const std::vector<int>& ops) {
+    std::string text;
+    std::size_t lane_width = 0;
+    std::size_t label_width = 0;
+    for (const int i : ops) {
+        const auto& op = program.ops.at(static_cast<std::size_t>(i));
+        lane_width = std::max(lane_width, program.lanes.at(static_cast<std::size_t>(op.lane)).name.size());
+        label_width = std::max(label_width, op.label.size());
+    }
     label_width = std::min<std::size_t>(label_width, 48);
-    for (std::size_t i = 0; i < program.ops.size(); ++i) {
-        const auto& op = program.ops[i];
+    for (const int i : ops) {
+        const auto& op = program.ops[static_cast<std::size_t>(i)];
         const auto index = std::to_string(i);
         text += std::string(index.size() < 6 ? 6 - index.size() : 0, ' ') + index + "  " +
                 padded(program.lanes[static_cast<std::size_t>(op.lane)].name, lane_width) + "  " +

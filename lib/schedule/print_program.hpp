@@ -2,16 +2,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "schedule/step_program.hpp"
 
 namespace ziggurat::schedule {
 
-/// A summary (ops by kind, bytes by purpose, arenas), the lanes, the groups, and one line per op:
+/// Ops by kind, bytes by purpose, arenas and groups, in some lines.
+std::string print_totals(const Program& program);
+
+/// One line for each of `ops`, which are places in the program:
 ///
 ///     index  lane  label  reads -> writes (buffer, bytes)  waits for ops of this step; of the step before:
 ///     -op
-std::string print_program(const Program& program);
+std::string print_ops(const Program& program, const std::vector<int>& ops);
 
 /// The whole program as one JSON object:
 ///

@@ -77,6 +77,18 @@ TEST(CommandLine, PlansTheProgramOfARank) {
     EXPECT_EQ(arguments.variant, "evaluate");
 }
 
+TEST(CommandLine, SelectsOpsOfAProgram) {
+    const Arguments chosen = say({"plan", "a.yaml", "--program", "--unit=layers.3", "--lane", "compute",
+                                  "--kind", "fill", "--ops", "12-20"})
+                                 .arguments();
+    EXPECT_EQ(chosen.unit, "layers.3");
+    EXPECT_EQ(chosen.lane, "compute");
+    EXPECT_EQ(chosen.kind, "fill");
+    EXPECT_EQ(chosen.ops, (std::pair{12, 20}));
+    EXPECT_EQ(say({"plan", "a.yaml", "--program", "--ops", "7"}).arguments().ops, (std::pair{7, 7}));
+    EXPECT_TRUE(say({"plan", "a.yaml", "--program", "--all"}).arguments().all);
+}
+
 TEST(CommandLine, InspectsAFolder) {
     const Arguments list = say({"inspect", "runs/a", "--json"}).arguments();
     EXPECT_EQ(list.command, Command::inspect);
@@ -245,6 +257,16 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
          "--explain says what a key means and reads no deck."},
         {{"check", "--explain", "model.layers", "--ranks", "2"}, "--explain says what a key means"},
         {{"check", "a.yaml", "-x"}, "'check' has no option '-x'."},
+        {{"plan", "a.yaml"}, "nothing is asked of 'plan'. Add --program"},
+        {{"plan", "a.yaml", "--rank", "1"}, "Add --program"},
+        {{"plan", "a.yaml", "--program", "--all", "--unit", "head"}, "Leave out --unit, or --all."},
+        {{"plan", "a.yaml", "--program", "--json", "--ops", "3-4"}, "Leave out --ops."},
+        {{"plan", "a.yaml", "--program", "--ops", "4-3"},
+         "'--ops' takes places of the program such as 12-20"},
+        {{"plan", "a.yaml", "--program", "--ops", "-3"}, "not '-3'"},
+        {{"plan", "a.yaml", "--program", "--ops", "3-"}, "not '3-'"},
+        {{"plan", "a.yaml", "--program", "--variant", "sample"},
+         "'--variant' takes one of train and evaluate"},
         {{"bench", "cpu", "/a"}, "'bench' does not measure 'cpu'. Use: io."},
         {{"bench", "io", "/a", "--ranks", "2"}, "'bench io' has no option '--ranks'."},
     };

@@ -1,0 +1,62 @@
+#include "schedule/op_selection.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::schedule {
+namespace {
+
+const std::string& lane_of(const Op& op, const Program& program) {
+    return program.lanes.at(static_cast<std::size_t>(op.lane)).name;
+}
+
+/// `collective` of `collective[data]`.
+std::string without_group(const std::string& lane) {
+    return lane.substr(0, lane.find('['));
+}
+
+void add_once(std::vector<std::string>& list, const std::string& item) {
+    if (std::find(list.begin(), list.end(), item) == list.end()) {
+        list.push_back(item);
+    }
+}
+
+}  // namespace
+
+const std::string& unit_of(const Op& op, const std::vector<std::string>& units) {
+    static const std::string none = no_unit;
+    return op.unit < 0 ? none : units.at(static_cast<std::size_t>(op.unit));
+}
+
+OpChoices choices_of(const Program& program, const std::vector<std::string>& units) {
+    OpChoices there;
+    for (const auto& op : program.ops) {
+        add_once(there.units, unit_of(op, units));
+        add_once(there.lanes, lane_of(op, program));
+        add_once(there.lanes, without_group(lane_of(op, program)));
+        add_once(there.kinds, to_string(op.kind));
+    }
+    return there;
+}
+
+std::vector<int> select_ops(const Program& program,
+                            const std::vector<std::string>& units,
+                            const OpSelection& selection) {
+    const auto is_chosen = [&](int place) {
+        const Op& op = program.ops[static_cast<std::size_t>(place)];
+        const auto& lane = lane_of(op, program);
+        const auto& places = selection.places;
+        return (selection.unit.empty() || selection.unit == unit_of(op, units)) &&
+               (selection.lane.empty() || selection.lane == lane || selection.lane == without_group(lane)) &&
+               (selection.kind.empty() || selection.kind == to_string(op.kind)) &&
+               (!places || (places->first <= place && place <= places->second));
+    };
+    std::vector<int> chosen;
+    for (int place = 0; place < static_cast<int>(program.ops.size()); ++place) {
+        if (is_chosen(place)) {
+            chosen.push_back(place);
+        }
+    }
+    return chosen;
+}
+
+}  // namespace ziggurat::schedule
