@@ -14,6 +14,19 @@ StateKind space_of(StateKind kind) {
     return kind == StateKind::frozen ? StateKind::parameters : kind;
 }
 
+/// The tier of chunk `k` of `n`.
+Tier tier_of(const spec::Home& home, int k, int n) {
+    const auto chunks = [&](double share) { return static_cast<int>(std::lround(share * n)); };
+    if (k < chunks(home.device)) {
+        return Tier::device;
+    }
+    // What is left by rounding goes to the last tier that has a share.
+    return k < chunks(home.device + home.host) || home.nvme <= 0 ? (home.host > 0 ? Tier::host : Tier::device)
+                                                                 : Tier::nvme;
+}
+
+}  // namespace
+
 const spec::Home* home_of(const spec::Tiers& tiers, StateKind kind) {
     switch (kind) {
         case StateKind::parameters:
@@ -32,19 +45,6 @@ const spec::Home* home_of(const spec::Tiers& tiers, StateKind kind) {
     return nullptr;
 }
 
-/// The tier of chunk `k` of `n`.
-Tier tier_of(const spec::Home& home, int k, int n) {
-    const auto chunks = [&](double share) { return static_cast<int>(std::lround(share * n)); };
-    if (k < chunks(home.device)) {
-        return Tier::device;
-    }
-    // What is left by rounding goes to the last tier that has a share.
-    return k < chunks(home.device + home.host) || home.nvme <= 0 ? (home.host > 0 ? Tier::host : Tier::device)
-                                                                 : Tier::nvme;
-}
-
-}  // namespace
-
 std::int64_t chunk_alignment(const spec::RunSpec& spec) {
     const auto& tiers = spec.tiers;
     const bool has_nvme = tiers.parameters.nvme > 0 || tiers.gradients.nvme > 0 || tiers.optimizer.nvme > 0;
@@ -54,23 +54,29 @@ std::int64_t chunk_alignment(const spec::RunSpec& spec) {
 std::vector<std::vector<HomePart>> home_parts(const Program& program,
                                               const spec::RunSpec& spec,
                                               const ModelLayout& model) {
+    std::vector<std::vector<int>> at_home(model.table.units.size());  // by unit
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        if (buffer.unit >= 0 && buffer.lifetime == Lifetime::persistent &&
+            home_of(spec.tiers, buffer.state) != nullptr) {
+            at_home[static_cast<std::size_t>(buffer.unit)].push_back(static_cast<int>(b));
+        }
+    }
     // The address space of a kind: its buffers in the order in which units are first used.
     std::map<StateKind, std::vector<layout::UnitRange>> spaces;
     for (const int unit : model.units) {
-        for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-            const auto& buffer = program.buffers[b];
-            if (buffer.unit == unit && buffer.lifetime == Lifetime::persistent &&
-                home_of(spec.tiers, buffer.state) != nullptr) {
-                spaces[space_of(buffer.state)].push_back({static_cast<int>(b), elements_of(buffer)});
-            }
+        for (const int b : at_home[static_cast<std::size_t>(unit)]) {
+            const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
+            spaces[space_of(buffer.state)].push_back({b, elements_of(buffer)});
         }
     }
     std::vector<std::vector<HomePart>> parts(program.buffers.size());
     for (const auto& [kind, buffers] : spaces) {
         const auto& home = *home_of(spec.tiers, kind);
         const layout::ChunkLayout chunks{buffers, spec.tiers.chunk_elements, chunk_alignment(spec)};
-        for (int k = 0; k < chunks.num_chunks(); ++k) {
-            const auto tier = tier_of(home, k, chunks.num_chunks());
+        const int num_chunks = chunks.num_chunks();
+        for (int k = 0; k < num_chunks; ++k) {
+            const auto tier = tier_of(home, k, num_chunks);
             for (const auto& [buffer, range] : chunks.chunk(k)) {
                 auto& of_buffer = parts[static_cast<std::size_t>(buffer)];
                 if (!of_buffer.empty() && of_buffer.back().tier == tier) {

@@ -1,7 +1,9 @@
 #include "schedule/passing_state.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "schedule/expand.hpp"
 #include "schedule/optimizer_pass.hpp"
@@ -10,14 +12,16 @@
 namespace ziggurat::schedule {
 namespace {
 
+using SavedOfUnits = std::map<int, std::vector<SavedRun>>;  ///< by unit
+
 /// What is saved from NVMe and changes with every step.
-std::vector<SavedRun> passing(const ModelLayout& model, const Program& program) {
-    std::vector<SavedRun> on_nvme;
+SavedOfUnits passing(const ModelLayout& model, const Program& program) {
+    SavedOfUnits on_nvme;
     for (const auto& saved : saved_runs(model, program)) {
         const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
         if (home.tier == spec::Tier::nvme &&
             (home.state == StateKind::parameters || is_optimizer_state(home.state))) {
-            on_nvme.push_back(saved);
+            on_nvme[home.unit].push_back(saved);
         }
     }
     return on_nvme;
@@ -74,9 +78,12 @@ std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& pr
         }
         for (const auto& operand : op.reads) {
             const auto& here = program.buffers[static_cast<std::size_t>(operand.buffer)];
-            for (const auto& saved : on_nvme) {
-                const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
-                if (home.state != here.state || home.unit != here.unit) {
+            const auto of_unit = on_nvme.find(here.unit);
+            if (of_unit == on_nvme.end()) {
+                continue;
+            }
+            for (const auto& saved : of_unit->second) {
+                if (program.buffers[static_cast<std::size_t>(saved.buffer)].state != here.state) {
                     continue;
                 }
                 for (const auto& run : operand.runs) {
@@ -98,11 +105,15 @@ void add_save_ring(Program& program, const spec::RunSpec& spec, const ModelLayou
     for (int k = 0; k < chunks.num_chunks(); ++k) {
         std::int64_t bytes = 0;
         for (const auto& [unit, range] : chunks.chunk(k)) {
-            for (const auto& saved : on_nvme) {
+            const auto of_unit = on_nvme.find(unit);
+            if (of_unit == on_nvme.end()) {
+                continue;
+            }
+            for (const auto& saved : of_unit->second) {
                 const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
                 const auto elements =
                     std::min(range.end, saved.elements.end) - std::max(range.begin, saved.elements.begin);
-                if (home.unit == unit && elements > 0) {
+                if (elements > 0) {
                     bytes += elements * element_bytes(home);
                 }
             }

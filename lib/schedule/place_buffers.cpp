@@ -74,8 +74,7 @@ enum class Which { all, of_arenas_that_may_grow };
 
 /// Which transient buffers begin and end to live at each op.
 struct Lives {
-    Lives(const Program& program, Which which) {
-        const auto ranges = live_ranges(program);
+    Lives(const Program& program, const std::vector<LiveRange>& ranges, Which which) {
         begins.resize(program.ops.size());
         ends.resize(program.ops.size());
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
@@ -158,22 +157,24 @@ struct Placement {
 class Placing {
   public:
     Placing(const Program& program,
+            const std::vector<LiveRange>& ranges,
             const std::vector<Room>& room,
             const RegionSizes& fixed,
             const Regions& regions)
-        : program_{program}, room_{room}, fixed_{fixed}, regions_{regions} {}
+        : program_{program}, ranges_{ranges}, room_{room}, fixed_{fixed}, regions_{regions} {}
 
     /// Arenas as small as can be.
     Placement close() const {
         auto free = free_behind_fixed();
-        return place({program_, Which::all}, free, 0, Fit::smallest);
+        return place({program_, ranges_, Which::all}, free, 0, Fit::smallest);
     }
 
     /// The buffers of arenas that may grow where memory has been free for longest, since the last step if
     /// need be.
-    Placement apart() const {
-        const auto ends = close().ends;
-        const Lives lives{program_, Which::of_arenas_that_may_grow};
+    ///
+    /// \param ends  of close(): what they have before they grow
+    Placement apart(const RegionSizes& ends) const {
+        const Lives lives{program_, ranges_, Which::of_arenas_that_may_grow};
         auto free = free_behind_fixed();
         for (std::size_t r = 0; r < num_regions; ++r) {
             free[r].grow_to(ends[r], -1);
@@ -226,6 +227,7 @@ class Placing {
     }
 
     const Program& program_;
+    const std::vector<LiveRange>& ranges_;
     const std::vector<Room>& room_;
     const RegionSizes& fixed_;
     const Regions& regions_;
@@ -268,12 +270,18 @@ void place_buffers(Program& program) {
         }
     }
 
+    const auto ranges = live_ranges(program);
     const auto arenas = arenas_of(program);
-    const auto close = Placing{program, room, fixed, arenas}.close();
+    const Placing by_arena{program, ranges, room, fixed, arenas};
+    const auto close = by_arena.close();
     const auto regions = with_region_of_passes(
         program, arenas, (close.ends[host_arena] - fixed[host_arena]) / bytes_for_one_of_activations);
-    const std::array roomy{Placing{program, room, fixed, regions}.apart(),
-                           Placing{program, room, fixed, arenas}.apart()};
+    std::vector<Placement> roomy;
+    if (regions != arenas) {
+        const Placing by_region{program, ranges, room, fixed, regions};
+        roomy.push_back(by_region.apart(by_region.close().ends));
+    }
+    roomy.push_back(by_arena.apart(close.ends));
     std::array<const Placement*, num_arenas> chosen{};
     for (std::size_t a = 0; a < num_arenas; ++a) {
         const auto share = bytes_for_one_more[a];

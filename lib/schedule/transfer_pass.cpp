@@ -1,6 +1,7 @@
 #include "schedule/transfer_pass.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <tuple>
@@ -48,6 +49,9 @@ class Transfers {
             auto& all = changes_[home];
             all.insert(all.end(), changes.begin(), changes.end());
         }
+        for (auto& [home, changes] : changes_) {
+            std::ranges::sort(changes, {}, &Change::last_op);
+        }
         for (std::size_t v = 0; v < found_.visits.size(); ++v) {
             serve(found_.visits[v], settled_[v]);
         }
@@ -87,11 +91,20 @@ class Transfers {
         }
         for (const auto& visit : found_.visits) {
             int place = occasions_.settled_at(visit.last_write, prefetch_);
-            for (const auto* other : by_home[visit.home]) {
-                if (other->first_op > visit.last_op && other->all.overlaps(visit.written)) {
-                    const int fetched =
-                        occasions_.issued_at(other->first_op, ahead(*other, Tier::nvme, Tier::host));
-                    place = std::min(place, std::max(visit.last_write, fetched - 1));
+            const auto& same = by_home[visit.home];
+            const auto first_op = [](const Visit* other) { return other->first_op; };
+            for (auto at = std::ranges::upper_bound(same, visit.last_op, {}, first_op); at != same.end();
+                 ++at) {
+                const auto& other = **at;
+                const int fetched =
+                    occasions_.issued_at(other.first_op, ahead(other, Tier::nvme, Tier::host));
+                const int before = std::max(visit.last_write, fetched - 1);
+                if (before >= place) {
+                    break;  // so are those of all that follow
+                }
+                if (other.all.overlaps(visit.written)) {
+                    place = before;
+                    break;
                 }
             }
             settled_.push_back(place);
@@ -213,18 +226,22 @@ class Transfers {
         op.writes.push_back({to.buffer, "output", bytes.moved(-to.begin)});
     }
 
-    /// The first place behind every change of what the visit fetches that comes before its first op.
+    /// The first place behind every change of what the visit fetches that comes before its first op; of
+    /// changes before any hop is wanted, none.
     int behind_changes(const Visit& visit) const {
         const auto changes = changes_.find(visit.home);
-        int place = 0;
-        if (changes != changes_.end()) {
-            for (const auto& change : changes->second) {
-                if (change.last_op < visit.first_op && change.written.overlaps(visit.fetched)) {
-                    place = std::max(place, change.last_op + 1);
-                }
+        if (changes == changes_.end()) {
+            return 0;
+        }
+        const auto& all = changes->second;
+        const int wanted = occasions_.issued_at(visit.first_op, std::max(2 * prefetch_, optimizer_prefetch_));
+        const auto before = std::ranges::lower_bound(all, visit.first_op, {}, &Change::last_op);
+        for (auto at = std::make_reverse_iterator(before); at != all.rend() && at->last_op >= wanted; ++at) {
+            if (at->written.overlaps(visit.fetched)) {
+                return at->last_op + 1;
             }
         }
-        return place;
+        return 0;
     }
 
     void insert() {

@@ -230,10 +230,12 @@ class Finder {
             return false;
         }
         const auto changes = found_.in_place.find(visit.home);
-        return changes == found_.in_place.end() ||
-               std::ranges::none_of(changes->second, [&](const Change& change) {
-                   return change.last_op >= visit.first_op && change.written.overlaps(runs);
-               });
+        if (changes == found_.in_place.end()) {
+            return true;
+        }
+        const auto since = std::ranges::lower_bound(changes->second, visit.first_op, {}, &Change::last_op);
+        return std::none_of(since, changes->second.end(),
+                            [&](const Change& change) { return change.written.overlaps(runs); });
     }
 
     /// On NVMe, what shares a page with changed bytes is written with them, so it must have been read.

@@ -41,9 +41,10 @@ struct Change {
 };
 
 struct Visits {
-    std::vector<std::vector<PlacedPart>> parts;   ///< by buffer; empty for what is no state
-    std::vector<Visit> visits;                    ///< by first op
-    std::map<int, std::vector<Change>> in_place;  ///< by buffer as the passes before name it
+    std::vector<std::vector<PlacedPart>> parts;  ///< by buffer; empty for what is no state
+    std::vector<Visit> visits;                   ///< by first op
+    /// By buffer as the passes before name it; those of one in the order of their ops.
+    std::map<int, std::vector<Change>> in_place;
 };
 
 /// Gives every part of the state its buffer at home, chooses for every op the tier that it works in, lets
