@@ -193,6 +193,19 @@ def breakdown(chosen):
     say("a training whose last step was skipped is not done, however often it is started")
 
 
+def threads(chosen):
+    """More than a rank can have, by the deck and by the environment; and a number that is for another program."""
+    place = Place(chosen, "threads")
+    said = place.train("run", 1, "parallel.threads=1000", code=3)
+    expect("a rank has at most 512 threads, and parallel.threads is 1000" in said, f"names no limit\n{said}")
+    with place.start("run", 2, wrapper=["env", "OMP_NUM_THREADS=700"]) as training:
+        expect_code(training, 3)
+        training.says("a rank has at most 512 threads, and parallel.threads is 700")
+    with place.start("run", 1, "train.steps=5", environment={"KOKKOS_NUM_THREADS": "9"}) as training:
+        expect_code(training, 0)
+    say("more than 512 threads are refused in words, and KOKKOS_NUM_THREADS breaks nothing")
+
+
 def no_targets(chosen):
     """Documents of one token each, that are cut apart, leave nothing to predict."""
     place = Place(chosen, "no_targets")
@@ -212,4 +225,4 @@ def no_targets(chosen):
 
 
 if __name__ == "__main__":
-    run_script(__doc__, files, limits, validation_left_off, earlier_runs, errors, breakdown, no_targets)
+    run_script(__doc__, files, limits, validation_left_off, earlier_runs, errors, breakdown, threads, no_targets)
