@@ -1,5 +1,7 @@
 #include "app/trained_model.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdio>
 #include <utility>
@@ -10,11 +12,30 @@
 #include "base/message.hpp"
 #include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/tensor_list.hpp"
 #include "comm/control.hpp"
 #include "deck/load.hpp"
+#include "spec/counts.hpp"
 
 namespace ziggurat::app {
 namespace {
+
+/// Before anything is built by the deck, which may ask for more than there is.
+void expect_its_model(const spec::Model& model,
+                      const checkpoint::Manifest& manifest,
+                      const std::string& path) {
+    std::int64_t stored = 0;
+    for (const auto& tensor : checkpoint::stored_tensors(manifest)) {
+        stored += tensor.kind == checkpoint::Kind::weights ? tensor.elements() : 0;
+    }
+    if (const std::int64_t described = spec::count_parameters(model).total; described != stored) {
+        throw Error{
+            ErrorKind::checkpoint,
+            fmt::format("the deck in '{}' describes another model than its tensors are of ({} parameters and "
+                        "{}). Use another checkpoint of the run.",
+                        path, described, stored)};
+    }
+}
 
 deck::Loaded load_deck_of(const checkpoint::Manifest& manifest, const std::string& path) {
     deck::Loaded loaded = deck::load_text(manifest.deck, "the deck in " + path, {},
@@ -24,6 +45,7 @@ deck::Loaded load_deck_of(const checkpoint::Manifest& manifest, const std::strin
                                                loaded.found.print() + "Use the version that wrote it (" +
                                                manifest.program + ")."};
     }
+    expect_its_model(loaded.run.model, manifest, path);
     return loaded;
 }
 

@@ -11,7 +11,8 @@ namespace ziggurat::comm {
 void append_error(const std::string& path, std::string_view line) noexcept {
     try {
         ::mkdir(path.substr(0, path.rfind('/')).c_str(), 0777);
-        const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        // O_NONBLOCK: a pipe of that name would wait for its reader, and this process is to end.
+        const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
         if (file < 0) {
             return;
         }

@@ -169,6 +169,21 @@ TEST(Manifest, DeepAndLongTextsAreRefusedBeforeAnythingIsBuiltOfThem) {
     EXPECT_NE(problem_with(with(text, "ZeRO 3", "ZeRO 3" + novel)).find("more than"), std::string::npos);
 }
 
+TEST(Manifest, ManyPiecesOfOneTensorAreHeldAgainstEachOtherInNoTime) {
+    // Cut along its last dim, as tensor ranks cut: each against each other would be 10^10 looks.
+    const std::int64_t count = 100'000;
+    Manifest manifest = example();
+    manifest.pieces.clear();
+    manifest.files = {{"shard-00000.h5", 20 * count, 1}};
+    for (std::int64_t k = 0; k < count; ++k) {
+        const Piece piece{Kind::weights, "w", {1, count}, spec::DType::f32, {{0, k}, {1, 1}}};
+        manifest.pieces.push_back({piece, 0, 4 * k, 4 * count + 8 * k, 7});
+    }
+    EXPECT_EQ(parse_manifest(to_text(manifest), "x").pieces.size(), static_cast<std::size_t>(count));
+    manifest.pieces.front().piece.box.begin[1] = count - 1;
+    EXPECT_NE(problem_with(to_text(manifest)).find("overlap"), std::string::npos);
+}
+
 TEST(Manifest, NothingInItSteersATerminal) {
     const std::string text = to_text(example());
     const std::string steering = "\\u001b[31m";
