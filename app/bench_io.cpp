@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <map>
+#include <system_error>
 
 #include "app/commands.hpp"
 #include "base/error.hpp"
@@ -52,7 +55,8 @@ spec::MachineSpec with_disks(const std::string& path,
                              const Arguments& arguments,
                              const storage::SweepPoint& best) {
     auto machine = deck::this_machine();
-    if (std::filesystem::exists(path)) {
+    std::error_code unreadable;
+    if (std::filesystem::exists(path, unreadable)) {
         deck::Diagnostics found;
         const auto known = deck::load_machine(path, found);
         if (!known) {
@@ -72,19 +76,42 @@ spec::MachineSpec with_disks(const std::string& path,
     return machine;
 }
 
+std::string why_not(const std::error_code& problem) {
+    return problem ? problem.message() : "it is not a folder";
+}
+
+/// Before anything is measured: what cannot be kept would have been measured in vain.
+void make_folder_of(const std::string& file) {
+    std::error_code problem;
+    const auto folder = std::filesystem::absolute(file, problem).parent_path();
+    std::filesystem::create_directories(folder, problem);
+    std::error_code ignored;
+    const bool is_folder = std::filesystem::is_directory(folder, ignored);
+    if (!is_folder || ::access(folder.c_str(), W_OK | X_OK) != 0) {
+        throw Error{
+            ErrorKind::resource,
+            fmt::format("cannot keep results in '{}' ({}). Name a file by --machine-file, or set HOME to a "
+                        "folder of yours.",
+                        printable(file), !is_folder ? why_not(problem) : std::strerror(errno))};
+    }
+}
+
 }  // namespace
 
 int bench_io(const Arguments& arguments) {
     for (const auto& folder : arguments.paths) {
-        if (!std::filesystem::is_directory(folder)) {
-            throw Error{ErrorKind::deck,
-                        fmt::format("cannot measure '{}' (it is not a folder). Name a folder on "
-                                    "each disk.",
-                                    printable(folder))};
+        std::error_code problem;
+        if (!std::filesystem::is_directory(folder, problem)) {
+            throw Error{ErrorKind::resource,
+                        fmt::format("cannot measure '{}' ({}). Name a folder on each disk.",
+                                    printable(folder), why_not(problem))};
         }
     }
     const std::string path = arguments.machine_file.empty() ? deck::measured_file(deck::process_environment)
                                                             : arguments.machine_file;
+    if (!path.empty()) {
+        make_folder_of(path);
+    }
     const auto measured = storage::sweep(
         {.folders = arguments.paths, .file_bytes = arguments.size_bytes, .progress = show_progress});
     if (::isatty(STDERR_FILENO) != 0) {
@@ -108,9 +135,6 @@ int bench_io(const Arguments& arguments) {
         return 0;
     }
     const auto machine = with_disks(path, arguments, best);
-    if (const auto folder = std::filesystem::path{path}.parent_path(); !folder.empty()) {
-        std::filesystem::create_directories(folder);
-    }
     storage::write_small_file(path, deck::machine_text(machine));
     fmt::print("kept in {}\n", printable(path));
     return 0;

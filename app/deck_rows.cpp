@@ -1,6 +1,7 @@
 /// The commands that read a deck: check, train, plan.
 #include <climits>
 #include <filesystem>
+#include <system_error>
 
 #include "app/option_rows.hpp"
 
@@ -30,7 +31,9 @@ std::string problem_of_deck(const Arguments& arguments) {
     if (arguments.deck.empty()) {
         return "no deck is given. Name one, for instance decks/quickstart.yaml.";
     }
-    if (arguments.deck.find('=') != std::string::npos && !std::filesystem::exists(arguments.deck)) {
+    std::error_code unreadable;
+    if (arguments.deck.find('=') != std::string::npos &&
+        !std::filesystem::exists(arguments.deck, unreadable)) {
         return "no deck is given ('" + arguments.deck + "' is an override). Give the deck first.";
     }
     for (const std::string& word : arguments.overrides) {

@@ -91,6 +91,13 @@ std::string receive_deck(const comm::Communicator& world) {
     return comm::broadcast(world, "");
 }
 
+/// The highest exit code of all ranks.
+int highest(const comm::Communicator& world, int exit_code) {
+    std::array<std::int64_t, 1> code{exit_code};
+    comm::all_reduce_max(world, code);
+    return static_cast<int>(code[0]);
+}
+
 }  // namespace
 
 deck::LoadOptions find_launch(const comm::Communicator& world) {
@@ -114,7 +121,9 @@ int threads_if_started(int ranks) {
     return asked > 0 || ranks <= 0 ? asked : std::max(1, train::granted_cores() / ranks);
 }
 
-std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const comm::Communicator& world) {
+std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments,
+                                              const comm::Communicator& world,
+                                              int& exit_code) {
     deck::LoadOptions options = find_launch(world);
     std::optional<deck::Loaded> loaded;
     std::string effective;
@@ -129,7 +138,8 @@ std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const 
     } else {
         effective = receive_deck(world);
     }
-    if (effective.empty()) {
+    exit_code = highest(world, loaded ? loaded->found.exit_code() : 0);
+    if (exit_code != 0) {
         return std::nullopt;
     }
     if (world.rank() != 0) {
@@ -139,7 +149,8 @@ std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const 
         world, loaded->ok() ? ""
                             : fmt::format("rank {} ({}): rank 0's deck cannot be run here\n{}", world.rank(),
                                           comm::machine_name(), loaded->found.print()));
-    if (problem.empty()) {
+    exit_code = highest(world, loaded->found.exit_code());
+    if (exit_code == 0) {
         return loaded;
     }
     if (world.rank() == 0) {

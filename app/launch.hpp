@@ -19,8 +19,10 @@ int threads_if_started(int ranks);
 
 /// The deck that the command line names: read, resolved and checked by rank 0, for which all ranks measure
 /// what they can do where depths are open, then by all ranks from its effective form. Nothing when it is
-/// wrong, or cannot be run where one of them is, which rank 0 has then told.
-/// Collective: over `world`
-std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments, const comm::Communicator& world);
+/// wrong, or cannot be run where one of them is, which rank 0 has then told; then `exit_code` is set, alike
+/// on all ranks. Collective: over `world`
+std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments,
+                                              const comm::Communicator& world,
+                                              int& exit_code);
 
 }  // namespace ziggurat::app

@@ -1,11 +1,10 @@
 /// The program: reads the command line, runs one command, turns errors into messages and exit codes.
 #include <cstdio>
-#include <exception>
-#include <new>
 #include <variant>
 
 #include "app/cli.hpp"
 #include "app/commands.hpp"
+#include "app/failure.hpp"
 #include "app/heap_policy.hpp"
 #include "app/wait_policy.hpp"
 #include "base/error.hpp"
@@ -49,22 +48,9 @@ int main(int argc, char** argv) {
             return done->exit_code;
         }
         return run(std::get<Arguments>(parsed), argv);
-    } catch (const Error& error) {
-        std::fputs((message(Severity::error, error.what()) + "\n").c_str(), stderr);
-        return error.exit_code();
-    } catch (const std::bad_alloc&) {
-        std::fputs(
-            "ziggurat: error: this process may not have more memory. Free some, or ask for a smaller "
-            "model.\n",
-            stderr);
-        return static_cast<int>(ErrorKind::resource);
-    } catch (const std::exception& error) {
-        std::fputs(
-            message(Severity::error, std::string{error.what()} +
-                                         " (a bug in ziggurat). Please report it with the command and the "
-                                         "deck.\n")
-                .c_str(),
-            stderr);
-        return static_cast<int>(ErrorKind::internal);
+    } catch (...) {
+        const Failure failure = failure_at_hand();
+        std::fputs((message(Severity::error, failure.problem) + "\n").c_str(), stderr);
+        return failure.exit_code;
     }
 }

@@ -3,10 +3,8 @@
 #include <signal.h>
 
 #include <cstdio>
-#include <exception>
-#include <new>
 
-#include "base/error.hpp"
+#include "app/failure.hpp"
 #include "base/message.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/session.hpp"
@@ -39,17 +37,9 @@ int on_ranks(const std::function<int(const comm::Communicator&)>& body) {
     const comm::Communicator& world = session.world();
     try {
         return body(world);
-    } catch (const Error& error) {
-        return end_job(world, error.what(), error.exit_code());
-    } catch (const std::bad_alloc&) {
-        return end_job(world,
-                       "no more memory for this process. Ask for a smaller model, or fewer ranks here.",
-                       static_cast<int>(ErrorKind::resource));
-    } catch (const std::exception& error) {
-        return end_job(world,
-                       std::string{error.what()} +
-                           " (a bug in ziggurat). Please report it with the command and the deck.",
-                       static_cast<int>(ErrorKind::internal));
+    } catch (...) {
+        const Failure failure = failure_at_hand();
+        return end_job(world, failure.problem, failure.exit_code);
     }
 }
 

@@ -103,7 +103,7 @@ int plan(const Arguments& arguments) {
         print(stderr, loaded.found.print());
     }
     if (!loaded.ok()) {
-        return deck_is_wrong;
+        return loaded.found.exit_code();
     }
     if (arguments.rank >= loaded.run.parallel.ranks) {
         throw Error{ErrorKind::deck,

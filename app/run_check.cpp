@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "app/run_folder.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/units.hpp"
@@ -35,6 +36,14 @@ int explain(const std::string& key) {
     return deck_is_wrong;
 }
 
+void warn_of_run_folder(deck::Loaded& loaded) {
+    const std::string& folder = loaded.run.run.dir;
+    if (const auto why = why_not_writable(folder); !why.empty()) {
+        loaded.found.warning({"run.dir", 0, 0}, fmt::format("{} cannot be written", deck::in_quotes(folder)),
+                             why, "'train' ends with 3: set run.dir to a folder of yours.");
+    }
+}
+
 }  // namespace
 
 int run_check(const CheckOptions& options) {
@@ -54,10 +63,13 @@ int run_check(const CheckOptions& options) {
             return deck_is_wrong;
         }
     }
-    const deck::Loaded loaded = deck::load(options.deck, options.overrides, load);
+    deck::Loaded loaded = deck::load(options.deck, options.overrides, load);
     if (!loaded.ok()) {
         print(stderr, loaded.found.print());
-        return deck_is_wrong;
+        return loaded.found.exit_code();
+    }
+    if (options.machine.empty()) {
+        warn_of_run_folder(loaded);
     }
     if (loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());

@@ -48,11 +48,11 @@ int train_together(const Arguments& arguments,
                    const comm::Communicator& world,
                    train::StopSignals& signals,
                    std::int64_t begin_ns) {
-    const std::optional<deck::Loaded> loaded = load_on_all_ranks(arguments, world);
-    if (!loaded) {
-        return static_cast<int>(ErrorKind::deck);
-    }
     int exit_code = 0;
+    const std::optional<deck::Loaded> loaded = load_on_all_ranks(arguments, world, exit_code);
+    if (!loaded) {
+        return exit_code;
+    }
     if (!is_to_fit(world, loaded->run, loaded->machine, exit_code)) {
         return exit_code;
     }

@@ -63,6 +63,7 @@ void Diagnostics::add(Problem problem) {
     switch (problem.severity) {
         case Severity::error:
             ++errors_;
+            lacks_ += problem.kind == ErrorKind::resource ? 1 : 0;
             break;
         case Severity::warning:
             ++warnings_;
@@ -78,6 +79,15 @@ void Diagnostics::add(Problem problem) {
 
 void Diagnostics::error(Place at, std::string problem, std::string why, std::string advice) {
     add({Severity::error, std::move(at), std::move(problem), std::move(why), std::move(advice)});
+}
+
+void Diagnostics::lack(Place at, std::string problem, std::string why, std::string advice) {
+    add({Severity::error, std::move(at), std::move(problem), std::move(why), std::move(advice),
+         ErrorKind::resource});
+}
+
+int Diagnostics::exit_code() const noexcept {
+    return ok() ? 0 : static_cast<int>(lacks_ == errors_ ? ErrorKind::resource : ErrorKind::deck);
 }
 
 void Diagnostics::warning(Place at, std::string problem, std::string why, std::string advice) {

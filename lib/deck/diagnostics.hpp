@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/message.hpp"
 
 namespace ziggurat::deck {
@@ -36,6 +37,7 @@ struct Problem {
     std::string problem;
     std::string why;
     std::string advice;
+    ErrorKind kind = ErrorKind::deck;  ///< of an error: who must act
 
     /// `problem (why). Advice.`
     std::string sentence() const;
@@ -52,6 +54,8 @@ class Diagnostics {
 
     void add(Problem problem);
     void error(Place at, std::string problem, std::string why, std::string advice);
+    /// An error that the deck cannot help: the machine lacks something.
+    void lack(Place at, std::string problem, std::string why, std::string advice);
     void warning(Place at, std::string problem, std::string why, std::string advice);
     void note(Place at, std::string problem, std::string why = {}, std::string advice = {});
 
@@ -62,6 +66,8 @@ class Diagnostics {
     std::size_t warnings() const noexcept { return warnings_; }
     std::size_t notes() const noexcept { return notes_; }
     bool ok() const noexcept { return errors_ == 0; }
+    /// 0 without errors, else 2; 3 where the machine lacks something and nothing is wrong with the deck.
+    int exit_code() const noexcept;
 
     /// All that was kept, ordered by file and place.
     std::vector<Problem> sorted() const;
@@ -81,6 +87,7 @@ class Diagnostics {
     std::vector<std::string> files_;
     std::map<std::string, std::vector<std::string>> lines_;
     std::size_t errors_ = 0;
+    std::size_t lacks_ = 0;  ///< errors of the machine
     std::size_t warnings_ = 0;
     std::size_t notes_ = 0;
 };

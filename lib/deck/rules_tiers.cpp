@@ -103,11 +103,11 @@ void folders_are_there(const Resolution& at) {
         std::error_code error;
         const bool is_folder = std::filesystem::is_directory(path, error);
         if (!is_folder || ::access(path.c_str(), W_OK) != 0) {
-            at.found.error(at.values.place("tiers.nvme.paths"), fmt::format("cannot use {}", in_quotes(path)),
-                           error       ? error.message()
-                           : is_folder ? "it is not writable"
-                                       : "it is not a folder",
-                           "Mount a disk there, or check the path.");
+            at.found.lack(at.values.place("tiers.nvme.paths"), fmt::format("cannot use {}", in_quotes(path)),
+                          error       ? error.message()
+                          : is_folder ? "it is not writable"
+                                      : "it is not a folder",
+                          "Mount a disk there, or check the path.");
         }
     }
 }

@@ -91,6 +91,33 @@ TEST_F(Check, RefusesABadDeckWithCodeTwo) {
     EXPECT_NE(err_.find("1 error, 0 warnings, 0 notes. Nothing was started."), std::string::npos) << err_;
 }
 
+TEST_F(Check, WarnsOfARunFolderThatCannotBeWritten) {
+    options_.overrides.push_back("run.dir=parts/base.yaml/run");
+    EXPECT_EQ(run(), 0);
+    EXPECT_TRUE(err_.starts_with(
+        "ziggurat: warning: run.dir: 'parts/base.yaml/run' cannot be written (Not a directory). "
+        "'train' ends with 3: set run.dir to a folder of yours.\n"))
+        << err_;
+
+    options_.overrides.back() = "run.dir=parts/base.yaml";
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(err_.find("parts/base.yaml' is not a folder)"), std::string::npos) << err_;
+
+    options_.overrides.back() = "run.dir=no/such/folder";
+    EXPECT_EQ(run(), 0);
+    EXPECT_EQ(err_, "");
+}
+
+TEST_F(Check, GivesCodeThreeWhenAFolderForNvmeIsMissing) {
+    options_.overrides.push_back("tiers.nvme={paths: [/no/such/folder]}");
+    EXPECT_EQ(run(), 3);
+    EXPECT_NE(err_.find("cannot use '/no/such/folder' (No such file or directory)"), std::string::npos)
+        << err_;
+
+    options_.overrides.push_back("train.global_batch=7");
+    EXPECT_EQ(run(), 2) << "the deck is wrong as well";
+}
+
 TEST_F(Check, GivesCodeThreeWhenMemoryDoesNotFit) {
     options_.memory = [](const spec::RunSpec& run, const spec::MachineSpec&) {
         return MemoryReport{.table = "heads " + std::to_string(run.model.heads) + "\n", .fits = false};
@@ -139,7 +166,7 @@ TEST_F(Check, SaysWhichMachinesThereAreAndWhichWasMeant) {
     EXPECT_EQ(run(), 2);
     EXPECT_TRUE(err_.starts_with(
         "ziggurat: error: --machine: there is no machine 'dgx-h10' (there are cpu-64, dgx-2, "
-        "dgx-h100, dgx-h200, rtx-4090, v100-32gb). Did you mean 'dgx-h100'? A file of your "
+        "dgx-h100, dgx-h200, laptop, rtx-4090, v100-32gb). Did you mean 'dgx-h100'? A file of your "
         "own is named with its path, as ./mine.yaml.\n"))
         << err_;
 }

@@ -255,7 +255,7 @@ def each_rank_has_its_own_folder(tiers):
         expect(found == [1] * RANKS, f"nodes: files in {folders}: {found}\n{job.tail()}")
         job.kill_all()
     folders[1].rmdir()
-    tiers.refuses("one_lacks_it", ["ziggurat: error: rank 1", f"cannot use '{folders[1]}'"], "${env:DISK}", code=2,
+    tiers.refuses("one_lacks_it", ["ziggurat: error: rank 1", f"cannot use '{folders[1]}'"], "${env:DISK}", code=3,
                   wrapper=wrapper)
     say("each_rank_has_its_own_folder: by its own environment; the rank that lacks its folder says so")
 

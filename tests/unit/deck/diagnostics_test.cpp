@@ -50,6 +50,16 @@ TEST(Diagnostics, ShowErrorsFirstWhenThereAreTooMany) {
     EXPECT_NE(found.print(3).find("and 4998 more"), std::string::npos);
 }
 
+TEST(Diagnostics, SayWhoMustAct) {
+    Diagnostics found;
+    found.warning({"a.yaml", 1, 1}, "slow", "", "");
+    EXPECT_EQ(found.exit_code(), 0);
+    found.lack({"a.yaml", 2, 1}, "no such folder", "", "");
+    EXPECT_EQ(found.exit_code(), 3);
+    found.error({"a.yaml", 3, 1}, "no such key", "", "");
+    EXPECT_EQ(found.exit_code(), 2);
+}
+
 TEST(Diagnostics, PointBelowTheCharacterWhateverItsBytes) {
     Diagnostics found;
     found.remember("a.yaml", "n: {a: \"\u00e9\u00e9\", b: 1}");

@@ -1,0 +1,30 @@
+#include "app/failure.hpp"
+
+#include <exception>
+#include <new>
+#include <system_error>
+
+#include "base/error.hpp"
+
+namespace ziggurat::app {
+
+Failure failure_at_hand() {
+    constexpr int lacking = static_cast<int>(ErrorKind::resource);
+    try {
+        throw;
+    } catch (const Error& error) {
+        return {error.what(), error.exit_code()};
+    } catch (const std::bad_alloc&) {
+        return {"no more memory for this process. Free some, or ask for a smaller model or fewer ranks here.",
+                lacking};
+    } catch (const std::system_error& error) {
+        return {std::string{"the system refuses: "} + error.what() + ". Give the program what it names.",
+                lacking};
+    } catch (const std::exception& error) {
+        return {std::string{error.what()} +
+                    " (a bug in ziggurat). Please report it with the command and the deck.",
+                static_cast<int>(ErrorKind::internal)};
+    }
+}
+
+}  // namespace ziggurat::app
