@@ -18,8 +18,8 @@ Runtime::Runtime(int num_threads) {
     setenv("OMP_PROC_BIND", "false", 0);
     omp_set_num_threads(num_threads);
     omp_set_dynamic(0);
-    setenv("KOKKOS_NUM_THREADS", std::to_string(num_threads).c_str(),
-           1);  // else Kokkos refuses to be told two numbers
+    // Kokkos refuses to be told two numbers.
+    setenv("KOKKOS_NUM_THREADS", std::to_string(num_threads).c_str(), 1);
     Kokkos::InitArguments arguments;
     arguments.num_threads = num_threads;
     arguments.disable_warnings = true;  // of more threads than cores, once per rank: the banner says it once
