@@ -126,7 +126,8 @@ int verify(const Arguments& arguments) {
                          .damages = is_complete ? damages_of(entry.path)
                                                 : std::vector{checkpoint::Damage{"COMPLETE", entry.why_not}}};
         std::error_code ignored;
-        if (!checked.damages.empty() && !std::filesystem::exists(entry.path, ignored)) {
+        if (!checked.damages.empty() &&
+            !std::filesystem::exists(std::filesystem::symlink_status(entry.path, ignored))) {
             std::fputs(message(Severity::note, printable(entry.path) + " was removed by its run meanwhile\n")
                            .c_str(),
                        stderr);
