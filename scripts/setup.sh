@@ -57,6 +57,7 @@ hdf5-tools              command:h5dump
 python3-h5py            system-python:h5py
 slurm-wlm               command:slurmctld
 munge                   command:munged
+iproute2                command:ip
 "
 
 perf="

@@ -51,7 +51,7 @@ class Job:
         tiny = (pathlib.Path(__file__).parent / "decks" / "gpt2_tiny.yaml").read_text()
         (self.folder / "deck.yaml").write_text(tiny.replace("resume: never", "resume: auto")
                                                .replace("steps: 20,", f"steps: {steps},")
-                                               + "checkpoint: {every: 10min}\n")
+                                               .replace("every: none", "every: 10min"))
 
     def log(self):
         path = self.folder / f"ziggurat-{self.number}.out"

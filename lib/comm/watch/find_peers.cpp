@@ -4,7 +4,11 @@
 
 #include <array>
 #include <fstream>
+#include <map>
+#include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -22,9 +26,10 @@ struct Card {
     std::int64_t pid = 0;
     std::int64_t started_at = 0;
     std::int64_t board = 0;  ///< the descriptor that its own board is open as
+    HostCard link = {};
 };
-constexpr int words_of_card = 4;
-static_assert(sizeof(Card) == words_of_card * sizeof(std::int64_t));
+static_assert(sizeof(Card) % sizeof(std::int64_t) == 0 && std::is_trivially_copyable_v<Card>);
+constexpr int words_of_card = sizeof(Card) / sizeof(std::int64_t);
 
 std::string link_target(const char* path) {
     std::array<char, 256> target{};
@@ -102,6 +107,25 @@ bool agree(MPI_Comm world, int size, int rank, bool mine) {
     return all != 0;
 }
 
+/// The ranks of other machines. Of each machine one is asked whether it runs, not the same one by all ranks
+/// here.
+std::vector<HostLink::Far> far_ranks(const std::vector<Card>& cards,
+                                     std::int64_t own_machine,
+                                     std::size_t me) {
+    std::map<std::int64_t, std::vector<std::size_t>> machines;
+    std::vector<HostLink::Far> far;
+    for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+        if (cards[rank].machine != own_machine) {
+            machines[cards[rank].machine].push_back(far.size());
+            far.push_back({.rank = static_cast<int>(rank), .card = cards[rank].link});
+        }
+    }
+    for (const auto& [machine, places] : machines) {
+        far[places[me % places.size()]].is_asked = true;
+    }
+    return far;
+}
+
 }  // namespace
 
 WatchList find_peers(MPI_Comm world) {
@@ -112,10 +136,12 @@ WatchList find_peers(MPI_Comm world) {
     // As many lines as the machine can have ranks at most: what is not used takes no memory.
     MachineBoard own = MachineBoard::create(size);
     const auto state = process_state(::getpid());
+    auto link = std::make_unique<HostLink>(machine_name());
     const Card mine{.machine = machine_number(),
                     .pid = ::getpid(),
                     .started_at = state ? state->started_at : 0,
-                    .board = own.descriptor()};
+                    .board = own.descriptor(),
+                    .link = link->card()};
     const std::vector<Card> cards = exchange(world, size, own_rank, mine);
 
     std::vector<Peer> peers;
@@ -129,6 +155,12 @@ WatchList find_peers(MPI_Comm world) {
         first = peers.empty() ? rank : first;
         me = rank == own_rank ? peers.size() : me;
         peers.push_back({rank, static_cast<pid_t>(card.pid), card.started_at});
+    }
+
+    if (std::ssize(peers) == size) {
+        link.reset();
+    } else {
+        link->connect(cards.front().link.token, far_ranks(cards, mine.machine, me));
     }
 
     // The first rank's board serves all.
@@ -145,7 +177,8 @@ WatchList find_peers(MPI_Comm world) {
             .host = machine_name(),
             .board = is_shared && !is_host ? std::move(*board) : std::move(own),
             .is_shared = is_shared,
-            .launcher = find_launcher()};
+            .launcher = find_launcher(),
+            .link = std::move(link)};
 }
 
 }  // namespace ziggurat::comm

@@ -78,10 +78,13 @@ std::optional<HangVerdict> HangWatch::check_own_wait(double patience_seconds) {
     if (noted_ns_ == 0) {
         note_work();
     }
+    if (list_.link) {
+        list_.link->ask();
+    }
     if (waited < judged_share * patience_seconds) {
         return std::nullopt;
     }
-    return judge();
+    return judge(waited, patience_seconds);
 }
 
 void HangWatch::note_work() {
@@ -93,7 +96,7 @@ void HangWatch::note_work() {
     noted_ns_ = now_ns_;
 }
 
-std::optional<HangVerdict> HangWatch::judge() {
+std::optional<HangVerdict> HangWatch::judge(double waited, double patience_seconds) {
     const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
     const double least_ticks = least_cpu_share * seconds_between(noted_ns_, now_ns_) * ticks_per_second;
     std::vector<RankReport> reports;
@@ -105,7 +108,11 @@ std::optional<HangVerdict> HangWatch::judge() {
                 process_io_bytes(list_.peers[p].pid) > io_before_[p];
         }
     }
-    const HangVerdict verdict = judge_hang(reports, list_.me, list_.num_elsewhere(), rounds_);
+    const std::string silent = list_.link ? list_.link->describe_silent(noted_ns_) : std::string{};
+    const HangVerdict verdict = judge_hang(reports, list_.me, list_.num_elsewhere(), rounds_, silent);
+    if (verdict.leaves && verdict.culprit < 0 && list_.link && waited < patience_seconds) {
+        return std::nullopt;  // whoever knows better, on another machine, is let speak first
+    }
     ++rounds_;
     patient_since_ns_ = now_ns_;
     noted_ns_ = 0;

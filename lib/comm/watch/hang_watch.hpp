@@ -32,7 +32,7 @@ class HangWatch {
     std::optional<HangVerdict> check_neighbour(double patience_seconds, const std::vector<bool>& ended);
     std::optional<HangVerdict> check_own_wait(double patience_seconds);
     void note_work();
-    std::optional<HangVerdict> judge();
+    std::optional<HangVerdict> judge(double waited, double patience_seconds);
 
     const WatchList& list_;
     std::vector<std::int64_t> ticks_before_;  ///< processor time of each peer at noted_ns_

@@ -158,6 +158,9 @@ void Liveness::look() {
     if (stops_) {
         return;
     }
+    if (const auto far = list_.link ? list_.link->receive() : std::nullopt) {
+        leave_for_far(*far);
+    }
     if (launcher_ && is_ended(launcher_)) {
         leave_without_launcher();
     }
@@ -201,6 +204,7 @@ bool Liveness::sleep_until_news() {
         asked_.clear();  // keeps its memory: a step allocates nothing, nor does this thread beside it
         asked_.push_back({wake_.get(), POLLIN, 0});
         asked_.push_back({launcher_.get(), POLLIN, 0});  // poll() passes over -1
+        asked_.push_back({list_.link ? list_.link->descriptor() : -1, POLLIN, 0});
         for (std::size_t p = 0; p < list_.peers.size(); ++p) {
             if (p != list_.me && !ended_[p]) {
                 asked_.push_back({processes_[p].get(), POLLIN, 0});
@@ -241,6 +245,9 @@ void Liveness::judge() {
     }
     const bool is_first = list_.board.claim_verdict(
         {static_cast<int>(list_.me), list_.place_of(verdict->culprit), exit_code_of_loss, verdict->text});
+    if (is_first && verdict->culprit >= 0) {
+        tell_far(exit_code_of_loss, "on " + list_.host + ", " + verdict->text, false);
+    }
     leave(exit_code_of_loss, "error: " + list_.own_work() + ": " + verdict->text,
           is_first ? Words::kept : Words::said);
 }
@@ -259,6 +266,9 @@ void Liveness::leave_for_dead(std::size_t peer) {
     text += " (killed, or out of memory?). Look at the system's log, and start the job again.";
     const bool is_first = list_.board.claim_verdict(
         {static_cast<int>(list_.me), static_cast<int>(peer), exit_code_of_loss, text});
+    if (is_first) {
+        tell_far(exit_code_of_loss, text, false);
+    }
     const auto verdict = is_first ? std::nullopt : verdict_of_others();
     if (verdict && verdict->culprit != static_cast<int>(peer)) {
         leave_for(*verdict);  // launchers kill who is left after a first loss: this may be such a death
@@ -295,11 +305,33 @@ void Liveness::leave_for(const Verdict& verdict) {
                                               std::to_string(verdict.exit_code) + ": " + verdict.reason);
 }
 
+void Liveness::tell_far(int exit_code, const std::string& text, bool is_failure) const {
+    if (list_.link) {
+        list_.link->tell({.exit_code = exit_code, .is_failure = is_failure, .text = text});
+    }
+}
+
+void Liveness::leave_for_far(const FarVerdict& far) {
+    const bool is_first =
+        list_.board.claim_verdict({static_cast<int>(list_.me), -1, far.exit_code, far.text});
+    if (const auto verdict = is_first ? std::nullopt : verdict_of_others()) {
+        leave_for(*verdict);
+    }
+    if (far.is_failure) {
+        leave_after_others(far.exit_code, "note: " + list_.own_work() + ": leaves, for " + far.text);
+    }
+    leave_after_others(far.exit_code, "error: " + list_.own_work() + ": " + far.text,
+                       is_first ? Words::kept : Words::said);
+}
+
 void Liveness::leave_without_launcher() {
     const std::string text = "the launcher (pid " + std::to_string(*list_.launcher) +
                              ") is gone, and with it who would end this job. Start the job again.";
     const bool is_first =
         list_.board.claim_verdict({static_cast<int>(list_.me), -1, exit_code_of_loss, text});
+    if (is_first) {
+        tell_far(exit_code_of_loss, "on " + list_.host + ", " + text, false);
+    }
     leave(exit_code_of_loss, "error: " + list_.own_work() + ": " + text,
           is_first ? Words::kept : Words::said);
 }
@@ -313,6 +345,13 @@ void Liveness::fail(int exit_code, const std::string& message) {
     }
     const int me = static_cast<int>(list_.me);
     const bool is_first = list_.board.claim_verdict({me, me, exit_code, message});
+    if (is_first) {
+        const Peer& self = list_.peers[list_.me];
+        tell_far(exit_code,
+                 name_of_rank(self.rank, self.pid) + " on " + list_.host + " has failed with exit code " +
+                     std::to_string(exit_code) + ": " + message,
+                 true);
+    }
     const std::lock_guard lock{looking_};  // if the watching thread leaves just now, it leaves for both
     const auto verdict = is_first ? std::nullopt : verdict_of_others();
     if (verdict && message.starts_with(verdict->reason)) {

@@ -84,6 +84,9 @@ class Liveness {
     [[noreturn]] void leave_for_failed(std::size_t peer);
     [[noreturn]] void leave_for(const Verdict& verdict);
     [[noreturn]] void leave_without_launcher();
+    [[noreturn]] void leave_for_far(const FarVerdict& verdict);
+    /// Of the ranks on other machines, none of which sees this board.
+    void tell_far(int exit_code, const std::string& text, bool is_failure) const;
     /// Whether what is said goes into the error file as well.
     enum class Words { said, kept };
     [[noreturn]] void leave(int exit_code, const std::string& line, Words words = Words::said);

@@ -4,10 +4,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "comm/watch/host_link.hpp"
 #include "comm/watch/machine_board.hpp"
 #include "comm/watch/watchdog.hpp"
 
@@ -27,8 +29,9 @@ struct WatchList {
     int world_size = 1;
     std::string host;
     MachineBoard board;
-    bool is_shared = true;          ///< all peers see this board
-    std::optional<pid_t> launcher;  ///< whose death ends the job
+    bool is_shared = true;                ///< all peers see this board
+    std::optional<pid_t> launcher;        ///< whose death ends the job
+    std::unique_ptr<HostLink> link = {};  ///< to the ranks of other machines; nullptr: there are none
 
     int num_elsewhere() const noexcept { return world_size - static_cast<int>(peers.size()); }
     /// Place of a world rank among the peers; -1 when it is none.

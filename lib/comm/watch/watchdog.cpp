@@ -30,10 +30,14 @@ std::string with_state(const RankReport& report) {
 }
 
 /// Everybody waits: what each waits for shows the circle.
-std::string everybody_waits(std::span<const RankReport> reports, std::size_t me, int num_elsewhere) {
+std::string everybody_waits(std::span<const RankReport> reports,
+                            std::size_t me,
+                            int num_elsewhere,
+                            const std::string& silent) {
     std::string text =
-        num_elsewhere > 0 ? "no rank of this machine is to blame, and nothing is known here of the " +
-                                std::to_string(num_elsewhere) + " ranks of others"
+        !silent.empty()     ? "no rank of this machine is to blame, and " + silent + " does not answer"
+        : num_elsewhere > 0 ? "no rank of this machine is to blame, and nothing is known here of the " +
+                                  std::to_string(num_elsewhere) + " ranks of others"
         : reports.size() == 1 ? "this rank " + describe_work(reports[0]) + ", a transfer of its own"
                               : std::string{"all ranks wait, for each other or for transfers of their own"};
     constexpr std::size_t most = 4;
@@ -47,8 +51,10 @@ std::string everybody_waits(std::span<const RankReport> reports, std::size_t me,
     }
     text += told > 0 ? ")" : "";
     return text +
-           (num_elsewhere > 0 ? ". Look at the other machines' messages, "
-                              : ". Look at the disks, if it is a transfer, else report it with the deck, ") +
+           (!silent.empty() ? ". Look at that machine and at the network, "
+            : num_elsewhere > 0
+                ? ". Look at the other machines' messages, "
+                : ". Look at the disks, if it is a transfer, else report it with the deck, ") +
            patience_advice + ".";
 }
 
@@ -77,7 +83,11 @@ std::string describe_work(const RankReport& report) {
            report.what + "'";
 }
 
-HangVerdict judge_hang(std::span<const RankReport> reports, std::size_t me, int num_elsewhere, int rounds) {
+HangVerdict judge_hang(std::span<const RankReport> reports,
+                       std::size_t me,
+                       int num_elsewhere,
+                       int rounds,
+                       const std::string& silent) {
     const auto is_stopped = [](const RankReport& r) { return r.state && r.state->is_stopped(); };
     const auto is_traced = [](const RankReport& r) { return r.state && r.state->is_traced(); };
     const auto is_stuck = [](const RankReport& r) { return !r.is_waiting && !r.has_moved; };
@@ -104,7 +114,7 @@ HangVerdict judge_hang(std::span<const RankReport> reports, std::size_t me, int 
                 with_state(*busy) + ", and works without coming to an end. Look at what it does, " +
                     patience_advice + "."};
     }
-    return {true, -1, everybody_waits(reports, me, num_elsewhere)};
+    return {true, -1, everybody_waits(reports, me, num_elsewhere, silent)};
 }
 
 }  // namespace ziggurat::comm

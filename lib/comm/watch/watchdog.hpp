@@ -35,9 +35,14 @@ struct HangVerdict {
 /// \param reports       of all ranks of this machine
 /// \param me            index of the rank that judges
 /// \param num_elsewhere ranks on other machines, of which nothing is known here
+/// \param silent        ranks elsewhere that were asked and do not answer, for people; empty: none
 /// \param rounds        judgements of this wait so far that reported only; a rank that computes is given up
 ///                      after `most_rounds`
-HangVerdict judge_hang(std::span<const RankReport> reports, std::size_t me, int num_elsewhere, int rounds);
+HangVerdict judge_hang(std::span<const RankReport> reports,
+                       std::size_t me,
+                       int num_elsewhere,
+                       int rounds,
+                       const std::string& silent = {});
 
 /// A rank that computes may take this many times the patience of those who wait.
 inline constexpr int most_rounds = 10;

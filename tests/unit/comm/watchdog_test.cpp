@@ -106,5 +106,17 @@ TEST(JudgeHang, NeverBlamesItself) {
     EXPECT_EQ(-1, judge_hang(reports, 0, 0, 0).culprit);
 }
 
+TEST(JudgeHang, NamesWhoOfAnotherMachineDoesNotAnswer) {
+    const std::vector reports{waiting(0), waiting(1)};
+
+    const auto verdict = judge_hang(reports, 0, 2, 0, "rank 2 on zgb");
+
+    EXPECT_TRUE(verdict.leaves);
+    EXPECT_EQ(-1, verdict.culprit);
+    EXPECT_TRUE(says(verdict, "no rank of this machine is to blame, and rank 2 on zgb does not answer"))
+        << verdict.text;
+    EXPECT_TRUE(says(judge_hang(reports, 0, 2, 0), "nothing is known here of the 2 ranks of others"));
+}
+
 }  // namespace
 }  // namespace ziggurat::comm

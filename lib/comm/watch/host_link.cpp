@@ -1,0 +1,166 @@
+#include "comm/watch/host_link.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <type_traits>
+
+#include "base/clock.hpp"
+#include "base/printable.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+/// Machines that are told of in a message.
+constexpr int most_told = 4;
+
+enum class Kind : std::int32_t { verdict = 1, failure, question, answer };
+
+/// IPv4 addresses of this machine that others may reach.
+std::array<std::uint32_t, 6> own_addresses() {
+    std::array<std::uint32_t, 6> found{};
+    ifaddrs* all = nullptr;
+    if (::getifaddrs(&all) != 0) {
+        return found;
+    }
+    std::size_t count = 0;
+    for (const ifaddrs* one = all; one != nullptr && count < found.size(); one = one->ifa_next) {
+        if (one->ifa_addr != nullptr && one->ifa_addr->sa_family == AF_INET &&
+            (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0) {
+            sockaddr_in address{};
+            std::memcpy(&address, one->ifa_addr, sizeof address);
+            found[count++] = address.sin_addr.s_addr;
+        }
+    }
+    ::freeifaddrs(all);
+    return found;
+}
+
+std::string name_in(const HostCard& card) {
+    return printable({card.host.data(), ::strnlen(card.host.data(), card.host.size())});
+}
+
+}  // namespace
+
+/// What is sent; machines of one job have the same order of bytes.
+struct HostLink::Message {
+    std::uint64_t token = 0;
+    Kind kind = Kind::question;
+    std::int32_t exit_code = 0;
+    std::uint64_t port = 0;  ///< of who sends it: by which an answer finds its rank, whatever way it came
+    std::array<char, 504> text{};
+};
+
+HostLink::HostLink(std::string_view host)
+    : socket_{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)} {
+    std::copy_n(host.begin(), std::min(host.size(), card_.host.size()), card_.host.begin());
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_ANY);
+    socklen_t length = sizeof any;
+    if (!socket_ || ::bind(socket_.get(), reinterpret_cast<sockaddr*>(&any), sizeof any) != 0 ||
+        ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&any), &length) != 0) {
+        socket_ = {};
+        return;
+    }
+    std::random_device random;
+    card_.token = std::uint64_t{random()} << 32 | random();
+    card_.port = any.sin_port;
+    card_.addresses = own_addresses();
+}
+
+void HostLink::connect(std::uint64_t token, std::vector<Far> far) {
+    token_ = token;
+    far_ = std::move(far);
+    ask();
+}
+
+void HostLink::send(const Message& message, const HostCard& to) const noexcept {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = static_cast<in_port_t>(to.port);
+    for (const std::uint32_t way : to.addresses) {
+        if (socket_ && to.port != 0 && way != 0) {
+            address.sin_addr.s_addr = way;
+            ::sendto(socket_.get(), &message, sizeof message, MSG_NOSIGNAL,
+                     reinterpret_cast<const sockaddr*>(&address), sizeof address);
+        }
+    }
+}
+
+void HostLink::tell(const FarVerdict& verdict) const noexcept {
+    static_assert(std::is_trivially_copyable_v<Message>);
+    Message message{.token = token_,
+                    .kind = verdict.is_failure ? Kind::failure : Kind::verdict,
+                    .exit_code = verdict.exit_code,
+                    .port = card_.port};
+    std::copy_n(verdict.text.begin(), std::min(verdict.text.size(), message.text.size()),
+                message.text.begin());
+    for (int time = 0; time < 2; ++time) {
+        for (const Far& far : far_) {
+            send(message, far.card);
+        }
+    }
+}
+
+void HostLink::ask() const noexcept {
+    for (const Far& far : far_) {
+        if (far.is_asked) {
+            send({.token = token_, .kind = Kind::question, .port = card_.port}, far.card);
+        }
+    }
+}
+
+std::optional<FarVerdict> HostLink::receive() {
+    std::optional<FarVerdict> verdict;
+    Message message;
+    sockaddr_in from{};
+    socklen_t length = sizeof from;
+    while (socket_ && ::recvfrom(socket_.get(), &message, sizeof message, 0,
+                                 reinterpret_cast<sockaddr*>(&from), &length) == sizeof message) {
+        length = sizeof from;
+        if (message.token != token_ || token_ == 0) {
+            continue;  // of somebody else, or before this rank knows of any
+        }
+        if (message.kind == Kind::question) {
+            HostCard back{.port = from.sin_port};
+            back.addresses[0] = from.sin_addr.s_addr;
+            send({.token = token_, .kind = Kind::answer, .port = card_.port}, back);
+        } else if (message.kind == Kind::answer) {
+            for (Far& far : far_) {
+                const auto& ways = far.card.addresses;
+                if (far.card.port == message.port &&
+                    std::ranges::find(ways, from.sin_addr.s_addr) != ways.end()) {
+                    far.heard_ns = monotonic_ns();
+                    ++far.answers;
+                }
+            }
+        } else if (!verdict) {
+            const std::size_t size = ::strnlen(message.text.data(), message.text.size());
+            verdict = FarVerdict{.exit_code = message.exit_code,
+                                 .is_failure = message.kind == Kind::failure,
+                                 .text = {message.text.data(), size}};
+        }
+    }
+    return verdict;
+}
+
+std::string HostLink::describe_silent(std::int64_t since_ns) const {
+    std::string text;
+    int silent = 0;
+    for (const Far& far : far_) {
+        if (far.is_asked && far.answers > 0 && far.heard_ns < since_ns && ++silent <= most_told) {
+            text +=
+                (text.empty() ? "rank " : ", rank ") + std::to_string(far.rank) + " on " + name_in(far.card);
+        }
+    }
+    return silent > most_told ? text + " and " + std::to_string(silent - most_told) + " more" : text;
+}
+
+}  // namespace ziggurat::comm
