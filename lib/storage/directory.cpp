@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -134,6 +138,16 @@ struct statvfs space_of(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_local(const std::string& path) noexcept {
+    constexpr long xfs_magic = 0x58465342;
+    struct statfs system = {};
+    return statfs(path.c_str(), &system) == 0 &&
+           std::ranges::any_of(
+               std::array{long{EXT4_SUPER_MAGIC}, long{BTRFS_SUPER_MAGIC}, long{TMPFS_MAGIC},
+                          long{OVERLAYFS_SUPER_MAGIC}, static_cast<long>(RAMFS_MAGIC), xfs_magic},
+               [&](long magic) { return system.f_type == static_cast<decltype(system.f_type)>(magic); });
+}
 
 bool has_limited_space(const std::string& path) {
     return space_of(path).f_blocks > 0;

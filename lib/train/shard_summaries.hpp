@@ -20,7 +20,8 @@ std::string text_of(const checkpoint::ShardSummary& summary);
 double add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& manifest);
 
 /// Looks whether rank 0 sees what the others have written, for so long at most: file systems of several nodes
-/// may take a moment.
+/// may take a moment. On a file system of this machine alone, or in a folder that is gone, nothing is waited
+/// for.
 ///
 /// Collective: local; no MPI, for a thread beside training
 /// Errors:     Error{resource} when a file of `manifest` is not in `folder`, or has another size

@@ -136,6 +136,18 @@ TEST(RunDirectory, GoesOnWhereACheckpointWasWritten) {
     EXPECT_NE(directory.notes()[0].find("1 lines"), std::string::npos) << directory.notes()[0];
 }
 
+TEST(RunDirectory, SaysWhichStepsHaveLostTheirRows) {
+    const test::ScratchFolder folder;
+    put_earlier_run(folder);
+    RunDirectory directory{folder.path()};
+
+    directory.go_on_from(25);
+
+    ASSERT_EQ(directory.notes().size(), 1U);
+    EXPECT_NE(directory.notes()[0].find("no rows of the steps 22 to 25"), std::string::npos)
+        << directory.notes()[0];
+}
+
 TEST(RunDirectory, AppendsToFiles) {
     const test::ScratchFolder folder;
     const RunDirectory directory{folder.path()};

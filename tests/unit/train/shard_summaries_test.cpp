@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "storage/directory.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace ziggurat::train {
@@ -71,6 +72,10 @@ TEST(ShardSummaries, FilesOfAFolderThatWasRemovedAreNotWaitedFor) {
     add_shards({text_of(summary_of("shard-00000.h5", 0))}, manifest);
     constexpr double hours = 10 * 3600;
     EXPECT_THROW(expect_files_here(folder.file("ckpt/step-000000008.tmp"), manifest, hours), Error);
+    if (storage::is_local(folder.path())) {
+        EXPECT_THROW(expect_files_here(folder.path(), manifest, hours), Error)
+            << "nor a file of this machine";
+    }
 }
 
 }  // namespace
