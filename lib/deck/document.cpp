@@ -6,6 +6,8 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <map>
 #include <sstream>
 #include <unordered_set>
@@ -259,6 +261,33 @@ class TreeBuilder final : public YAML::EventHandler {
     int documents_ = 0;
 };
 
+/// The four hexadecimal digits behind `\u`, which begins `text`; none for another text.
+std::optional<std::uint32_t> utf16_escape(std::string_view text) {
+    std::uint32_t unit = 0;
+    if (!text.starts_with("\\u") || text.size() < 6) {
+        return std::nullopt;
+    }
+    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 6, unit, 16);
+    return error == std::errc{} && end == text.data() + 6 ? std::optional{unit} : std::nullopt;
+}
+
+/// JSON writes characters beyond 16 bits as two escapes of UTF-16, which YAML has no word for: here they are one
+/// escape of YAML.
+std::string join_surrogates(std::string_view text) {
+    std::string joined;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto high = utf16_escape(text.substr(i));
+        const auto low = high && *high >= 0xd800 && *high < 0xdc00 ? utf16_escape(text.substr(i + 6)) : std::nullopt;
+        if (low && *low >= 0xdc00 && *low < 0xe000) {
+            joined += fmt::format("\\U{:08x}", 0x10000 + ((*high - 0xd800) << 10) + (*low - 0xdc00));
+            i += 11;
+        } else {
+            joined += text[i];
+        }
+    }
+    return joined;
+}
+
 }  // namespace
 
 Node* Node::find(std::string_view key) {
@@ -277,7 +306,7 @@ std::optional<Node> parse_document(std::string_view text, const TextSource& sour
     }
     TreeBuilder builder{source, found};
     try {
-        std::istringstream stream{std::string{text}};
+        std::istringstream stream{join_surrogates(text)};
         YAML::Parser parser{stream};
         while (parser.HandleNextDocument(builder)) {}
     } catch (const Stop&) {

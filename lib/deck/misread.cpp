@@ -78,6 +78,9 @@ std::string range_beside(const Row& row, const std::string& text) {
                                                                  : "Use a share between 0% and 100%.";
     }
     const bool is_interval = row.type == Type::interval;
+    if (is_interval && read_duration(text).value_or(0) >= longest_interval_seconds) {
+        return fmt::format("Use at most {:.0f}d.", std::floor(longest_interval_seconds / 86400));
+    }
     if (quantity->amount > 0 || !(is_interval || row.type == Type::extent)) {
         return {};
     }

@@ -83,7 +83,7 @@ class Reader {
     /// A key without a value is not given: its default holds, and where it has none, somebody will miss it.
     void leave_empty(const Row& row, const std::string& path) {
         values_.mark_empty(path);
-        if (row.type != Type::map && row.fallback != nullptr) {
+        if (row.type != Type::map && row.fallback != nullptr && found_.ok()) {
             found_.note(values_.place(path), fmt::format("'{}' has no value", path),
                         fmt::format("its default holds, {}", row.fallback));
         }

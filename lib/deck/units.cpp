@@ -63,9 +63,6 @@ std::optional<double> factor_of(std::string_view name, const std::array<Unit, N>
 /// Far above any quantity of a run, and in the range of int64.
 constexpr double most = 0x1p62;
 
-/// Seconds; in nanoseconds they are in the range of int64.
-constexpr double longest_interval = 9e9;
-
 /// `value` when it is whole and fits.
 std::optional<std::int64_t> whole(double value) {
     if (!(value >= 0 && value <= most) || value != std::floor(value)) {
@@ -223,7 +220,7 @@ bool read_interval_part(std::string_view text, spec::Interval& into) {
     if (const auto seconds = read_duration(text)) {
         const bool is_first = into.seconds == 0;
         into.seconds = *seconds;
-        return is_first && *seconds > 0 && *seconds < longest_interval;
+        return is_first && *seconds > 0 && *seconds < longest_interval_seconds;
     }
     const auto extent = read_extent(text);
     if (!extent || extent->unit == Extent::Unit::share) {

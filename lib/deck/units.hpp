@@ -52,6 +52,9 @@ struct Extent {
 /// `20 steps`, `200M tokens`, `10%`: none of them negative.
 std::optional<Extent> read_extent(std::string_view text);
 
+/// What an interval in time stays below; in nanoseconds that is in the range of int64.
+inline constexpr double longest_interval_seconds = 9e9;
+
 /// One of `100 steps`, `200M tokens`, `30min`, merged into `into`; false for another form, for zero, and
 /// when `into` already has this unit.
 bool read_interval_part(std::string_view text, spec::Interval& into);

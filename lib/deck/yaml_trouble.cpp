@@ -124,6 +124,10 @@ YamlTrouble explain_yaml(std::string_view text, TextPlace at, const std::string&
                                            : open->sign == '[' ? "']'"
                                                                : "second one")};
     }
+    if (byte(at.column) == ':' && message.find("flow not found") != std::string::npos) {
+        return {at, "a ':' where a comma is expected", "between brackets a comma stands between two keys",
+                "Put one before this key."};
+    }
     if (at.column > 0 && (byte(at.column - 1) == '\'' || byte(at.column - 1) == '"')) {
         return {at, "a text that goes on behind its closing quote", message,
                 "Within single quotes, write '' for a quote."};

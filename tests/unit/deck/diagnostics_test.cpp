@@ -80,6 +80,7 @@ TEST(Nearest, CorrectsOneSlip) {
     EXPECT_EQ(nearest("layrs", {"layers", "hidden", "heads"}), "layers");
     EXPECT_EQ(nearest("heasd", {"layers", "hidden", "heads"}), "heads");
     EXPECT_EQ(nearest("zero_stage", {"zero", "secondary"}), "zero");
+    EXPECT_EQ(nearest("LAYERS", {"layers", "hidden", "heads"}), "layers");
     EXPECT_EQ(nearest("qqqqqq", {"layers", "hidden", "heads"}), "");
     EXPECT_EQ(nearest("", {"a"}), "");
     EXPECT_EQ(nearest(std::string(10000, 'a'), {"a"}), "");

@@ -89,6 +89,17 @@ TEST_F(JsonDecks, NeedNoSpaces) {
     EXPECT_EQ(found.run, load_with(yaml_).run);
 }
 
+TEST_F(JsonDecks, WriteCharactersAsTwoEscapes) {
+    auto json = json_;
+    json.replace(json.find("small"), 5, "\\ud83d\\uDE00 \\u00e9");
+    const auto found = load_with(json);
+    ASSERT_TRUE(found.ok()) << found.found.print();
+    EXPECT_EQ(found.run.run.name, "\xf0\x9f\x98\x80 \xc3\xa9");
+
+    json.replace(json.find("\\uDE00"), 6, "");
+    EXPECT_FALSE(load_with(json).ok()) << "half a character";
+}
+
 TEST_F(JsonDecks, HaveOverridesInQuotesToo) {
     const std::string deck = yaml_ + "logging: {every: 1 steps}\n";
     const auto found = load_with(deck, {"run.resume=\"never\"", "run.dir='auto'", "checkpoint.every=\"none\""});

@@ -56,6 +56,7 @@ TEST(ReadReal, TakesWhatYamlTakesForAString) {
     EXPECT_EQ(read_real("1e-8"), 1e-8);
     EXPECT_EQ(read_real("3.0e-4"), 3e-4);
     EXPECT_EQ(read_real("-12"), -12);
+    EXPECT_EQ(read_real(".5"), 0.5);
     for (const char* text : {"", "nan", "inf", "1,5", "1e999", "0x1p3", "--1", "1 2"}) {
         EXPECT_EQ(read_real(text), std::nullopt) << text;
     }
