@@ -13,13 +13,13 @@ void degrees_fill_the_ranks(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
     const std::int64_t others = std::int64_t{parallel.tensor} * parallel.context * parallel.stages;
     constexpr std::int64_t most = std::int64_t{1} << 62;
-    const std::int64_t product = others > most / parallel.data ? most : others * parallel.data;
+    const std::int64_t product = others > most / std::max(1, parallel.data) ? most : others * parallel.data;
     if (product == parallel.ranks) {
         return;
     }
-    const std::string sum = fmt::format("tensor {} x context {} x stages {} x data {} = {}{}", parallel.tensor,
-                                        parallel.context, parallel.stages, parallel.data, product,
-                                        product == most ? " or more" : "");
+    const std::string sum =
+        fmt::format("tensor {} x context {} x stages {} x data {} = {}{}", parallel.tensor, parallel.context,
+                    parallel.stages, parallel.data, product, product == most ? " or more" : "");
     const char* key =
         !at.values.is_written("parallel.data") || others > parallel.ranks ? "parallel" : "parallel.data";
     constexpr std::int64_t most_ranks = 1 << 20;  // as of --ranks
