@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Every command of README.md, as it stands and in its order, in a copy of the repository: by root, then by another user.
+
+  readme_test.py --binary ZIGGURAT --work FOLDER
+
+The copy is an overlay over the repository at the repository's own place, in a mount namespace of its own: all that was
+built is there, and nothing that a command writes reaches the repository. In the copy the quickstart trains fewer steps,
+and Slurm's commands are stand-ins that look at what they are given (e2e/slurm runs the script on a real Slurm).
+Exit code 77, with the reason, where no overlay can be mounted.
+"""
+
+import argparse
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PATIENCE_S = 240  # for a command that hangs
+SKIPPED = 77
+STEPS = 120  # of the quickstart in the copy
+INSIDE = "ZIGGURAT_TEST_README_USER"
+
+# ---------------------------------------------------------------- the commands
+
+
+def commands_of(text):
+    """The commands in the sh blocks of README.md; a line that ends in a backslash goes on in the next."""
+    found = []
+    for block in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
+        found += [line for line in block.replace("\\\n", " ").splitlines() if line.strip()]
+    return found
+
+
+class Expected:
+    """The exit code and the words that README.md promises of a command."""
+
+    def __init__(self, *words, code=0, is_run=True):
+        self.words, self.code, self.is_run = words, code, is_run
+
+
+# A pattern at the begin of a command, and what it gives. Each command has to be here.
+EXPECTED = [
+    (r"scripts/quickstart\.sh", Expected(rf"step +{STEPS}/{STEPS} \|", r"validate", r"sample after step",
+                                         r"R U N   T I M E", r"Performance: .* tok/s", r"build/release/bin/ziggurat")),
+    (r"scripts/test\.sh", Expected(is_run=False)),  # this test is a part of it
+    (r"cmake --preset", Expected(r"ninja: no work to do|Linking|\[\d+/\d+\]")),
+    (r"cmake --install", Expected(r"bin/ziggurat", r"quickstart\.yaml", r"dgx-h100\.yaml", r"ziggurat\.1")),
+    (r"export ", Expected()),
+    (r"ziggurat check decks/quickstart\.yaml --ranks 2 --print", Expected(r"global_batch: 8 +# deck", r"# default")),
+    (r"ziggurat check --explain sharding\.zero", Expected(r"1: optimizer; 2: and gradients; 3: and parameters")),
+    (r"ziggurat check decks/quickstart\.yaml", Expected(r"1,869,504 parameters", r"MEMORY PLAN", r"FITS")),
+    (r"ziggurat plan ", Expected(r"program +train, rank 1", r"layers\.3")),
+    (r"mpirun -n 2 ziggurat train decks/quickstart\.yaml", Expected(r"step +100/100 \|", r"Performance: ")),
+    (r"ziggurat plot .*--terminal", Expected(r"loss", r"step")),
+    (r"ziggurat plot ", Expected(r"\.svg")),
+    (r"mpirun -n 2 ziggurat train decks/systems/zero-infinity\.yaml.*throttle",
+     Expected(r"step +20/20 \|", r"NVMe", r"Performance: ")),
+    (r"mpirun -n 2 ziggurat train decks/systems/zero-infinity\.yaml", Expected(r"step +100/100 \|", r"NVMe")),
+    (r"ziggurat check decks/systems/zero-offload-13b\.yaml", Expected(r"12,848,143,360 parameters", r"FITS")),
+    (r"ziggurat bench io ", Expected(r"best: tiers\.nvme\.block = ", r"kept in .*/machine-")),
+    (r"ziggurat inspect runs/quickstart --tensors", Expected(r"final_norm\.gain", r"layers\.3\.")),
+    (r"ziggurat inspect runs/quickstart --tensor ", Expected(r"final_norm\.gain", r"least", r"moment")),
+    (r"ziggurat inspect runs/quickstart --verify", Expected(r"no damage|every byte|whole")),
+    (r"ziggurat inspect runs/quickstart --diff ", Expected(r"differ", code=1)),
+    (r"ziggurat inspect runs/quickstart$|ziggurat inspect runs/quickstart +#", Expected(rf"{STEPS}", r"complete")),
+    (r"ziggurat sample ", Expected(r"In the.{20}")),
+    (r"mpirun -n 2 ziggurat eval ", Expected(r"loss", r"perplexity")),
+    (r"sbatch ", Expected(r"sbatch took --nodes=4")),
+    (r"scancel ", Expected(r"scancel took --batch --signal=USR1 JOB")),
+    (r"scontrol .*StartTime", Expected(r"scontrol took update JobId=JOB StartTime=now")),
+    (r"scontrol .*Requeue", Expected(r"scontrol took update", r"scancel took")),
+    (r"mpirun -n 4 --oversubscribe ziggurat train decks/sharded\.yaml", Expected(r"step +100/100 \|", r"data 4")),
+    (r"ziggurat check decks/llama-8b\.yaml", Expected(r"total +per rank +51\.\d+ GiB", r"FITS")),
+]
+
+
+def expected_of(command):
+    for pattern, expected in EXPECTED:
+        if re.match(pattern, command):
+            return expected
+    sys.exit(f"FAILED: nothing is known of '{command}', which README.md has. Say in readme_test.py what it gives.")
+
+
+# ---------------------------------------------------------------- the copy
+
+
+def mount_copy(folder):
+    """An overlay over the repository, whose changes go to `folder`, at the repository's place."""
+    for part in ("upper", "work", "merged"):
+        (folder / part).mkdir(parents=True)
+    subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
+                    f"lowerdir={ROOT},upperdir={folder}/upper,workdir={folder}/work,metacopy=on", folder / "merged"],
+                   check=True)
+    subprocess.run(["mount", "--bind", folder / "merged", ROOT], check=True)
+    os.chdir(ROOT)
+
+
+def make_small(folder):
+    """The quickstart in the copy trains a few seconds, and begins afresh."""
+    deck = ROOT / "decks" / "quickstart.yaml"
+    text = deck.read_text()
+    for there, here in ((r"steps: 3000", f"steps: {STEPS}"), (r"every: 1000 steps", "every: 60 steps"),
+                        (r"tokens: 240", "tokens: 40"), (r"warmup: 100 steps", "warmup: 10 steps"),
+                        (r"every: 50 steps\}", "every: 10 steps}")):
+        text, count = re.subn(there, here, text)
+        if count != 1:
+            sys.exit(f"FAILED: decks/quickstart.yaml has '{there}' {count} times, not once")
+    deck.write_text(text)
+    shutil.rmtree(ROOT / "runs", ignore_errors=True)
+
+
+def stand_ins(folder):
+    """A folder with Slurm's commands, which look at what they are given."""
+    folder.mkdir()
+    script = f"""#!/bin/bash
+for word; do case $word in
+  *.sbatch) bash -n "$word" && [ -r "$word" ] || exit 1 ;;
+  decks/*) {ROOT}/build/release/bin/ziggurat check "$word" --machine dgx-h100 --ranks 32 >/dev/null || exit 1 ;;
+esac; done
+echo "$(basename "$0") took $*"
+"""
+    for name in ("sbatch", "scancel", "scontrol"):
+        (folder / name).write_text(script)
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def give_away(user):
+    subprocess.run(["chown", "-R", "-h", f"{user.pw_uid}:{user.pw_gid}", ROOT], stderr=subprocess.DEVNULL)
+
+
+# ---------------------------------------------------------------- one pass
+
+
+class Shell:
+    """Commands of one user, one after the other; what they export stays."""
+
+    def __init__(self, folder, user):
+        self.user = user
+        self.state = folder / "exported"
+        self.environment = {"HOME": str(folder), "USER": user.pw_name, "LANG": os.environ.get("LANG", "C.UTF-8"),
+                            "PATH": f"{stand_ins(folder / 'stand-ins')}:{os.environ['PATH']}"}
+        self.state.write_text("")
+        os.chown(folder, user.pw_uid, user.pw_gid)
+        os.chown(self.state, user.pw_uid, user.pw_gid)
+
+    def run(self, command):
+        script = f". {self.state}\n{command}\ncode=$?\nexport -p >{self.state}\nexit $code"
+        become = [] if self.user.pw_uid == 0 else ["setpriv", f"--reuid={self.user.pw_uid}",
+                                                   f"--regid={self.user.pw_gid}", "--clear-groups"]
+        return subprocess.run([*become, "bash", "-c", script], cwd=ROOT, env=self.environment, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=PATIENCE_S, errors="replace")
+
+
+def run_all(user, folder):
+    mount_copy(folder)
+    home = folder / "home"
+    home.mkdir()
+    folder.chmod(0o755)
+    make_small(folder)
+    give_away(user)
+    shell = Shell(home, user)
+    for command in commands_of((ROOT / "README.md").read_text()):
+        expected = expected_of(command)
+        if not expected.is_run:
+            continue
+        begin = time.monotonic()
+        done = shell.run(command)
+        missing = [word for word in expected.words if not re.search(word, done.stdout)]
+        if done.returncode != expected.code or missing:
+            sys.exit(f"FAILED: by {user.pw_name}: {command}\nexit code {done.returncode}, not {expected.code}; "
+                     f"does not say {missing}\n{done.stdout[-6000:]}")
+        print(f"ok: {user.pw_name} {time.monotonic() - begin:5.1f} s: {command}", flush=True)
+
+
+def can_mount():
+    """Why no copy can be made here; empty when one can."""
+    if os.geteuid() != 0:
+        return "only root runs commands as root and as another user"
+    with tempfile.TemporaryDirectory() as folder:
+        probe = f"mkdir {folder}/u {folder}/w {folder}/m && mount -t overlay overlay -o " \
+                f"lowerdir={ROOT},upperdir={folder}/u,workdir={folder}/w,metacopy=on {folder}/m"
+        done = subprocess.run(["unshare", "--mount", "bash", "-c", probe], capture_output=True, text=True)
+    return done.stderr.strip().splitlines()[-1] if done.returncode else ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--work", required=True)
+    chosen = parser.parse_args()
+    if name := os.environ.get(INSIDE):
+        return run_all(pwd.getpwnam(name), pathlib.Path(chosen.work))
+    if pathlib.Path(chosen.binary).resolve() != ROOT / "build/release/bin/ziggurat":
+        print("skipped: README.md speaks of build/release, and this is another build")
+        return SKIPPED
+    if reason := can_mount():
+        print(f"skipped: no overlay can be mounted here: {reason}")
+        return SKIPPED
+    for name in ("root", "nobody"):
+        # Outside the repository: an overlay keeps its changes on another tree than the one that it lies over.
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, __file__,
+                                   "--binary", chosen.binary, "--work", folder], env=dict(os.environ, **{INSIDE: name}))
+            if done.returncode != 0:
+                return done.returncode
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
