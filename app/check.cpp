@@ -16,15 +16,14 @@ int check(const Arguments& arguments) {
          .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
          .machine = arguments.machine,
          .print = arguments.print,
+         .json = arguments.json,
          .explain = arguments.explain,
-         .choose_homes = plan::choose_homes,
+         .choose_homes = [](const auto& run,
+                            const auto& machine) { return plan::choose_homes(run, machine); },
          .choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& machine,
                              spec::OpenDepths open) { return plan::choose_depths(run, machine, open); },
-         .memory =
-             [](const spec::RunSpec& run, const spec::MachineSpec& machine) {
-                 auto report = plan::memory_report(run, machine);
-                 return MemoryReport{report.table + report.infinity, report.fits};
-             }});
+         .memory = [](const spec::RunSpec& run,
+                      const spec::MachineSpec& machine) { return plan::memory_report(run, machine); }});
 }
 
 }  // namespace ziggurat::app

@@ -5,17 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "plan/memory_report.hpp"
 #include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::app {
-
-/// Memory of a run by rank and tier, and whether the budgets hold it.
-struct MemoryReport {
-    std::string table;
-    bool fits = true;
-};
 
 struct CheckOptions {
     std::string deck;
@@ -24,6 +19,7 @@ struct CheckOptions {
     int threads = 0;                     ///< per rank; 0: an equal part of the node's cores
     std::string machine;                 ///< name or file; empty: this machine
     bool print = false;                  ///< the effective deck, and nothing else, on standard output
+    bool json = false;                   ///< all answers as one JSON object, and nothing else
     std::string explain;                 ///< a key to explain; then the deck is not read
     /// Homes that the deck leaves open; none: they stay so.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes;
@@ -31,7 +27,7 @@ struct CheckOptions {
     std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths)>
         choose_depths = {};
     /// None: no memory table.
-    std::function<MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory;
+    std::function<plan::MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory;
 };
 
 /// Prints problems on standard error and the meaning of the deck on standard output.

@@ -47,7 +47,9 @@ std::string problem_of_deck(const Arguments& arguments) {
 
 std::string problem_of_check(const Arguments& arguments, const Given& given) {
     if (!given.has("--explain")) {
-        return problem_of_deck(arguments);
+        return given.has("--json") && given.has("--print")
+                   ? "--json and --print are two forms of an answer. Ask for one."
+                   : problem_of_deck(arguments);
     }
     const bool is_alone = given.options.size() == 1 && given.positionals == 0;
     return is_alone ? "" : "--explain says what a key means and reads no deck. Leave out everything else.";
@@ -103,6 +105,7 @@ CommandRow check_row() {
         .options = {ranks_row(), machine_row(),
                     flag("--print", &Arguments::print,
                          "print the effective deck: every value, and where it comes from"),
+                    flag("--json", &Arguments::json, "all answers as JSON; decks/CHECK.md has the fields"),
                     text_option("--explain", "KEY", &Arguments::explain, "a key of the deck",
                                 "explain one key of the deck, without a deck")},
         .examples = {{"ziggurat check decks/quickstart.yaml", "is it right, does it fit, what does it mean?"},

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "app/check_json.hpp"
 #include "app/run_folder.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
@@ -44,6 +45,44 @@ void warn_of_run_folder(deck::Loaded& loaded) {
     }
 }
 
+/// Of a deck, or a machine, with errors.
+int refuse(const CheckOptions& options, const deck::Diagnostics& found) {
+    if (options.json) {
+        print(stdout, check_as_json({.deck = options.deck, .exit_code = found.exit_code(), .found = found}));
+    } else {
+        print(stderr, found.print());
+    }
+    return found.exit_code();
+}
+
+int answer_as_json(const CheckOptions& options, const deck::Loaded& loaded) {
+    CheckAnswer all{.deck = options.deck, .found = loaded.found, .loaded = &loaded};
+    if (options.memory) {
+        all.memory = options.memory(loaded.run, loaded.machine);
+        all.exit_code = all.memory->fits ? 0 : does_not_fit;
+    }
+    print(stdout, check_as_json(all));
+    return all.exit_code;
+}
+
+int answer(const CheckOptions& options, const deck::Loaded& loaded) {
+    if (loaded.found.warnings() + loaded.found.notes() > 0) {
+        print(stderr, loaded.found.print());
+    }
+    if (options.print) {
+        print(stdout, loaded.effective);
+    } else {
+        print(stdout, summary(loaded.run));
+        print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
+    }
+    if (!options.memory) {
+        return 0;
+    }
+    const auto memory = options.memory(loaded.run, loaded.machine);
+    print(options.print ? stderr : stdout, memory.table + memory.infinity);
+    return memory.fits ? 0 : does_not_fit;
+}
+
 }  // namespace
 
 int run_check(const CheckOptions& options) {
@@ -59,33 +98,17 @@ int run_check(const CheckOptions& options) {
         deck::Diagnostics found;
         load.machine = deck::load_called_machine(options.machine, found);
         if (!load.machine) {
-            print(stderr, found.print());
-            return deck_is_wrong;
+            return refuse(options, found);
         }
     }
     deck::Loaded loaded = deck::load(options.deck, options.overrides, load);
     if (!loaded.ok()) {
-        print(stderr, loaded.found.print());
-        return loaded.found.exit_code();
+        return refuse(options, loaded.found);
     }
     if (options.machine.empty()) {
         warn_of_run_folder(loaded);
     }
-    if (loaded.found.warnings() + loaded.found.notes() > 0) {
-        print(stderr, loaded.found.print());
-    }
-    if (options.print) {
-        print(stdout, loaded.effective);
-    } else {
-        print(stdout, summary(loaded.run));
-        print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
-    }
-    if (!options.memory) {
-        return 0;
-    }
-    const MemoryReport memory = options.memory(loaded.run, loaded.machine);
-    print(options.print ? stderr : stdout, memory.table);
-    return memory.fits ? 0 : does_not_fit;
+    return options.json ? answer_as_json(options, loaded) : answer(options, loaded);
 }
 
 }  // namespace ziggurat::app

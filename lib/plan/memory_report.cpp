@@ -71,17 +71,23 @@ std::string shares_as_cut(const spec::Tiers& tiers, const schedule::Program& pro
 
 MemoryReport memory_report(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
-                           const std::optional<Footprint>& known) {
-    auto plan = plan_run(spec, machine);
+                           const std::optional<Footprint>& known,
+                           const Watch& watch) {
+    auto plan = plan_run(spec, machine, PlannedRanks::several, watch);
     plan.footprint = known.value_or(plan.footprint);
     const auto table = memory_usage(spec, plan.fullest, plan.rank_bytes);
     MemoryReport report;
+    report.rank = plan.fullest.rank;
+    report.usage = table;
     report.footprint = plan.footprint;
     report.fits = plan.footprint.fits();
-    report.table = memory_table(spec, plan.fullest.rank, table) + shares_as_cut(spec.tiers, plan.fullest) +
-                   verdict(spec, plan.footprint, table);
+    report.how_exact = plan.how_exact;
+    report.table = memory_table(spec, plan.fullest.rank, table) +
+                   (plan.how_exact.empty() ? "" : fmt::format("  planned {}\n", plan.how_exact)) +
+                   shares_as_cut(spec.tiers, plan.fullest) + verdict(spec, plan.footprint, table);
     const auto slowed = throttled(machine, spec);
-    report.infinity = infinity_tables(spec, slowed, table) + wear_line(spec, slowed, plan.fullest);
+    report.infinity =
+        infinity_tables(spec, slowed, table) + wear_line(spec, slowed, plan.fullest, plan.built_layers);
     if (report.fits || plan.footprint.has_too_many_threads()) {
         return report;
     }
@@ -90,7 +96,7 @@ MemoryReport memory_report(const spec::RunSpec& spec,
             "  its deck is that of the checkpoint: more ranks share the model, or a node with more memory\n";
         return report;
     }
-    report.remedies = find_remedies(spec, machine, plan);
+    report.remedies = find_remedies(spec, machine, plan, watch);
     for (const auto& remedy : report.remedies) {
         report.table += remedy.fits ? fmt::format("  fits with {}: leaves {}\n", remedy.overrides,
                                                   left(remedy.footprint, true))

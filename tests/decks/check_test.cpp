@@ -4,8 +4,12 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "deck/load.hpp"
+#include "tests/support/scratch_folder.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -120,7 +124,9 @@ TEST_F(Check, GivesCodeThreeWhenAFolderForNvmeIsMissing) {
 
 TEST_F(Check, GivesCodeThreeWhenMemoryDoesNotFit) {
     options_.memory = [](const spec::RunSpec& run, const spec::MachineSpec&) {
-        return MemoryReport{.table = "heads " + std::to_string(run.model.heads) + "\n", .fits = false};
+        plan::MemoryReport report;
+        report.table = "heads " + std::to_string(run.model.heads) + "\n";
+        return report;
     };
 
     EXPECT_EQ(run(), 3);
@@ -169,6 +175,126 @@ TEST_F(Check, SaysWhichMachinesThereAreAndWhichWasMeant) {
         "dgx-h100, dgx-h200, laptop, rtx-4090, v100-32gb). Did you mean 'dgx-h100'? A file of your "
         "own is named with its path, as ./mine.yaml.\n"))
         << err_;
+}
+
+using Json = nlohmann::json;
+
+/// The names of all values, as decks/CHECK.md writes them: `problems[].line`.
+void add_names(const Json& json, const std::string& name, std::set<std::string>& names) {
+    if (json.is_object()) {
+        for (const auto& [key, value] : json.items()) {
+            add_names(value, name.empty() ? key : name + "." + key, names);
+        }
+    } else if (json.is_array()) {
+        for (const auto& value : json) {
+            add_names(value, name + "[]", names);
+        }
+    } else {
+        names.insert(name);
+    }
+}
+
+/// What stands in the first column of the tables of decks/CHECK.md.
+std::set<std::string> documented_names() {
+    std::ifstream page{std::filesystem::path{std::getenv("PROJECT_SOURCE_DIR")} / "decks/CHECK.md"};
+    std::set<std::string> names;
+    for (std::string line; std::getline(page, line);) {
+        if (line.starts_with("| `")) {
+            names.insert(line.substr(3, line.find('`', 3) - 3));
+        }
+    }
+    return names;
+}
+
+class CheckAsJson : public Check {
+  protected:
+    void SetUp() override {
+        Check::SetUp();
+        std::ofstream{folder_.file("rates.yaml")}
+            << "machine_version: 1\nname: rates\nhas_device: false\nranks_per_node: 2\ncores_per_node: 4\n"
+               "host_memory: 8GiB\ndevice_flops: 10G\n";
+        options_.json = true;
+        options_.machine = folder_.file("rates.yaml");
+        options_.memory = [](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+            return plan::memory_report(run, machine);
+        };
+    }
+
+    Json json(int exit_code) {
+        EXPECT_EQ(run(), exit_code) << out_ << err_;
+        EXPECT_EQ(err_, "");
+        const Json said = Json::parse(out_);
+        EXPECT_EQ(said["exit_code"], exit_code);
+        return said;
+    }
+
+    test::ScratchFolder folder_;
+};
+
+TEST_F(CheckAsJson, SaysWhatTheTableSays) {
+    const Json said = json(0);
+
+    EXPECT_EQ(said["model"]["parameters"], 34176);
+    EXPECT_EQ(said["batch"]["tokens_per_step"], 128);
+    EXPECT_EQ(said["layout"]["data"], 2);
+    EXPECT_EQ(said["machine"], "rates");
+    EXPECT_EQ(said["layout"]["homes"]["optimizer"], "device");
+    EXPECT_TRUE(said["memory"]["fits"]);
+    std::int64_t sum = 0;
+    for (const auto& row : said["memory"]["consumers"]) {
+        sum += row["device_B"].get<std::int64_t>();
+    }
+    EXPECT_EQ(sum, said["memory"]["rank_total"]["device_B"]) << "consumers add up";
+    EXPECT_EQ(said["checkpoint"]["bytes"], 34176 * 12);
+    EXPECT_EQ(said["checkpoint"]["bytes_kept"], 2 * 34176 * 12);
+    const double step = said["time"]["step_s"];
+    EXPECT_GT(step, 128.0 / 2 * said["model"]["flops_per_token"].get<double>() / 10e9 * 0.5)
+        << "no faster than the rate";
+    EXPECT_DOUBLE_EQ(said["time"]["train_s"], step * 10);
+    EXPECT_DOUBLE_EQ(said["time"]["tokens_per_s"], 128 / step);
+}
+
+TEST_F(CheckAsJson, SaysNothingOfTimeWithoutRates) {
+    options_.machine = "../../../decks/machines/cpu-64.yaml";
+    EXPECT_TRUE(json(0)["time"].is_null());
+    options_.overrides.push_back("checkpoint.every=none");
+    EXPECT_TRUE(json(0)["checkpoint"].is_null());
+}
+
+TEST_F(CheckAsJson, SaysWhatIsWrongAndWhere) {
+    options_.overrides.push_back("train.global_batch=7");
+    options_.overrides.push_back("run.name=\x1b[31m\xff");
+    const Json said = json(2);
+
+    EXPECT_EQ(said["errors"], said["problems"].size());
+    EXPECT_FALSE(said.contains("memory"));
+    bool is_told = false;
+    for (const auto& problem : said["problems"]) {
+        is_told = is_told || (problem["severity"] == "error" && problem["file"] == "command line" &&
+                              problem["line"] == 2 && problem["column"] == 20);
+        EXPECT_EQ(problem["text"].get<std::string>().find('\x1b'), std::string::npos);
+    }
+    EXPECT_TRUE(is_told) << out_;
+
+    options_.machine = "no-such-machine";
+    EXPECT_EQ(json(2)["problems"][0]["file"], "--machine");
+    options_.machine.clear();
+    options_.deck = "no/such/deck.yaml";
+    EXPECT_TRUE(json(2)["problems"][0]["line"].is_null());
+}
+
+TEST_F(CheckAsJson, HasTheFieldsThatThePageTells) {
+    std::set<std::string> names;
+    add_names(json(0), "", names);
+    options_.overrides = {"deck_version=1", "tiers.device=1MiB"};
+    add_names(json(3), "", names);
+    options_.overrides = {"deck_version=1", "train.global_batch=7"};
+    add_names(json(2), "", names);
+    options_.overrides = {"deck_version=1", "checkpoint.every=none"};
+    options_.machine = "../../../decks/machines/cpu-64.yaml";
+    add_names(json(0), "", names);
+
+    EXPECT_EQ(names, documented_names());
 }
 
 }  // namespace

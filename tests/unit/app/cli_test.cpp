@@ -257,6 +257,7 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
          "--explain says what a key means and reads no deck."},
         {{"check", "--explain", "model.layers", "--ranks", "2"}, "--explain says what a key means"},
         {{"check", "a.yaml", "-x"}, "'check' has no option '-x'."},
+        {{"check", "a.yaml", "--json", "--print"}, "two forms of an answer"},
         {{"plan", "a.yaml"}, "nothing is asked of 'plan'. Add --program"},
         {{"plan", "a.yaml", "--rank", "1"}, "Add --program"},
         {{"plan", "a.yaml", "--program", "--all", "--unit", "head"}, "Leave out --unit, or --all."},

@@ -1,0 +1,24 @@
+/// What `ziggurat check --json` says; decks/CHECK.md has the fields.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "deck/load.hpp"
+#include "plan/memory_report.hpp"
+
+namespace ziggurat::app {
+
+/// The answer of a check. `loaded` is none where the deck, or the machine, is wrong.
+struct CheckAnswer {
+    std::string deck;
+    int exit_code = 0;
+    const deck::Diagnostics& found;
+    const deck::Loaded* loaded = nullptr;
+    std::optional<plan::MemoryReport> memory = {};
+};
+
+/// One JSON object, valid whatever bytes texts have.
+std::string check_as_json(const CheckAnswer& answer);
+
+}  // namespace ziggurat::app

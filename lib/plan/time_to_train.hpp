@@ -1,0 +1,18 @@
+/// How long a training takes, as far as the machine's rates are known.
+#pragma once
+
+#include <optional>
+
+#include "spec/machine_spec.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::plan {
+
+/// Seconds of a step of rank 0, as step_seconds plans them; nothing where the machine says neither how fast
+/// it computes nor, for state at home on NVMe, how fast its disks are. Validation, sampling and saves are not
+/// in it.
+///
+/// Of many layers and micro-batches some are planned, and what each further one adds is taken for the rest.
+std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec::MachineSpec& machine);
+
+}  // namespace ziggurat::plan
