@@ -37,10 +37,12 @@ void settle_data_degree(Resolution& resolution) {
     spec::Parallel& parallel = resolution.run.parallel;
     const std::int64_t others = stated_degrees(parallel);
     const bool is_free = resolution.is_auto("parallel.data");
-    const std::int64_t fewest =
-        others * std::max<std::int64_t>(1, resolution.values.integer("parallel.data"));
-    parallel.ranks = resolution.options.ranks > 0 ? resolution.options.ranks
-                                                  : static_cast<int>(std::min<std::int64_t>(fewest, 1 << 20));
+    constexpr std::int64_t most =
+        1 << 20;  // of ranks; the schema bounds each degree by it, and not their product
+    const std::int64_t stated = std::clamp<std::int64_t>(resolution.values.integer("parallel.data"), 1, most);
+    parallel.ranks = resolution.options.ranks > 0
+                         ? resolution.options.ranks
+                         : static_cast<int>(std::min(std::min(others, most) * stated, most));
     if (is_free) {
         const std::int64_t degree = std::max<std::int64_t>(1, parallel.ranks / others);
         resolution.settle_integer(
