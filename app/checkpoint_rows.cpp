@@ -21,9 +21,11 @@ std::string problem_of_folder(const Arguments& arguments) {
 
 std::string problem_of_inspect(const Arguments& arguments, const Given& given) {
     const std::size_t asked = given.options.size() - (given.has("--json") ? 1 : 0);
-    return arguments.folder.empty() ? problem_of_folder(arguments)
-           : asked > 1 ? "--tensors, --tensor, --verify and --diff are four questions. Ask one at a time."
-                       : "";
+    if (arguments.folder.empty()) {
+        return "nothing is named. Name the folder of a run, for instance runs/quickstart, one checkpoint, or "
+               "a token file.";
+    }
+    return asked > 1 ? "--tensors, --tensor, --verify and --diff are four questions. Ask one at a time." : "";
 }
 
 OptionRow temperature_row() {
@@ -42,7 +44,7 @@ CommandRow inspect_row() {
     return {
         .command = Command::inspect,
         .name = "inspect",
-        .doc = "Shows what checkpoints hold, checks them, or compares two. Starts nothing.",
+        .doc = "Shows what checkpoints or token files hold, checks and compares checkpoints. Starts nothing.",
         .positionals = folder_of_run("DIR"),
         .options = {flag("--tensors", &Arguments::tensors, "list the tensors: name, shape, type, pieces"),
                     text_option("--tensor", "NAME", &Arguments::tensor, "the name of a tensor",
@@ -54,7 +56,7 @@ CommandRow inspect_row() {
                     flag("--json", &Arguments::json, "as JSON")},
         .examples = {{"ziggurat inspect runs/quickstart", "which checkpoints there are"},
                      {"ziggurat inspect runs/quickstart --verify", "is every byte of them right?"},
-                     {"ziggurat inspect runs/a --diff runs/b", "do two hold the same?"}},
+                     {"ziggurat inspect data/train.bin", "the head of a token file, and its first tokens"}},
         .problem = problem_of_inspect};
 }
 

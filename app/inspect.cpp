@@ -17,6 +17,7 @@
 #include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/compare.hpp"
+#include "data/token_head.hpp"
 #include "deck/nearest.hpp"
 #include "train/console.hpp"
 
@@ -154,14 +155,27 @@ int compare(const Arguments& arguments) {
     return compared.comparison.is_same() ? 0 : is_different;
 }
 
+int show_tokens(const Arguments& arguments) {
+    if (arguments.verify || arguments.tensors || !arguments.tensor.empty() || !arguments.other.empty()) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("'{}' is a file, and what is asked is asked of checkpoints. Name the "
+                                "folder of a run, or one checkpoint.",
+                                printable(arguments.folder))};
+    }
+    const auto head = data::read_token_head(arguments.folder);
+    print(arguments.json ? json_of(head) : text_of(head));
+    return head.problem.empty() ? 0 : static_cast<int>(ErrorKind::deck);
+}
+
 }  // namespace
 
 int inspect(const Arguments& arguments) {
-    return arguments.verify            ? verify(arguments)
-           : !arguments.other.empty()  ? compare(arguments)
-           : !arguments.tensor.empty() ? show_tensor(arguments)
-           : arguments.tensors         ? list_tensors(arguments)
-                                       : list(arguments);
+    return data::is_token_path(arguments.folder) ? show_tokens(arguments)
+           : arguments.verify                    ? verify(arguments)
+           : !arguments.other.empty()            ? compare(arguments)
+           : !arguments.tensor.empty()           ? show_tensor(arguments)
+           : arguments.tensors                   ? list_tensors(arguments)
+                                                 : list(arguments);
 }
 
 }  // namespace ziggurat::app

@@ -8,6 +8,7 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/compare.hpp"
 #include "checkpoint/tensor_list.hpp"
+#include "data/token_head.hpp"
 
 namespace ziggurat::app {
 
@@ -44,6 +45,10 @@ std::string json_of(const std::string& path, const std::vector<Numbers>& kinds);
 
 std::string text_of(const Verification& verification);
 std::string json_of(const Verification& verification);
+
+/// The head of a token file.
+std::string text_of(const data::TokenHead& head);
+std::string json_of(const data::TokenHead& head);
 
 /// Two checkpoints that were compared.
 struct Compared {

@@ -57,6 +57,26 @@ std::int64_t bytes_of(TokenType type) noexcept {
     return 0;
 }
 
+const char* name_of(TokenType type) noexcept {
+    switch (type) {
+        case TokenType::uint8:
+            return "uint8";
+        case TokenType::int8:
+            return "int8";
+        case TokenType::int16:
+            return "int16";
+        case TokenType::uint16:
+            return "uint16";
+        case TokenType::int32:
+            return "int32";
+        case TokenType::uint32:
+            return "uint32";
+        case TokenType::int64:
+            return "int64";
+    }
+    return "";
+}
+
 void FileSequence::append(TokenFile file) {
     ZG_EXPECTS(file.num_tokens >= 0 &&
                file.offset_bytes + file.num_tokens * bytes_of(file.type) <= file.file.bytes());

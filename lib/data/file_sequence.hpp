@@ -15,6 +15,8 @@ namespace ziggurat::data {
 enum class TokenType { uint8, int8, int16, uint16, int32, uint32, int64 };
 
 std::int64_t bytes_of(TokenType type) noexcept;
+/// `uint16`.
+const char* name_of(TokenType type) noexcept;
 
 /// Tokens stored back to back from `offset_bytes` of a file, of any alignment.
 struct TokenFile {

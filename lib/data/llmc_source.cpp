@@ -9,13 +9,6 @@ namespace {
 
 constexpr std::int64_t header_bytes = 1024;
 
-[[noreturn]] void refuse(const std::string& key, const MappedFile& file, const std::string& why) {
-    std::string message = key;
-    message += ": '" + file.path() + "' is no llm.c token file (" + why +
-               "). Name files written by llm.c's dev/data scripts, or set another format.";
-    throw Error{ErrorKind::deck, message};
-}
-
 /// What a foreign magic number of llm.c says.
 std::string kind_of(std::int32_t magic) {
     switch (magic) {
@@ -32,6 +25,13 @@ std::string kind_of(std::int32_t magic) {
             return "its first number is " + std::to_string(magic) +
                    ", not 20240520 (GPT-2) or 20240801 (Llama 3)";
     }
+}
+
+[[noreturn]] void refuse(const std::string& key, const MappedFile& file, const std::string& why) {
+    std::string message = key;
+    message += ": '" + file.path() + "' is no llm.c token file (" + why +
+               "). Name files written by llm.c's dev/data scripts, or set another format.";
+    throw Error{ErrorKind::deck, message};
 }
 
 TokenFile open_llmc(const std::string& path, const std::string& key) {
@@ -63,6 +63,10 @@ TokenFile open_llmc(const std::string& path, const std::string& key) {
 }
 
 }  // namespace
+
+std::string kind_of_llmc(const MappedFile& file) {
+    return file.bytes() < 4 ? std::to_string(file.bytes()) + " bytes" : kind_of(file.load<std::int32_t>(0));
+}
 
 LlmcSource::LlmcSource(const std::string& pattern, const std::string& key) {
     const auto paths = expand_paths(pattern, key);

@@ -6,6 +6,9 @@
 
 namespace ziggurat::data {
 
+/// What a file that holds no tokens of llm.c is, as the reason in a complaint: `a model file of llm.c`.
+std::string kind_of_llmc(const MappedFile& file);
+
 /// The .bin files that a path or pattern names, one after the other.
 ///
 /// Source: llm.c, dev/data/data_common.py: 256 int32 of header (magic, version, number of tokens), then the

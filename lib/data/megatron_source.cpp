@@ -26,7 +26,18 @@ std::string prefix_of(std::string path) {
     return path;
 }
 
-std::optional<TokenType> type_of_code(int code) {
+[[noreturn]] void refuse(const std::string& key, const std::string& path, const std::string& why) {
+    std::string message = key;
+    message +=
+        ": '" + path + "' is no usable Megatron index (" + why +
+        "). Name the prefix of a .bin/.idx pair written by Megatron's preprocess_data.py, or set another "
+        "format.";
+    throw Error{ErrorKind::deck, message};
+}
+
+}  // namespace
+
+std::optional<TokenType> megatron_type(int code) {
     switch (code) {
         case 1:
             return TokenType::uint8;
@@ -44,17 +55,6 @@ std::optional<TokenType> type_of_code(int code) {
             return std::nullopt;
     }
 }
-
-[[noreturn]] void refuse(const std::string& key, const std::string& path, const std::string& why) {
-    std::string message = key;
-    message +=
-        ": '" + path + "' is no usable Megatron index (" + why +
-        "). Name the prefix of a .bin/.idx pair written by Megatron's preprocess_data.py, or set another "
-        "format.";
-    throw Error{ErrorKind::deck, message};
-}
-
-}  // namespace
 
 MegatronSource::MegatronSource(const std::string& path, const std::string& key)
     : index_{prefix_of(path) + ".idx", key} {
@@ -93,7 +93,7 @@ void MegatronSource::check_index(const std::string& key) {
         refuse(key, path, "version " + std::to_string(version) + ", not 1");
     }
     const int code = index_.load<std::uint8_t>(17);
-    const auto type = type_of_code(code);
+    const auto type = megatron_type(code);
     if (!type) {
         refuse(key, path, "its token type code is " + std::to_string(code) + ", not 1 to 5 or 8 (integers)");
     }

@@ -1,10 +1,16 @@
 /// Indexed token files of Megatron-LM.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "data/file_sequence.hpp"
 #include "data/token_source.hpp"
 
 namespace ziggurat::data {
+
+/// The type of tokens by the code in an index; nothing for a code that is no integer type.
+std::optional<TokenType> megatron_type(int code);
 
 /// PREFIX.bin with the tokens and PREFIX.idx with sequences and documents. The path is the prefix, with or
 /// without one of the endings.

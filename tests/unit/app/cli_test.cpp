@@ -56,6 +56,19 @@ TEST(CommandLine, TakesADeckAndOverrides) {
     EXPECT_EQ(arguments.line, "ziggurat train a.yaml train.steps=5 data.train=[{path: x}] optimizer.lr=-1");
 }
 
+TEST(CommandLine, TakesRunsToDraw) {
+    const Answer answer = say({"plot", "runs/a", "--out=both.svg", "runs/b"});
+    EXPECT_EQ(answer.arguments().command, Command::plot);
+    EXPECT_EQ(answer.arguments().paths, (std::vector<std::string>{"runs/a", "runs/b"}));
+    EXPECT_EQ(answer.arguments().out, "both.svg");
+    EXPECT_TRUE(say({"plot", "runs/a", "--terminal"}).arguments().terminal);
+    EXPECT_NE(complaint({"plot"}).find("no run is given. Name its folder"), std::string::npos);
+    EXPECT_NE(complaint({"plot", "runs/a", "--out", "a.png"}).find("a file whose name ends in .svg"),
+              std::string::npos);
+    EXPECT_NE(complaint({"plot", "runs/a", "--terminal", "--out", "a.svg"}).find("two places to draw in"),
+              std::string::npos);
+}
+
 TEST(CommandLine, TakesOptionsAnywhere) {
     const Answer answer = say({"check", "--ranks", "8", "a.yaml", "--print", "x.y=1", "--machine=laptop"});
     const Arguments& arguments = answer.arguments();
@@ -123,7 +136,7 @@ TEST(CommandLine, SamplesAndEvaluates) {
 }
 
 TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
-    EXPECT_NE(complaint({"inspect"}).find("no folder is given"), std::string::npos);
+    EXPECT_NE(complaint({"inspect"}).find("nothing is named"), std::string::npos);
     EXPECT_NE(complaint({"inspect", "a", "b"}).find("'b' is one argument too many"), std::string::npos);
     EXPECT_NE(complaint({"inspect", "a", "--verify", "--diff", "b"}).find("Ask one at a time"),
               std::string::npos);

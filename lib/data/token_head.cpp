@@ -1,0 +1,132 @@
+#include "data/token_head.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "data/file_sequence.hpp"
+#include "data/llmc_source.hpp"
+#include "data/megatron_source.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+constexpr std::int64_t most_shown = 16;
+constexpr std::int32_t gpt2_magic = 20240520;
+constexpr std::int32_t llama3_magic = 20240801;
+constexpr std::int64_t llmc_header_bytes = 1024;
+constexpr std::int64_t index_header_bytes = 34;
+constexpr std::string_view index_magic{"MMIDIDX\0\0", 9};
+
+bool is_file(const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
+}
+
+/// The prefix of the pair that `path` belongs to; empty where there is no index.
+std::string pair_of(const std::string& path) {
+    for (const std::string_view ending : {".idx", ".bin"}) {
+        if (path.ends_with(ending)) {
+            const auto prefix = path.substr(0, path.size() - ending.size());
+            return is_file(prefix + ".idx") ? prefix : "";
+        }
+    }
+    return is_file(path + ".idx") && !is_file(path) ? path : "";
+}
+
+/// What trains would say of it; empty where it can be trained on.
+template <class Source>
+std::string problem_of(const std::string& path) {
+    const std::string key = "it";
+    try {
+        const Source source{path, key};
+        return "";
+    } catch (const Error& error) {
+        const std::string what = error.what();
+        return what.substr(what.starts_with(key + ": ") ? key.size() + 2 : 0);
+    }
+}
+
+/// Reads the first tokens, as far as the file goes.
+void add_tokens(TokenHead& head, MappedFile file, TokenType type) {
+    head.token_bytes = bytes_of(type);
+    head.type = name_of(type);
+    head.stored_tokens = std::max<std::int64_t>(0, (file.bytes() - head.header_bytes) / head.token_bytes);
+    if (head.stored_tokens == 0) {
+        return;
+    }
+    head.first.resize(static_cast<std::size_t>(std::min(most_shown, head.stored_tokens)));
+    FileSequence tokens;
+    tokens.append({std::move(file), head.header_bytes, head.stored_tokens, type});
+    tokens.read(0, head.first);
+}
+
+TokenHead megatron_head(const std::string& prefix) {
+    MappedFile index{prefix + ".idx", prefix + ".idx"};
+    MappedFile tokens{prefix + ".bin", prefix + ".bin"};
+    TokenHead head{.format = spec::TokenFormat::megatron,
+                   .paths = {index.path(), tokens.path()},
+                   .bytes = {index.bytes(), tokens.bytes()}};
+    head.problem = problem_of<MegatronSource>(prefix);
+    if (index.bytes() < index_header_bytes ||
+        !std::equal(index_magic.begin(), index_magic.end(),
+                    reinterpret_cast<const char*>(index.content().data()))) {
+        return head;
+    }
+    head.magic = "MMIDIDX";
+    head.version = index.load<std::uint64_t>(9);
+    head.sequences = index.load<std::uint64_t>(18);
+    const auto entries = index.load<std::uint64_t>(26);
+    head.documents = entries > 0 ? entries - 1 : 0;
+    if (const auto type = megatron_type(index.load<std::uint8_t>(17))) {
+        add_tokens(head, std::move(tokens), *type);
+    }
+    return head;
+}
+
+std::optional<TokenHead> llmc_head(MappedFile& file) {
+    const auto magic = file.bytes() >= 4 ? file.load<std::int32_t>(0) : 0;
+    if (magic != gpt2_magic && magic != llama3_magic) {
+        return std::nullopt;
+    }
+    TokenHead head{.format = spec::TokenFormat::llmc,
+                   .paths = {file.path()},
+                   .bytes = {file.bytes()},
+                   .magic = std::to_string(magic),
+                   .header_bytes = llmc_header_bytes};
+    head.problem = problem_of<LlmcSource>(file.path());
+    if (file.bytes() >= 12) {
+        head.version = file.load<std::uint32_t>(4);
+        head.tokens = file.load<std::uint32_t>(8);
+    }
+    add_tokens(head, std::move(file), magic == gpt2_magic ? TokenType::uint16 : TokenType::uint32);
+    return head;
+}
+
+}  // namespace
+
+bool is_token_path(const std::string& path) {
+    return is_file(path) || !pair_of(path).empty();
+}
+
+TokenHead read_token_head(const std::string& path) {
+    if (const auto prefix = pair_of(path); !prefix.empty()) {
+        return megatron_head(prefix);
+    }
+    MappedFile file{path, path};
+    if (auto head = llmc_head(file)) {
+        return *std::move(head);
+    }
+    if (path.ends_with(".bin") || path.ends_with(".idx")) {
+        throw Error{ErrorKind::deck, "'" + printable(path) + "' is no file of tokens (" + kind_of_llmc(file) +
+                                         ", and there is no .idx beside it). decks/DATA.md has the formats."};
+    }
+    TokenHead head{.format = spec::TokenFormat::text, .paths = {file.path()}, .bytes = {file.bytes()}};
+    add_tokens(head, std::move(file), TokenType::uint8);
+    return head;
+}
+
+}  // namespace ziggurat::data

@@ -1,0 +1,39 @@
+/// What a token file says of itself, before anybody trains on it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::data {
+
+/// The head of a token file, or of a pair of Megatron's.
+struct TokenHead {
+    spec::TokenFormat format = spec::TokenFormat::text;
+    std::vector<std::string> paths = {};  ///< of a pair: the index, then the tokens
+    std::vector<std::int64_t> bytes = {};
+    std::string magic = {};  ///< what it begins with; empty for text
+    std::optional<std::uint64_t> version = {};
+    std::string type = {};  ///< how a token is stored: `uint16`
+    std::int64_t token_bytes = 1;
+    std::int64_t header_bytes = 0;  ///< before the first token
+    std::optional<std::int64_t> tokens =
+        {};                          ///< as the header counts them; a Megatron index has no such count
+    std::int64_t stored_tokens = 0;  ///< that the size makes
+    std::optional<std::uint64_t> sequences = {};
+    std::optional<std::uint64_t> documents = {};
+    std::vector<std::int32_t> first = {};  ///< the first tokens; -1 for what int32 cannot hold
+    std::string problem = {};              ///< why it cannot be trained on; empty: header and size agree
+};
+
+/// Whether `path` names a file, or the two files of a Megatron prefix, and no folder.
+bool is_token_path(const std::string& path);
+
+/// \param path  a file of llm.c, one of a Megatron pair or their prefix, or a file of text
+/// Errors: Error{deck} when it cannot be read or has none of these formats
+TokenHead read_token_head(const std::string& path);
+
+}  // namespace ziggurat::data
