@@ -10,7 +10,7 @@
 
 namespace ziggurat::app {
 
-enum class Command { check, train, plan, inspect, sample, eval, bench_io };
+enum class Command { check, train, plan, inspect, sample, eval, plot, bench_io };
 
 /// What one call of the program asks for. A field that its command does not have keeps its default.
 struct Arguments {
@@ -42,7 +42,9 @@ struct Arguments {
     std::optional<std::uint64_t> seed;  ///< sample: none: that of the run
     std::string data;                   ///< eval: file, pattern, or path without suffix
     std::string format;                 ///< eval: empty: text where the model reads bytes, llmc otherwise
-    std::vector<std::string> paths;     ///< bench io: folders, one on each disk
+    std::vector<std::string> paths;     ///< bench io: folders, one on each disk; plot: runs
+    std::string out;                    ///< plot: the SVG file; empty: beside the first run's metrics
+    bool terminal = false;              ///< plot: with characters
     std::int64_t size_bytes = std::int64_t{1} << 30;  ///< bench io: of the file in each
     std::string machine_file;  ///< bench io: where results are kept; empty: the user's own
     std::string line;          ///< the whole command, for the banner

@@ -56,13 +56,14 @@ struct CommandRow {
 
 const std::vector<CommandRow>& commands();
 
-/// The rows of the commands that read decks, checkpoints and disks.
+/// The rows of the commands that read decks, checkpoints, metrics and disks.
 CommandRow check_row();
 CommandRow train_row();
 CommandRow plan_row();
 CommandRow inspect_row();
 CommandRow sample_row();
 CommandRow eval_row();
+CommandRow plot_row();
 CommandRow bench_io_row();
 
 /// What the program is, what runs today, the commands, the exit codes.

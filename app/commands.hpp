@@ -23,6 +23,9 @@ int sample(const Arguments& arguments);
 /// Prints the loss of a checkpoint's model on a file. Collective: as train()
 int eval(const Arguments& arguments);
 
+/// Draws what runs have told. Never starts MPI.
+int plot(const Arguments& arguments);
+
 /// Measures disks and keeps what it finds for decks. Never starts MPI.
 int bench_io(const Arguments& arguments);
 

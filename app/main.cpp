@@ -33,6 +33,8 @@ int run(const Arguments& arguments, char** argv) {
         case Command::eval:
             choose_wait_policy(argv);
             return eval(arguments);
+        case Command::plot:
+            return plot(arguments);
         case Command::bench_io:
             return bench_io(arguments);
     }

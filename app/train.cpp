@@ -1,6 +1,5 @@
 #include <unistd.h>
 
-#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -9,6 +8,7 @@
 #include "app/launch.hpp"
 #include "app/measure_rates.hpp"
 #include "app/on_ranks.hpp"
+#include "app/terminal.hpp"
 #include "app/trained_model.hpp"
 #include "app/version.hpp"
 #include "base/clock.hpp"
@@ -23,19 +23,6 @@
 
 namespace ziggurat::app {
 namespace {
-
-std::string environment(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
-
-train::Screen screen_of_rank() {
-    const auto terminal = environment("TERM");
-    const bool may_colour = environment("NO_COLOR").empty() && !terminal.empty() && terminal != "dumb";
-    const bool is_behind_mpirun = std::getenv("OMPI_COMM_WORLD_RANK") != nullptr;
-    return is_behind_mpirun ? train::Screen::behind_launcher(STDOUT_FILENO, may_colour)
-                            : train::Screen::of(STDOUT_FILENO, may_colour);
-}
 
 /// The end that the environment sets, on the clock of the run.
 std::optional<std::int64_t> find_end_ns() {
@@ -59,7 +46,7 @@ int train_together(const Arguments& arguments,
     const kernels::Runtime runtime{loaded->run.parallel.threads};
     world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
     const comm::AbortFlag abort{world.liveness()};
-    train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_rank()};
+    train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};
     return train::train(loaded->run,
                         {.version = version(),
                          .libraries = library_versions(),

@@ -16,7 +16,7 @@ import tempfile
 
 LAYERS = [
     ["base"],
-    ["spec"],
+    ["spec", "plot"],
     ["layout", "device", "deck"],
     ["schedule", "tensor"],
     ["kernels", "comm", "storage"],

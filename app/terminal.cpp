@@ -1,0 +1,43 @@
+#include "app/terminal.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <string>
+
+namespace ziggurat::app {
+namespace {
+
+std::string environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+bool may_colour() {
+    const auto terminal = environment("TERM");
+    return environment("NO_COLOR").empty() && !terminal.empty() && terminal != "dumb";
+}
+
+bool has_utf8_locale() {
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+        auto locale = environment(name);
+        if (locale.empty()) {
+            continue;
+        }
+        std::ranges::transform(locale, locale.begin(), [](unsigned char c) { return std::tolower(c); });
+        return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+    }
+    return false;
+}
+
+train::Screen screen_of_output() {
+    return environment("OMPI_COMM_WORLD_RANK").empty()
+               ? train::Screen::of(STDOUT_FILENO, may_colour())
+               : train::Screen::behind_launcher(STDOUT_FILENO, may_colour());
+}
+
+}  // namespace ziggurat::app

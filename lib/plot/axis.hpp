@@ -1,0 +1,31 @@
+/// From values to places along an axis, and the ticks beside it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ziggurat::plot {
+
+struct Tick {
+    double value = 0;
+    std::string text;
+};
+
+/// One axis. Pure.
+struct Axis {
+    double low = 0, high = 1;  ///< low < high; with is_log, low > 0
+    bool is_log = false;
+
+    /// 0 at `low`, 1 at `high`; outside of them what it would be.
+    double place_of(double value) const;
+    /// Round values within the axis, about as many as wanted: 1, 2 and 5 times powers of ten.
+    std::vector<Tick> ticks(int wanted) const;
+};
+
+/// From 0 to a little above `high`.
+Axis axis_from_zero(double high);
+
+/// Around all values from `low` to `high`; logarithmic where they are positive and far apart.
+Axis axis_around(double low, double high);
+
+}  // namespace ziggurat::plot

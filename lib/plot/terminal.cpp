@@ -1,0 +1,180 @@
+#include "plot/terminal.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text_width.hpp"
+#include "plot/canvas.hpp"
+
+namespace ziggurat::plot {
+namespace {
+
+constexpr int label_columns = 9;  ///< with the bar behind them
+constexpr int least_columns = 40;
+constexpr int rows_of_unit = 6;
+
+int plot_columns(const TerminalStyle& style) {
+    return std::max(style.columns, least_columns) - label_columns - 1;
+}
+
+class Drawing {
+  public:
+    explicit Drawing(const TerminalStyle& style) : style_{style} {}
+
+    std::string draw(const Figure& figure) {
+        line(figure.title);
+        draw_legend(figure);
+        for (const auto& panel : figure.panels) {
+            draw_panel(figure, panel);
+        }
+        draw_steps(figure);
+        return std::move(text_);
+    }
+
+  private:
+    void line(const std::string& text) {
+        text_ += clipped(text, std::max(style_.columns, least_columns));
+        text_ += '\n';
+    }
+
+    /// Lines of a panel are told apart by marks.
+    bool has_marks(const Panel& panel) const { return !style_.has_colours && panel.lines.size() > 1; }
+
+    /// Names with their colours or marks, as many to a row as fit.
+    void draw_names(const std::string& indent, const std::vector<std::string>& names, bool with_marks) {
+        std::string row = indent;
+        int taken = text_width(indent);
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            const auto name = shortened_from_left(
+                names[i], std::max(style_.columns, least_columns) - text_width(indent) - 3);
+            const int needed = text_width(name) + 4;
+            if (taken > text_width(indent) && taken + needed > std::max(style_.columns, least_columns)) {
+                end_row(row);
+                row = indent;
+                taken = text_width(indent);
+            }
+            const std::string sign = with_marks           ? std::string(1, Canvas::mark_of(i))
+                                     : style_.has_unicode ? "■"
+                                                          : "#";
+            row += (style_.has_colours ? Canvas::colour_of(i) + sign + "\x1b[0m" : sign) + " " + name + "  ";
+            taken += needed;
+        }
+        end_row(row);
+    }
+
+    void end_row(const std::string& row) { text_ += row.substr(0, row.find_last_not_of(' ') + 1) + "\n"; }
+
+    void draw_legend(const Figure& figure) {
+        if (figure.runs.size() > 1) {
+            draw_names("", figure.runs, !style_.has_colours);
+        } else {
+            line(figure.runs.front());
+        }
+    }
+
+    void draw_panel(const Figure& figure, const Panel& panel) {
+        std::string title = panel.title + (panel.y.is_log ? " (logarithmic)" : "");
+        const bool has_restarts = !figure.restarts.empty() && &panel == &figure.panels.front();
+        title += !panel.dots.empty() ? std::string{"; "} + "o" + " validation" : "";
+        title += has_restarts ? std::string{"; "} + restart_sign() + " restart" : "";
+        title += !panel.alarms.empty() ? "; ! not finite" : "";
+        text_ += '\n';
+        line(title);
+        if (!panel.stacked.empty()) {
+            draw_names("  ", panel.stacked, has_marks(panel));
+        }
+        const int rows = static_cast<int>(panel.height * rows_of_unit);
+        Canvas canvas{plot_columns(style_), rows, style_.has_unicode, has_marks(panel)};
+        fill(canvas, figure, panel);
+        std::vector<std::string> labels(static_cast<std::size_t>(rows));
+        for (const auto& tick : panel.y.ticks(rows / 2)) {
+            const auto row = static_cast<int>(std::lround((1 - panel.y.place_of(tick.value)) * rows - 0.5));
+            labels[static_cast<std::size_t>(std::clamp(row, 0, rows - 1))] = tick.text;
+        }
+        for (int row = 0; row < rows; ++row) {
+            const auto& label = labels[static_cast<std::size_t>(row)];
+            const std::string bar = style_.has_unicode ? (label.empty() ? "│" : "┤") : "|";
+            auto content = canvas.row(row, style_.has_colours);
+            content.erase(content.find_last_not_of(' ') + 1);
+            text_ += fmt::format("{:>{}} {}{}\n", label, label_columns - 2, bar, content);
+        }
+    }
+
+    const char* restart_sign() const { return style_.has_unicode ? "┆" : ":"; }
+
+    void fill(Canvas& canvas, const Figure& figure, const Panel& panel) const {
+        const auto at_x = [&](double step) {
+            return static_cast<int>(std::lround(figure.x.place_of(step) * (canvas.dots_across() - 1)));
+        };
+        const auto at_y = [&](double value) {
+            const double place = std::clamp(panel.y.place_of(value), -1.0, 2.0);
+            return static_cast<int>(std::lround((1 - place) * (canvas.dots_down() - 1)));
+        };
+        if (&panel == &figure.panels.front()) {
+            for (const auto& restart : figure.restarts) {
+                for (int y = 0; y < canvas.dots_down(); ++y) {
+                    canvas.mark(at_x(restart.step), y, restart.colour, "┆", ':');
+                }
+            }
+        }
+        for (std::size_t i = 0; i < panel.lines.size(); ++i) {
+            const Point* before = nullptr;
+            for (const auto& point : panel.lines[i].curve) {
+                const Point& from = before == nullptr ? point : *before;
+                canvas.line(at_x(from.step), at_y(from.mean), at_x(point.step), at_y(point.mean), i);
+                before = &point;
+            }
+        }
+        for (const auto& dot : panel.dots) {
+            canvas.mark(at_x(dot.step), at_y(dot.value), dot.colour, "o", 'o');
+        }
+        for (const auto& alarm : panel.alarms) {
+            canvas.mark(at_x(alarm.step), 0, alarm.colour, "!", '!');
+        }
+    }
+
+    /// The axis below all panels.
+    void draw_steps(const Figure& figure) {
+        const int columns = plot_columns(style_);
+        std::string axis, labels(static_cast<std::size_t>(label_columns + columns + 1), ' ');
+        const auto ticks = figure.x.ticks(std::max(2, columns / 12));
+        std::vector<bool> is_tick(static_cast<std::size_t>(columns), false);
+        std::size_t free_from = 0;
+        for (const auto& tick : ticks) {
+            const auto column =
+                static_cast<std::size_t>(std::lround(figure.x.place_of(tick.value) * (columns - 1)));
+            is_tick[std::min(column, is_tick.size() - 1)] = true;
+            const std::size_t middle = static_cast<std::size_t>(label_columns) + column;
+            const std::size_t begin =
+                std::min(middle - std::min(middle, tick.text.size() / 2), labels.size() - tick.text.size());
+            if (begin >= free_from) {
+                labels.replace(begin, tick.text.size(), tick.text);
+                free_from = begin + tick.text.size() + 1;
+            }
+        }
+        for (const bool tick : is_tick) {
+            axis += style_.has_unicode ? (tick ? "┴" : "─") : (tick ? "+" : "-");
+        }
+        text_ += std::string(static_cast<std::size_t>(label_columns - 1), ' ') +
+                 (style_.has_unicode ? "└" : "+") + axis + "\n";
+        labels.replace(0, 4, "step");
+        line(labels.substr(0, labels.find_last_not_of(' ') + 1));
+    }
+
+    TerminalStyle style_;
+    std::string text_;
+};
+
+}  // namespace
+
+std::int64_t points_across(const TerminalStyle& style) {
+    return plot_columns(style) * (style.has_unicode ? 2 : 1);
+}
+
+std::string terminal_text(const Figure& figure, const TerminalStyle& style) {
+    return Drawing{style}.draw(figure);
+}
+
+}  // namespace ziggurat::plot
