@@ -59,8 +59,11 @@ void disks_have_residents(const Resolution& at) {
     const auto& machine = at.machine;
     const auto usual_block = machine.nvme_block_bytes > 0 ? machine.nvme_block_bytes : usual.nvme_block_bytes;
     const auto usual_depth = machine.nvme_queue_depth > 0 ? machine.nvme_queue_depth : usual.nvme_queue_depth;
-    const std::array<std::pair<const char*, bool>, 7> settings{
-        {{"tiers.nvme.map", tiers.nvme_near},
+    const auto usual_budget = static_cast<std::int64_t>(0.9 * static_cast<double>(machine.nvme_bytes));
+    const std::array<std::pair<const char*, bool>, 8> settings{
+        {{"tiers.nvme.budget", at.values.is_written("tiers.nvme.budget") && tiers.nvme_budget_bytes > 0 &&
+                                   tiers.nvme_budget_bytes != usual_budget},
+         {"tiers.nvme.map", tiers.nvme_near},
          {"tiers.nvme.verify", !tiers.nvme_verify},
          {"tiers.nvme.endurance", tiers.endurance_bytes > 0},
          {"tiers.nvme.block",

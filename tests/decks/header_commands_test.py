@@ -50,6 +50,14 @@ def main():
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S)
         if done.returncode != 0 or "FITS" not in done.stdout or "warning:" in done.stdout:
             sys.exit(f"FAILED {command}: exit code {done.returncode}\n{done.stdout}")
+    # A plan of this machine's needs no data either; what is to be trained here does.
+    for words, code in ((["plan", "--program"], 0), (["check"], 2), (["train"], 2)):
+        command = ["ziggurat", words[0], "decks/gpt2-124m.yaml", *words[1:]]
+        command += [] if words == ["train"] else ["--ranks", "8"]
+        done = subprocess.run(command, cwd=chosen.work, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S)
+        if done.returncode != code or "there is no such file" not in done.stdout:
+            sys.exit(f"FAILED {shlex.join(command)}: exit code {done.returncode} instead of {code}\n{done.stdout}")
     if len(decks) < 16:
         sys.exit(f"FAILED there are only {len(decks)} decks")
     print(f"ok: {len(decks)} decks are checked by the commands of their first lines")

@@ -231,6 +231,8 @@ std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme
     deck.set("seed", draw.between(0, 1 << 30));
     deck.set("hang_timeout", nvme_folder.empty() ? "2min" : "10min");  // disks may be slow
     deck.section("run");
+    deck.set("every", "none");  // what saves sets it
+    deck.section("checkpoint");
     const auto seq = odd(draw, 3, 15);
     draw_model(draw, deck, seq, nvme_folder.empty() ? 3 : 4);
     deck.set("seq", seq);

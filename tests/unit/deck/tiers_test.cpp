@@ -143,10 +143,11 @@ TEST_F(Tiers, HaveTheSharesOfAHomeFromOneDeck) {
 TEST_F(Tiers, WarnOfSettingsThatHaveNoEffect) {
     const std::string nvme = "{nvme: {paths: ['" + folder_.string() + "']}, home: {optimizer: nvme}}";
     for (const std::string setting :
-         {"tiers.nvme.map=near", "tiers.nvme.verify=false", "tiers.nvme.endurance=1TB",
-          "tiers.nvme.block=64KiB", "tiers.nvme.queue_depth=4", "debug.throttle.nvme_read=1MB/s",
-          "debug.throttle.nvme_write=1MB/s", "debug.throttle.host_to_device=1MB/s",
-          "debug.throttle.device_to_host=1MB/s", "overlap.optimizer_prefetch=9"}) {
+         {"tiers.nvme.map=near", "tiers.nvme.budget=3GB", "tiers.nvme.verify=false",
+          "tiers.nvme.endurance=1TB", "tiers.nvme.block=64KiB", "tiers.nvme.queue_depth=4",
+          "debug.throttle.nvme_read=1MB/s", "debug.throttle.nvme_write=1MB/s",
+          "debug.throttle.host_to_device=1MB/s", "debug.throttle.device_to_host=1MB/s",
+          "overlap.optimizer_prefetch=9"}) {
         const auto on_device = load_with("{}", {setting});
         ASSERT_TRUE(on_device.ok()) << on_device.found.print();
         EXPECT_NE(on_device.found.print().find(setting.substr(0, setting.find('=')) + " has no effect"),
