@@ -29,6 +29,7 @@
 #include "train/resident_memory.hpp"
 #include "train/resume.hpp"
 #include "train/run_account.hpp"
+#include "train/same_program.hpp"
 #include "train/shared_folder.hpp"
 #include "train/skip_limit.hpp"
 #include "train/slow_path_watch.hpp"
@@ -340,6 +341,7 @@ int train(const spec::RunSpec& spec,
     if (auto* liveness = world.liveness()) {
         liveness->keep_errors_in(error_file_of(spec.run.dir, world.rank()));
     }
+    expect_same_program(context.version, world);
     const auto nodes = comm::find_nodes(world, spec.debug.nodes);
     expect_folder_on_all_nodes(spec, nodes, world, reporter);
     const auto corpus = open_corpus(spec, world);
