@@ -24,25 +24,20 @@ namespace fs = std::filesystem;
 
 constexpr int usual_columns = 80;  ///< of pipes and files
 
+void tell(Severity severity, const std::string& text) {
+    std::fputs((message(severity, text) + "\n").c_str(), stderr);
+}
+
 void tell_bad_lines(const plot::History& history) {
     if (history.bad_lines > 0) {
-        std::fputs(
-            (message(Severity::warning,
-                     fmt::format("{} lines of '{}' are no events of a run and are passed over, the first is "
-                                 "line {}",
-                                 history.bad_lines, printable(history.path), history.first_bad_line)) +
-             "\n")
-                .c_str(),
-            stderr);
+        tell(Severity::warning,
+             fmt::format("{} line{} of '{}' {} no event of a run and passed over; the first is line {}",
+                         history.bad_lines, history.bad_lines == 1 ? "" : "s", history.path,
+                         history.bad_lines == 1 ? "is" : "are", history.first_bad_line));
     }
     if (history.is_last_line_cut) {
-        std::fputs((message(Severity::note,
-                            "the last line of '" + printable(history.path) +
-                                "' is not whole (the run is writing it, or was killed); it is passed "
-                                "over") +
-                    "\n")
-                       .c_str(),
-                   stderr);
+        tell(Severity::note, "the last line of '" + history.path +
+                                 "' is not whole (the run is writing it, or was killed) and passed over");
     }
 }
 

@@ -13,7 +13,7 @@ namespace ziggurat::plot {
 namespace {
 
 constexpr double width = 960, left = 74, right = 22;
-constexpr double title_height = 44, legend_row = 20, panel_gap = 40, unit_height = 130, foot = 50;
+constexpr double title_height = 52, legend_row = 20, panel_gap = 40, unit_height = 130, foot = 50;
 constexpr double glyph = 7.2;   ///< width of a character of the legend, on the safe side
 constexpr int most_label = 44;  ///< characters of a run's name in the legend
 constexpr int ticks_across = 8;

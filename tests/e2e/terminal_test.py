@@ -21,6 +21,7 @@ import struct
 import subprocess
 import termios
 import time
+import xml.etree.ElementTree
 
 from trainings import (Failure, HERE, PATIENCE_S, Training, environment_of, events, expect, step_numbers)
 
@@ -109,7 +110,8 @@ def check_widths(what, lines, columns):
 
 def check_width(chosen, columns):
     what = f"{columns} columns"
-    with Shown(command_of(chosen, 2, wanted(chosen, f"run_{columns}")), chosen.work, columns) as shown:
+    ranks = 2 if columns in (80, 200) else 1  # behind a launcher, or alone
+    with Shown(command_of(chosen, ranks, wanted(chosen, f"run_{columns}")), chosen.work, columns) as shown:
         text = shown.all()
     lines = shown.lines()
     check_widths(what, lines, columns)
@@ -203,6 +205,45 @@ def check_end(run, exit_code, reason):
     expect(all("time" in event for event in found), "an event has no time")
 
 
+def check_plots(chosen):
+    """Pictures of the trainings above: a file of XML, or characters as wide as the terminal; in words what cannot be drawn."""
+    runs = [str(chosen.work / f"run_{columns}") for columns in AT_WIDTH]
+
+    def plot(*words, code=0, **environment):
+        done = subprocess.run([chosen.binary, "plot", *words], cwd=chosen.work, capture_output=True, text=True,
+                              timeout=PATIENCE_S, env=dict(os.environ, LC_ALL="C.UTF-8") | environment)
+        expect(done.returncode == code, f"plot {words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    plot(runs[0])
+    plot(*runs, "--out", "all.svg")
+    for path, lines in ((pathlib.Path(runs[0]) / "plot.svg", 2), (chosen.work / "all.svg", 3 * len(runs))):
+        root = xml.etree.ElementTree.parse(path).getroot()
+        found = [element for element in root.iter() if element.tag.endswith("}polyline")]
+        expect(len(found) == lines, f"{path} has {len(found)} lines")
+        expect(all(len(line.get("points").split()) == STEPS for line in found), f"{path}: not {STEPS} steps")
+        dots = [element for element in root.iter() if element.get("class", "").startswith("v ")]
+        expect(len(dots) == 2 * lines // (2 if lines == 2 else 3), f"{path} has {len(dots)} validations")
+    for columns in (60, 80, 200):
+        with Shown([chosen.binary, "plot", runs[0], "--terminal"], chosen.work, columns, LC_ALL="C.UTF-8") as shown:
+            text = shown.all()
+        widths = [len(line) for line in shown.lines()]
+        expect(max(widths) <= columns and max(widths) > columns - 12, f"{max(widths)} of {columns} columns\n{text}")
+        expect(COLOUR.search(text) and any("\u2800" < c < "\u2900" for c in text), f"no colours, no dots\n{text}")
+    plain = plot(*runs[:2], "--terminal", LC_ALL="C").stdout
+    expect(plain.isascii() and "\x1b" not in plain, f"not ASCII alone\n{plain}")
+
+    torn = chosen.work / "torn.jsonl"
+    torn.write_text((pathlib.Path(runs[0]) / "metrics.jsonl").read_text() + "what is this\n" + '{"event":"step","st')
+    said = plot(str(torn), "--out", "torn.svg").stderr
+    expect("warning: 1 line" in said and "note: the last line" in said, said)
+    said = plot("nowhere", code=2).stderr
+    expect(said.startswith("ziggurat: error: ") and "'nowhere' is not there" in said, said)
+    said = plot(runs[0], "--out", "no/such/folder/a.svg", code=3).stderr
+    expect(said.startswith("ziggurat: error: ") and "no/such/folder/a.svg" in said, said)
+    print("ok: plots")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     for option in ("--binary", "--work", "--mpiexec"):
@@ -216,6 +257,7 @@ def main():
     try:
         for columns in AT_WIDTH:
             check_width(chosen, columns)
+        check_plots(chosen)
         check_no_colours(chosen)
         check_resizing(chosen)
         check_breakdown(chosen)
