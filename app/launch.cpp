@@ -113,7 +113,8 @@ deck::LoadOptions find_launch(const comm::Communicator& world) {
             .threads = static_cast<int>(alike[0]),
             .machine = std::nullopt,
             .job_end = [] { return deck::find_job_end(deck::process_environment); },
-            .choose_homes = plan::choose_homes};
+            .choose_homes = [](const auto& run,
+                               const auto& machine) { return plan::choose_homes(run, machine); }};
 }
 
 int threads_if_started(int ranks) {

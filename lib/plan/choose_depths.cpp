@@ -11,6 +11,7 @@
 
 #include "base/units.hpp"
 #include "plan/plan_run.hpp"
+#include "plan/short_run.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/homes.hpp"
 #include "schedule/optimizer_pass.hpp"
@@ -35,13 +36,13 @@ std::int64_t updated_elements(const spec::RunSpec& spec) {
     return schedule::optimizer_chunks(spec, model).elements();
 }
 
-/// What takes as long for each layer and micro-batch.
+/// What takes as long for each layer and micro-batch, with chunks as large as in a search.
 spec::RunSpec short_of(const spec::RunSpec& spec) {
-    auto shorter = spec;
+    auto shorter = shortened(spec, Size::of_search);
     const auto& parallel = spec.parallel;
     shorter.train.micro_batches = std::min<std::int64_t>(spec.train.micro_batches, 2 * parallel.stages);
     if (spec.train.only.empty() && parallel.stages * parallel.chunks_per_stage == 1) {
-        shorter.model.layers = std::min(spec.model.layers, layers_to_time);
+        shorter.model.layers = std::min(shorter.model.layers, layers_to_time);
     }
     return shorter;
 }
@@ -51,8 +52,9 @@ class DepthChooser {
     DepthChooser(const spec::RunSpec& spec,
                  const spec::MachineSpec& machine,
                  spec::OpenDepths open,
-                 const Rates& rates)
-        : spec_{spec}, machine_{machine}, open_{open}, rates_{rates} {
+                 const Rates& rates,
+                 const Watch& watch)
+        : spec_{spec}, machine_{machine}, open_{open}, rates_{rates}, watch_{watch} {
         if (open.optimizer_prefetch) {
             spec_.overlap.optimizer_prefetch = 0;
         }
@@ -87,7 +89,8 @@ class DepthChooser {
                                               spec_.tiers.chunk_elements};
         const auto [known, is_new] = lacks_.try_emplace(key, 0);
         if (is_new) {
-            known->second = plan_run(with(ahead), machine_).footprint.total_lack();
+            known->second =
+                plan_run(with(ahead), machine_, PlannedRanks::several, watch_).footprint.total_lack();
         }
         return known->second;
     }
@@ -177,6 +180,9 @@ class DepthChooser {
         for (auto& ahead : tried) {
             const auto program = schedule::build_program(short_of(with(ahead)), 0, schedule::Variant::train);
             ahead.seconds = step_seconds(program, rates_);
+            if (watch_) {
+                watch_(program.ops.size());
+            }
         }
         return tried;
     }
@@ -252,6 +258,7 @@ class DepthChooser {
     const spec::MachineSpec& machine_;
     spec::OpenDepths open_;
     Rates rates_;
+    const Watch& watch_;
     spec::Depths found_;
     std::map<std::array<std::int64_t, 3>, std::int64_t> lacks_;  ///< by depths and chunk
 };
@@ -261,11 +268,12 @@ class DepthChooser {
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
                            spec::OpenDepths open,
-                           const Rates& rates) {
+                           const Rates& rates,
+                           const Watch& watch) {
     if (!spec::is_any_state_away(spec.tiers)) {
         return spec::depths_at_rest(spec, open);
     }
-    return DepthChooser{spec, machine, open, rates}.run();
+    return DepthChooser{spec, machine, open, rates, watch}.run();
 }
 
 bool depends_on_unknown_disks(const spec::RunSpec& spec,
@@ -279,8 +287,9 @@ bool depends_on_unknown_disks(const spec::RunSpec& spec,
 
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
-                           spec::OpenDepths open) {
-    return choose_depths(spec, machine, open, rates_of(spec, machine));
+                           spec::OpenDepths open,
+                           const Watch& watch) {
+    return choose_depths(spec, machine, open, rates_of(spec, machine), watch);
 }
 
 }  // namespace ziggurat::plan

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "plan/step_time.hpp"
+#include "plan/watch.hpp"
 #include "spec/depths.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
@@ -29,7 +30,8 @@ inline constexpr std::array optimizer_depths{2, 4, 8, 16};
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
                            spec::OpenDepths open,
-                           const Rates& rates);
+                           const Rates& rates,
+                           const Watch& watch = {});
 
 /// Whether what is open depends on disks, and nothing is known of how fast they are.
 bool depends_on_unknown_disks(const spec::RunSpec& spec,
@@ -39,6 +41,7 @@ bool depends_on_unknown_disks(const spec::RunSpec& spec,
 /// By the rates of the machine.
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
-                           spec::OpenDepths open);
+                           spec::OpenDepths open,
+                           const Watch& watch = {});
 
 }  // namespace ziggurat::plan

@@ -67,8 +67,8 @@ constexpr int most_tiles = 256;
 
 class Chooser {
   public:
-    Chooser(const spec::RunSpec& spec, const spec::MachineSpec& machine)
-        : spec_{spec}, machine_{machine}, kinds_{open_kinds(spec)} {
+    Chooser(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch)
+        : spec_{spec}, machine_{machine}, watch_{watch}, kinds_{open_kinds(spec)} {
         for (const auto& kind : kinds_) {
             all_ += kind.pieces;
         }
@@ -112,7 +112,8 @@ class Chooser {
     /// shards at whole pages, which may take the last bytes of the device.
     void make_room_for_all(bool has_nvme) {
         for (std::int64_t step = 1;; step *= 2) {
-            const auto found = plan_run(with(away_, on_nvme_), machine_).footprint;
+            const auto found =
+                plan_run(with(away_, on_nvme_), machine_, PlannedRanks::several, watch_).footprint;
             const bool device_fits = found.lack(Tier::device) == 0 || away_ == all_;
             const bool host_fits = host_holds(found) || !has_nvme || on_nvme_ == away_;
             if (device_fits && host_fits) {
@@ -149,11 +150,12 @@ class Chooser {
     }
 
     Footprint footprint(std::int64_t away, std::int64_t far) const {
-        return plan_run(with(away, far), machine_, PlannedRanks::first).footprint;
+        return plan_run(with(away, far), machine_, PlannedRanks::first, watch_).footprint;
     }
 
     const spec::RunSpec& spec_;
     const spec::MachineSpec& machine_;
+    const Watch& watch_;
     std::vector<Kind> kinds_;
     std::int64_t all_ = 0;
     std::int64_t away_ = 0;
@@ -169,14 +171,15 @@ struct Tiled {
 
 /// With the fewest tiles that fit, each try with homes of its own; with as many as there can be where none
 /// do.
-Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch) {
     const auto with = [&](int tiles) {
         Tiled tried{.tiles = tiles, .fits = false, .spec = spec};
         if (tiles > 1) {
             tried.spec.tiers.tiles = {{.match = "*", .in = 1, .out = tiles}};
         }
-        tried.spec = choose_homes(tried.spec, machine);
-        tried.fits = plan_run(tried.spec, machine).footprint.lack(Tier::device) == 0;
+        tried.spec = choose_homes(tried.spec, machine, watch);
+        tried.fits =
+            plan_run(tried.spec, machine, PlannedRanks::several, watch).footprint.lack(Tier::device) == 0;
         return tried;
     };
     auto enough = with(1);
@@ -197,15 +200,15 @@ Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& mach
 }
 
 /// Fetching ahead is worth twice as many tiles as there could be without.
-spec::RunSpec choose_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+spec::RunSpec choose_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch) {
     auto tried = spec;
     tried.tiers.open.tiles = tried.tiers.open.prefetch = false;
-    const auto ahead = with_fewest_tiles(tried, machine);
+    const auto ahead = with_fewest_tiles(tried, machine, watch);
     if (!spec.tiers.open.prefetch || spec.overlap.prefetch == 0 || (ahead.fits && ahead.tiles <= 2)) {
         return ahead.spec;
     }
     tried.overlap.prefetch = 0;
-    auto at_once = with_fewest_tiles(tried, machine);
+    auto at_once = with_fewest_tiles(tried, machine, watch);
     const bool is_settled = spec::is_any_state_away(at_once.spec.tiers);  // else it stays as it is at rest
     if (!is_settled || !at_once.fits || (ahead.fits && ahead.tiles <= 2 * at_once.tiles)) {
         return ahead.spec;
@@ -216,14 +219,14 @@ spec::RunSpec choose_tiles(const spec::RunSpec& spec, const spec::MachineSpec& m
 
 }  // namespace
 
-spec::RunSpec choose_homes(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+spec::RunSpec choose_homes(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch) {
     if (spec.tiers.open.tiles) {
-        return choose_tiles(spec, machine);
+        return choose_tiles(spec, machine, watch);
     }
     if (!spec.tiers.open.any()) {
         return spec;
     }
-    return Chooser{spec, machine}.run();
+    return Chooser{spec, machine, watch}.run();
 }
 
 }  // namespace ziggurat::plan

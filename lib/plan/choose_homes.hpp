@@ -1,6 +1,7 @@
 /// Homes `auto`: where state goes that the deck leaves to the planner.
 #pragma once
 
+#include "plan/watch.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 
@@ -23,6 +24,8 @@ namespace ziggurat::plan {
 ///
 /// Source: Ren et al., "ZeRO-Offload", 2021, section 3 (what leaves first); Rajbhandari et al.,
 /// "ZeRO-Infinity", 2021, section 5.1.
-spec::RunSpec choose_homes(const spec::RunSpec& spec, const spec::MachineSpec& machine);
+spec::RunSpec choose_homes(const spec::RunSpec& spec,
+                           const spec::MachineSpec& machine,
+                           const Watch& watch = {});
 
 }  // namespace ziggurat::plan

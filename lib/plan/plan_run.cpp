@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "layout/mesh.hpp"
+#include "plan/short_run.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
 
@@ -29,11 +30,15 @@ std::int64_t passes_of_step(const spec::RunSpec& spec) {
     return (spec.model.layers + 2) * spec.train.micro_batches;
 }
 
-/// The training program of a rank as far as memory goes, of a long step.
+/// The training program of a rank as far as memory goes.
 ///
-/// From some micro-batch on, each finds the arena as the one before left it; the room for the tokens of those
-/// that are not compiled is added. So a plan costs the same however many micro-batches a step has.
+/// Of a long step, from some micro-batch on, each finds the arena as the one before left it; the room for the
+/// tokens of those that are not compiled is added. So a plan costs the same however many micro-batches a step
+/// has.
 Program build_shortened(const spec::RunSpec& spec, int rank) {
+    if (passes_of_step(spec) <= most_passes) {
+        return schedule::build_placed(spec, rank, Variant::train);
+    }
     auto shorter = spec;
     const std::int64_t enough = 2 * spec.parallel.stages * spec.parallel.chunks_per_stage + 2;
     shorter.train.micro_batches = std::min(spec.train.micro_batches, enough);
@@ -74,8 +79,6 @@ constexpr std::int64_t most_planned = 16;
 constexpr std::int64_t least_planned = 2;
 constexpr std::int64_t most_ops = 100'000;
 
-enum class Length { as_it_is, shortened };
-
 /// The programs of one rank.
 struct Built {
     Program train;  ///< the evaluating one of a run that trains nothing
@@ -83,12 +86,26 @@ struct Built {
     std::size_t ops = 0;
 };
 
-Built build(const spec::RunSpec& spec, int rank, Length length) {
+/// Of `whole` by those of `spec`, which is what is left of it after shortened().
+Built build_small(const spec::RunSpec& whole, const spec::RunSpec& spec, int rank) {
+    auto evaluate = schedule::build_placed(spec, rank, Variant::evaluate);
+    scale_up(evaluate, spec, whole);
+    Built built;
+    built.train = evaluate;
+    if (trains_anything(spec, rank)) {
+        built.train = build_shortened(spec, rank);
+        scale_up(built.train, spec, whole);
+    }
+    built.bytes = reserved(built.train, evaluate);
+    built.ops = built.train.ops.size() + evaluate.ops.size();
+    return built;
+}
+
+/// Exactly.
+Built build_whole(const spec::RunSpec& spec, int rank) {
     const auto evaluate = schedule::build_placed(spec, rank, Variant::evaluate);
     Built built;
-    built.train = !trains_anything(spec, rank)  ? evaluate
-                  : length == Length::shortened ? build_shortened(spec, rank)
-                                                : schedule::build_placed(spec, rank, Variant::train);
+    built.train = trains_anything(spec, rank) ? schedule::build_placed(spec, rank, Variant::train) : evaluate;
     built.bytes = reserved(built.train, evaluate);
     built.ops = built.train.ops.size() + evaluate.ops.size();
     return built;
@@ -96,8 +113,11 @@ Built build(const spec::RunSpec& spec, int rank, Length length) {
 
 class Planner {
   public:
-    Planner(const spec::RunSpec& spec, const spec::MachineSpec& machine, Length length)
-        : spec_{spec}, machine_{machine}, length_{length}, mesh_{spec.parallel} {}
+    Planner(const spec::RunSpec& spec, const spec::MachineSpec& machine, Size size, const Watch& watch)
+        : spec_{spec}, machine_{machine}, built_{shortened(spec, size)}, watch_{watch}, mesh_{spec.parallel} {
+        plan_.built_layers = built_.model.layers;
+        plan_.how_exact = how_exact(built_, spec);
+    }
 
     RunPlan run(PlannedRanks which) {
         const auto& parallel = spec_.parallel;
@@ -147,8 +167,11 @@ class Planner {
     }
 
     void build(int rank) {
-        auto built = plan::build(spec_, rank, length_);
+        auto built = build_small(spec_, built_, rank);
         plan_.ops += built.ops;
+        if (watch_) {
+            watch_(built.ops);
+        }
         by_rank_[static_cast<std::size_t>(rank)] = built.bytes;
         auto& most = most_[stage_of(rank)];
         for (const auto tier : tiers) {
@@ -162,7 +185,8 @@ class Planner {
 
     const spec::RunSpec& spec_;
     const spec::MachineSpec& machine_;
-    Length length_;
+    spec::RunSpec built_;  ///< what programs are built of
+    const Watch& watch_;
     layout::Mesh mesh_;
     RunPlan plan_;
     std::vector<TierBytes> by_rank_;  ///< zeros where not built
@@ -196,17 +220,24 @@ void add_to_all(RunPlan& plan, const TierBytes& more, std::int64_t ranks_of_node
 }  // namespace
 
 TierBytes bytes_of_rank(const spec::RunSpec& spec, int rank) {
-    return build(spec, rank, Length::as_it_is).bytes;
+    return build_whole(spec, rank).bytes;
 }
 
-RunPlan plan_run(const spec::RunSpec& spec, const spec::MachineSpec& machine, PlannedRanks which) {
-    const auto passes = passes_of_step(spec);
-    const bool is_long = passes > most_passes;
-    Planner planner{spec, machine, is_long ? Length::shortened : Length::as_it_is};
+RunPlan plan_run(const spec::RunSpec& spec,
+                 const spec::MachineSpec& machine,
+                 PlannedRanks which,
+                 const Watch& watch) {
+    const bool searches = which == PlannedRanks::first;
+    Planner planner{spec, machine, searches ? Size::of_search : Size::of_plan, watch};
     auto plan = planner.run(which);
-    if (is_long && which == PlannedRanks::several && passes <= most_passes_to_be_sure &&
+    const auto passes = passes_of_step(spec);
+    if (!searches && passes > most_passes && passes <= most_passes_to_be_sure && plan.how_exact.empty() &&
         !is_clear(plan.footprint)) {
-        auto more = bytes_of_rank(spec, 0);
+        const auto whole = build_whole(spec, 0);
+        if (watch) {
+            watch(whole.ops);
+        }
+        auto more = whole.bytes;
         for (const auto tier : tiers) {
             more[index(tier)] -= planner.bytes_of(0)[index(tier)];
         }

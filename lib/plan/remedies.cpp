@@ -17,7 +17,8 @@ constexpr std::size_t most_ops_tried = 1'000'000;
 
 std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
                                   const spec::MachineSpec& machine,
-                                  const RunPlan& plan) {
+                                  const RunPlan& plan,
+                                  const Watch& watch) {
     std::vector<Remedy> tried;
     std::size_t fitting = 0;
     std::size_t ops = plan.ops;
@@ -28,10 +29,10 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
         if (is_known) {
             continue;
         }
-        auto changed = plan_run(change.spec, machine, PlannedRanks::first);
+        auto changed = plan_run(change.spec, machine, PlannedRanks::first, watch);
         ops += changed.ops;
         if (changed.footprint.fits()) {
-            changed = plan_run(change.spec, machine);
+            changed = plan_run(change.spec, machine, PlannedRanks::several, watch);
             ops += changed.ops;
         }
         const bool fits = changed.footprint.fits();

@@ -25,6 +25,7 @@ struct Remedy {
 /// \param plan  of `spec`, which does not fit
 std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
                                   const spec::MachineSpec& machine,
-                                  const RunPlan& plan);
+                                  const RunPlan& plan,
+                                  const Watch& watch = {});
 
 }  // namespace ziggurat::plan

@@ -15,9 +15,15 @@ namespace {
 using schedule::Cargo;
 using schedule::Link;
 
-/// Bytes that a rank moves over each link in a step.
-std::array<double, schedule::num_links> moved(const spec::RunSpec& spec, const schedule::Program& program) {
+/// Bytes that a rank moves over each link in a step; of a program with ops of `layers` layers.
+std::array<double, schedule::num_links> moved(const spec::RunSpec& spec,
+                                              const schedule::Program& program,
+                                              std::int64_t layers) {
     const auto by_cargo = schedule::bytes_by_cargo(program);
+    const auto of_layers = schedule::bytes_by_cargo(
+        program, [&](const schedule::Buffer& buffer) { return buffer.unit >= 1 && buffer.unit <= layers; });
+    const double more_layers =
+        static_cast<double>(spec.model.layers) / static_cast<double>(std::max<std::int64_t>(layers, 1)) - 1;
     const double more = static_cast<double>(spec.train.micro_batches) /
                         static_cast<double>(std::max(program.microbatches, 1));
     std::array<double, schedule::num_links> sum{};
@@ -26,7 +32,9 @@ std::array<double, schedule::num_links> moved(const spec::RunSpec& spec, const s
             const bool is_parameter_write =
                 static_cast<Cargo>(cargo) == Cargo::parameters && static_cast<Link>(link) == Link::nvme_write;
             const bool is_once = static_cast<Cargo>(cargo) == Cargo::optimizer || is_parameter_write;
-            sum[link] += (is_once ? 1 : more) * static_cast<double>(by_cargo[cargo][link]);
+            const double bytes = static_cast<double>(by_cargo[cargo][link]) +
+                                 more_layers * static_cast<double>(of_layers[cargo][link]);
+            sum[link] += (is_once ? 1 : more) * bytes;
         }
     }
     return sum;
@@ -34,8 +42,11 @@ std::array<double, schedule::num_links> moved(const spec::RunSpec& spec, const s
 
 }  // namespace
 
-Wear wear(const spec::RunSpec& spec, const spec::MachineSpec& machine, const schedule::Program& program) {
-    const auto bytes = moved(spec, program);
+Wear wear(const spec::RunSpec& spec,
+          const spec::MachineSpec& machine,
+          const schedule::Program& program,
+          std::int64_t layers) {
+    const auto bytes = moved(spec, program, layers);
     const double per_node = std::max(spec.parallel.ranks_per_node, 1);
     const auto paths = static_cast<double>(std::max<std::size_t>(spec.tiers.nvme_paths.size(), 1));
     const double flops = spec::flops_per_token(spec) * static_cast<double>(spec.train.global_batch) *
@@ -55,8 +66,9 @@ Wear wear(const spec::RunSpec& spec, const spec::MachineSpec& machine, const sch
 
 std::string wear_line(const spec::RunSpec& spec,
                       const spec::MachineSpec& machine,
-                      const schedule::Program& program) {
-    const auto found = wear(spec, machine, program);
+                      const schedule::Program& program,
+                      std::int64_t layers) {
+    const auto found = wear(spec, machine, program, layers);
     if (found.bytes_per_step <= 0) {
         return "";
     }

@@ -1,6 +1,7 @@
 /// What a run writes to its disks.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "schedule/step_program.hpp"
@@ -19,13 +20,19 @@ struct Wear {
     }
 };
 
-/// \param program  of the rank that writes most; what each micro-batch writes is scaled where it has fewer of
-///                 them than the run
-Wear wear(const spec::RunSpec& spec, const spec::MachineSpec& machine, const schedule::Program& program);
+/// \param program  of the rank that writes most; what each micro-batch and layer writes is scaled where it
+/// has
+///                 fewer of them than the run
+/// \param layers   that the program has ops of
+Wear wear(const spec::RunSpec& spec,
+          const spec::MachineSpec& machine,
+          const schedule::Program& program,
+          std::int64_t layers);
 
 /// The same as a line, with the days that tiers.nvme.endurance stands it; empty where nothing is written.
 std::string wear_line(const spec::RunSpec& spec,
                       const spec::MachineSpec& machine,
-                      const schedule::Program& program);
+                      const schedule::Program& program,
+                      std::int64_t layers);
 
 }  // namespace ziggurat::plan

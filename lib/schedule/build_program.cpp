@@ -38,12 +38,15 @@ std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant varia
     return orders;
 }
 
+enum class Blocks { named, unnamed };
+
 /// All but the dependencies.
-Program placed(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
+Program placed(const spec::RunSpec& spec, const ModelLayout& model, Variant variant, Blocks blocks) {
     const bool has_anything_to_train = model.first_trained_unit < std::ssize(model.table.units);
     ZG_EXPECTS(variant == Variant::evaluate || has_anything_to_train);
     const auto slots = slots_of(spec, variant);
     auto draft = expand(spec, model, variant, slots[static_cast<std::size_t>(model.stage)]);
+    draft.names_blocks = blocks == Blocks::named;
     post_receives_early(draft, slots, model.stage);
     recompute_pass(draft, spec, model);
     context_ring(draft, spec, model);
@@ -65,7 +68,7 @@ Program placed(const spec::RunSpec& spec, const ModelLayout& model, Variant vari
 }  // namespace
 
 Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
-    auto program = placed(spec, model, variant);
+    auto program = placed(spec, model, variant, Blocks::named);
     derive_dependencies(program);
     return program;
 }
@@ -75,7 +78,7 @@ Program build_program(const spec::RunSpec& spec, int rank, Variant variant) {
 }
 
 Program build_placed(const spec::RunSpec& spec, int rank, Variant variant) {
-    return placed(spec, ModelLayout{spec, rank}, variant);
+    return placed(spec, ModelLayout{spec, rank}, variant, Blocks::unnamed);
 }
 
 }  // namespace ziggurat::schedule

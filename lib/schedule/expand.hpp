@@ -56,7 +56,13 @@ struct Draft {
     Program program;
     StateBuffers state;
     std::vector<std::size_t> slot_begins;  ///< by slot: its first op, as expand leaves the list
+    /// Whether collectives over the data axis say which member has which block: memory does not depend on
+    /// it, and with thousands of ranks it is most of a program.
+    bool names_blocks = true;
 };
+
+/// Index of the group that ModelLayout::data_members describes; made when it is not there.
+int data_group(Program& program, const ModelLayout& model, int inner, int span);
 
 /// Whether phases add their gradients straight to the accumulator: nothing is summed over ranks before the
 /// last micro-batch, and it has the type in which gradients are computed.

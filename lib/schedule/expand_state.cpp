@@ -1,6 +1,8 @@
 /// The buffers that live from step to step.
 #include "schedule/expand.hpp"
 
+#include <algorithm>
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -53,6 +55,13 @@ int shared_buffer(Program& program, const char* name, std::int64_t bytes) {
 }
 
 }  // namespace
+
+int data_group(Program& program, const ModelLayout& model, int inner, int span) {
+    const auto name = model.data_group_name(inner, span);
+    const auto known = std::ranges::find(program.groups, name, &Group::name);
+    return known != program.groups.end() ? static_cast<int>(known - program.groups.begin())
+                                         : program.group(name, model.data_members(inner, span));
+}
 
 bool adds_in_place(const spec::RunSpec& spec) {
     return spec.sharding.reduce == spec::ReducePlan::at_end && spec.precision.gradient == spec::DType::f32;

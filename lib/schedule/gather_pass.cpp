@@ -191,7 +191,7 @@ class Gathers {
         op.unit = lease.unit;
         op.microbatch = lease.microbatch;
         op.payload = spec_.precision.compute;
-        op.group = program_.group(model_.data_group_name(1, span), model_.data_members(1, span));
+        op.group = data_group(program_, model_, 1, span);
         op.lane = program_.lane(Engine::collective, op.group);
         op.label = name(lease.unit) + " gathered for " + to_string(lease.direction) + " " +
                    std::to_string(lease.microbatch);
@@ -226,9 +226,14 @@ class Gathers {
         const int span = model_.spans.parameters;
         op.reads.push_back(own_part(part, shard));
         op.writes.push_back({part.buffer, "output", {gathered}});
-        for (const int member : layout::data_group(model_.data_rank, 1, span)) {
+        for (const int member : named_members(span)) {
             op.blocks.push_back(run_of(part, map.shard(span, member)));
         }
+    }
+
+    /// Whose blocks are named.
+    std::vector<int> named_members(int span) const {
+        return draft_.names_blocks ? layout::data_group(model_.data_rank, 1, span) : std::vector<int>{};
     }
 
     /// What a buffer of this rank has of a part; where it has nothing, nothing of the part's own.
@@ -289,7 +294,7 @@ class Gathers {
             op.reads.push_back(copy == copies_.end() ? Operand{part.buffer, "input", {{0, 0}}}
                                                      : own_part(part, copy->second));
             op.writes.push_back(whole(program_, part.buffer, "output"));
-            for (const int member : layout::data_group(model_.data_rank, 1, span)) {
+            for (const int member : named_members(span)) {
                 op.blocks.push_back(run_of(part, slice(lease.unit, member)));
             }
         }

@@ -93,13 +93,18 @@ Cargo cargo_of(const Buffer& buffer) {
 }
 
 std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program) {
+    return bytes_by_cargo(program, [](const Buffer&) { return true; });
+}
+
+std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program,
+                                                    const std::function<bool(const Buffer&)>& counts) {
     std::array<BytesByLink, num_cargoes> sums{};
     for (const auto& op : program.ops) {
         const auto link = link_of(op, program);
         for (std::size_t i = 0; link && i < op.reads.size(); ++i) {
             const auto& moved = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer));
             sums[static_cast<std::size_t>(cargo_of(moved))][static_cast<std::size_t>(*link)] +=
-                bytes_of_operand(op, i);
+                counts(moved) ? bytes_of_operand(op, i) : 0;
         }
     }
     return sums;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -46,6 +47,9 @@ Cargo cargo_of(const Buffer& buffer);
 
 /// bytes_by_link by what it is that moves: [cargo][link].
 std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program);
+/// The same of those buffers that `counts` is true of.
+std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program,
+                                                    const std::function<bool(const Buffer&)>& counts);
 
 /// Bytes of a rank's state by where it is at home: [cargo][spec::Tier].
 std::array<std::array<std::int64_t, 3>, num_cargoes> bytes_at_home(const Program& program);

@@ -76,14 +76,16 @@ class UpdateWriter {
         op.kind = OpKind::all_gather;
         op.purpose = Purpose::publication;
         op.unit = units.front();
-        op.group = program.group(model_.data_group_name(inner, span), model_.data_members(inner, span));
+        op.group = data_group(program, model_, inner, span);
         op.lane = program.lane(Engine::collective, op.group);
         op.payload = spec_.precision.compute;
         op.label = "publication of " + model_.table.units[static_cast<std::size_t>(units.front())].name;
+        const auto members =
+            draft_.names_blocks ? layout::data_group(model_.data_rank, inner, span) : std::vector<int>{};
         for (const int u : units) {
             const int buffer = draft_.state.units[static_cast<std::size_t>(u)].parameters;
             const auto& shards = model_.shards[static_cast<std::size_t>(u)];
-            for (const int member : layout::data_group(model_.data_rank, inner, span)) {
+            for (const int member : members) {
                 op.blocks.push_back(run_in(buffer, shards.shard(span, member)));
             }
             op.reads.push_back({buffer, "input", {run_in(buffer, shards.shard(span, model_.data_rank))}});

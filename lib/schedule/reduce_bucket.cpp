@@ -12,23 +12,6 @@ layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b)
     return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-/// Ascending, those that touch made one; empty ones only where there are no others.
-std::vector<Run> joined(std::vector<Run> runs) {
-    std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.offset < b.offset; });
-    if (std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.bytes > 0; })) {
-        std::erase_if(runs, [](const Run& run) { return run.bytes == 0; });
-    }
-    std::vector<Run> made;
-    for (const auto& run : runs) {
-        if (!made.empty() && made.back().offset + made.back().bytes == run.offset) {
-            made.back().bytes += run.bytes;
-        } else {
-            made.push_back(run);
-        }
-    }
-    return made;
-}
-
 std::string described(const ModelLayout& model, const Bucket& bucket) {
     const int first = bucket.parts.front().unit;
     const int last = bucket.parts.back().unit;
@@ -79,14 +62,16 @@ layout::ElementRange BucketWriter::part_of_shard(const BucketPart& part, int spa
     return common_part(part.range, shards(part.unit).shard(span, rank));
 }
 
-Op BucketWriter::data_collective(OpKind kind, int inner, int span, const Bucket& bucket) const {
-    return collective(kind, model_.data_group_name(inner, span), model_.data_members(inner, span), bucket);
+/// Whose blocks are named.
+std::vector<int> BucketWriter::named_members(int inner, int span) const {
+    return draft_.names_blocks ? layout::data_group(model_.data_rank, inner, span) : std::vector<int>{};
 }
 
-Op BucketWriter::collective(OpKind kind,
-                            const std::string& group,
-                            const std::vector<int>& members,
-                            const Bucket& bucket) const {
+Op BucketWriter::data_collective(OpKind kind, int inner, int span, const Bucket& bucket) const {
+    return collective(kind, data_group(draft_.program, model_, inner, span), bucket);
+}
+
+Op BucketWriter::collective(OpKind kind, int group, const Bucket& bucket) const {
     auto& program = draft_.program;
     Op op;
     op.kind = kind;
@@ -94,7 +79,7 @@ Op BucketWriter::collective(OpKind kind,
     op.purpose = Purpose::gradients;
     op.unit = bucket.parts.front().unit;
     op.microbatch = bucket.microbatch;
-    op.group = program.group(group, members);
+    op.group = group;
     op.lane = program.lane(Engine::collective, op.group);
     op.label = described(model_, bucket) + " gradients " + to_string(kind);
     return op;
@@ -119,12 +104,11 @@ void BucketWriter::scatter(
         if (part_of_shard(part, inner, model_.data_rank).empty()) {
             continue;  // of this part, no member has anything
         }
-        std::vector<Run> runs;
-        for (const int member : layout::data_group(model_.data_rank, inner, span)) {
-            runs.push_back(run_in(from, part_of_shard(part, span, member)));
+        for (const int member : named_members(inner, span)) {
+            op.blocks.push_back(run_in(from, part_of_shard(part, span, member)));
         }
-        op.blocks.insert(op.blocks.end(), runs.begin(), runs.end());
-        op.reads.push_back({from, "input", joined(std::move(runs))});
+        // Shards are nested: those of the members together are the one that all of them have at `inner`.
+        op.reads.push_back({from, "input", {run_in(from, part_of_shard(part, inner, model_.data_rank))}});
         op.writes.push_back({to, "output", {run_in(to, mine)}});
     }
     if (!op.reads.empty()) {
@@ -164,7 +148,7 @@ void BucketWriter::sum_ranges(std::vector<Op>& out,
     if (members.size() <= 1 || ranges.empty()) {
         return;
     }
-    auto op = collective(OpKind::all_reduce, name, members, bucket);
+    auto op = collective(OpKind::all_reduce, draft_.program.group(name, members), bucket);
     op.payload = spec_.precision.gradient;
     op.label += std::string{" over "} + name;
     for (const auto& range : ranges) {
@@ -229,7 +213,7 @@ void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
         if (part_of_shard(part, inner, model_.data_rank).empty()) {
             continue;
         }
-        for (const int member : layout::data_group(model_.data_rank, inner, span)) {
+        for (const int member : named_members(inner, span)) {
             op.blocks.push_back(run_in(buffer, part_of_shard(part, span, member)));
         }
         op.reads.push_back({buffer, "input", {run_in(buffer, part_of_shard(part, span, model_.data_rank))}});

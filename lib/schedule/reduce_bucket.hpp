@@ -54,10 +54,8 @@ class BucketWriter {
     int accumulator(int unit) const { return draft_.state.units[static_cast<std::size_t>(unit)].gradients; }
     Run run_in(int buffer, layout::ElementRange range) const;
     layout::ElementRange part_of_shard(const BucketPart& part, int span, int rank) const;
-    Op collective(OpKind kind,
-                  const std::string& group,
-                  const std::vector<int>& members,
-                  const Bucket& bucket) const;
+    std::vector<int> named_members(int inner, int span) const;
+    Op collective(OpKind kind, int group, const Bucket& bucket) const;
     Op data_collective(OpKind kind, int inner, int span, const Bucket& bucket) const;
     void scatter(std::vector<Op>& out, const Bucket& bucket, bool of_microbatch, int inner, int span) const;
     void add_up(std::vector<Op>& out, const Bucket& bucket) const;

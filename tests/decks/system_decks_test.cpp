@@ -54,7 +54,7 @@ class SystemDecks : public ::testing::Test {
         LoadOptions options;
         options.ranks = ranks;
         options.environment = environment();
-        options.choose_homes = plan::choose_homes;
+        options.choose_homes = [](const auto& run, const auto& on) { return plan::choose_homes(run, on); };
         options.choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& on,
                                    spec::OpenDepths open) { return plan::choose_depths(run, on, open); };
         if (!machine.empty()) {

@@ -1,0 +1,36 @@
+/// Runs whose programs are large, planned by smaller ones.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "schedule/step_program.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::plan {
+
+/// How small: that of a plan, or of one among many that a search compares.
+enum class Size { of_plan, of_search };
+
+/// Layers of a stage, and chunks that a rank updates, up to which a run is planned as it is; of layers in
+/// many tiles fewer, as they have more ops.
+inline constexpr std::int64_t most_layers = 256;
+inline constexpr std::int64_t most_chunks = 4096;
+
+/// The run with fewer layers where they are more than most_layers and alike, and with larger chunks where
+/// they are more than most_chunks. So a plan costs the same however deep and wide a model is.
+spec::RunSpec shortened(const spec::RunSpec& spec, Size size);
+
+/// Gives the arenas and buffers of `program`, which was built of `built`, the sizes that they have in
+/// `whole`; buffers then stand for those of several layers and have no place any more.
+///
+/// State is that of all layers, in the shares that homes ask for. Activations kept for backward grow with the
+/// layers, what updates bring shrinks with their chunks; the rest of what is transient stays, and so does the
+/// part of an arena that lies idle.
+void scale_up(schedule::Program& program, const spec::RunSpec& built, const spec::RunSpec& whole);
+
+/// What scale_up cannot know, in words: `from 128 of 10,000 layers: exact to about 2 %`; empty where nothing
+/// was shortened.
+std::string how_exact(const spec::RunSpec& built, const spec::RunSpec& whole);
+
+}  // namespace ziggurat::plan

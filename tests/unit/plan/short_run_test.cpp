@@ -1,0 +1,154 @@
+#include "plan/short_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "plan/choose_depths.hpp"
+#include "plan/choose_homes.hpp"
+#include "plan/memory_report.hpp"
+#include "plan/plan_run.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/model_layout.hpp"
+#include "schedule/optimizer_pass.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using spec::Home;
+
+/// A deep and narrow model whose state and activations are what counts.
+spec::RunSpec deep(std::int64_t layers, int ranks = 1) {
+    auto spec = test::small_spec(spec::Family::llama, ranks);
+    spec.model.layers = layers;
+    spec.precision.compute = spec::DType::bf16;
+    spec.tiers.chunk_elements = 16384;
+    spec.train.micro_batches = 1;
+    spec.train.global_batch = 2 * ranks;
+    spec.checkpoint.every = spec::Interval{.steps = 10};
+    return spec;
+}
+
+/// A shallow model whose optimizer has `chunks` chunks, about.
+spec::RunSpec wide(std::int64_t chunks) {
+    auto spec = deep(2);
+    spec.model.hidden = 1024;
+    spec.model.head_dim = 256;
+    spec.model.ffn_hidden = 4096;
+    const auto all = schedule::optimizer_chunks(spec, schedule::ModelLayout{spec, 0});
+    spec.tiers.chunk_elements = all.elements() / chunks / 2048 * 2048;
+    return spec;
+}
+
+void expect_near_the_whole(const spec::RunSpec& spec) {
+    const auto plan = plan_run(spec);
+    const auto exact = bytes_of_rank(spec, 0);
+
+    EXPECT_NE(plan.how_exact, "");
+    for (std::size_t t = 0; t < exact.size(); ++t) {
+        EXPECT_NEAR(static_cast<double>(plan.rank_bytes[t]), static_cast<double>(exact[t]),
+                    0.02 * static_cast<double>(exact[t]))
+            << "tier " << t << ", " << plan.how_exact;
+    }
+}
+
+TEST(ShortRun, OfADeepModelIsNearTheWhole) {
+    auto spec = deep(700);
+    expect_near_the_whole(spec);
+    spec.recompute = {spec::RecomputeKind::full, 3};
+    expect_near_the_whole(spec);
+    spec.tiers.optimizer = Home{0.31, 0.69, 0};
+    spec.tiers.gradients = Home{0, 1, 0};
+    spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+    expect_near_the_whole(spec);
+    spec.tiers.activations = Home{0, 1, 0};
+    spec.tiers.optimizer = Home{0, 0.1, 0.9};
+    spec.tiers.parameters = Home{0.2, 0.8, 0};
+    expect_near_the_whole(spec);
+}
+
+TEST(ShortRun, OfALayerInManyTilesIsNearTheWhole) {
+    auto spec = deep(80);
+    spec.model.hidden = 256;
+    spec.model.head_dim = 64;
+    spec.model.ffn_hidden = 512;
+    spec.tiers.parameters = Home{0, 1, 0};
+    spec.tiers.tiles = {{.match = "*", .in = 1, .out = 16}};
+    spec.recompute.kind = spec::RecomputeKind::full;
+    expect_near_the_whole(spec);
+}
+
+TEST(ShortRun, OfManyChunksIsNearTheWhole) {
+    auto spec = wide(6000);
+    expect_near_the_whole(spec);
+    spec.tiers.optimizer = spec.tiers.gradients = Home{0, 1, 0};
+    spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+    expect_near_the_whole(spec);
+    spec.tiers.optimizer = Home{0, 0, 1};
+    expect_near_the_whole(spec);
+}
+
+TEST(ShortRun, IsTheWholeUpToTheSizesOfToday) {
+    EXPECT_EQ(shortened(deep(256), Size::of_search), deep(256));
+    EXPECT_EQ(shortened(wide(3500), Size::of_search), wide(3500));
+    EXPECT_EQ(plan_run(deep(126)).rank_bytes, bytes_of_rank(deep(126), 0));
+    EXPECT_EQ(plan_run(deep(126)).how_exact, "");
+}
+
+TEST(ShortRun, LeavesLayersThatAreNotAlike) {
+    auto spec = deep(600);
+    spec.train.only = {"layers.599.*"};
+    EXPECT_EQ(shortened(spec, Size::of_plan).model.layers, 600);
+    spec.train.only = {"*.weight"};
+    EXPECT_LT(shortened(spec, Size::of_plan).model.layers, 300);
+}
+
+/// Time is no measure in a test; what takes it are ops.
+TEST(ShortRun, BoundsTheWorkOfAWholeCheck) {
+    constexpr std::size_t most_ops = 2'000'000;
+    std::array runs{deep(10000), wide(4)};
+    for (auto& run : runs) {
+        run.tiers.device_budget_bytes = run.tiers.host_budget_bytes = std::int64_t{1} << 26;
+        run.tiers.open.optimizer = run.tiers.open.gradients = run.tiers.open.parameters = true;
+    }
+    runs[1].model.hidden = 131072;
+    runs[1].model.head_dim = 32768;
+    runs[1].tiers.chunk_elements = 0;
+    runs[1].tiers.nvme_paths = {"/nvme"};
+    for (const auto& run : runs) {
+        std::size_t ops = 0;
+        const Watch watch = [&](std::size_t built) {
+            ops += built;
+            ASSERT_LE(ops, most_ops);
+        };
+        auto chosen = choose_homes(run, {}, watch);
+        const auto depths = choose_depths(chosen, {}, {.prefetch = true, .chunk = true}, watch);
+        chosen.overlap.prefetch = depths.prefetch;
+        chosen.tiers.chunk_elements = depths.chunk_elements;
+        memory_report(chosen, {}, {}, watch);
+        EXPECT_LE(ops, most_ops);
+    }
+}
+
+TEST(ShortRun, SaysWhatItStandsFor) {
+    const auto text = memory_report(deep(10000)).table;
+    EXPECT_NE(text.find("\n  planned from 128 of 10,000 layers: exact to about 2 %\n"), std::string::npos)
+        << text;
+}
+
+/// With thousands of ranks, the blocks of their collectives were most of a program.
+TEST(ShortRun, DoesNotGrowWithTheRanks) {
+    auto spec = deep(4, 8192);
+    spec.sharding = {8192, 8192, 8192, 0, spec::ReducePlan::each_microbatch, 8192};
+    const auto program = schedule::build_placed(spec, 0, schedule::Variant::train);
+    std::size_t blocks = 0;
+    for (const auto& op : program.ops) {
+        blocks += op.blocks.size();
+    }
+    EXPECT_EQ(blocks, 0U);
+    EXPECT_EQ(program.groups.front().size(), 8192);
+}
+
+}  // namespace
+}  // namespace ziggurat::plan
