@@ -200,12 +200,12 @@ Checkpointer::Ready Checkpointer::prepare_watched(std::int64_t step) {
 }
 
 void Checkpointer::hold_anew(bool is_renewed) {
-    if (!is_renewed) {
-        return;
-    }
-    saved_step_ = -1;  // they went with the folder
-    if (const HeldFolder now{spec_.run.dir}; now.is_held()) {
-        folder_.renew(now);
+    saved_step_ = is_renewed ? -1 : saved_step_;  // they went with the folder
+    if (is_renewed || folder_.look() == Whereabouts::gone) {
+        // A node that does not see the new one yet meets that as it writes, and comes here again.
+        if (const HeldFolder now{spec_.run.dir}; now.is_held()) {
+            folder_.renew(now);
+        }
     }
 }
 
@@ -354,16 +354,30 @@ void Checkpointer::fail(const std::string& reason) {
                               .stood_still_seconds = stood_still_seconds(),
                               .is_ok = false,
                               .where = reason,
-                              .newest_step = saved_step_,
+                              .newest_step = newest_left(),
                               .failures_in_a_row = failures_in_a_row_});
     if (failures_in_a_row_ > most_failures && may_throw_) {
+        const auto newest = newest_left();
         throw Error{
             ErrorKind::resource,
             fmt::format("{} checkpoints in a row could not be written, the last at step {}: {} The run "
                         "ends, as it would lose all that it does; {}.",
                         failures_in_a_row_, progress_.step, reason,
-                        saved_step_ < 0 ? std::string{"there is no checkpoint"}
-                                        : fmt::format("the newest checkpoint is of step {}", saved_step_))};
+                        newest < 0 ? std::string{"there is no checkpoint"}
+                                   : fmt::format("the newest checkpoint is of step {}", newest))};
+    }
+}
+
+std::int64_t Checkpointer::newest_left() const {
+    try {
+        std::int64_t newest = -1;
+        for (const auto& path : checkpoint::list_complete(root())) {
+            const auto step = checkpoint::step_of_folder(path).value_or(-1);
+            newest = step <= saved_step_ ? step : newest;  // later ones were damaged when the run began
+        }
+        return newest;
+    } catch (const Error&) {
+        return -1;  // nobody can read it now
     }
 }
 

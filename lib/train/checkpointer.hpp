@@ -108,6 +108,7 @@ class Checkpointer {
     Ready prepare_watched(std::int64_t step);
     /// What rank 0 has prepared, on all ranks, which hold the folder that it holds.
     std::string agree_on(const Ready& mine);
+    /// \param is_renewed  rank 0 has made the folder anew
     void hold_anew(bool is_renewed);
     std::string root() const { return folder_.way() + "/ckpt"; }
     /// What all ranks have learned: goes on with the save.
@@ -116,6 +117,8 @@ class Checkpointer {
     void commit();
     void succeed();
     void fail(const std::string& reason);
+    /// The newest step that is still there, for messages: somebody may have removed some; -1: none.
+    std::int64_t newest_left() const;
     /// Until nothing is under way, or files have not answered for too long.
     void wait();
     /// The save under way never ends: all ranks leave, and say whose part is missing.

@@ -88,9 +88,11 @@ void expect_files_here(const std::string& folder,
             if (seconds_between(begin_ns, monotonic_ns()) >= patience) {
                 throw Error{
                     ErrorKind::resource,
-                    fmt::format("rank 0 does not see '{}' as its writer has left it ({}). Set run.dir "
-                                "to a file system that all nodes share.",
-                                path, problem ? problem.message() : "it has another size")};
+                    fmt::format(
+                        "rank 0 does not see '{}' as its writer has left it ({}). Check that "
+                        "nothing removes files of the run while it goes on, or set run.dir to a file system "
+                        "that all nodes share.",
+                        path, problem ? problem.message() : "it has another size")};
             }
             std::this_thread::sleep_for(std::chrono::milliseconds{20});
         }

@@ -93,6 +93,11 @@ int fail_step_two(const char* path, std::int64_t, std::int64_t) {
     return is_part && std::strstr(path, "step-000000002") != nullptr ? ENOSPC : 0;
 }
 
+int fail_after_step_one(const char* path, std::int64_t, std::int64_t) {
+    const bool is_part = std::strstr(path, "shard-") != nullptr;
+    return is_part && std::strstr(path, "step-000000001") == nullptr ? ENOSPC : 0;
+}
+
 int fail_always(const char*, std::int64_t, std::int64_t) {
     return EIO;
 }
@@ -213,6 +218,20 @@ TEST(Save, MakesTheFolderAnewThatSomebodyHasRemoved) {
         EXPECT_TRUE(fs::exists(folder.file("run/deck.effective.yaml")));
         EXPECT_EQ(rows(folder, "checkpoint_end").back()["ok"], true) << "metrics go on there";
     }
+}
+
+TEST(Save, NamesNoneThatSomebodyHasRemoved) {
+    const test::SharedFolder folder{test::world()};
+    const auto run = saving_run(folder, 1);
+    const ScopedFault fault{test::world().rank() == 0 ? fail_after_step_one : nullptr};
+    const auto outcome = test::train_and_save(run, test::world(), Keep::nothing, 20,
+                                              [&](Checkpointer& checkpointer, std::int64_t step) {
+                                                  if (step == 3 && test::world().rank() == 0) {
+                                                      EXPECT_EQ(checkpointer.saved_step(), 1);
+                                                      fs::remove_all(folder.file("run/ckpt"));
+                                                  }
+                                              });
+    EXPECT_NE(outcome.error.find("there is no checkpoint"), std::string::npos) << outcome.error;
 }
 
 std::vector<std::string> flushed;
