@@ -87,7 +87,7 @@ int plan(const Arguments& arguments) {
         .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
         .for_plan = true,
         .needs_data = false,
-        .choose_homes = plan::choose_homes,
+        .choose_homes = [](const auto& run, const auto& machine) { return plan::choose_homes(run, machine); },
         .choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& machine,
                             spec::OpenDepths open) { return plan::choose_depths(run, machine, open); }};
     if (!arguments.machine.empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "plan/short_run.hpp"
 #include "plan/step_time.hpp"
 #include "schedule/build_program.hpp"
 
@@ -47,6 +48,7 @@ std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec
         auto shorter = spec;
         shorter.model.layers = layers;
         shorter.train.micro_batches = microbatches;
+        shorter = shortened(shorter, Size::of_search);
         return step_seconds(schedule::build_program(shorter, 0, schedule::Variant::train), rates);
     };
     const auto layers = spec.model.layers;
