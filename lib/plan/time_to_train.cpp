@@ -11,8 +11,8 @@ namespace ziggurat::plan {
 namespace {
 
 /// A program of so many has been filled long before its end.
-constexpr std::int64_t most_layers = 12;
-constexpr std::int64_t most_microbatches = 8;
+constexpr std::int64_t layers_to_plan = 12;
+constexpr std::int64_t microbatches_to_plan = 8;
 
 /// `f(n)`, or beyond `most` the line through the values at `most` and at half of it.
 template <class Function>
@@ -52,8 +52,8 @@ std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec
         return step_seconds(schedule::build_program(shorter, 0, schedule::Variant::train), rates);
     };
     const auto layers = spec.model.layers;
-    const auto layers_at_once = are_layers_alike(spec) ? most_layers : layers;
-    return along(spec.train.micro_batches, most_microbatches * spec.parallel.stages,
+    const auto layers_at_once = are_layers_alike(spec) ? layers_to_plan : layers;
+    return along(spec.train.micro_batches, microbatches_to_plan * spec.parallel.stages,
                  [&](std::int64_t microbatches) {
                      return along(layers, layers_at_once,
                                   [&](std::int64_t some) { return seconds_of(some, microbatches); });

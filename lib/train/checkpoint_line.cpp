@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/message.hpp"
+#include "base/printable.hpp"
 #include "base/text_width.hpp"
 #include "base/units.hpp"
 
@@ -22,13 +23,14 @@ std::string checkpoint_line(const CheckpointReport& report, int columns) {
         const auto line = fmt::format("checkpoint of step {}: {} in {} ({:.3g} GB/s)", report.step,
                                       format_bytes(report.bytes), format_duration(report.seconds),
                                       report.gigabytes_per_second());
+        const auto where = printable(report.where);
         if (columns == 0) {
-            return line + ", " + report.where;
+            return line + ", " + where;
         }
         const int left = columns - text_width(line) - 2;
-        return left < std::min(least_path, text_width(report.where))
+        return left < std::min(least_path, text_width(where))
                    ? line
-                   : line + ", " + shortened_from_left(report.where, left);
+                   : line + ", " + shortened_from_left(where, left);
     }
     const auto newest = report.newest_step < 0 ? std::string{"there is no complete one yet"}
                                                : fmt::format("that of step {} stays", report.newest_step);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/message.hpp"
+#include "base/printable.hpp"
 #include "base/text_width.hpp"
 
 namespace ziggurat::train {
@@ -81,14 +82,15 @@ void Console::print(std::string_view text) {
     if (file_ < 0) {
         return;
     }
+    const std::string safe = printable(text, Newlines::kept);  // folders and files may be called anything
     begin_lines();
     if (screen_.has_colours()) {
-        append_styled(buffer_, text);
+        append_styled(buffer_, safe);
     } else {
-        buffer_ += text;
+        buffer_ += safe;
     }
     show();
-    keep(text);
+    keep(safe);
 }
 
 void Console::print(const StyledText& shown, std::string_view logged) {

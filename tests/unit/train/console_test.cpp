@@ -56,6 +56,20 @@ TEST(Console, WritesLinesToTheFileAndTheLog) {
     EXPECT_EQ(test::contents_of(folder.file("run.log")), expected);
 }
 
+TEST(Console, LetsNoNameSteerTheTerminal) {
+    const test::ScratchFolder folder;
+    const FileHandle out = open_for_writing(folder.file("out"), OpenMode::append);
+    Console console{out.get()};
+    console.keep_log(folder.file("run.log"));
+
+    console.print("finished: runs/a\x1b[2J\r\u202e");
+    console.warn("no\tdisk");
+
+    const char* expected = "finished: runs/a\\x1b[2J\\x0d\\xe2\\x80\\xae\nziggurat: warning: no\\x09disk\n";
+    EXPECT_EQ(test::contents_of(folder.file("out")), expected);
+    EXPECT_EQ(test::contents_of(folder.file("run.log")), expected);
+}
+
 TEST(Console, ShowsNoLiveLineInAFile) {
     const test::ScratchFolder folder;
     const FileHandle out = open_for_writing(folder.file("out"), OpenMode::append);
