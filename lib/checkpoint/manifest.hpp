@@ -14,11 +14,11 @@ namespace ziggurat::checkpoint {
 /// Where training stands. All that is needed to go on besides the pieces: random numbers and the order of
 /// data are functions of these and of the deck.
 struct Progress {
-    std::int64_t step = 0;         ///< steps done
-    std::int64_t tokens = 0;       ///< consumed
-    std::int64_t next_sample = 0;  ///< global index of the first sample that was not trained on
-    std::int64_t skipped = 0;      ///< updates not applied; bias corrections count the others
-    double seconds = 0;            ///< of training so far, over all jobs
+    std::int64_t step = 0;              ///< steps done
+    std::int64_t tokens = 0;            ///< consumed
+    std::int64_t next_sample = 0;       ///< global index of the first sample that was not trained on
+    std::int64_t skipped = 0;           ///< updates not applied; bias corrections count the others
+    double seconds = 0;                 ///< of training so far, over all jobs
     std::int64_t skipped_in_a_row = 0;  ///< of `skipped`, the last steps without one in between
 
     bool operator==(const Progress&) const = default;
@@ -54,7 +54,8 @@ struct Manifest {
     std::string deck;    ///< the effective deck
     std::string layout;  ///< a line for people: ranks, degrees, spans
     int ranks = 0;
-    /// The files of training and validation data, by printable paths; none: it was written before these were kept.
+    /// The files of training and validation data, by printable paths; none: it was written before these were
+    /// kept.
     std::vector<data::FileFingerprint> data;
     std::vector<FileEntry> files;     ///< shards and, without pieces, master.h5
     std::vector<StoredPiece> pieces;  ///< cover every tensor of every kind exactly once

@@ -61,7 +61,8 @@ std::string problem_with(const std::string& text) {
 }
 
 TEST(Manifest, WithoutARowOfSkippedStepsHasNone) {
-    const auto manifest = parse_manifest(with(to_text(example()), ",\"skipped_in_a_row\":2", ""), "dir/COMPLETE");
+    const auto manifest =
+        parse_manifest(with(to_text(example()), ",\"skipped_in_a_row\":2", ""), "dir/COMPLETE");
     EXPECT_EQ(manifest.progress.skipped, 3);
     EXPECT_EQ(manifest.progress.skipped_in_a_row, 0);
 }
@@ -152,9 +153,11 @@ TEST(Manifest, DeepAndLongTextsAreRefusedBeforeAnythingIsBuiltOfThem) {
     for (const int levels : {20, 3000, 1'000'000}) {
         const std::string nested = std::string(static_cast<std::size_t>(levels), '[') + "7" +
                                    std::string(static_cast<std::size_t>(levels), ']');
-        for (const char* key : {"\"version\": ", "\"ranks\": ", "\"tensors\": [", "\"more\": 0, \"pieces\": ["}) {
+        for (const char* key :
+             {"\"version\": ", "\"ranks\": ", "\"tensors\": [", "\"more\": 0, \"pieces\": ["}) {
             const std::string known = key[1] == 'm' ? "\"pieces\": [" : key;
-            const std::string problem = problem_with(with(text, known, key + nested + (key[1] == 'm' ? "," : "")));
+            const std::string problem =
+                problem_with(with(text, known, key + nested + (key[1] == 'm' ? "," : "")));
             EXPECT_NE(problem.find("nest deeper"), std::string::npos) << levels << key << problem;
         }
     }
@@ -187,7 +190,8 @@ TEST(Manifest, ManyPiecesOfOneTensorAreHeldAgainstEachOtherInNoTime) {
 TEST(Manifest, NothingInItSteersATerminal) {
     const std::string text = to_text(example());
     const std::string steering = "\\u001b[31m";
-    for (const char* words : {"ZeRO 3", "layers.0.w", "shard-00001.h5", "0.1.0", "\"f32\"", "ziggurat-checkpoint"}) {
+    for (const char* words :
+         {"ZeRO 3", "layers.0.w", "shard-00001.h5", "0.1.0", "\"f32\"", "ziggurat-checkpoint"}) {
         const bool is_whole = words[0] == '"';
         const std::string problem =
             problem_with(with(text, words, is_whole ? "\"" + steering + "\"" : words + steering));
@@ -234,7 +238,9 @@ TEST(Manifest, OfAnOlderProgramHasNoDataFiles) {
 
 TEST(Manifest, DataFilesAreBounded) {
     const std::string text = to_text(example());
-    EXPECT_NE(problem_with(with(text, R"("bytes":5000,"hashed_bytes":5000)", R"("bytes":-1,"hashed_bytes":5000)")), "");
+    EXPECT_NE(
+        problem_with(with(text, R"("bytes":5000,"hashed_bytes":5000)", R"("bytes":-1,"hashed_bytes":5000)")),
+        "");
     EXPECT_NE(problem_with(with(text, R"("hashed_bytes":5000)", R"("hashed_bytes":5001)")), "");
     EXPECT_NE(problem_with(with(text, R"("hashed_bytes":5000)", R"("hashed_bytes":"5000")")), "");
     EXPECT_NE(problem_with(with(text, R"("path":"text.txt")", R"("path":"text\u001b[2Jtxt")")), "");
