@@ -28,8 +28,8 @@ struct Corner {
     int sign = 1;
 };
 
-/// Appends the corners of a box along `dims`. Sums over all places below are the box again, so boxes add up to
-/// another one exactly when their corners do.
+/// Appends the corners of a box along `dims`. Sums over all places below are the box again, so boxes add up
+/// to another one exactly when their corners do.
 void append_corners(const Box& box,
                     std::span<const std::size_t> dims,
                     std::span<const std::int64_t> strides,

@@ -98,7 +98,9 @@ Entry look_at(const std::string& path, std::optional<Name> name) {
 Entry no_folder(const std::string& path, const Name& name) {
     std::error_code error;
     const bool is_there = fs::exists(path, error);
-    const std::string why = error ? error.message() : is_there ? "it is no folder" : "a link that leads nowhere";
+    const std::string why = error      ? error.message()
+                            : is_there ? "it is no folder"
+                                       : "a link that leads nowhere";
     Entry entry;
     entry.path = path;
     entry.step = name.step;

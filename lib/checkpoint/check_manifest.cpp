@@ -45,7 +45,8 @@ void check_file(const FileEntry& file, std::set<std::string>& names) {
     }
 }
 
-/// Nothing that training has counted contradicts the rest: a step takes one sample at least, a sample one token.
+/// Nothing that training has counted contradicts the rest: a step takes one sample at least, a sample one
+/// token.
 void check_progress(const Progress& progress) {
     const auto& [step, tokens, next_sample, skipped, seconds, in_a_row] = progress;
     if (step < 0 || tokens < 0 || next_sample < 0 || skipped < 0 || !(seconds >= 0) || in_a_row < 0) {
@@ -55,9 +56,11 @@ void check_progress(const Progress& progress) {
         seconds > Limits::seconds) {
         refuse("its progress is further than any training comes");
     }
-    if (skipped > step || in_a_row > skipped || next_sample < step || tokens < next_sample || (step == 0 && tokens > 0)) {
-        refuse(fmt::format("its progress contradicts itself: {} steps, {} of them skipped, {} samples, {} tokens",
-                           step, skipped, next_sample, tokens));
+    if (skipped > step || in_a_row > skipped || next_sample < step || tokens < next_sample ||
+        (step == 0 && tokens > 0)) {
+        refuse(fmt::format(
+            "its progress contradicts itself: {} steps, {} of them skipped, {} samples, {} tokens", step,
+            skipped, next_sample, tokens));
     }
 }
 

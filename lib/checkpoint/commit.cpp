@@ -217,10 +217,11 @@ std::vector<std::string> Commit::finish(Manifest manifest, const Keep& keep) {
         manifest.files.push_back(write_master(folder_, manifest));
         const std::string text = to_text(manifest);
         if (std::ssize(text) > ManifestLimits::file_bytes) {
-            throw Error{ErrorKind::resource,
-                        fmt::format("a checkpoint of {} pieces cannot be described (COMPLETE would have {}). Save "
-                                    "from fewer ranks.",
-                                    manifest.pieces.size(), format_bytes(std::ssize(text)))};
+            throw Error{
+                ErrorKind::resource,
+                fmt::format("a checkpoint of {} pieces cannot be described (COMPLETE would have {}). Save "
+                            "from fewer ranks.",
+                            manifest.pieces.size(), format_bytes(std::ssize(text)))};
         }
         storage::write_small_file(folder_ + "/COMPLETE", text);
         storage::flush_directory(folder_);

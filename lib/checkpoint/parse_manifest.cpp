@@ -37,7 +37,8 @@ std::uint64_t parse_hex(const std::string& text) {
 /// A whole number, which JSON's own conversion would make of 1.5 and of true as well.
 std::int64_t whole_number(const Json& value) {
     if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() >> 63 != 0)) {
-        throw std::invalid_argument{"'" + shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace)) +
+        throw std::invalid_argument{"'" +
+                                    shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace)) +
                                     "' is no whole number of 63 bits"};
     }
     return value.get<std::int64_t>();
@@ -92,10 +93,10 @@ Manifest from_json(const Json& json) {
     }
     manifest.program = json.at("program").get<std::string>();
     const Json& progress = json.at("progress");
-    manifest.progress = {whole_number(progress.at("step")), whole_number(progress.at("tokens")),
-                         whole_number(progress.at("next_sample")), whole_number(progress.at("skipped")),
-                         progress.at("seconds").get<double>(),
-                         whole_number(progress.value("skipped_in_a_row", Json(0)))};
+    manifest.progress = {
+        whole_number(progress.at("step")),        whole_number(progress.at("tokens")),
+        whole_number(progress.at("next_sample")), whole_number(progress.at("skipped")),
+        progress.at("seconds").get<double>(),     whole_number(progress.value("skipped_in_a_row", Json(0)))};
     manifest.ranks = small_number(json.at("ranks"));
     manifest.layout = json.at("layout").get<std::string>();
     manifest.deck = json.at("deck").get<std::string>();

@@ -223,10 +223,11 @@ void ShardOutput::finish() {
     file_.resize(bytes_);
     file_.flush();
     if (!file_.has_name()) {
-        throw Error{ErrorKind::resource,
-                    fmt::format("'{}' was removed while it was written. Check that nothing removes files of the run "
-                                "while it goes on.",
-                                file_.path())};
+        throw Error{
+            ErrorKind::resource,
+            fmt::format("'{}' was removed while it was written. Check that nothing removes files of the run "
+                        "while it goes on.",
+                        file_.path())};
     }
 }
 

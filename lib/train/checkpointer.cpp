@@ -100,7 +100,7 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
       mine_{mine},
       reporter_{reporter},
       account_{account},
-      folder_{spec.run.dir},
+      place_{spec.run.dir, world, reporter},
       saving_activity_{account.activity("Checkpoint", Part::between_steps)},
       stall_activity_{account.activity("Checkpoint stall", Part::between_steps)},
       stream_{state.stream_to_save},
@@ -165,59 +165,6 @@ bool Checkpointer::finish(const checkpoint::Progress& progress) {
     return saved_step_ == progress.step;
 }
 
-Checkpointer::Ready Checkpointer::prepare(std::int64_t step) {
-    Ready ready;
-    try {
-        if (folder_.look() == Whereabouts::gone) {
-            reporter_.renew_folder();
-            ready.is_renewed = true;
-        }
-        hold_anew(ready.is_renewed);
-        commit_.emplace(root(), step);
-        const auto free = checkpoint::free_bytes(root());
-        if (free < needed_) {
-            ready.trouble = fmt::format(
-                "no space for it in '{}' (it takes {}, {} are free). Free some, or ask for fewer "
-                "with checkpoint.keep.",
-                folder_.said(root()), format_bytes(needed_), format_bytes(free));
-        }
-    } catch (const std::exception& error) {
-        ready.trouble = folder_.said(error.what());
-    }
-    return ready;
-}
-
-Checkpointer::Ready Checkpointer::prepare_watched(std::int64_t step) {
-    auto* liveness = world_.liveness();
-    if (liveness == nullptr) {
-        return prepare(step);
-    }
-    checkpoint::remove_unfinished(root());  // of a save that failed; that may take long
-    liveness->waits_for("the folder of a checkpoint in '" + folder_.said(root()) + "'");
-    auto ready = prepare(step);
-    liveness->moves();
-    return ready;
-}
-
-void Checkpointer::hold_anew(bool is_renewed) {
-    saved_step_ = is_renewed ? -1 : saved_step_;  // they went with the folder
-    if (is_renewed || folder_.look() == Whereabouts::gone) {
-        // A node that does not see the new one yet meets that as it writes, and comes here again.
-        if (const HeldFolder now{spec_.run.dir}; now.is_held()) {
-            folder_.renew(now);
-        }
-    }
-}
-
-std::string Checkpointer::agree_on(const Ready& mine) {
-    constexpr char renewed = '+';
-    auto said = comm::broadcast(world_, (mine.is_renewed ? renewed : '-') + mine.trouble);
-    if (world_.rank() != 0) {
-        hold_anew(said.front() == renewed);
-    }
-    return said.substr(1);
-}
-
 void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
     if (data_ != nullptr) {
         data_->look();
@@ -226,10 +173,11 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
     last_begin_ns_ = monotonic_ns();
     is_asynchronous_ = is_async;
     reporter_.checkpoint_begin(progress.step, bytes_, is_async);
-    const auto trouble = agree_on(world_.rank() == 0 ? prepare_watched(progress.step) : Ready{});
-    if (!trouble.empty()) {
+    const auto ready = place_.prepare(progress.step, needed_, commit_);
+    saved_step_ = ready.is_renewed ? -1 : saved_step_;
+    if (!ready.trouble.empty()) {
         is_asynchronous_ = false;
-        fail(trouble);
+        fail(ready.trouble);
         return;
     }
     snapshot_.settle();
@@ -237,7 +185,7 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
         snapshot_.take();
     }
     protocol_.begin();
-    const auto folder = root() + "/" + checkpoint::folder_name(progress.step) + ".tmp";
+    const auto folder = place_.folder_of(progress.step);
     streams_ = is_async && stream_.is_there() && !snapshot_.copied().empty();
     if (streams_) {
         stream_.open();
@@ -289,7 +237,7 @@ std::string Checkpointer::reason_of_all() {
     const auto mine =
         result.is_well || result.text.empty() || task_.gives_up()
             ? ""
-            : fmt::format("rank {} ({}): {}", world_.rank(), comm::machine_name(), folder_.said(result.text));
+            : fmt::format("rank {} ({}): {}", world_.rank(), comm::machine_name(), place_.said(result.text));
     return comm::first_text(world_, mine);
 }
 
@@ -332,14 +280,15 @@ void Checkpointer::succeed() {
     slowest_seconds_ = std::max(slowest_seconds_, work_seconds_);
     saved_step_ = progress_.step;
     failures_in_a_row_ = 0;
-    reporter_.checkpoint_end({.step = progress_.step,
-                              .bytes = bytes_,
-                              .seconds = work_seconds_,
-                              .stood_still_seconds = stood_still_seconds(),
-                              .is_ok = true,
-                              .where = folder_.said(root()) + "/" + checkpoint::folder_name(progress_.step)});
+    reporter_.checkpoint_end(
+        {.step = progress_.step,
+         .bytes = bytes_,
+         .seconds = work_seconds_,
+         .stood_still_seconds = stood_still_seconds(),
+         .is_ok = true,
+         .where = place_.said(place_.root()) + "/" + checkpoint::folder_name(progress_.step)});
     if (!notes.empty()) {
-        reporter_.say(folder_.said(notes));
+        reporter_.say(place_.said(notes));
     }
 }
 
@@ -354,10 +303,10 @@ void Checkpointer::fail(const std::string& reason) {
                               .stood_still_seconds = stood_still_seconds(),
                               .is_ok = false,
                               .where = reason,
-                              .newest_step = newest_left(),
+                              .newest_step = place_.newest_left(saved_step_),
                               .failures_in_a_row = failures_in_a_row_});
     if (failures_in_a_row_ > most_failures && may_throw_) {
-        const auto newest = newest_left();
+        const auto newest = place_.newest_left(saved_step_);
         throw Error{
             ErrorKind::resource,
             fmt::format("{} checkpoints in a row could not be written, the last at step {}: {} The run "
@@ -365,19 +314,6 @@ void Checkpointer::fail(const std::string& reason) {
                         failures_in_a_row_, progress_.step, reason,
                         newest < 0 ? std::string{"there is no checkpoint"}
                                    : fmt::format("the newest checkpoint is of step {}", newest))};
-    }
-}
-
-std::int64_t Checkpointer::newest_left() const {
-    try {
-        std::int64_t newest = -1;
-        for (const auto& path : checkpoint::list_complete(root())) {
-            const auto step = checkpoint::step_of_folder(path).value_or(-1);
-            newest = step <= saved_step_ ? step : newest;  // later ones were damaged when the run began
-        }
-        return newest;
-    } catch (const Error&) {
-        return -1;  // nobody can read it now
     }
 }
 
@@ -434,7 +370,7 @@ void Checkpointer::leave_hanging_save() {
         "cannot write the checkpoint of step {} in '{}': no bytes have moved for much longer than "
         "run.hang_timeout, and {} is not done. {}. Look at the disks of that rank, or raise "
         "run.hang_timeout.",
-        progress_.step, folder_.said(root()), who,
+        progress_.step, place_.said(place_.root()), who,
         saved_step_ < 0 ? std::string{"There is no checkpoint"}
                         : fmt::format("The newest checkpoint is of step {}", saved_step_));
     if (auto* liveness = world_.liveness()) {

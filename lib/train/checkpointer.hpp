@@ -12,8 +12,8 @@
 #include "spec/run_spec.hpp"
 #include "train/accounting.hpp"
 #include "train/background_task.hpp"
+#include "train/checkpoint_place.hpp"
 #include "train/due.hpp"
-#include "train/held_folder.hpp"
 #include "train/held_state.hpp"
 #include "train/reporter.hpp"
 #include "train/save_protocol.hpp"
@@ -89,36 +89,19 @@ class Checkpointer {
     /// On rank 0; 0 elsewhere.
     double slowest_seconds() const noexcept { return slowest_seconds_; }
     /// This rank's way into the run's folder, whatever somebody calls it meanwhile.
-    const std::string& way() const noexcept { return folder_.way(); }
+    const std::string& way() const noexcept { return place_.way(); }
     /// Bytes on disk of a checkpoint, of all ranks.
     std::int64_t bytes() const noexcept { return bytes_; }
 
   private:
     /// All ranks begin, or all have failed already.
     void begin(const checkpoint::Progress& progress, bool is_async);
-    /// What rank 0 tells all before a save.
-    struct Ready {
-        bool is_renewed = false;  ///< the run's folder had been removed
-        std::string trouble;      ///< the reason why it cannot be begun, else nothing
-    };
-
-    /// On rank 0: makes the folder.
-    Ready prepare(std::int64_t step);
-    /// The same; whoever watches for hangs sees what is waited for.
-    Ready prepare_watched(std::int64_t step);
-    /// What rank 0 has prepared, on all ranks, which hold the folder that it holds.
-    std::string agree_on(const Ready& mine);
-    /// \param is_renewed  rank 0 has made the folder anew
-    void hold_anew(bool is_renewed);
-    std::string root() const { return folder_.way() + "/ckpt"; }
     /// What all ranks have learned: goes on with the save.
     SaveNews learn(const Wishes& counts);
     std::string reason_of_all();
     void commit();
     void succeed();
     void fail(const std::string& reason);
-    /// The newest step that is still there, for messages: somebody may have removed some; -1: none.
-    std::int64_t newest_left() const;
     /// Until nothing is under way, or files have not answered for too long.
     void wait();
     /// The save under way never ends: all ranks leave, and say whose part is missing.
@@ -132,7 +115,7 @@ class Checkpointer {
     Wishes& mine_;
     Reporter& reporter_;
     Account& account_;
-    HeldFolder folder_;
+    CheckpointPlace place_;
     int saving_activity_;
     int stall_activity_;
     SaveStream& stream_;
