@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a training shows fits the terminal, whatever its width and when it changes; colours are there only.
+"""What a training shows fits the terminal, whatever its width and when it changes; colours are there only. What it tells in
+metrics.jsonl of its utilisation and of its end; and pictures of that.
 
   terminal_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 
@@ -17,6 +18,7 @@ import re
 import select
 import shlex
 import shutil
+import socket
 import struct
 import subprocess
 import termios
@@ -26,6 +28,7 @@ import xml.etree.ElementTree
 from trainings import (Failure, HERE, PATIENCE_S, Training, environment_of, events, expect, step_numbers)
 
 STEPS = 12
+FORMULA = "tok/s x FLOP/token / (ranks x peak of a rank)"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 RECURRING = re.compile(r"step |# |validate |checkpoint of|sample after")
 # By the width of the terminal: the headings of the columns after step, loss, rate, speed and time left.
@@ -205,6 +208,34 @@ def check_end(run, exit_code, reason):
     expect(all("time" in event for event in found), "an event has no time")
 
 
+def check_utilisation(chosen):
+    """Against the peak that was measured, or that the machine file gives."""
+    run = chosen.work / "run_given"
+    folder = chosen.work / "config" / "ziggurat"
+    folder.mkdir(parents=True)
+    (folder / f"machine-{socket.gethostname()}.yaml").write_text(
+        "machine_version: 1\nname: given\nhas_device: false\nranks_per_node: 1\ncores_per_node: 1\nhost_memory: 1GiB\n"
+        "device_flops: 2T\n")
+    job = Training(command_of(chosen, 1, [f"run.dir={run}", "train.steps=6", "train.global_batch=12",
+                                          "train.micro_batch=3"]),
+                   chosen.work, "given", {"XDG_CONFIG_HOME": str(folder.parent)})
+    expect(job.wait() == 0, job.tail())
+    for run, ranks, source in ((run, 1, "given by the machine file"), (chosen.work / "run_80", 2, "measured at the start")):
+        start, *rest = [event for event in events(run) if event["event"] in ("start", "step")]
+        peak = float(start["peak_flops_rank"])
+        expect(start["peak_source"].startswith(source) and (peak == 2e12 if ranks == 1 else peak > 1e8)
+               and start["mfu_formula"] == FORMULA, f"{run}: {start}")
+        for step in rest:
+            speed, mfu = float(step["tok_s"]), float(step["mfu"])
+            wanted_mfu = speed * float(start["flops_per_token"]) / (ranks * peak)
+            expect(abs(mfu - wanted_mfu) < 1e-9 * wanted_mfu, f"{run}: mfu {mfu} instead of {wanted_mfu}")
+            expect(abs(float(step["tok_s_rank"]) * ranks - speed) < 1e-9 * speed, f"{run}: tok_s_rank of {step}")
+        for name in ("run.log", "env.txt"):
+            text = (run / name).read_text()
+            expect(source in text and FORMULA in text, f"{run}/{name} does not tell the peak\n{text}")
+    print("ok: utilisation")
+
+
 def check_plots(chosen):
     """Pictures of the trainings above: a file of XML, or characters as wide as the terminal; in words what cannot be drawn."""
     runs = [str(chosen.work / f"run_{columns}") for columns in AT_WIDTH]
@@ -257,6 +288,7 @@ def main():
     try:
         for columns in AT_WIDTH:
             check_width(chosen, columns)
+        check_utilisation(chosen)
         check_plots(chosen)
         check_no_colours(chosen)
         check_resizing(chosen)
