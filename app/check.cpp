@@ -2,6 +2,9 @@
 
 #include "app/commands.hpp"
 #include "app/launch.hpp"
+#include "app/terminal.hpp"
+#include "app/watched.hpp"
+#include "base/progress.hpp"
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "plan/memory_report.hpp"
@@ -9,6 +12,7 @@
 namespace ziggurat::app {
 
 int check(const Arguments& arguments) {
+    Progress progress{show_progress()};
     return run_check(
         {.deck = arguments.deck,
          .overrides = arguments.overrides,
@@ -18,12 +22,18 @@ int check(const Arguments& arguments) {
          .print = arguments.print,
          .json = arguments.json,
          .explain = arguments.explain,
-         .choose_homes = [](const auto& run,
-                            const auto& machine) { return plan::choose_homes(run, machine); },
-         .choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& machine,
-                             spec::OpenDepths open) { return plan::choose_depths(run, machine, open); },
-         .memory = [](const spec::RunSpec& run,
-                      const spec::MachineSpec& machine) { return plan::memory_report(run, machine); }});
+         .choose_homes =
+             [&](const auto& run, const auto& machine) {
+                 return plan::choose_homes(run, machine, Watched{progress}.watch());
+             },
+         .choose_depths =
+             [&](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
+                 return plan::choose_depths(run, machine, open, Watched{progress}.watch());
+             },
+         .memory =
+             [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+                 return plan::memory_report(run, machine, {}, Watched{progress}.watch());
+             }});
 }
 
 }  // namespace ziggurat::app

@@ -9,6 +9,7 @@
 #include "app/commands.hpp"
 #include "app/is_to_fit.hpp"
 #include "app/on_ranks.hpp"
+#include "app/terminal.hpp"
 #include "app/trained_model.hpp"
 #include "base/error.hpp"
 #include "base/json_number.hpp"
@@ -114,11 +115,14 @@ int eval_together(const Arguments& arguments, const comm::Communicator& world) {
     const kernels::Runtime runtime{run.parallel.threads};
     world.liveness()->set_patience(run.run.hang_timeout_seconds);
     const comm::AbortFlag abort{world.liveness()};
+    Progress progress{show_progress(world.rank() == 0)};
+    progress.begin("loads the checkpoint");
     const data::Corpus corpus = open_corpus(arguments, model->run);
     train::Inference inference{run, world, abort};
     checkpoint::CheckpointReader reader{model->path, model->manifest};
     inference.load(reader);
-    const auto loss = inference.loss(corpus.validation(0));
+    const auto loss = inference.loss(corpus.validation(0), &progress);
+    progress.end();
     if (world.rank() == 0) {
         say(arguments, *model, loss);
     }

@@ -5,6 +5,8 @@
 
 #include "app/commands.hpp"
 #include "app/launch.hpp"
+#include "app/terminal.hpp"
+#include "app/watched.hpp"
 #include "base/error.hpp"
 #include "deck/load.hpp"
 #include "deck/machine.hpp"
@@ -82,14 +84,20 @@ std::string text_of(const Arguments& arguments, const spec::RunSpec& run, const 
 }  // namespace
 
 int plan(const Arguments& arguments) {
+    Progress progress{show_progress()};
     deck::LoadOptions load{
         .ranks = arguments.ranks.value_or(0),
         .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
         .for_plan = true,
         .needs_data = false,
-        .choose_homes = [](const auto& run, const auto& machine) { return plan::choose_homes(run, machine); },
-        .choose_depths = [](const spec::RunSpec& run, const spec::MachineSpec& machine,
-                            spec::OpenDepths open) { return plan::choose_depths(run, machine, open); }};
+        .choose_homes =
+            [&](const auto& run, const auto& machine) {
+                return plan::choose_homes(run, machine, Watched{progress}.watch());
+            },
+        .choose_depths =
+            [&](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
+                return plan::choose_depths(run, machine, open, Watched{progress}.watch());
+            }};
     if (!arguments.machine.empty()) {
         deck::Diagnostics found;
         load.machine = deck::load_called_machine(arguments.machine, found);
@@ -111,8 +119,10 @@ int plan(const Arguments& arguments) {
                                 loaded.run.parallel.ranks)};
     }
     const bool trains = arguments.variant == "train";
+    progress.begin("compiles the step");
     const auto program = schedule::build_program(
         loaded.run, arguments.rank, trains ? schedule::Variant::train : schedule::Variant::evaluate);
+    progress.end();
     print(stdout,
           arguments.json ? schedule::program_as_json(program) : text_of(arguments, loaded.run, program));
     return 0;

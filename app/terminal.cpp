@@ -5,7 +5,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
+
+#include "train/console.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -32,6 +36,17 @@ bool has_utf8_locale() {
         return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
     }
     return false;
+}
+
+ProgressLine::Show show_progress(bool is_first) {
+    const bool is_behind_launcher = !environment("OMPI_COMM_WORLD_RANK").empty();
+    const int file = is_behind_launcher ? STDOUT_FILENO : STDERR_FILENO;
+    auto screen = is_behind_launcher ? screen_of_output() : train::Screen::of(file);
+    if (!is_first || !screen.is_terminal()) {
+        return {};
+    }
+    auto console = std::make_shared<train::Console>(file, std::move(screen));
+    return [console](std::string_view line) { console->live(line); };
 }
 
 train::Screen screen_of_output() {

@@ -46,6 +46,7 @@ Console::Console(int file, Screen screen) : file_{file}, screen_{std::move(scree
 }
 
 void Console::keep_log(const std::string& path) {
+    const std::scoped_lock lock{mutex_};
     log_ = open_for_writing(path, OpenMode::append);
     write_all(log_.get(), said_);
     said_.clear();
@@ -82,6 +83,7 @@ void Console::print(std::string_view text) {
     if (file_ < 0) {
         return;
     }
+    const std::scoped_lock lock{mutex_};
     const std::string safe = printable(text, Newlines::kept);  // folders and files may be called anything
     begin_lines();
     if (screen_.has_colours()) {
@@ -97,6 +99,7 @@ void Console::print(const StyledText& shown, std::string_view logged) {
     if (file_ < 0) {
         return;
     }
+    const std::scoped_lock lock{mutex_};
     const bool is_shown = is_terminal() ? !shown.plain().empty() : !logged.empty();
     if (is_shown) {
         begin_lines();
@@ -120,6 +123,7 @@ void Console::live(std::string_view text) {
     if (!is_terminal()) {
         return;
     }
+    const std::scoped_lock lock{mutex_};
     const int columns = screen_.columns();
     buffer_.assign(clear_line);
     buffer_ += columns > 0 ? clipped(text, columns - 1) : text;  // the last column is the cursor's

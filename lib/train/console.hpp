@@ -1,6 +1,7 @@
 /// What rank 0 says: to the terminal and, the same text, into run.log.
 #pragma once
 
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,7 @@ namespace ziggurat::train {
 /// Whole lines and one live line.
 ///
 /// Every call is written at once (one write(2)), so nothing is lost when a launcher kills the job a moment
-/// later. A failing write is ignored: talking never ends a training. Collective: local.
+/// later. A failing write is ignored: talking never ends a training. Any thread may call. Collective: local.
 class Console {
   public:
     /// Writes to `file`, which stays the caller's.
@@ -48,6 +49,7 @@ class Console {
     void show();
     void keep(std::string_view lines);
 
+    std::mutex mutex_;
     int file_;
     Screen screen_;
     bool has_live_line_ = false;

@@ -33,12 +33,15 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
       batch_{spec.train.micro_batch, spec.data.seq},
       weights_(static_cast<std::size_t>(spec.model.vocab)) {}
 
-std::optional<ValidationLoss> Evaluation::validate(const Stops& stops) {
+std::optional<ValidationLoss> Evaluation::validate(const Stops& stops, Progress* progress) {
     assembly_.trainer().finish();  // parameters may still be on their way to their other holders
     const auto rows = spec_.train.micro_batch;
     const auto rows_of_all = rows * spec_.parallel.data;
     ExactSum losses;
     std::int64_t targets = 0;
+    if (progress != nullptr) {
+        progress->begin("evaluates", "batches", (validation_.num_samples() + rows_of_all - 1) / rows_of_all);
+    }
     for (std::int64_t first = 0; first < validation_.num_samples(); first += rows_of_all) {
         if (stops && stops()) {
             assembly_.evaluator().finish();
@@ -49,6 +52,9 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops) {
         assembly_.evaluator().run_step();
         kernels::loss_sum(stream_, assembly_.evaluate_slot().losses, losses);
         targets += batch_.num_targets;
+        if (progress != nullptr) {
+            progress->advance(1);
+        }
     }
     assembly_.evaluator().finish();
     auto limbs = losses.limbs();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/progress.hpp"
 #include "comm/communicator.hpp"
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
@@ -40,7 +41,9 @@ class Evaluation {
     ///
     /// Numerics:   an exact sum, the same on any layout for the same losses
     /// Collective: over all ranks, each doing its share of the samples
-    std::optional<ValidationLoss> validate(const Stops& stops = {});
+    ///
+    /// \param progress  told of batches; null: nobody waits for them
+    std::optional<ValidationLoss> validate(const Stops& stops = {}, Progress* progress = nullptr);
 
     /// Text that follows `sample.prompt`, byte by byte. The window holds data.seq tokens; older ones are
     /// forgotten. Nothing when it was left off.

@@ -66,8 +66,8 @@ Evaluation Inference::evaluation(data::BatchSource source) {
     return {run_, std::move(source), world_, stream_, data_rank, assembly_};
 }
 
-ValidationLoss Inference::loss(data::BatchSource source) {
-    return evaluation(std::move(source)).validate().value();
+ValidationLoss Inference::loss(data::BatchSource source, Progress* progress) {
+    return evaluation(std::move(source)).validate({}, progress).value();
 }
 
 std::string Inference::generate(const spec::Sample& sample, std::int64_t step) {

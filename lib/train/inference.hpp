@@ -51,7 +51,9 @@ class Inference {
     ///
     /// Numerics:   an exact sum, the same on any layout for the same losses
     /// Collective: over all ranks
-    ValidationLoss loss(data::BatchSource source);
+    ///
+    /// \param progress  told of batches; null: nobody waits for them
+    ValidationLoss loss(data::BatchSource source, Progress* progress = nullptr);
 
     /// Text that follows `sample.prompt`; what training has printed after `step`, for the same sample and
     /// run.seed. The model reads bytes.

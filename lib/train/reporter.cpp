@@ -29,7 +29,13 @@ Reporter::Reporter(const spec::RunSpec& spec,
                    const RunContext& context,
                    const comm::Communicator& world,
                    Console& console)
-    : spec_{spec}, context_{context}, world_{world}, console_{console} {
+    : spec_{spec},
+      context_{context},
+      world_{world},
+      console_{console},
+      progress_{world.rank() == 0 && console.is_terminal()
+                    ? [&console](std::string_view line) { console.live(line); }
+                    : ProgressLine::Show{}} {
     if (world.rank() == 0) {
         directory_.emplace(spec.run.dir);
     }
@@ -92,6 +98,7 @@ void Reporter::finished_before(std::int64_t step) {
     if (!directory_) {
         return;
     }
+    progress_.end();
     directory_->write_done(step);
     console_.keep_log(directory_->file("run.log"));
     console_.print(
@@ -104,6 +111,10 @@ void Reporter::say(const std::string& line) {
     if (world_.rank() == 0) {
         console_.print(line);
     }
+}
+
+void Reporter::busy(const std::string& what) {
+    progress_.begin(what);
 }
 
 void Reporter::start(const StepFields& fields, const std::string& why_not_shared) {
@@ -130,6 +141,9 @@ void Reporter::start(const StepFields& fields, const std::string& why_not_shared
 void Reporter::step(const StepReport& report, bool is_last) {
     if (!files_) {
         return;
+    }
+    if (step_seconds_ == 0) {
+        progress_.end();
     }
     step_seconds_ = report.step_s;
     files_->metrics.step(report);
@@ -229,6 +243,7 @@ void Reporter::account(const std::string& table, bool is_shown) {
 }
 
 void Reporter::break_down(std::string_view reason, int exit_code) noexcept {
+    progress_.end();
     if (files_) {
         files_->metrics.break_down(reason, exit_code);
     }
@@ -238,6 +253,7 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     if (!files_) {
         return;
     }
+    progress_.end();
     const bool is_finished = facts.step >= spec_.train.steps;
     if (!is_finished) {
         files_->metrics.stop(requests.reason(), facts.step);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/progress.hpp"
 #include "comm/communicator.hpp"
 #include "spec/run_spec.hpp"
 #include "train/accounting.hpp"
@@ -76,6 +77,9 @@ class Reporter {
     /// A line for people, such as `note: ...`.
     void say(const std::string& line);
 
+    /// What takes time now, before the first step: on a terminal, a line at its bottom says so, and moves.
+    void busy(const std::string& what);
+
     /// What was asked for, as soon as it is known. Cheap: called between ops.
     ///
     /// \param account  the table as far as this rank knows it, made only when it may be the last chance
@@ -118,6 +122,7 @@ class Reporter {
     Console& console_;
     std::optional<RunDirectory> directory_;
     std::optional<Files> files_;
+    Progress progress_;  ///< until the first step is done
     double step_seconds_ = 0;
     std::int64_t looked_ns_ = 0;  ///< after the folder
 };

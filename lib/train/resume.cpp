@@ -112,6 +112,7 @@ void begin_with_weights(const spec::RunSpec& spec,
     });
     auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
     checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
+    reporter.busy("loads weights");
     const auto loaded = load_weights(world, abort, state, reader);
     for (const auto& note : notes) {
         reporter.say(message(Severity::note, note));
@@ -161,6 +162,7 @@ Resumed resume(const spec::RunSpec& spec,
             return {};
         }
         const auto begin_ns = monotonic_ns();
+        reporter.busy("loads the checkpoint");
         auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
         checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
         try {

@@ -82,6 +82,7 @@ class Trainer {
             return;
         }
         if (resumed_.is_afresh() && spec.model.init_path.empty()) {
+            reporter_.busy("sets initial values");
             assembly_.set_initial_values();
         }
         reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
@@ -111,6 +112,7 @@ class Trainer {
         }
         give_back_heap();  // what making ready has left
         is_to_stop();      // who was asked while all this was made ready
+        reporter_.busy("trains the first step");
         while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();
         }
@@ -344,6 +346,7 @@ int train(const spec::RunSpec& spec,
     expect_same_program(context.version, world);
     const auto nodes = comm::find_nodes(world, spec.debug.nodes);
     expect_folder_on_all_nodes(spec, nodes, world, reporter);
+    reporter.busy("reads the training data");
     const auto corpus = open_corpus(spec, world);
     DataGuard data{corpus, nodes, world, reporter};
     if (world.rank() == 0) {
@@ -362,6 +365,7 @@ int train(const spec::RunSpec& spec,
         reporter.say(message(Severity::note, reporter.said(note)));
     }
     try {
+        reporter.busy("compiles the step and reserves memory");
         Trainer trainer{spec, world, abort, corpus, data, context, requests, reporter};
         return trainer.run();
     } catch (const Error& error) {
