@@ -160,7 +160,7 @@ std::string check_as_json(const CheckAnswer& answer) {
         json["checkpoint"] = checkpoint_json(run);
         json["time"] = time_json(run, answer.loaded->machine);
     }
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ziggurat::app

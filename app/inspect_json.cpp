@@ -12,9 +12,9 @@ using Json = nlohmann::ordered_json;
 using checkpoint::EntryState;
 using checkpoint::TensorVerdict;
 
-/// Text of unknown origin stays valid JSON.
+/// Text of unknown origin stays valid JSON, in ASCII: nothing in it steers a terminal.
 std::string written(const Json& json) {
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 const char* name_of(spec::DType type) {

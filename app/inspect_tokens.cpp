@@ -86,7 +86,7 @@ std::string json_of(const TokenHead& head) {
                     {"documents", maybe(head.documents)},
                     {"first", head.first},
                     {"problem", head.problem.empty() ? Json(nullptr) : Json(head.problem)}};
-    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ziggurat::app

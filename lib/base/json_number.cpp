@@ -18,9 +18,10 @@ void append_shortest(std::string& text, Number value) {
 
 void append_escape(std::string& text, unsigned code) {
     constexpr std::string_view hex = "0123456789abcdef";
-    text += "\\u00";
-    text += hex[code >> 4U];
-    text += hex[code & 15U];
+    text += "\\u";
+    for (const unsigned shift : {12U, 8U, 4U, 0U}) {
+        text += hex[code >> shift & 15U];
+    }
 }
 
 }  // namespace
@@ -47,8 +48,8 @@ void append_json_string(std::string& text, std::string_view value) {
             text += value[i];
         } else if (byte == '\n') {
             text += "\\n";
-        } else if (byte < 0x20 || byte == 0x7f || length == 0) {
-            append_escape(text, byte);
+        } else if (const auto code = steering_code(value.substr(i)); code || length == 0) {
+            append_escape(text, code.value_or(byte));
         } else {
             text += value.substr(i, length);
         }

@@ -13,7 +13,7 @@ namespace ziggurat {
 void append_json_number(std::string& text, double value);
 void append_json_number(std::string& text, std::int64_t value);
 
-/// Appends `value` in quotes; control characters and bytes that are no UTF-8 are escaped.
+/// Appends `value` in quotes; what could steer a terminal and bytes that are no UTF-8 are escaped.
 void append_json_string(std::string& text, std::string_view value);
 
 /// One flat JSON object on one line.

@@ -65,6 +65,12 @@ std::size_t utf8_length(std::string_view text) {
     return first_character(text).length;
 }
 
+std::optional<std::uint32_t> steering_code(std::string_view text) {
+    const Character character = first_character(text);
+    const bool steers = character.length > 0 && steers_a_terminal(character.code);
+    return steers ? std::optional{character.code} : std::nullopt;
+}
+
 std::string printable(std::string_view text, Newlines newlines) {
     constexpr std::string_view hex = "0123456789abcdef";
     std::string safe;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "base/printable.hpp"
 
 namespace ziggurat::comm {
 
@@ -16,7 +17,8 @@ void append_error(const std::string& path, std::string_view line) noexcept {
         if (file < 0) {
             return;
         }
-        const std::string text = format_calendar(calendar_seconds()) + " " + std::string{line} + "\n";
+        const std::string text =
+            format_calendar(calendar_seconds()) + " " + printable(line, Newlines::kept) + "\n";
         [[maybe_unused]] const ssize_t ignored = ::write(file, text.data(), text.size());
         ::close(file);
     } catch (...) {

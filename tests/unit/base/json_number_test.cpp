@@ -46,6 +46,7 @@ TEST(JsonString, EscapesWhatWouldBreakALine) {
     EXPECT_EQ(quoted("a\"b\\c\n\x01"), R"("a\"b\\c\n\u0001")");
     EXPECT_EQ(quoted("Zürich"), "\"Zürich\"");
     EXPECT_EQ(quoted("\xff\xc3"), R"("\u00ff\u00c3")");
+    EXPECT_EQ(quoted("\u009b1m\u202e\x7f"), R"("\u009b1m\u202e\u007f")") << "what steers a terminal";
 }
 
 TEST(JsonLine, WritesOneFlatObject) {
