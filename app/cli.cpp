@@ -1,5 +1,6 @@
 #include "app/cli.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "app/command_table.hpp"
@@ -31,7 +32,9 @@ bool is_option(const std::string& word) {
 }
 
 std::string suggestion(const std::string& word, const Words& known) {
-    const std::string nearest = deck::nearest(word, {known.begin(), known.end()});
+    const bool lacks_dashes = std::find(known.begin(), known.end(), "--" + word) != known.end();
+    const std::string nearest =
+        lacks_dashes ? "--" + word : deck::nearest(word, {known.begin(), known.end()});
     return nearest.empty() ? "" : " Did you mean '" + nearest + "'?";
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t widest_name = 22;
 
-constexpr const char* introduction =
+constexpr const char* introduction_text =
     R"(Ziggurat trains transformer language models, spread over the ranks of an MPI job.
 
 Today it runs GPT-2 and Llama families on CPU cores, along the data axis: every ZeRO stage, state at home in device,
@@ -15,7 +15,7 @@ host or NVMe memory, checkpoints that any number of ranks resumes from, jobs und
 tensor, sequence, context and pipeline axes are planned and printed (ziggurat plan), not run.
 )";
 
-constexpr const char* exit_codes =
+constexpr const char* exit_codes_text =
     R"(Exit codes: 0 done; 1 what inspect --diff compares is not the same; 2 deck or command line; 3 memory, disk, ranks or
 device; 4 checkpoint; 5 numerics; 6 MPI or a peer; 70 a bug; 75 stopped as asked, with more to do.
 )";
@@ -42,8 +42,16 @@ std::string examples_of(const std::vector<Example>& examples) {
 
 }  // namespace
 
+std::string introduction() {
+    return introduction_text;
+}
+
+std::string exit_codes() {
+    return exit_codes_text;
+}
+
 std::string help_of_program() {
-    std::string text = introduction;
+    std::string text = introduction();
     text += "\nUsage: ziggurat COMMAND ...\n\nCommands (ziggurat COMMAND --help has the options of each):\n";
     for (const auto& row : commands()) {
         text += entry(row.name, row.doc);
@@ -55,13 +63,14 @@ std::string help_of_program() {
                      {"mpirun -n 2 ziggurat train decks/quickstart.yaml train.steps=100",
                       "train on two ranks, one value changed"},
                      {"ziggurat sample runs/quickstart --prompt 'In the'", "a text by what was trained"}});
-    return text + "\n" + exit_codes;
+    return text + "\n" + exit_codes();
 }
 
 std::string help_of(const CommandRow& row) {
     std::string text = row.doc + "\n\nUsage: ziggurat " + row.name;
     for (const auto& positional : row.positionals) {
-        text += " " + positional.name;
+        const bool is_needed = &positional == &row.positionals.front();
+        text += is_needed ? " " + positional.name : " [" + positional.name + "]";
     }
     text += " [OPTIONS]\n\nArguments:\n";
     for (const auto& positional : row.positionals) {

@@ -26,6 +26,11 @@ bool is_file(const std::string& path) {
     return ::stat(path.c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
 }
 
+/// Whether the name says that there are tokens.
+bool is_called_so(const std::string& path) {
+    return path.ends_with(".bin") || path.ends_with(".idx");
+}
+
 /// The prefix of the pair that `path` belongs to; empty where there is no index.
 std::string pair_of(const std::string& path) {
     for (const std::string_view ending : {".idx", ".bin"}) {
@@ -109,7 +114,9 @@ std::optional<TokenHead> llmc_head(MappedFile& file) {
 }  // namespace
 
 bool is_token_path(const std::string& path) {
-    return is_file(path) || !pair_of(path).empty();
+    struct stat status {};
+    const bool is_folder = ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    return !is_folder && (is_file(path) || !pair_of(path).empty() || is_called_so(path));
 }
 
 TokenHead read_token_head(const std::string& path) {
@@ -120,7 +127,7 @@ TokenHead read_token_head(const std::string& path) {
     if (auto head = llmc_head(file)) {
         return *std::move(head);
     }
-    if (path.ends_with(".bin") || path.ends_with(".idx")) {
+    if (is_called_so(path)) {
         throw Error{ErrorKind::deck, "'" + printable(path) + "' is no file of tokens (" + kind_of_llmc(file) +
                                          ", and there is no .idx beside it). decks/DATA.md has the formats."};
     }

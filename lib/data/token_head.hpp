@@ -29,7 +29,8 @@ struct TokenHead {
     std::string problem = {};              ///< why it cannot be trained on; empty: header and size agree
 };
 
-/// Whether `path` names a file, or the two files of a Megatron prefix, and no folder.
+/// Whether `path` names a file, or the two files of a Megatron prefix, and no folder. What is not there
+/// counts by its name: .bin, .idx.
 bool is_token_path(const std::string& path);
 
 /// \param path  a file of llm.c, one of a Megatron pair or their prefix, or a file of text

@@ -258,6 +258,8 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
     const std::vector<std::pair<std::vector<std::string>, std::string>> lines{
         {{"--bogus", "check", "a.yaml"}, "there is no option '--bogus'."},
         {{"foo", "check", "a.yaml"}, "there is no command 'foo'."},
+        {{"help"}, "there is no command 'help'. Did you mean '--help'?"},
+        {{"check", "a.yaml", "-json"}, "'check' has no option '-json'. Did you mean '--json'?"},
         {{"--ranks", "2", "check", "a.yaml"}, "'--ranks' stands before the command. Give the command first"},
         {{"--ranks=2", "check", "a.yaml"}, "'--ranks' stands before the command."},
         {{"check", "a.yaml", "inspect"}, "'inspect' is not an override"},

@@ -133,6 +133,7 @@ TEST_F(TokenFilesOfThePage, AreToldFromOthers) {
                 HasSubstr("No such file"));
     EXPECT_FALSE(is_token_path(folder_ / ""));
     EXPECT_FALSE(is_token_path(folder_ / "none"));
+    EXPECT_TRUE(is_token_path(folder_ / "none.bin")) << "to be complained of as such";
 }
 
 }  // namespace
