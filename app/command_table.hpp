@@ -66,6 +66,12 @@ CommandRow eval_row();
 CommandRow plot_row();
 CommandRow bench_io_row();
 
+/// What the program is, and what runs today: two paragraphs.
+std::string introduction();
+
+/// A line of each.
+std::string exit_codes();
+
 /// What the program is, what runs today, the commands, the exit codes.
 std::string help_of_program();
 

@@ -128,8 +128,24 @@ while :; do
   $interrupted || break
 done
 
+say_what_is_next() {
+  local run=runs/quickstart word
+  for word; do
+    [[ $word != run.dir=* ]] || run=${word#run.dir=}
+  done
+  cat <<END
+
+The program is $program. To try next:
+  $program sample $run --prompt 'In the'    # a text by what was trained
+  $program plot $run --terminal             # how loss and speed went
+  $program inspect $run                     # what was saved
+To call it as ziggurat from anywhere, with its decks and a manual page:
+  cmake --install build/release --prefix ~/.local && PATH=~/.local/bin:\$PATH
+END
+}
+
 case $code in
-  0) ;;
+  0) say_what_is_next "$@" ;;
   2) echo "quickstart: the deck or an override asks for something impossible (exit code 2)" >&2 ;;
   75) echo "quickstart: stopped as asked (exit code 75). Run the same command again, and it goes on." >&2 ;;
   *) echo "quickstart: ended with exit code $code. Without mpirun's silence:" \

@@ -1,5 +1,7 @@
 #include "deck/load.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "deck/effective.hpp"
@@ -9,6 +11,7 @@
 #include "deck/reader.hpp"
 #include "deck/resolve.hpp"
 #include "deck/rules.hpp"
+#include "deck/shipped_files.hpp"
 #include "deck/units.hpp"
 
 namespace ziggurat::deck {
@@ -54,8 +57,17 @@ std::string effective_elsewhere(const Schema& schema,
 
 Loaded load(const std::string& path, const std::vector<std::string>& overrides, const LoadOptions& options) {
     Loaded loaded;
-    const auto text = read_file(path, "deck", {path, 0, 0}, loaded.found);
-    return text ? load_text(*text, path, overrides, options) : std::move(loaded);
+    const auto file = file_or_shipped(path);
+    const auto text = read_file(file, "deck", {file, 0, 0}, loaded.found);
+    if (!text) {
+        return loaded;
+    }
+    loaded = load_text(*text, file, overrides, options);
+    if (file != path) {
+        loaded.found.note({file, 0, 0}, fmt::format("there is no {} here", in_quotes(path)),
+                          "the deck of that name that comes with the program is taken");
+    }
+    return loaded;
 }
 
 Loaded load_text(const std::string& text,

@@ -10,6 +10,7 @@
 #include "deck/compose.hpp"
 #include "deck/nearest.hpp"
 #include "deck/reader.hpp"
+#include "deck/shipped_files.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -71,7 +72,8 @@ std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnosti
 }
 
 std::string machine_file(const std::string& name_or_file) {
-    return is_name(name_or_file) ? folder_of_machines + name_or_file + ".yaml" : name_or_file;
+    return is_name(name_or_file) ? file_or_shipped(folder_of_machines + name_or_file + ".yaml")
+                                 : name_or_file;
 }
 
 std::vector<std::string> machine_names(const std::string& folder) {
@@ -93,7 +95,7 @@ std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_
     if (!is_name(name_or_file) || std::filesystem::exists(path, unreadable)) {
         return load_machine(path, found);
     }
-    const std::string folder = std::filesystem::path{path}.parent_path().string();
+    const std::string folder = file_or_shipped(folder_of_machines);
     const auto names = machine_names(folder);
     const std::string meant = nearest(name_or_file, {names.begin(), names.end()});
     found.error({"--machine", 0, 0}, fmt::format("there is no machine {}", in_quotes(name_or_file)),

@@ -14,7 +14,7 @@ namespace ziggurat::deck {
 std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnostics& found);
 
 /// Where the machine that a user calls `name_or_file` is described: the file itself, or
-/// decks/machines/NAME.yaml.
+/// decks/machines/NAME.yaml, here or beside the program.
 std::string machine_file(const std::string& name_or_file);
 
 /// The described machines of `folder`, by name.

@@ -103,6 +103,9 @@ def quickstart(chosen):
     stopped = run.steps()[-1]
     run.expect(f"has saved step {stopped}", run.last_checkpoint() == stopped)
     run.goes_on_after(stopped)
+    said = run.log.read_text()
+    run.expect("says what to try next", f"\nThe program is {chosen.binary}. To try next:\n" in said and
+               f"{chosen.binary} sample {run.directory} " in said and "cmake --install" in said)
 
 
 # Stands in for mpirun before it has its ranks: it loses USR1.

@@ -1,0 +1,90 @@
+#include "app/command_table.hpp"
+#include "app/shipped_texts.hpp"
+#include "app/version.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// Words as they are: no hyphen is a dash, no line a request.
+std::string plain(const std::string& text) {
+    std::string made;
+    bool begins = true;
+    for (const char c : text) {
+        if (begins && (c == '.' || c == '\'')) {
+            made += "\\&";
+        }
+        made += c == '\\' ? std::string{"\\e"} : c == '-' ? std::string{"\\-"} : std::string{c};
+        begins = c == '\n';
+    }
+    return made;
+}
+
+std::string section(const std::string& name) {
+    return ".SH " + name + "\n";
+}
+
+/// A paragraph with a bold name in front.
+std::string entry(const std::string& name, const std::string& doc) {
+    return ".TP\n.B " + plain(name) + "\n" + plain(doc) + "\n";
+}
+
+/// Empty lines part paragraphs.
+std::string paragraphs(const std::string& text) {
+    std::string made;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto end = std::min(text.find('\n', at), text.size());
+        const auto line = text.substr(at, end - at);
+        made += line.empty() ? ".PP\n" : plain(line) + "\n";
+        at = end + 1;
+    }
+    return made;
+}
+
+std::string command(const CommandRow& row) {
+    std::string text = ".SS ziggurat " + row.name;
+    for (const auto& positional : row.positionals) {
+        text += " " + plain(positional.name);
+    }
+    text += "\n" + plain(row.doc) + "\n";
+    for (const auto& positional : row.positionals) {
+        text += entry(positional.name, positional.doc);
+    }
+    for (const auto& option : row.options) {
+        text += entry(option.value.empty() ? option.name : option.name + " " + option.value, option.doc);
+    }
+    for (const auto& example : row.examples) {
+        text += ".PP\n" + plain(example.doc) + ":\n.PP\n.nf\n    " + plain(example.line) + "\n.fi\n";
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string man_page() {
+    std::string text = ".TH ZIGGURAT 1 \"\" \"" + plain(version()) + "\" \"User Commands\"\n";
+    text += section("NAME") + "ziggurat \\- trains transformer language models, spread over ranks of MPI\n";
+    text += section("SYNOPSIS") + ".B ziggurat\n.I COMMAND\n[ARGUMENTS] [OPTIONS]\n";
+    text += section("DESCRIPTION") + paragraphs(introduction());
+    text += section("COMMANDS");
+    for (const auto& row : commands()) {
+        text += command(row);
+    }
+    text += section("OPTIONS") + entry("--help, -h", "print help, of the program or of a command") +
+            entry("--version", "print the version, and those of libraries");
+    text += section("EXIT STATUS") + paragraphs(exit_codes());
+    text += section("FILES");
+    text += entry("PREFIX/share/ziggurat/decks",
+                  "decks to begin with, descriptions of machines in machines, every key of a deck in "
+                  "REFERENCE.md, token files in DATA.md; schema.json tells editors what a deck may say (a "
+                  "first line '# yaml-language-server: $schema=FILE')");
+    text +=
+        entry("PREFIX/share/ziggurat/train.sbatch", "a job for Slurm that goes on until training is done");
+    text += entry("~/.config/ziggurat", "rates of this machine's disks, kept by 'ziggurat bench io'");
+    text += section("ENVIRONMENT");
+    text += entry("OMP_NUM_THREADS", "threads of a rank; unset: an equal part of the cores");
+    text += entry("NO_COLOR", "set: no colours on a terminal");
+    text += entry("ZIGGURAT_STOP_AT", "seconds since 1970 by which a training saves and ends");
+    return text;
+}
+
+}  // namespace ziggurat::app
