@@ -369,7 +369,7 @@ def file_systems(tiers):
         console = tiers.trains("one_of_two", small, plain)
         expect("memory, not a disk" in console, f"one_of_two: no warning\n{console[-2000:]}")
     with mounted("tmpfs", small, "size=64m,ro"):
-        tiers.refuses("read_only", [str(small), "writable"], small, code=2)
+        tiers.refuses("read_only", [str(small), "writable"], small, code=3)
     with mounted("ramfs", small, "mode=700"):
         tiers.trains("no_direct", small)
     with mounted("tmpfs", "/dev/shm", "size=64m"):

@@ -196,7 +196,7 @@ def refuses(place):
     prompt, data = ("--prompt", PROMPT), ("--data", "other.txt")
     for words, code, says in (
             (("inspect", "nowhere"), 2, "there is no such folder"),
-            (("inspect", "deck.yaml"), 2, "it is no folder"),
+            (("inspect", "deck.yaml", "--tensors"), 2, "is asked of checkpoints"),
             (("inspect", empty), 4, "there is no checkpoint"),
             (("inspect", foreign, "--tensors"), 4, "COMPLETE"),
             (("inspect", half, "--tensors"), 4, "unfinished"),
