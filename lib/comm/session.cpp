@@ -1,10 +1,14 @@
 #include "comm/session.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <exception>
 
 #include "base/error.hpp"
 #include "comm/check_mpi.hpp"
+#include "comm/node_topology.hpp"
+#include "comm/stale_segments.hpp"
 #include "comm/watch/find_peers.hpp"
 
 namespace ziggurat::comm {
@@ -14,6 +18,14 @@ namespace {
 std::optional<int> number_in(const char* variable) {
     const char* text = std::getenv(variable);
     return text != nullptr ? std::optional<int>{std::atoi(text)} : std::nullopt;
+}
+
+/// What earlier jobs have left on this node, by its first rank.
+void tidy_up_shared_memory() {
+    if (number_in("OMPI_COMM_WORLD_LOCAL_RANK").value_or(0) == 0) {
+        const auto host = machine_name();
+        remove_stale_segments("/dev/shm", host.substr(0, host.find('.')), ::geteuid());
+    }
 }
 
 }  // namespace
@@ -48,6 +60,7 @@ Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
     int provided = MPI_THREAD_SINGLE;
     ZG_MPI(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));
     ZG_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    tidy_up_shared_memory();
     liveness_.emplace(find_peers(MPI_COMM_WORLD));
     world_.emplace(MPI_COMM_WORLD);
     const auto fail = [&](ErrorKind kind, const std::string& message) {
