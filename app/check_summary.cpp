@@ -2,6 +2,8 @@
 
 #include "app/check.hpp"
 #include "base/units.hpp"
+#include "deck/units.hpp"
+#include "plan/checkpoint_size.hpp"
 #include "spec/counts.hpp"
 #include "spec/home_text.hpp"
 #include "spec/tensors.hpp"
@@ -66,10 +68,20 @@ std::string homes_line(const spec::RunSpec& run) {
                                   spec::write_home(tiers.optimizer), spec::write_home(tiers.activations));
 }
 
+std::string save_line(const spec::RunSpec& run) {
+    if (!run.checkpoint.every) {
+        return "saves     nothing\n";
+    }
+    const auto size = plan::checkpoint_size(run);
+    return fmt::format("saves     {} every {} and at the end; {} stay, {}\n", format_bytes(size.bytes),
+                       deck::write_interval(*run.checkpoint.every), size.kept, format_bytes(size.bytes_kept));
+}
+
 }  // namespace
 
 std::string summary(const spec::RunSpec& run) {
-    return model_line(run) + size_line(run) + batch_line(run) + layout_line(run) + homes_line(run);
+    return model_line(run) + size_line(run) + batch_line(run) + layout_line(run) + homes_line(run) +
+           save_line(run);
 }
 
 }  // namespace ziggurat::app

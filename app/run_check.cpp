@@ -8,10 +8,12 @@
 #include "app/run_folder.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
+#include "base/printable.hpp"
 #include "base/units.hpp"
 #include "deck/load.hpp"
 #include "deck/machine.hpp"
 #include "deck/reference.hpp"
+#include "plan/time_to_train.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -77,6 +79,13 @@ int answer(const CheckOptions& options, const deck::Loaded& loaded) {
     }
     if (!options.memory) {
         return 0;
+    }
+    if (const auto seconds = plan::planned_step_seconds(loaded.run, loaded.machine);
+        seconds && !options.print) {
+        print(stdout, fmt::format("time      a step takes {} by the rates of {}, all {} of them {}\n",
+                                  format_duration(*seconds), printable(loaded.machine.name),
+                                  format_grouped(loaded.run.train.steps),
+                                  format_duration(*seconds * static_cast<double>(loaded.run.train.steps))));
     }
     const auto memory = options.memory(loaded.run, loaded.machine);
     print(options.print ? stderr : stdout, memory.table + memory.infinity);

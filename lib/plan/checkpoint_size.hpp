@@ -9,8 +9,8 @@ namespace ziggurat::plan {
 
 /// The checkpoints of a run that saves.
 struct CheckpointSize {
-    std::int64_t bytes = 0;          ///< of one: the tensors; what describes them is some KiB for each rank
-    std::int64_t kept = 0;           ///< that stay at the end, at most
+    std::int64_t bytes = 0;  ///< of one: the tensors; their places and descriptions take up to 4 KiB each
+    std::int64_t kept = 0;   ///< that stay at the end, at most
     std::int64_t bytes_kept = 0;     ///< of these
     std::int64_t bytes_at_most = 0;  ///< and of the one that is being written
 };

@@ -52,7 +52,8 @@ TEST_F(Check, SaysWhatAGoodDeckMeans) {
         "batch     global 8 = micro 2 x accumulation 2 x data 2; 128 tokens a step, 1.28k tokens in 10 "
         "steps\n"
         "layout    ranks 2 = tensor 1 x context 1 x data 2 x stages 1; 2 a node, 1 threads each; spans of "
-        "parameters 1, gradients 1, optimizer 1\n");
+        "parameters 1, gradients 1, optimizer 1\n"
+        "saves     400.5 KiB every 1800s and at the end; 2 stay, 801.0 KiB\n");
 }
 
 TEST_F(Check, NamesPretendedNodes) {
@@ -252,6 +253,13 @@ TEST_F(CheckAsJson, SaysWhatTheTableSays) {
         << "no faster than the rate";
     EXPECT_DOUBLE_EQ(said["time"]["train_s"], step * 10);
     EXPECT_DOUBLE_EQ(said["time"]["tokens_per_s"], 128 / step);
+}
+
+TEST_F(CheckAsJson, TellsTheTimeToPeopleToo) {
+    options_.json = false;
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(out_.find("\ntime      a step takes "), std::string::npos) << out_;
+    EXPECT_NE(out_.find(" by the rates of rates, all 10 of them "), std::string::npos) << out_;
 }
 
 TEST_F(CheckAsJson, SaysNothingOfTimeWithoutRates) {

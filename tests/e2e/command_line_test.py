@@ -210,6 +210,18 @@ def documents_what_it_says(place):
     expect(wrong["errors"] == 1 and wrong["problems"][0]["file"] == "command line", "a wrong deck is valid JSON", wrong)
 
 
+def tells_the_size_of_checkpoints(place):
+    training = ["deck.yaml", "data.train=[{format: text, path: text.txt}]", "train.steps=6", "run.dir=sized"]
+    told = json.loads(place.call("check", *training, "--json")[1])["checkpoint"]
+    place.says(0, "finished: 6 steps", "train", *training)
+    found = json.loads(place.says(0, "{", "inspect", "sized", "--json"))["checkpoints"]
+    tensors = json.loads(place.says(0, "{", "inspect", "sized", "--tensors", "--json"))["tensors"]
+    expect(len(found) == told["kept"], "as many stay as was told", f"{found} {told}")
+    for one in found:
+        expect(told["bytes"] <= one["bytes"] <= told["bytes"] + 4096 * len(tensors) + 65536,
+               f"a checkpoint of {one['bytes']} bytes", f"{told}, {len(tensors)} tensors")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--binary", required=True)
@@ -217,6 +229,7 @@ def main():
     place = Place(chosen.binary)
     try:
         for test in (refuses_wrong_lines, chooses_ops, says_what_the_system_refuses, documents_what_it_says,
+                     tells_the_size_of_checkpoints,
                      never_steers_the_terminal):
             test(place)
             print(f"ok: {test.__name__}", flush=True)
