@@ -67,6 +67,16 @@ int answer_as_json(const CheckOptions& options, const deck::Loaded& loaded) {
     return all.exit_code;
 }
 
+/// Empty where the machine's rates are unknown.
+std::string time_line(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+    const auto seconds = plan::planned_step_seconds(run, machine);
+    return !seconds ? ""
+                    : fmt::format("time      a step takes {} by the rates of {}, all {} of them {}\n",
+                                  format_duration(*seconds), printable(machine.name),
+                                  format_grouped(run.train.steps),
+                                  format_duration(*seconds * static_cast<double>(run.train.steps)));
+}
+
 int answer(const CheckOptions& options, const deck::Loaded& loaded) {
     if (loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());
@@ -76,16 +86,10 @@ int answer(const CheckOptions& options, const deck::Loaded& loaded) {
     } else {
         print(stdout, summary(loaded.run));
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
+        print(stdout, time_line(loaded.run, loaded.machine));
     }
     if (!options.memory) {
         return 0;
-    }
-    if (const auto seconds = plan::planned_step_seconds(loaded.run, loaded.machine);
-        seconds && !options.print) {
-        print(stdout, fmt::format("time      a step takes {} by the rates of {}, all {} of them {}\n",
-                                  format_duration(*seconds), printable(loaded.machine.name),
-                                  format_grouped(loaded.run.train.steps),
-                                  format_duration(*seconds * static_cast<double>(loaded.run.train.steps))));
     }
     const auto memory = options.memory(loaded.run, loaded.machine);
     print(options.print ? stderr : stdout, memory.table + memory.infinity);
