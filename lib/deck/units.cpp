@@ -38,7 +38,9 @@ std::string_view trimmed(std::string_view text) {
 std::optional<double> take_number(std::string_view& text, bool takes_exponent = false) {
     double value = 0;
     const auto format = takes_exponent ? std::chars_format::general : std::chars_format::fixed;
-    const auto is_digit = [&](std::size_t at) { return text.size() > at && text[at] >= '0' && text[at] <= '9'; };
+    const auto is_digit = [&](std::size_t at) {
+        return text.size() > at && text[at] >= '0' && text[at] <= '9';
+    };
     if (!is_digit(0) && !(is_digit(1) && text.front() == '.')) {
         return std::nullopt;
     }
@@ -194,6 +196,15 @@ std::optional<double> read_duration(std::string_view text) {
 }
 
 std::string write_duration(double seconds) {
+    struct Unit {
+        double seconds;
+        const char* name;
+    };
+    for (const Unit unit : {Unit{86400, "d"}, Unit{3600, "h"}, Unit{60, "min"}}) {
+        if (seconds >= unit.seconds && std::fmod(seconds, unit.seconds) == 0) {
+            return fmt::format("{:.0f}{}", seconds / unit.seconds, unit.name);
+        }
+    }
     const std::string shortest = fmt::format("{}", seconds);
     // A duration has no exponent; below a nanosecond nobody counts.
     return (shortest.find('e') == std::string::npos ? shortest : fmt::format("{:.9f}", seconds)) + "s";

@@ -37,6 +37,7 @@ std::string write_share(double share);
 
 /// `30s`, `10min`, `23h50m`, `2d`, `500ms`: seconds.
 std::optional<double> read_duration(std::string_view text);
+/// In the largest unit of which it is a whole number; reads back to the same.
 std::string write_duration(double seconds);
 
 /// A length of training: steps, tokens, or a share of all steps. Exactly one is set.

@@ -35,9 +35,16 @@ TEST(ReadDuration, AddsItsParts) {
 }
 
 TEST(WriteDuration, ReadsBackToTheSame) {
-    for (const double seconds : {0.25, 30.0, 85800.0, 1e9, 1e-6}) {
+    for (const double seconds : {0.25, 30.0, 90.0, 85800.0, 1e9, 86400e9, 1e-6}) {
         EXPECT_EQ(read_duration(write_duration(seconds)), seconds) << write_duration(seconds);
     }
+}
+
+TEST(WriteDuration, HasTheLargestWholeUnit) {
+    EXPECT_EQ(write_duration(1800), "30min");
+    EXPECT_EQ(write_duration(7200), "2h");
+    EXPECT_EQ(write_duration(172800), "2d");
+    EXPECT_EQ(write_duration(90), "90s");
 }
 
 TEST(ReadInteger, TakesSuffixesAndItsNoun) {
