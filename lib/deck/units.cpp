@@ -196,13 +196,9 @@ std::optional<double> read_duration(std::string_view text) {
 }
 
 std::string write_duration(double seconds) {
-    struct Unit {
-        double seconds;
-        const char* name;
-    };
-    for (const Unit unit : {Unit{86400, "d"}, Unit{3600, "h"}, Unit{60, "min"}}) {
-        if (seconds >= unit.seconds && std::fmod(seconds, unit.seconds) == 0) {
-            return fmt::format("{:.0f}{}", seconds / unit.seconds, unit.name);
+    for (const Unit& unit : {Unit{"d", 86400}, Unit{"h", 3600}, Unit{"min", 60}}) {
+        if (seconds >= unit.factor && std::fmod(seconds, unit.factor) == 0) {
+            return fmt::format("{:.0f}{}", seconds / unit.factor, unit.name);
         }
     }
     const std::string shortest = fmt::format("{}", seconds);

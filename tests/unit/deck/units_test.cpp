@@ -99,7 +99,7 @@ TEST(ReadIntervalPart, TakesEachUnitOnce) {
     EXPECT_TRUE(read_interval_part("100 steps", interval));
     EXPECT_TRUE(read_interval_part("30min", interval));
     EXPECT_EQ(interval, (spec::Interval{.steps = 100, .tokens = 0, .seconds = 1800}));
-    EXPECT_EQ(write_interval(interval), "[100 steps, 1800s]");
+    EXPECT_EQ(write_interval(interval), "[100 steps, 30min]");
     EXPECT_FALSE(read_interval_part("200 steps", interval));
     EXPECT_FALSE(read_interval_part("100", interval));
     EXPECT_FALSE(read_interval_part("10%", interval));
