@@ -190,8 +190,9 @@ class Watch:
             except (OSError, TypeError):  # a file was closed meanwhile, or a rank has ended
                 found = []
             step = self._step(before)
-            # Of the step behind, a validation or a save may have been seen.
-            if found and len(ranks) == 2 and step == before and step % self.every > self.every // 2:
+            # Validations follow the middle of a part, saves its end: neither is seen between two steps of its second half.
+            is_in_half = min(before % self.every, step % self.every) > self.every // 2
+            if found and len(ranks) == 2 and is_in_half and step // self.every == before // self.every:
                 seen.append(found)
             if step // self.every > before // self.every and seen:
                 resident, saved, others, nameless = zip(*seen)
