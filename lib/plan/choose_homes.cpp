@@ -9,6 +9,7 @@
 #include "layout/chunk_layout.hpp"
 #include "plan/footprint.hpp"
 #include "plan/plan_run.hpp"
+#include "plan/short_run.hpp"
 #include "schedule/homes.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/depths.hpp"
@@ -65,12 +66,18 @@ double share(std::int64_t part, std::int64_t whole) {
 /// Into which a weight is cut by itself.
 constexpr int most_tiles = 256;
 
+/// Into so many parts is divided what is divided of a run with large programs.
+constexpr std::int64_t shares_of_large = 64;
+
 class Chooser {
   public:
     Chooser(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch)
         : spec_{spec}, machine_{machine}, watch_{watch}, kinds_{open_kinds(spec)} {
         for (const auto& kind : kinds_) {
             all_ += kind.pieces;
+        }
+        if (shortened(spec, Size::of_search) != spec) {
+            resolution_ = std::max<std::int64_t>(1, all_ / shares_of_large);
         }
     }
 
@@ -89,19 +96,26 @@ class Chooser {
         return chosen;
     }
 
+    /// Whether the device holds what is left there when all that can go is on the host.
+    bool device_can_hold() const { return footprint(all_, 0).lack(Tier::device) == 0; }
+
   private:
     static bool host_holds(const Footprint& found) {
         return found.lack(Tier::host) == 0 && found.memory_lack() == 0;
     }
 
-    /// The least number of pieces, up to `most`, with which `fits`; `most` when none does.
-    static std::int64_t least(std::int64_t most, const std::function<bool(std::int64_t)>& fits) {
+    /// The least number of pieces, up to `most` and as near as resolution_ says, with which `fits`; `most`
+    /// when none does.
+    std::int64_t least(std::int64_t most, const std::function<bool(std::int64_t)>& fits) const {
         if (most == 0 || fits(0)) {
             return 0;
         }
+        if (!fits(most)) {
+            return most;
+        }
         std::int64_t too_few = 0;
         std::int64_t enough = most;
-        while (enough - too_few > 1) {
+        while (enough - too_few > resolution_) {
             const auto middle = too_few + (enough - too_few) / 2;
             (fits(middle) ? enough : too_few) = middle;
         }
@@ -158,6 +172,7 @@ class Chooser {
     const Watch& watch_;
     std::vector<Kind> kinds_;
     std::int64_t all_ = 0;
+    std::int64_t resolution_ = 1;  ///< pieces; of large programs more, so that fewer of them are tried
     std::int64_t away_ = 0;
     std::int64_t on_nvme_ = 0;
 };
@@ -169,34 +184,43 @@ struct Tiled {
     spec::RunSpec spec;
 };
 
-/// With the fewest tiles that fit, each try with homes of its own; with as many as there can be where none
-/// do.
+/// With all weights cut into so many.
+spec::RunSpec in_tiles(const spec::RunSpec& spec, int tiles) {
+    auto made = spec;
+    if (tiles > 1) {
+        made.tiers.tiles = {{.match = "*", .in = 1, .out = tiles}};
+    }
+    return made;
+}
+
+/// With the fewest tiles that fit, and homes that are chosen for them; with as many as there can be where
+/// none do. The number is sought with all state away that can go, where least is on the device.
 Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch) {
-    const auto with = [&](int tiles) {
-        Tiled tried{.tiles = tiles, .fits = false, .spec = spec};
-        if (tiles > 1) {
-            tried.spec.tiers.tiles = {{.match = "*", .in = 1, .out = tiles}};
-        }
-        tried.spec = choose_homes(tried.spec, machine, watch);
-        tried.fits =
-            plan_run(tried.spec, machine, PlannedRanks::several, watch).footprint.lack(Tier::device) == 0;
-        return tried;
+    const auto may_fit = [&](int tiles) {
+        return Chooser{in_tiles(spec, tiles), machine, watch}.device_can_hold();
     };
-    auto enough = with(1);
+    const int most = spec.sharding.secondary == 0 ? most_tiles : 1;
     int too_few = 0;
-    while (!enough.fits && enough.tiles < most_tiles && spec.sharding.secondary == 0) {
-        too_few = enough.tiles;
-        enough = with(2 * enough.tiles);
+    int enough = 1;
+    bool fits = may_fit(enough);
+    for (; !fits && enough < most; fits = may_fit(enough)) {
+        too_few = enough;
+        enough *= 4;  // tries of many tiles take longest
     }
-    while (enough.fits && enough.tiles - too_few > 1) {
-        auto middle = with(too_few + (enough.tiles - too_few) / 2);
-        if (middle.fits) {
-            enough = std::move(middle);
-        } else {
-            too_few = middle.tiles;
+    while (fits && enough - too_few > 1) {
+        const int middle = too_few + (enough - too_few) / 2;
+        (may_fit(middle) ? enough : too_few) = middle;
+    }
+    while (true) {
+        Tiled made{
+            .tiles = enough, .fits = false, .spec = choose_homes(in_tiles(spec, enough), machine, watch)};
+        const auto footprint = plan_run(made.spec, machine, PlannedRanks::several, watch).footprint;
+        made.fits = footprint.lack(Tier::device) == 0;
+        if (made.fits || enough >= most) {
+            return made;
         }
+        enough = std::min(most, 2 * enough);  // what passes through tiles on NVMe takes a little more
     }
-    return enough;
 }
 
 /// Fetching ahead is worth twice as many tiles as there could be without.

@@ -35,8 +35,10 @@ std::int64_t passes_of_step(const spec::RunSpec& spec) {
 /// Of a long step, from some micro-batch on, each finds the arena as the one before left it; the room for the
 /// tokens of those that are not compiled is added. So a plan costs the same however many micro-batches a step
 /// has.
-Program build_shortened(const spec::RunSpec& spec, int rank) {
-    if (passes_of_step(spec) <= most_passes) {
+///
+/// \param weight  of its passes: in how many plain ones
+Program build_shortened(const spec::RunSpec& spec, int rank, std::int64_t weight) {
+    if (passes_of_step(spec) * weight <= most_passes) {
         return schedule::build_placed(spec, rank, Variant::train);
     }
     auto shorter = spec;
@@ -93,7 +95,8 @@ Built build_small(const spec::RunSpec& whole, const spec::RunSpec& spec, int ran
     Built built;
     built.train = evaluate;
     if (trains_anything(spec, rank)) {
-        built.train = build_shortened(spec, rank);
+        const bool has_fewer_layers = spec.model.layers < whole.model.layers;
+        built.train = build_shortened(spec, rank, has_fewer_layers ? weight_of_layer(spec) : 1);
         scale_up(built.train, spec, whole);
     }
     built.bytes = reserved(built.train, evaluate);

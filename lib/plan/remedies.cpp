@@ -10,8 +10,10 @@ namespace ziggurat::plan {
 namespace {
 
 constexpr std::size_t most_remedies = 3;
-/// Ops of all programs that are built in search of remedies: a second or two.
+/// Ops of all programs that are built in search of remedies: a second or two; of runs with large programs
+/// less, which have taken as much until here.
 constexpr std::size_t most_ops_tried = 1'000'000;
+constexpr std::size_t most_ops_tried_of_large = 250'000;
 
 }  // namespace
 
@@ -22,6 +24,7 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
     std::vector<Remedy> tried;
     std::size_t fitting = 0;
     std::size_t ops = plan.ops;
+    const auto most_ops = plan.how_exact.empty() ? most_ops_tried : most_ops_tried_of_large;
     for (const auto& change : cheaper_runs(spec)) {
         const bool is_known = std::any_of(tried.begin(), tried.end(), [&](const Remedy& other) {
             return " " + other.overrides == change.overrides;
@@ -38,7 +41,7 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
         const bool fits = changed.footprint.fits();
         tried.push_back({change.overrides.substr(1), changed.footprint, fits});
         fitting += fits ? 1 : 0;
-        if (fitting == most_remedies || ops > most_ops_tried) {
+        if (fitting == most_remedies || ops > most_ops) {
             break;
         }
     }
