@@ -23,7 +23,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE_S = 240  # for a command that hangs
 SKIPPED = 77
-STEPS = 120  # of the quickstart in the copy
+STEPS = 60  # of the quickstart in the copy
 INSIDE = "ZIGGURAT_TEST_README_USER"
 
 # ---------------------------------------------------------------- the commands
@@ -102,11 +102,11 @@ def mount_copy(folder):
 
 
 def make_small(folder):
-    """The quickstart in the copy trains a few seconds, and begins afresh."""
+    """The quickstart in the copy trains for seconds, and begins afresh."""
     deck = ROOT / "decks" / "quickstart.yaml"
     text = deck.read_text()
-    for there, here in ((r"steps: 3000", f"steps: {STEPS}"), (r"every: 1000 steps", "every: 60 steps"),
-                        (r"tokens: 240", "tokens: 40"), (r"warmup: 100 steps", "warmup: 10 steps"),
+    for there, here in ((r"steps: 3000", f"steps: {STEPS}"), (r"every: 1000 steps", "every: 30 steps"),
+                        (r"max_seq: 128", "max_seq: 32"), (r"tokens: 240", "tokens: 40"), (r"warmup: 100 steps", "warmup: 10 steps"),
                         (r"every: 50 steps\}", "every: 10 steps}")):
         text, count = re.subn(there, here, text)
         if count != 1:
