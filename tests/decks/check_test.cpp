@@ -53,7 +53,7 @@ TEST_F(Check, SaysWhatAGoodDeckMeans) {
         "steps\n"
         "layout    ranks 2 = tensor 1 x context 1 x data 2 x stages 1; 2 a node, 1 threads each; spans of "
         "parameters 1, gradients 1, optimizer 1\n"
-        "saves     400.5 KiB every 1800s and at the end; 2 stay, 801.0 KiB\n");
+        "saves     400.5 KiB every 30min and at the end; 2 stay, 801.0 KiB\n");
 }
 
 TEST_F(Check, NamesPretendedNodes) {
