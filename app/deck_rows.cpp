@@ -78,8 +78,7 @@ std::string problem_of_plan(const Arguments& arguments, const Given& given) {
     }
     if (!given.has("--program")) {
         return "nothing is asked of 'plan'. Add --program to see what a rank does in a step; 'ziggurat "
-               "check' shows "
-               "memory, time and layout.";
+               "check' shows memory, time and layout.";
     }
     for (const char* option : {"--unit", "--lane", "--kind", "--ops"}) {
         if (given.has(option) && given.has("--all")) {

@@ -77,8 +77,7 @@ double seconds_of_copied_byte() {
     return least_seconds([&] { std::memcpy(to.data(), from.data(), size); }) / static_cast<double>(size);
 }
 
-/// Of a read and of a write. `never` where the disks cannot be used, `unknown` where the folders have other
-/// names here.
+/// Of a read and of a write. `never` where disks cannot be used, `unknown` where folders have other names.
 std::array<double, 2> seconds_of_disk_byte(const RatesToMeasure& wanted) {
     constexpr std::array never{std::numeric_limits<double>::infinity(),
                                std::numeric_limits<double>::infinity()};

@@ -12,9 +12,10 @@ bool may_colour();
 /// Whether text is UTF-8, by LC_ALL, LC_CTYPE and LANG.
 bool has_utf8_locale();
 
-/// Shows a line that moves at the bottom of the terminal that messages go to, or, behind a launcher, which
-/// takes those through a pipe, of that of standard output; empty where there is none. `is_first`: of all
-/// ranks.
+/// Shows a line that moves at the bottom of the terminal that messages go to; behind a launcher, which takes
+/// those through a pipe, of that of standard output. Empty where there is none.
+///
+/// \param is_first  of all ranks; the others show nothing
 ProgressLine::Show show_progress(bool is_first = true);
 
 /// Where the standard output of a rank, or of a command without ranks, is shown.

@@ -32,7 +32,7 @@ fi
 # ------------------------------------------------------------------ two ranks
 
 ranks=2
-flags=(-n $ranks)
+flags=(-n "$ranks")
 if mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
   flags+=(-q --oversubscribe)
   if [ "$(id -u)" = 0 ]; then

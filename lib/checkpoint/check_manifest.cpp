@@ -45,8 +45,7 @@ void check_file(const FileEntry& file, std::set<std::string>& names) {
     }
 }
 
-/// Nothing that training has counted contradicts the rest: a step takes one sample at least, a sample one
-/// token.
+/// Nothing that training has counted contradicts the rest: a step has a sample at least, a sample a token.
 void check_progress(const Progress& progress) {
     const auto& [step, tokens, next_sample, skipped, seconds, in_a_row] = progress;
     if (step < 0 || tokens < 0 || next_sample < 0 || skipped < 0 || !(seconds >= 0) || in_a_row < 0) {

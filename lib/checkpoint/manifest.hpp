@@ -54,8 +54,7 @@ struct Manifest {
     std::string deck;    ///< the effective deck
     std::string layout;  ///< a line for people: ranks, degrees, spans
     int ranks = 0;
-    /// The files of training and validation data, by printable paths; none: it was written before these were
-    /// kept.
+    /// The files of training and validation data, by printable paths; none: an older version wrote it.
     std::vector<data::FileFingerprint> data;
     std::vector<FileEntry> files;     ///< shards and, without pieces, master.h5
     std::vector<StoredPiece> pieces;  ///< cover every tensor of every kind exactly once

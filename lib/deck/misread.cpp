@@ -66,8 +66,8 @@ bool is_percent(const std::string& text) {
     return quantity && quantity->unit == "%";
 }
 
-/// What to use instead of a quantity with a right unit that can be no value of the type, as 105% or 0 steps; empty
-/// for any other text.
+/// What to use instead of a quantity with a right unit that can be no value of the type, as 105% or 0 steps;
+/// empty for any other text.
 std::string range_beside(const Row& row, const std::string& text) {
     const auto quantity = quantity_of(text);
     if (!quantity) {
@@ -194,8 +194,8 @@ void refuse_form(const Row& row, const std::string& path, const Node& node, Diag
     const auto why = row.type == Type::path && is_scalar && is_below_home(node.text)
                          ? "only shells replace '~' by the home folder"
                      : row.type == Type::home && node.kind == Node::Kind::map ? why_no_home(node)
-                     : row.type == Type::interval && !is_scalar ? why_no_interval(node)
-                                                                : std::string{};
+                     : row.type == Type::interval && !is_scalar               ? why_no_interval(node)
+                                                                              : std::string{};
     found.error(node.at, fmt::format("{} = {} {}", path, shown, problem), why.empty() ? reason_of(row) : why,
                 fmt::format("{}Write {}.", meant, accepted_forms(row)));
 }

@@ -1,4 +1,4 @@
-/// Complaints about a value that a key does not take: what is wrong with it, what the key takes, what was meant.
+/// Complaints about a value that a key does not take: what is wrong with it, what is right, what was meant.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ziggurat::deck {
 
-/// Complains about a value that is of another form than `row` takes, or that no value of its form can be, as 105%.
+/// Complains about a value of another form than `row` takes, or that no value of its form can be, as 105%.
 void refuse_form(const Row& row, const std::string& path, const Node& node, Diagnostics& found);
 
 /// Complains about a value of the right form beyond the row's bounds.

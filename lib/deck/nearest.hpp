@@ -14,8 +14,8 @@ int edit_distance(std::string_view a, std::string_view b);
 /// `text` with its ASCII letters in lower case.
 std::string in_small_letters(std::string_view text);
 
-/// The candidate closest to `word`, whatever the case of their letters, or "" when none is close enough to be worth
-/// a guess.
+/// The candidate closest to `word`, whatever the case of their letters, or "" when none is close enough to be
+/// worth a guess.
 std::string nearest(std::string_view word, const std::vector<std::string_view>& candidates);
 
 }  // namespace ziggurat::deck

@@ -80,7 +80,8 @@ class Override {
             return;
         }
         if (steps->front().key == "include") {
-            found_.error(at_, "include cannot be overridden", "decks are included before overrides are applied",
+            found_.error(at_, "include cannot be overridden",
+                         "decks are included before overrides are applied",
                          "Write a deck that includes both, and name that one.");
             return;
         }
@@ -112,17 +113,19 @@ class Override {
     /// YAML leaves out what follows '#', and takes some signs for something else than a value.
     bool is_taken_whole(std::string_view said, const Node& value, int column) {
         const std::size_t comment = (" " + std::string{said}).find(" #");
-        const bool is_plain = value.kind == Node::Kind::null || (value.kind == Node::Kind::scalar && !value.is_quoted);
+        const bool is_plain =
+            value.kind == Node::Kind::null || (value.kind == Node::Kind::scalar && !value.is_quoted);
         const bool is_null = said == "null" || said == "~" || said == "Null" || said == "NULL";
         if (is_plain && comment != std::string::npos) {
-            found_.error({at_.file, at_.line, column + static_cast<int>(comment)},
-                         "a comment in an override", "YAML takes what follows '#' for one",
+            found_.error({at_.file, at_.line, column + static_cast<int>(comment)}, "a comment in an override",
+                         "YAML takes what follows '#' for one",
                          fmt::format("Put the value in quotes: '{}'.", said));
             return false;
         }
         if (value.kind == Node::Kind::null && !is_null) {
             found_.error(at_, fmt::format("{} is no value", in_quotes(said)),
-                         "its first sign means something else to YAML", fmt::format("Put it in quotes: '{}'.", said));
+                         "its first sign means something else to YAML",
+                         fmt::format("Put it in quotes: '{}'.", said));
             return false;
         }
         return true;

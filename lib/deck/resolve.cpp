@@ -18,8 +18,9 @@ bool Resolution::require(const std::string& path, const std::string& why) const 
     }
     if (values.is_empty(path)) {
         const Place at = values.place(path);
-        found.error(at, fmt::format("'{}' has no value", path), why,
-                    at.file == command_line_name ? "Write one behind the '='." : "Write one behind the colon.");
+        found.error(
+            at, fmt::format("'{}' has no value", path), why,
+            at.file == command_line_name ? "Write one behind the '='." : "Write one behind the colon.");
     } else {
         found.error(values.place(path), fmt::format("missing key '{}'", path), why, "Add it.");
     }

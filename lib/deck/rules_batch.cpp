@@ -94,11 +94,12 @@ void prompts_say_something(const Resolution& at) {
 
 void names_are_folders(const Resolution& at) {
     const std::string& name = at.run.run.name;
-    if (name.empty() || name.size() > 100 || name.find('/') != std::string::npos || name == "." || name == ".." ||
-        printable(name) != name) {
+    if (name.empty() || name.size() > 100 || name.find('/') != std::string::npos || name == "." ||
+        name == ".." || printable(name) != name) {
         at.found.error(at.values.place("run.name"),
                        fmt::format("run.name = {} cannot be a folder", in_quotes(name)),
-                       "files of the run are named for it", "Use up to 100 characters that can be printed, without '/'.");
+                       "files of the run are named for it",
+                       "Use up to 100 characters that can be printed, without '/'.");
     }
 }
 

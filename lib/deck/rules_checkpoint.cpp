@@ -40,7 +40,8 @@ void expect_a_checkpoint(
         at.found.note(at.values.place(key), fmt::format("{} is not here", in_quotes(path)),
                       trouble + "; a plan does without, a training does not");
     } else {
-        at.found.error(at.values.place(key), fmt::format("cannot {} {}", use, in_quotes(path)), trouble, advice);
+        at.found.error(at.values.place(key), fmt::format("cannot {} {}", use, in_quotes(path)), trouble,
+                       advice);
     }
 }
 
@@ -48,9 +49,10 @@ void resume_path_is_a_checkpoint(const Resolution& at) {
     if (at.run.run.resume != spec::Resume::path) {
         return;
     }
-    expect_a_checkpoint(at, "run.resume", "resume from", at.run.run.resume_path,
-                        "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run, or use auto, must or "
-                        "never.");
+    expect_a_checkpoint(
+        at, "run.resume", "resume from", at.run.run.resume_path,
+        "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run, or use auto, must or "
+        "never.");
 }
 
 void initial_weights_are_a_checkpoint(const Resolution& at) {

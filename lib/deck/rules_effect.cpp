@@ -37,7 +37,8 @@ bool validates_nothing(const Resolution& at) {
 }
 
 bool goes_down_all_along(const Resolution& at) {
-    const bool has_length = at.values.as<Extent>("schedule.decay") != Extent{};  // effective decks say 0 steps
+    // Effective decks say 0 steps.
+    const bool has_length = at.values.as<Extent>("schedule.decay") != Extent{};
     return has_length && at.run.schedule.kind != spec::ScheduleKind::warmup_stable_decay;
 }
 
@@ -78,12 +79,12 @@ bool has_one_axis(const Resolution& at) {
     return parallel.tensor == 1 && parallel.context == 1 && parallel.stages == 1;
 }
 
-/// On any number of ranks: a deck that cuts parameters gathers none on a single one, which is no mistake of it.
+/// On any number of ranks: that a deck which cuts parameters gathers none on a single one is no mistake.
 bool keeps_parameters_whole(const Resolution& at) {
     const auto& values = at.values;
-    return at.run.sharding.is_by_span
-               ? at.run.sharding.parameters == 1 && (at.run.parallel.data > 1 || !values.has("sharding.parameters"))
-               : values.integer("sharding.zero") < 3;
+    return at.run.sharding.is_by_span ? at.run.sharding.parameters == 1 &&
+                                            (at.run.parallel.data > 1 || !values.has("sharding.parameters"))
+                                      : values.integer("sharding.zero") < 3;
 }
 
 bool moves_and_gathers_nothing(const Resolution& at) {
@@ -197,7 +198,8 @@ void patterns_take_decay_away(const Resolution& at) {
         if (fits && !has_decay && at.run.optimizer.weight_decay != 0) {
             at.found.warning(at.values.place("optimizer.no_decay"),
                              fmt::format("optimizer.no_decay: {} has no effect", in_quotes(pattern)),
-                             "it fits tensors of one dimension alone, which have no decay anyway", "Remove it.");
+                             "it fits tensors of one dimension alone, which have no decay anyway",
+                             "Remove it.");
         }
     }
 }

@@ -63,10 +63,9 @@ std::string advice_on(const std::string& pattern, const spec::Model& model) {
 void expect_tensors(const Resolution& at, const std::string& key, const std::vector<std::string>& patterns) {
     const auto names = names_of(spec::tensors(at.run.model));
     for (const auto& pattern : spec::unmatched_patterns(patterns, names)) {
-        at.found.error(at.values.place(key),
-                       fmt::format("{}: {} fits no tensor of the model", key, in_quotes(pattern)),
-                       "a pattern is a whole name, in which * stands for anything",
-                       advice_on(pattern, at.run.model));
+        at.found.error(
+            at.values.place(key), fmt::format("{}: {} fits no tensor of the model", key, in_quotes(pattern)),
+            "a pattern is a whole name, in which * stands for anything", advice_on(pattern, at.run.model));
     }
 }
 

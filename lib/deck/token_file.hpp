@@ -11,8 +11,7 @@ namespace ziggurat::deck {
 
 /// What a look at a source showed.
 struct TokenFile {
-    std::optional<std::string> trouble =
-        std::nullopt;  ///< what is wrong with it, as the reason in a complaint
+    std::optional<std::string> trouble = {};  ///< what is wrong with it, as the reason in a complaint
     std::int64_t tokens = 0;
     bool is_missing = false;  ///< the trouble is that there is no such file
     std::string advice = {};  ///< what to write instead, where that is known

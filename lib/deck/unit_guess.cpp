@@ -27,8 +27,10 @@ constexpr std::array sizes = {
     Spellings{"PiB", "pi pib pebibytes"},
 };
 constexpr std::array durations = {
-    Spellings{"ms", "ms msec millisecond milliseconds"}, Spellings{"s", "s sec secs second seconds"},
-    Spellings{"min", "min mins minute minutes"},         Spellings{"h", "h hr hrs hour hours"},
+    Spellings{"ms", "ms msec millisecond milliseconds"},
+    Spellings{"s", "s sec secs second seconds"},
+    Spellings{"min", "min mins minute minutes"},
+    Spellings{"h", "h hr hrs hour hours"},
     Spellings{"d", "d day days"},
 };
 constexpr std::array counts = {

@@ -48,8 +48,7 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, const M
     if (footprint.has_too_many_threads()) {
         text += fmt::format(
             "  DOES NOT FIT: a rank has at most {} threads, and parallel.threads is {}. Lower it, or "
-            "OMP_NUM_THREADS "
-            "where the deck does not say it, or start more ranks.\n",
+            "OMP_NUM_THREADS where the deck does not say it, or start more ranks.\n",
             spec::most_threads, footprint.threads);
     }
     for (const auto tier : tiers) {

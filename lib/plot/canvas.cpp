@@ -9,7 +9,8 @@
 namespace ziggurat::plot {
 namespace {
 
-/// Bits of the dots of a braille character, row by row. Source: Unicode 15, section 21.1.
+/// Bits of the dots of a braille character, row by row.
+/// Source: Unicode 15, section 21.1
 constexpr std::array<std::uint8_t, 8> dot_bits{0x01, 0x08, 0x02, 0x10, 0x04, 0x20, 0x40, 0x80};
 
 /// U+2800 and the dots, as UTF-8.

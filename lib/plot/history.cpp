@@ -34,8 +34,7 @@ std::string file_of(const std::string& run) {
     if (!fs::exists(file, unused)) {
         refuse("'" + printable(run) +
                "' has no metrics.jsonl (it is no folder of a run, or the run has not come to training). Name "
-               "the "
-               "folder that run.dir of the training says.");
+               "the folder that run.dir of the training says.");
     }
     if (!fs::is_regular_file(file, unused)) {
         refuse("'" + printable(file) +

@@ -34,8 +34,7 @@ void rename_path(const std::string& from, const std::string& to);
 /// Errors: Error{resource} for any other reason
 bool exchange_paths(const std::string& a, const std::string& b);
 
-/// Whether `path` lies on a file system of this machine alone, where what is not there will not come by
-/// itself.
+/// Whether `path` lies on a file system of this machine alone, so that no other one makes files there.
 bool is_local(const std::string& path) noexcept;
 
 /// Whether the file system of `path` says how much it holds: one in memory may not.

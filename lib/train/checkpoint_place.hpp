@@ -38,8 +38,8 @@ class CheckpointPlace {
     /// Collective: over all ranks
     Ready prepare(std::int64_t step, std::int64_t needed_bytes, std::optional<checkpoint::Commit>& commit);
 
-    /// The newest step that is still there, of those up to `saved_step`: somebody may have removed some; -1:
-    /// none.
+    /// The newest step up to `saved_step` that is still there, as somebody may have removed some; -1: none.
+    /// Reads the folder: one rank is enough.
     std::int64_t newest_left(std::int64_t saved_step) const;
 
   private:

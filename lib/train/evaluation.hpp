@@ -39,10 +39,9 @@ class Evaluation {
 
     /// The loss over all validation samples; nothing when it was left off.
     ///
+    /// \param progress  told of batches; null: nobody waits for them
     /// Numerics:   an exact sum, the same on any layout for the same losses
     /// Collective: over all ranks, each doing its share of the samples
-    ///
-    /// \param progress  told of batches; null: nobody waits for them
     std::optional<ValidationLoss> validate(const Stops& stops = {}, Progress* progress = nullptr);
 
     /// Text that follows `sample.prompt`, byte by byte. The window holds data.seq tokens; older ones are

@@ -49,10 +49,9 @@ class Inference {
 
     /// The loss over all samples of `source`.
     ///
+    /// \param progress  told of batches; null: nobody waits for them
     /// Numerics:   an exact sum, the same on any layout for the same losses
     /// Collective: over all ranks
-    ///
-    /// \param progress  told of batches; null: nobody waits for them
     ValidationLoss loss(data::BatchSource source, Progress* progress = nullptr);
 
     /// Text that follows `sample.prompt`; what training has printed after `step`, for the same sample and

@@ -64,9 +64,12 @@ struct RunEnd {
 /// Appends to run.dir/metrics.jsonl; each line is one write(2), so a killed run has whole lines. Every event
 /// has `time`, seconds since 1970, UTC.
 ///
-/// Collective: local; rank 0 has one. Numerics: numbers read back to the same bits; what is not finite is
-/// null with a flag `<field>_nonfinite`. No allocation after the first lines. Errors: the constructor throws
-/// Error{resource}; a failed write is told once through `warn` and ends the writing, never the training.
+/// No allocation after the first lines. A failed write is told once through `warn` and ends the writing,
+/// never the training.
+///
+/// Collective: local; rank 0 has one
+/// Numerics:   numbers read back to the same bits; what is not finite is null with a flag `<field>_nonfinite`
+/// Errors:     Error{resource}, of the constructor
 class Metrics {
   public:
     using Warn = std::function<void(std::string_view)>;

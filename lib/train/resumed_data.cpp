@@ -60,8 +60,7 @@ DataVerdict judge_data(const checkpoint::Manifest& manifest,
     if (manifest.data.empty()) {
         verdict.notes.push_back(
             "the checkpoint does not say what its data files were like (another version wrote it): whether "
-            "they "
-            "have changed since is not known");
+            "they have changed since is not known");
         return verdict;
     }
     std::vector<data::FileChange> training;
@@ -75,16 +74,14 @@ DataVerdict judge_data(const checkpoint::Manifest& manifest,
     if (!training.empty() && is_accepted) {
         verdict.warnings.push_back(fmt::format(
             "{}: the training data has changed since the checkpoint of step {} ({}). The run goes on with "
-            "sample {} of the "
-            "order that the data has now, as run.accept_data_change says: samples of this epoch may come "
-            "twice, or not "
-            "at all.",
+            "sample {} of the order that the data has now, as run.accept_data_change says: samples of this "
+            "epoch may come twice, or not at all.",
             training.front().key, step, describe(training), format_grouped(manifest.progress.next_sample)));
     } else if (!training.empty()) {
         verdict.refusal = fmt::format(
             "{}: the training data has changed since the checkpoint of step {} ({}). Put back what was "
-            "there, or set "
-            "run.accept_data_change=true to go on with what is there now, in another order of samples.",
+            "there, or set run.accept_data_change=true to go on with what is there now, in another order of "
+            "samples.",
             training.front().key, step, describe(training));
     }
     if (!validation.empty()) {

@@ -130,8 +130,7 @@ std::string RunDirectory::news() {
         case Whereabouts::gone:
             return "the run's folder '" + path_ +
                    "' was removed while the run goes on: its log, metrics and checkpoints up to here are "
-                   "lost. The "
-                   "next checkpoint makes it anew.";
+                   "lost. The next checkpoint makes it anew.";
         case Whereabouts::here:
             break;
     }

@@ -23,8 +23,10 @@ enum class EarlierCheckpoints {
 ///
 /// Files of an earlier run are never overwritten: they become `#metrics.jsonl.1#` and so on, one number for
 /// all files of one run. The lock dies with the process, and is that of the folder, whatever it is called
-/// meanwhile: what is written after the start goes into the folder that is held. Collective: local; rank 0
-/// has one. Errors: Error{resource} when it cannot be made, written or is in use
+/// meanwhile: what is written after the start goes into the folder that is held.
+///
+/// Collective: local; rank 0 has one
+/// Errors:     Error{resource} when it cannot be made, written or is in use
 class RunDirectory {
   public:
     /// Touches nothing in it yet.

@@ -12,8 +12,7 @@ namespace ziggurat::train {
 class Reporter;
 
 /// Names the first node that does not see run.dir as rank 0 does, or may not write into it: as an error where
-/// the run saves, else as a warning. A network file system gets half a minute to show a new file to all of
-/// them.
+/// the run saves, else as a warning. A network file system gets half a minute to show a new file to all.
 ///
 /// \pre run.dir exists on rank 0
 /// Collective: over `world`

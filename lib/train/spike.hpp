@@ -6,8 +6,9 @@
 
 namespace ziggurat::train {
 
-/// Compares each loss with the mean and the spread of those before it, the latest counting most. Collective:
-/// local; pure
+/// Compares each loss with the mean and the spread of those before it, the latest counting most.
+///
+/// Collective: local; pure
 class LossSpike {
   public:
     /// Whether `loss` is far above what was usual, which it then is a part of.

@@ -48,10 +48,9 @@ constexpr std::string_view wait_name(Stall stall) {
 
 /// One optimizer step, over all ranks; peaks are the worst rank's since the step before.
 struct StepReport {
-    std::int64_t step = 0;    ///< steps done, this one included: the first is 1
-    std::int64_t tokens = 0;  ///< consumed since the training began, this step included
-    std::optional<double>
-        loss;  ///< mean over the target tokens of the global batch, nats; nothing: it has none
+    std::int64_t step = 0;       ///< steps done, this one included: the first is 1
+    std::int64_t tokens = 0;     ///< consumed since the training began, this step included
+    std::optional<double> loss;  ///< nats, mean over the global batch's target tokens, if there are any
     double lr = 0;
     double grad_norm = 0;  ///< before clipping
     double step_s = 0;

@@ -107,8 +107,7 @@ bool agree(MPI_Comm world, int size, int rank, bool mine) {
     return all != 0;
 }
 
-/// The ranks of other machines. Of each machine one is asked whether it runs, not the same one by all ranks
-/// here.
+/// The ranks of other machines, of each of which one is asked whether it runs: by other ranks another one.
 std::vector<HostLink::Far> far_ranks(const std::vector<Card>& cards,
                                      std::int64_t own_machine,
                                      std::size_t me) {

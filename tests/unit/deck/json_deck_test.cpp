@@ -102,13 +102,15 @@ TEST_F(JsonDecks, WriteCharactersAsTwoEscapes) {
 
 TEST_F(JsonDecks, HaveOverridesInQuotesToo) {
     const std::string deck = yaml_ + "logging: {every: 1 steps}\n";
-    const auto found = load_with(deck, {"run.resume=\"never\"", "run.dir='auto'", "checkpoint.every=\"none\""});
+    const auto found =
+        load_with(deck, {"run.resume=\"never\"", "run.dir='auto'", "checkpoint.every=\"none\""});
     ASSERT_TRUE(found.ok()) << found.found.print();
     EXPECT_EQ(found.run.run.resume, spec::Resume::never);
     EXPECT_EQ(found.run.run.dir, "runs/small");
     EXPECT_FALSE(found.run.checkpoint.every);
 
-    EXPECT_EQ(load_with(deck, {"run.dir=./auto"}).run.run.dir, "./auto") << "a folder of that name has a path";
+    EXPECT_EQ(load_with(deck, {"run.dir=./auto"}).run.run.dir, "./auto")
+        << "a folder of that name has a path";
 }
 
 }  // namespace

@@ -18,12 +18,13 @@ class PlanDecks : public ::testing::Test {
                                             .ranks_per_node = 2,
                                             .cores_per_node = 2,
                                             .host_bytes = std::int64_t{8} << 30};
-        return load_text("deck_version: 1\n"
-                         "model: {family: gpt2, layers: 2, hidden: 32, heads: 2, vocab: 300}\n"
-                         "train: {steps: 10, global_batch: 8, micro_batch: 2}\n"
-                         "data: {seq: 16, " +
-                             data + "}\n" + more,
-                         "deck", {}, options);
+        return load_text(
+            "deck_version: 1\n"
+            "model: {family: gpt2, layers: 2, hidden: 32, heads: 2, vocab: 300}\n"
+            "train: {steps: 10, global_batch: 8, micro_batch: 2}\n"
+            "data: {seq: 16, " +
+                data + "}\n" + more,
+            "deck", {}, options);
     }
 
     std::string here() const { return "train: [{format: text, path: " + folder_.file("text.txt") + "}]"; }
@@ -73,13 +74,14 @@ TEST_F(PlanDecks, TakeMissingTokensAsANoteWhereNoneAreRead) {
 }
 
 TEST_F(PlanDecks, TakeMissingCheckpointsAsANoteToo) {
-    const std::vector<std::vector<std::string>> ways{{"model.init.from=checkpoint", "model.init.path=missing"},
-                                                     {"run.resume=missing"}};
+    const std::vector<std::vector<std::string>> ways{
+        {"model.init.from=checkpoint", "model.init.path=missing"}, {"run.resume=missing"}};
     for (const auto& overrides : ways) {
         LoadOptions options{.ranks = 1, .threads = 1};
-        const std::string deck = "deck_version: 1\nmodel: {family: gpt2, layers: 2, hidden: 32, heads: 2}\n"
-                                 "train: {steps: 10, global_batch: 8, micro_batch: 2}\ndata: {seq: 16, " +
-                                 here() + "}\n";
+        const std::string deck =
+            "deck_version: 1\nmodel: {family: gpt2, layers: 2, hidden: 32, heads: 2}\n"
+            "train: {steps: 10, global_batch: 8, micro_batch: 2}\ndata: {seq: 16, " +
+            here() + "}\n";
         EXPECT_FALSE(load_text(deck, "deck", overrides, options).ok());
         options.needs_data = false;
         const auto planned = load_text(deck, "deck", overrides, options);
@@ -89,8 +91,8 @@ TEST_F(PlanDecks, TakeMissingCheckpointsAsANoteToo) {
 }
 
 TEST_F(PlanDecks, RefuseDataThatAreThereAndForeign) {
-    const auto planned =
-        load_with("tokenizer: none, train: [{format: llmc, path: " + folder_.file("text.txt") + "}]", "", false);
+    const auto planned = load_with(
+        "tokenizer: none, train: [{format: llmc, path: " + folder_.file("text.txt") + "}]", "", false);
     EXPECT_FALSE(planned.ok());
 }
 
