@@ -6,12 +6,11 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdint>
 #include <map>
 #include <sstream>
 #include <unordered_set>
 
+#include "deck/json_escapes.hpp"
 #include "deck/yaml_trouble.hpp"
 
 namespace ziggurat::deck {
@@ -260,33 +259,6 @@ class TreeBuilder final : public YAML::EventHandler {
     std::size_t nodes_ = 0;
     int documents_ = 0;
 };
-
-/// The four hexadecimal digits behind `\u`, which begins `text`; none for another text.
-std::optional<std::uint32_t> utf16_escape(std::string_view text) {
-    std::uint32_t unit = 0;
-    if (!text.starts_with("\\u") || text.size() < 6) {
-        return std::nullopt;
-    }
-    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 6, unit, 16);
-    return error == std::errc{} && end == text.data() + 6 ? std::optional{unit} : std::nullopt;
-}
-
-/// JSON writes characters beyond 16 bits as two escapes of UTF-16, which YAML has no word for: here they are one
-/// escape of YAML.
-std::string join_surrogates(std::string_view text) {
-    std::string joined;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto high = utf16_escape(text.substr(i));
-        const auto low = high && *high >= 0xd800 && *high < 0xdc00 ? utf16_escape(text.substr(i + 6)) : std::nullopt;
-        if (low && *low >= 0xdc00 && *low < 0xe000) {
-            joined += fmt::format("\\U{:08x}", 0x10000 + ((*high - 0xd800) << 10) + (*low - 0xdc00));
-            i += 11;
-        } else {
-            joined += text[i];
-        }
-    }
-    return joined;
-}
 
 }  // namespace
 

@@ -1,0 +1,12 @@
+/// Escapes that JSON has and YAML has not: decks may be written as JSON, which YAML all but includes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ziggurat::deck {
+
+/// `text` with characters beyond 16 bits, which JSON writes as two escapes of UTF-16, as one escape of YAML.
+std::string join_surrogates(std::string_view text);
+
+}  // namespace ziggurat::deck
