@@ -25,6 +25,8 @@ constexpr int exit_code_of_loss = static_cast<int>(ErrorKind::communication);
 constexpr std::int64_t polling_tick_ns = 100'000'000;
 /// Launchers report the exit code of the process that they see end first: it should be the one to blame.
 constexpr auto courtesy_pause = std::chrono::milliseconds{100};
+/// What a rank has to say before it leaves takes no longer.
+constexpr auto last_words_pause = std::chrono::milliseconds{2000};
 /// How long before the death that explains it a call may fail.
 constexpr int loss_tries = 30;
 constexpr auto loss_pause = std::chrono::milliseconds{10};
@@ -42,6 +44,18 @@ bool is_process(pid_t pid) {
 void say(const std::string& line) {
     const std::string whole = "ziggurat: " + printable(line, Newlines::kept) + "\n";
     [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, whole.data(), whole.size());
+}
+
+/// Ends the process then, if it has not by itself: files and terminals may take what is said late, or never.
+void end_after(std::chrono::milliseconds pause, int exit_code) noexcept {
+    try {
+        std::thread{[pause, exit_code] {
+            std::this_thread::sleep_for(pause);
+            ::_exit(exit_code);
+        }}.detach();
+    } catch (const std::system_error&) {
+        // Without another thread, what is said is waited for.
+    }
 }
 
 /// Signals are the main thread's: its waits must be the ones that are interrupted.
@@ -375,6 +389,7 @@ void Liveness::leave(int exit_code, const std::string& line, Words words) {
 
 void Liveness::begin_to_leave(int exit_code, const std::string& line, Words words) {
     is_ending_ = true;
+    end_after(last_words_pause, exit_code);
     auto& mine = list_.my_line();
     mine.exit_code = exit_code;
     mine.stage = Stage::failed;

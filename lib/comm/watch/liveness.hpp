@@ -49,7 +49,8 @@ class Liveness {
     std::string error_file() const;
 
     /// `told` is called once, by whatever thread makes this rank leave, with the exit code and what is said;
-    /// an empty one takes it back. It must be short and touch nothing that another thread may be changing.
+    /// an empty one takes it back. It must be short, for the process ends soon whether it has returned or
+    /// not, and touch nothing that another thread may be changing.
     void before_leaving(std::function<void(int exit_code, const std::string& line)> told);
 
     /// This rank begins to do `what`. For every op of a step: some stores, no clock, no lock.

@@ -325,6 +325,17 @@ TEST(Liveness, TellsWhoeverAskedBeforeItLeaves) {
     EXPECT_TRUE(has(ranks.said(0).substr(at), ranks.name(2) + " on machine has died")) << ranks.said(0);
 }
 
+TEST(Liveness, LeavesThoughItsLastWordsTakeForEver) {
+    const Part hangs = [](Liveness& liveness) {
+        liveness.before_leaving([](int, const std::string&) { pause(); });  // as on a disk that is gone
+        liveness.fail(3, "the disk is gone");
+    };
+    Ranks ranks{{hangs}};
+
+    EXPECT_EQ(3, ranks.exit_code(0));
+    EXPECT_TRUE(has(ranks.said(0), "the disk is gone")) << ranks.said(0);
+}
+
 TEST(Liveness, SaysTheSameErrorOnce) {
     const Part fails = [](Liveness& liveness) { liveness.fail(5, "the loss is not finite"); };
     Ranks ranks{{fails, fails, fails}};
