@@ -298,15 +298,15 @@ void Checkpointer::fail(const std::string& reason) {
         commit_.reset();
     }
     ++failures_in_a_row_;
+    const auto newest = newest_left();
     reporter_.checkpoint_end({.step = progress_.step,
                               .bytes = bytes_,
                               .stood_still_seconds = stood_still_seconds(),
                               .is_ok = false,
                               .where = reason,
-                              .newest_step = place_.newest_left(saved_step_),
+                              .newest_step = newest,
                               .failures_in_a_row = failures_in_a_row_});
     if (failures_in_a_row_ > most_failures && may_throw_) {
-        const auto newest = place_.newest_left(saved_step_);
         throw Error{
             ErrorKind::resource,
             fmt::format("{} checkpoints in a row could not be written, the last at step {}: {} The run "
@@ -315,6 +315,12 @@ void Checkpointer::fail(const std::string& reason) {
                         newest < 0 ? std::string{"there is no checkpoint"}
                                    : fmt::format("the newest checkpoint is of step {}", newest))};
     }
+}
+
+std::int64_t Checkpointer::newest_left() const {
+    std::array<std::int64_t, 1> newest{world_.rank() == 0 ? place_.newest_left(saved_step_) : -1};
+    comm::all_reduce_max(world_, newest);
+    return newest[0];
 }
 
 void Checkpointer::wait() {

@@ -42,9 +42,9 @@ class Checkpointer {
     static constexpr int most_failures = 5;
 
     /// \param mine        this rank's wishes, which take its word along
-    /// \param data        looked at before each save, and recorded with it; outlives this; nullptr: nothing
-    /// is \param saved_step  the newest step of which run.dir has a checkpoint; -1: none Collective: over
-    /// `world`
+    /// \param saved_step  the newest step of which run.dir has a checkpoint; -1: none
+    /// \param data        looked at before each save, and recorded with it; outlives this; null: neither
+    /// Collective: over `world`
     Checkpointer(const spec::RunSpec& spec,
                  const RunContext& context,
                  const comm::Communicator& world,
@@ -101,7 +101,10 @@ class Checkpointer {
     std::string reason_of_all();
     void commit();
     void succeed();
+    /// Of all ranks.
     void fail(const std::string& reason);
+    /// The newest step that is still there, as rank 0 sees it.
+    std::int64_t newest_left() const;
     /// Until nothing is under way, or files have not answered for too long.
     void wait();
     /// The save under way never ends: all ranks leave, and say whose part is missing.

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -47,17 +46,10 @@ DataOfNode parse_node(const std::string& text, int first_rank) {
     return node;
 }
 
-/// The same number on two nodes that read the same: nothing is sent around where all is well.
-std::int64_t digest_of(const std::vector<data::FileFingerprint>& files) {
+/// The same number on two nodes that read the same: no files are told of where all is well.
+std::string digest_of(const std::vector<data::FileFingerprint>& files) {
     const std::string text = text_of("", files);
-    return static_cast<std::int64_t>(XXH3_64bits(text.data(), text.size()) >> 2);
-}
-
-bool is_same_on_all(const comm::Communicator& world, bool is_first, std::int64_t digest) {
-    constexpr auto none = std::numeric_limits<std::int64_t>::min();
-    std::array<std::int64_t, 2> ends{is_first ? digest : none, is_first ? -digest : none};
-    comm::all_reduce_max(world, ends);
-    return ends[0] == -ends[1];
+    return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
 std::string size_text(std::int64_t bytes) {
@@ -110,7 +102,11 @@ std::string describe_different_data(const std::vector<DataOfNode>& nodes) {
                 const bool is_of_size = change.bytes_after == change.bytes_before;
                 const auto size =
                     is_of_size ? std::string{"as many, but others"} : size_text(change.bytes_after);
-                others.size() < most_told ? others.push_back(size + " for " + name_of(node)) : void(++untold);
+                if (others.size() < most_told) {
+                    others.push_back(size + " for " + name_of(node));
+                } else {
+                    ++untold;
+                }
             }
         }
     }
@@ -140,10 +136,15 @@ DataGuard::DataGuard(const data::Corpus& corpus,
         files_ = data::fingerprints(corpus.files());
         watch_.emplace(corpus.files(), files_);
     }
-    if (is_same_on_all(world, is_first, digest_of(files_))) {
+    const auto digest = digest_of(files_);
+    const bool differs = comm::broadcast(world, digest) != digest && is_first;
+    std::array<std::int64_t, 1> different{differs ? 1 : 0};
+    comm::all_reduce_sum(world, different);
+    if (different[0] == 0) {
         return;
     }
-    const auto texts = comm::gather(world, is_first ? text_of(comm::machine_name(), files_) : "");
+    const bool tells = differs || world.rank() == 0;
+    const auto texts = comm::gather(world, tells ? text_of(comm::machine_name(), files_) : "");
     std::vector<DataOfNode> read;
     for (std::size_t rank = 0; rank < texts.size(); ++rank) {
         if (!texts[rank].empty()) {
@@ -161,7 +162,11 @@ void DataGuard::look() {
     const std::int64_t begin_ns = monotonic_ns();
     for (const auto& warning : watch_->look()) {
         const auto line = message(Severity::warning, warning);
-        is_reporting_ ? reporter_.say(line) : void(std::fputs((line + "\n").c_str(), stderr));
+        if (is_reporting_) {
+            reporter_.say(line);
+        } else {
+            std::fputs((line + "\n").c_str(), stderr);
+        }
     }
     const std::int64_t now_ns = monotonic_ns();
     next_look_ns_ = now_ns + std::max(look_every_ns, look_share * (now_ns - begin_ns));

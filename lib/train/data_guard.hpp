@@ -29,8 +29,8 @@ struct DataOfNode {
     std::vector<data::FileFingerprint> files;
 };
 
-/// Names the files that are not the same on all nodes, and the nodes, as the message of an error; empty when
-/// all are.
+/// Names the files that nodes have otherwise than the first, and these nodes, as the message of an error;
+/// empty when there are none.
 std::string describe_different_data(const std::vector<DataOfNode>& nodes);
 
 /// Compares the nodes' data at the start, by the fingerprints that one rank of each makes, and watches the
