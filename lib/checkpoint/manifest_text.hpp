@@ -17,13 +17,14 @@ inline constexpr std::size_t last_line_bytes = hash_begin.size() + hash_digits +
 
 /// Bounds that keep a hostile COMPLETE cheap, whatever its hash says.
 struct ManifestLimits {
-    static constexpr std::int64_t file_bytes = std::int64_t{128} << 20;  ///< about a million pieces
+    /// About seven million pieces: of a hundred layers on ten thousand ranks.
+    static constexpr std::int64_t file_bytes = std::int64_t{512} << 20;
     static constexpr int depth = 16;
     static constexpr std::size_t file_name_bytes = 255;
     static constexpr std::size_t tensor_name_bytes = 1024;
-    static constexpr std::size_t line_bytes = 4096;              ///< of `program` and `layout`
+    static constexpr std::size_t line_bytes = 4096;  ///< of `program` and `layout`
     static constexpr std::size_t deck_bytes = std::size_t{1} << 20;
-    static constexpr std::size_t told_bytes = 300;               ///< of it, in a message
+    static constexpr int told_columns = 300;  ///< of any text, in a message
     static constexpr std::size_t dims = 6;
     static constexpr int ranks = 1 << 22;
     static constexpr std::int64_t elements = std::int64_t{1} << 56;  ///< of a tensor

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/json_depth.hpp"
 #include "base/printable.hpp"
+#include "base/text_width.hpp"
 #include "checkpoint/check_manifest.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/manifest_text.hpp"
@@ -20,8 +21,7 @@ using Json = nlohmann::json;
 
 /// Of whatever length a text of a file is, what a message tells of it.
 std::string shortened(const std::string& text) {
-    return text.size() <= ManifestLimits::told_bytes ? text
-                                                     : text.substr(0, ManifestLimits::told_bytes) + "...";
+    return ziggurat::shortened(text, ManifestLimits::told_columns);
 }
 
 std::uint64_t parse_hex(const std::string& text) {
