@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -27,6 +29,16 @@ constexpr double network_patience_seconds = 30;
 constexpr double local_patience_seconds = 0.5;
 constexpr std::chrono::milliseconds nap{10};
 
+/// The folder, or the nearest one above it that is there.
+std::string nearest_there(const std::string& folder) {
+    std::error_code unreadable;
+    auto path = std::filesystem::absolute(folder, unreadable).lexically_normal();
+    while (!std::filesystem::exists(path, unreadable) && path.has_relative_path()) {
+        path = path.parent_path();
+    }
+    return path.string();
+}
+
 /// What is wrong with the folder on this node.
 std::string look_for(const std::string& run_dir, const std::string& mark) {
     const std::int64_t begin_ns = monotonic_ns();
@@ -35,7 +47,7 @@ std::string look_for(const std::string& run_dir, const std::string& mark) {
         const int reason = errno;
         const bool has_folder = ::access(run_dir.c_str(), F_OK) == 0;
         const double patience =
-            storage::is_local(has_folder ? run_dir : ".") ? local_patience_seconds : network_patience_seconds;
+            storage::is_local(nearest_there(run_dir)) ? local_patience_seconds : network_patience_seconds;
         if (seconds_between(begin_ns, monotonic_ns()) > patience) {
             return !has_folder        ? "it is not there"
                    : reason == ENOENT ? "a folder of that name is there, but another one"
@@ -66,8 +78,7 @@ void expect_folder_on_all_nodes(const spec::RunSpec& spec,
         if (!problem.empty()) {
             problem = fmt::format(
                 "run.dir: '{}' is not the same folder on all nodes (seen by rank {} on {}: {}). Name a "
-                "folder on "
-                "storage that all nodes share and may write to.",
+                "folder on storage that all nodes share and may write to.",
                 printable(run_dir), world.rank(), printable(comm::machine_name()), problem);
         }
     }
