@@ -7,7 +7,8 @@
 namespace ziggurat::data {
 namespace {
 
-constexpr std::int64_t header_bytes = 1024;
+constexpr std::int32_t gpt2_magic = 20240520;
+constexpr std::int32_t llama3_magic = 20240801;
 
 /// What a foreign magic number of llm.c says.
 std::string kind_of(std::int32_t magic) {
@@ -36,15 +37,16 @@ std::string kind_of(std::int32_t magic) {
 
 TokenFile open_llmc(const std::string& path, const std::string& key) {
     MappedFile file{path, key};
-    if (file.bytes() < header_bytes) {
+    if (file.bytes() < llmc_header_bytes) {
         refuse(key, file, std::to_string(file.bytes()) + " bytes, shorter than the header of 1024 bytes");
     }
     const auto magic = file.load<std::int32_t>(0);
-    if (magic != 20240520 && magic != 20240801) {
+    const auto known_type = llmc_type(magic);
+    if (!known_type) {
         refuse(key, file, kind_of(magic));
     }
-    const TokenType type = magic == 20240520 ? TokenType::uint16 : TokenType::uint32;
-    const std::int32_t known_version = magic == 20240520 ? 1 : 7;
+    const TokenType type = *known_type;
+    const std::int32_t known_version = magic == gpt2_magic ? 1 : 7;
     const auto version = file.load<std::int32_t>(4);
     if (version != known_version) {
         refuse(key, file, "version " + std::to_string(version) + ", not " + std::to_string(known_version));
@@ -52,17 +54,23 @@ TokenFile open_llmc(const std::string& path, const std::string& key) {
     // The count is an int32 in the format; reading it unsigned serves files up to 2^32 tokens that overflowed
     // it.
     const std::int64_t tokens = file.load<std::uint32_t>(8);
-    if (file.bytes() != header_bytes + tokens * bytes_of(type)) {
+    if (file.bytes() != llmc_header_bytes + tokens * bytes_of(type)) {
         refuse(key, file,
                "its header counts " + std::to_string(tokens) + " tokens of " +
                    std::to_string(bytes_of(type)) + " bytes, which makes " +
-                   std::to_string(header_bytes + tokens * bytes_of(type)) + " bytes, but it has " +
+                   std::to_string(llmc_header_bytes + tokens * bytes_of(type)) + " bytes, but it has " +
                    std::to_string(file.bytes()));
     }
-    return {std::move(file), header_bytes, tokens, type};
+    return {std::move(file), llmc_header_bytes, tokens, type};
 }
 
 }  // namespace
+
+std::optional<TokenType> llmc_type(std::int32_t magic) {
+    return magic == gpt2_magic     ? std::optional{TokenType::uint16}
+           : magic == llama3_magic ? std::optional{TokenType::uint32}
+                                   : std::nullopt;
+}
 
 std::string kind_of_llmc(const MappedFile& file) {
     return file.bytes() < 4 ? std::to_string(file.bytes()) + " bytes" : kind_of(file.load<std::int32_t>(0));

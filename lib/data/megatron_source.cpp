@@ -14,7 +14,7 @@ namespace ziggurat::data {
 namespace {
 
 constexpr std::string_view magic{"MMIDIDX\0\0", 9};
-constexpr std::int64_t arrays_at = 34;  // lengths; then byte offsets, then documents
+constexpr std::int64_t arrays_at = megatron_header_bytes;  // lengths; then byte offsets, then documents
 
 std::string prefix_of(std::string path) {
     for (const std::string_view ending : {".bin", ".idx"}) {
@@ -36,6 +36,11 @@ std::string prefix_of(std::string path) {
 }
 
 }  // namespace
+
+bool is_megatron_index(const MappedFile& file) {
+    return file.bytes() >= megatron_header_bytes &&
+           std::memcmp(file.content().data(), magic.data(), magic.size()) == 0;
+}
 
 std::optional<TokenType> megatron_type(int code) {
     switch (code) {
@@ -86,7 +91,7 @@ void MegatronSource::check_index(const std::string& key) {
     if (index_.bytes() < arrays_at) {
         refuse(key, path, std::to_string(index_.bytes()) + " bytes, shorter than its header of 34 bytes");
     }
-    if (std::memcmp(index_.content().data(), magic.data(), magic.size()) != 0) {
+    if (!is_megatron_index(index_)) {
         refuse(key, path, "it does not begin with 'MMIDIDX'");
     }
     if (const auto version = index_.load<std::uint64_t>(9); version != 1) {

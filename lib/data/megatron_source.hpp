@@ -9,6 +9,11 @@
 
 namespace ziggurat::data {
 
+inline constexpr std::int64_t megatron_header_bytes = 34;
+
+/// Whether a file begins as an index does, and has all of its header.
+bool is_megatron_index(const MappedFile& file);
+
 /// The type of tokens by the code in an index; nothing for a code that is no integer type.
 std::optional<TokenType> megatron_type(int code);
 

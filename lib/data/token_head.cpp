@@ -15,11 +15,6 @@ namespace ziggurat::data {
 namespace {
 
 constexpr std::int64_t most_shown = 16;
-constexpr std::int32_t gpt2_magic = 20240520;
-constexpr std::int32_t llama3_magic = 20240801;
-constexpr std::int64_t llmc_header_bytes = 1024;
-constexpr std::int64_t index_header_bytes = 34;
-constexpr std::string_view index_magic{"MMIDIDX\0\0", 9};
 
 bool is_file(const std::string& path) {
     struct stat status {};
@@ -76,9 +71,7 @@ TokenHead megatron_head(const std::string& prefix) {
                    .paths = {index.path(), tokens.path()},
                    .bytes = {index.bytes(), tokens.bytes()}};
     head.problem = problem_of<MegatronSource>(prefix);
-    if (index.bytes() < index_header_bytes ||
-        !std::equal(index_magic.begin(), index_magic.end(),
-                    reinterpret_cast<const char*>(index.content().data()))) {
+    if (!is_megatron_index(index)) {
         return head;
     }
     head.magic = "MMIDIDX";
@@ -94,7 +87,8 @@ TokenHead megatron_head(const std::string& prefix) {
 
 std::optional<TokenHead> llmc_head(MappedFile& file) {
     const auto magic = file.bytes() >= 4 ? file.load<std::int32_t>(0) : 0;
-    if (magic != gpt2_magic && magic != llama3_magic) {
+    const auto type = llmc_type(magic);
+    if (!type) {
         return std::nullopt;
     }
     TokenHead head{.format = spec::TokenFormat::llmc,
@@ -107,7 +101,7 @@ std::optional<TokenHead> llmc_head(MappedFile& file) {
         head.version = file.load<std::uint32_t>(4);
         head.tokens = file.load<std::uint32_t>(8);
     }
-    add_tokens(head, std::move(file), magic == gpt2_magic ? TokenType::uint16 : TokenType::uint32);
+    add_tokens(head, std::move(file), *type);
     return head;
 }
 

@@ -20,8 +20,8 @@ struct TokenHead {
     std::string type = {};  ///< how a token is stored: `uint16`
     std::int64_t token_bytes = 1;
     std::int64_t header_bytes = 0;  ///< before the first token
-    std::optional<std::int64_t> tokens =
-        {};                          ///< as the header counts them; a Megatron index has no such count
+    /// As the header counts them; a Megatron index has no such count.
+    std::optional<std::int64_t> tokens = {};
     std::int64_t stored_tokens = 0;  ///< that the size makes
     std::optional<std::uint64_t> sequences = {};
     std::optional<std::uint64_t> documents = {};
