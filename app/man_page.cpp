@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "app/command_table.hpp"
 #include "app/shipped_texts.hpp"
 #include "app/version.hpp"

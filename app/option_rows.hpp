@@ -1,6 +1,7 @@
 /// Rows of options by what they take.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <optional>
