@@ -4,10 +4,10 @@
 
 #include "app/cli.hpp"
 #include "app/commands.hpp"
-#include "app/failure.hpp"
 #include "app/heap_policy.hpp"
 #include "app/wait_policy.hpp"
 #include "base/error.hpp"
+#include "base/failure.hpp"
 #include "base/message.hpp"
 
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "app/failure.hpp"
+#include "base/failure.hpp"
 #include "base/message.hpp"
 #include "comm/node_topology.hpp"
 #include "comm/session.hpp"

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
-#include <new>
 #include <optional>
 #include <string>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/failure.hpp"
 #include "base/heap.hpp"
 #include "base/message.hpp"
 #include "comm/control.hpp"
@@ -368,14 +367,9 @@ int train(const spec::RunSpec& spec,
         reporter.busy("compiles the step and reserves memory");
         Trainer trainer{spec, world, abort, corpus, data, context, requests, reporter};
         return trainer.run();
-    } catch (const Error& error) {
-        reporter.break_down(error.what(), error.exit_code());
-        throw;
-    } catch (const std::bad_alloc&) {
-        reporter.break_down("no more memory for this process", static_cast<int>(ErrorKind::resource));
-        throw;
-    } catch (const std::exception& error) {
-        reporter.break_down(error.what(), static_cast<int>(ErrorKind::internal));
+    } catch (...) {
+        const Failure failure = failure_at_hand();
+        reporter.break_down(failure.problem, failure.exit_code);
         throw;
     }
 }

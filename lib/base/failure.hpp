@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ziggurat::app {
+namespace ziggurat {
 
 /// The end of a command that could not go on.
 struct Failure {
@@ -15,4 +15,4 @@ struct Failure {
 /// what nobody expected is a bug of ours.
 Failure failure_at_hand();
 
-}  // namespace ziggurat::app
+}  // namespace ziggurat

@@ -1,4 +1,4 @@
-#include "app/failure.hpp"
+#include "base/failure.hpp"
 
 #include <exception>
 #include <new>
@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 
-namespace ziggurat::app {
+namespace ziggurat {
 
 Failure failure_at_hand() {
     constexpr int lacking = static_cast<int>(ErrorKind::resource);
@@ -27,4 +27,4 @@ Failure failure_at_hand() {
     }
 }
 
-}  // namespace ziggurat::app
+}  // namespace ziggurat
