@@ -54,7 +54,8 @@ int draw_in_terminal(const std::vector<plot::History>& histories) {
 /// Complete or not at all, so that a viewer never sees half of it.
 void write_whole(const std::string& path, const std::string& text) {
     const std::string unfinished = path + ".tmp";
-    const auto file = train::open_for_writing(unfinished, train::OpenMode::replace);
+    constexpr const char* remedy = "Name a file that may be written: --out FILE.";
+    const auto file = train::open_for_writing(unfinished, train::OpenMode::replace, remedy);
     const int failure = train::write_all(file.get(), text);
     std::error_code problem{failure, std::generic_category()};
     if (!problem) {
@@ -62,8 +63,8 @@ void write_whole(const std::string& path, const std::string& text) {
     }
     if (problem) {
         ::unlink(unfinished.c_str());
-        throw Error{ErrorKind::resource, "cannot write '" + printable(path) + "' (" + problem.message() +
-                                             "). Name a file that may be written: --out FILE."};
+        throw Error{ErrorKind::resource,
+                    "cannot write '" + printable(path) + "' (" + problem.message() + "). " + remedy};
     }
 }
 

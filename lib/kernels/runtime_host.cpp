@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/contract.hpp"
+#include "base/error.hpp"
 #include "kernels/cpu_features.hpp"
 #include "kernels/runtime.hpp"
 #include "spec/threads.hpp"
@@ -16,6 +17,12 @@ Runtime::Runtime(int num_threads) {
     ZG_EXPECTS(num_threads >= 1 && num_threads <= spec::most_threads);
     // Kokkos warns on stderr unless these say something; an outer launcher's choice wins.
     setenv("OMP_PROC_BIND", "false", 0);
+    if (const int limit = omp_get_thread_limit(); limit < num_threads) {
+        throw Error{ErrorKind::resource, "a rank is to have " + std::to_string(num_threads) +
+                                             " threads, and OMP_THREAD_LIMIT allows " +
+                                             std::to_string(limit) +
+                                             ". Raise it, or lower parallel.threads."};
+    }
     omp_set_num_threads(num_threads);
     omp_set_dynamic(0);
     // Kokkos refuses to be told two numbers.

@@ -11,13 +11,23 @@
 
 namespace ziggurat::train {
 
-std::string skipped_line(const StepReport& report) {
+std::string skipped_line(const StepReport& report, int columns) {
     const char* what =
         std::isfinite(report.loss.value_or(0)) ? "the gradient is not finite" : "the loss is not finite";
-    return fmt::format(
-        "step {} SKIPPED: {}, so the weights stay as they are (loss {}, norm {:.3g}; {} skipped so far)",
-        report.step, what, report.loss ? fmt::format("{:.4g}", *report.loss) : "n/a", report.grad_norm,
-        report.skipped);
+    const auto head = fmt::format("step {} SKIPPED", report.step);
+    const auto reason = fmt::format("{}: {}", head, what);
+    const auto values = fmt::format(
+        "loss {}, norm {:.3g}", report.loss ? fmt::format("{:.4g}", *report.loss) : "n/a", report.grad_norm);
+    const auto count = fmt::format("{} skipped so far", report.skipped);
+    std::string line = fmt::format("{}, so the weights stay as they are ({}; {})", reason, values, count);
+    for (const auto& shorter : {fmt::format("{} ({}; {})", reason, values, count),
+                                fmt::format("{} ({})", reason, count), reason, head}) {
+        if (columns <= 0 || text_width(line) <= columns) {
+            break;
+        }
+        line = shorter;
+    }
+    return line;
 }
 
 StyledText validation_line(const ValidationReport& report, std::int64_t total_steps, int columns) {

@@ -32,15 +32,14 @@ bool takes_text(int file) {
 
 }  // namespace
 
-FileHandle open_for_writing(const std::string& path, OpenMode mode) {
+FileHandle open_for_writing(const std::string& path, OpenMode mode, const char* remedy) {
     // Without O_NONBLOCK a pipe would wait for its reader.
     const int flags =
         O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (mode == OpenMode::append ? O_APPEND : O_TRUNC);
     FileHandle file{::open(path.c_str(), flags, 0666)};
     const int problem = errno;
     if (!file || !takes_text(file.get())) {
-        refuse("write", path, file || problem == ENXIO ? no_file : std::strerror(problem),
-               "Set run.dir to a directory where you may write, on a disk with room.");
+        refuse("write", path, file || problem == ENXIO ? no_file : std::strerror(problem), remedy);
     }
     ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
     return file;

@@ -18,8 +18,11 @@ using FileHandle = UniqueHandle<FileTraits>;
 enum class OpenMode { append, replace };
 
 /// Opens `path` for writing, creating it. Waits for nobody: a pipe is refused.
-/// Errors: Error{resource} with the path, the system's reason and what to do
-FileHandle open_for_writing(const std::string& path, OpenMode mode);
+/// Errors: Error{resource} with the path, the system's reason and what to do: `remedy`
+FileHandle open_for_writing(
+    const std::string& path,
+    OpenMode mode,
+    const char* remedy = "Set run.dir to a directory where you may write, on a disk with room.");
 
 /// Opens a regular file; nothing when there is none.
 /// Errors: as above, also when it is something else

@@ -152,7 +152,7 @@ void Reporter::step(const StepReport& report, bool is_last) {
     }
     files_->line->add(report);
     if (report.is_skipped) {
-        console_.print(skipped_line(report));
+        print_fitted([&](int columns) { return skipped_line(report, columns); });
     }
     if (files_->is_line_due.is_due(report.step, report.tokens) || is_last) {
         const int columns = console_.columns();

@@ -203,7 +203,10 @@ def threads(chosen):
         training.says("a rank has at most 512 threads, and parallel.threads is 700")
     with place.start("run", 1, "train.steps=5", environment={"KOKKOS_NUM_THREADS": "9"}) as training:
         expect_code(training, 0)
-    say("more than 512 threads are refused in words, and KOKKOS_NUM_THREADS breaks nothing")
+    with place.start("run", 1, wrapper=["env", "OMP_NUM_THREADS=2"], environment={"OMP_THREAD_LIMIT": "1"}) as training:
+        expect_code(training, 3)
+        training.says("a rank is to have 2 threads, and OMP_THREAD_LIMIT allows 1")
+    say("threads beyond a limit are refused in words, and KOKKOS_NUM_THREADS breaks nothing")
 
 
 def no_targets(chosen):

@@ -22,6 +22,18 @@ TEST(SkippedLine, NamesTheStepAndTheReason) {
     EXPECT_NE(skipped_line(report).find("the loss is not finite"), std::string::npos);
 }
 
+TEST(SkippedLine, ShowsAsMuchAsFits) {
+    StepReport report{.step = 1251, .loss = std::nan("")};
+    report.skipped = 3;
+    report.grad_norm = std::nan("");
+    EXPECT_EQ(skipped_line(report, 80),
+              "step 1251 SKIPPED: the loss is not finite (loss nan, norm nan; 3 skipped so far)");
+    for (int columns = 20; columns <= 250; ++columns) {
+        EXPECT_LE(skipped_line(report, columns).size(), columns);
+    }
+    EXPECT_EQ(skipped_line(report, 250), skipped_line(report));
+}
+
 ValidationReport some_validation() {
     return {.step = 100, .tokens = 1, .loss = std::log(4.0), .loss_tokens = 131072, .seconds = 1.23};
 }
