@@ -24,6 +24,7 @@
 #include "train/evaluation.hpp"
 #include "train/feeder.hpp"
 #include "train/introduction.hpp"
+#include "train/leaving_note.hpp"
 #include "train/reporter.hpp"
 #include "train/resident_memory.hpp"
 #include "train/resume.hpp"
@@ -305,27 +306,6 @@ class Trainer {
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
     std::int64_t process_peak_bytes_ = 0;
     bool has_warned_of_no_targets_ = false;
-};
-
-/// Whatever makes this rank leave from within the watch over its peers is told by `reporter` first.
-class LeavingNote {
-  public:
-    LeavingNote(comm::Liveness* liveness, Reporter& reporter) : liveness_{liveness} {
-        if (liveness_ != nullptr) {
-            liveness_->before_leaving(
-                [&reporter](int exit_code, const std::string& why) { reporter.break_down(why, exit_code); });
-        }
-    }
-    ~LeavingNote() {
-        if (liveness_ != nullptr) {
-            liveness_->before_leaving({});
-        }
-    }
-    LeavingNote(const LeavingNote&) = delete;
-    LeavingNote& operator=(const LeavingNote&) = delete;
-
-  private:
-    comm::Liveness* liveness_;
 };
 
 }  // namespace
