@@ -37,34 +37,6 @@ constexpr std::int64_t heaviest = 64;
 constexpr std::int64_t segments_of_plain = 8;
 constexpr std::int64_t chunks_of_search = 512;
 
-/// Whether no pattern tells layers apart.
-bool are_layers_alike(const spec::RunSpec& spec) {
-    if (spec.train.only.empty() && spec.tiers.tiles.empty()) {
-        return true;
-    }
-    const auto first_rule = [&](const std::string& tensor) {
-        const auto& tiles = spec.tiers.tiles;
-        return std::ranges::find_if(
-                   tiles, [&](const spec::TileRule& rule) { return spec::matches(rule.match, tensor); }) -
-               tiles.begin();
-    };
-    std::vector<std::pair<bool, std::ptrdiff_t>> first;  // by tensor of a layer
-    int unit = 0;
-    std::size_t place = 0;
-    for (const auto& tensor : spec::tensors(spec.model)) {
-        place = tensor.unit == unit ? place + 1 : 0;
-        unit = tensor.unit;
-        const bool is_layer = unit >= 1 && unit <= spec.model.layers;
-        const std::pair now{spec::is_trained(spec.train, tensor.name), first_rule(tensor.name)};
-        if (is_layer && unit == 1) {
-            first.push_back(now);
-        } else if (is_layer && first.at(place) != now) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /// Layers to build, that stages and recomputation divide as they divide all.
 std::int64_t fewer_layers(const spec::RunSpec& spec) {
     const std::int64_t stages = spec.parallel.stages;
@@ -315,6 +287,33 @@ class Scaling {
 };
 
 }  // namespace
+
+bool are_layers_alike(const spec::RunSpec& spec) {
+    if (spec.train.only.empty() && spec.tiers.tiles.empty()) {
+        return true;
+    }
+    const auto first_rule = [&](const std::string& tensor) {
+        const auto& tiles = spec.tiers.tiles;
+        return std::ranges::find_if(
+                   tiles, [&](const spec::TileRule& rule) { return spec::matches(rule.match, tensor); }) -
+               tiles.begin();
+    };
+    std::vector<std::pair<bool, std::ptrdiff_t>> first;  // by tensor of a layer
+    int unit = 0;
+    std::size_t place = 0;
+    for (const auto& tensor : spec::tensors(spec.model)) {
+        place = tensor.unit == unit ? place + 1 : 0;
+        unit = tensor.unit;
+        const bool is_layer = unit >= 1 && unit <= spec.model.layers;
+        const std::pair now{spec::is_trained(spec.train, tensor.name), first_rule(tensor.name)};
+        if (is_layer && unit == 1) {
+            first.push_back(now);
+        } else if (is_layer && first.at(place) != now) {
+            return false;
+        }
+    }
+    return true;
+}
 
 std::int64_t weight_of_layer(const spec::RunSpec& spec) {
     auto least = spec;

@@ -25,11 +25,6 @@ double along(std::int64_t n, std::int64_t most, const Function& f) {
     return last + slope * static_cast<double>(n - most);
 }
 
-/// Whether layers can be left out: they are alike, and in one stage.
-bool are_layers_alike(const spec::RunSpec& spec) {
-    return spec.train.only.empty() && spec.parallel.stages * spec.parallel.chunks_per_stage == 1;
-}
-
 bool is_on_nvme(const spec::Tiers& tiers) {
     return tiers.parameters.nvme > 0 || tiers.gradients.nvme > 0 || tiers.optimizer.nvme > 0 ||
            tiers.activations.nvme > 0;
@@ -52,7 +47,8 @@ std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec
         return step_seconds(schedule::build_program(shorter, 0, schedule::Variant::train), rates);
     };
     const auto layers = spec.model.layers;
-    const auto layers_at_once = are_layers_alike(spec) ? layers_to_plan : layers;
+    const bool has_one_stage = spec.parallel.stages * spec.parallel.chunks_per_stage == 1;
+    const auto layers_at_once = has_one_stage && are_layers_alike(spec) ? layers_to_plan : layers;
     return along(spec.train.micro_batches, microbatches_to_plan * spec.parallel.stages,
                  [&](std::int64_t microbatches) {
                      return along(layers, layers_at_once,
