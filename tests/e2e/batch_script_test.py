@@ -111,7 +111,7 @@ class Job:
 def codes(root):
     for code in (0, 1, 2, 3, 4, 5, 70):
         Job(root, f"code_{code}").set(code=code).expect(False, "done" if code == 0 else "not queued again")
-    for code in (6, 75, 9, 137, 139, 143, 213, 255):
+    for code in (6, 75, 9, 127, 137, 139, 143, 213, 255):
         Job(root, f"code_{code}").set(code=code).expect(True, f"ended with {code}: asks Slurm")
     Job(root, "dead_launcher", launcher="dies").expect(True, "ended with 137: asks Slurm")
 
