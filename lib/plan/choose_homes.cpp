@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "layout/chunk_layout.hpp"
 #include "plan/footprint.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/short_run.hpp"
@@ -32,8 +31,7 @@ std::int64_t chunks_of(const spec::RunSpec& spec, const schedule::ModelLayout& m
         const auto& shards = model.shards[static_cast<std::size_t>(unit)];
         elements += shards.shard(span, model.data_rank).size();
     }
-    const auto chunk =
-        spec.tiers.chunk_elements > 0 ? spec.tiers.chunk_elements : layout::ChunkLayout::usual_elements;
+    const auto chunk = chunk_elements(spec);
     return std::max<std::int64_t>(1, (elements + chunk - 1) / chunk);
 }
 

@@ -21,6 +21,9 @@ inline constexpr std::int64_t most_chunks = 4096;
 /// they are more than most_chunks. So a plan costs the same however deep and wide a model is.
 spec::RunSpec shortened(const spec::RunSpec& spec, Size size);
 
+/// Elements of a chunk, also where the deck leaves them to the program.
+std::int64_t chunk_elements(const spec::RunSpec& spec);
+
 /// Whether no pattern tells layers apart: neither what is trained nor what is cut into tiles.
 bool are_layers_alike(const spec::RunSpec& spec);
 
