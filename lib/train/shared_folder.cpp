@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -40,14 +40,15 @@ std::string nearest_there(const std::string& folder) {
 }
 
 /// What is wrong with the folder on this node.
-std::string look_for(const std::string& run_dir, const std::string& mark) {
+std::string look_for(const std::string& run_dir, const std::string& mark, double most_seconds) {
     const std::int64_t begin_ns = monotonic_ns();
     const auto path = run_dir + "/" + mark;
     while (::access(path.c_str(), F_OK) != 0) {
         const int reason = errno;
         const bool has_folder = ::access(run_dir.c_str(), F_OK) == 0;
-        const double patience =
-            storage::is_local(nearest_there(run_dir)) ? local_patience_seconds : network_patience_seconds;
+        const double patience = storage::is_local(nearest_there(run_dir))
+                                    ? local_patience_seconds
+                                    : std::min(network_patience_seconds, most_seconds);
         if (seconds_between(begin_ns, monotonic_ns()) > patience) {
             return !has_folder        ? "it is not there"
                    : reason == ENOENT ? "a folder of that name is there, but another one"
@@ -74,7 +75,8 @@ void expect_folder_on_all_nodes(const spec::RunSpec& spec,
     mark = comm::broadcast(world, mark);
     std::string problem;
     if (!mark.empty() && nodes.rank_in_node == 0) {
-        problem = look_for(run_dir, mark);
+        // Long before those who wait for this take it for a hang.
+        problem = look_for(run_dir, mark, spec.run.hang_timeout_seconds / 3);
         if (!problem.empty()) {
             problem = fmt::format(
                 "run.dir: '{}' is not the same folder on all nodes (seen by rank {} on {}: {}). Name a "
