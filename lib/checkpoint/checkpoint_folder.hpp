@@ -59,9 +59,9 @@ class Commit {
 
 /// What was found in `<run.dir>/ckpt` when looking for something to go on from.
 struct Found {
-    std::optional<std::string>
-        path;               ///< of the newest checkpoint that verifies (COMPLETE, sizes, file hashes)
-    bool is_empty = false;  ///< no complete step at all: a fresh start
+    /// Of the newest checkpoint that verifies: COMPLETE, sizes, hashes of files.
+    std::optional<std::string> path;
+    bool is_empty = false;           ///< no complete step at all: a fresh start
     std::vector<std::string> notes;  ///< what was passed over and why, a line each
 };
 
