@@ -133,12 +133,15 @@ say_what_is_next() {
   for word; do
     [[ $word != run.dir=* ]] || run=${word#run.dir=}
   done
+  local called saved
+  printf -v called '%q' "$program" # a path may have blanks
+  printf -v saved '%q' "$run"
   cat <<END
 
-The program is $program. To try next:
-  $program sample $run --prompt 'In the'    # a text by what was trained
-  $program plot $run --terminal             # how loss and speed went
-  $program inspect $run                     # what was saved
+The program is $called. To try next:
+  $called sample $saved --prompt 'In the'    # a text by what was trained
+  $called plot $saved --terminal             # how loss and speed went
+  $called inspect $saved                     # what was saved
 To call it as ziggurat from anywhere, with its decks and a manual page:
   cmake --install build/release --prefix ~/.local && PATH=~/.local/bin:\$PATH
 END
