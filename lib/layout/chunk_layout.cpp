@@ -31,11 +31,17 @@ int ChunkLayout::num_chunks() const noexcept {
 
 std::vector<UnitRange> ChunkLayout::chunk(int k) const {
     ZG_EXPECTS(0 <= k && k < num_chunks());
-    const auto begin = k * chunk_elements_;
-    const auto end = std::min(begin + chunk_elements_, elements());
+    return chunks(k, k + 1);
+}
+
+std::vector<UnitRange> ChunkLayout::chunks(int from, int to) const {
+    ZG_EXPECTS(0 <= from && from <= to && to <= num_chunks());
+    const auto begin = from * chunk_elements_;
+    const auto end = std::min(to * chunk_elements_, elements());
     const auto first = std::upper_bound(begins_.begin(), begins_.end(), begin) - begins_.begin() - 1;
     std::vector<UnitRange> runs;
-    for (auto s = static_cast<std::size_t>(first); s < shards_.size() && begins_[s] < end; ++s) {
+    for (auto s = static_cast<std::size_t>(first); s < shards_.size() && begins_[s] < end && begin < end;
+         ++s) {
         const auto base = shards_[s].range.begin - begins_[s];
         runs.push_back({shards_[s].unit,
                         {base + std::max(begin, begins_[s]), std::min(base + end, shards_[s].range.end)}});

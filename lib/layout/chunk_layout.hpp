@@ -49,6 +49,9 @@ class ChunkLayout {
     /// The runs of chunk `k`, in order.
     std::vector<UnitRange> chunk(int k) const;
 
+    /// Those of the chunks [from, to) together.
+    std::vector<UnitRange> chunks(int from, int to) const;
+
     /// A part of a chunk that holds a part of a shard.
     struct Piece {
         int chunk = -1;

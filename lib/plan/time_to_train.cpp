@@ -10,9 +10,10 @@
 namespace ziggurat::plan {
 namespace {
 
-/// A program of so many has been filled long before its end.
+/// A program of so many has been filled long before its end; one of layers in many tiles sooner, by its ops.
 constexpr std::int64_t layers_to_plan = 12;
 constexpr std::int64_t microbatches_to_plan = 8;
+constexpr std::int64_t least_to_plan = 2;
 
 /// `f(n)`, or beyond `most` the line through the values at `most` and at half of it.
 template <class Function>
@@ -48,8 +49,11 @@ std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec
     };
     const auto layers = spec.model.layers;
     const bool has_one_stage = spec.parallel.stages * spec.parallel.chunks_per_stage == 1;
-    const auto layers_at_once = has_one_stage && are_layers_alike(spec) ? layers_to_plan : layers;
-    return along(spec.train.micro_batches, microbatches_to_plan * spec.parallel.stages,
+    const auto weight = weight_of_layer(spec);
+    const auto layers_at_once =
+        has_one_stage && are_layers_alike(spec) ? std::max(least_to_plan, layers_to_plan / weight) : layers;
+    const auto microbatches_at_once = std::max(least_to_plan, microbatches_to_plan / weight);
+    return along(spec.train.micro_batches, microbatches_at_once * spec.parallel.stages,
                  [&](std::int64_t microbatches) {
                      return along(layers, layers_at_once,
                                   [&](std::int64_t some) { return seconds_of(some, microbatches); });

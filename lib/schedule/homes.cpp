@@ -1,6 +1,7 @@
 #include "schedule/homes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -14,15 +15,22 @@ StateKind space_of(StateKind kind) {
     return kind == StateKind::frozen ? StateKind::parameters : kind;
 }
 
-/// The tier of chunk `k` of `n`.
-Tier tier_of(const spec::Home& home, int k, int n) {
-    const auto chunks = [&](double share) { return static_cast<int>(std::lround(share * n)); };
-    if (k < chunks(home.device)) {
-        return Tier::device;
-    }
+/// Chunks of one tier, one after another.
+struct TierChunks {
+    Tier tier;
+    int begin;
+    int end;
+};
+
+/// Which of `n` chunks are where.
+std::array<TierChunks, 3> chunks_by_tier(const spec::Home& home, int n) {
+    const auto chunks = [&](double share) { return std::min(n, static_cast<int>(std::lround(share * n))); };
+    const int device = chunks(home.device);
+    const int host = std::max(device, chunks(home.device + home.host));
     // What is left by rounding goes to the last tier that has a share.
-    return k < chunks(home.device + home.host) || home.nvme <= 0 ? (home.host > 0 ? Tier::host : Tier::device)
-                                                                 : Tier::nvme;
+    const auto rest = home.nvme > 0 ? Tier::nvme : home.host > 0 ? Tier::host : Tier::device;
+    const auto middle = home.host > 0 ? Tier::host : Tier::device;
+    return {TierChunks{Tier::device, 0, device}, {middle, device, host}, {rest, host, n}};
 }
 
 }  // namespace
@@ -74,10 +82,8 @@ std::vector<std::vector<HomePart>> home_parts(const Program& program,
     for (const auto& [kind, buffers] : spaces) {
         const auto& home = *home_of(spec.tiers, kind);
         const layout::ChunkLayout chunks{buffers, spec.tiers.chunk_elements, chunk_alignment(spec)};
-        const int num_chunks = chunks.num_chunks();
-        for (int k = 0; k < num_chunks; ++k) {
-            const auto tier = tier_of(home, k, num_chunks);
-            for (const auto& [buffer, range] : chunks.chunk(k)) {
+        for (const auto& [tier, begin, end] : chunks_by_tier(home, chunks.num_chunks())) {
+            for (const auto& [buffer, range] : chunks.chunks(begin, end)) {
                 auto& of_buffer = parts[static_cast<std::size_t>(buffer)];
                 if (!of_buffer.empty() && of_buffer.back().tier == tier) {
                     of_buffer.back().range.end = range.end;

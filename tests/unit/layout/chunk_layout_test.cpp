@@ -12,6 +12,9 @@ TEST(ChunkLayout, CutsTheShardsOneBehindTheOther) {
     EXPECT_EQ(chunks.chunk(0), (std::vector<UnitRange>{{0, {512, 1024}}}));
     EXPECT_EQ(chunks.chunk(1), (std::vector<UnitRange>{{0, {1024, 1280}}, {2, {0, 256}}}));
     EXPECT_EQ(chunks.chunk(2), (std::vector<UnitRange>{{2, {256, 640}}}));
+    EXPECT_EQ(chunks.chunks(1, 3), (std::vector<UnitRange>{{0, {1024, 1280}}, {2, {0, 640}}}));
+    EXPECT_EQ(chunks.chunks(2, 2), std::vector<UnitRange>{});
+    EXPECT_EQ(chunks.chunks(3, 3), std::vector<UnitRange>{});
 }
 
 TEST(ChunkLayout, FindsTheChunksOfARange) {
