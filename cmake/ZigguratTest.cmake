@@ -24,7 +24,7 @@ function(ziggurat_test name)
   list(TRANSFORM arg_MODULES PREPEND ziggurat::)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE ziggurat_options ziggurat_warnings ${arg_MODULES} ${arg_LIBRARIES}
-    GTest::gtest $<IF:$<BOOL:${arg_RANKS}>,ziggurat_rank_main,ziggurat_test_main>)
+    GTest::gtest GTest::gmock $<IF:$<BOOL:${arg_RANKS}>,ziggurat_rank_main,ziggurat_test_main>)
 
   if(arg_LABELS MATCHES "unit|mpi")
     add_dependencies(unit_and_rank_tests ${target})
