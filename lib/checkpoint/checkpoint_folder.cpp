@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "checkpoint/recorded_deck.hpp"
 #include "checkpoint/verify.hpp"
 #include "storage/directory.hpp"
 
@@ -49,6 +50,9 @@ std::optional<std::string> problem_of(const std::string& path, std::int64_t step
         const Manifest manifest = read_manifest(path);
         if (manifest.progress.step != step) {
             return fmt::format("its COMPLETE is that of step {}", manifest.progress.step);
+        }
+        if (auto problem = problem_of_deck(manifest.deck)) {
+            return problem;
         }
         for (const FileEntry& entry : manifest.files) {
             if (const auto problem = size_problem(path + "/" + entry.name, entry)) {

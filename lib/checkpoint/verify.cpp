@@ -12,6 +12,7 @@
 #include "base/units.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/file_check.hpp"
+#include "checkpoint/recorded_deck.hpp"
 #include "checkpoint/structure_check.hpp"
 #include "storage/directory.hpp"
 
@@ -103,6 +104,9 @@ Verification verify_checkpoint(const std::string& path_as_given,
         if (step && *step != manifest.progress.step) {
             found.damages.push_back({"COMPLETE", fmt::format("it is that of step {}, and lies in '{}'",
                                                              manifest.progress.step, path)});
+        }
+        if (auto problem = problem_of_deck(manifest.deck)) {
+            found.damages.push_back({"COMPLETE", std::move(*problem)});
         }
         FileCheck check{manifest, progress};
         for (std::size_t file = 0; file < manifest.files.size(); ++file) {

@@ -17,9 +17,10 @@ struct Verification {
     std::int64_t bytes_read = 0;
 };
 
-/// Checks all files of the checkpoint at `path`: COMPLETE, every byte of every file that it lists, the
-/// structure of HDF5; names files that do not belong there. In a folder `ckpt`, or beside a LATEST, that file
-/// is checked as well: it must name the newest complete checkpoint and the hash of its COMPLETE.
+/// Checks all files of the checkpoint at `path`: COMPLETE and the deck in it, every byte of every file that
+/// it lists, the structure of HDF5; names files that do not belong there. In a folder `ckpt`, or beside a
+/// LATEST, that file is checked as well: it must name the newest complete checkpoint and the hash of its
+/// COMPLETE.
 ///
 /// \param progress  called now and then, on this thread, with bytes done and bytes in all; may be empty
 /// Errors: Error{resource} when there is no memory; what the disk refuses is a damage like others

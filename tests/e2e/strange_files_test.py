@@ -240,6 +240,7 @@ class Strange:
                 "list": ["inspect", run], "json": ["inspect", "--json", run], "verify": ["inspect", "--verify", run],
                 "tensors": ["inspect", "--tensors", run], "step": ["inspect", newest],
                 "diff": ["inspect", newest, "--diff", self.source], "sample": ["sample", run, *SAMPLE],
+                "named": ["sample", newest, *SAMPLE],
                 "eval": ["eval", run, "--data", "text.txt"], "train": train}.items():
             if only and name not in only:
                 continue
@@ -286,6 +287,8 @@ def at_chance(of, number, chance):
 
 NESTED = "[" * 5000 + "]" * 5000
 PASSED_OVER = {"verify": 4, "step": 0, "diff": 4, "sample": 0, "eval": 0, "train": 0}
+# An older one is taken, unless this one is named.
+DECK_REFUSED = {"verify": 4, "sample": 0, "named": 4, "eval": 0, "train": 0}
 NOTHING = {"list": 0, "verify": 0, "diff": 0, "sample": 0, "eval": 0, "train": 0}
 
 
@@ -318,10 +321,10 @@ KNOWN = {
     "COMPLETE has come too far": (says_progress(next_sample=2**62), PASSED_OVER, "further than any training"),
     "the layout steers a terminal": (lambda step: rewrite(step, lambda told: told.update(layout="\x1b[31m")),
                                      PASSED_OVER, "nobody can see"),
-    "its deck includes a file": (says_deck("include: [/etc/passwd]"), {"sample": 4, "eval": 4, "train": 4},
+    "its deck includes a file": (says_deck("include: [/etc/passwd]"), DECK_REFUSED,
                                  "a recorded deck includes files"),
-    "its deck asks for the environment": (says_deck("vars: {home: '${env:HOME}'}\nrun: {name: '${env:HOME}'}"),
-                                          {"sample": 4, "eval": 4, "train": 4}, ""),
+    "its deck asks for the environment": (says_deck("vars: {home: '${env:HOME}'}"),
+                                          DECK_REFUSED, "asks for the environment"),
     "metrics.jsonl is a pipe": (lambda step: pipe(step.parents[1] / "metrics.jsonl", None), NOTHING | {"train": 3}, ""),
     "STOP is a pipe": (lambda step: pipe(step.parents[1] / "STOP", None), NOTHING, ""),
 }

@@ -162,6 +162,35 @@ TEST_F(CatalogueOfRun, PassesOverWhatIsCalledOtherwise) {
     EXPECT_EQ(catalogue(root()).entries.size(), 2U);
 }
 
+/// A deck is text of a checkpoint that whoever may write there can change, its hash with it.
+TEST_F(CatalogueOfRun, ADeckThatIsNotWholeIsADamageAndPassedOver) {
+    for (const char* deck : {"deck_version: 1\ninclude: [/etc/passwd]\n",
+                             "deck_version: 1\nrun: {dir: '${env:HOME}'}\n", "deck_version: [\n"}) {
+        auto manifest = test::manifest_of_step(20);
+        manifest.deck = deck;
+        fs::remove_all(step(20));
+        const std::string path = test::store(root(), one_tensor, manifest);
+
+        const auto damages = verify_checkpoint(path).damages;
+        ASSERT_EQ(damages.size(), 1U) << deck;
+        EXPECT_EQ(damages[0].file, "COMPLETE");
+        EXPECT_TRUE(damages[0].what.starts_with("its deck cannot be taken: ")) << damages[0].what;
+        EXPECT_EQ(find_newest(root()).path, step(10)) << deck;
+    }
+}
+
+TEST_F(CatalogueOfRun, ADeckOfAnotherVersionOrNoneIsNoDamage) {
+    for (const char* deck : {"", "deck_version: 7\nmodel: {of: tomorrow}\n"}) {
+        auto manifest = test::manifest_of_step(20);
+        manifest.deck = deck;
+        fs::remove_all(step(20));
+        const std::string path = test::store(root(), one_tensor, manifest);
+
+        EXPECT_TRUE(verify_checkpoint(path).damages.empty()) << deck;
+        EXPECT_EQ(find_newest(root()).path, path) << deck;
+    }
+}
+
 TEST_F(CatalogueOfRun, ChoosesTheNewestThatVerifies) {
     std::vector<std::string> notes;
     EXPECT_EQ(choose_verified(scratch_.path(), notes), step(10));

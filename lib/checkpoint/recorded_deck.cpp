@@ -1,0 +1,23 @@
+#include "checkpoint/recorded_deck.hpp"
+
+#include <algorithm>
+
+#include "base/printable.hpp"
+#include "deck/compose.hpp"
+#include "deck/diagnostics.hpp"
+
+namespace ziggurat::checkpoint {
+
+std::optional<std::string> problem_of_deck(const std::string& deck) {
+    if (deck.empty()) {
+        return std::nullopt;
+    }
+    deck::Diagnostics found;
+    deck::compose_record(deck::deck_schema(), deck, "the deck of the checkpoint", found);
+    const auto all = found.sorted();
+    const auto first = std::ranges::find(all, Severity::error, &deck::Problem::severity);
+    return first == all.end() ? std::nullopt
+                              : std::optional{"its deck cannot be taken: " + printable(first->sentence())};
+}
+
+}  // namespace ziggurat::checkpoint
