@@ -47,8 +47,8 @@ void settle_data_degree(Resolution& resolution) {
         const std::int64_t degree = std::max<std::int64_t>(1, parallel.ranks / others);
         resolution.settle_integer(
             "parallel.data", degree,
-            fmt::format("{} ranks / (tensor {} x context {} x stages {})", parallel.ranks, parallel.tensor,
-                        parallel.context, parallel.stages));
+            fmt::format("{} rank{} / (tensor {} x context {} x stages {})", parallel.ranks,
+                        parallel.ranks == 1 ? "" : "s", parallel.tensor, parallel.context, parallel.stages));
     }
     parallel.data = static_cast<int>(resolution.values.integer("parallel.data"));
 }
@@ -61,8 +61,8 @@ void settle_threads(Resolution& resolution) {
         resolution.settle_integer(
             "parallel.threads", asked > 0 ? asked : share,
             asked > 0 ? std::string{"as the program was started"}
-                      : fmt::format("{} cores / {} ranks of a node", resolution.machine.cores_per_node,
-                                    parallel.ranks_per_node));
+                      : fmt::format("{} cores / {} rank{} of a node", resolution.machine.cores_per_node,
+                                    parallel.ranks_per_node, parallel.ranks_per_node == 1 ? "" : "s"));
     }
     parallel.threads = static_cast<int>(resolution.values.integer("parallel.threads"));
 }
@@ -99,17 +99,17 @@ void resolve_parallel(Resolution& resolution) {
 int data_ranks_per_node(const Resolution& resolution) {
     const spec::Parallel& parallel = resolution.run.parallel;
     const auto pretended = static_cast<int>(resolution.values.integer("debug.nodes"));
-    const int on_a_node = pretended > 0 ? parallel.ranks / pretended : parallel.ranks_per_node;
-    int stride = 1;
+    int ranks_in_a_row = pretended > 0 ? parallel.ranks / pretended : parallel.ranks_per_node;
     for (const spec::Axis faster : parallel.order) {
         if (faster == spec::Axis::data) {
             break;
         }
-        stride *= faster == spec::Axis::tensor    ? parallel.tensor
-                  : faster == spec::Axis::context ? parallel.context
-                                                  : parallel.stages;
+        // Divided one by one: the product of wrong degrees may be beyond an int.
+        ranks_in_a_row /= std::max(1, faster == spec::Axis::tensor    ? parallel.tensor
+                                      : faster == spec::Axis::context ? parallel.context
+                                                                      : parallel.stages);
     }
-    return std::clamp(on_a_node / std::max(1, stride), 1, std::max(1, parallel.data));
+    return std::clamp(ranks_in_a_row, 1, std::max(1, parallel.data));
 }
 
 }  // namespace ziggurat::deck
