@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -306,6 +307,14 @@ def says_deck(line):
     return lambda step: rewrite(step, lambda told: told.update(deck=told["deck"] + line + "\n"))
 
 
+def asks_environment(step):
+    def change(told):
+        told["deck"], found = re.subn(r"^  dir: .*$", "  dir: '${env:HOME}'", told["deck"], count=1, flags=re.MULTILINE)
+        expect(found, "the deck has no run.dir\n" + told["deck"])
+
+    rewrite(step, change)
+
+
 # By name: what is done to the newest step, the exit codes, and what `inspect --verify` or `sample` says.
 KNOWN = {
     "COMPLETE is a pipe": (lambda step: pipe(step / "COMPLETE", None), PASSED_OVER, "no regular file"),
@@ -323,7 +332,7 @@ KNOWN = {
                                      PASSED_OVER, "nobody can see"),
     "its deck includes a file": (says_deck("include: [/etc/passwd]"), DECK_REFUSED,
                                  "a recorded deck includes files"),
-    "its deck asks for the environment": (says_deck("vars: {home: '${env:HOME}'}"),
+    "its deck asks for the environment": (asks_environment,
                                           DECK_REFUSED, "asks for the environment"),
     "metrics.jsonl is a pipe": (lambda step: pipe(step.parents[1] / "metrics.jsonl", None), NOTHING | {"train": 3}, ""),
     "STOP is a pipe": (lambda step: pipe(step.parents[1] / "STOP", None), NOTHING, ""),
