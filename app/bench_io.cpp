@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "app/commands.hpp"
+#include "app/terminal.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
@@ -27,8 +28,8 @@ namespace {
 constexpr double giga = 1e9;
 constexpr double mega = 1e6;
 
-void show_progress(int done, int all) {
-    if (::isatty(STDERR_FILENO) != 0) {
+void show_measured(int done, int all) {
+    if (train::Screen::of(STDERR_FILENO, terminal_escapes()).has_live_line()) {
         fmt::print(stderr, "\r{} of {} measured ", done, all);
     }
 }
@@ -113,8 +114,8 @@ int bench_io(const Arguments& arguments) {
         make_folder_of(path);
     }
     const auto measured = storage::sweep(
-        {.folders = arguments.paths, .file_bytes = arguments.size_bytes, .progress = show_progress});
-    if (::isatty(STDERR_FILENO) != 0) {
+        {.folders = arguments.paths, .file_bytes = arguments.size_bytes, .progress = show_measured});
+    if (train::Screen::of(STDERR_FILENO, terminal_escapes()).has_live_line()) {
         std::fputs("\r                          \r", stderr);
     }
     for (const auto& note : measured.notes) {

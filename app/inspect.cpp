@@ -9,6 +9,7 @@
 
 #include "app/commands.hpp"
 #include "app/inspect_text.hpp"
+#include "app/terminal.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
@@ -53,7 +54,7 @@ class ProgressLine {
 
     void show(std::int64_t done, std::int64_t all) {
         const auto now = monotonic_ns();
-        if (console_.is_terminal() && (shown_ns_ == 0 || seconds_between(shown_ns_, now) > 0.1)) {
+        if (console_.has_live_line() && (shown_ns_ == 0 || seconds_between(shown_ns_, now) > 0.1)) {
             shown_ns_ = now;
             console_.live(
                 fmt::format("{} {} of {} ({:.0f} %)", what_, format_bytes(done), format_bytes(all),
@@ -63,7 +64,7 @@ class ProgressLine {
 
   private:
     std::string what_;
-    train::Console console_{STDERR_FILENO};
+    train::Console console_{STDERR_FILENO, train::Screen::of(STDERR_FILENO, terminal_escapes())};
     std::int64_t shown_ns_ = 0;
 };
 

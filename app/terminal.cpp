@@ -21,9 +21,11 @@ std::string environment(const char* name) {
 
 }  // namespace
 
-bool may_colour() {
+train::Escapes terminal_escapes() {
     const auto terminal = environment("TERM");
-    return environment("NO_COLOR").empty() && !terminal.empty() && terminal != "dumb";
+    return terminal.empty() || terminal == "dumb" ? train::Escapes::none
+           : environment("NO_COLOR").empty()      ? train::Escapes::colours
+                                                  : train::Escapes::rewriting;
 }
 
 bool has_utf8_locale() {
@@ -41,8 +43,8 @@ bool has_utf8_locale() {
 ProgressLine::Show show_progress(bool is_first) {
     const bool is_behind_launcher = !environment("OMPI_COMM_WORLD_RANK").empty();
     const int file = is_behind_launcher ? STDOUT_FILENO : STDERR_FILENO;
-    auto screen = is_behind_launcher ? screen_of_output() : train::Screen::of(file);
-    if (!is_first || !screen.is_terminal()) {
+    auto screen = is_behind_launcher ? screen_of_output() : train::Screen::of(file, terminal_escapes());
+    if (!is_first || !screen.has_live_line()) {
         return {};
     }
     auto console = std::make_shared<train::Console>(file, std::move(screen));
@@ -51,8 +53,8 @@ ProgressLine::Show show_progress(bool is_first) {
 
 train::Screen screen_of_output() {
     return environment("OMPI_COMM_WORLD_RANK").empty()
-               ? train::Screen::of(STDOUT_FILENO, may_colour())
-               : train::Screen::behind_launcher(STDOUT_FILENO, may_colour());
+               ? train::Screen::of(STDOUT_FILENO, terminal_escapes())
+               : train::Screen::behind_launcher(STDOUT_FILENO, terminal_escapes());
 }
 
 }  // namespace ziggurat::app

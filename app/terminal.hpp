@@ -6,8 +6,9 @@
 
 namespace ziggurat::app {
 
-/// Whether a terminal may be written to in colour: NO_COLOR is not set, and TERM names one that can.
-bool may_colour();
+/// What may be sent to a terminal: nothing but lines where TERM names none, or a dumb one; no colours where
+/// NO_COLOR is set.
+train::Escapes terminal_escapes();
 
 /// Whether text is UTF-8, by LC_ALL, LC_CTYPE and LANG.
 bool has_utf8_locale();

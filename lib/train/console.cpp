@@ -120,7 +120,7 @@ void Console::warn(std::string_view text) {
 }
 
 void Console::live(std::string_view text) {
-    if (!is_terminal()) {
+    if (!has_live_line()) {
         return;
     }
     const std::scoped_lock lock{mutex_};

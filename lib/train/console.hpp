@@ -37,10 +37,11 @@ class Console {
     void print(const StyledText& shown, std::string_view logged);
     /// `warning: ...`
     void warn(std::string_view text);
-    /// Replaces the line at the bottom of a terminal, as much of it as fits; nothing happens elsewhere, and
-    /// nothing in the log.
+    /// Replaces the line at the bottom of a terminal, as much of it as fits; nothing happens elsewhere, where
+    /// lines cannot be rewritten, and in the log.
     void live(std::string_view text);
     bool is_terminal() const noexcept { return screen_.is_terminal(); }
+    bool has_live_line() const noexcept { return screen_.has_live_line(); }
     /// Of the terminal, now; 0 where they are not known, and where nobody watches.
     int columns() const noexcept { return screen_.columns(); }
 

@@ -33,7 +33,7 @@ Reporter::Reporter(const spec::RunSpec& spec,
       context_{context},
       world_{world},
       console_{console},
-      progress_{world.rank() == 0 && console.is_terminal()
+      progress_{world.rank() == 0 && console.has_live_line()
                     ? [&console](std::string_view line) { console.live(line); }
                     : ProgressLine::Show{}} {
     if (world.rank() == 0) {

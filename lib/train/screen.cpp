@@ -37,11 +37,11 @@ std::string parent_of(const std::string& process) {
 
 }  // namespace
 
-Screen Screen::of(int file, bool may_colour) {
-    return file >= 0 && ::isatty(file) == 1 ? Screen{FileHandle{}, file, may_colour} : Screen{};
+Screen Screen::of(int file, Escapes escapes) {
+    return file >= 0 && ::isatty(file) == 1 ? Screen{FileHandle{}, file, escapes} : Screen{};
 }
 
-Screen Screen::behind_launcher(int file, bool may_colour) {
+Screen Screen::behind_launcher(int file, Escapes escapes) {
     if (!of(file).is_terminal()) {
         return {};
     }
@@ -59,7 +59,7 @@ Screen Screen::behind_launcher(int file, bool may_colour) {
     FileHandle opened{
         ::open(link_of(process, STDOUT_FILENO).c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)};
     const int shown_on = opened ? opened.get() : file;
-    return {std::move(opened), shown_on, may_colour};
+    return {std::move(opened), shown_on, escapes};
 }
 
 int Screen::columns() const noexcept {

@@ -129,6 +129,20 @@ TEST(Console, LiveLinesLeaveTheLastColumnToTheCursor) {
     EXPECT_EQ(terminal.shown(), "\r\x1b[K0123456789");
 }
 
+TEST(Console, HasNoLiveLineWhereLinesCannotBeRewritten) {
+    const Terminal terminal;
+    terminal.resize(40);
+    {
+        Console console{terminal.program.get(), Screen::of(terminal.program.get(), Escapes::none)};
+        console.live("going on");
+        console.print("done");
+        console.live("");
+        EXPECT_EQ(console.columns(), 40);
+        EXPECT_FALSE(console.has_live_line());
+    }
+    EXPECT_EQ(terminal.shown(), "done\r\n");
+}
+
 StyledText some_line() {
     StyledText line;
     line.add("step 7");
@@ -139,7 +153,7 @@ StyledText some_line() {
 TEST(Console, ShowsAndLogsDifferentForms) {
     const test::ScratchFolder folder;
     const Terminal terminal;
-    Console console{terminal.program.get(), Screen::of(terminal.program.get(), true)};
+    Console console{terminal.program.get(), Screen::of(terminal.program.get(), Escapes::colours)};
     console.keep_log(folder.file("run.log"));
 
     console.print(some_line(), "step 7 | loss nan | all of it");
@@ -160,7 +174,7 @@ TEST(Console, HasNoColoursUnlessToldSo) {
     console.print(some_line(), "all of it");
     EXPECT_EQ(terminal.shown(), "step 7 | loss nan\r\n");
     const FileHandle out = open_for_writing(folder.file("out"), OpenMode::append);
-    Console into_file{out.get(), Screen::of(out.get(), true)};
+    Console into_file{out.get(), Screen::of(out.get(), Escapes::colours)};
     into_file.print(some_line(), "all of it");
     EXPECT_EQ(test::contents_of(folder.file("out")), "all of it\n");
 }
