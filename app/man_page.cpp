@@ -55,7 +55,8 @@ std::string command(const CommandRow& row) {
         text += entry(option.value.empty() ? option.name : option.name + " " + option.value, option.doc);
     }
     for (const auto& example : row.examples) {
-        text += ".PP\n" + plain(example.doc) + ":\n.PP\n.nf\n    " + plain(example.line) + "\n.fi\n";
+        text += ".PP\n" + plain(example.doc) + (example.doc.ends_with('?') ? "" : ":") + "\n.PP\n.nf\n    " +
+                plain(example.line) + "\n.fi\n";
     }
     return text;
 }

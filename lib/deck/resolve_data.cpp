@@ -48,7 +48,12 @@ void resolve_data(Resolution& resolution) {
     data.seq = values.integer("data.seq");
     data.tokenizer =
         values.is_word("data.tokenizer.kind", "none") ? spec::Tokenizer::none : spec::Tokenizer::bytes;
-    if (values.count("data.train") == 0 && !values.is_bad("data.train")) {
+    if (values.is_empty_list("data.train")) {
+        resolution.found.error(values.place("data.train"), "'data.train' is an empty list",
+                               "there is nothing to train on",
+                               "Give it a source, such as [{format: text, path: input.txt}].");
+        values.mark_bad("data.train");
+    } else if (values.count("data.train") == 0 && !values.is_bad("data.train")) {
         resolution.require("data.train", "there is nothing to train on");
     }
     data.train = sources(resolution, "data.train");

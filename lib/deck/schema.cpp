@@ -198,8 +198,8 @@ constexpr Row rows[] = {
     {.path = "tiers.nvme.endurance", .type = Type::size, .fallback = "none", .words = "none", .min = 1,
      .max = 0x1p62, .doc = "Bytes that each disk stands being written; the account tells for how many days."},
     {.path = "tiers.home",
-     .doc = "Where each kind of state lives while nobody uses it: a tier, shares in whole chunks such as {device: 5%, host: 55%, "
-            "nvme: rest}, or auto, which fills the device, then the host, then NVMe to their budgets."},
+     .doc = "Where each kind of state lives while nobody uses it. Each takes a tier, shares in whole chunks such as "
+            "{device: 5%, host: 55%, nvme: rest}, or auto, which fills the device, then the host, then NVMe to their budgets."},
     {.path = "tiers.home.parameters", .type = Type::home, .fallback = "device", .words = "auto",
      .doc = "Parameters in the compute type."},
     {.path = "tiers.home.gradients", .type = Type::home, .fallback = "device", .words = "auto",

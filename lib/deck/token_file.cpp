@@ -101,7 +101,8 @@ TokenFile inspect_megatron(const std::string& prefix) {
     const TokenFile file = size_of(prefix + ".bin");
     if (index.trouble || file.trouble) {
         const TokenFile& bad = index.trouble ? index : file;
-        return {.trouble = fmt::format("of its {}: {}", index.trouble ? ".idx" : ".bin", *bad.trouble),
+        const auto name = fmt::format("'{}.{}'", prefix, index.trouble ? "idx" : "bin");
+        return {.trouble = bad.is_missing ? name + " is not here" : name + ": " + *bad.trouble,
                 .is_missing = bad.is_missing};
     }
     const auto header = first_bytes<megatron_header_bytes>(prefix + ".idx");

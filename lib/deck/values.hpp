@@ -99,6 +99,12 @@ class Values {
     Place place(std::string path) const;
     void set_place(const std::string& path, Place at) { places_[path] = std::move(at); }
 
+    /// A list that somebody wrote, with nothing in it.
+    bool is_empty_list(const std::string& path) const {
+        const auto found = counts_.find(path);
+        return found != counts_.end() && found->second == 0;
+    }
+
     /// A key that is written without a value.
     void mark_empty(const std::string& path) { empty_.insert(path); }
     bool is_empty(const std::string& path) const { return empty_.contains(path); }

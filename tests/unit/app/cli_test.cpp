@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "app/command_table.hpp"
+#include "app/shipped_texts.hpp"
 #include "app/version.hpp"
 
 namespace ziggurat::app {
@@ -54,6 +55,12 @@ TEST(CommandLine, TakesADeckAndOverrides) {
     EXPECT_EQ(arguments.overrides,
               (std::vector<std::string>{"train.steps=5", "data.train=[{path: x}]", "optimizer.lr=-1"}));
     EXPECT_EQ(arguments.line, "ziggurat train a.yaml train.steps=5 data.train=[{path: x}] optimizer.lr=-1");
+}
+
+TEST(ManPage, QuestionsOfExamplesKeepTheirMark) {
+    const std::string page = man_page();
+    EXPECT_NE(page.find("is every byte of them right?\n"), std::string::npos);
+    EXPECT_EQ(page.find("?:"), std::string::npos);
 }
 
 TEST(CommandLine, TakesRunsToDraw) {
