@@ -120,7 +120,8 @@ void resolve_tiers(Resolution& resolution) {
         const std::int64_t half = machine.host_bytes / 2;
         tiers.device_budget_bytes =
             budget(resolution, "tiers.device.budget", half / ranks,
-                   fmt::format("for each of {} ranks: half of the node's memory is the device tier", ranks));
+                   (ranks == 1 ? std::string{"for the rank"} : fmt::format("for each of {} ranks", ranks)) +
+                       ": half of the node's memory is the device tier");
         tiers.host_budget_bytes =
             budget(resolution, "tiers.host.budget", half, "of a node: the other half of its memory");
     }

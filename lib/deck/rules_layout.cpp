@@ -20,15 +20,16 @@ void degrees_fill_the_ranks(const Resolution& at) {
     const std::string sum =
         fmt::format("tensor {} x context {} x stages {} x data {} = {}{}", parallel.tensor, parallel.context,
                     parallel.stages, parallel.data, product, product == most ? " or more" : "");
+    const auto cannot_be_laid_out =
+        fmt::format("{} rank{} cannot be laid out", parallel.ranks, parallel.ranks == 1 ? "" : "s");
     const char* key =
         !at.values.is_written("parallel.data") || others > parallel.ranks ? "parallel" : "parallel.data";
     constexpr std::int64_t most_ranks = 1 << 20;  // as of --ranks
     if (product > most_ranks) {
-        at.found.error(at.values.place(key), fmt::format("{} ranks cannot be laid out", parallel.ranks), sum,
-                       "Use smaller degrees.");
+        at.found.error(at.values.place(key), cannot_be_laid_out, sum, "Use smaller degrees.");
         return;
     }
-    at.found.error(at.values.place(key), fmt::format("{} ranks cannot be laid out", parallel.ranks), sum,
+    at.found.error(at.values.place(key), cannot_be_laid_out, sum,
                    fmt::format("Start {} ranks, or change a degree.",
                                list_or(at.values.is_written("parallel.data")
                                            ? std::vector{product}

@@ -65,10 +65,11 @@ void secondary_is_inside_the_parameters_span(const Resolution& at) {
 void pretended_nodes_have_ranks(const Resolution& at) {
     const int ranks = at.run.parallel.ranks;
     if (at.run.debug.nodes > ranks) {
-        at.found.error(at.values.place("debug.nodes"),
-                       fmt::format("debug.nodes = {} with {} ranks", at.run.debug.nodes, ranks),
-                       "every pretended node has at least one rank",
-                       fmt::format("Use at most {}, or start more ranks.", ranks));
+        at.found.error(
+            at.values.place("debug.nodes"),
+            fmt::format("debug.nodes = {} with {} rank{}", at.run.debug.nodes, ranks, ranks == 1 ? "" : "s"),
+            "every pretended node has at least one rank",
+            fmt::format("Use at most {}, or start more ranks.", ranks));
     }
 }
 

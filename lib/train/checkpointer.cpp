@@ -46,10 +46,10 @@ constexpr std::chrono::milliseconds nap{1};
 std::string layout_line(const spec::RunSpec& spec) {
     const auto& p = spec.parallel;
     return fmt::format(
-        "{} ranks: tensor {}, context {}, data {}, pipeline {}; spans {} (parameters), {} (gradients), "
+        "{} rank{}: tensor {}, context {}, data {}, pipeline {}; spans {} (parameters), {} (gradients), "
         "{} (optimizer)",
-        p.ranks, p.tensor, p.context, p.data, p.stages, spec.sharding.parameters, spec.sharding.gradients,
-        spec.sharding.optimizer);
+        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.data, p.stages, spec.sharding.parameters,
+        spec.sharding.gradients, spec.sharding.optimizer);
 }
 
 /// A save takes memory for once; what is left of it would make every save look like a leak of the next few.

@@ -53,10 +53,11 @@ std::string layout_line(const spec::RunSpec& spec) {
     const std::string again =
         spec.sharding.secondary > 0 ? fmt::format(", second copy {}", spec.sharding.secondary) : "";
     return fmt::format(
-        "{} ranks = tensor {} x context {} x data {} x pipeline {}{}; spans of parameters {}, gradients {}, "
+        "{} rank{} = tensor {} x context {} x data {} x pipeline {}{}; spans of parameters {}, gradients {}, "
         "optimizer {}{}; recompute {}",
-        p.ranks, p.tensor, p.context, p.data, p.stages, nodes, spec.sharding.parameters,
-        spec.sharding.gradients, spec.sharding.optimizer, again, name_of(spec.recompute.kind));
+        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.data, p.stages, nodes,
+        spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer, again,
+        name_of(spec.recompute.kind));
 }
 
 /// Budgets, and where state is at home.

@@ -200,7 +200,9 @@ void RunDirectory::go_on_from(std::int64_t step) {
     const MetricsCut cut = cut_metrics(path_, step);
     if (cut.lines > 0) {
         notes_.push_back("metrics.jsonl goes on after step " + std::to_string(step) + "; " +
-                         std::to_string(cut.lines) + " lines of what came after it are kept in '" +
+                         std::to_string(cut.lines) +
+                         (cut.lines == 1 ? " line of what came after it is kept in '"
+                                         : " lines of what came after it are kept in '") +
                          cut.kept_in + "'");
     }
     if (!cut.missing_steps.empty()) {

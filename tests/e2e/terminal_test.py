@@ -145,6 +145,8 @@ def check_no_colours(chosen):
         with Shown(command_of(chosen, 1, wanted(chosen, f"run_{name}")), chosen.work, 100, **environment) as shown:
             text = shown.all()
         expect(not COLOUR.search(text), f"{name}: colours\n{text!r}")
+        expect(("\x1b" in text) == (name == "NO_COLOR"), f"{name}: a line is rewritten, or none is\n{text!r}")
+        expect("1 rank = tensor 1 " in text, f"{name}: the layout is not told\n{text}")
         check_widths(name, shown.lines(), 100)
     done = subprocess.run(command_of(chosen, 1, wanted(chosen, "run_pipe")), cwd=chosen.work, capture_output=True,
                           text=True, env=dict(os.environ, TERM="xterm"), timeout=PATIENCE_S)

@@ -315,7 +315,7 @@ TEST_F(Load, SaysWhereEachValueComesFrom) {
     EXPECT_TRUE(has("# deck " + (folder_ / "deck.yaml").string() + ":5"));
     EXPECT_TRUE(has("# command line"));
     EXPECT_TRUE(has("# default"));
-    EXPECT_TRUE(has("# auto: 1 ranks / (tensor 1 x context 1 x stages 1)"));
+    EXPECT_TRUE(has("# auto: 1 rank / (tensor 1 x context 1 x stages 1)"));
 }
 
 TEST_F(Load, ReadsTheRecordOfARunWhoseDataAreGone) {

@@ -133,7 +133,8 @@ TEST(RunDirectory, GoesOnWhereACheckpointWasWritten) {
     EXPECT_FALSE(fs::exists(folder.file("DONE")));
     EXPECT_TRUE(fs::exists(folder.file("ckpt/step-000000020/COMPLETE")));
     ASSERT_EQ(directory.notes().size(), 1U);
-    EXPECT_NE(directory.notes()[0].find("1 lines"), std::string::npos) << directory.notes()[0];
+    EXPECT_NE(directory.notes()[0].find("; 1 line of what came after it is kept in "), std::string::npos)
+        << directory.notes()[0];
 }
 
 TEST(RunDirectory, SaysWhichStepsHaveLostTheirRows) {
