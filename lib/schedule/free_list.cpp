@@ -36,6 +36,7 @@ std::int64_t FreeList::take(std::int64_t bytes, std::int64_t alignment, Fit fit)
             if (begin < first->begin || begin + bytes > end) {
                 return;
             }
+            ++places_weighed_;
             const auto most = best ? best->time : std::numeric_limits<std::int64_t>::max();
             const auto time = fit == Fit::oldest ? newest(segment, begin, bytes, most) : 0;
             const Candidate now{time, end - first->begin, begin};
@@ -46,7 +47,10 @@ std::int64_t FreeList::take(std::int64_t bytes, std::int64_t alignment, Fit fit)
         }
         if (fit == Fit::oldest && end - first->begin >= bytes) {
             for (auto segment = std::next(first); segment != behind; ++segment) {
-                consider(segment, rounded_up(segment->begin, alignment));
+                // A place that begins in it is no older than it is.
+                if (!best || segment->time <= best->time) {
+                    consider(segment, rounded_up(segment->begin, alignment));
+                }
             }
             consider(first, (end - bytes) / alignment * alignment);
         }

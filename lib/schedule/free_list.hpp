@@ -28,6 +28,10 @@ class FreeList {
 
     void give_back(std::int64_t begin, std::int64_t bytes, std::int64_t time);
 
+    /// How often the ages of all that a place covers were compared: most of the work. Places that begin in
+    /// bytes younger than the best place are passed over.
+    std::int64_t places_weighed() const noexcept { return places_weighed_; }
+
   private:
     struct Segment {
         std::int64_t begin = 0;
@@ -61,6 +65,7 @@ class FreeList {
 
     std::int64_t end_;
     Segments free_;
+    std::int64_t places_weighed_ = 0;
 };
 
 }  // namespace ziggurat::schedule

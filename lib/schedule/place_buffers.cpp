@@ -281,14 +281,22 @@ void place_buffers(Program& program) {
         const Placing by_region{program, ranges, room, fixed, regions};
         roomy.push_back(by_region.apart(by_region.close().ends));
     }
-    roomy.push_back(by_arena.apart(close.ends));
-    std::array<const Placement*, num_arenas> chosen{};
-    for (std::size_t a = 0; a < num_arenas; ++a) {
+    const auto is_worth_it = [&](const Placement& placed, std::size_t a) {
         const auto share = bytes_for_one_more[a];
         const auto most = share > 0 ? close.ends[a] + (close.ends[a] - fixed[a]) / share : -1;
-        const auto found = std::ranges::find_if(roomy, [&](const Placement& placed) {
-            return placed.ends[a] - (a == host_arena ? placed.ends[of_passes] : 0) <= most;
-        });
+        return placed.ends[a] - (a == host_arena ? placed.ends[of_passes] : 0) <= most;
+    };
+    bool is_served = !roomy.empty();
+    for (std::size_t a = 0; is_served && a < num_arenas; ++a) {
+        is_served = bytes_for_one_more[a] == 0 || is_worth_it(roomy.front(), a);
+    }
+    if (!is_served) {
+        roomy.push_back(by_arena.apart(close.ends));
+    }
+    std::array<const Placement*, num_arenas> chosen{};
+    for (std::size_t a = 0; a < num_arenas; ++a) {
+        const auto found =
+            std::ranges::find_if(roomy, [&](const Placement& placed) { return is_worth_it(placed, a); });
         chosen[a] = found == roomy.end() ? &close : &*found;
         program.arena_bytes[a] = chosen[a]->ends[a];
     }

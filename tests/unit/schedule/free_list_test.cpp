@@ -66,6 +66,19 @@ TEST(FreeList, JoinsWhatWasGivenBackAtOneTime) {
     }
 }
 
+TEST(FreeList, WeighsNoPlacesThatAreTooYoung) {
+    constexpr std::int64_t pieces = 1000;
+    FreeList list{0};
+    list.grow_to(64 * pieces, 0);
+    EXPECT_EQ(list.take(64 * pieces, 64, Fit::oldest), 0);
+    for (std::int64_t i = 0; i < pieces; ++i) {
+        list.give_back(64 * i, 64, 1 + i);
+    }
+    const auto before = list.places_weighed();
+    EXPECT_EQ(list.take(128, 64, Fit::oldest), 0);
+    EXPECT_LE(list.places_weighed() - before, 3);
+}
+
 TEST(FreeList, ThatIsEmptyHoldsNothingOfNoBytes) {
     FreeList list{0};
     EXPECT_EQ(list.take(0, 64, Fit::smallest), 0);
