@@ -15,6 +15,7 @@ import pathlib
 import pwd
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,11 @@ def mount_copy(folder):
     subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
                     f"lowerdir={ROOT},upperdir={folder}/upper,workdir={folder}/work,metacopy=on", folder / "merged"],
                    check=True)
+    # A folder above that only its owner may enter gives way to an empty one: others are to reach the copy.
+    private = [above for above in reversed(ROOT.parents) if not above.stat().st_mode & stat.S_IXOTH]
+    if private:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", private[0]], check=True)
+        ROOT.mkdir(parents=True)
     subprocess.run(["mount", "--bind", folder / "merged", ROOT], check=True)
     os.chdir(ROOT)
 
