@@ -20,7 +20,7 @@
 #include "checkpoint/compare.hpp"
 #include "data/token_head.hpp"
 #include "deck/nearest.hpp"
-#include "train/console.hpp"
+#include "train/report/console.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -20,8 +20,8 @@
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "spec/depths.hpp"
-#include "train/gather_places.hpp"
-#include "train/threads.hpp"
+#include "train/step/gather_places.hpp"
+#include "train/step/threads.hpp"
 
 namespace ziggurat::app {
 namespace {

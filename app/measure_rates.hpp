@@ -9,7 +9,7 @@
 #include "comm/communicator.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
-#include "train/utilisation.hpp"
+#include "train/report/utilisation.hpp"
 
 namespace ziggurat::app {
 

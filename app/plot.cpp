@@ -9,13 +9,13 @@
 #include "app/commands.hpp"
 #include "app/terminal.hpp"
 #include "base/error.hpp"
+#include "base/file_handle.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "plot/history.hpp"
 #include "plot/svg.hpp"
 #include "plot/terminal.hpp"
-#include "train/file_handle.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -55,8 +55,8 @@ int draw_in_terminal(const std::vector<plot::History>& histories) {
 void write_whole(const std::string& path, const std::string& text) {
     const std::string unfinished = path + ".tmp";
     constexpr const char* remedy = "Name a file that may be written: --out FILE.";
-    const auto file = train::open_for_writing(unfinished, train::OpenMode::replace, remedy);
-    const int failure = train::write_all(file.get(), text);
+    const auto file = open_for_writing(unfinished, OpenMode::replace, remedy);
+    const int failure = write_all(file.get(), text);
     std::error_code problem{failure, std::generic_category()};
     if (!problem) {
         fs::rename(unfinished, path, problem);

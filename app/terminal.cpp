@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "train/console.hpp"
+#include "train/report/console.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/progress.hpp"
-#include "train/screen.hpp"
+#include "train/report/screen.hpp"
 
 namespace ziggurat::app {
 

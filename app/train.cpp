@@ -17,8 +17,8 @@
 #include "comm/watch/liveness.hpp"
 #include "deck/job_end.hpp"
 #include "kernels/runtime.hpp"
-#include "train/console.hpp"
-#include "train/stop_signals.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/report/console.hpp"
 #include "train/trainer.hpp"
 
 namespace ziggurat::app {

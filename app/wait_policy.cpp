@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "app/launch.hpp"
-#include "train/threads.hpp"
+#include "train/step/threads.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Fails when the modules of lib/ do not keep to their layers.
+"""Fails when the modules of lib/, or the folders of a module, do not keep to their layers.
 
   scripts/check_layers.py [LIB]        LIB: the folder of modules (default: lib/ beside scripts/)
   scripts/check_layers.py --self-test
 
 Checked are: a module depends (DEPENDS, PRIVATE_DEPENDS) on strictly lower layers only; it includes only what
 its CMakeLists.txt names, in headers only what is in DEPENDS; nothing of app/, tests/ or perf/; vendor
-headers only where LIBRARIES_OF says.
+headers only where LIBRARIES_OF says. Within a module: a folder includes only itself, the folders that its entry
+in FOLDERS names, all of which stand before it, and those files of the module's root that include no more than
+that; nothing includes TEST_FOLDERS; headers include each other in no circle; no folder has more than
+MOST_FILES sources.
 """
 
 import pathlib
@@ -27,6 +30,8 @@ LAYERS = [
 ]
 LAYER_OF = {module: number for number, modules in enumerate(LAYERS) for module in modules}
 
+MOST_FILES = 64
+
 # Third-party headers that only some files may see: how the header's name starts, and which files.
 LIBRARIES_OF = [
     ("Kokkos_", r"kernels/\w+_host\.(cpp|hpp)"),
@@ -39,16 +44,105 @@ LIBRARIES_OF = [
 ]
 
 
-def dependencies(cmake):
-    """The names after DEPENDS and after PRIVATE_DEPENDS of a module's CMakeLists.txt."""
-    lists = {"DEPENDS": set(), "PRIVATE_DEPENDS": set()}
+INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
+
+
+def words_of(cmake):
+    """The arguments of ziggurat_module by keyword, without quotes."""
+    lists = {}
     keyword = None
-    for word in re.sub(r"#.*", "", cmake).replace("(", " ( ").replace(")", " ) ").split():
-        if word.isupper() or word in "()":
+    text = re.sub(r"#.*", "", cmake)
+    for quoted, word in re.findall(r'"([^"]*)"|([()]|[^\s()"]+)', text):
+        if word and (word.isupper() or word in "()"):
             keyword = word
-        elif keyword in lists:
-            lists[keyword].add(word)
-    return lists["DEPENDS"], lists["PRIVATE_DEPENDS"]
+        else:
+            lists.setdefault(keyword, []).append(quoted or word)
+    return lists
+
+
+def dependencies(words):
+    """The modules after DEPENDS and after PRIVATE_DEPENDS."""
+    return set(words.get("DEPENDS", [])), set(words.get("PRIVATE_DEPENDS", []))
+
+
+def folders_of(words):
+    """The folders that each folder may include, in their order, and those that only tests link."""
+    order = {}
+    for entry in (words.get("PRIVATE_FOLDERS", []) + words.get("FOLDERS", []) + words.get("TEST_FOLDERS", [])):
+        folder, _, below = entry.partition(":")
+        order[folder.strip()] = below.split()
+    return order, {entry.partition(":")[0].strip() for entry in words.get("TEST_FOLDERS", [])}
+
+
+def sources_of(folder):
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".hpp", ".cpp", ".cu"))
+
+
+def includes_of(source):
+    """Line number, header and whether it is quoted, of each #include."""
+    for number, line in enumerate(source.read_text().splitlines(), start=1):
+        if include := INCLUDE.match(line):
+            yield number, include[2], include[1] == '"'
+
+
+def folder_of(header):
+    """`module/folder/file.hpp` is in `folder`; `module/file.hpp` in the root, ''."""
+    parts = header.split("/")
+    return parts[1] if len(parts) > 2 else ""
+
+
+def problems_of_folders(lib, name, words):
+    """What is wrong with the folders of one module."""
+    order, for_tests = folders_of(words)
+    known = list(order)
+    for position, folder in enumerate(known):
+        for below in order[folder]:
+            if below not in known[:position]:
+                yield f"{lib / name / 'CMakeLists.txt'}: folder {folder} names {below}, which does not stand before it"
+    own = {}  # header or source -> [(line, header of this module)]
+    for source in sources_of(lib / name):
+        own[str(source.relative_to(lib))] = [
+            (number, header) for number, header, quoted in includes_of(source)
+            if quoted and header.split("/")[0] == name]
+    reached = {}
+
+    def folders_behind(header, way=()):
+        """The folders of all that `header` includes, itself among them; None: a circle."""
+        if header in way:
+            return None
+        if header not in reached:
+            behind = {folder_of(header)}
+            for _, other in own.get(header, []):
+                more = folders_behind(other, way + (header,))
+                if more is None:
+                    return None
+                behind |= more
+            reached[header] = behind
+        return reached[header]
+
+    for source, headers in own.items():
+        folder = folder_of(source)
+        if folder and folder not in order:
+            yield f"{lib / source}: folder {folder} is not in FOLDERS of {name}"
+            continue
+        allowed = {"", folder} | set(order.get(folder, known))
+        for number, header in headers:
+            behind = folders_behind(header)
+            other = folder_of(header)
+            if behind is None:
+                yield f"{lib / source}:{number}: {header} includes itself, by way of others"
+            elif other in for_tests and folder not in for_tests:
+                yield f"{lib / source}:{number}: {other} is for tests alone"
+            elif other not in allowed:
+                yield f"{lib / source}:{number}: {folder} includes {other}, which its entry in FOLDERS does not name"
+            elif folder and not other and behind - allowed:
+                yield f"{lib / source}:{number}: {header} includes {', '.join(sorted(behind - allowed))}, above {folder}"
+    counts = {}
+    for source in own:
+        counts.setdefault(str(pathlib.Path(source).parent), []).append(source)
+    for folder, files in counts.items():
+        if len(files) > MOST_FILES:
+            yield f"{lib / folder}: {len(files)} sources, more than {MOST_FILES}"
 
 
 def problems_of_include(file, name, header, quoted, public, private):
@@ -78,20 +172,19 @@ def check(lib):
     modules = sorted(path.parent.name for path in lib.glob("*/CMakeLists.txt"))
     for name in modules:
         cmake = lib / name / "CMakeLists.txt"
-        public, private = dependencies(cmake.read_text())
+        words = words_of(cmake.read_text())
+        public, private = dependencies(words)
         if name not in LAYER_OF:
             problems.append(f"{cmake}: {name} has no layer in {pathlib.Path(__file__).name}")
             continue
         for other in sorted(public | private):
             if LAYER_OF.get(other, len(LAYERS)) >= LAYER_OF[name]:
                 problems.append(f"{cmake}: {name} depends on {other}, which is not below it")
-        for source in sorted(path for path in (lib / name).rglob("*") if path.suffix in (".hpp", ".cpp", ".cu")):
-            for number, line in enumerate(source.read_text().splitlines(), start=1):
-                include = re.match(r'\s*#\s*include\s+(["<])([^">]+)[">]', line)
-                if include:
-                    found = problems_of_include(
-                        source.relative_to(lib), name, include[2], include[1] == '"', public, private)
-                    problems += [f"{source}:{number}: {problem}" for problem in found]
+        for source in sources_of(lib / name):
+            for number, header, quoted in includes_of(source):
+                found = problems_of_include(source.relative_to(lib), name, header, quoted, public, private)
+                problems += [f"{source}:{number}: {problem}" for problem in found]
+        problems += problems_of_folders(lib, name, words)
     return problems, len(modules)
 
 
@@ -109,20 +202,41 @@ def self_test():
         "kernels/CMakeLists.txt": "ziggurat_module(kernels DEPENDS base LIBRARIES Kokkos::kokkos)",
         "kernels/c_host.cpp": '#include <Kokkos_Core.hpp>\n#include "base/error.hpp"\n',
         "attic/CMakeLists.txt": "ziggurat_module(attic)",
+        "plot/CMakeLists.txt": 'ziggurat_module(plot FOLDERS low "high: low" "odd: late" late TEST_FOLDERS "proof: low")',
+        "plot/word.hpp": "",
+        "plot/top.hpp": '#include "plot/high/h.hpp"\n',
+        "plot/low/l.hpp": '#include "plot/word.hpp"\n#include "plot/top.hpp"\n',
+        "plot/low/k.hpp": '#include "plot/high/g.hpp"\n',
+        "plot/high/h.hpp": '#include "plot/low/m.hpp"\n',
+        "plot/high/g.hpp": '#include "plot/proof/p.hpp"\n',
+        "plot/low/m.hpp": '#include "plot/word.hpp"\n',
+        "plot/proof/p.hpp": '#include "plot/low/m.hpp"\n',
+        "plot/late/a.hpp": '#include "plot/late/b.hpp"\n',
+        "plot/late/b.hpp": '#include "plot/late/a.hpp"\n',
+        "plot/attic/a.hpp": "",
+        **{f"plot/odd/{number}.hpp": "" for number in range(MOST_FILES + 1)},
     }
-    expected = [
+    expected = sorted([
         "attic/CMakeLists.txt: attic has no layer",
+        "plot/CMakeLists.txt: folder odd names late,",
+        "plot/attic/a.hpp: folder attic is not in FOLDERS",
+        "plot/high/g.hpp:1: proof is for tests alone",
+        "plot/late/a.hpp:1: plot/late/b.hpp includes itself",
+        "plot/late/b.hpp:1: plot/late/a.hpp includes itself",
+        "plot/low/k.hpp:1: low includes high, which its entry",
+        "plot/low/l.hpp:2: plot/top.hpp includes high, above low",
+        "plot/odd: 65 sources",
         "layout/CMakeLists.txt: layout depends on device, which is not below it",
         "layout/b.cpp:2: layout includes base, which its",
         "layout/b.cpp:3: lib includes app",
         "layout/c_host.cpp:1: <Kokkos_Core.hpp> belongs to",
         'spec/a.cpp:3: "a.hpp" is not written',
         "spec/a.hpp:1: a header of spec includes base, which is only in PRIVATE_DEPENDS",
-    ]
+    ])
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():
             path = pathlib.Path(folder, name)
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         found, _ = check(pathlib.Path(folder))
         found = sorted(problem.replace(folder + "/", "") for problem in found)

@@ -20,12 +20,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "token files are little-endian");
 
-struct DescriptorTraits {
-    using Handle = int;
-    static Handle null() noexcept { return -1; }
-    static void close(Handle descriptor) noexcept { ::close(descriptor); }
-};
-
 std::string host_name() {
     std::array<char, 256> name{};
     return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "this host";
@@ -54,7 +48,7 @@ std::optional<FileStamp> stamp_of(const std::string& path) {
 
 MappedFile::MappedFile(const std::string& path, const std::string& key) : path_{path} {
     // O_NONBLOCK: opening a named pipe must not wait for a writer.
-    const UniqueHandle<DescriptorTraits> file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    const FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (!file) {
         refuse(key, path, std::strerror(errno));
     }

@@ -13,8 +13,8 @@
 #include "plan/plan_run.hpp"
 #include "plan/short_run.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/homes.hpp"
-#include "schedule/optimizer_pass.hpp"
+#include "schedule/passes/homes.hpp"
+#include "schedule/passes/optimizer_pass.hpp"
 
 namespace ziggurat::plan {
 namespace {

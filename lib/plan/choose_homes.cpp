@@ -9,8 +9,8 @@
 #include "plan/footprint.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/short_run.hpp"
-#include "schedule/homes.hpp"
 #include "schedule/model_layout.hpp"
+#include "schedule/passes/homes.hpp"
 #include "spec/depths.hpp"
 
 namespace ziggurat::plan {

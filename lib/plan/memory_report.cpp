@@ -12,7 +12,7 @@
 #include "plan/step_time.hpp"
 #include "plan/verdict.hpp"
 #include "plan/wear.hpp"
-#include "schedule/link_traffic.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 
 namespace ziggurat::plan {
 namespace {

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "plan/short_run.hpp"
-#include "schedule/expand.hpp"
-#include "schedule/homes.hpp"
-#include "schedule/optimizer_pass.hpp"
-#include "schedule/passing_state.hpp"
-#include "schedule/place_buffers.hpp"
-#include "schedule/transfer_pass.hpp"
+#include "schedule/expand/expand.hpp"
+#include "schedule/passes/homes.hpp"
+#include "schedule/passes/optimizer_pass.hpp"
+#include "schedule/passes/passing_state.hpp"
+#include "schedule/passes/transfer_pass.hpp"
+#include "schedule/place/place_buffers.hpp"
 
 namespace ziggurat::plan {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/units.hpp"
 #include "layout/chunk_layout.hpp"
 #include "schedule/model_layout.hpp"
-#include "schedule/optimizer_pass.hpp"
+#include "schedule/passes/optimizer_pass.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "spec/tensors.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/link_traffic.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 
 namespace ziggurat::plan {
 namespace {

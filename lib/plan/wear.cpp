@@ -6,7 +6,7 @@
 #include <array>
 
 #include "base/units.hpp"
-#include "schedule/link_traffic.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 #include "spec/counts.hpp"
 
 namespace ziggurat::plan {

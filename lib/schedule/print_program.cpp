@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <map>
 
-#include "schedule/volumes.hpp"
+#include "schedule/volumes/volumes.hpp"
 
 namespace ziggurat::schedule {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/units.hpp"
-#include "schedule/link_traffic.hpp"
 #include "schedule/op_selection.hpp"
-#include "schedule/volumes.hpp"
+#include "schedule/volumes/link_traffic.hpp"
+#include "schedule/volumes/volumes.hpp"
 
 namespace ziggurat::schedule {
 namespace {

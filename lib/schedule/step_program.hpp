@@ -10,6 +10,7 @@
 /// those waits allow.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -59,6 +60,8 @@ enum class Purpose {
     state,    ///< tiers: fetches and evictions
 };
 inline constexpr int num_purposes = 10;
+/// Bytes by Purpose.
+using BytesByPurpose = std::array<std::int64_t, num_purposes>;
 
 struct Run {
     std::int64_t offset = 0;  ///< bytes from the start of the buffer
@@ -90,6 +93,19 @@ enum class StateKind { none, parameters, gradients, master, first_moment, second
 constexpr bool is_optimizer_state(StateKind kind) {
     return kind == StateKind::master || kind == StateKind::first_moment || kind == StateKind::second_moment;
 }
+
+/// Lines of the memory table.
+namespace consumer {
+inline constexpr const char* parameters = "parameters";
+inline constexpr const char* gradients = "gradients";
+inline constexpr const char* optimizer = "optimizer";
+inline constexpr const char* activations = "activations";          ///< kept from forward to backward
+inline constexpr const char* working_buffers = "working buffers";  ///< values and gradients in between
+inline constexpr const char* logits = "logits";
+inline constexpr const char* workspaces = "workspaces";
+inline constexpr const char* batch = "batch";
+inline constexpr const char* snapshot = "snapshot";  ///< of state on its way to a checkpoint
+}  // namespace consumer
 
 struct Buffer {
     std::string name;

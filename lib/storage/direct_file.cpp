@@ -49,8 +49,7 @@ void remove_stale_names(const std::string& folder) {
         }
     }
     for (const auto& path : found) {
-        const UniqueHandle<FileDescriptorTraits> file{
-            ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)};
+        const FileHandle file{::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)};
         struct stat status = {};
         const bool is_stale = file && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&
                               ::fstat(file.get(), &status) == 0 && status.st_size == 0 &&
@@ -79,10 +78,6 @@ void note_moved(std::int64_t bytes) noexcept {
     moved_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
-void FileDescriptorTraits::close(Handle descriptor) noexcept {
-    ::close(descriptor);
-}
-
 DirectFile::DirectFile(const std::string& path, int flags, std::string called) : path_{std::move(called)} {
     int descriptor = open_descriptor(path, flags | O_DIRECT);
     is_direct_ = descriptor >= 0;
@@ -92,7 +87,7 @@ DirectFile::DirectFile(const std::string& path, int flags, std::string called) :
     if (descriptor < 0) {
         throw_io_error((flags & O_CREAT) != 0 ? "create" : "open", path_, errno);
     }
-    descriptor_ = UniqueHandle<FileDescriptorTraits>{descriptor};
+    descriptor_ = FileHandle{descriptor};
 }
 
 DirectFile DirectFile::open(const std::string& path) {
@@ -127,7 +122,7 @@ DirectFile DirectFile::create_unnamed(const std::string& folder) {
 DirectFile DirectFile::create_unlinked(const std::string& folder) {
     remove_stale_names(folder);
     std::string path = folder + "/" + short_lived_name + "XXXXXX";
-    const UniqueHandle<FileDescriptorTraits> made{::mkostemp(path.data(), O_CLOEXEC)};
+    const FileHandle made{::mkostemp(path.data(), O_CLOEXEC)};
     if (!made) {
         throw_io_error("create a file in", folder, errno);
     }

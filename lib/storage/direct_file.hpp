@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "base/unique_handle.hpp"
+#include "base/file_handle.hpp"
 
 namespace ziggurat::storage {
 
@@ -20,12 +20,6 @@ constexpr std::int64_t round_down_to_page(std::int64_t bytes) {
 constexpr std::int64_t round_up_to_page(std::int64_t bytes) {
     return round_down_to_page(bytes + page_bytes - 1);
 }
-
-struct FileDescriptorTraits {
-    using Handle = int;
-    static constexpr Handle null() noexcept { return -1; }
-    static void close(Handle descriptor) noexcept;
-};
 
 /// Bytes that this process has moved from and to files so far, by whichever thread and queue: what tells a
 /// slow disk from one that does not answer.
@@ -84,7 +78,7 @@ class DirectFile {
     bool tries_again(int error_number) noexcept;
 
     std::string path_;
-    UniqueHandle<FileDescriptorTraits> descriptor_;
+    FileHandle descriptor_;
     bool is_direct_ = false;
 };
 

@@ -34,8 +34,7 @@ void flush_directory(const std::string& path) {
     if (const int fault = planned_fault(path, 0, 0)) {
         throw_io_error("flush", path, fault);
     }
-    const UniqueHandle<FileDescriptorTraits> directory{
-        ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    const FileHandle directory{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     if (!directory) {
         throw_io_error("open", path, errno);
     }
@@ -70,7 +69,7 @@ void write_small_file(const std::string& path, std::string_view text) {
 }
 
 std::optional<std::string> read_small_file(const std::string& path, std::int64_t most_bytes) {
-    const UniqueHandle<FileDescriptorTraits> file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    const FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (!file && errno == ENOENT) {
         return std::nullopt;
     }

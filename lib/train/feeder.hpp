@@ -9,7 +9,7 @@
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
 #include "spec/run_spec.hpp"
-#include "train/batch_slots.hpp"
+#include "train/step/batch_slots.hpp"
 
 namespace ziggurat::train {
 

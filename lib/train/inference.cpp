@@ -6,7 +6,7 @@
 #include "data/corpus.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
-#include "train/held_pieces.hpp"
+#include "train/save/held_pieces.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -10,8 +10,8 @@
 #include "data/batch_source.hpp"
 #include "device/stream.hpp"
 #include "spec/run_spec.hpp"
-#include "train/assembly.hpp"
 #include "train/evaluation.hpp"
+#include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
 

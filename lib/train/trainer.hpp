@@ -1,32 +1,14 @@
 /// A training run from the first step to the last, or to the step after which it was asked to stop.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
-#include "base/clock.hpp"
 #include "comm/abort_flag.hpp"
 #include "comm/communicator.hpp"
 #include "spec/run_spec.hpp"
-#include "train/console.hpp"
-#include "train/stop_signals.hpp"
-#include "train/utilisation.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/report/console.hpp"
+#include "train/report/run_context.hpp"
 
 namespace ziggurat::train {
-
-/// What a run is told by its program.
-struct RunContext {
-    std::string version;                     ///< of this program
-    std::string libraries;                   ///< versions of those it uses
-    std::string command;                     ///< the command line
-    std::string effective_deck;              ///< written to the run directory
-    bool backup = false;                     ///< run.resume: never keeps checkpoints of an earlier run aside
-    std::int64_t begin_ns = monotonic_ns();  ///< when the process began, for run.time_limit
-    std::optional<std::int64_t> stop_at_ns = {};  ///< an end that the environment sets, of monotonic_ns()
-    Peak peak = {};                               ///< of this machine's products
-    std::string depths = {};                      ///< how far ahead and in what pieces state moves, and why
-};
 
 /// Trains as `spec` says and reports on rank 0: console, run directory, metrics, the account at the end.
 ///

@@ -20,7 +20,7 @@
 #include "optim/step_inputs.hpp"
 #include "perf/step/products.hpp"
 #include "spec/counts.hpp"
-#include "train/assembly.hpp"
+#include "train/step/assembly.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "train/node_times.hpp"
+#include "train/step/node_times.hpp"
 
 namespace ziggurat::perf {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/derive_dependencies.hpp"
+#include "schedule/place/derive_dependencies.hpp"
 
 namespace ziggurat::perf {
 namespace {

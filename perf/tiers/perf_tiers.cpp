@@ -28,7 +28,7 @@
 #include "perf/tiers/disk_idle.hpp"
 #include "perf/tiers/partial_programs.hpp"
 #include "plan/choose_depths.hpp"
-#include "train/assembly.hpp"
+#include "train/step/assembly.hpp"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "schedule/build_program.hpp"
-#include "schedule/link_volumes.hpp"
 #include "schedule/model_layout.hpp"
+#include "schedule/volumes/link_volumes.hpp"
 
 namespace ziggurat::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "comm/communicator.hpp"
-#include "schedule/link_traffic.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::test {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ostream>
 #include <utility>
 #include <vector>
 
@@ -103,6 +104,10 @@ constexpr std::array bugs = {
 };
 
 }  // namespace
+
+void PrintTo(const PlantedBug& bug, std::ostream* out) {
+    *out << bug.name;
+}
 
 std::span<const PlantedBug> planted_bugs() {
     return bugs;

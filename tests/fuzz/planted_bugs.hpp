@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <span>
 
 #include "schedule/step_program.hpp"
@@ -15,6 +16,9 @@ struct PlantedBug {
     bool (*is_place)(const schedule::Program& program, const schedule::Op& op);
     void (*spoil)(schedule::Program& program, schedule::Op& op);
 };
+
+/// GoogleTest's print of a test's parameter.
+void PrintTo(const PlantedBug& bug, std::ostream* out);
 
 std::span<const PlantedBug> planted_bugs();
 

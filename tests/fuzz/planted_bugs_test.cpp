@@ -20,11 +20,6 @@
 #include "tests/support/simulated_ranks.hpp"
 
 namespace ziggurat::test {
-
-void PrintTo(const PlantedBug& bug, std::ostream* out) {
-    *out << bug.name;
-}
-
 namespace {
 
 constexpr int num_decks = 20;

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "schedule/derive_dependencies.hpp"
+#include "schedule/place/derive_dependencies.hpp"
 #include "schedule/transfer_runs.hpp"
 
 namespace ziggurat::test {

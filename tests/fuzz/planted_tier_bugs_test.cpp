@@ -10,7 +10,7 @@
 
 #include "comm/control.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/check_races.hpp"
+#include "schedule/verify/check_races.hpp"
 #include "tests/fuzz/nvme_folder.hpp"
 #include "tests/fuzz/planted_tier_bugs.hpp"
 #include "tests/fuzz/training.hpp"
@@ -18,11 +18,6 @@
 #include "tests/support/rank_test.hpp"
 
 namespace ziggurat::test {
-
-void PrintTo(const PlantedBug& bug, std::ostream* out) {
-    *out << bug.name;
-}
-
 namespace {
 
 constexpr std::uint64_t num_decks = 12;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "train/resume.hpp"
+#include "train/save/resume.hpp"
 
 namespace ziggurat::test {
 

@@ -9,10 +9,10 @@
 #include "comm/abort_flag.hpp"
 #include "comm/communicator.hpp"
 #include "spec/run_spec.hpp"
-#include "train/assembly.hpp"
-#include "train/checkpointer.hpp"
-#include "train/console.hpp"
-#include "train/reporter.hpp"
+#include "train/report/console.hpp"
+#include "train/report/reporter.hpp"
+#include "train/save/checkpointer.hpp"
+#include "train/step/assembly.hpp"
 #include "train/trainer.hpp"
 
 namespace ziggurat::test {

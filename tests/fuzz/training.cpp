@@ -11,7 +11,7 @@
 
 #include "comm/control.hpp"
 #include "optim/step_inputs.hpp"
-#include "schedule/volumes.hpp"
+#include "schedule/volumes/volumes.hpp"
 #include "tests/fuzz/saving.hpp"
 
 namespace ziggurat::test {

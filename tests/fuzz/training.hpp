@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "schedule/link_traffic.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 #include "spec/run_spec.hpp"
-#include "train/assembly.hpp"
+#include "train/step/assembly.hpp"
 
 namespace ziggurat::test {
 
@@ -30,7 +30,7 @@ struct TrainingOutcome {
     std::uint64_t validation_hash = 0;  ///< of the losses of a batch after Course::validated_after
     std::uint64_t weights_hash = 0;
     std::uint64_t evaluated_losses_hash = 0;  ///< of this rank's micro-batch, without dropout
-    train::BytesByPurpose bytes_moved{};      ///< in all steps, as the collectives count them
+    schedule::BytesByPurpose bytes_moved{};   ///< in all steps, as the collectives count them
     schedule::BytesByLink bytes_by_link{};    ///< in all steps, counted where they move
 
     /// In words; empty when the bits are the same. What it moved is another matter.

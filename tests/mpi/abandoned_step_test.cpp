@@ -8,7 +8,7 @@
 
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_training.hpp"
-#include "train/stop_signals.hpp"
+#include "train/control/stop_signals.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -1,5 +1,5 @@
 /// Ranks that read different data are told so, all of them.
-#include "train/data_guard.hpp"
+#include "train/save/data_guard.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
-#include "train/reporter.hpp"
+#include "train/report/reporter.hpp"
 #include "train/trainer.hpp"
 
 namespace ziggurat::train {

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <numeric>
 #include <random>
 #include <span>
@@ -20,25 +18,8 @@
 #include "comm/make_collectives.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/mpi/shared_vectors.hpp"
+#include "tests/support/counted_allocations.hpp"
 #include "tests/support/rank_test.hpp"
-
-namespace {
-std::size_t num_allocations = 0;
-}
-
-void* operator new(std::size_t bytes) {
-    ++num_allocations;
-    if (void* memory = std::malloc(bytes)) {
-        return memory;
-    }
-    throw std::bad_alloc{};
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
 
 namespace ziggurat::comm {
 namespace {
@@ -174,11 +155,11 @@ TEST(HierarchicalInterleaving, ManyCallsOfManyGroupsKeepTheirBitsAndAllocateNoth
             for (auto& group : groups) {
                 group->shuffle(shared);
             }
-            const std::size_t allocations_before = num_allocations;
+            const CountedAllocations counted;
 
             run_all(groups, own, memory);
 
-            EXPECT_EQ(allocations_before, num_allocations) << "in round " << round;
+            EXPECT_EQ(0, counted.allocations()) << "in round " << round;
             for (const auto& group : groups) {
                 EXPECT_EQ(0, group->num_wrong()) << nodes << " nodes, round " << round;
             }

@@ -9,7 +9,7 @@
 
 #include "comm/control.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/link_traffic.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/tiny_training.hpp"

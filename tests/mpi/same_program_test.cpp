@@ -1,4 +1,4 @@
-#include "train/same_program.hpp"
+#include "train/step/same_program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -19,8 +19,8 @@
 #include "comm/control.hpp"
 #include "deck/load.hpp"
 #include "tests/support/rank_test.hpp"
-#include "train/console.hpp"
-#include "train/stop_signals.hpp"
+#include "train/control/stop_signals.hpp"
+#include "train/report/console.hpp"
 #include "train/trainer.hpp"
 
 extern "C" void* __libc_malloc(std::size_t bytes);

@@ -1,5 +1,5 @@
 /// Throttled ways between tiers: when ops end, and what a rank does until then.
-#include "train/throttle.hpp"
+#include "train/step/throttle.hpp"
 
 #include <gtest/gtest.h>
 #include <time.h>

@@ -14,6 +14,7 @@
 #include "comm/watch/liveness.hpp"
 #include "kernels/runtime.hpp"
 #include "tests/support/rank_test.hpp"
+#include "tests/support/source_filter.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -61,9 +62,14 @@ const comm::Communicator& world() {
 int main(int argc, char** argv) {
     using namespace ziggurat;
     test::let_threads_sleep(argv);
+    try {
+        test::read_arguments(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+        return 2;
+    }
     const comm::Session session{&argc, &argv};
     try {
-        ::testing::InitGoogleTest(&argc, argv);
         // An exception on one rank leaves the others waiting for it: end the job at once.
         GTEST_FLAG_SET(catch_exceptions, false);
         const kernels::Runtime runtime{1};

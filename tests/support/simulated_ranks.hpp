@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "schedule/simulate.hpp"
 #include "schedule/step_program.hpp"
+#include "schedule/verify/simulate.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::test {

@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "comm/control.hpp"
-#include "train/console.hpp"
-#include "train/reporter.hpp"
-#include "train/resume.hpp"
+#include "train/report/console.hpp"
+#include "train/report/reporter.hpp"
+#include "train/save/resume.hpp"
 #include "train/trainer.hpp"
 
 namespace ziggurat::test {

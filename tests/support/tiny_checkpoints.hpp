@@ -8,7 +8,7 @@
 #include "comm/communicator.hpp"
 #include "spec/run_spec.hpp"
 #include "tests/support/tiny_training.hpp"
-#include "train/checkpointer.hpp"
+#include "train/save/checkpointer.hpp"
 
 namespace ziggurat::test {
 

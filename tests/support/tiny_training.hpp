@@ -10,7 +10,7 @@
 #include "comm/communicator.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
-#include "train/assembly.hpp"
+#include "train/step/assembly.hpp"
 
 namespace ziggurat::test {
 

@@ -65,7 +65,7 @@ class HostLink {
     void send(const Message& message, const HostCard& to) const noexcept;
 
     HostCard card_;
-    FileDescriptor socket_;
+    FileHandle socket_;
     std::uint64_t token_ = 0;
     std::vector<Far> far_;
 };

@@ -31,7 +31,7 @@ constexpr auto last_words_pause = std::chrono::milliseconds{2000};
 constexpr int loss_tries = 30;
 constexpr auto loss_pause = std::chrono::milliseconds{10};
 
-bool is_ended(const FileDescriptor& process) {
+bool is_ended(const FileHandle& process) {
     pollfd asked{process.get(), POLLIN, 0};
     return ::poll(&asked, 1, 0) > 0;
 }

@@ -97,10 +97,10 @@ class Liveness {
     std::optional<Verdict> verdict_of_others() const;
 
     WatchList list_;
-    std::vector<FileDescriptor> processes_;  ///< by peer; empty for this rank, and where it cannot be had
-    std::vector<bool> ended_;                ///< by peer: it has finished
-    FileDescriptor launcher_;
-    FileDescriptor wake_;  ///< ends the thread's sleep
+    std::vector<FileHandle> processes_;  ///< by peer; empty for this rank, and where it cannot be had
+    std::vector<bool> ended_;            ///< by peer: it has finished
+    FileHandle launcher_;
+    FileHandle wake_;  ///< ends the thread's sleep
     std::atomic<double> patience_seconds_{first_patience_seconds};
     std::atomic<bool> is_ending_{false};
     std::atomic<bool> stops_{false};

@@ -27,11 +27,7 @@ std::size_t bytes_of(int num_lines) {
 
 }  // namespace
 
-void FileDescriptorTraits::close(Handle descriptor) noexcept {
-    ::close(descriptor);
-}
-
-MachineBoard::MachineBoard(FileDescriptor descriptor, void* memory, int num_lines) noexcept
+MachineBoard::MachineBoard(FileHandle descriptor, void* memory, int num_lines) noexcept
     : descriptor_{std::move(descriptor)}, memory_{memory}, num_lines_{num_lines} {}
 
 MachineBoard::MachineBoard(MachineBoard&& other) noexcept
@@ -48,7 +44,7 @@ MachineBoard::~MachineBoard() {
 MachineBoard MachineBoard::create(int num_lines) {
     ZG_EXPECTS(num_lines >= 1);
     const std::size_t bytes = bytes_of(num_lines);
-    FileDescriptor descriptor{memfd_create("ziggurat-board", MFD_CLOEXEC)};
+    FileHandle descriptor{memfd_create("ziggurat-board", MFD_CLOEXEC)};
     if (descriptor && ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0) {
         descriptor = {};
     }
@@ -65,7 +61,7 @@ MachineBoard MachineBoard::create(int num_lines) {
 
 std::optional<MachineBoard> MachineBoard::open(pid_t pid, int descriptor, int num_lines) {
     const auto path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(descriptor);
-    const FileDescriptor theirs{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
+    const FileHandle theirs{::open(path.c_str(), O_RDWR | O_CLOEXEC)};
     if (!theirs) {
         return std::nullopt;
     }
@@ -73,7 +69,7 @@ std::optional<MachineBoard> MachineBoard::open(pid_t pid, int descriptor, int nu
     if (memory == MAP_FAILED) {
         return std::nullopt;
     }
-    return MachineBoard{FileDescriptor{}, memory, num_lines};
+    return MachineBoard{FileHandle{}, memory, num_lines};
 }
 
 bool MachineBoard::claim_verdict(const Verdict& verdict) const {

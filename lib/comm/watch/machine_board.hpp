@@ -67,13 +67,6 @@ struct alignas(64) BoardVerdict {
 static_assert(std::is_standard_layout_v<BoardLine> && std::atomic<std::int64_t>::is_always_lock_free &&
               std::atomic<Stage>::is_always_lock_free);
 
-struct FileDescriptorTraits {
-    using Handle = int;
-    static constexpr Handle null() noexcept { return -1; }
-    static void close(Handle descriptor) noexcept;
-};
-using FileDescriptor = UniqueHandle<FileDescriptorTraits>;
-
 /// The memory of a board: an unnamed segment that ends with the last process that maps it, so nothing is
 /// left behind, whoever dies.
 class MachineBoard {
@@ -103,10 +96,10 @@ class MachineBoard {
     void close_descriptor() noexcept { descriptor_ = {}; }
 
   private:
-    MachineBoard(FileDescriptor descriptor, void* memory, int num_lines) noexcept;
+    MachineBoard(FileHandle descriptor, void* memory, int num_lines) noexcept;
     BoardVerdict& shared_verdict() const noexcept { return *static_cast<BoardVerdict*>(memory_); }
 
-    FileDescriptor descriptor_;
+    FileHandle descriptor_;
     void* memory_;
     int num_lines_;
 };

@@ -65,7 +65,7 @@ pid_t parent_of(pid_t pid) {
 std::string_view read_begin(pid_t pid, const char* name, std::span<char> text) {
     std::array<char, 32> path{};
     std::snprintf(path.data(), path.size(), "/proc/%d/%s", static_cast<int>(pid), name);
-    const FileDescriptor file{::open(path.data(), O_RDONLY | O_CLOEXEC)};
+    const FileHandle file{::open(path.data(), O_RDONLY | O_CLOEXEC)};
     const ssize_t bytes = file ? ::read(file.get(), text.data(), text.size()) : 0;
     return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
 }
@@ -73,7 +73,7 @@ std::string_view read_begin(pid_t pid, const char* name, std::span<char> text) {
 }  // namespace
 
 std::string read_proc_file(const std::string& path) {
-    const FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+    const FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     std::string text;
     std::array<char, 4096> part{};
     while (file) {
@@ -167,8 +167,8 @@ std::string describe(const ProcessState& state) {
     }
 }
 
-FileDescriptor watch_process(pid_t pid) {
-    return FileDescriptor{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+FileHandle watch_process(pid_t pid) {
+    return FileHandle{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
 }
 
 std::optional<pid_t> find_launcher() {

@@ -44,7 +44,7 @@ std::string describe(const ProcessState& state);
 
 /// A descriptor that becomes readable when the process ends, immune to a number that is used again; empty
 /// where the system has none (Linux before 5.3) or the process is gone.
-FileDescriptor watch_process(pid_t pid);
+FileHandle watch_process(pid_t pid);
 
 /// The process whose death ends this job here: the nearest ancestor that is not itself part of a rank, as a
 /// wrapper script is. Nothing when no launcher started this process: the end of a login shell is no reason.

@@ -87,7 +87,7 @@ TEST(ProcessState, SeesAProcessStopAndDie) {
 
 TEST(WatchProcess, BecomesReadableWhenTheProcessEnds) {
     const Sleeper sleeper;
-    const FileDescriptor watch = watch_process(sleeper.pid());
+    const FileHandle watch = watch_process(sleeper.pid());
     if (!watch) {
         return;  // a system without: process_state() serves there
     }

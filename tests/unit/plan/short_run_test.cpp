@@ -10,7 +10,7 @@
 #include "plan/plan_run.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
-#include "schedule/optimizer_pass.hpp"
+#include "schedule/passes/optimizer_pass.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "schedule/derive_dependencies.hpp"
+#include "schedule/place/derive_dependencies.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {

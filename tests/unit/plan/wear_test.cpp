@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "schedule/build_program.hpp"
-#include "schedule/link_traffic.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {

@@ -1,4 +1,4 @@
-#include "schedule/activation_pass.hpp"
+#include "schedule/passes/activation_pass.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "schedule/build_program.hpp"
-#include "schedule/check.hpp"
+#include "schedule/verify/check.hpp"
 #include "tests/unit/schedule/program_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

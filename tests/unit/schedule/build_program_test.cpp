@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "schedule/expand.hpp"
+#include "schedule/expand/expand.hpp"
 #include "tests/unit/schedule/program_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 

@@ -1,4 +1,4 @@
-#include "schedule/check.hpp"
+#include "schedule/verify/check.hpp"
 
 #include <gtest/gtest.h>
 

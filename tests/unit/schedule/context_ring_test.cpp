@@ -1,4 +1,4 @@
-#include "schedule/context_ring.hpp"
+#include "schedule/expand/context_ring.hpp"
 
 #include <gtest/gtest.h>
 

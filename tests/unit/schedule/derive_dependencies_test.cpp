@@ -1,9 +1,9 @@
-#include "schedule/derive_dependencies.hpp"
+#include "schedule/place/derive_dependencies.hpp"
 
 #include <gtest/gtest.h>
 
 #include "schedule/build_program.hpp"
-#include "schedule/check_races.hpp"
+#include "schedule/verify/check_races.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 #include "tests/unit/schedule/symbolic_memory.hpp"
 

@@ -1,4 +1,4 @@
-#include "schedule/expand.hpp"
+#include "schedule/expand/expand.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "schedule/free_list.hpp"
+#include "schedule/place/free_list.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "schedule/build_program.hpp"
-#include "schedule/expand.hpp"
+#include "schedule/expand/expand.hpp"
 #include "schedule/print_program.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/unit/schedule/small_spec.hpp"

@@ -1,4 +1,4 @@
-#include "schedule/gather_pass.hpp"
+#include "schedule/passes/gather_pass.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <map>
 
 #include "schedule/build_program.hpp"
-#include "schedule/place_buffers.hpp"
-#include "schedule/volumes.hpp"
+#include "schedule/place/place_buffers.hpp"
+#include "schedule/volumes/volumes.hpp"
 #include "tests/support/random_spec.hpp"
 
 namespace ziggurat::schedule {

@@ -1,4 +1,4 @@
-#include "schedule/link_volumes.hpp"
+#include "schedule/volumes/link_volumes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "schedule/occasions.hpp"
+#include "schedule/passes/occasions.hpp"
 
 #include <gtest/gtest.h>
 

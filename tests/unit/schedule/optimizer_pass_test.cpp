@@ -1,4 +1,4 @@
-#include "schedule/optimizer_pass.hpp"
+#include "schedule/passes/optimizer_pass.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "schedule/passing_state.hpp"
+#include "schedule/passes/passing_state.hpp"
 
 #include <gtest/gtest.h>
 

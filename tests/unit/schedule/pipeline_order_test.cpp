@@ -1,4 +1,4 @@
-#include "schedule/pipeline_order.hpp"
+#include "schedule/expand/pipeline_order.hpp"
 
 #include <gtest/gtest.h>
 

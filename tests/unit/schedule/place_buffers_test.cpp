@@ -1,4 +1,4 @@
-#include "schedule/place_buffers.hpp"
+#include "schedule/place/place_buffers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include "schedule/build_program.hpp"
 #include "schedule/op_selection.hpp"
-#include "schedule/volumes.hpp"
+#include "schedule/volumes/volumes.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::schedule {

@@ -9,11 +9,11 @@
 #include <set>
 
 #include "schedule/build_program.hpp"
-#include "schedule/check.hpp"
-#include "schedule/derive_dependencies.hpp"
-#include "schedule/place_buffers.hpp"
-#include "schedule/simulate.hpp"
-#include "schedule/volumes.hpp"
+#include "schedule/place/derive_dependencies.hpp"
+#include "schedule/place/place_buffers.hpp"
+#include "schedule/verify/check.hpp"
+#include "schedule/verify/simulate.hpp"
+#include "schedule/volumes/volumes.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
 

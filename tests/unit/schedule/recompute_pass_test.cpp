@@ -1,11 +1,11 @@
-#include "schedule/recompute_pass.hpp"
+#include "schedule/passes/recompute_pass.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "schedule/build_program.hpp"
-#include "schedule/place_buffers.hpp"
+#include "schedule/place/place_buffers.hpp"
 #include "tests/unit/schedule/program_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 #include "tests/unit/schedule/symbolic_memory.hpp"

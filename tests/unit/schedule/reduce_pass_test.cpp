@@ -1,4 +1,4 @@
-#include "schedule/reduce_pass.hpp"
+#include "schedule/passes/reduce_pass.hpp"
 
 #include <gtest/gtest.h>
 

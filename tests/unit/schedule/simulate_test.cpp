@@ -1,4 +1,4 @@
-#include "schedule/simulate.hpp"
+#include "schedule/verify/simulate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "schedule/split_by_home.hpp"
+#include "schedule/passes/split_by_home.hpp"
 
 #include <gtest/gtest.h>
 
 #include "schedule/build_program.hpp"
-#include "schedule/link_traffic.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::schedule {

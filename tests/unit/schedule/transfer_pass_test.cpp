@@ -1,4 +1,4 @@
-#include "schedule/transfer_pass.hpp"
+#include "schedule/passes/transfer_pass.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "base/error.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/check.hpp"
 #include "schedule/transfer_runs.hpp"
+#include "schedule/verify/check.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
 #include "tests/unit/schedule/program_text.hpp"

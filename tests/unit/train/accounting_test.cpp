@@ -1,9 +1,9 @@
-#include "train/accounting.hpp"
+#include "train/account/accounting.hpp"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/counted_allocations.hpp"
-#include "train/accounting_table.hpp"
+#include "train/account/accounting_table.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/banner.hpp"
+#include "train/report/banner.hpp"
 
 #include <gtest/gtest.h>
 

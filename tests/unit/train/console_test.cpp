@@ -1,4 +1,4 @@
-#include "train/console.hpp"
+#include "train/report/console.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "train/data_guard.hpp"
+#include "train/save/data_guard.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

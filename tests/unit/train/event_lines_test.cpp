@@ -1,4 +1,4 @@
-#include "train/event_lines.hpp"
+#include "train/report/event_lines.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/text_width.hpp"
-#include "train/checkpoint_line.hpp"
+#include "train/report/checkpoint_line.hpp"
 
 namespace ziggurat::train {
 namespace {

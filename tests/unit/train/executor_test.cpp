@@ -1,4 +1,4 @@
-#include "train/executor.hpp"
+#include "train/step/executor.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/derive_dependencies.hpp"
+#include "schedule/place/derive_dependencies.hpp"
 
 namespace ziggurat::train {
 namespace {

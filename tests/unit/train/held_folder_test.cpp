@@ -1,4 +1,4 @@
-#include "train/held_folder.hpp"
+#include "train/report/held_folder.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/held_pieces.hpp"
+#include "train/save/held_pieces.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "schedule/build_program.hpp"
-#include "schedule/passing_state.hpp"
-#include "schedule/saved_runs.hpp"
+#include "schedule/passes/passing_state.hpp"
+#include "schedule/passes/saved_runs.hpp"
 #include "spec/tensors.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"

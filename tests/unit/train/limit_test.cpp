@@ -1,8 +1,8 @@
-#include "train/limit.hpp"
+#include "train/account/limit.hpp"
 
 #include <gtest/gtest.h>
 
-#include "train/step_report.hpp"
+#include "train/account/step_report.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -1,12 +1,12 @@
-#include "train/link_use.hpp"
+#include "train/account/link_use.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "tests/support/counted_allocations.hpp"
-#include "train/accounting_links.hpp"
-#include "train/accounting_table.hpp"
+#include "train/account/accounting_links.hpp"
+#include "train/account/accounting_table.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/meetings.hpp"
+#include "train/step/meetings.hpp"
 
 #include <gtest/gtest.h>
 

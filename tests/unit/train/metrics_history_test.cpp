@@ -1,4 +1,4 @@
-#include "train/metrics_history.hpp"
+#include "train/report/metrics_history.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/file_handle.hpp"
 #include "tests/support/scratch_folder.hpp"
-#include "train/file_handle.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/metrics.hpp"
+#include "train/report/metrics.hpp"
 
 #include <gtest/gtest.h>
 

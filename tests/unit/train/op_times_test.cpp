@@ -1,4 +1,4 @@
-#include "train/op_times.hpp"
+#include "train/step/op_times.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/requests.hpp"
+#include "train/control/requests.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>

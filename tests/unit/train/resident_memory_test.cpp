@@ -1,4 +1,4 @@
-#include "train/resident_memory.hpp"
+#include "train/account/resident_memory.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/resumed_data.hpp"
+#include "train/save/resumed_data.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

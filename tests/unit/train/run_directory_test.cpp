@@ -1,4 +1,4 @@
-#include "train/run_directory.hpp"
+#include "train/report/run_directory.hpp"
 
 #include <gtest/gtest.h>
 

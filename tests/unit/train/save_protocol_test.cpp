@@ -1,4 +1,4 @@
-#include "train/save_protocol.hpp"
+#include "train/save/save_protocol.hpp"
 
 #include <gtest/gtest.h>
 

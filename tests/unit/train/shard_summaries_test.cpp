@@ -1,4 +1,4 @@
-#include "train/shard_summaries.hpp"
+#include "train/report/shard_summaries.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/skip_limit.hpp"
+#include "train/control/skip_limit.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "train/stall_causes.hpp"
+#include "train/account/stall_causes.hpp"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/counted_allocations.hpp"
-#include "train/accounting_traffic.hpp"
+#include "train/account/accounting_traffic.hpp"
 
 namespace ziggurat::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/step_line.hpp"
+#include "train/report/step_line.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/stillness.hpp"
+#include "train/control/stillness.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/stop_signals.hpp"
+#include "train/control/stop_signals.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "train/threads.hpp"
+#include "train/step/threads.hpp"
 
 #include <gtest/gtest.h>
 

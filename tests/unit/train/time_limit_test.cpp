@@ -1,4 +1,4 @@
-#include "train/time_limit.hpp"
+#include "train/control/time_limit.hpp"
 
 #include <gtest/gtest.h>
 

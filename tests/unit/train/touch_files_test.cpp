@@ -1,4 +1,4 @@
-#include "train/touch_files.hpp"
+#include "train/control/touch_files.hpp"
 
 #include <gtest/gtest.h>
 

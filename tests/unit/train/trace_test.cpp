@@ -1,4 +1,4 @@
-#include "train/trace.hpp"
+#include "train/account/trace.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
-#include "train/traffic.hpp"
+#include "train/account/traffic.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "schedule/volumes.hpp"
+#include "schedule/volumes/volumes.hpp"
 #include "tests/support/counted_allocations.hpp"
-#include "train/accounting_table.hpp"
-#include "train/accounting_traffic.hpp"
+#include "train/account/accounting_table.hpp"
+#include "train/account/accounting_traffic.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -39,7 +39,7 @@ schedule::Program some_program() {
     return program;
 }
 
-std::int64_t at(const BytesByPurpose& bytes, Purpose purpose) {
+std::int64_t at(const schedule::BytesByPurpose& bytes, Purpose purpose) {
     return bytes[static_cast<std::size_t>(purpose)];
 }
 
@@ -71,7 +71,7 @@ TEST(Traffic, SetsCountedBesidePlanned) {
     for (const auto& flow : flows) {
         EXPECT_EQ(flow.moved_bytes, flow.planned_bytes) << flow.purpose;
     }
-    BytesByPurpose all{}, planned{};
+    schedule::BytesByPurpose all{}, planned{};
     add_up(flows, all, planned);
     EXPECT_EQ(at(all, Purpose::gradients), 384);
     EXPECT_EQ(all, planned);

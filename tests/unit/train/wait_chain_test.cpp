@@ -1,4 +1,4 @@
-#include "train/wait_chain.hpp"
+#include "train/account/wait_chain.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,74 @@
+#include "base/file_handle.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace ziggurat {
+
+void FileTraits::close(Handle file) noexcept {
+    ::close(file);
+}
+
+namespace {
+
+constexpr const char* no_file = "it is no regular file";
+
+/// A file, or a device such as /dev/null, which takes all that it is given.
+bool takes_text(int file) {
+    struct stat status {};
+    return ::fstat(file, &status) == 0 && (S_ISREG(status.st_mode) || S_ISCHR(status.st_mode));
+}
+
+[[noreturn]] void refuse(const char* what, const std::string& path, const char* why, const char* remedy) {
+    throw Error{ErrorKind::resource,
+                std::string{"cannot "} + what + " '" + path + "' (" + why + "). " + remedy};
+}
+
+}  // namespace
+
+FileHandle open_for_writing(const std::string& path, OpenMode mode, const char* remedy) {
+    // Without O_NONBLOCK a pipe would wait for its reader.
+    const int flags =
+        O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | (mode == OpenMode::append ? O_APPEND : O_TRUNC);
+    FileHandle file{::open(path.c_str(), flags, 0666)};
+    const int problem = errno;
+    if (!file || !takes_text(file.get())) {
+        refuse("write", path, file || problem == ENXIO ? no_file : std::strerror(problem), remedy);
+    }
+    ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
+    return file;
+}
+
+FileHandle open_for_reading(const std::string& path) {
+    FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    if (!file && errno == ENOENT) {
+        return file;
+    }
+    const int problem = errno;
+    struct stat status {};
+    if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+        refuse("read", path, file || problem == ENXIO ? no_file : std::strerror(problem),
+               "Remove it, or make it readable.");
+    }
+    return file;
+}
+
+int write_all(int file, std::string_view text) noexcept {
+    while (!text.empty()) {
+        const ssize_t written = ::write(file, text.data(), text.size());
+        if (written >= 0) {
+            text.remove_prefix(static_cast<std::size_t>(written));
+        } else if (errno != EINTR) {
+            return errno;
+        }
+    }
+    return 0;
+}
+
+}  // namespace ziggurat

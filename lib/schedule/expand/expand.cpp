@@ -1,0 +1,162 @@
+#include "schedule/expand/expand.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "schedule/expand/expand_phases.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using layout::UnitKind;
+
+/// Walks the slots of a stage and hands activations from chunk to chunk and from stage to stage.
+class SlotWalk {
+  public:
+    SlotWalk(const spec::RunSpec& spec, const ModelLayout& model, Variant variant)
+        : spec_{spec}, model_{model}, writer_{spec, model, variant}, trains_{variant == Variant::train} {}
+
+    void walk(const Slot& slot) {
+        writer_.set_chunk(slot.chunk);
+        switch (slot.pass) {
+            case Slot::Pass::forward:
+                forward(slot);
+                return;
+            case Slot::Pass::backward:
+            case Slot::Pass::backward_input:
+                writer_.defer_weight_products(slot.pass == Slot::Pass::backward_input);
+                backward(slot);
+                return;
+            case Slot::Pass::backward_weight:
+                writer_.deferred_weight_products(slot.microbatch, slot.chunk);
+                return;
+        }
+    }
+
+    std::size_t num_ops() { return writer_.program().ops.size(); }
+    Draft take() { return writer_.take(); }
+
+  private:
+    using Key = std::pair<int, int>;  // micro-batch, virtual stage
+
+    const std::vector<int>& units(const Slot& slot) const {
+        return model_.chunk_units.at(static_cast<std::size_t>(slot.chunk));
+    }
+    bool is_head(int unit) const {
+        return model_.table.units[static_cast<std::size_t>(unit)].kind == UnitKind::head;
+    }
+
+    void forward(const Slot& slot) {
+        const int v = model_.virtual_stage(slot.chunk);
+        int x = v == 0 ? -1 : arrive(Direction::forward, slot.microbatch, v - 1, v);
+        for (const int unit : units(slot)) {
+            if (!is_head(unit)) {
+                x = writer_.forward(unit, slot.microbatch, x);
+            } else if (!trains_) {
+                writer_.head(unit, slot.microbatch, x);
+            }
+        }
+        if (v + 1 < model_.virtual_stages) {
+            leave(Direction::forward, slot.microbatch, v, v + 1, x);
+        } else {
+            head_input_[slot.microbatch] = x;
+        }
+    }
+
+    /// Down to the first unit with something to train; below it nobody asks for gradients.
+    void backward(const Slot& slot) {
+        const int v = model_.virtual_stage(slot.chunk);
+        const auto& held = units(slot);
+        if (!model_.runs_backward(held.back())) {
+            return;
+        }
+        int d_x =
+            v + 1 == model_.virtual_stages ? -1 : arrive(Direction::backward, slot.microbatch, v + 1, v);
+        for (auto unit = held.rbegin(); unit != held.rend() && model_.runs_backward(*unit); ++unit) {
+            d_x = is_head(*unit) ? writer_.head(*unit, slot.microbatch, head_input_.at(slot.microbatch))
+                                 : writer_.backward(*unit, slot.microbatch, d_x);
+        }
+        if (v > 0 && model_.runs_backward(held.front() - 1)) {
+            leave(Direction::backward, slot.microbatch, v, v - 1, d_x);
+        }
+    }
+
+    /// What virtual stage `from` has made for `to`.
+    int arrive(Direction direction, int microbatch, int from, int to) {
+        const int stages = model_.mesh.degree(spec::Axis::pipeline);
+        if (from % stages == to % stages) {
+            return handed_over_.at({direction, {microbatch, to}});
+        }
+        const int buffer =
+            writer_.boundary_buffer(std::string{direction == Direction::forward ? "x" : "d x"} +
+                                        " from stage " + std::to_string(from % stages),
+                                    microbatch);
+        auto op = message(OpKind::receive, direction, microbatch, from, to);
+        op.writes.push_back(whole(writer_.program(), buffer, "output"));
+        writer_.program().ops.push_back(std::move(op));
+        return buffer;
+    }
+
+    void leave(Direction direction, int microbatch, int from, int to, int buffer) {
+        const int stages = model_.mesh.degree(spec::Axis::pipeline);
+        if (from % stages == to % stages) {
+            handed_over_[{direction, {microbatch, to}}] = buffer;
+            return;
+        }
+        auto op = message(OpKind::send, direction, microbatch, from, to);
+        op.reads.push_back(whole(writer_.program(), buffer, "input"));
+        writer_.program().ops.push_back(std::move(op));
+    }
+
+    Op message(OpKind kind, Direction direction, int microbatch, int from, int to) {
+        auto& program = writer_.program();
+        const int stages = model_.mesh.degree(spec::Axis::pipeline);
+        const int other = (kind == OpKind::send ? to : from) % stages;
+        const int peer = model_.mesh.neighbour(spec::Axis::pipeline, model_.rank, other);
+        // Even between two stages, what comes and what goes are lanes of their own.
+        const bool is_next = (kind == OpKind::send) == (direction == Direction::forward);
+        Op op;
+        op.kind = kind;
+        op.direction = direction;
+        op.purpose = Purpose::pipeline;
+        op.microbatch = microbatch;
+        op.group = program.group(is_next ? "next stage" : "previous stage",
+                                 {std::min(model_.rank, peer), std::max(model_.rank, peer)});
+        op.peer = peer < model_.rank ? 0 : 1;
+        op.lane = program.lane(Engine::channel, op.group, direction);
+        op.tag = (microbatch * model_.virtual_stages + std::min(from, to)) * 2 +
+                 (direction == Direction::forward ? 0 : 1);
+        op.payload = spec_.precision.compute;
+        op.label = std::string{to_string(kind)} + " " + to_string(direction) + " " +
+                   std::to_string(microbatch) + (kind == OpKind::send ? " to stage " : " from stage ") +
+                   std::to_string(other);
+        return op;
+    }
+
+    const spec::RunSpec& spec_;
+    const ModelLayout& model_;
+    PhaseWriter writer_;
+    bool trains_;
+    std::map<int, int> head_input_;  // by micro-batch
+    std::map<std::pair<Direction, Key>, int> handed_over_;
+};
+
+}  // namespace
+
+Draft expand(const spec::RunSpec& spec,
+             const ModelLayout& model,
+             Variant variant,
+             const std::vector<Slot>& slots) {
+    SlotWalk walk{spec, model, variant};
+    std::vector<std::size_t> slot_begins;
+    for (const auto& slot : slots) {
+        slot_begins.push_back(walk.num_ops());
+        walk.walk(slot);
+    }
+    auto draft = walk.take();
+    draft.slot_begins = std::move(slot_begins);
+    return draft;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,217 @@
+#include <algorithm>
+
+#include "schedule/expand/expand_phases.hpp"
+
+namespace ziggurat::schedule {
+
+using layout::GradientRule;
+using layout::PhaseKind;
+using layout::Placement;
+
+/// The gradient of a phase's output, as the phase wants it: all ranks of a sum take the whole gradient.
+Place PhaseWriter::d_output(int unit, int phase, int microbatch) {
+    const auto& writes = unit_of(unit).phases[static_cast<std::size_t>(phase)].writes;
+    const auto& use = *std::find_if(writes.begin(), writes.end(),
+                                    [](const layout::ValueUse& written) { return written.role == "output"; });
+    const auto place = gradients_.at({microbatch, unit, use.value});
+    const auto wanted = use.wanted == Placement::partial ? Placement::replicated : use.wanted;
+    const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
+    const int buffer =
+        convert(place.buffer, place.placement, wanted, value.width, unit, microbatch, Direction::backward);
+    return {buffer, wanted, place.is_stream && buffer == place.buffer};
+}
+
+/// The gradient that later readers of `value` have left; zeros where nobody has read it later.
+int PhaseWriter::d_stream(int unit, int phase, int value, int microbatch) {
+    const ValueKey key{microbatch, unit, value};
+    const auto known = gradients_.find(key);
+    if (known != gradients_.end()) {
+        return known->second.buffer;
+    }
+    const auto placement = unit_of(unit).values[static_cast<std::size_t>(value)].placement;
+    const int made = gradient_buffer(unit, value, placement, microbatch);
+    Op op = compute_op(unit, phase, microbatch, Direction::backward);
+    op.kind = OpKind::fill;
+    op.flops = 0;
+    op.label = "zeros for " + op.label;
+    op.writes.push_back(whole(draft_.program, made, "output"));
+    add(std::move(op));
+    gradients_[key] = {made, placement, true};
+    return made;
+}
+
+/// Notes `buffer` as the gradient of the phase's input, summed or cut as the value is placed.
+void PhaseWriter::leave_gradient(int unit, int phase, int microbatch, int buffer) {
+    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    const auto& use = described.reads.front();
+    const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
+    const ValueKey key{microbatch, unit, use.value};
+    if (model_.tensor() > 1 && use.wanted == Placement::replicated &&
+        described.writes.front().wanted == Placement::split_width) {
+        // Each rank has the part of the gradient that comes through its columns.
+        const int total = convert(buffer, Placement::partial, value.placement, value.width, unit, microbatch,
+                                  Direction::backward);
+        gradients_[key] = {total, value.placement};
+        return;
+    }
+    gradients_[key] = {buffer, use.wanted};
+}
+
+void PhaseWriter::add_weight_product(Op op, int x, const Place& d_y, std::int64_t workspace_bytes) {
+    if (draft_.program.find_write(op, "d_weight") != nullptr) {
+        op.reads.push_back(whole(draft_.program, x, "input"));
+    } else {
+        op.flops = 0;  // sums for the bias alone
+    }
+    op.reads.push_back(whole(draft_.program, d_y.buffer, "d_output"));
+    add_workspace(op, workspace_bytes);
+    if (is_deferring_ && !d_y.is_stream) {
+        deferred_[{op.microbatch, chunk_}].push_back(std::move(op));
+    } else {
+        add(std::move(op));
+    }
+}
+
+void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    auto& program = draft_.program;
+    const auto d_y = d_output(unit, phase, microbatch);
+    const auto& input = described.reads.front();
+    const int x = use_value(unit, input, microbatch, Direction::backward);
+    const bool passes_on = model_.passes_gradient_on(unit, phase);
+    const int d_x = passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : -1;
+
+    auto through = compute_op(unit, phase, microbatch, Direction::backward_input);
+    if (passes_on) {
+        through.reads.push_back(whole(program, d_y.buffer, "d_output"));
+        add_parameters(through, described, {"weight"});
+        through.writes.push_back(whole(program, d_x, "d_input"));
+        add_workspace(through, workspace_bytes(described, Direction::backward_input));
+        add(std::move(through));
+    }
+
+    auto weight = compute_op(unit, phase, microbatch, Direction::backward_weight);
+    if (add_gradients(weight, described)) {
+        add_weight_product(std::move(weight), x, d_y, workspace_bytes(described, Direction::backward_weight));
+    }
+    if (passes_on) {
+        leave_gradient(unit, phase, microbatch, d_x);
+    }
+}
+
+void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    const auto& batch = batch_[static_cast<std::size_t>(microbatch)];
+    auto& program = draft_.program;
+    if (model_.tiling(unit).cuts(phase)) {
+        if (described.kind == PhaseKind::embedding) {
+            backward_lookup_tiles(unit, phase, microbatch);
+        } else {
+            backward_tiles(unit, phase, microbatch);
+        }
+        return;
+    }
+    if (described.kind == PhaseKind::linear) {
+        backward_linear(unit, phase, microbatch);
+        return;
+    }
+    const auto d_y = d_output(unit, phase, microbatch);
+    auto op = compute_op(unit, phase, microbatch, Direction::backward);
+    op.reads.push_back(whole(program, d_y.buffer, "d_output"));
+    const bool is_norm = described.kind == PhaseKind::norm || described.kind == PhaseKind::residual_norm;
+    const bool has_branch = described.reads.size() > 1;
+    int d_x = -1;
+    switch (described.gradient) {
+        case GradientRule::fresh:
+            d_x = gradient_buffer(unit, described.reads.front().value, described.reads.front().wanted,
+                                  microbatch);
+            break;
+        case GradientRule::in_place:
+            d_x = d_y.buffer;
+            op.reads.push_back(whole(program, d_x, "d_input"));
+            break;
+        case GradientRule::add_in_place: {
+            // What later readers of the stream have left: of the sum where there is one, else of the input.
+            const int stream = described.kind == PhaseKind::residual_norm ? described.writes.front().value
+                                                                          : described.reads.front().value;
+            d_x = d_stream(unit, phase, stream, microbatch);
+            op.reads.push_back(whole(program, d_x, "d_input"));
+            break;
+        }
+        case GradientRule::pass_through:
+            d_x = d_y.buffer;
+            break;
+        case GradientRule::none:
+            break;
+    }
+    for (const auto& use : described.kept) {
+        op.reads.push_back(whole(program, use_value(unit, use, microbatch, Direction::backward), use.role));
+    }
+    if (is_norm) {
+        add_parameters(op, described, {"gain"});
+    }
+    if (described.kind == PhaseKind::embedding) {
+        op.reads.push_back(whole(program, batch.tokens, "tokens"));
+        op.reads.push_back(whole(program, batch.positions, "positions"));
+    } else if (described.kind == PhaseKind::rope) {
+        op.reads.push_back(whole(program, batch.positions, "positions"));
+    } else if (described.kind == PhaseKind::attention) {
+        op.reads.push_back(whole(program, batch.document_starts, "document_starts"));
+    }
+    if (described.has_dropout) {
+        add_dropout_reads(op);
+    }
+    if (d_x >= 0 && described.gradient != GradientRule::pass_through) {
+        op.writes.push_back(whole(program, d_x, "d_input"));
+    }
+    int d_branch = d_x;
+    if (has_branch && described.has_dropout) {
+        d_branch = gradient_buffer(unit, described.reads[1].value, described.reads[1].wanted, microbatch);
+        op.writes.push_back(whole(program, d_branch, "d_branch"));
+    }
+    add_gradients(op, described);
+    add_workspace(op, workspace_bytes(described, Direction::backward));
+    const bool passes = described.gradient == GradientRule::pass_through && !described.has_dropout;
+    if (!passes && !op.writes.empty()) {
+        add(std::move(op));
+    }
+
+    if (has_branch) {
+        const auto placement = described.reads[1].wanted;
+        gradients_[{microbatch, unit, described.reads[0].value}] = {d_x, placement, true};
+        gradients_[{microbatch, unit, described.reads[1].value}] = {d_branch, placement, d_branch == d_x};
+    } else if (is_norm) {
+        gradients_[{microbatch, unit, described.reads[0].value}] = {d_x, described.reads[0].wanted, true};
+    } else if (d_x >= 0) {
+        leave_gradient(unit, phase, microbatch, d_x);
+    }
+}
+
+/// The phases before `end`, the last one first, down to the first with something to train.
+void PhaseWriter::backward_from(int unit, int end, int microbatch) {
+    for (int p = end; p-- > 0 && model_.runs_backward(unit, p);) {
+        backward_phase(unit, p, microbatch);
+    }
+}
+
+/// The gradient of the unit's input; -1 where nobody asks for it.
+int PhaseWriter::d_input(int unit, int microbatch) const {
+    const bool is_wanted = unit > 0 && model_.runs_backward(unit - 1);
+    return is_wanted ? gradients_.at({microbatch, unit, unit_of(unit).input}).buffer : -1;
+}
+
+int PhaseWriter::backward(int unit, int microbatch, int d_out) {
+    const auto& described = unit_of(unit);
+    gradients_[{microbatch, unit, described.output}] = {d_out, outside_, true};
+    backward_from(unit, static_cast<int>(described.phases.size()), microbatch);
+    return d_input(unit, microbatch);
+}
+
+void PhaseWriter::deferred_weight_products(int microbatch, int chunk) {
+    for (auto& op : deferred_[{microbatch, chunk}]) {
+        add(std::move(op));
+    }
+    deferred_.erase({microbatch, chunk});
+}
+
+}  // namespace ziggurat::schedule

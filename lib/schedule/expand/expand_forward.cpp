@@ -1,0 +1,91 @@
+#include "schedule/expand/expand_phases.hpp"
+
+namespace ziggurat::schedule {
+
+using layout::PhaseKind;
+
+int PhaseWriter::use_value(int unit, const layout::ValueUse& use, int microbatch, Direction direction) {
+    const ValueKey key{microbatch, unit, use.value};
+    auto& place = values_.at(key);
+    if (place.placement == use.wanted || model_.tensor() == 1) {
+        return place.buffer;
+    }
+    const auto known = converted_.find({key, use.wanted});
+    if (known != converted_.end()) {
+        return known->second;
+    }
+    const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
+    const int made =
+        convert(place.buffer, place.placement, use.wanted, value.width, unit, microbatch, direction);
+    converted_[{key, use.wanted}] = made;
+    return made;
+}
+
+void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    if (model_.tiling(unit).cuts(phase)) {
+        if (described.kind == PhaseKind::embedding) {
+            forward_lookup_tiles(unit, phase, microbatch);
+        } else {
+            forward_tiles(unit, phase, microbatch);
+        }
+        return;
+    }
+    const auto& batch = batch_[static_cast<std::size_t>(microbatch)];
+    auto& program = draft_.program;
+    auto op = compute_op(unit, phase, microbatch, Direction::forward);
+    for (const auto& use : described.reads) {
+        op.reads.push_back(whole(program, use_value(unit, use, microbatch, Direction::forward), use.role));
+    }
+    // A summand's bias is added by one rank of the sum.
+    const bool is_summand = !described.writes.empty() && model_.tensor() > 1 &&
+                            described.writes.front().wanted == layout::Placement::partial;
+    if (is_summand && model_.tensor_rank != 0) {
+        add_parameters(op, described, {"weight", "table"});
+    } else {
+        add_parameters(op, described);
+    }
+    switch (described.kind) {
+        case PhaseKind::embedding:
+            op.reads.push_back(whole(program, batch.tokens, "tokens"));
+            op.reads.push_back(whole(program, batch.positions, "positions"));
+            break;
+        case PhaseKind::rope:
+            op.reads.push_back(whole(program, batch.positions, "positions"));
+            break;
+        case PhaseKind::attention:
+            op.reads.push_back(whole(program, batch.document_starts, "document_starts"));
+            break;
+        default:
+            break;
+    }
+    if (described.has_dropout && program.variant == Variant::train) {
+        add_dropout_reads(op);
+    }
+    for (const auto& use : described.writes) {
+        const bool shares = described.writes_in_place && &use == &described.writes.front();
+        const int buffer =
+            shares ? op.reads.front().buffer
+                   : value_buffer(unit, use.value, use.wanted, microbatch, is_kept(unit, use.value));
+        if (shares && is_kept(unit, use.value)) {
+            program.buffers[static_cast<std::size_t>(buffer)].consumer = consumer::activations;
+        }
+        values_[{microbatch, unit, use.value}] = {buffer, use.wanted};
+        op.writes.push_back(whole(program, buffer, use.role));
+    }
+    add_workspace(op, workspace_bytes(described, Direction::forward));
+    add(std::move(op));
+}
+
+int PhaseWriter::forward(int unit, int microbatch, int input) {
+    const auto& described = unit_of(unit);
+    if (described.input >= 0) {
+        values_[{microbatch, unit, described.input}] = {input, outside_};
+    }
+    for (std::size_t p = 0; p < described.phases.size(); ++p) {
+        forward_phase(unit, static_cast<int>(p), microbatch);
+    }
+    return use_value(unit, {described.output, "output", outside_}, microbatch, Direction::forward);
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,196 @@
+/// The head by blocks of rows, so that the logits of all tokens never exist at once.
+#include <algorithm>
+
+#include "base/contract.hpp"
+#include "layout/workspace.hpp"
+#include "schedule/expand/expand_head.hpp"
+#include "schedule/expand/expand_phases.hpp"
+
+namespace ziggurat::schedule {
+
+using layout::PhaseKind;
+
+int phase_of(const layout::Unit& unit, PhaseKind kind) {
+    for (std::size_t p = 0; p < unit.phases.size(); ++p) {
+        if (unit.phases[p].kind == kind) {
+            return static_cast<int>(p);
+        }
+    }
+    ZG_EXPECTS(!"a head has a product with the vocabulary and a loss");
+    return -1;
+}
+
+Operand part(int buffer, const char* role, std::int64_t begin, std::int64_t end, std::int64_t row_bytes) {
+    return {buffer, role, {{begin * row_bytes, (end - begin) * row_bytes}}};
+}
+
+void set_rows(Op& op, const Op& of_all_rows, std::int64_t begin, std::int64_t end) {
+    op.flops =
+        of_all_rows.flops * static_cast<double>(end - begin) / static_cast<double>(of_all_rows.row_end);
+    op.row_begin = begin;
+    op.row_end = end;
+}
+
+/// Makes what every rank of the tensor axis has to know of the others' slices of the vocabulary: their
+/// maxima, sums and target logits, gathered, because a maximum is not a sum.
+int PhaseWriter::statistics_of(int unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
+    auto& program = draft_.program;
+    const auto own_bytes = (end - begin) * loss_statistics_per_row * 4;
+    const auto block = std::to_string(begin);
+    const int own = scratch_buffer("loss statistics " + block, own_bytes, consumer::logits, unit, mb);
+    auto local = loss_op(unit, mb, begin, end, logits);
+    local.direction = Direction::none;
+    local.label += " statistics";
+    local.writes.push_back(whole(program, own, "statistics"));
+    add(std::move(local));
+
+    return all_statistics(unit, mb, own);
+}
+
+/// Those of all ranks of the tensor axis, where there are several.
+int PhaseWriter::all_statistics(int unit, int mb, int own) {
+    if (model_.tensor() == 1) {
+        return own;
+    }
+    auto& program = draft_.program;
+    const auto described = program.buffers[static_cast<std::size_t>(own)];
+    const int all = scratch_buffer("all " + described.name, described.bytes * model_.tensor(),
+                                   consumer::logits, unit, mb);
+    auto gather = tensor_op(OpKind::all_gather, unit, mb, Direction::forward);
+    gather.payload = spec::DType::f32;
+    gather.blocks = equal_blocks(described.bytes / 4 * model_.tensor(), 4, model_.tensor());
+    gather.reads.push_back(whole(program, own, "input"));
+    gather.writes.push_back(whole(program, all, "output"));
+    add(std::move(gather));
+    return all;
+}
+
+Op PhaseWriter::loss_op(int unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
+    auto& program = draft_.program;
+    const auto& batch = batch_[static_cast<std::size_t>(mb)];
+    auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::forward);
+    op.kind = OpKind::loss;
+    set_rows(op, op, begin, end);
+    op.label += " rows " + std::to_string(begin);
+    op.reads.push_back(whole(program, logits, "input"));
+    op.reads.push_back(part(batch.targets, "targets", begin, end, 4));
+    op.reads.push_back(part(batch.mask, "mask", begin, end, 1));
+    return op;
+}
+
+void PhaseWriter::logits_block(
+    int unit, int mb, std::int64_t begin, std::int64_t end, std::pair<int, int> packed, int d_h) {
+    auto& program = draft_.program;
+    const int phase = phase_of(unit_of(unit), PhaseKind::logits);
+    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    const auto row_bytes = described.in * model_.element_bytes;
+    const auto workspace = layout::packed_linear_workspace_bytes(
+        end - begin, described.in, model_.element_bytes, spec_.parallel.threads);
+    const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
+    const int logits =
+        scratch_buffer("logits of rows " + std::to_string(begin),
+                       (end - begin) * described.out * model_.element_bytes, consumer::logits, unit, mb);
+    const auto block_op = [&](Direction direction) {
+        auto op = compute_op(unit, phase, mb, direction);
+        set_rows(op, op, begin, end);
+        op.label += " rows " + std::to_string(begin);
+        return op;
+    };
+
+    auto product = block_op(Direction::forward);
+    product.reads.push_back(part(h, "input", begin, end, row_bytes));
+    product.reads.push_back(whole(program, packed.first, "packed_forward"));
+    product.writes.push_back(whole(program, logits, "output"));
+    add_workspace(product, workspace);
+    add(std::move(product));
+
+    const int statistics = model_.tensor() > 1 ? statistics_of(unit, mb, begin, end, logits) : -1;
+    auto loss = loss_op(unit, mb, begin, end, logits);
+    if (statistics >= 0) {
+        loss.reads.push_back(whole(program, statistics, "statistics"));
+    }
+    const auto& batch = batch_[static_cast<std::size_t>(mb)];
+    if (program.variant == Variant::train) {
+        loss.direction = Direction::backward;
+        loss.label = label_of(unit, loss.phase, loss.direction, mb) + " rows " + std::to_string(begin);
+        loss.reads.push_back(whole(program, draft_.state.step_inputs, "step_inputs"));
+        loss.writes.push_back(whole(program, logits, "d_input"));
+    }
+    loss.writes.push_back(part(batch.losses, "losses", begin, end, 4));
+    add(std::move(loss));
+    if (program.variant == Variant::evaluate) {
+        return;
+    }
+
+    if (d_h >= 0) {
+        auto through = block_op(Direction::backward_input);
+        through.reads.push_back(whole(program, logits, "d_output"));
+        through.reads.push_back(whole(program, packed.second, "packed_backward"));
+        through.writes.push_back(part(d_h, "d_input", begin, end, row_bytes));
+        add_workspace(through, workspace);
+        add(std::move(through));
+    }
+
+    auto weight = block_op(Direction::backward_weight);
+    weight.reads.push_back(part(h, "input", begin, end, row_bytes));
+    weight.reads.push_back(whole(program, logits, "d_output"));
+    if (add_gradients(weight, described)) {
+        add_workspace(weight, workspace);
+        add(std::move(weight));
+    }
+}
+
+int PhaseWriter::head(int unit, int mb, int input) {
+    auto& program = draft_.program;
+    const auto& described = unit_of(unit);
+    const bool trains = program.variant == Variant::train;
+    const int logits_phase = phase_of(described, PhaseKind::logits);
+    const auto& product = described.phases[static_cast<std::size_t>(logits_phase)];
+    const auto& use = product.reads.front();
+    values_[{mb, unit, described.input}] = {input, outside_};
+    for (int p = 0; p < logits_phase; ++p) {
+        forward_phase(unit, p, mb);
+    }
+    use_value(unit, use, mb, Direction::forward);
+
+    const bool passes_on = trains && model_.passes_gradient_on(unit, logits_phase);
+    if (model_.tiling(unit).cuts(logits_phase)) {
+        const int d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : -1;
+        head_tiles(unit, mb, use_value(unit, use, mb, Direction::forward), d_h);
+        return input_gradient_of_head(unit, mb, d_h);
+    }
+
+    auto pack = compute_op(unit, logits_phase, mb, Direction::none);
+    pack.flops = 0;
+    const auto packed_bytes = layout::packed_weight_bytes(product.in, product.out, model_.element_bytes);
+    const auto packed_buffer = [&](const char* role) {
+        const int made =
+            scratch_buffer(std::string{"head "} + role, packed_bytes, consumer::workspaces, unit, mb);
+        pack.writes.push_back(whole(program, made, role));
+        return made;
+    };
+    add_parameters(pack, product);
+    const int forward_packed = packed_buffer("packed_forward");
+    const int backward_packed = passes_on ? packed_buffer("packed_backward") : -1;
+    add(std::move(pack));
+
+    const int d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : -1;
+    for (std::int64_t begin = 0; begin < model_.tokens; begin += rows_per_logits_block) {
+        const auto end = std::min(begin + rows_per_logits_block, model_.tokens);
+        logits_block(unit, mb, begin, end, {forward_packed, backward_packed}, d_h);
+    }
+    return input_gradient_of_head(unit, mb, d_h);
+}
+
+/// Backward of what comes before the product, from the gradient of its input on.
+int PhaseWriter::input_gradient_of_head(int unit, int mb, int d_h) {
+    if (d_h < 0) {
+        return -1;
+    }
+    const int logits_phase = phase_of(unit_of(unit), PhaseKind::logits);
+    leave_gradient(unit, logits_phase, mb, d_h);
+    backward_from(unit, logits_phase, mb);
+    return d_input(unit, mb);
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,299 @@
+#include "schedule/expand/expand_phases.hpp"
+
+#include <algorithm>
+
+#include "layout/workspace.hpp"
+
+namespace ziggurat::schedule {
+
+using layout::PhaseKind;
+using layout::Placement;
+
+namespace {
+
+constexpr std::int64_t gradient_bytes = 4;
+
+int batch_buffer(Program& program, const char* name, int microbatch, std::int64_t bytes) {
+    Buffer buffer;
+    buffer.name = name;
+    buffer.bytes = bytes;
+    buffer.lifetime = Lifetime::inputs;
+    buffer.consumer = consumer::batch;
+    buffer.microbatch = microbatch;
+    return program.add_buffer(std::move(buffer));
+}
+
+/// Adds `run` to the operand of that role and buffer, behind its last run where they touch.
+void add_run(std::vector<Operand>& operands, int buffer, const std::string& role, Run run) {
+    for (auto& operand : operands) {
+        if (operand.role == role && operand.buffer == buffer) {
+            auto& last = operand.runs.back();
+            if (last.offset + last.bytes == run.offset) {
+                last.bytes += run.bytes;
+            } else {
+                operand.runs.push_back(run);
+            }
+            return;
+        }
+    }
+    operands.push_back({buffer, role, {run}});
+}
+
+/// What a phase calls a parameter; the head calls a tied table its weight.
+std::string role_of(const layout::Parameter& parameter, const layout::ParameterUse& use) {
+    return use.unit >= 0 ? "weight" : parameter.role;
+}
+
+/// The elements of a parameter that an op uses. One that covers some rows of a weight uses those, and of the
+/// parts of a joined matrix or vector the first one names all.
+layout::ElementRange used_part(const Op& op,
+                               const std::string& role,
+                               const layout::FlatLayout& flat,
+                               const layout::ParameterUse& use,
+                               const layout::Parameter& parameter,
+                               int tensor) {
+    const auto range = flat.parameter(use.parameter);
+    if (op.column_end == 0) {
+        return range;
+    }
+    if (parameter.joined_to_previous || role == "position_table") {
+        return {};
+    }
+    const auto width = role == "bias" ? 1 : layout::local_extents(parameter, tensor).back();
+    return {range.begin + op.column_begin * width, range.begin + op.column_end * width};
+}
+
+}  // namespace
+
+PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Variant variant)
+    : spec_{spec},
+      model_{model},
+      outside_{spec.parallel.sequence && model.tensor() > 1 ? Placement::split_tokens
+                                                            : Placement::replicated} {
+    auto& program = draft_.program;
+    program.variant = variant;
+    program.rank = model.rank;
+    program.microbatches = variant == Variant::evaluate ? 1 : static_cast<int>(spec.train.micro_batches);
+    program.lane(Engine::compute);
+    draft_.state = add_state(program, spec, model);
+    const auto tokens = model.tokens;
+    for (int m = 0; m < program.microbatches; ++m) {
+        BatchBuffers made;
+        made.tokens = batch_buffer(program, "tokens", m, tokens * 4);
+        made.targets = batch_buffer(program, "targets", m, tokens * 4);
+        made.positions = batch_buffer(program, "positions", m, tokens * 4);
+        made.document_starts = batch_buffer(program, "document_starts", m, tokens * 4);
+        made.mask = batch_buffer(program, "mask", m, tokens);
+        made.samples = batch_buffer(program, "samples", m, spec.train.micro_batch * 8);
+        made.losses = batch_buffer(program, "losses", m, tokens * 4);
+        batch_.push_back(made);
+    }
+}
+
+std::int64_t PhaseWriter::rows(Placement placement) const {
+    return placement == Placement::split_tokens ? model_.tokens / model_.tensor() : model_.tokens;
+}
+
+std::string PhaseWriter::label_of(int unit, int phase, Direction direction, int microbatch) const {
+    const auto& described = unit_of(unit);
+    const std::string way = direction == Direction::none ? "pack" : to_string(direction);
+    return described.name + "." + described.phases[static_cast<std::size_t>(phase)].name + " " + way + " " +
+           std::to_string(microbatch);
+}
+
+std::size_t PhaseWriter::num_tiles(int unit, int phase) const {
+    const auto& tiling = model_.tiling(unit);
+    if (!tiling.cuts(phase)) {
+        return 1;
+    }
+    const auto& parts = tiling.of_phase[static_cast<std::size_t>(phase)];
+    return static_cast<std::size_t>(std::count_if(parts.begin(), parts.end(), [&](int segment) {
+        return !tiling.segments[static_cast<std::size_t>(segment)].rows.empty();
+    }));
+}
+
+Op PhaseWriter::compute_op(int unit, int phase, int microbatch, Direction direction, std::size_t part) const {
+    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    Op op;
+    op.kind = OpKind::compute;
+    op.direction = direction;
+    op.unit = unit;
+    op.phase = phase;
+    op.microbatch = microbatch;
+    op.row_end = described.writes.empty() ? model_.tokens : rows(described.writes.front().wanted);
+    const auto keys = 0.5 * (static_cast<double>(spec_.data.seq) + 1);
+    const auto per_token = described.flops_per_token + described.flops_per_token_and_key * keys;
+    const auto share = direction == Direction::backward ? 2.0 : 1.0;
+    op.flops = share * per_token * static_cast<double>(op.row_end);
+    op.label = label_of(unit, phase, direction, microbatch);
+    const auto& tiling = model_.tiling(unit);
+    if (tiling.is_cut() && !tiling.of_phase[static_cast<std::size_t>(phase)].empty()) {
+        op.segment = tiling.of_phase[static_cast<std::size_t>(phase)].at(part);
+        const auto& rows_of_weight = tiling.segments[static_cast<std::size_t>(op.segment)].rows;
+        op.column_begin = rows_of_weight.begin;
+        op.column_end = rows_of_weight.end;
+        if (!rows_of_weight.empty()) {
+            op.flops *= described.out > 0
+                            ? static_cast<double>(rows_of_weight.size()) / static_cast<double>(described.out)
+                            : 0;
+            op.label += " tile " + std::to_string(part);
+        }
+    }
+    return op;
+}
+
+int PhaseWriter::value_buffer(int unit, int value, Placement placement, int microbatch, bool kept) {
+    const auto& described = unit_of(unit).values[static_cast<std::size_t>(value)];
+    const bool is_f32 = described.type == layout::ElementType::f32;
+    Buffer buffer;
+    buffer.name = unit_of(unit).name + "." + described.name;
+    buffer.type = is_f32 ? spec::DType::f32 : spec_.precision.compute;
+    buffer.bytes =
+        rows(placement) * layout::local_width(described, placement, model_.tensor()) * element_bytes(buffer);
+    buffer.consumer = kept ? consumer::activations : consumer::working_buffers;
+    buffer.unit = unit;
+    buffer.microbatch = microbatch;
+    return draft_.program.add_buffer(std::move(buffer));
+}
+
+int PhaseWriter::gradient_buffer(int unit, int value, Placement placement, int microbatch) {
+    const int made = value_buffer(unit, value, placement, microbatch, false);
+    auto& name = draft_.program.buffers[static_cast<std::size_t>(made)].name;
+    name = "d " + name;
+    return made;
+}
+
+int PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
+    Buffer buffer;
+    buffer.name = name;
+    buffer.type = spec_.precision.compute;
+    buffer.bytes = rows(outside_) * spec_.model.hidden * model_.element_bytes;
+    buffer.consumer = consumer::activations;
+    buffer.microbatch = microbatch;
+    return draft_.program.add_buffer(std::move(buffer));
+}
+
+bool PhaseWriter::is_kept(int index, int value) const {
+    const auto& unit = unit_of(index);
+    if (draft_.program.variant == Variant::evaluate) {
+        return false;
+    }
+    if (!model_.runs_backward(index)) {
+        return value == unit.output && model_.runs_backward(index + 1);
+    }
+    const auto is_value = [&](const layout::ValueUse& use) { return use.value == value; };
+    for (std::size_t p = 0; p < unit.phases.size(); ++p) {
+        const auto& kept = unit.phases[p].kept;
+        if (model_.runs_backward(index, static_cast<int>(p)) &&
+            std::any_of(kept.begin(), kept.end(), is_value)) {
+            return true;
+        }
+    }
+    return value == unit.output;
+}
+
+void PhaseWriter::add_parameters(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles) {
+    for (const auto& use : phase.parameters) {
+        const int owner = use.unit >= 0 ? use.unit : op.unit;
+        const auto& parameter = unit_of(owner).parameters[static_cast<std::size_t>(use.parameter)];
+        const auto role = role_of(parameter, use);
+        if (!roles.empty() && std::find(roles.begin(), roles.end(), role) == roles.end()) {
+            continue;
+        }
+        const auto range = used_part(op, role, model_.flats[static_cast<std::size_t>(owner)], use, parameter,
+                                     model_.tensor());
+        if (range.empty()) {
+            continue;
+        }
+        const auto& state = draft_.state.units[static_cast<std::size_t>(owner)];
+        const int buffer = parameter.is_trained ? state.full_parameters : state.full_frozen;
+        const auto first = draft_.program.buffers[static_cast<std::size_t>(buffer)].first_element;
+        const std::int64_t width = model_.element_bytes;
+        add_run(op.reads, buffer, role, {(range.begin - first) * width, range.size() * width});
+    }
+}
+
+bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles) {
+    bool has_any = false;
+    for (const auto& use : phase.parameters) {
+        const int owner = use.unit >= 0 ? use.unit : op.unit;
+        const auto& parameter = unit_of(owner).parameters[static_cast<std::size_t>(use.parameter)];
+        if (!parameter.is_trained) {
+            continue;
+        }
+        const auto role = role_of(parameter, use);
+        if (!roles.empty() && std::find(roles.begin(), roles.end(), role) == roles.end()) {
+            continue;
+        }
+        const auto range = used_part(op, role, model_.flats[static_cast<std::size_t>(owner)], use, parameter,
+                                     model_.tensor());
+        if (range.empty()) {
+            continue;
+        }
+        has_any = true;
+        const auto buffer = draft_.state.units[static_cast<std::size_t>(owner)].full_gradients;
+        add_run(op.writes, buffer, "d_" + role,
+                {range.begin * gradient_bytes, range.size() * gradient_bytes});
+    }
+    return has_any;
+}
+
+void PhaseWriter::add_dropout_reads(Op& op) {
+    const auto& batch = batch_[static_cast<std::size_t>(op.microbatch)];
+    op.reads.push_back(whole(draft_.program, batch.samples, "samples"));
+    op.reads.push_back(whole(draft_.program, draft_.state.step_inputs, "step_inputs"));
+}
+
+void PhaseWriter::add_workspace(Op& op, std::int64_t bytes) {
+    if (bytes == 0) {
+        return;
+    }
+    Buffer buffer;
+    buffer.name = "workspace of " + op.label;
+    buffer.bytes = bytes;
+    buffer.consumer = consumer::workspaces;
+    const int made = draft_.program.add_buffer(std::move(buffer));
+    op.writes.push_back(whole(draft_.program, made, "workspace"));
+}
+
+std::int64_t PhaseWriter::tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const {
+    const auto out = op.column_end - op.column_begin;
+    const auto copy = (rows * out * model_.element_bytes + 63) / 64 * 64;
+    const auto product =
+        layout::linear_workspace_bytes(rows, in, out, model_.element_bytes, spec_.parallel.threads);
+    return copy + std::max(product, layout::column_sum_workspace_bytes(out));
+}
+
+int PhaseWriter::scratch_buffer(
+    std::string name, std::int64_t bytes, const char* line, int unit, int microbatch) {
+    Buffer buffer;
+    buffer.name = std::move(name);
+    buffer.bytes = bytes;
+    buffer.consumer = line;
+    buffer.unit = unit;
+    buffer.microbatch = microbatch;
+    return draft_.program.add_buffer(std::move(buffer));
+}
+
+std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction direction) const {
+    const int threads = spec_.parallel.threads;
+    switch (phase.kind) {
+        case PhaseKind::linear: {
+            const auto product = layout::linear_workspace_bytes(model_.tokens, phase.in, phase.out,
+                                                                model_.element_bytes, threads);
+            const bool sums = direction == Direction::backward_weight;
+            return std::max(product, sums ? layout::column_sum_workspace_bytes(phase.out) : 0);
+        }
+        case PhaseKind::attention:
+            return layout::attention_workspace_bytes(spec_.data.seq, spec_.model.head_dim,
+                                                     model_.element_bytes, threads);
+        case PhaseKind::norm:
+        case PhaseKind::residual_norm:
+            return direction == Direction::backward ? layout::column_sum_workspace_bytes(spec_.model.hidden)
+                                                    : 0;
+        default:
+            return 0;
+    }
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,138 @@
+/// Writes the ops of phases; only expand*.cpp include it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "schedule/expand/expand.hpp"
+
+namespace ziggurat::schedule {
+
+/// Where a value, or the gradient of one, is.
+struct Place {
+    int buffer = -1;
+    layout::Placement placement = layout::Placement::replicated;
+    bool is_stream = false;  ///< gradients: of the residual stream, to be added to by later ops
+};
+
+/// The micro-batch's tensors that the trainer fills, as indices of buffers.
+struct BatchBuffers {
+    int tokens = -1, targets = -1, positions = -1, document_starts = -1, mask = -1, samples = -1, losses = -1;
+};
+
+/// Appends the ops of one phase of one micro-batch after the other to a draft.
+class PhaseWriter {
+  public:
+    PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Variant variant);
+
+    const ModelLayout& model() const noexcept { return model_; }
+    Program& program() noexcept { return draft_.program; }
+    Draft take() { return std::move(draft_); }
+
+    /// How values lie between units.
+    layout::Placement outside() const noexcept { return outside_; }
+    /// A buffer for an activation between units.
+    int boundary_buffer(const std::string& name, int microbatch);
+
+    /// Forward of one unit; `input` is what the unit before left. Returns the unit's output, placed outside.
+    int forward(int unit, int microbatch, int input);
+    /// Backward of one unit; `d_output` is the gradient of its output. Returns that of its input, or -1 where
+    /// nobody asks for it. Nothing is left of ops that only form gradients of frozen tensors.
+    int backward(int unit, int microbatch, int d_output);
+    /// The head: forward, loss and, in training, backward. Returns the gradient of its input, or -1.
+    int head(int unit, int microbatch, int input);
+
+    /// From now on, weight products that can wait are put aside / the ones put aside come now.
+    void defer_weight_products(bool defer) { is_deferring_ = defer; }
+    void deferred_weight_products(int microbatch, int chunk);
+    void set_chunk(int chunk) { chunk_ = chunk; }
+
+  private:
+    using ValueKey = std::tuple<int, int, int>;  // micro-batch, unit, value
+
+    // expand_phases.cpp: what all ops have in common
+    std::string label_of(int unit, int phase, Direction direction, int microbatch) const;
+    /// \param part  of a phase that is cut: which of its segments
+    Op compute_op(int unit, int phase, int microbatch, Direction direction, std::size_t part = 0) const;
+    /// Into how many tiles the phase is cut; 1 when it is not.
+    std::size_t num_tiles(int unit, int phase) const;
+    std::int64_t rows(layout::Placement placement) const;
+    int value_buffer(int unit, int value, layout::Placement placement, int microbatch, bool is_kept);
+    int gradient_buffer(int unit, int value, layout::Placement placement, int microbatch);
+    void add_parameters(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles = {});
+    /// Of the tensors that are trained; false when there are none.
+    bool add_gradients(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles = {});
+    void add_dropout_reads(Op& op);
+    void add_workspace(Op& op, std::int64_t bytes);
+    std::int64_t workspace_bytes(const layout::Phase& phase, Direction direction) const;
+    /// Of the product of one tile, and a copy of its columns of the output.
+    std::int64_t tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const;
+    int scratch_buffer(std::string name, std::int64_t bytes, const char* line, int unit, int microbatch);
+    void add(Op op) { draft_.program.ops.push_back(std::move(op)); }
+
+    // expand_forward.cpp
+    void forward_phase(int unit, int phase, int microbatch);
+    int use_value(int unit, const layout::ValueUse& use, int microbatch, Direction direction);
+
+    // expand_backward.cpp
+    void backward_from(int unit, int end, int microbatch);
+    int d_input(int unit, int microbatch) const;
+    void backward_phase(int unit, int phase, int microbatch);
+    void backward_linear(int unit, int phase, int microbatch);
+    /// Of an op that has its gradients; deferred where that is asked for.
+    void add_weight_product(Op op, int x, const Place& d_y, std::int64_t workspace_bytes);
+    Place d_output(int unit, int phase, int microbatch);
+    int d_stream(int unit, int phase, int value, int microbatch);
+    void leave_gradient(int unit, int phase, int microbatch, int buffer);
+
+    // expand_tiles.cpp: phases that are cut
+    void forward_tiles(int unit, int phase, int microbatch);
+    void forward_lookup_tiles(int unit, int phase, int microbatch);
+    void backward_tiles(int unit, int phase, int microbatch);
+    void backward_lookup_tiles(int unit, int phase, int microbatch);
+
+    // expand_tensor.cpp
+    int convert(int buffer,
+                layout::Placement from,
+                layout::Placement to,
+                std::int64_t width,
+                int unit,
+                int microbatch,
+                Direction direction);
+    void sum_over_tensor(int buffer, int unit, int microbatch, Direction direction);
+    Op tensor_op(OpKind kind, int unit, int microbatch, Direction direction);
+
+    // expand_head.cpp
+    void logits_block(
+        int unit, int microbatch, std::int64_t begin, std::int64_t end, std::pair<int, int> packed, int d_h);
+    Op loss_op(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
+    int statistics_of(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
+
+    int all_statistics(int unit, int microbatch, int own);
+    int input_gradient_of_head(int unit, int microbatch, int d_h);
+
+    // expand_head_tiles.cpp
+    void head_tiles(int unit, int microbatch, int h, int d_h);
+    void loss_of_tiles(int unit, int microbatch, int statistics);
+    int logits_of_tile(int unit, int microbatch, std::size_t tile, std::int64_t begin, Direction direction);
+
+    const layout::Unit& unit_of(int unit) const { return model_.table.units[static_cast<std::size_t>(unit)]; }
+    bool is_kept(int unit, int value) const;
+
+    const spec::RunSpec& spec_;
+    const ModelLayout& model_;
+    Draft draft_;
+    std::vector<BatchBuffers> batch_;
+    layout::Placement outside_;
+    std::map<ValueKey, Place> values_;
+    std::map<std::pair<ValueKey, layout::Placement>, int> converted_;
+    std::map<ValueKey, Place> gradients_;
+    bool is_deferring_ = false;
+    int chunk_ = 0;
+    std::map<std::pair<int, int>, std::vector<Op>> deferred_;  // (micro-batch, chunk) -> ops
+};
+
+}  // namespace ziggurat::schedule

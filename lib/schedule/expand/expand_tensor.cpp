@@ -1,0 +1,86 @@
+/// What neighbouring placements of a value ask for on the tensor axis.
+///
+/// Source: Shoeybi et al., "Megatron-LM", 2019, section 3 (the operators f and g); Korthikanti et al.,
+/// "Reducing Activation Recomputation in Large Transformer Models", 2022, section 4.2 (their forms with
+/// sequence parallelism).
+#include <algorithm>
+
+#include "base/contract.hpp"
+#include "schedule/expand/expand_phases.hpp"
+
+namespace ziggurat::schedule {
+
+using layout::Placement;
+
+std::vector<Run> equal_blocks(std::int64_t elements, std::int64_t element_bytes, int members) {
+    constexpr std::int64_t granule = 16;
+    const auto even = (elements + members - 1) / members;
+    const auto block = elements % members == 0 ? even : (even + granule - 1) / granule * granule;
+    std::vector<Run> blocks;
+    for (int m = 0; m < members; ++m) {
+        const auto begin = std::min(elements, m * block);
+        const auto end = std::min(elements, begin + block);
+        blocks.push_back({begin * element_bytes, (end - begin) * element_bytes});
+    }
+    return blocks;
+}
+
+Op PhaseWriter::tensor_op(OpKind kind, int unit, int microbatch, Direction direction) {
+    auto& program = draft_.program;
+    Op op;
+    op.kind = kind;
+    op.direction = direction;
+    op.purpose = Purpose::tensor;
+    op.unit = unit;
+    op.microbatch = microbatch;
+    op.group = program.group("tensor", model_.mesh.group(spec::Axis::tensor, model_.rank));
+    op.lane = program.lane(Engine::collective, op.group);
+    op.payload = spec_.precision.compute;
+    op.label = unit_of(unit).name + " " + to_string(kind) + " " + to_string(direction) + " " +
+               std::to_string(microbatch);
+    return op;
+}
+
+void PhaseWriter::sum_over_tensor(int buffer, int unit, int microbatch, Direction direction) {
+    if (model_.tensor() == 1) {
+        return;
+    }
+    auto op = tensor_op(OpKind::all_reduce, unit, microbatch, direction);
+    const auto bytes = draft_.program.buffers[static_cast<std::size_t>(buffer)].bytes;
+    op.blocks = equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
+    op.reads.push_back(whole(draft_.program, buffer, "input"));
+    op.writes.push_back(whole(draft_.program, buffer, "output"));
+    add(std::move(op));
+}
+
+int PhaseWriter::convert(int buffer,
+                         Placement from,
+                         Placement to,
+                         std::int64_t width,
+                         int unit,
+                         int microbatch,
+                         Direction direction) {
+    if (from == to || model_.tensor() == 1) {
+        return buffer;
+    }
+    if (from == Placement::partial && to == Placement::replicated) {
+        sum_over_tensor(buffer, unit, microbatch, direction);
+        return buffer;
+    }
+    const bool gathers = from == Placement::split_tokens && to == Placement::replicated;
+    ZG_ENSURES(gathers || (from == Placement::partial && to == Placement::split_tokens));
+    auto& program = draft_.program;
+    auto made = program.buffers[static_cast<std::size_t>(buffer)];
+    made.name += gathers ? ", all tokens" : ", own tokens";
+    made.bytes = rows(to) * width * model_.element_bytes;
+    const int result = program.add_buffer(std::move(made));
+
+    auto op = tensor_op(gathers ? OpKind::all_gather : OpKind::reduce_scatter, unit, microbatch, direction);
+    op.blocks = equal_blocks(model_.tokens * width, model_.element_bytes, model_.tensor());
+    op.reads.push_back(whole(program, buffer, "input"));
+    op.writes.push_back(whole(program, result, "output"));
+    add(std::move(op));
+    return result;
+}
+
+}  // namespace ziggurat::schedule

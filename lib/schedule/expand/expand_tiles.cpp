@@ -1,0 +1,137 @@
+/// Phases whose weights are cut: tile by tile, so that one tile of them and of their gradient exists at a
+/// time.
+///
+/// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 5.1.3.
+#include <string>
+#include <vector>
+
+#include "schedule/expand/expand_phases.hpp"
+
+namespace ziggurat::schedule {
+
+using layout::PhaseKind;
+
+/// y's columns of each tile: x w_tile^T + b_tile.
+void PhaseWriter::forward_tiles(int unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    auto& program = draft_.program;
+    const auto& input = described.reads.front();
+    const auto& output = described.writes.front();
+    const int x = use_value(unit, input, microbatch, Direction::forward);
+    const int y = value_buffer(unit, output.value, output.wanted, microbatch, is_kept(unit, output.value));
+    values_[{microbatch, unit, output.value}] = {y, output.wanted};
+    // A summand's bias is added by one rank of the sum.
+    const bool has_bias = output.wanted != layout::Placement::partial || model_.tensor_rank == 0;
+    for (std::size_t t = 0; t < num_tiles(unit, phase); ++t) {
+        auto op = compute_op(unit, phase, microbatch, Direction::forward, t);
+        op.reads.push_back(whole(program, x, input.role));
+        add_parameters(op, described,
+                       has_bias ? std::vector<std::string>{} : std::vector<std::string>{"weight"});
+        if (t > 0) {
+            op.reads.push_back(whole(program, y, output.role));  // keeps the columns of the tiles before
+        }
+        op.writes.push_back(whole(program, y, output.role));
+        add_workspace(op, tile_workspace_bytes(op, op.row_end, described.in));
+        add(std::move(op));
+    }
+}
+
+/// Rows of the output whose tokens are rows of the tile; then what all rows share.
+void PhaseWriter::forward_lookup_tiles(int unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    const auto& batch = batch_[static_cast<std::size_t>(microbatch)];
+    auto& program = draft_.program;
+    const auto& output = described.writes.front();
+    const int x = value_buffer(unit, output.value, output.wanted, microbatch, is_kept(unit, output.value));
+    values_[{microbatch, unit, output.value}] = {x, output.wanted};
+    const auto tiles = num_tiles(unit, phase);
+    for (std::size_t t = 0; t < tiles; ++t) {
+        auto op = compute_op(unit, phase, microbatch, Direction::forward, t);
+        add_parameters(op, described, {"table"});
+        op.reads.push_back(whole(program, batch.tokens, "tokens"));
+        if (t > 0) {
+            op.reads.push_back(whole(program, x, output.role));
+        }
+        op.writes.push_back(whole(program, x, output.role));
+        add(std::move(op));
+    }
+    auto rest = compute_op(unit, phase, microbatch, Direction::forward, tiles);
+    add_parameters(rest, described, {"position_table"});
+    const bool drops = described.has_dropout && program.variant == Variant::train;
+    if (rest.reads.empty() && !drops) {
+        return;
+    }
+    rest.reads.push_back(whole(program, batch.positions, "positions"));
+    rest.reads.push_back(whole(program, x, output.role));
+    if (drops) {
+        add_dropout_reads(rest);
+    }
+    rest.writes.push_back(whole(program, x, output.role));
+    add(std::move(rest));
+}
+
+/// The gradient of the input is a sum over the tiles, in their order, kept in fp32. That of a tile's weight
+/// is complete with its op.
+void PhaseWriter::backward_tiles(int unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    auto& program = draft_.program;
+    const auto d_y = d_output(unit, phase, microbatch);
+    const auto& input = described.reads.front();
+    const int x = use_value(unit, input, microbatch, Direction::backward);
+    const bool passes_on = model_.passes_gradient_on(unit, phase);
+    const int d_x = passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : -1;
+    const bool is_narrow = model_.element_bytes < 4;
+    const auto rows = model_.tokens;
+    const int sum = passes_on && is_narrow
+                        ? scratch_buffer("sum of " + program.buffers[static_cast<std::size_t>(d_x)].name,
+                                         rows * described.in * 4, consumer::working_buffers, unit, microbatch)
+                        : d_x;
+    const auto tiles = num_tiles(unit, phase);
+    for (std::size_t t = 0; t < tiles; ++t) {
+        if (passes_on) {
+            auto through = compute_op(unit, phase, microbatch, Direction::backward_input, t);
+            through.reads.push_back(whole(program, d_y.buffer, "d_output"));
+            add_parameters(through, described, {"weight"});
+            if (t > 0) {
+                through.reads.push_back(whole(program, sum, "d_input_sum"));
+            }
+            through.writes.push_back(whole(program, sum, "d_input_sum"));
+            if (is_narrow && t + 1 == tiles) {
+                through.writes.push_back(whole(program, d_x, "d_input"));
+            }
+            add_workspace(through, tile_workspace_bytes(through, rows, described.in));
+            add(std::move(through));
+        }
+        auto weight = compute_op(unit, phase, microbatch, Direction::backward_weight, t);
+        if (add_gradients(weight, described)) {
+            const auto workspace = tile_workspace_bytes(weight, rows, described.in);
+            add_weight_product(std::move(weight), x, d_y, workspace);
+        }
+    }
+    if (passes_on) {
+        leave_gradient(unit, phase, microbatch, d_x);
+    }
+}
+
+void PhaseWriter::backward_lookup_tiles(int unit, int phase, int microbatch) {
+    const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    const auto& batch = batch_[static_cast<std::size_t>(microbatch)];
+    const auto d_y = d_output(unit, phase, microbatch);
+    const auto tiles = num_tiles(unit, phase);
+    for (std::size_t t = 0; t <= tiles; ++t) {
+        const bool is_rest = t == tiles;
+        auto op = compute_op(unit, phase, microbatch, Direction::backward, t);
+        if (!add_gradients(op, described, {is_rest ? "position_table" : "table"})) {
+            continue;
+        }
+        op.reads.push_back(whole(draft_.program, d_y.buffer, "d_output"));
+        op.reads.push_back(is_rest ? whole(draft_.program, batch.positions, "positions")
+                                   : whole(draft_.program, batch.tokens, "tokens"));
+        if (described.has_dropout) {
+            add_dropout_reads(op);
+        }
+        add(std::move(op));
+    }
+}
+
+}  // namespace ziggurat::schedule

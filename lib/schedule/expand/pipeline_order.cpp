@@ -1,0 +1,119 @@
+#include "schedule/expand/pipeline_order.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using Pass = Slot::Pass;
+
+std::vector<Slot> all_forward_then_all_backward(int microbatches) {
+    std::vector<Slot> order;
+    for (const auto pass : {Pass::forward, Pass::backward}) {
+        for (int m = 0; m < microbatches; ++m) {
+            order.push_back({pass, m, 0});
+        }
+    }
+    return order;
+}
+
+/// A warm-up of forwards, then forward and backward in turn, then what is left of the backwards.
+std::vector<Slot> in_turn(const std::vector<Slot>& forwards, const std::vector<Slot>& backwards, int warmup) {
+    const auto total = forwards.size();
+    const auto first = std::min(static_cast<std::size_t>(warmup), total);
+    std::vector<Slot> order{forwards.begin(), forwards.begin() + static_cast<std::ptrdiff_t>(first)};
+    for (std::size_t k = 0; k < total; ++k) {
+        if (first + k < total) {
+            order.push_back(forwards[first + k]);
+        }
+        order.push_back(backwards[k]);
+    }
+    return order;
+}
+
+std::vector<Slot> one_forward_one_backward(int stage, int stages, int microbatches) {
+    auto forwards = all_forward_then_all_backward(microbatches);
+    const auto half = forwards.begin() + microbatches;
+    const std::vector<Slot> backwards{half, forwards.end()};
+    forwards.erase(half, forwards.end());
+    return in_turn(forwards, backwards, stages - stage - 1);
+}
+
+/// Groups of `stages` micro-batches go through all chunks of a stage before the next group starts.
+std::vector<Slot> interleaved(int stage, int stages, int chunks, int microbatches) {
+    // A last group of fewer micro-batches than stages would have stages wait for each other in a circle. The
+    // order of a whole number of groups does not, and leaving slots out of it adds no wait.
+    const int padded = (microbatches + stages - 1) / stages * stages;
+    std::vector<Slot> forwards;
+    std::vector<Slot> backwards;
+    for (int group = 0; group < padded; group += stages) {
+        for (int c = 0; c < chunks; ++c) {
+            for (int m = group; m < group + stages; ++m) {
+                forwards.push_back({Pass::forward, m, c});
+                backwards.push_back({Pass::backward, m, chunks - 1 - c});
+            }
+        }
+    }
+    auto order = in_turn(forwards, backwards, 2 * (stages - stage - 1) + (chunks - 1) * stages);
+    std::erase_if(order, [&](const Slot& slot) { return slot.microbatch >= microbatches; });
+    return order;
+}
+
+/// 1F1B whose weight gradients follow later, the later the nearer a stage is to the end: they fill the time
+/// in which it would wait. At most `stages` micro-batches hold activations on any stage.
+std::vector<Slot> zero_bubble(int stage, int stages, int microbatches) {
+    std::vector<Slot> order;
+    int weights_done = 0;
+    for (auto slot : one_forward_one_backward(stage, stages, microbatches)) {
+        if (slot.pass == Pass::forward) {
+            order.push_back(slot);
+            continue;
+        }
+        slot.pass = Pass::backward_input;
+        order.push_back(slot);
+        if (slot.microbatch - weights_done >= stage) {
+            order.push_back({Pass::backward_weight, weights_done++, 0});
+        }
+    }
+    while (weights_done < microbatches) {
+        order.push_back({Pass::backward_weight, weights_done++, 0});
+    }
+    return order;
+}
+
+}  // namespace
+
+std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage) {
+    ZG_EXPECTS(0 <= stage && stage < pipeline.stages);
+    ZG_EXPECTS(pipeline.microbatches >= 1 && pipeline.chunks >= 1);
+    ZG_EXPECTS(pipeline.chunks == 1 || pipeline.schedule == spec::PipelineSchedule::interleaved);
+    switch (pipeline.schedule) {
+        case spec::PipelineSchedule::gpipe:
+            return all_forward_then_all_backward(pipeline.microbatches);
+        case spec::PipelineSchedule::one_f_one_b:
+            return one_forward_one_backward(stage, pipeline.stages, pipeline.microbatches);
+        case spec::PipelineSchedule::interleaved:
+            return pipeline.chunks == 1
+                       ? one_forward_one_backward(stage, pipeline.stages, pipeline.microbatches)
+                       : interleaved(stage, pipeline.stages, pipeline.chunks, pipeline.microbatches);
+        case spec::PipelineSchedule::zero_bubble:
+            return zero_bubble(stage, pipeline.stages, pipeline.microbatches);
+    }
+    ZG_EXPECTS(!"a schedule of the enumeration");
+    return {};
+}
+
+int most_in_flight(const std::vector<Slot>& order) {
+    int now = 0;
+    int most = 0;
+    for (const auto& slot : order) {
+        now += slot.pass == Pass::forward ? 1 : 0;
+        most = std::max(most, now);
+        now -= slot.pass == Pass::backward || slot.pass == Pass::backward_weight ? 1 : 0;
+    }
+    return most;
+}
+
+}  // namespace ziggurat::schedule

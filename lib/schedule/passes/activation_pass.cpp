@@ -1,0 +1,183 @@
+#include "schedule/passes/activation_pass.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "schedule/passes/move_op.hpp"
+#include "schedule/passes/occasions.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using spec::Tier;
+
+/// A buffer that forward fills and backward reads.
+struct Kept {
+    int buffer = -1;
+    /// The last op of forward that writes it; of what is received, the first that reads it.
+    int produced = -1;
+    int last_forward = -1;
+    int first_backward = -1;
+};
+
+bool is_forward(const Op& op) {
+    return op.direction == Direction::forward || op.direction == Direction::none;
+}
+
+/// In the order in which forward is done with them; those of one micro-batch count together.
+std::vector<Kept> kept_for_backward(const Program& program) {
+    std::vector<Kept> of_buffer(program.buffers.size());
+    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
+        const auto& op = program.ops[static_cast<std::size_t>(i)];
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                auto& kept = of_buffer[static_cast<std::size_t>(operand.buffer)];
+                kept.buffer = operand.buffer;
+                if (kept.first_backward < 0 && is_forward(op)) {
+                    kept.last_forward = i;
+                    if (kept.produced < 0 || operands == &op.writes) {
+                        kept.produced = op.kind == OpKind::receive ? -1 : i;
+                    }
+                } else if (kept.first_backward < 0) {
+                    kept.first_backward = i;
+                }
+            }
+        }
+    }
+    std::erase_if(of_buffer, [&](const Kept& kept) {
+        return kept.last_forward < 0 || kept.first_backward < 0 ||
+               program.buffers[static_cast<std::size_t>(kept.buffer)].consumer != consumer::activations;
+    });
+    std::sort(of_buffer.begin(), of_buffer.end(), [](const Kept& a, const Kept& b) {
+        return std::pair{a.last_forward, a.buffer} < std::pair{b.last_forward, b.buffer};
+    });
+    return of_buffer;
+}
+
+/// By buffer: its home. Cut by bytes within each micro-batch.
+std::map<int, Tier> homes_of(const Program& program, const std::vector<Kept>& kept, const spec::Home& home) {
+    const auto described = [&](const Kept& one) -> const Buffer& {
+        return program.buffers[static_cast<std::size_t>(one.buffer)];
+    };
+    std::map<int, std::int64_t> bytes_of, before;  // by micro-batch
+    for (const auto& one : kept) {
+        bytes_of[described(one).microbatch] += described(one).bytes;
+    }
+    std::map<int, Tier> homes;
+    for (const auto& one : kept) {
+        const auto& buffer = described(one);
+        auto& begin = before[buffer.microbatch];
+        const auto middle = static_cast<double>(2 * begin + buffer.bytes) / 2.0;
+        const auto share = middle / static_cast<double>(bytes_of[buffer.microbatch]);
+        homes[one.buffer] = share < home.nvme               ? Tier::nvme
+                            : share < home.nvme + home.host ? Tier::host
+                                                            : Tier::device;
+        begin += buffer.bytes;
+    }
+    return homes;
+}
+
+enum class Way { away, back };
+
+class Departures {
+  public:
+    Departures(Program& program, int prefetch)
+        : program_{program}, prefetch_{prefetch}, occasions_{program} {}
+
+    /// Whether backward wants it in the pass in which forward is done with it: what passes through the head.
+    bool is_wanted_at_once(const Kept& kept) const {
+        return occasions_.issued_at(kept.first_backward, 1) <= kept.last_forward;
+    }
+
+    /// It is listed as gone a pass later than it is made: the lane does not wait for that, but until then its
+    /// memory is nobody else's, so that the next pass need not wait for the link.
+    void add(const Kept& kept, Tier home) {
+        const int gone = std::min(occasions_.settled_at(kept.produced, 2), kept.first_backward);
+        const int away = like(kept.buffer, home, " away");
+        const int back = like(kept.buffer, Tier::device, " back");
+        std::vector<int> way{kept.buffer, away, back};
+        if (home == Tier::nvme) {
+            way = {kept.buffer, like(kept.buffer, Tier::host, " on its way out"), away,
+                   like(kept.buffer, Tier::host, " on its way back"), back};
+        }
+        const auto hops = way.size() - 1;
+        for (std::size_t s = 0; s < hops; ++s) {
+            auto op = move_op(program_, way[s], way[s + 1]);
+            if (s < hops / 2) {
+                in_front_.emplace(std::pair{gone, Way::away}, std::move(op));
+            } else {
+                const int ahead = op.kind == OpKind::read ? 2 * prefetch_ : prefetch_;
+                const int wanted = occasions_.issued_at(kept.first_backward, ahead);
+                in_front_.emplace(std::pair{std::max(wanted, gone), Way::back}, std::move(op));
+            }
+        }
+        returned_.emplace(kept.buffer, Returned{back, kept.first_backward});
+    }
+
+    void insert() {
+        std::vector<Op> ops;
+        auto next = in_front_.begin();
+        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+            for (; next != in_front_.end() && next->first.first == i; ++next) {
+                ops.push_back(std::move(next->second));
+            }
+            auto& op = program_.ops[static_cast<std::size_t>(i)];
+            for (auto* operands : {&op.reads, &op.writes}) {
+                for (auto& operand : *operands) {
+                    const auto found = returned_.find(operand.buffer);
+                    if (found != returned_.end() && i >= found->second.first_op) {
+                        operand.buffer = found->second.buffer;
+                    }
+                }
+            }
+            ops.push_back(std::move(op));
+        }
+        program_.ops = std::move(ops);
+    }
+
+  private:
+    /// Where backward finds what was away, and from which op on.
+    struct Returned {
+        int buffer = -1;
+        int first_op = -1;
+    };
+
+    int like(int buffer, Tier tier, const char* what) {
+        auto made = program_.buffers[static_cast<std::size_t>(buffer)];
+        made.name += what;
+        made.tier = tier;
+        return program_.add_buffer(std::move(made));
+    }
+
+    Program& program_;
+    int prefetch_;
+    Occasions occasions_;
+    /// Of an op; those of one buffer in their order. What goes is listed first, so that it does not go where
+    /// something else has to come back from.
+    std::multimap<std::pair<int, Way>, Op> in_front_;
+    std::unordered_map<int, Returned> returned_;  ///< by the buffer that left
+};
+
+}  // namespace
+
+void activation_pass(Draft& draft, const spec::RunSpec& spec) {
+    const auto& home = spec.tiers.activations;
+    if (home.device == 1 || draft.program.variant != Variant::train) {
+        return;
+    }
+    const auto kept = kept_for_backward(draft.program);
+    const auto homes = homes_of(draft.program, kept, home);
+    Departures departures{draft.program, spec.overlap.prefetch};
+    for (const auto& one : kept) {
+        if (homes.at(one.buffer) != Tier::device && !departures.is_wanted_at_once(one)) {
+            departures.add(one, homes.at(one.buffer));
+        }
+    }
+    departures.insert();
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,99 @@
+#include "schedule/passes/homes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+namespace ziggurat::schedule {
+namespace {
+
+using spec::Tier;
+
+/// Kinds that share an address space: what is frozen lies behind the trained part of its unit.
+StateKind space_of(StateKind kind) {
+    return kind == StateKind::frozen ? StateKind::parameters : kind;
+}
+
+/// Chunks of one tier, one after another.
+struct TierChunks {
+    Tier tier;
+    int begin;
+    int end;
+};
+
+/// Which of `n` chunks are where.
+std::array<TierChunks, 3> chunks_by_tier(const spec::Home& home, int n) {
+    const auto chunks = [&](double share) { return std::min(n, static_cast<int>(std::lround(share * n))); };
+    const int device = chunks(home.device);
+    const int host = std::max(device, chunks(home.device + home.host));
+    // What is left by rounding goes to the last tier that has a share.
+    const auto rest = home.nvme > 0 ? Tier::nvme : home.host > 0 ? Tier::host : Tier::device;
+    const auto middle = home.host > 0 ? Tier::host : Tier::device;
+    return {TierChunks{Tier::device, 0, device}, {middle, device, host}, {rest, host, n}};
+}
+
+}  // namespace
+
+const spec::Home* home_of(const spec::Tiers& tiers, StateKind kind) {
+    switch (kind) {
+        case StateKind::parameters:
+        case StateKind::frozen:
+            return &tiers.parameters;
+        case StateKind::gradients:
+            return &tiers.gradients;
+        case StateKind::master:
+        case StateKind::first_moment:
+        case StateKind::second_moment:
+            return &tiers.optimizer;
+        case StateKind::secondary:
+        case StateKind::none:
+            return nullptr;
+    }
+    return nullptr;
+}
+
+std::int64_t chunk_alignment(const spec::RunSpec& spec) {
+    const auto& tiers = spec.tiers;
+    const bool has_nvme = tiers.parameters.nvme > 0 || tiers.gradients.nvme > 0 || tiers.optimizer.nvme > 0;
+    return has_nvme ? layout::ChunkLayout::page_elements : layout::FlatLayout::block;
+}
+
+std::vector<std::vector<HomePart>> home_parts(const Program& program,
+                                              const spec::RunSpec& spec,
+                                              const ModelLayout& model) {
+    std::vector<std::vector<int>> at_home(model.table.units.size());  // by unit
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        if (buffer.unit >= 0 && buffer.lifetime == Lifetime::persistent &&
+            home_of(spec.tiers, buffer.state) != nullptr) {
+            at_home[static_cast<std::size_t>(buffer.unit)].push_back(static_cast<int>(b));
+        }
+    }
+    // The address space of a kind: its buffers in the order in which units are first used.
+    std::map<StateKind, std::vector<layout::UnitRange>> spaces;
+    for (const int unit : model.units) {
+        for (const int b : at_home[static_cast<std::size_t>(unit)]) {
+            const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
+            spaces[space_of(buffer.state)].push_back({b, elements_of(buffer)});
+        }
+    }
+    std::vector<std::vector<HomePart>> parts(program.buffers.size());
+    for (const auto& [kind, buffers] : spaces) {
+        const auto& home = *home_of(spec.tiers, kind);
+        const layout::ChunkLayout chunks{buffers, spec.tiers.chunk_elements, chunk_alignment(spec)};
+        for (const auto& [tier, begin, end] : chunks_by_tier(home, chunks.num_chunks())) {
+            for (const auto& [buffer, range] : chunks.chunks(begin, end)) {
+                auto& of_buffer = parts[static_cast<std::size_t>(buffer)];
+                if (!of_buffer.empty() && of_buffer.back().tier == tier) {
+                    of_buffer.back().range.end = range.end;
+                } else {
+                    of_buffer.push_back({range, tier});
+                }
+            }
+        }
+    }
+    return parts;
+}
+
+}  // namespace ziggurat::schedule

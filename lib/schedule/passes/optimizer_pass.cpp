@@ -1,0 +1,162 @@
+#include "schedule/passes/optimizer_pass.hpp"
+
+#include <deque>
+#include <numeric>
+
+#include "base/contract.hpp"
+#include "schedule/passes/homes.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+class UpdateWriter {
+  public:
+    UpdateWriter(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+        : draft_{draft}, spec_{spec}, model_{model} {}
+
+    void step_end() {
+        auto& program = draft_.program;
+        Op op;
+        op.kind = OpKind::step_end;
+        op.purpose = Purpose::control;
+        op.label = "norm and clip factor";
+        if (model_.mesh.ranks() > 1) {
+            std::vector<int> all(static_cast<std::size_t>(model_.mesh.ranks()));
+            std::iota(all.begin(), all.end(), 0);
+            op.group = program.group("all", all);
+            op.lane = program.lane(Engine::collective, op.group);
+        }
+        op.reads.push_back(whole(program, draft_.state.exact_sums, "exact_sums"));
+        op.writes.push_back(whole(program, draft_.state.exact_sums, "exact_sums"));
+        op.reads.push_back(whole(program, draft_.state.step_inputs, "step_inputs"));
+        op.writes.push_back(whole(program, draft_.state.update_inputs, "update_inputs"));
+        // A rank without gradients of its own waits for nothing else of its passes.
+        for (int b = 0; b < static_cast<int>(program.buffers.size()); ++b) {
+            const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
+            if (buffer.lifetime == Lifetime::inputs && buffer.name == "losses") {
+                op.reads.push_back(whole(program, b, "losses"));
+            }
+        }
+        program.ops.push_back(std::move(op));
+    }
+
+    void update(int chunk, const std::vector<layout::UnitRange>& runs) {
+        auto& program = draft_.program;
+        Op op;
+        op.kind = OpKind::update;
+        op.chunk = chunk;
+        op.label = "update of chunk " + std::to_string(chunk);
+        for (const auto& run : runs) {
+            const auto range = run.range;
+            const auto& state = draft_.state.units[static_cast<std::size_t>(run.unit)];
+            const auto both = [&](int buffer, const char* role) {
+                op.reads.push_back({buffer, role, {run_in(buffer, range)}});
+                op.writes.push_back({buffer, role, {run_in(buffer, range)}});
+            };
+            op.reads.push_back({state.gradients, "gradient", {run_in(state.gradients, range)}});
+            both(state.master < 0 ? state.parameters : state.master, "master");
+            both(state.first_moment, "first_moment");
+            both(state.second_moment, "second_moment");
+            if (state.master >= 0) {
+                op.writes.push_back({state.parameters, "parameters", {run_in(state.parameters, range)}});
+            }
+        }
+        op.reads.push_back(whole(program, draft_.state.update_inputs, "update_inputs"));
+        program.ops.push_back(std::move(op));
+    }
+
+    void publish(const std::vector<int>& units) {
+        const int inner = model_.spans.parameters;
+        const int span = model_.spans.optimizer;
+        if (inner == span) {
+            return;
+        }
+        auto& program = draft_.program;
+        Op op;
+        op.kind = OpKind::all_gather;
+        op.purpose = Purpose::publication;
+        op.unit = units.front();
+        op.group = data_group(program, model_, inner, span);
+        op.lane = program.lane(Engine::collective, op.group);
+        op.payload = spec_.precision.compute;
+        op.label = "publication of " + model_.table.units[static_cast<std::size_t>(units.front())].name;
+        const auto members =
+            draft_.names_blocks ? layout::data_group(model_.data_rank, inner, span) : std::vector<int>{};
+        for (const int u : units) {
+            const int buffer = draft_.state.units[static_cast<std::size_t>(u)].parameters;
+            const auto& shards = model_.shards[static_cast<std::size_t>(u)];
+            for (const int member : members) {
+                op.blocks.push_back(run_in(buffer, shards.shard(span, member)));
+            }
+            op.reads.push_back({buffer, "input", {run_in(buffer, shards.shard(span, model_.data_rank))}});
+            op.writes.push_back(whole(program, buffer, "output"));
+        }
+        program.ops.push_back(std::move(op));
+    }
+
+  private:
+    Run run_in(int buffer, layout::ElementRange range) const {
+        const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
+        const std::int64_t width = element_bytes(held);
+        const Run run{(range.begin - held.first_element) * width, range.size() * width};
+        ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
+        return run;
+    }
+
+    Draft& draft_;
+    const spec::RunSpec& spec_;
+    const ModelLayout& model_;
+};
+
+/// Consecutive units whose parameters travel together, in order of first use.
+std::deque<std::vector<int>> publication_buckets(const spec::RunSpec& spec, const ModelLayout& model) {
+    std::deque<std::vector<int>> buckets;
+    std::int64_t elements = 0;
+    for (const int u : model.units) {
+        if (!model.trains(u)) {
+            continue;
+        }
+        const auto size = model.shards[static_cast<std::size_t>(u)].padded_elements();
+        if (buckets.empty() || elements + size > spec.overlap.bucket_elements) {
+            buckets.emplace_back();
+            elements = 0;
+        }
+        buckets.back().push_back(u);
+        elements += size;
+    }
+    return buckets;
+}
+
+}  // namespace
+
+layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayout& model) {
+    std::vector<layout::UnitRange> shards;
+    for (const int u : model.units) {
+        if (model.trains(u)) {
+            shards.push_back(
+                {u, model.shards[static_cast<std::size_t>(u)].shard(model.spans.optimizer, model.data_rank)});
+        }
+    }
+    return {std::move(shards), spec.tiers.chunk_elements, chunk_alignment(spec)};
+}
+
+void optimizer_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    UpdateWriter writer{draft, spec, model};
+    writer.step_end();
+    const auto chunks = optimizer_chunks(spec, model);
+    auto bucket = publication_buckets(spec, model);
+    for (int k = 0; k < chunks.num_chunks(); ++k) {
+        const auto runs = chunks.chunk(k);
+        writer.update(k, runs);
+        for (const auto& [unit, range] : runs) {
+            const auto& shards = model.shards[static_cast<std::size_t>(unit)];
+            const bool is_whole = range.end == shards.shard(model.spans.optimizer, model.data_rank).end;
+            if (is_whole && unit == bucket.front().back()) {
+                writer.publish(bucket.front());
+                bucket.pop_front();
+            }
+        }
+    }
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,132 @@
+#include "schedule/passes/passing_state.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "schedule/expand/expand.hpp"
+#include "schedule/passes/optimizer_pass.hpp"
+#include "schedule/passes/saved_runs.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using SavedOfUnits = std::map<int, std::vector<SavedRun>>;  ///< by unit
+
+/// What is saved from NVMe and changes with every step.
+SavedOfUnits passing(const ModelLayout& model, const Program& program) {
+    SavedOfUnits on_nvme;
+    for (const auto& saved : saved_runs(model, program)) {
+        const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
+        if (home.tier == spec::Tier::nvme &&
+            (home.state == StateKind::parameters || is_optimizer_state(home.state))) {
+            on_nvme[home.unit].push_back(saved);
+        }
+    }
+    return on_nvme;
+}
+
+/// What of `saved` run `run` of an operand in `staged` holds.
+void add_passing(const Program& program,
+                 int op,
+                 const SavedRun& saved,
+                 int staged,
+                 Run run,
+                 std::vector<PassingRun>& runs) {
+    const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
+    const auto& here = program.buffers[static_cast<std::size_t>(staged)];
+    const std::int64_t width = element_bytes(here);
+    const auto begin = here.first_element + run.offset / width;
+    const auto first = std::max(begin, saved.elements.begin);
+    const auto last = std::min(begin + run.bytes / width, saved.elements.end);
+    if (first < last) {
+        runs.push_back({op,
+                        saved.buffer,
+                        {(first - home.first_element) * width, (last - first) * width},
+                        staged,
+                        (first - here.first_element) * width});
+    }
+}
+
+/// Updates of the device and of the host are on lanes of their own, but what they let pass is written as it
+/// comes: each waits for the one before.
+void let_pass_in_order(Program& program, const ModelLayout& model, int ring) {
+    const auto runs = passing_runs(model, program);
+    const auto lane_of = [&](const PassingRun& run) {
+        return program.ops[static_cast<std::size_t>(run.op)].lane;
+    };
+    const bool is_one_lane = std::ranges::all_of(
+        runs, [&](const PassingRun& run) { return lane_of(run) == lane_of(runs.front()); });
+    for (std::size_t r = 0; r < runs.size() && !is_one_lane; ++r) {
+        if (r == 0 || runs[r].op != runs[r - 1].op) {
+            program.ops[static_cast<std::size_t>(runs[r].op)].writes.push_back(
+                whole(program, ring, "passing"));
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& program) {
+    const auto on_nvme = passing(model, program);
+    std::vector<PassingRun> runs;
+    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
+        const auto& op = program.ops[static_cast<std::size_t>(i)];
+        if (op.kind != OpKind::update) {
+            continue;
+        }
+        for (const auto& operand : op.reads) {
+            const auto& here = program.buffers[static_cast<std::size_t>(operand.buffer)];
+            const auto of_unit = on_nvme.find(here.unit);
+            if (of_unit == on_nvme.end()) {
+                continue;
+            }
+            for (const auto& saved : of_unit->second) {
+                if (program.buffers[static_cast<std::size_t>(saved.buffer)].state != here.state) {
+                    continue;
+                }
+                for (const auto& run : operand.runs) {
+                    add_passing(program, i, saved, operand.buffer, run, runs);
+                }
+            }
+        }
+    }
+    return runs;
+}
+
+void add_save_ring(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
+    const auto on_nvme = passing(model, program);
+    if (on_nvme.empty()) {
+        return;
+    }
+    const auto chunks = optimizer_chunks(spec, model);
+    std::int64_t most = 0;
+    for (int k = 0; k < chunks.num_chunks(); ++k) {
+        std::int64_t bytes = 0;
+        for (const auto& [unit, range] : chunks.chunk(k)) {
+            const auto of_unit = on_nvme.find(unit);
+            if (of_unit == on_nvme.end()) {
+                continue;
+            }
+            for (const auto& saved : of_unit->second) {
+                const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
+                const auto elements =
+                    std::min(range.end, saved.elements.end) - std::max(range.begin, saved.elements.begin);
+                if (elements > 0) {
+                    bytes += elements * element_bytes(home);
+                }
+            }
+        }
+        most = std::max(most, bytes);
+    }
+    Buffer ring;
+    ring.name = save_ring;
+    ring.tier = spec::Tier::host;
+    ring.lifetime = Lifetime::persistent;
+    ring.consumer = consumer::snapshot;
+    ring.bytes = places_of_save_ring * most;
+    let_pass_in_order(program, model, program.add_buffer(std::move(ring)));
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,290 @@
+#include "schedule/passes/reduce_bucket.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b) {
+    const auto begin = std::max(a.begin, b.begin);
+    return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+std::string described(const ModelLayout& model, const Bucket& bucket) {
+    const int first = bucket.parts.front().unit;
+    const int last = bucket.parts.back().unit;
+    std::string text = model.table.units[static_cast<std::size_t>(first)].name;
+    if (first != last) {
+        text += ".." + model.table.units[static_cast<std::size_t>(last)].name;
+    }
+    return bucket.microbatch < 0 ? text : text + " " + std::to_string(bucket.microbatch);
+}
+
+}  // namespace
+
+int first_span(const spec::RunSpec& spec, const ModelLayout& model) {
+    switch (spec.sharding.reduce) {
+        case spec::ReducePlan::at_end:
+            return 1;
+        case spec::ReducePlan::each_microbatch:
+            return model.spans.data;
+        case spec::ReducePlan::by_span:
+            return model.spans.gradients;
+    }
+    return 1;
+}
+
+BucketWriter::BucketWriter(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
+    : draft_{draft}, spec_{spec}, model_{model} {}
+
+Op BucketWriter::zero_sums() const {
+    Op op;
+    op.kind = OpKind::fill;
+    op.label = "zeros for exact sums";
+    op.writes.push_back(whole(draft_.program, draft_.state.exact_sums, "output"));
+    return op;
+}
+
+Run BucketWriter::run_in(int buffer, layout::ElementRange range) const {
+    if (range.empty()) {
+        return {};
+    }
+    const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
+    const std::int64_t width = spec::element_bytes(held.type);
+    const Run run{(range.begin - held.first_element) * width, range.size() * width};
+    ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
+    return run;
+}
+
+layout::ElementRange BucketWriter::part_of_shard(const BucketPart& part, int span, int rank) const {
+    return common_part(part.range, shards(part.unit).shard(span, rank));
+}
+
+/// Whose blocks are named.
+std::vector<int> BucketWriter::named_members(int inner, int span) const {
+    return draft_.names_blocks ? layout::data_group(model_.data_rank, inner, span) : std::vector<int>{};
+}
+
+Op BucketWriter::data_collective(OpKind kind, int inner, int span, const Bucket& bucket) const {
+    return collective(kind, data_group(draft_.program, model_, inner, span), bucket);
+}
+
+Op BucketWriter::collective(OpKind kind, int group, const Bucket& bucket) const {
+    auto& program = draft_.program;
+    Op op;
+    op.kind = kind;
+    op.direction = Direction::backward;
+    op.purpose = Purpose::gradients;
+    op.unit = bucket.parts.front().unit;
+    op.microbatch = bucket.microbatch;
+    op.group = group;
+    op.lane = program.lane(Engine::collective, op.group);
+    op.label = described(model_, bucket) + " gradients " + to_string(kind);
+    return op;
+}
+
+/// Each rank of the group (see layout::data_group) leaves with the sum of its shard over `span`.
+///
+/// `of_microbatch` reads the gradient of a micro-batch; the first one of a step goes straight to the
+/// accumulator. Otherwise it works in the accumulator.
+void BucketWriter::scatter(
+    std::vector<Op>& out, const Bucket& bucket, bool of_microbatch, int inner, int span) const {
+    if (inner == span) {
+        return;
+    }
+    auto op = data_collective(OpKind::reduce_scatter, inner, span, bucket);
+    op.payload = of_microbatch ? spec::DType::f32 : spec_.precision.gradient;
+    for (const auto& part : bucket.parts) {
+        const int sum = accumulator(part.unit);
+        const int from = of_microbatch ? part.buffer : sum;
+        const auto mine = part_of_shard(part, span, model_.data_rank);
+        const int to = of_microbatch && bucket.is_first && !is_narrow() && !mine.empty() ? sum : from;
+        if (part_of_shard(part, inner, model_.data_rank).empty()) {
+            continue;  // of this part, no member has anything
+        }
+        for (const int member : named_members(inner, span)) {
+            op.blocks.push_back(run_in(from, part_of_shard(part, span, member)));
+        }
+        // Shards are nested: those of the members together are the one that all of them have at `inner`.
+        op.reads.push_back({from, "input", {run_in(from, part_of_shard(part, inner, model_.data_rank))}});
+        op.writes.push_back({to, "output", {run_in(to, mine)}});
+    }
+    if (!op.reads.empty()) {
+        out.push_back(std::move(op));
+    }
+}
+
+void BucketWriter::add_up(std::vector<Op>& out, const Bucket& bucket) const {
+    for (const auto& part : bucket.parts) {
+        const int sum = accumulator(part.unit);
+        const auto range = part_of_shard(part, first_span(spec_, model_), model_.data_rank);
+        if (part.buffer == sum || range.empty()) {
+            continue;
+        }
+        Op op;
+        op.kind = OpKind::add;
+        op.direction = Direction::backward;
+        op.unit = part.unit;
+        op.microbatch = bucket.microbatch;
+        op.accumulate = !bucket.is_first;
+        op.label = described(model_, bucket) + " gradients added up";
+        op.reads.push_back({part.buffer, "input", {run_in(part.buffer, range)}});
+        if (op.accumulate) {
+            op.reads.push_back({sum, "sum", {run_in(sum, range)}});
+        }
+        op.writes.push_back({sum, "sum", {run_in(sum, range)}});
+        out.push_back(std::move(op));
+    }
+}
+
+/// One all_reduce over `members` of the given ranges of accumulators, each an operand of its own.
+void BucketWriter::sum_ranges(std::vector<Op>& out,
+                              const Bucket& bucket,
+                              const char* name,
+                              const std::vector<int>& members,
+                              const std::vector<Operand>& ranges) const {
+    if (members.size() <= 1 || ranges.empty()) {
+        return;
+    }
+    auto op = collective(OpKind::all_reduce, draft_.program.group(name, members), bucket);
+    op.payload = spec_.precision.gradient;
+    op.label += std::string{" over "} + name;
+    for (const auto& range : ranges) {
+        const auto run = range.runs.front();
+        const int width = spec::element_bytes(spec_.precision.gradient);
+        for (auto block : equal_blocks(run.bytes / width, width, static_cast<int>(members.size()))) {
+            block.offset += run.offset;
+            op.blocks.push_back(block);
+        }
+        op.reads.push_back({range.buffer, "input", {run}});
+        op.writes.push_back({range.buffer, "output", {run}});
+    }
+    out.push_back(std::move(op));
+}
+
+void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) const {
+    using spec::Axis;
+    std::vector<Operand> summands;  // over the tensor axis
+    std::vector<Operand> pieces;
+    std::vector<Operand> shared;  // by two stages
+    for (const auto& part : bucket.parts) {
+        const int u = part.unit;
+        const auto piece = part_of_shard(part, model_.spans.data, model_.data_rank);
+        const auto& unit = model_.table.units[static_cast<std::size_t>(u)];
+        for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
+            const auto range =
+                common_part(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
+            if (unit.parameters[p].gradient_is_partial && !range.empty()) {
+                summands.push_back({accumulator(u), "input", {run_in(accumulator(u), range)}});
+            }
+        }
+        if (piece.empty()) {
+            continue;
+        }
+        pieces.push_back({accumulator(u), "input", {run_in(accumulator(u), piece)}});
+        if (model_.is_shared_by_stages(u)) {
+            shared.push_back(pieces.back());
+        }
+    }
+    sum_ranges(out, bucket, "tensor", model_.mesh.group(Axis::tensor, model_.rank), summands);
+    sum_ranges(out, bucket, "context", model_.mesh.group(Axis::context, model_.rank), pieces);
+    const int last = spec_.parallel.stages - 1;
+    if (last > 0) {
+        sum_ranges(out, bucket, "first and last stage",
+                   {model_.mesh.neighbour(Axis::pipeline, model_.rank, 0),
+                    model_.mesh.neighbour(Axis::pipeline, model_.rank, last)},
+                   shared);
+    }
+}
+
+/// Pieces over d to whole optimizer shards, among the ranks that update the same one.
+void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
+    const int inner = model_.spans.optimizer;
+    const int span = model_.spans.data;
+    if (inner == span) {
+        return;
+    }
+    auto op = data_collective(OpKind::all_gather, inner, span, bucket);
+    op.payload = spec_.precision.gradient;
+    for (const auto& part : bucket.parts) {
+        const int buffer = accumulator(part.unit);
+        if (part_of_shard(part, inner, model_.data_rank).empty()) {
+            continue;
+        }
+        for (const int member : named_members(inner, span)) {
+            op.blocks.push_back(run_in(buffer, part_of_shard(part, span, member)));
+        }
+        op.reads.push_back({buffer, "input", {run_in(buffer, part_of_shard(part, span, model_.data_rank))}});
+        op.writes.push_back(
+            {buffer, "output", {run_in(buffer, part_of_shard(part, inner, model_.data_rank))}});
+    }
+    if (!op.reads.empty()) {
+        out.push_back(std::move(op));
+    }
+}
+
+void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
+    for (const auto& part : bucket.parts) {
+        if (!part.ends_unit) {
+            continue;
+        }
+        const int u = part.unit;
+        const auto piece = shards(u).shard(model_.spans.data, model_.data_rank);
+        const auto& parameters = model_.table.units[static_cast<std::size_t>(u)].parameters;
+        Operand counted{accumulator(u), "gradient", {}};
+        bool counts_all = true;
+        for (std::size_t p = 0; p < parameters.size(); ++p) {
+            counts_all = counts_all && (!parameters[p].is_trained || model_.counts(u, static_cast<int>(p)));
+        }
+        for (std::size_t p = 0; p < parameters.size() && !counts_all; ++p) {
+            const auto range =
+                common_part(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
+            if (model_.counts(u, static_cast<int>(p)) && !range.empty()) {
+                counted.runs.push_back(run_in(accumulator(u), range));
+            }
+        }
+        if (counts_all) {
+            counted.runs = {run_in(accumulator(u), piece)};
+        }
+        if (counted.runs.empty()) {
+            continue;
+        }
+        Op op;
+        op.kind = OpKind::norm;
+        op.direction = Direction::backward;
+        op.unit = u;
+        op.label = model_.table.units[static_cast<std::size_t>(u)].name + " sum of squares";
+        op.reads.push_back(std::move(counted));
+        op.reads.push_back(whole(draft_.program, draft_.state.exact_sums, "exact_sums"));
+        op.writes.push_back(whole(draft_.program, draft_.state.exact_sums, "exact_sums"));
+        out.push_back(std::move(op));
+    }
+}
+
+Reduction BucketWriter::reduce(const Bucket& bucket) const {
+    Reduction made;
+    const int first = first_span(spec_, model_);
+    // What has moved in no collective can be added at once.
+    const bool adds_up = bucket.microbatch >= 0 && (!bucket.is_first || is_narrow());
+    const bool adds_now = is_narrow() && first == 1;
+    if (bucket.microbatch >= 0) {
+        scatter(made.now, bucket, true, 1, first);
+    }
+    if (adds_up) {
+        add_up(adds_now ? made.now : made.later, bucket);
+    }
+    if (bucket.is_last) {
+        auto& out = bucket.is_shared ? made.at_end : adds_up && !adds_now ? made.later : made.now;
+        scatter(out, bucket, false, first, model_.spans.data);
+        sum_other_axes(out, bucket);
+        gather(out, bucket);
+        // Away from the device no lane of computing waits for them, and gradients are still in memory.
+        const bool are_away = spec_.tiers.gradients.device < 1 && !bucket.is_shared;
+        norms(are_away ? made.later : made.norms, bucket);
+    }
+    return made;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,68 @@
+#include "schedule/passes/saved_runs.hpp"
+
+#include <algorithm>
+
+#include "schedule/expand/expand.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+/// Whether anything of the buffer is this rank's to save.
+bool counts(const ModelLayout& model, const Buffer& buffer) {
+    const auto& parameters = model.table.units[static_cast<std::size_t>(buffer.unit)].parameters;
+    for (int p = 0; p < static_cast<int>(parameters.size()); ++p) {
+        const bool is_frozen = !parameters[static_cast<std::size_t>(p)].is_trained;
+        if (is_frozen == (buffer.state == StateKind::frozen) && model.counts(buffer.unit, p)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace
+
+std::vector<SavedRun> saved_runs(const ModelLayout& model, const Program& program) {
+    const bool has_master =
+        std::any_of(program.buffers.begin(), program.buffers.end(),
+                    [](const Buffer& buffer) { return buffer.state == StateKind::master; });
+    const auto weights = has_master ? StateKind::master : StateKind::parameters;
+    std::vector<SavedRun> runs;
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        const bool is_frozen = buffer.state == StateKind::frozen;
+        const bool is_saved = is_frozen || buffer.state == weights ||
+                              buffer.state == StateKind::first_moment ||
+                              buffer.state == StateKind::second_moment;
+        if (buffer.lifetime != Lifetime::persistent || !is_saved) {
+            continue;
+        }
+        const auto unit = static_cast<std::size_t>(buffer.unit);
+        const auto& shards = is_frozen ? model.frozen_shards[unit] : model.shards[unit];
+        const auto whole = shards.shard(model.spans.data, model.data_rank);
+        const auto held = elements_of(buffer);
+        const layout::ElementRange piece{std::max(whole.begin, held.begin), std::min(whole.end, held.end)};
+        if (piece.empty()) {
+            continue;  // of state in several tiers, another buffer has this rank's piece
+        }
+        const std::int64_t width = element_bytes(buffer);
+        runs.push_back({static_cast<int>(b),
+                        piece,
+                        {(piece.begin - buffer.first_element) * width, piece.size() * width},
+                        !is_frozen && buffer.tier != spec::Tier::nvme && counts(model, buffer)});
+    }
+    return runs;
+}
+
+void add_snapshot(Program& program, const ModelLayout& model) {
+    Buffer snapshot;
+    snapshot.name = "snapshot";
+    snapshot.tier = spec::Tier::host;
+    snapshot.lifetime = Lifetime::persistent;
+    snapshot.consumer = consumer::snapshot;
+    for (const auto& saved : saved_runs(model, program)) {
+        snapshot.bytes += saved.is_copied ? saved.run.bytes : 0;
+    }
+    program.add_buffer(std::move(snapshot));
+}
+
+}  // namespace ziggurat::schedule

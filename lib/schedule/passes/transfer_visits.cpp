@@ -1,0 +1,281 @@
+#include "schedule/passes/transfer_visits.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::schedule {
+namespace {
+
+using spec::Tier;
+
+const char* suffix_of(Tier tier) {
+    return tier == Tier::device ? " (device)" : tier == Tier::host ? " (host)" : " (nvme)";
+}
+
+/// By buffer: its visits, as long as nobody else has used it. Those of one buffer are apart.
+using OpenVisits = std::map<int, std::vector<std::size_t>>;
+
+class Finder {
+  public:
+    Finder(Program& program, const std::vector<std::vector<HomePart>>& homes) : program_{program} {
+        go_home(homes);
+    }
+
+    Visits run() {
+        OpenVisits open;
+        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+            auto& op = program_.ops[static_cast<std::size_t>(i)];
+            const auto tier = workplace(op, open);
+            if (tier == Tier::host) {
+                op.lane = program_.lane(Engine::host_optimizer);
+            }
+            for (const bool writes : {false, true}) {
+                for (auto& operand : writes ? op.writes : op.reads) {
+                    if (!parts(operand).empty()) {
+                        use(i, op, operand, writes, tier, open);
+                    }
+                }
+            }
+        }
+        std::erase_if(found_.visits, [](const Visit& visit) { return visit.operands.empty(); });
+        for (auto& visit : found_.visits) {
+            write_whole_pages(visit);
+        }
+        return std::move(found_);
+    }
+
+  private:
+    Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
+    const std::vector<PlacedPart>& parts(const Operand& operand) const {
+        return found_.parts[static_cast<std::size_t>(operand.buffer)];
+    }
+
+    void go_home(const std::vector<std::vector<HomePart>>& homes) {
+        found_.parts.resize(homes.size());
+        for (std::size_t b = 0; b < homes.size(); ++b) {
+            for (const auto& [range, tier] : homes[b]) {
+                const int whole = static_cast<int>(b);
+                const std::int64_t width = element_bytes(buffer(whole));
+                const auto begin = (range.begin - buffer(whole).first_element) * width;
+                PlacedPart part{whole, tier, begin, begin + range.size() * width};
+                if (homes[b].size() > 1) {
+                    auto made = buffer(whole);
+                    made.name += suffix_of(tier);
+                    made.first_element = range.begin;
+                    made.bytes = part.end - part.begin;
+                    made.tier = tier;
+                    part.buffer = program_.add_buffer(std::move(made));
+                } else {
+                    buffer(whole).tier = tier;
+                }
+                found_.parts[b].push_back(part);
+            }
+            if (homes[b].size() > 1) {
+                buffer(static_cast<int>(b)).lifetime = Lifetime::transient;  // a name that no op will use
+            }
+        }
+        found_.parts.resize(program_.buffers.size());
+        // What is made of state on the device and is wanted on the host, such as the reduced gradient of one
+        // micro-batch, visits it like the state itself.
+        for (std::size_t b = 0; b < homes.size(); ++b) {
+            const auto& made = program_.buffers[b];
+            if (made.lifetime == Lifetime::transient && made.state != StateKind::none && homes[b].empty()) {
+                found_.parts[b].push_back({static_cast<int>(b), made.tier, 0, made.bytes});
+            }
+        }
+    }
+
+    std::vector<const PlacedPart*> touched(const Operand& operand) const {
+        std::vector<const PlacedPart*> some;
+        const ByteRuns runs{operand.runs};
+        for (const auto& part : parts(operand)) {
+            if (!runs.within(part.begin, part.end).empty()) {
+                some.push_back(&part);
+            }
+        }
+        return some;
+    }
+
+    /// Where an op works; nothing computes on NVMe. An update works where its moments are, a sum or a norm
+    /// where all its gradients are.
+    Tier workplace(const Op& op, const OpenVisits& open) const {
+        const bool is_update = op.kind == OpKind::update;
+        if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
+            return Tier::device;
+        }
+        if (const auto* visit = visit_of_norm(op, open)) {
+            return visit->tier;
+        }
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                const auto state = program_.buffers[static_cast<std::size_t>(operand.buffer)].state;
+                if (state != (is_update ? StateKind::first_moment : StateKind::gradients)) {
+                    continue;
+                }
+                for (const auto* part : touched(operand)) {
+                    if (part->tier != Tier::device) {
+                        return Tier::host;
+                    }
+                }
+            }
+        }
+        return Tier::device;
+    }
+
+    /// The visit that a norm looks in on instead of bringing back from NVMe what has just been there.
+    const Visit* visit_of_norm(const Op& op, const OpenVisits& open) const {
+        if (op.kind != OpKind::norm) {
+            return nullptr;
+        }
+        const auto& gradients = op.reads.front();
+        const auto at = touched(gradients);
+        const auto known = open.find(gradients.buffer);
+        const bool is_on_disk = std::ranges::any_of(at, [](const auto* p) { return p->tier == Tier::nvme; });
+        if (!is_on_disk || known == open.end()) {
+            return nullptr;
+        }
+        for (const auto v : known->second) {
+            if (ByteRuns{gradients.runs}.without(found_.visits[v].all).empty()) {
+                return &found_.visits[v];
+            }
+        }
+        return nullptr;
+    }
+
+    void use(int i, Op& op, Operand& operand, bool writes, Tier tier, OpenVisits& open) {
+        const int home = operand.buffer;
+        const ByteRuns runs{operand.runs};
+        const auto at = touched(operand);
+        if (at.empty()) {
+            return;
+        }
+        // In one tier, the bytes of a buffer lie in one part.
+        if (at.size() == 1 && at.front()->tier == tier) {
+            if (writes) {
+                found_.in_place[home].push_back({i, runs});
+            }
+            std::erase_if(open[home], [&](std::size_t v) { return found_.visits[v].all.overlaps(runs); });
+            move_operand(op, operand, at.front()->buffer, at.front()->begin);
+            return;
+        }
+        auto& visit = found_.visits[visit_for(i, op, home, runs, tier, open)];
+        visit.last_op = i;
+        visit.operands.emplace_back(i, &operand);
+        const bool adds = writes && op.accumulate && op.kind == OpKind::compute;
+        if (!writes || adds) {
+            visit.fetched.add(runs.without(visit.written));
+        }
+        if (writes) {
+            visit.written.add(runs);
+            visit.last_write = i;
+        }
+        visit.all.add(runs);
+    }
+
+    /// The visit that `runs` join, or a new one. What lies far from the other bytes of a buffer that an op
+    /// of a segment or a collective uses, as a bias behind all weights, visits by itself: nothing is reserved
+    /// for what lies between.
+    std::size_t visit_for(int i, const Op& op, int home, const ByteRuns& runs, Tier tier, OpenVisits& open) {
+        const auto* looked_in = visit_of_norm(op, open);
+        const auto occasion = looked_in != nullptr ? looked_in->occasion : occasion_of(op, i);
+        auto& visits = open[home];
+        const bool may_be_apart = op.kind != OpKind::compute || op.segment >= 0;
+        std::vector<std::size_t> near;
+        bool can_stay = true;
+        bool joins = true;
+        for (const auto v : visits) {
+            const auto& visit = found_.visits[v];
+            can_stay = can_stay && visit.occasion == occasion && visit.tier == tier;
+            if (!may_be_apart || are_near(visit.all, runs)) {
+                near.push_back(v);
+                joins = joins && can_join(visit, occasion, tier, runs);
+            }
+        }
+        if (can_stay && joins && !near.empty()) {
+            for (auto v = near.begin() + 1; v != near.end(); ++v) {
+                merge(found_.visits[near.front()], found_.visits[*v]);
+                std::erase(visits, *v);
+            }
+            return near.front();
+        }
+        std::erase_if(visits, [&](std::size_t v) { return !can_stay || std::ranges::count(near, v) > 0; });
+        visits.push_back(found_.visits.size());
+        found_.visits.push_back({});
+        auto& made = found_.visits.back();
+        made.home = home;
+        made.tier = tier;
+        made.occasion = occasion;
+        made.first_op = i;
+        return visits.back();
+    }
+
+    /// Lets `into` be for all that `other` was for.
+    static void merge(Visit& into, Visit& other) {
+        into.last_op = std::max(into.last_op, other.last_op);
+        into.last_write = std::max(into.last_write, other.last_write);
+        into.operands.insert(into.operands.end(), other.operands.begin(), other.operands.end());
+        into.fetched.add(other.fetched);
+        into.written.add(other.written);
+        into.all.add(other.all);
+        other = {};
+    }
+
+    /// Whether they share a page, or might when they are rounded to pages.
+    static bool are_near(const ByteRuns& a, const ByteRuns& b) {
+        return a.begin() < b.end() + 2 * page_bytes && b.begin() < a.end() + 2 * page_bytes;
+    }
+
+    /// Whether a visit may be for `runs` as well: what it fetches, it fetches before its first op.
+    bool can_join(const Visit& visit, const Occasion& occasion, Tier tier, const ByteRuns& runs) const {
+        if (visit.occasion != occasion || visit.tier != tier) {
+            return false;
+        }
+        const auto changes = found_.in_place.find(visit.home);
+        if (changes == found_.in_place.end()) {
+            return true;
+        }
+        const auto since = std::ranges::lower_bound(changes->second, visit.first_op, {}, &Change::last_op);
+        return std::none_of(since, changes->second.end(),
+                            [&](const Change& change) { return change.written.overlaps(runs); });
+    }
+
+    /// On NVMe, what shares a page with changed bytes is written with them, so it must have been read.
+    void write_whole_pages(Visit& visit) const {
+        for (const auto& part : found_.parts[static_cast<std::size_t>(visit.home)]) {
+            if (part.tier == Tier::nvme) {
+                const auto changed = visit.written.within(part.begin, part.end);
+                const auto paged = changed.in_pages(part.end);
+                visit.fetched.add(paged.without(changed));
+                visit.written.add(paged);
+                visit.all.add(paged);
+            }
+        }
+    }
+
+    Program& program_;
+    Visits found_;
+};
+
+}  // namespace
+
+void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift) {
+    const auto& list = op.kind == OpKind::all_gather ? op.writes : op.reads;
+    const auto place =
+        std::find_if(list.begin(), list.end(), [&](const Operand& other) { return &other == &operand; });
+    if (place != list.end() && !op.blocks.empty()) {
+        const auto members = op.blocks.size() / list.size();
+        const auto begin = static_cast<std::size_t>(place - list.begin()) * members;
+        for (auto b = begin; b < begin + members; ++b) {
+            op.blocks[b].offset -= op.blocks[b].bytes > 0 ? shift : 0;
+        }
+    }
+    operand.buffer = buffer;
+    for (auto& run : operand.runs) {
+        run.offset -= shift;
+    }
+}
+
+Visits find_visits(Program& program, const std::vector<std::vector<HomePart>>& homes) {
+    return Finder{program, homes}.run();
+}
+
+}  // namespace ziggurat::schedule

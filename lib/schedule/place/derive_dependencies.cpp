@@ -1,0 +1,195 @@
+#include "schedule/place/derive_dependencies.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "schedule/place/lane_tracks.hpp"
+#include "schedule/transfer_runs.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+/// The latest op on each track that is known to be done; -1: none.
+using Clock = std::vector<int>;
+
+/// Who wrote the bytes of a range last, and who has read them since.
+struct Access {
+    int writer = -1;
+    std::vector<std::pair<std::size_t, int>> readers;  // (track, its latest op)
+
+    bool operator==(const Access&) const = default;
+};
+
+/// The bytes of one arena as ranges of equal history.
+class History {
+  public:
+    template <class Visit>
+    void visit(std::int64_t begin, std::int64_t end, Visit&& visit_access) {
+        if (begin >= end) {
+            return;
+        }
+        cut(begin);
+        cut(end);
+        for (auto at = ranges_.lower_bound(begin); at != ranges_.end() && at->first < end; ++at) {
+            visit_access(at->second);
+        }
+        merge(begin, end);
+    }
+
+  private:
+    /// Makes `at` the start of a range.
+    void cut(std::int64_t at) {
+        auto next = ranges_.lower_bound(at);
+        if (next != ranges_.end() && next->first == at) {
+            return;
+        }
+        ranges_.emplace_hint(next, at, next == ranges_.begin() ? Access{} : std::prev(next)->second);
+    }
+    /// Joins neighbours of one history, so that the number of ranges stays that of the buffers alive.
+    void merge(std::int64_t begin, std::int64_t end) {
+        auto at = ranges_.lower_bound(begin);
+        if (at != ranges_.begin()) {
+            --at;
+        }
+        while (at != ranges_.end() && at->first <= end) {
+            const auto next = std::next(at);
+            if (next == ranges_.end() || next->first > end) {
+                return;
+            }
+            if (next->second == at->second) {
+                ranges_.erase(next);
+            } else {
+                at = next;
+            }
+        }
+    }
+
+    std::map<std::int64_t, Access> ranges_;  // begin -> history up to the next begin
+};
+
+/// Walks the ops of two steps, numbered through.
+class Derivation {
+  public:
+    explicit Derivation(const Program& program)
+        : program_{program},
+          num_ops_{static_cast<int>(program.ops.size())},
+          tracks_{program},
+          clocks_(2 * program.ops.size()) {}
+
+    /// The ops that op `i` of the second walk's numbers has to wait for.
+    std::vector<int> meet(int i) {
+        const auto& op = program_.ops[static_cast<std::size_t>(i % num_ops_)];
+        Clock known(tracks_.count(), -1);
+        for (const int before : tracks_.next()) {
+            join(known, clocks_[static_cast<std::size_t>(before)]);
+        }
+        Clock needed(tracks_.count(), -1);
+        const auto need = [&](int other) {
+            if (other >= 0 && other != i) {
+                auto& latest = needed[tracks_.track_of(other)];
+                latest = std::max(latest, other);
+            }
+        };
+        each_run(op, op.reads, [&](Access& access) {
+            need(access.writer);
+            note_reader(access, i);
+        });
+        each_run(op, op.writes, [&](Access& access) {
+            need(access.writer);
+            for (const auto& [track, reader] : access.readers) {
+                need(reader);
+            }
+            access.writer = i;
+            access.readers.clear();
+        });
+        return waits(i, needed, std::move(known));
+    }
+
+  private:
+    template <class Visit>
+    void each_run(const Op& op, const std::vector<Operand>& operands, Visit&& visit) {
+        for (const auto& operand : operands) {
+            const auto& buffer = program_.buffers.at(static_cast<std::size_t>(operand.buffer));
+            ZG_EXPECTS(buffer.offset >= 0);
+            for (const auto& run : operand.runs) {
+                const auto [offset, bytes] = touched(op, run);
+                const auto begin = buffer.offset + offset;
+                arenas_[arena_of(buffer)].visit(begin, begin + bytes, visit);
+            }
+        }
+    }
+
+    void note_reader(Access& access, int i) const {
+        const auto track = tracks_.track_of(i);
+        for (auto& [of, latest] : access.readers) {
+            if (of == track) {
+                latest = i;
+                return;
+            }
+        }
+        access.readers.emplace_back(track, i);
+    }
+
+    static void join(Clock& clock, const Clock& other) {
+        for (std::size_t t = 0; t < clock.size(); ++t) {
+            clock[t] = std::max(clock[t], other[t]);
+        }
+    }
+
+    /// Drops from `needed` what is known to be done anyway, and notes what is known once op `i` is done.
+    std::vector<int> waits(int i, const Clock& needed, Clock known) {
+        std::vector<int> candidates;
+        for (std::size_t t = 0; t < needed.size(); ++t) {
+            if (needed[t] > known[t]) {
+                candidates.push_back(needed[t]);
+            }
+        }
+        // The latest first: what it knows may make earlier ones needless.
+        std::sort(candidates.rbegin(), candidates.rend());
+        std::vector<int> kept;
+        for (const int other : candidates) {
+            if (known[tracks_.track_of(other)] >= other) {
+                continue;
+            }
+            kept.push_back(other);
+            join(known, clocks_[static_cast<std::size_t>(other)]);
+        }
+        known[tracks_.track_of(i)] = i;
+        clocks_[static_cast<std::size_t>(i)] = std::move(known);
+        std::sort(kept.begin(), kept.end());
+        return kept;
+    }
+
+    const Program& program_;
+    int num_ops_;
+    LaneTracks tracks_;
+    std::array<History, num_arenas> arenas_;
+    std::vector<Clock> clocks_;  // by op: what is done once it is
+};
+
+}  // namespace
+
+void derive_dependencies(Program& program) {
+    const int num_ops = static_cast<int>(program.ops.size());
+    Derivation derivation{program};
+    for (int i = 0; i < num_ops; ++i) {
+        derivation.meet(i);
+    }
+    for (int i = 0; i < num_ops; ++i) {
+        auto& op = program.ops[static_cast<std::size_t>(i)];
+        op.waits_for.clear();
+        op.waits_for_previous_step.clear();
+        for (const int other : derivation.meet(num_ops + i)) {
+            if (other >= num_ops) {
+                op.waits_for.push_back(other - num_ops);
+            } else {
+                op.waits_for_previous_step.push_back(other);
+            }
+        }
+    }
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,134 @@
+#include "schedule/place/free_list.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
+
+namespace ziggurat::schedule {
+namespace {
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+void FreeList::grow_to(std::int64_t end, std::int64_t time) {
+    if (end > end_) {
+        give_back(end_, end - end_, time);
+        end_ = end;
+    }
+}
+
+std::int64_t FreeList::take(std::int64_t bytes, std::int64_t alignment, Fit fit) {
+    if (bytes == 0) {
+        return 0;
+    }
+    std::optional<Candidate> best;
+    for (auto first = free_.cbegin(); first != free_.cend();) {
+        auto behind = std::next(first);
+        auto end = first->end();
+        for (; behind != free_.cend() && behind->begin == end; ++behind) {
+            end = behind->end();
+        }
+        const auto consider = [&](Segments::const_iterator segment, std::int64_t begin) {
+            if (begin < first->begin || begin + bytes > end) {
+                return;
+            }
+            ++places_weighed_;
+            const auto most = best ? best->time : std::numeric_limits<std::int64_t>::max();
+            const auto time = fit == Fit::oldest ? newest(segment, begin, bytes, most) : 0;
+            const Candidate now{time, end - first->begin, begin};
+            best = best ? std::min(*best, now) : now;
+        };
+        if (end - first->begin >= bytes) {
+            consider(first, rounded_up(first->begin, alignment));
+        }
+        if (fit == Fit::oldest && end - first->begin >= bytes) {
+            for (auto segment = std::next(first); segment != behind; ++segment) {
+                // A place that begins in it is no older than it is.
+                if (!best || segment->time <= best->time) {
+                    consider(segment, rounded_up(segment->begin, alignment));
+                }
+            }
+            consider(first, (end - bytes) / alignment * alignment);
+        }
+        first = behind;
+    }
+    const auto begin = best ? best->begin : grow(bytes, alignment);
+    cut(begin, bytes);
+    return begin;
+}
+
+void FreeList::give_back(std::int64_t begin, std::int64_t bytes, std::int64_t time) {
+    if (bytes == 0) {
+        return;
+    }
+    auto after = behind(begin);
+    const bool joins_after = after != free_.end() && after->begin == begin + bytes && after->time == time;
+    const auto before = after == free_.begin() ? free_.end() : std::prev(after);
+    const bool joins_before = before != free_.end() && before->end() == begin && before->time == time;
+    if (joins_before) {
+        before->bytes += bytes + (joins_after ? after->bytes : 0);
+        if (joins_after) {
+            free_.erase(after);
+        }
+    } else if (joins_after) {
+        after->begin = begin;
+        after->bytes += bytes;
+    } else {
+        free_.insert(after, {begin, bytes, time});
+    }
+}
+
+FreeList::Segments::iterator FreeList::behind(std::int64_t place) {
+    return std::ranges::upper_bound(free_, place, {}, &Segment::end);
+}
+
+std::int64_t FreeList::newest(Segments::const_iterator segment,
+                              std::int64_t begin,
+                              std::int64_t bytes,
+                              std::int64_t most) const {
+    while (segment->end() <= begin) {
+        ++segment;
+    }
+    auto time = segment->time;
+    for (++segment; time <= most && segment != free_.cend() && segment->begin < begin + bytes; ++segment) {
+        time = std::max(time, segment->time);
+    }
+    return time;
+}
+
+/// Makes the free range that touches the end long enough.
+std::int64_t FreeList::grow(std::int64_t bytes, std::int64_t alignment) {
+    auto begin = end_;
+    auto time = std::int64_t{0};
+    for (auto last = free_.rbegin(); last != free_.rend() && last->end() == begin; ++last) {
+        begin = last->begin;
+        time = last->time;
+    }
+    begin = rounded_up(begin, alignment);
+    grow_to(begin + bytes, time);
+    return begin;
+}
+
+/// Takes free bytes out of the list.
+void FreeList::cut(std::int64_t begin, std::int64_t bytes) {
+    const auto end = begin + bytes;
+    const auto first = behind(begin);
+    auto last = first;
+    Segments left;
+    for (; last != free_.end() && last->begin < end; ++last) {
+        if (last->begin < begin) {
+            left.push_back({last->begin, begin - last->begin, last->time});
+        }
+        if (last->end() > end) {
+            left.push_back({end, last->end() - end, last->time});
+        }
+    }
+    const auto at = free_.erase(first, last);
+    free_.insert(at, left.begin(), left.end());
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,132 @@
+/// The lanes of all ranks on their way through the steps; only simulate*.cpp include it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "schedule/verify/simulate.hpp"
+#include "schedule/verify/simulate_meaning.hpp"
+
+namespace ziggurat::schedule::simulation {
+
+/// A lane of a rank: its ops in order, step after step.
+struct LaneState {
+    enum class Phase { idle, blocked, joined, running, ended };
+
+    int rank = 0;
+    std::vector<int> ops;
+    std::size_t next = 0;
+    int step = 0;
+    Phase phase = Phase::idle;
+    double weight = 1;  ///< of being drawn
+    Found found;
+    std::vector<Pieces> values;
+
+    int op() const { return ops[next]; }
+};
+
+/// Who stands in a meeting of several ranks: lanes, by member.
+struct Meeting {
+    std::vector<int> lanes;
+    int present = 0;
+};
+
+/// One run of all ranks. A lane that can move is runnable; the others wait with the op, the group or the
+/// message that will make them so.
+class Simulation {
+  public:
+    Simulation(const std::vector<Program>& programs,
+               const SimulationTruth* truth,
+               const SimulationOptions& options)
+        : programs_{programs},
+          options_{options},
+          state_{options.seed},
+          world_{programs, truth, [this](Finding finding) { note(std::move(finding)); }} {
+        for (int rank = 0; rank < static_cast<int>(programs.size()); ++rank) {
+            add_rank(rank);
+        }
+    }
+
+    SimulationResult run(const SimulationTruth* truth);
+
+  private:
+    using MessageKey = std::tuple<int, int, int>;  // from, to, tag
+
+    const Op& op_of(const LaneState& lane) const {
+        return programs_[static_cast<std::size_t>(lane.rank)].ops[static_cast<std::size_t>(lane.op())];
+    }
+    LaneState& lane_at(int lane) { return lanes_[static_cast<std::size_t>(lane)]; }
+    const Group& group_of(int rank, const Op& op) const {
+        return programs_[static_cast<std::size_t>(rank)].groups.at(static_cast<std::size_t>(op.group));
+    }
+    std::string name(const LaneState& lane) const {
+        return "rank " + std::to_string(lane.rank) + ", op " + std::to_string(lane.op()) + " '" +
+               op_of(lane).label + "' of step " + std::to_string(lane.step);
+    }
+    bool is_over() const {
+        return is_stopped_ || static_cast<int>(result_.findings.size()) >= options_.most_findings;
+    }
+    void note(Finding finding) {
+        if (static_cast<int>(result_.findings.size()) < options_.most_findings) {
+            result_.findings.push_back(std::move(finding));
+        }
+    }
+    std::uint64_t random() { return state_ = simulation::mixed(state_, 1); }
+
+    // simulate_lanes.cpp
+    void add_rank(int rank);
+    /// Even seeds draw evenly; odd ones mostly take the lane with the largest weight, and so let it run
+    /// ahead.
+    std::size_t draw();
+    /// The op that the head of the lane still waits for; -1: none.
+    int missing(const LaneState& lane) const;
+    /// Begins the next op of a runnable lane, or ends the one that it runs.
+    void advance(int index);
+    void start(int index);
+    void end(int index);
+
+    // simulate_meetings.cpp
+    /// The lane's collective has begun; the last member to come starts it on all.
+    void join(int index);
+    void meet(const std::vector<int>& members);
+    /// Whether all members are in the same call.
+    bool judge_match(const std::vector<int>& members, const Group& group);
+    /// The lane's send or receive has begun.
+    void message(int index);
+    void match(const MessageKey& key);
+
+    // simulate_deadlock.cpp
+    /// The lane, of any rank, that has to move before `index` can; -1 when there is none; and why, in words.
+    std::pair<int, std::string> holdup(int index);
+    void look_for_what_is_left();
+
+    /// What a send has left behind without waiting.
+    struct Letter {
+        Found found;
+        int rank;
+        int op;
+    };
+
+    const std::vector<Program>& programs_;
+    SimulationOptions options_;
+    SimulationResult result_;
+    bool is_stopped_ = false;
+    std::uint64_t state_;
+    World world_;
+    std::vector<LaneState> lanes_;
+    std::vector<int> runnable_;
+    std::vector<std::vector<int>> done_;                  ///< by rank and op: in how many steps
+    std::vector<std::vector<std::vector<int>>> waiters_;  ///< by rank and op: lanes
+    std::map<std::pair<std::string, std::vector<int>>, Meeting> meetings_;
+    std::map<MessageKey, std::deque<int>> sends_;  ///< lanes, or -1 - index of a letter
+    std::map<MessageKey, std::deque<int>> receives_;
+    std::map<std::pair<int, int>, int> outstanding_;
+    std::deque<Letter> letters_;
+};
+
+}  // namespace ziggurat::schedule::simulation

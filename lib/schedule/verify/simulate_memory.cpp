@@ -1,0 +1,252 @@
+/// Bytes at their places, and whether what an op reads there is what it means.
+#include <utility>
+
+#include "schedule/transfer_runs.hpp"
+#include "schedule/verify/simulate_meaning.hpp"
+
+namespace ziggurat::schedule::simulation {
+namespace {
+
+/// Buffers without a place in an arena get one far from all others.
+constexpr std::int64_t apart = std::int64_t{1} << 44;
+
+bool holds_state(const Buffer& buffer) {
+    return buffer.unit >= 0 && buffer.state != StateKind::none;
+}
+
+}  // namespace
+
+std::uint64_t state_thing(StateKind kind, int unit) {
+    const bool is_copy = kind == StateKind::secondary || kind == StateKind::frozen;
+    const auto shown = is_copy ? StateKind::parameters : kind;
+    return mixed(mixed(0x57a7e, static_cast<std::uint64_t>(shown)), static_cast<std::uint64_t>(unit));
+}
+
+World::World(const std::vector<Program>& programs,
+             const SimulationTruth* truth,
+             std::function<void(Finding)> report)
+    : programs_{programs}, truth_{truth}, report_{std::move(report)} {
+    for (int rank = 0; rank < static_cast<int>(programs.size()); ++rank) {
+        memories_.emplace_back(num_arenas + 1);
+        fill_initially(rank);
+    }
+}
+
+void World::complain(FindingKind kind, int rank, int op, const std::string& text) const {
+    report_({kind, rank, op, name_of(rank, op) + " " + text});
+}
+
+std::string World::name_of(int rank, int op) const {
+    return "rank " + std::to_string(rank) + ", op " + std::to_string(op) + " '" + op_of(rank, op).label + "'";
+}
+
+Memory& World::memory(int rank, int index) {
+    const auto& described = buffer(rank, index);
+    const auto space = described.offset < 0 ? num_arenas : arena_of(described);
+    return memories_[static_cast<std::size_t>(rank)][space];
+}
+
+std::int64_t World::base(int rank, int index) const {
+    const auto offset = buffer(rank, index).offset;
+    return offset < 0 ? apart * (index + 1) : offset;
+}
+
+void World::fill_initially(int rank) {
+    const auto& buffers = program(rank).buffers;
+    for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
+        const auto& described = buffers[static_cast<std::size_t>(b)];
+        if (described.lifetime != Lifetime::persistent || described.state == StateKind::secondary) {
+            continue;
+        }
+        Content content{.thing = hash_of(described.name), .term = Terms::zero, .step = 0, .buffer = b};
+        const auto at = base(rank, b);
+        if (!holds_state(described)) {
+            memory(rank, b).write(at, at + described.bytes, content);
+            continue;
+        }
+        content.thing = state_thing(described.state, described.unit);
+        content.element_bytes = static_cast<int>(element_bytes(described));
+        content.step = described.state == StateKind::frozen ? Content::every_step : 0;
+        const auto first = described.first_element;
+        const auto end = first + described.bytes / content.element_bytes;
+        std::vector<SimulationTruth::Stretch> stretches{{{first, end}, -1}};
+        if (truth_ != nullptr) {
+            stretches = truth_->stretches(described.unit, {first, end});
+        }
+        for (const auto& stretch : stretches) {
+            const bool has_value = truth_ != nullptr && (described.state == StateKind::parameters ||
+                                                         described.state == StateKind::frozen ||
+                                                         described.state == StateKind::master);
+            content.first = stretch.elements.begin;
+            content.term =
+                has_value ? truth_->initial_term(rank, described.unit, stretch.parameter) : Terms::zero;
+            memory(rank, b).write(at + (stretch.elements.begin - first) * content.element_bytes,
+                                  at + (stretch.elements.end - first) * content.element_bytes, content);
+        }
+    }
+}
+
+Pieces World::look(int rank, const Operand& operand) {
+    Pieces pieces;
+    std::int64_t position = 0;
+    const auto at = base(rank, operand.buffer);
+    for (const auto& run : operand.runs) {
+        memory(rank, operand.buffer).read(at + run.offset, at + run.offset + run.bytes, position, pieces);
+        position += run.bytes;
+    }
+    return pieces;
+}
+
+/// What the trainer has put into a buffer of inputs where no op of this step has written since.
+Pieces World::inputs(int rank, int index, int step, Pieces pieces) const {
+    const auto& described = buffer(rank, index);
+    Content given{.thing = hash_of(described.name), .step = step, .buffer = index};
+    given.term = mixed(given.thing, static_cast<std::uint64_t>(step));
+    given.microbatch = described.microbatch;
+    if (described.microbatch >= 0 && truth_ != nullptr) {
+        const auto& layout = truth_->layout(rank);
+        for (const int coordinate : {layout.data_rank, layout.context_rank, described.microbatch}) {
+            given.term = mixed(given.term, static_cast<std::uint64_t>(coordinate));
+        }
+    }
+    for (auto& piece : pieces) {
+        if (piece.content.buffer != index || piece.content.step != step) {
+            piece.content = given;
+            piece.content.first = piece.begin;
+        }
+    }
+    return pieces;
+}
+
+void World::judge_read(int rank, int op, int step, const Operand& operand, Pieces& pieces) const {
+    const auto& described = buffer(rank, operand.buffer);
+    const auto& reader = op_of(rank, op);
+    std::int64_t position = 0;
+    std::size_t at_run = 0;
+    for (const auto& piece : pieces) {
+        while (piece.begin >= position + operand.runs[at_run].bytes) {
+            position += operand.runs[at_run++].bytes;
+        }
+        const auto& content = piece.content;
+        const auto offset = operand.runs[at_run].offset + piece.begin - position;
+        const auto where =
+            "'" + described.name + "' (" + operand.role + ") at byte " + std::to_string(offset);
+        const auto last = content.op < 0 ? std::string{} : " by " + name_of(rank, content.op);
+        if (content.thing == 0 && !content.in_flux) {
+            complain(FindingKind::unwritten_read, rank, op, "reads " + where + ", where nobody has written");
+            return;
+        }
+        if (content.in_flux) {
+            complain(FindingKind::overwritten_read, rank, op,
+                     "reads " + where + " while it is written" + last);
+            return;
+        }
+        if (content.buffer != operand.buffer) {
+            complain(FindingKind::overwritten_read, rank, op,
+                     "reads " + where + ", where '" + buffer(rank, content.buffer).name +
+                         "' has been put since" + last);
+            return;
+        }
+        if (holds_state(described)) {
+            const auto element = described.first_element + offset / element_bytes(described);
+            const bool is_nil = content.term == Terms::zero && described.state == StateKind::gradients;
+            if (!is_nil &&
+                (content.thing != state_thing(described.state, described.unit) || content.first != element)) {
+                complain(FindingKind::wrong_sum, rank, op,
+                         "reads " + where + " and finds there what belongs at element " +
+                             std::to_string(content.first) + " of something, instead of element " +
+                             std::to_string(element) + " of unit " + std::to_string(described.unit) + last);
+                return;
+            }
+            // What moves updated state on is looked at where the state is used.
+            const bool uses = reader.kind == OpKind::compute || reader.kind == OpKind::loss ||
+                              reader.kind == OpKind::update || reader.purpose == Purpose::parameters ||
+                              reader.purpose == Purpose::secondary;
+            const bool changes = program(rank).variant == Variant::train;
+            if (uses && changes && described.state != StateKind::gradients && content.step != step &&
+                content.step != Content::every_step) {
+                complain(FindingKind::stale_read, rank, op,
+                         "reads " + where + " in step " + std::to_string(step) +
+                             ", but it holds the state of step " + std::to_string(content.step) + last);
+                return;
+            }
+            continue;
+        }
+        if (described.lifetime == Lifetime::persistent) {
+            // The sums of this step, not of the one before; the clip factor that was made of them.
+            const bool is_of_step = operand.role == "exact_sums" ||
+                                    (reader.kind == OpKind::update && operand.role == "update_inputs");
+            if (is_of_step && content.step != step) {
+                complain(FindingKind::stale_read, rank, op,
+                         "reads " + where + " in step " + std::to_string(step) + ", but it is that of step " +
+                             std::to_string(content.step) + last);
+                return;
+            }
+            continue;
+        }
+        const bool other_microbatch =
+            content.microbatch >= 0 && reader.microbatch >= 0 && content.microbatch != reader.microbatch;
+        if (other_microbatch || content.step != step) {
+            complain(FindingKind::stale_read, rank, op,
+                     "reads " + where + " for micro-batch " + std::to_string(reader.microbatch) +
+                         " of step " + std::to_string(step) + ", but it holds the value of micro-batch " +
+                         std::to_string(content.microbatch) + " of step " + std::to_string(content.step) +
+                         last);
+            return;
+        }
+    }
+}
+
+Found World::begin(int rank, int op, int step) {
+    const auto& starting = op_of(rank, op);
+    Found found;
+    for (const auto& operand : starting.reads) {
+        auto pieces = look(rank, operand);
+        if (buffer(rank, operand.buffer).lifetime == Lifetime::inputs) {
+            pieces = inputs(rank, operand.buffer, step, std::move(pieces));
+        }
+        judge_read(rank, op, step, operand, pieces);
+        found.reads.push_back(std::move(pieces));
+    }
+    for (const auto& operand : starting.writes) {
+        found.before.push_back(look(rank, operand));
+    }
+    const bool adds = starting.accumulate;
+    for (std::size_t w = 0; w < starting.writes.size() && adds; ++w) {
+        const auto& operand = starting.writes[w];
+        if (buffer(rank, operand.buffer).state == StateKind::gradients || starting.kind == OpKind::add) {
+            judge_read(rank, op, step, operand, found.before[w]);
+        }
+    }
+    for (const auto& operand : starting.writes) {
+        const auto at = base(rank, operand.buffer);
+        Content flux{.step = step, .buffer = operand.buffer, .op = op, .in_flux = true};
+        for (const auto& run : operand.runs) {
+            const auto [offset, bytes] = touched(starting, run);
+            memory(rank, operand.buffer).write(at + offset, at + offset + bytes, flux);
+        }
+    }
+    return found;
+}
+
+void World::finish(int rank, int op, int /*step*/, const std::vector<Pieces>& values) {
+    const auto& ended = op_of(rank, op);
+    for (std::size_t w = 0; w < ended.writes.size(); ++w) {
+        const auto& operand = ended.writes[w];
+        const auto at = base(rank, operand.buffer);
+        std::int64_t position = 0;
+        for (const auto& run : operand.runs) {
+            for (const auto& piece : part(values[w], position, position + run.bytes)) {
+                auto content = piece.content;
+                content.buffer = operand.buffer;
+                content.op = op;
+                content.in_flux = false;
+                memory(rank, operand.buffer)
+                    .write(at + run.offset + piece.begin, at + run.offset + piece.end, content);
+            }
+            position += run.bytes;
+        }
+    }
+}
+
+}  // namespace ziggurat::schedule::simulation

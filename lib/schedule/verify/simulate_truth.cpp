@@ -1,0 +1,249 @@
+#include "schedule/verify/simulate_truth.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::schedule {
+
+using simulation::Leaf;
+using simulation::Terms;
+using spec::Axis;
+
+namespace {
+
+using Summands = std::vector<std::pair<Leaf, std::uint64_t>>;
+
+/// The summands of each key, in order of appearance; ascending by key.
+template <class Key>
+std::map<int, Summands> grouped(const Summands& summands, const Key& key) {
+    std::map<int, Summands> groups;
+    for (const auto& summand : summands) {
+        groups[key(summand.first)].push_back(summand);
+    }
+    return groups;
+}
+
+std::uint64_t left_fold(const std::vector<std::uint64_t>& terms, Terms& registry) {
+    std::uint64_t total = Terms::zero;
+    for (const auto term : terms) {
+        total = registry.sum({total, term});
+    }
+    return total;
+}
+
+}  // namespace
+
+SimulationTruth::SimulationTruth(const spec::RunSpec& spec) : spec_{spec} {
+    for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
+        layouts_.emplace_back(spec, rank);
+    }
+}
+
+std::vector<SimulationTruth::Stretch> SimulationTruth::stretches(int unit,
+                                                                 layout::ElementRange elements) const {
+    const auto& flat = layouts_.front().flats.at(static_cast<std::size_t>(unit));
+    std::vector<Stretch> found;
+    auto position = elements.begin;
+    const auto add = [&](std::int64_t end, int parameter) {
+        if (end > position) {
+            found.push_back({{position, end}, parameter});
+            position = end;
+        }
+    };
+    for (const int p : flat.ascending()) {
+        const auto& range = flat.parameter(p);
+        if (range.end > position && position < elements.end) {
+            add(std::min(range.begin, elements.end), -1);
+            add(std::min(range.end, elements.end), p);
+        }
+    }
+    add(elements.end, -1);
+    return found;
+}
+
+std::uint64_t SimulationTruth::initial_term(int rank, int unit, int parameter) const {
+    if (parameter < 0) {
+        return Terms::zero;
+    }
+    auto term = simulation::mixed(static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(parameter));
+    const auto& described = layout(rank).table.units.at(static_cast<std::size_t>(unit));
+    if (described.parameters.at(static_cast<std::size_t>(parameter)).tensor_dim >= 0) {
+        term = simulation::mixed(term, static_cast<std::uint64_t>(layout(rank).tensor_rank) + 1);
+    }
+    return term;
+}
+
+std::int64_t SimulationTruth::holders_key(int rank, int unit, int parameter) const {
+    const auto& described = layout(rank).table.units.at(static_cast<std::size_t>(unit));
+    const bool is_sliced = described.parameters.at(static_cast<std::size_t>(parameter)).tensor_dim >= 0;
+    const int slice = is_sliced ? layout(rank).tensor_rank + 1 : 0;
+    return (static_cast<std::int64_t>(unit) << 32) + slice;
+}
+
+std::vector<SimulationTruth::Use> SimulationTruth::uses(int unit, int parameter) const {
+    const auto& units = layouts_.front().table.units;
+    std::vector<Use> found;
+    for (std::size_t u = 0; u < units.size(); ++u) {
+        for (std::size_t p = 0; p < units[u].phases.size(); ++p) {
+            for (const auto& use : units[u].phases[p].parameters) {
+                const int owner = use.unit < 0 ? static_cast<int>(u) : use.unit;
+                if (owner == unit && use.parameter == parameter) {
+                    found.emplace_back(static_cast<int>(u), static_cast<int>(p));
+                }
+            }
+        }
+    }
+    return found;
+}
+
+std::string SimulationTruth::missing_or_twice(
+    int rank, int unit, int parameter, int step, const std::vector<Leaf>& leaves) const {
+    const auto& described = layout(rank)
+                                .table.units.at(static_cast<std::size_t>(unit))
+                                .parameters.at(static_cast<std::size_t>(parameter));
+    const int tensor_ranks = described.gradient_is_partial ? layout(rank).tensor() : 1;
+    // By (data rank, context rank, tensor rank, micro-batch, unit, phase): the rows that are summed up.
+    using Place = std::tuple<int, int, int, int, int, int>;
+    std::map<Place, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
+    for (const auto& leaf : leaves) {
+        if (leaf.step != step) {
+            return "a summand of step " + std::to_string(leaf.step) + " is in the sum of step " +
+                   std::to_string(step);
+        }
+        const auto& from = layout(leaf.rank);
+        rows[{from.data_rank, from.context_rank, tensor_ranks > 1 ? from.tensor_rank : 0, leaf.microbatch,
+              leaf.unit, leaf.phase}]
+            .emplace_back(leaf.row_begin, leaf.row_end);
+    }
+    const auto expected_uses = uses(unit, parameter);
+    const auto expected = static_cast<std::size_t>(spec_.parallel.data) *
+                          static_cast<std::size_t>(spec_.parallel.context) *
+                          static_cast<std::size_t>(tensor_ranks) *
+                          static_cast<std::size_t>(spec_.train.micro_batches) * expected_uses.size();
+    if (rows.size() != expected) {
+        return std::to_string(rows.size()) + " of " + std::to_string(expected) +
+               " contributions (data rank, micro-batch, use) are in the sum";
+    }
+    for (auto& [place, blocks] : rows) {
+        std::sort(blocks.begin(), blocks.end());
+        std::int64_t row = 0;
+        for (const auto& [begin, end] : blocks) {
+            if (begin != row) {
+                return "rows from " + std::to_string(std::min(row, begin)) + " on of data rank " +
+                       std::to_string(std::get<0>(place)) + ", micro-batch " +
+                       std::to_string(std::get<3>(place)) +
+                       (begin < row ? " are summed twice" : " are missing");
+            }
+            row = end;
+        }
+        if (row != blocks.back().second || (blocks.size() > 1 && row == 0)) {
+            return "a contribution of data rank " + std::to_string(std::get<0>(place)) + ", micro-batch " +
+                   std::to_string(std::get<3>(place)) + " is summed twice";
+        }
+    }
+    return {};
+}
+
+/// As an accumulator keeps it.
+std::uint64_t SimulationTruth::kept(std::uint64_t term, Terms& terms) const {
+    return spec_.precision.gradient == spec::DType::f32 ? term : terms.rounded(term);
+}
+
+std::uint64_t SimulationTruth::over_data_axis(const Summands& summands, Terms& terms) const {
+    const auto data_rank = [&](const Leaf& leaf) { return layout(leaf.rank).data_rank; };
+    const auto microbatch = [](const Leaf& leaf) { return leaf.microbatch; };
+    const auto of_rank = [&](const Summands& mine) {
+        std::vector<std::uint64_t> all;
+        for (const auto& summand : mine) {
+            all.push_back(summand.second);
+        }
+        return left_fold(all, terms);
+    };
+    const auto over_ranks = [&](const Summands& some) {
+        std::vector<std::uint64_t> sums;
+        for (const auto& [rank, mine] : grouped(some, data_rank)) {
+            sums.push_back(of_rank(mine));
+        }
+        return terms.sum(sums);
+    };
+    const auto over_microbatches = [&](const Summands& some) {
+        auto total = Terms::zero;
+        for (const auto& [m, all] : grouped(some, microbatch)) {
+            total = kept(terms.sum({total, over_ranks(all)}), terms);
+        }
+        return total;
+    };
+    switch (spec_.sharding.reduce) {
+        case spec::ReducePlan::at_end: {
+            if (spec_.precision.gradient == spec::DType::f32) {
+                return over_ranks(summands);
+            }
+            // Each micro-batch's gradient is complete before it is added to the accumulator.
+            std::vector<std::uint64_t> accumulators;
+            for (const auto& [rank, mine] : grouped(summands, data_rank)) {
+                accumulators.push_back(over_microbatches(mine));
+            }
+            return kept(terms.sum(accumulators), terms);
+        }
+        case spec::ReducePlan::each_microbatch:
+            return over_microbatches(summands);
+        case spec::ReducePlan::by_span:
+            break;
+    }
+    const int span = spec_.sharding.gradients;
+    std::vector<std::uint64_t> sums;
+    for (const auto& [replica, all] :
+         grouped(summands, [&](const Leaf& leaf) { return data_rank(leaf) / span; })) {
+        sums.push_back(over_microbatches(all));
+    }
+    return kept(terms.sum(sums), terms);
+}
+
+std::uint64_t SimulationTruth::in_order_of_plan(const Summands& summands,
+                                                bool over_tensor,
+                                                Terms& terms) const {
+    // From the outside in: the stages that share a table, the context axis, the tensor axis, the data axis.
+    const std::vector<std::function<int(const Leaf&)>> levels{
+        [&](const Leaf& leaf) { return layout(leaf.rank).stage; },
+        [&](const Leaf& leaf) { return layout(leaf.rank).context_rank; },
+        [&](const Leaf& leaf) { return over_tensor ? layout(leaf.rank).tensor_rank : 0; }};
+    const std::function<std::uint64_t(const Summands&, std::size_t)> total = [&](const Summands& some,
+                                                                                 std::size_t level) {
+        if (level == levels.size()) {
+            return over_data_axis(some, terms);
+        }
+        std::vector<std::uint64_t> sums;
+        for (const auto& [place, all] : grouped(some, levels[level])) {
+            sums.push_back(total(all, level + 1));
+        }
+        return kept(terms.sum(sums), terms);
+    };
+    return total(summands, 0);
+}
+
+std::string SimulationTruth::complaint(
+    int rank, int unit, int parameter, int step, std::uint64_t term, Terms& terms) const {
+    const auto key = std::make_tuple(step, unit, parameter, term);
+    if (const auto found = judged_.find(key); found != judged_.end()) {
+        return found->second;
+    }
+    const auto summands = terms.leaves(term);
+    std::vector<Leaf> leaves;
+    for (const auto& summand : summands) {
+        leaves.push_back(summand.first);
+    }
+    auto text = missing_or_twice(rank, unit, parameter, step, leaves);
+    const bool over_tensor = layout(rank)
+                                 .table.units.at(static_cast<std::size_t>(unit))
+                                 .parameters.at(static_cast<std::size_t>(parameter))
+                                 .gradient_is_partial;
+    if (text.empty() && in_order_of_plan(summands, over_tensor, terms) != term) {
+        text = "the summands are all there, but not added in the order of the sum plan";
+    }
+    judged_[key] = text;
+    return text;
+}
+
+}  // namespace ziggurat::schedule

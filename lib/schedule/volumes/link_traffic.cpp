@@ -1,0 +1,124 @@
+#include "schedule/volumes/link_traffic.hpp"
+
+#include "schedule/transfer_runs.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+constexpr std::array<Engine, num_links> engines{Engine::nvme_read, Engine::nvme_write, Engine::host_to_device,
+                                                Engine::device_to_host};
+
+/// Bytes of the `i`-th operands of an op that moves bytes.
+std::int64_t bytes_of_operand(const Op& op, std::size_t i) {
+    const bool by_page = op.kind != OpKind::copy;
+    std::int64_t bytes = 0;
+    for (const auto& run : op.reads[i].runs) {
+        bytes += by_page ? pages(run.bytes) : run.bytes;
+    }
+    return bytes;
+}
+
+}  // namespace
+
+Engine engine_of(Link link) {
+    return engines[static_cast<std::size_t>(link)];
+}
+
+const char* to_string(Link link) {
+    return to_string(engine_of(link));
+}
+
+std::optional<Link> link_of(const Op& op, const Program& program) {
+    const auto engine = program.lanes.at(static_cast<std::size_t>(op.lane)).engine;
+    for (int link = 0; link < num_links; ++link) {
+        if (engines[static_cast<std::size_t>(link)] == engine) {
+            return static_cast<Link>(link);
+        }
+    }
+    return std::nullopt;
+}
+
+std::int64_t bytes_moved(const Op& op, const Program& program) {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; link_of(op, program) && i < op.reads.size(); ++i) {
+        bytes += bytes_of_operand(op, i);
+    }
+    return bytes;
+}
+
+BytesByLink bytes_by_link(const Program& program) {
+    BytesByLink sum{};
+    for (const auto& op : program.ops) {
+        if (const auto link = link_of(op, program)) {
+            sum[static_cast<std::size_t>(*link)] += bytes_moved(op, program);
+        }
+    }
+    return sum;
+}
+
+std::int64_t moments_read(const Program& program) {
+    std::int64_t bytes = 0;
+    for (const auto& op : program.ops) {
+        for (std::size_t i = 0; op.kind == OpKind::read && i < op.reads.size(); ++i) {
+            const auto state = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer)).state;
+            const bool is_moment = state == StateKind::first_moment || state == StateKind::second_moment;
+            bytes += is_moment ? bytes_of_operand(op, i) : 0;
+        }
+    }
+    return bytes;
+}
+
+const char* to_string(Cargo cargo) {
+    constexpr std::array<const char*, num_cargoes> names{"parameters", "gradients", "optimizer",
+                                                         "activations"};
+    return names[static_cast<std::size_t>(cargo)];
+}
+
+Cargo cargo_of(const Buffer& buffer) {
+    switch (buffer.state) {
+        case StateKind::parameters:
+        case StateKind::secondary:
+        case StateKind::frozen:
+            return Cargo::parameters;
+        case StateKind::gradients:
+            return Cargo::gradients;
+        case StateKind::master:
+        case StateKind::first_moment:
+        case StateKind::second_moment:
+            return Cargo::optimizer;
+        case StateKind::none:
+            break;
+    }
+    return Cargo::activations;
+}
+
+std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program) {
+    return bytes_by_cargo(program, [](const Buffer&) { return true; });
+}
+
+std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program,
+                                                    const std::function<bool(const Buffer&)>& counts) {
+    std::array<BytesByLink, num_cargoes> sums{};
+    for (const auto& op : program.ops) {
+        const auto link = link_of(op, program);
+        for (std::size_t i = 0; link && i < op.reads.size(); ++i) {
+            const auto& moved = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer));
+            sums[static_cast<std::size_t>(cargo_of(moved))][static_cast<std::size_t>(*link)] +=
+                counts(moved) ? bytes_of_operand(op, i) : 0;
+        }
+    }
+    return sums;
+}
+
+std::array<std::array<std::int64_t, 3>, num_cargoes> bytes_at_home(const Program& program) {
+    std::array<std::array<std::int64_t, 3>, num_cargoes> sums{};
+    for (const auto& buffer : program.buffers) {
+        if (buffer.lifetime == Lifetime::persistent && buffer.state != StateKind::none) {
+            sums[static_cast<std::size_t>(cargo_of(buffer))][static_cast<std::size_t>(buffer.tier)] +=
+                buffer.bytes;
+        }
+    }
+    return sums;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,88 @@
+#include "schedule/volumes/link_volumes.hpp"
+
+#include "schedule/transfer_runs.hpp"
+#include "schedule/volumes/volumes.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using spec::Tier;
+
+Tier tier_of(const spec::Home& home) {
+    return home.nvme > 0 ? Tier::nvme : home.host > 0 ? Tier::host : Tier::device;
+}
+
+std::int64_t& at(BytesByLink& bytes, Link link) {
+    return bytes[static_cast<std::size_t>(link)];
+}
+
+/// `bytes` of one state kind of a unit go `times` from where they are at home to where they are used.
+void fetch(BytesByLink& sum, Tier home, Tier user, std::int64_t bytes, std::int64_t times) {
+    at(sum, Link::nvme_read) += home == Tier::nvme ? times * pages(bytes) : 0;
+    at(sum, Link::host_to_device) += user == Tier::device && home != Tier::device ? times * bytes : 0;
+    at(sum, Link::device_to_host) += user == Tier::host && home == Tier::device ? times * bytes : 0;
+}
+
+/// The same way back.
+void take_home(BytesByLink& sum, Tier home, Tier user, std::int64_t bytes, std::int64_t times) {
+    at(sum, Link::nvme_write) += home == Tier::nvme ? times * pages(bytes) : 0;
+    at(sum, Link::device_to_host) += user == Tier::device && home != Tier::device ? times * bytes : 0;
+    at(sum, Link::host_to_device) += user == Tier::host && home == Tier::device ? times * bytes : 0;
+}
+
+/// The reduced slice of each micro-batch is made on the device and added up at home, on NVMe through memory
+/// of the host.
+void add_gradients(BytesByLink& sum,
+                   Tier home,
+                   Tier updater,
+                   std::int64_t trained,
+                   std::int64_t width,
+                   std::int64_t microbatches) {
+    if (home != Tier::device) {
+        at(sum, Link::device_to_host) += microbatches * 4 * trained;
+    }
+    if (home == Tier::nvme) {
+        at(sum, Link::nvme_write) += microbatches * pages(width * trained);
+        at(sum, Link::nvme_read) += (microbatches - 1) * pages(width * trained);
+    }
+    fetch(sum, home, updater, width * trained, 1);
+}
+
+}  // namespace
+
+std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec& spec,
+                                                             const ModelLayout& model) {
+    const auto parameters = tier_of(spec.tiers.parameters);
+    const auto gradients = tier_of(spec.tiers.gradients);
+    const auto optimizer = tier_of(spec.tiers.optimizer);
+    const auto updater = optimizer == Tier::device ? Tier::device : Tier::host;
+    const std::int64_t width = spec::element_bytes(spec.precision.compute);
+    const bool has_master = spec.precision.compute != spec::DType::f32;
+    const std::int64_t microbatches = spec.train.micro_batches;
+
+    std::array<BytesByLink, num_cargoes> sums{};
+    auto& of_parameters = sums[static_cast<std::size_t>(Cargo::parameters)];
+    auto& of_gradients = sums[static_cast<std::size_t>(Cargo::gradients)];
+    auto& of_optimizer = sums[static_cast<std::size_t>(Cargo::optimizer)];
+    for (const int unit : model.units) {
+        const auto u = static_cast<std::size_t>(unit);
+        const auto held = model.held(unit).size() / spec.parallel.data;
+        const auto trained = model.trains(unit) ? model.shards[u].padded_elements() / spec.parallel.data : 0;
+        const auto leases = microbatches * leases_per_microbatch(spec, model, unit);
+        fetch(of_parameters, parameters, Tier::device, width * trained, leases);
+        fetch(of_parameters, parameters, Tier::device, width * (held - trained), leases);
+        if (!has_master) {
+            fetch(of_parameters, parameters, updater, width * trained, 1);
+        }
+        take_home(of_parameters, parameters, updater, width * trained, 1);
+        add_gradients(of_gradients, gradients, updater, trained, element_bytes(spec.precision.gradient),
+                      microbatches);
+        for (const bool is_there : {true, true, has_master}) {
+            fetch(of_optimizer, optimizer, updater, is_there ? 4 * trained : 0, 1);
+            take_home(of_optimizer, optimizer, updater, is_there ? 4 * trained : 0, 1);
+        }
+    }
+    return sums;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,168 @@
+#include "schedule/volumes/volumes.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::schedule {
+namespace {
+
+/// b(1 - 1/n), exact where n divides b.
+std::int64_t without_own_part(std::int64_t amount, std::int64_t parts) {
+    return amount - amount / parts;
+}
+
+/// Whether backward of a layer, or what it has computed again, uses parameters. It does but for where it ends
+/// with the last product of the first trained layer: of that it forms the gradient of the weight from what it
+/// has kept, unless all of the layer is computed again for it or for the next one.
+bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
+    if (!model.runs_backward(unit)) {
+        return false;
+    }
+    const auto& described = model.table.units[static_cast<std::size_t>(unit)];
+    int last = static_cast<int>(described.phases.size()) - 1;
+    while (described.phases[static_cast<std::size_t>(last)].parameters.empty()) {
+        --last;
+    }
+    if (model.passes_gradient_on(unit, last)) {
+        return true;
+    }
+    const auto& uses = described.phases[static_cast<std::size_t>(last)].parameters;
+    const bool trains_weight = std::any_of(uses.begin(), uses.end(), [&](const layout::ParameterUse& use) {
+        const auto& parameter = described.parameters[static_cast<std::size_t>(use.parameter)];
+        return parameter.is_trained && parameter.role == "weight";
+    });
+    const bool is_followed =
+        std::any_of(model.chunk_units.begin(), model.chunk_units.end(), [&](const std::vector<int>& units) {
+            const auto next = std::find(units.begin(), units.end(), unit + 1);
+            return next != units.end() && *next != units.front() &&
+                   model.table.units[static_cast<std::size_t>(*next)].kind == layout::UnitKind::layer;
+        });
+    return spec.recompute.kind == spec::RecomputeKind::full &&
+           (trains_weight || (is_followed && spec.recompute.every > 1));
+}
+
+}  // namespace
+
+std::int64_t leases_per_microbatch(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
+    const auto kind = model.table.units[static_cast<std::size_t>(unit)].kind;
+    if (kind == layout::UnitKind::layer) {
+        return backward_reads_parameters(spec, model, unit) ? 2 : 1;
+    }
+    if (kind == layout::UnitKind::head) {
+        return 1;
+    }
+    const int last = spec.parallel.stages - 1;
+    const bool looks_up = model.stage == 0;
+    const bool multiplies = spec.model.tie_embeddings && model.stage == last;
+    return (looks_up ? 1 : 0) + (multiplies ? 1 : 0);
+}
+
+std::int64_t bytes_sent(const Op& op, const Program& program) {
+    const auto members =
+        op.group < 0 ? std::int64_t{1} : program.groups.at(static_cast<std::size_t>(op.group)).size();
+    std::int64_t vector_bytes = 0;
+    for (const auto& block : op.blocks) {
+        vector_bytes += block.bytes;
+    }
+    switch (op.kind) {
+        case OpKind::all_gather:
+        case OpKind::reduce_scatter:
+        case OpKind::all_to_all:
+            return without_own_part(vector_bytes, members);
+        case OpKind::all_reduce:
+            return 2 * without_own_part(vector_bytes, members);
+        case OpKind::send:
+            return op.reads.front().bytes();
+        case OpKind::broadcast:
+            return op.reads.empty() ? 0 : op.reads.front().bytes();
+        default:
+            return 0;
+    }
+}
+
+Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
+    const auto& spans = model.spans;
+    const auto microbatches = spec.train.micro_batches;
+    const std::int64_t secondary = spec.sharding.secondary;
+    Volumes sum;
+    for (const int unit : model.units) {
+        const auto held = model.held(unit).size();
+        const auto trained =
+            model.trains(unit) ? model.shards[static_cast<std::size_t>(unit)].padded_elements() : 0;
+        const auto leases = microbatches * leases_per_microbatch(spec, model, unit);
+        const bool keeps_copy = secondary > 0 && spans.parameters > 1;
+        const auto primary_leases = keeps_copy ? std::min<std::int64_t>(leases, 1) : leases;
+        sum.gathers += primary_leases * without_own_part(held, spans.parameters);
+        if (keeps_copy) {
+            sum.secondary += (leases - primary_leases) * without_own_part(held, secondary);
+        }
+        switch (spec.sharding.reduce) {
+            case spec::ReducePlan::at_end:
+                sum.accumulated += without_own_part(trained, spans.data);
+                break;
+            case spec::ReducePlan::each_microbatch:
+                sum.reduction += microbatches * without_own_part(trained, spans.data);
+                break;
+            case spec::ReducePlan::by_span:
+                sum.reduction += microbatches * without_own_part(trained, spans.gradients);
+                sum.accumulated += without_own_part(trained / spans.gradients, spans.data / spans.gradients);
+                break;
+        }
+        sum.accumulated += without_own_part(trained / spans.optimizer, spans.data / spans.optimizer);
+        sum.publication += without_own_part(trained / spans.parameters, spans.optimizer / spans.parameters);
+    }
+    sum.reduction += sum.accumulated;
+    return sum;
+}
+
+Volumes volumes_counted(const Program& program) {
+    Volumes sum;
+    for (const auto& op : program.ops) {
+        const bool is_over_data =
+            op.group >= 0 &&
+            program.groups.at(static_cast<std::size_t>(op.group)).name.substr(0, 4) == "data";
+        if (!is_over_data || op.reads.empty()) {
+            continue;
+        }
+        const auto& moved = program.buffers.at(static_cast<std::size_t>(op.reads.front().buffer));
+        const auto elements = bytes_sent(op, program) / spec::element_bytes(moved.type);
+        switch (op.purpose) {
+            case Purpose::parameters:
+                sum.gathers += elements;
+                break;
+            case Purpose::secondary:
+                sum.secondary += elements;
+                break;
+            case Purpose::gradients:
+                sum.reduction += elements;
+                break;
+            case Purpose::publication:
+                sum.publication += elements;
+                break;
+            default:
+                break;
+        }
+    }
+    return sum;
+}
+
+std::map<Purpose, std::int64_t> bytes_of(const Volumes& volumes, const spec::Precision& precision) {
+    const std::int64_t parameters = spec::element_bytes(precision.compute);
+    return {{Purpose::parameters, volumes.gathers * parameters},
+            {Purpose::secondary, volumes.secondary * parameters},
+            {Purpose::gradients,
+             (volumes.reduction - volumes.accumulated) * spec::element_bytes(spec::DType::f32) +
+                 volumes.accumulated * spec::element_bytes(precision.gradient)},
+            {Purpose::publication, volumes.publication * parameters}};
+}
+
+std::map<Purpose, std::int64_t> bytes_sent_by_purpose(const Program& program) {
+    std::map<Purpose, std::int64_t> sent;
+    for (const auto& op : program.ops) {
+        if (const auto bytes = bytes_sent(op, program); bytes > 0) {
+            sent[op.purpose] += bytes;
+        }
+    }
+    return sent;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,167 @@
+#include "train/account/accounting.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/contract.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using Json = nlohmann::json;
+
+Json encode(const PathFlow& flow) {
+    return {flow.blocks, flow.bytes, flow.busy_seconds};
+}
+
+PathFlow decode_flow(const Json& json) {
+    return {json.at(0), json.at(1), json.at(2)};
+}
+
+std::string encode(const AccountRecord& record) {
+    Json activities = Json::array();
+    for (const Activity& activity : record.activities) {
+        activities.push_back(
+            {activity.name, activity.calls, activity.seconds, activity.part == Part::of_steps});
+    }
+    Json kernels = Json::array();
+    for (const KernelTime& kernel : record.kernels) {
+        kernels.push_back({kernel.phase, kernel.direction, kernel.calls, kernel.seconds, kernel.flops});
+    }
+    Json flows = Json::array();
+    for (const Flow& flow : record.flows) {
+        flows.push_back({flow.kind, flow.purpose, flow.calls, flow.planned_bytes, flow.moved_bytes,
+                         flow.steps, flow.seconds, flow.timed_bytes});
+    }
+    Json links = Json::array();
+    for (const LinkUse& use : record.links) {
+        links.push_back({use.link, use.calls, use.planned_bytes, use.moved_bytes, use.steps, use.busy_seconds,
+                         use.timed_bytes});
+    }
+    Json paths = Json::array();
+    for (const PathUse& use : record.paths) {
+        paths.push_back({use.path, encode(use.read), encode(use.written)});
+    }
+    Json causes = Json::array();
+    for (const StallCause& cause : record.stall_causes) {
+        causes.push_back({cause.lane, cause.name, cause.calls, cause.seconds});
+    }
+    return Json{
+        {"activities", activities}, {"kernels", kernels},
+        {"flows", flows},           {"links", links},
+        {"paths", paths},           {"idle_disk_seconds", record.idle_disk_seconds},
+        {"stall_causes", causes},   {"steps", {record.first_step, record.last_step, record.excluded_steps}},
+        {"tokens", record.tokens},  {"seconds", {record.wall_seconds, record.excluded_seconds}}}
+        .dump();
+}
+
+AccountRecord decode(const std::string& text) {
+    const Json json = Json::parse(text);
+    AccountRecord record;
+    for (const Json& row : json.at("activities")) {
+        record.activities.push_back(
+            {row.at(0), row.at(1), row.at(2), row.at(3).get<bool>() ? Part::of_steps : Part::between_steps});
+    }
+    for (const Json& row : json.at("kernels")) {
+        record.kernels.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4)});
+    }
+    for (const Json& row : json.at("flows")) {
+        record.flows.push_back(
+            {row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6), row.at(7)});
+    }
+    for (const Json& row : json.at("links")) {
+        record.links.push_back({row.at(0), row.at(1), row.at(2), row.at(3), row.at(4), row.at(5), row.at(6)});
+    }
+    for (const Json& row : json.at("paths")) {
+        record.paths.push_back({row.at(0), decode_flow(row.at(1)), decode_flow(row.at(2))});
+    }
+    record.idle_disk_seconds = json.at("idle_disk_seconds");
+    for (const Json& row : json.at("stall_causes")) {
+        record.stall_causes.push_back({row.at(0), row.at(1), row.at(2), row.at(3)});
+    }
+    record.first_step = json.at("steps").at(0);
+    record.last_step = json.at("steps").at(1);
+    record.excluded_steps = json.at("steps").at(2);
+    record.tokens = json.at("tokens");
+    record.wall_seconds = json.at("seconds").at(0);
+    record.excluded_seconds = json.at("seconds").at(1);
+    return record;
+}
+
+}  // namespace
+
+Account::Account(std::int64_t first_step, std::int64_t now_ns) : first_step_{first_step}, begin_ns_{now_ns} {}
+
+int Account::activity(std::string_view name, Part part) {
+    for (std::size_t i = 0; i < all_.activities.size(); ++i) {
+        if (all_.activities[i].name == name) {
+            return static_cast<int>(i);
+        }
+    }
+    all_.activities.push_back({.name = std::string{name}, .part = part});
+    return static_cast<int>(all_.activities.size()) - 1;
+}
+
+int Account::kernel(std::string_view phase, std::string_view direction) {
+    for (std::size_t i = 0; i < all_.kernels.size(); ++i) {
+        if (all_.kernels[i].phase == phase && all_.kernels[i].direction == direction) {
+            return static_cast<int>(i);
+        }
+    }
+    all_.kernels.push_back({.phase = std::string{phase}, .direction = std::string{direction}});
+    return static_cast<int>(all_.kernels.size()) - 1;
+}
+
+void Account::add(int activity, double seconds, std::int64_t calls) noexcept {
+    Activity& sum = all_.activities[static_cast<std::size_t>(activity)];
+    sum.calls += calls;
+    sum.seconds += seconds;
+}
+
+void Account::add_kernel(int kernel, double seconds, double flops, std::int64_t calls) noexcept {
+    KernelTime& sum = all_.kernels[static_cast<std::size_t>(kernel)];
+    sum.calls += calls;
+    sum.seconds += seconds;
+    sum.flops += flops;
+}
+
+void Account::end_step(std::int64_t tokens, std::int64_t now_ns) {
+    ++steps_;
+    all_.tokens += tokens;
+    all_.at_ns = now_ns;
+    if (steps_ == excluded_steps) {
+        excluded_ = all_;
+    }
+}
+
+AccountRecord Account::record(std::int64_t now_ns) const {
+    const bool excludes = steps_ > excluded_steps;
+    AccountRecord record{.activities = all_.activities, .kernels = all_.kernels, .tokens = all_.tokens};
+    record.excluded_steps = excludes ? excluded_steps : 0;
+    record.first_step = steps_ == 0 ? 0 : first_step_ + record.excluded_steps;
+    record.last_step = steps_ == 0 ? 0 : first_step_ + steps_ - 1;
+    record.wall_seconds = seconds_between(excludes ? excluded_.at_ns : begin_ns_, now_ns);
+    if (excludes) {
+        record.excluded_seconds = seconds_between(begin_ns_, excluded_.at_ns);
+        record.tokens -= excluded_.tokens;
+        for (std::size_t i = 0; i < excluded_.activities.size(); ++i) {
+            record.activities[i].calls -= excluded_.activities[i].calls;
+            record.activities[i].seconds -= excluded_.activities[i].seconds;
+        }
+        for (std::size_t i = 0; i < excluded_.kernels.size(); ++i) {
+            record.kernels[i].calls -= excluded_.kernels[i].calls;
+            record.kernels[i].seconds -= excluded_.kernels[i].seconds;
+            record.kernels[i].flops -= excluded_.kernels[i].flops;
+        }
+    }
+    return record;
+}
+
+std::vector<AccountRecord> gather_records(const AccountRecord& mine, const Gather& gather) {
+    std::vector<AccountRecord> records;
+    for (const std::string& text : gather(encode(mine))) {
+        records.push_back(decode(text));
+    }
+    return records;
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,282 @@
+#include "train/account/limit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "base/units.hpp"
+#include "spec/counts.hpp"
+#include "train/account/accounting_links.hpp"
+#include "train/account/step_report.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using schedule::Cargo;
+using schedule::Link;
+using spec::Tier;
+
+constexpr double least_share_named = 0.05;    ///< of the time in steps
+constexpr double least_home_worth_it = 0.02;  ///< of a state kind
+constexpr double busy_all_the_time = 0.8;
+constexpr double seconds_per_day = 86400;
+
+/// Means over ranks of one step.
+struct StepTimes {
+    double step = 0;
+    double compute = 0;
+    std::array<double, num_stalls> stall{};
+};
+
+std::optional<Stall> stall_of(std::string_view activity) {
+    for (int stall = 0; stall < num_stalls; ++stall) {
+        if (activity == wait_name(static_cast<Stall>(stall))) {
+            return static_cast<Stall>(stall);
+        }
+    }
+    return std::nullopt;
+}
+
+bool is_computing(std::string_view activity) {
+    constexpr std::array<std::string_view, 7> names{"Forward",   "Backward",      "Recompute",   "Loss",
+                                                    "Optimizer", "Gradient norm", "Fill and add"};
+    return std::ranges::find(names, activity) != names.end();
+}
+
+StepTimes step_times(std::span<const AccountRecord> ranks) {
+    StepTimes times;
+    const auto scale = 1 / (static_cast<double>(ranks.size()) *
+                            static_cast<double>(std::max<std::int64_t>(ranks.front().steps(), 1)));
+    for (const auto& record : ranks) {
+        times.step += scale * record.wall_seconds;
+        for (const auto& activity : record.activities) {
+            if (activity.part == Part::between_steps) {
+                times.step -= scale * activity.seconds;
+            } else if (const auto stall = stall_of(activity.name)) {
+                times.stall[static_cast<std::size_t>(*stall)] += scale * activity.seconds;
+            } else if (is_computing(activity.name)) {
+                times.compute += scale * activity.seconds;
+            }
+        }
+    }
+    return times;
+}
+
+std::optional<Link> link_of(Stall stall) {
+    switch (stall) {
+        case Stall::nvme_read:
+            return Link::nvme_read;
+        case Stall::nvme_write:
+            return Link::nvme_write;
+        case Stall::host_to_device:
+            return Link::host_to_device;
+        case Stall::device_to_host:
+            return Link::device_to_host;
+        default:
+            return std::nullopt;
+    }
+}
+
+const char* name_of_limit(Stall stall) {
+    constexpr const char* names[] = {
+        "Reading the batch",          "Collectives", "The pipeline", "Copies from host to device",
+        "Copies from device to host", "NVMe reads",  "NVMe writes",  "The optimizer on the host"};
+    return names[static_cast<std::size_t>(stall)];
+}
+
+bool is_of_disk(Link link) {
+    return link == Link::nvme_read || link == Link::nvme_write;
+}
+
+double throttle_of(const spec::Throttle& throttle, Link link) {
+    const double rates[] = {throttle.nvme_read, throttle.nvme_write, throttle.host_to_device,
+                            throttle.device_to_host};
+    return rates[static_cast<std::size_t>(link)];
+}
+
+/// `{device: 12%, host: 30%, nvme: rest}`
+std::string home_text(const std::array<double, 3>& shares) {
+    constexpr const char* names[] = {"device", "host", "nvme"};
+    std::string text;
+    for (std::size_t tier = 0; tier < 3; ++tier) {
+        const int percent = static_cast<int>(100 * shares[tier] + 1e-9);
+        if (shares[tier] <= 0 || (percent == 0 && tier < 2)) {
+            continue;
+        }
+        const bool is_last = std::all_of(shares.begin() + static_cast<std::ptrdiff_t>(tier) + 1, shares.end(),
+                                         [](double share) { return share <= 0; });
+        if (is_last && text.empty()) {
+            return names[tier];
+        }
+        text += fmt::format("{}{}: {}", text.empty() ? "{" : ", ", names[tier],
+                            is_last ? "rest" : fmt::format("{}%", percent));
+    }
+    return text + "}";
+}
+
+/// What moves most over `link` of all that is at home in a slower tier than `to`.
+Cargo heaviest(const LimitFacts& facts, Link link, Tier to) {
+    const auto away = [&](std::size_t cargo) {
+        const auto& home = facts.at_home[cargo];
+        return home[2] + (to == Tier::device ? home[1] : 0);
+    };
+    std::size_t most = 0;
+    for (std::size_t cargo = 1; cargo < facts.moved.size(); ++cargo) {
+        const auto l = static_cast<std::size_t>(link);
+        const bool moves_more = facts.moved[cargo][l] > facts.moved[most][l];
+        most = away(cargo) > 0 && (away(most) == 0 || moves_more) ? cargo : most;
+    }
+    return static_cast<Cargo>(most);
+}
+
+/// A larger share of it in the next faster tier, as far as its budget reaches.
+std::string nearer_home(const LimitFacts& facts, Link link, double bytes_per_second, double waited) {
+    const auto to = is_of_disk(link) ? Tier::host : Tier::device;
+    const auto cargo = heaviest(facts, link, to);
+    const auto& home = facts.at_home[static_cast<std::size_t>(cargo)];
+    const auto t = static_cast<std::size_t>(to);
+    const auto away = home[2] + (to == Tier::device ? home[1] : 0);
+    if (away <= 0) {
+        return {};
+    }
+    const char* tier = to == Tier::device ? "device" : "host";
+    const auto all = static_cast<double>(home[0] + home[1] + home[2]);
+    const auto room = std::clamp<std::int64_t>(facts.budget_bytes[t] - facts.reserved_bytes[t], 0, away);
+    const double gained = static_cast<double>(room) / all;
+    if (gained < least_home_worth_it) {
+        return fmt::format("the {} budget has no room for more of tiers.home.{}", tier, to_string(cargo));
+    }
+    std::array<double, 3> shares{};
+    auto taken = room;
+    for (std::size_t from = t + 1; from < 3; ++from) {
+        const auto here = std::min(taken, home[from]);
+        shares[from] = static_cast<double>(home[from] - here) / all;
+        taken -= here;
+    }
+    shares[0] = static_cast<double>(home[0]) / all;
+    shares[t] = static_cast<double>(home[t]) / all + gained;
+    auto text =
+        fmt::format("tiers.home.{}: {} fits the {} budget", to_string(cargo), home_text(shares), tier);
+    if (bytes_per_second > 0) {
+        const auto moved = facts.moved[static_cast<std::size_t>(cargo)][static_cast<std::size_t>(link)];
+        const double bytes =
+            static_cast<double>(room) / static_cast<double>(away) * static_cast<double>(moved);
+        text += fmt::format(" and takes up to {} off each step",
+                            format_duration(std::min(waited, bytes / bytes_per_second)));
+    }
+    return text;
+}
+
+/// What helps where a link is the limit.
+std::string relief_of_link(const LimitFacts& facts, Link link, const LinkSum& use, double waited) {
+    if (const double rate = throttle_of(facts.throttle, link); rate > 0) {
+        return fmt::format("debug.throttle holds it at {}/s", format_bytes(static_cast<std::int64_t>(rate)));
+    }
+    std::string text = nearer_home(facts, link, use.bytes_per_second, waited);
+    const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
+    if (use.busy_share < busy_all_the_time && link != Link::nvme_write) {
+        add(fmt::format("the lane works {:.0f}% of the time, so overlap.prefetch above {} may help",
+                        100 * use.busy_share, facts.prefetch));
+    }
+    const auto parameters =
+        facts.moved[static_cast<std::size_t>(Cargo::parameters)][static_cast<std::size_t>(link)];
+    if (facts.microbatches > 1 && parameters > 0 && link != Link::nvme_write) {
+        add("half as many micro-batches of twice the size bring parameters half as often");
+    }
+    add(is_of_disk(link) ? "more nodes, another disk in tiers.nvme.paths or a faster one divide the rest"
+                         : "more ranks divide the rest");
+    return text;
+}
+
+std::string relief_of(Stall stall) {
+    switch (stall) {
+        case Stall::data:
+            return "put the data on a faster file system";
+        case Stall::collective:
+            return "a larger global batch per exchange, a lower ZeRO stage where memory allows it, or ranks "
+                   "of "
+                   "equal speed";
+        case Stall::channel:
+            return "more micro-batches fill the pipeline";
+        default:
+            return "more cores for it, more ranks, or a larger share of tiers.home.optimizer on the device";
+    }
+}
+
+}  // namespace
+
+LimitFacts limit_facts(const spec::RunSpec& spec, const schedule::Program& program) {
+    LimitFacts facts;
+    facts.budget_bytes = spec::budgets_of_rank(spec);
+    for (const auto tier : {Tier::device, Tier::host, Tier::nvme}) {
+        facts.reserved_bytes[static_cast<std::size_t>(tier)] = program.tier_bytes(tier);
+    }
+    facts.moved = schedule::bytes_by_cargo(program);
+    facts.at_home = schedule::bytes_at_home(program);
+    facts.microbatches = spec.train.micro_batches;
+    facts.prefetch = spec.overlap.prefetch;
+    facts.num_paths = static_cast<int>(spec.tiers.nvme_paths.size());
+    facts.nodes = std::max(1, spec.parallel.ranks / std::max(spec.parallel.ranks_per_node, 1));
+    facts.endurance_bytes = spec.tiers.endurance_bytes;
+    facts.throttle = spec.debug.throttle;
+    return facts;
+}
+
+std::string limit_sentence(std::span<const AccountRecord> ranks, const LimitFacts& facts) {
+    if (ranks.empty() || ranks.front().steps() == 0) {
+        return {};
+    }
+    const auto times = step_times(ranks);
+    const auto longest = std::ranges::max_element(times.stall);
+    const auto share = [&](double seconds) { return times.step > 0 ? 100 * seconds / times.step : 0; };
+    if (*longest < least_share_named * times.step) {
+        return fmt::format(
+            "Computing limits the step: {} of {} ({:.0f}%), and no lane is waited for longer than {} ({}). "
+            "More "
+            "ranks or faster cores relieve it; faster links do not.",
+            format_duration(times.compute), format_duration(times.step), share(times.compute),
+            format_duration(*longest), wait_name(static_cast<Stall>(longest - times.stall.begin())));
+    }
+    const auto stall = static_cast<Stall>(longest - times.stall.begin());
+    const bool is_one = stall == Stall::data || stall == Stall::channel || stall == Stall::host_optimizer;
+    auto text = fmt::format("{} limit{} the step: {} of {} ({:.0f}%) wait for {}", name_of_limit(stall),
+                            is_one ? "s" : "", format_duration(*longest), format_duration(times.step),
+                            share(*longest), is_one ? "it" : "them");
+    const auto link = link_of(stall);
+    const auto sums = link_sums(ranks);
+    const auto use = std::ranges::find_if(
+        sums, [&](const LinkSum& sum) { return link && sum.worst.link == to_string(*link); });
+    if (use == sums.end()) {
+        return text + ". What helps: " + relief_of(stall) + ".";
+    }
+    text +=
+        fmt::format(", {} a step and rank at {}/s", format_bytes(use->worst.planned_bytes / use->worst.steps),
+                    format_bytes(static_cast<std::int64_t>(use->bytes_per_second)));
+    return text + ". What helps: " + relief_of_link(facts, *link, *use, *longest) + ".";
+}
+
+std::string wear_sentence(std::span<const AccountRecord> ranks, const LimitFacts& facts) {
+    double bytes = 0, seconds = 0;
+    for (const auto& record : ranks) {
+        seconds = std::max(seconds, record.wall_seconds);
+        for (const auto& use : record.links) {
+            bytes += use.link == to_string(Link::nvme_write) ? static_cast<double>(use.timed_bytes) : 0;
+        }
+    }
+    if (bytes <= 0 || seconds <= 0 || facts.num_paths == 0) {
+        return {};
+    }
+    const double per_day = bytes / seconds * seconds_per_day / (facts.nodes * facts.num_paths);
+    auto text = fmt::format("NVMe wear: {} per day written to each path",
+                            format_bytes(static_cast<std::int64_t>(per_day)));
+    if (facts.endurance_bytes > 0) {
+        text +=
+            fmt::format("; tiers.nvme.endurance of {} lasts {:.1f} days", format_bytes(facts.endurance_bytes),
+                        static_cast<double>(facts.endurance_bytes) / per_day);
+    }
+    return text;
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,145 @@
+#include "train/account/link_use.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "train/account/accounting.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using schedule::Link;
+
+bool is_of_disk(int link) {
+    return link == static_cast<int>(Link::nvme_read) || link == static_cast<int>(Link::nvme_write);
+}
+
+}  // namespace
+
+void add_up(std::span<const LinkUse> uses, schedule::BytesByLink& moved, schedule::BytesByLink& planned) {
+    for (const auto& use : uses) {
+        for (int link = 0; link < schedule::num_links; ++link) {
+            if (use.link == to_string(static_cast<Link>(link))) {
+                moved[static_cast<std::size_t>(link)] += use.moved_bytes;
+                planned[static_cast<std::size_t>(link)] += use.planned_bytes;
+            }
+        }
+    }
+}
+
+LinkCount::LinkCount(const schedule::Program& program, BytesMoved bytes_moved, BytesMoved bytes_spared)
+    : bytes_moved_{std::move(bytes_moved)},
+      bytes_spared_{std::move(bytes_spared)},
+      link_of_op_(program.ops.size(), -1),
+      planned_{schedule::bytes_by_link(program)} {
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        if (const auto link = schedule::link_of(program.ops[i], program)) {
+            link_of_op_[i] = static_cast<int>(*link);
+            sources_.push_back({static_cast<int>(i), static_cast<std::size_t>(*link), 0});
+        }
+    }
+    for (auto* intervals : {&busy_, &waits_, &latest_waits_}) {
+        intervals->reserve(4 * sources_.size());
+    }
+    latest_uses_.reserve(4 * sources_.size());
+}
+
+void LinkCount::count(std::span<const LaneRecord> records, bool is_step) {
+    if (is_step && steps_++ == Account::excluded_steps) {
+        for (auto& sum : sums_) {
+            sum.excluded_busy_ns = sum.busy_ns;
+            sum.excluded_bytes = sum.moved_bytes;
+        }
+        excluded_idle_ns_ = idle_ns_;
+    }
+    count_bytes();
+    count_times(records);
+    settle_waits();
+}
+
+void LinkCount::count_bytes() {
+    latest_ = {};
+    for (auto& source : sources_) {
+        const auto now = bytes_moved_(source.op);
+        sums_[source.link].moved_bytes += now - source.seen;
+        latest_[source.link] += now - source.seen;
+        source.seen = now;
+    }
+}
+
+/// Records come as their ends are seen, whichever began first; what overlaps is counted once. Of a transfer
+/// that began before the last call, what lies before the latest end known then is taken for counted.
+void LinkCount::count_times(std::span<const LaneRecord> records) {
+    latest_uses_.clear();
+    for (const auto& record : records) {
+        const int link = record.cause >= 0 ? -1 : link_of_op_[static_cast<std::size_t>(record.op)];
+        if (link < 0) {
+            continue;
+        }
+        const Interval time{record.begin_ns, record.end_ns};
+        latest_uses_.push_back({static_cast<std::size_t>(link), time});
+        if (is_of_disk(link)) {
+            busy_.push_back(time);
+            if (record.ready_ns > 0 && record.ready_ns < record.begin_ns) {
+                latest_waits_.push_back({record.ready_ns, record.begin_ns});
+            }
+        }
+    }
+    std::ranges::sort(latest_uses_, {}, [](const Use& use) { return use.time.begin_ns; });
+    for (const auto& [link, time] : latest_uses_) {
+        auto& sum = sums_[link];
+        ++sum.calls;
+        sum.busy_ns += std::max<std::int64_t>(0, time.end_ns - std::max(time.begin_ns, sum.busy_until_ns));
+        sum.busy_until_ns = std::max(sum.busy_until_ns, time.end_ns);
+    }
+}
+
+/// A transfer of the other lane that was under way meanwhile may end a step later, so waits are settled one
+/// call after they were seen.
+void LinkCount::settle_waits() {
+    const auto by_begin = [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; };
+    std::sort(busy_.begin(), busy_.end(), by_begin);
+    std::sort(waits_.begin(), waits_.end(), by_begin);
+    std::int64_t settled_ns = 0;
+    std::size_t next = 0;
+    for (const auto& wait : waits_) {
+        auto at = std::max(wait.begin_ns, settled_ns);
+        while (next < busy_.size() && busy_[next].end_ns <= at) {
+            ++next;
+        }
+        for (auto b = next; b < busy_.size() && at < wait.end_ns && busy_[b].begin_ns < wait.end_ns; ++b) {
+            idle_ns_ += std::max<std::int64_t>(0, busy_[b].begin_ns - at);
+            at = std::max(at, busy_[b].end_ns);
+        }
+        idle_ns_ += std::max<std::int64_t>(0, wait.end_ns - at);
+        settled_ns = std::max(settled_ns, wait.end_ns);
+    }
+    std::swap(waits_, latest_waits_);
+    latest_waits_.clear();
+    auto oldest_ns = INT64_MAX;
+    for (const auto& wait : waits_) {
+        oldest_ns = std::min(oldest_ns, wait.begin_ns);
+    }
+    std::erase_if(busy_, [&](const Interval& busy) { return busy.end_ns <= oldest_ns; });
+}
+
+std::vector<LinkUse> LinkCount::uses() const {
+    schedule::BytesByLink spared{};
+    for (const auto& source : sources_) {
+        spared[source.link] += bytes_spared_ ? bytes_spared_(source.op) : 0;
+    }
+    std::vector<LinkUse> made;
+    for (std::size_t link = 0; link < sums_.size(); ++link) {
+        const auto& sum = sums_[link];
+        if (planned_[link] == 0 && sum.moved_bytes == 0) {
+            continue;
+        }
+        made.push_back({to_string(static_cast<Link>(link)), sum.calls, planned_[link] * steps_ - spared[link],
+                        sum.moved_bytes, steps_,
+                        1e-9 * static_cast<double>(sum.busy_ns - sum.excluded_busy_ns),
+                        sum.moved_bytes - sum.excluded_bytes});
+    }
+    return made;
+}
+
+}  // namespace ziggurat::train

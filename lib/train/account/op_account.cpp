@@ -1,0 +1,256 @@
+#include "train/account/op_account.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace ziggurat::train {
+
+using schedule::Direction;
+using schedule::Engine;
+using schedule::Op;
+using schedule::OpKind;
+
+namespace {
+
+Stall stall_of(Engine engine) {
+    switch (engine) {
+        case Engine::channel:
+            return Stall::channel;
+        case Engine::host_to_device:
+            return Stall::host_to_device;
+        case Engine::device_to_host:
+            return Stall::device_to_host;
+        case Engine::nvme_read:
+            return Stall::nvme_read;
+        case Engine::nvme_write:
+            return Stall::nvme_write;
+        case Engine::host_optimizer:
+            return Stall::host_optimizer;
+        case Engine::compute:  // the exchange at the end of a step runs there
+        case Engine::collective:
+            break;
+    }
+    return Stall::collective;
+}
+
+/// Neither computing nor meeting others: busy whatever the other ranks do.
+bool is_apart(Engine engine) {
+    return engine != Engine::compute && engine != Engine::collective;
+}
+
+const char* activity_of(const Op& op) {
+    switch (op.kind) {
+        case OpKind::compute:
+            switch (op.direction) {
+                case Direction::backward:
+                case Direction::backward_input:
+                case Direction::backward_weight:
+                    return "Backward";
+                case Direction::recompute:
+                    return "Recompute";
+                default:
+                    return "Forward";
+            }
+        case OpKind::loss:
+            return "Loss";
+        case OpKind::update:
+            return "Optimizer";
+        case OpKind::norm:
+            return "Gradient norm";
+        case OpKind::step_end:
+            return "End of step";
+        default:
+            return "Fill and add";
+    }
+}
+
+std::string phase_of(const Op& op, const layout::FamilyTable& table) {
+    if (op.unit < 0 || op.phase < 0) {
+        return to_string(op.kind);
+    }
+    return table.units[static_cast<std::size_t>(op.unit)].phases[static_cast<std::size_t>(op.phase)].name;
+}
+
+/// `all_gather of layer 3 parameters for backward over data`: the same for all micro-batches.
+std::string cause_of(const Op& op, const schedule::Program& program, const layout::FamilyTable& table) {
+    std::string name = op.unit < 0 || op.purpose == schedule::Purpose::none ? op.label : std::string{};
+    if (name.empty()) {
+        name = std::string{to_string(op.kind)} + " of " +
+               table.units[static_cast<std::size_t>(op.unit)].name + " " + to_string(op.purpose);
+        const bool is_lease =
+            op.purpose == schedule::Purpose::parameters || op.purpose == schedule::Purpose::secondary;
+        if (is_lease && op.direction != Direction::none) {
+            name += std::string{" for "} + to_string(op.direction);
+        }
+    }
+    if (op.group >= 0) {
+        const auto& group = program.groups[static_cast<std::size_t>(op.group)].name;
+        name += " over " + (group == "all" ? "all ranks" : group);
+    }
+    return name;
+}
+
+}  // namespace
+
+OpAccount::OpAccount(const schedule::Program& program,
+                     const layout::FamilyTable& table,
+                     const NodeTimes& times,
+                     Account& account)
+    : program_{program},
+      times_{times},
+      account_{account},
+      wait_activities_(num_stalls, -1),
+      waits_{program, times} {
+    const auto note_wait = [&](Stall stall) {
+        auto& wait = wait_activities_[static_cast<std::size_t>(stall)];
+        wait = wait < 0 ? account.activity(wait_name(stall)) : wait;
+    };
+    for (const auto& op : program.ops) {
+        Place place;
+        const auto engine = program.lanes[static_cast<std::size_t>(op.lane)].engine;
+        place.stall = stall_of(engine);
+        place.bytes = schedule::bytes_moved(op, program);
+        if (engine == Engine::compute) {
+            place.activity = account.activity(activity_of(op));
+            place.kernel = account.kernel(phase_of(op, table), to_string(op.direction));
+            place.flops = op.flops;
+            if (op.kind == OpKind::step_end) {
+                place.cause = causes_.cause(place.stall, op.label + " over all ranks");
+            }
+        } else {
+            place.cause = causes_.cause(place.stall, cause_of(op, program, table));
+            note_wait(place.stall);
+        }
+        places_.push_back(place);
+    }
+    for (const auto& rank : times.ranks) {
+        late_causes_.emplace_back().fill(-1);
+        for (const auto engine : rank.engines) {
+            auto& cause = late_causes_.back()[static_cast<std::size_t>(stall_of(engine))];
+            if (cause < 0 && is_apart(engine)) {
+                cause = causes_.cause(stall_of(engine), "rank " + std::to_string(rank.world_rank) +
+                                                            ", late for collectives by it");
+                note_wait(stall_of(engine));
+            }
+        }
+    }
+    data_cause_ = causes_.cause(Stall::data, "reading the batch");
+    checkpoint_activity_ = account.activity("Checkpoint stall", Part::between_steps);
+}
+
+bool OpAccount::can_stall(Stall stall, int num_ranks) const {
+    return stall == Stall::data         ? true
+           : stall == Stall::collective ? num_ranks > 1
+                                        : wait_activities_[static_cast<std::size_t>(stall)] >= 0;
+}
+
+double OpAccount::without_checkpoint(int op, std::int64_t begin_ns, std::int64_t end_ns) {
+    const double seconds = seconds_between(begin_ns, end_ns);
+    if (for_checkpoint_.empty() || program_.ops[static_cast<std::size_t>(op)].kind != OpKind::update) {
+        return seconds;
+    }
+    std::int64_t waited_ns = 0;
+    for (const auto& wait : for_checkpoint_) {
+        const auto from_ns = std::max(begin_ns, wait.begin_ns);
+        waited_ns += std::max<std::int64_t>(0, std::min(end_ns, wait.end_ns) - from_ns);
+    }
+    const double waited = seconds_between(0, waited_ns);
+    if (waited_ns > 0) {
+        account_.add(checkpoint_activity_, waited);
+    }
+    return seconds - waited;
+}
+
+void OpAccount::add_stall(Stall stall, int cause, double seconds, StepReport& report) {
+    report.stall(stall) += seconds;
+    causes_.add(cause, seconds);
+}
+
+void OpAccount::add_wait(const WaitChain::Culprit& culprit,
+                         std::int64_t begin_ns,
+                         std::int64_t end_ns,
+                         StepReport& report) {
+    const bool is_mine = culprit.rank == times_.me;
+    const auto& rank = times_.ranks[static_cast<std::size_t>(culprit.rank)];
+    const auto engine = rank.engines[static_cast<std::size_t>(culprit.op)];
+    auto place = places_[static_cast<std::size_t>(culprit.via)];
+    const bool is_computed = place.kernel >= 0;
+    const bool is_another = !is_mine || culprit.op != culprit.via;
+    if (is_another && is_apart(engine)) {
+        place.stall = stall_of(engine);
+        place.cause =
+            is_mine
+                ? places_[static_cast<std::size_t>(culprit.op)].cause
+                : late_causes_[static_cast<std::size_t>(culprit.rank)][static_cast<std::size_t>(place.stall)];
+        for_others_s_ += is_computed ? seconds_between(begin_ns, end_ns) : 0;
+    } else if (is_computed) {
+        return;  // an op of the compute lane is told by its own record
+    }
+    const double seconds =
+        is_mine ? without_checkpoint(culprit.op, begin_ns, end_ns) : seconds_between(begin_ns, end_ns);
+    add_stall(place.stall, place.cause, seconds, report);
+    account_.add(wait_activities_[static_cast<std::size_t>(place.stall)], seconds);
+}
+
+void OpAccount::add(const Executor& executor,
+                    std::span<const SaveStream::Wait> for_checkpoint,
+                    StepReport& report) {
+    for_checkpoint_ = for_checkpoint;
+    causes_.begin_step();
+    causes_.add(data_cause_, report.stall(Stall::data));
+    for_others_s_ = 0;
+    waits_.split(executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
+                 [this, &report](const WaitChain::Culprit& culprit, std::int64_t begin_ns,
+                                 std::int64_t end_ns) { add_wait(culprit, begin_ns, end_ns, report); });
+    for (const auto& record : executor.records()) {
+        const auto& place = places_[static_cast<std::size_t>(record.op)];
+        if (record.cause >= 0 || place.kernel < 0) {
+            continue;
+        }
+        const bool is_step_end = program_.ops[static_cast<std::size_t>(record.op)].kind == OpKind::step_end;
+        const double seconds =
+            without_checkpoint(record.op, record.begin_ns, record.end_ns) - (is_step_end ? for_others_s_ : 0);
+        account_.add(place.activity, seconds);
+        account_.add_kernel(place.kernel, seconds, place.flops);
+        if (is_step_end) {
+            add_stall(place.stall, place.cause, seconds, report);
+        } else {
+            report.compute_s += seconds;
+        }
+    }
+    causes_.name_in(report);
+}
+
+void OpAccount::add_rest(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint) {
+    for_checkpoint_ = for_checkpoint;
+    StepReport of_no_step;
+    waits_.split_rest(
+        executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
+        [this, &of_no_step](const WaitChain::Culprit& culprit, std::int64_t begin_ns, std::int64_t end_ns) {
+            add_wait(culprit, begin_ns, end_ns, of_no_step);
+        });
+}
+
+std::vector<std::string> OpAccount::trace_lanes() const {
+    std::vector<std::string> names;
+    for (const auto& lane : program_.lanes) {
+        names.push_back(lane.name);
+    }
+    return names;
+}
+
+void OpAccount::add_to(Trace& trace, std::span<const LaneRecord> records) const {
+    for (const auto& record : records) {
+        const auto& op = program_.ops[static_cast<std::size_t>(record.op)];
+        TraceRecord traced{op.label, op.lane, record.begin_ns, record.end_ns};
+        if (record.cause >= 0) {
+            traced.cause = program_.ops[static_cast<std::size_t>(record.cause)].label;
+        } else {
+            traced.bytes = places_[static_cast<std::size_t>(record.op)].bytes;
+        }
+        trace.add(traced);
+    }
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,115 @@
+#include "train/account/run_account.hpp"
+
+#include "comm/control.hpp"
+#include "spec/counts.hpp"
+#include "train/account/accounting_table.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// Steps that a trace file holds.
+constexpr int traced_steps = 8;
+/// Waits of each lane that a rank names.
+constexpr std::size_t causes_told = 8;
+
+}  // namespace
+
+RunAccount::RunAccount(const spec::RunSpec& spec,
+                       const comm::Communicator& world,
+                       Assembly& assembly,
+                       const layout::FamilyTable& table,
+                       const Peak& peak,
+                       std::int64_t first_step)
+    : spec_{spec},
+      world_{world},
+      assembly_{assembly},
+      mfu_of_one_token_s_{mfu_of_one_token_s(spec::flops_per_token(spec), world.size(), peak)},
+      times_{first_step},
+      ops_{assembly.trainer().program(), table, assembly.times(), times_},
+      traffic_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
+      links_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); },
+             [&assembly](int op) { return assembly.bytes_spared(op); }},
+      limit_facts_{limit_facts(spec, assembly.trainer().program())} {
+    if (spec.run.trace) {
+        trace_.emplace(world.rank(), ops_.trace_lanes(), traced_steps);
+    }
+}
+
+void RunAccount::begin_step(std::int64_t step) {
+    if (trace_) {
+        trace_->begin_step(step);
+    }
+}
+
+void RunAccount::add_step(StepReport& report) {
+    const auto records = assembly_.trainer().records();
+    auto& saves = assembly_.state().stream_to_save;
+    ops_.add(assembly_.trainer(), saves.waits(), report);
+    saves.forget_waits();
+    traffic_.count(records);
+    links_.count(records);
+    report.sent_bytes = traffic_.latest();
+    report.planned_bytes = traffic_.planned();
+    report.link_bytes = links_.latest();
+    report.planned_link_bytes = links_.planned();
+    if (trace_) {
+        ops_.add_to(*trace_, records);
+    }
+}
+
+void RunAccount::add_rest() {
+    auto& saves = assembly_.state().stream_to_save;
+    ops_.add_rest(assembly_.trainer(), saves.waits());
+    saves.forget_waits();
+    traffic_.count(assembly_.trainer().records(), false);
+    links_.count(assembly_.trainer().records(), false);
+}
+
+StepFields RunAccount::fields() const {
+    StepFields fields;
+    for (std::size_t i = 0; i < num_stalls; ++i) {
+        fields.stalls[i] = ops_.can_stall(static_cast<Stall>(i), world_.size());
+    }
+    for (std::size_t i = 0; i < fields.sent.size(); ++i) {
+        fields.sent[i] = traffic_.planned()[i] > 0;
+    }
+    for (std::size_t i = 0; i < fields.moved.size(); ++i) {
+        fields.moved[i] = links_.planned()[i] > 0;
+    }
+    fields.host = assembly_.arena_bytes(spec::Tier::host) > 0;
+    fields.nvme = assembly_.arena_bytes(spec::Tier::nvme) > 0;
+    return fields;
+}
+
+std::string RunAccount::own_table() const {
+    const auto mine = times_.record();
+    return account_table({&mine, 1}, spec::flops_per_token(spec_));
+}
+
+std::string RunAccount::table(RunEnd* end) const {
+    auto record = times_.record();
+    record.flows = traffic_.flows();
+    record.links = links_.uses();
+    record.paths = assembly_.path_uses();
+    record.idle_disk_seconds = links_.idle_disk_seconds();
+    record.stall_causes = ops_.stall_causes().longest(causes_told);
+    const auto records =
+        gather_records(record, [this](const std::string& text) { return comm::gather(world_, text); });
+    if (end != nullptr) {
+        for (const auto& of_rank : records) {
+            add_up(of_rank.flows, end->sent_bytes, end->planned_bytes);
+            add_up(of_rank.links, end->link_bytes, end->planned_link_bytes);
+        }
+    }
+    return world_.rank() == 0
+               ? account_table(records, spec::flops_per_token(spec_), &limit_facts_, mfu_of_one_token_s_)
+               : "";
+}
+
+void RunAccount::write_trace(const std::string& folder) const {
+    if (trace_) {
+        trace_->write(folder + "/" + trace_file_name(world_.rank()));
+    }
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,24 @@
+/// The facts of a run that has ended.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "schedule/step_program.hpp"
+#include "schedule/volumes/link_traffic.hpp"
+
+namespace ziggurat::train {
+
+/// What a whole run has come to, written once as `event: end`.
+struct RunEnd {
+    std::int64_t step = 0;
+    std::int64_t tokens = 0;
+    double wall_s = 0;
+    int exit_code = 0;
+    std::string reason = {};         ///< why it ended then
+    std::uint64_t weights_hash = 0;  ///< of all master weights, so that two runs can be compared
+    schedule::BytesByPurpose sent_bytes{}, planned_bytes{};    ///< of all ranks and all steps of the run
+    schedule::BytesByLink link_bytes{}, planned_link_bytes{};  ///< the same between tiers
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,53 @@
+/// What the compute lane of a rank waited for, by name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "train/account/step_report.hpp"
+
+namespace ziggurat::train {
+
+/// One thing that the compute lane of one rank waited for, in the steps that the account counts.
+struct StallCause {
+    std::string lane;  ///< as in `stall_<lane>_s`
+    std::string name;  ///< `all_gather of layer 3 parameters for backward over data`
+    std::int64_t calls = 0;
+    double seconds = 0;
+};
+
+/// Adds up waits by cause, in the step and over the run.
+///
+/// Collective: local. No allocation after the last cause(), but in longest().
+class StallCauses {
+  public:
+    /// A handle for add(); the same one for the same lane and name.
+    int cause(Stall lane, std::string name);
+
+    /// Waits of the first Account::excluded_steps steps do not count when there are more.
+    void begin_step() noexcept;
+    void add(int cause, double seconds) noexcept;
+    /// Names the longest wait of the step on each lane in `report`; the names live as long as this object.
+    void name_in(StepReport& report) const noexcept;
+    /// The `most` longest of the run for each lane, lane by lane, the longest first.
+    std::vector<StallCause> longest(std::size_t most) const;
+
+  private:
+    struct Sum {
+        Stall lane = Stall::data;
+        std::string name;
+        std::int64_t calls = 0;
+        double seconds = 0;
+        double step_seconds = 0;
+        std::int64_t excluded_calls = 0;
+        double excluded_seconds = 0;
+    };
+
+    std::vector<Sum> sums_;
+    std::int64_t steps_ = 0;
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,30 @@
+/// The numbers of a step that a run tells of.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "schedule/step_program.hpp"
+#include "schedule/volumes/link_traffic.hpp"
+#include "train/account/step_report.hpp"
+
+namespace ziggurat::train {
+
+/// Which numbers of a step may become anything but 0 in this run. The others are left out of its steps, all
+/// of which have the same fields.
+struct StepFields {
+    std::array<bool, num_stalls> stalls = all<num_stalls>();
+    std::array<bool, schedule::num_purposes> sent = all<schedule::num_purposes>();
+    std::array<bool, schedule::num_links> moved = all<schedule::num_links>();
+    bool host = true, nvme = true;  ///< what lies there
+
+  private:
+    template <std::size_t n>
+    static constexpr std::array<bool, n> all() {
+        std::array<bool, n> every{};
+        every.fill(true);
+        return every;
+    }
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,97 @@
+/// What one step, one validation and one whole run report: the numbers behind the step line and
+/// metrics.jsonl.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "schedule/step_program.hpp"
+#include "schedule/volumes/link_traffic.hpp"
+
+namespace ziggurat::train {
+
+/// Why the compute lane of a rank stood still.
+enum class Stall {
+    data,
+    collective,
+    channel,
+    host_to_device,
+    device_to_host,
+    nvme_read,
+    nvme_write,
+    host_optimizer
+};
+inline constexpr int num_stalls = 8;
+
+/// As in the fields `stall_<name>_s`.
+constexpr std::string_view name_of(Stall stall) {
+    constexpr std::array<std::string_view, num_stalls> names{"data",           "collective",     "channel",
+                                                             "host_to_device", "device_to_host", "nvme_read",
+                                                             "nvme_write",     "host_optimizer"};
+    return names[static_cast<std::size_t>(stall)];
+}
+
+/// As the activity of the account is called.
+constexpr std::string_view wait_name(Stall stall) {
+    constexpr std::array<std::string_view, num_stalls> names{
+        "Wait for data",           "Wait for collectives",    "Wait for the pipeline",
+        "Wait for host to device", "Wait for device to host", "Wait for NVMe reads",
+        "Wait for NVMe writes",    "Wait for host optimizer"};
+    return names[static_cast<std::size_t>(stall)];
+}
+
+/// One optimizer step, over all ranks; peaks are the worst rank's since the step before.
+struct StepReport {
+    std::int64_t step = 0;       ///< steps done, this one included: the first is 1
+    std::int64_t tokens = 0;     ///< consumed since the training began, this step included
+    std::optional<double> loss;  ///< nats, mean over the global batch's target tokens, if there are any
+    double lr = 0;
+    double grad_norm = 0;  ///< before clipping
+    double step_s = 0;
+    double tok_s = 0;
+    double compute_s = 0;
+    std::array<double, num_stalls> stall_s{};
+    std::array<std::string_view, num_stalls> stall_cause{};  ///< the longest wait of each; empty: none
+    /// What rank 0 has moved since the report before, by schedule::Purpose, and what the plan says of a step.
+    schedule::BytesByPurpose sent_bytes{}, planned_bytes{};
+    /// The same between tiers.
+    schedule::BytesByLink link_bytes{}, planned_link_bytes{};
+    std::int64_t device_peak_bytes = 0;
+    std::int64_t host_peak_bytes = 0;
+    std::int64_t nvme_bytes = 0;
+    std::int64_t process_peak_bytes = 0;  ///< of memory in no tier: code, libraries, messages
+    std::int64_t skipped = 0;  ///< updates not applied since the training began, this step included
+    bool is_skipped = false;   ///< this step's update was not applied
+
+    double& stall(Stall cause) { return stall_s[static_cast<std::size_t>(cause)]; }
+    double stall(Stall cause) const { return stall_s[static_cast<std::size_t>(cause)]; }
+};
+
+struct ValidationReport {
+    std::int64_t step = 0;
+    std::int64_t tokens = 0;       ///< consumed in training so far
+    double loss = 0;               ///< mean over loss_tokens, nats
+    std::int64_t loss_tokens = 0;  ///< target tokens that the mean is over
+    double seconds = 0;
+};
+
+/// One save, when it is over.
+struct CheckpointReport {
+    std::int64_t step = 0;
+    std::int64_t bytes = 0;          ///< on disk
+    double seconds = 0;              ///< of the slowest rank's writing, and of making it complete
+    double stood_still_seconds = 0;  ///< training on rank 0, for it
+    bool is_ok = false;
+    std::string where = {};         ///< the folder; or why there is none
+    std::int64_t newest_step = -1;  ///< after a failure: of the newest complete one; -1: there is none
+    int failures_in_a_row = 0;
+
+    double gigabytes_per_second() const noexcept {
+        return is_ok && seconds > 0 ? static_cast<double>(bytes) * 1e-9 / seconds : 0;
+    }
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,130 @@
+#include "train/account/trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "base/file_handle.hpp"
+#include "base/json_number.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// Names a row of the viewer.
+void append_name(std::string& text, std::string_view what, int process, int thread, std::string_view name) {
+    fmt::format_to(std::back_inserter(text), R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":)",
+                   what, process, thread);
+    append_json_string(text, name);
+    text += "}},\n";
+}
+
+/// The viewers' unit is the microsecond; three decimals keep every nanosecond.
+void append_microseconds(std::string& text, std::int64_t nanoseconds) {
+    fmt::format_to(std::back_inserter(text), "{}{}.{:03}", nanoseconds < 0 ? "-" : "",
+                   std::abs(nanoseconds) / 1000, std::abs(nanoseconds) % 1000);
+}
+
+/// Rows of one lane are this far apart.
+constexpr int rows_apart = 1000;
+
+/// The first row of each lane that is free when something begins there.
+class Rows {
+  public:
+    explicit Rows(std::size_t num_lanes) : until_ns_(num_lanes) {}
+
+    int row(const TraceRecord& record) {
+        auto& rows = until_ns_.at(static_cast<std::size_t>(record.lane));
+        std::size_t row = 0;
+        while (row < rows.size() && rows[row] > record.begin_ns) {
+            ++row;
+        }
+        if (row == rows.size()) {
+            rows.push_back(record.end_ns);
+        }
+        rows[row] = record.end_ns;
+        return static_cast<int>(row);
+    }
+    std::size_t num_rows(std::size_t lane) const { return until_ns_[lane].size(); }
+
+  private:
+    std::vector<std::vector<std::int64_t>> until_ns_;
+};
+
+void append_record(std::string& text, int process, std::int64_t step, int row, const TraceRecord& record) {
+    text += R"({"ph":"X","name":)";
+    append_json_string(text, record.name);
+    fmt::format_to(std::back_inserter(text), R"(,"pid":{},"tid":{},"ts":)", process,
+                   record.lane + rows_apart * row);
+    append_microseconds(text, record.begin_ns);
+    text += R"(,"dur":)";
+    append_microseconds(text, std::max<std::int64_t>(record.end_ns - record.begin_ns, 0));
+    fmt::format_to(std::back_inserter(text), R"(,"cat":"{}","args":{{"step":{})",
+                   record.cause.empty() ? "work" : "wait", step);
+    if (!record.cause.empty()) {
+        text += R"(,"cause":)";
+        append_json_string(text, record.cause);
+    }
+    if (record.bytes > 0) {
+        fmt::format_to(std::back_inserter(text), R"(,"bytes":{})", record.bytes);
+    }
+    text += "}},\n";
+}
+
+}  // namespace
+
+Trace::Trace(int rank, std::vector<std::string> lanes, int keep_steps)
+    : rank_{rank}, lanes_{std::move(lanes)}, steps_(static_cast<std::size_t>(keep_steps)) {
+    ZG_EXPECTS(keep_steps >= 1);
+}
+
+void Trace::begin_step(std::int64_t step) {
+    current_ = (current_ + 1) % steps_.size();
+    steps_[current_].number = step;
+    steps_[current_].records.clear();
+}
+
+void Trace::add(const TraceRecord& record) {
+    steps_[current_].records.push_back(record);
+}
+
+std::string Trace::json() const {
+    std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+    append_name(text, "process_name", rank_, 0, fmt::format("rank {}", rank_));
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+        append_name(text, "thread_name", rank_, static_cast<int>(lane), lanes_[lane]);
+    }
+    Rows rows{lanes_.size()};
+    for (std::size_t i = 1; i <= steps_.size(); ++i) {
+        const Step& step = steps_[(current_ + i) % steps_.size()];
+        for (const TraceRecord& record : step.records) {
+            append_record(text, rank_, step.number, rows.row(record), record);
+        }
+    }
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+        for (std::size_t row = 1; row < rows.num_rows(lane); ++row) {
+            append_name(text, "thread_name", rank_, static_cast<int>(lane + rows_apart * row),
+                        fmt::format("{} beside it", lanes_[lane]));
+        }
+    }
+    text.resize(text.size() - 2);  // the last comma: there is always at least the process's name
+    text += "\n]}\n";
+    return text;
+}
+
+void Trace::write(const std::string& path) const {
+    const FileHandle file = open_for_writing(path, OpenMode::replace);
+    if (const int failure = write_all(file.get(), json()); failure != 0) {
+        throw Error{ErrorKind::resource, "cannot write '" + path + "' (" + std::strerror(failure) +
+                                             "). Free some space, or set run.trace: false."};
+    }
+}
+
+std::string trace_file_name(int rank) {
+    return fmt::format("trace.rank{:04}.json", rank);
+}
+
+}  // namespace ziggurat::train

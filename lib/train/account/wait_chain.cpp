@@ -1,0 +1,141 @@
+#include "train/account/wait_chain.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::train {
+
+using schedule::Engine;
+
+WaitChain::WaitChain(const schedule::Program& program, const NodeTimes& times) : times_{times} {
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+        if (program.ops[op].kind == schedule::OpKind::step_end) {
+            step_end_ = static_cast<int>(op);
+        }
+    }
+}
+
+bool WaitChain::computes(int number, int op) const {
+    return rank(number).engines[static_cast<std::size_t>(op)] == Engine::compute;
+}
+
+void WaitChain::split(std::span<const LaneRecord> records,
+                      std::int64_t begin_ns,
+                      std::int64_t end_ns,
+                      const Blame& blame) const {
+    const int me = times_.me;
+    const LaneRecord* step_end = nullptr;
+    std::int64_t free_ns = begin_ns;  // since when the compute lane has nothing to do
+    for (const auto& record : records) {
+        if (record.cause >= 0) {
+            continue;
+        }
+        if (record.op == step_end_) {
+            step_end = &record;
+        }
+        if (!computes(me, record.op)) {
+            continue;
+        }
+        if (record.begin_ns > free_ns) {
+            follow({free_ns, record.begin_ns}, {me, -1, record.ready_ns, record.after}, -1, blame);
+        }
+        free_ns = std::max(free_ns, record.end_ns);
+        if (record.op == step_end_) {
+            const auto last = last_arrival(me, record.op, record.step);
+            if (last && last->who.rank != me && last->times.begin_ns > record.begin_ns) {
+                follow({record.begin_ns, std::min(last->times.begin_ns, record.end_ns)},
+                       {last->who.rank, last->who.op, last->times.ready_ns, last->times.after}, record.op,
+                       blame);
+            }
+        }
+    }
+    if (step_end != nullptr && end_ns > free_ns) {
+        follow({free_ns, end_ns}, {me, -1, step_end->end_ns, step_end_}, -1, blame);
+    }
+}
+
+void WaitChain::split_rest(std::span<const LaneRecord> records,
+                           std::int64_t begin_ns,
+                           std::int64_t end_ns,
+                           const Blame& blame) const {
+    const LaneRecord* last = nullptr;
+    for (const auto& record : records) {
+        const bool is_later = last == nullptr || record.end_ns > last->end_ns;
+        last = record.cause < 0 && is_later ? &record : last;
+    }
+    if (last != nullptr && end_ns > begin_ns) {
+        follow({begin_ns, end_ns}, {times_.me, -1, last->end_ns, last->op}, -1, blame);
+    }
+}
+
+std::optional<WaitChain::Arrival> WaitChain::last_arrival(int number, int op, std::int64_t step) const {
+    std::optional<Arrival> last;
+    for (const auto& member : times_.meetings.of(number, op)) {
+        const auto times = rank(member.rank).times.of(member.op, step);
+        if (times && (!last || times->begin_ns > last->times.begin_ns)) {
+            last = Arrival{member, *times};
+        }
+    }
+    return last;
+}
+
+void WaitChain::follow(const Gap& gap, Waiting waiting, int via, const Blame& blame) const {
+    auto until_ns = gap.end_ns;
+    // Each hop goes back in time, or to another rank at one time; more hops than ops are none of a real step.
+    for (auto hops = 4 * rank(times_.me).engines.size() + 16; hops > 0 && until_ns > gap.begin_ns; --hops) {
+        // From here on nothing was missing: the thread was at something else, or slow to notice that what had
+        // been missing is done.
+        const auto ready_ns = std::clamp(waiting.ready_ns, gap.begin_ns, until_ns);
+        const bool has_waited = waiting.ready_ns > gap.begin_ns;
+        name_work({ready_ns, until_ns}, waiting.rank, has_waited ? waiting.after : waiting.op, via, blame);
+        until_ns = ready_ns;
+        if (!has_waited || waiting.after < 0) {
+            return;
+        }
+        const auto missing = rank(waiting.rank).times.latest(waiting.after, until_ns);
+        if (!missing) {
+            // It is under way still, or was done long ago.
+            name_work({gap.begin_ns, until_ns}, waiting.rank, waiting.after, via, blame);
+            return;
+        }
+        const auto last = last_arrival(waiting.rank, waiting.after, missing->step);
+        const bool waits_for_other = last && last->who.rank != waiting.rank &&
+                                     last->times.begin_ns > missing->begin_ns &&
+                                     last->times.begin_ns <= until_ns;
+        const auto& held_up = waits_for_other ? last->times : *missing;
+        const auto began_ns = std::clamp(held_up.begin_ns, gap.begin_ns, until_ns);
+        if (began_ns < until_ns) {
+            blame({waiting.rank, waiting.after, via >= 0 ? via : waiting.after}, began_ns, until_ns);
+        }
+        until_ns = began_ns;
+        if (waits_for_other) {
+            via = via >= 0 ? via : waiting.after;
+            waiting = {last->who.rank, last->who.op, held_up.ready_ns, held_up.after};
+        } else {
+            waiting = {waiting.rank, waiting.after, held_up.ready_ns, held_up.after};
+        }
+    }
+}
+
+void WaitChain::name_work(const Gap& gap, int number, int fallback, int via, const Blame& blame) const {
+    const auto name = [&](int op, std::int64_t from_ns, std::int64_t to_ns) {
+        if (op >= 0 && from_ns < to_ns) {
+            blame({number, op, via >= 0 ? via : op}, from_ns, to_ns);
+        }
+    };
+    const auto& times = rank(number).times;
+    auto from_ns = gap.begin_ns;
+    for (auto next = times.first_work_behind(gap.begin_ns); from_ns < gap.end_ns; ++next) {
+        const auto work = times.work(next);
+        if (!work || work->begin_ns >= gap.end_ns) {
+            break;
+        }
+        const auto work_begin_ns = std::clamp(work->begin_ns, from_ns, gap.end_ns);
+        const auto work_end_ns = std::clamp(work->end_ns, from_ns, gap.end_ns);
+        name(fallback, from_ns, work_begin_ns);
+        name(work->op, work_begin_ns, work_end_ns);
+        from_ns = std::max(from_ns, work_end_ns);
+    }
+    name(fallback, from_ns, gap.end_ns);
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,82 @@
+/// Whom the compute lane waited for: the chain of waits, followed to the lane, and to the rank, that was
+/// busy.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "schedule/step_program.hpp"
+#include "train/step/executor.hpp"
+#include "train/step/node_times.hpp"
+
+namespace ziggurat::train {
+
+/// Splits the time between ops of the compute lane into stretches, each with the op of another lane that was
+/// under way and on which the next op of the compute lane depended, directly or through others: when that
+/// waits for a copy that was held up by a read, the read is named for as long as it took, then the copy. What
+/// the thread of the compute lane did for other lanes meanwhile is named where nothing was waited for. No op
+/// is named for what the thread needed for itself.
+///
+/// Until the last rank of the node has come to a collective, nobody gets on: what the others wait until then
+/// is followed on that rank, through its own waits and those for others before it. A rank of another node
+/// keeps another clock and is not followed: waiting for it is waiting for the collective.
+///
+/// Collective: local. No allocation after construction.
+class WaitChain {
+  public:
+    /// Who was busy.
+    struct Culprit {
+        int rank = 0;  ///< of the node
+        int op = -1;   ///< of that rank's program
+        int via = -1;  ///< the op of this rank's program that was waited for in its place, or that it is
+    };
+    using Blame = std::function<void(const Culprit& culprit, std::int64_t begin_ns, std::int64_t end_ns)>;
+
+    /// \param times  of the ranks of this node, with `program` this rank's; both outlive this
+    WaitChain(const schedule::Program& program, const NodeTimes& times);
+
+    /// The records of one step that lasted from `begin_ns` to `end_ns`. Stretches come in no order and do not
+    /// overlap. The end of the step is an op of the compute lane in which it waits for others: for that part
+    /// of it, they are named with it as `via`.
+    void split(std::span<const LaneRecord> records,
+               std::int64_t begin_ns,
+               std::int64_t end_ns,
+               const Blame& blame) const;
+    /// The same of the time in which, behind the last op of the compute lane, other lanes came to their end.
+    void split_rest(std::span<const LaneRecord> records,
+                    std::int64_t begin_ns,
+                    std::int64_t end_ns,
+                    const Blame& blame) const;
+
+  private:
+    struct Gap {
+        std::int64_t begin_ns = 0;
+        std::int64_t end_ns = 0;
+    };
+    /// What is held up, on which rank.
+    struct Waiting {
+        int rank = 0;
+        int op = -1;  ///< -1: what this rank would have done next
+        std::int64_t ready_ns = 0;
+        int after = -1;
+    };
+    struct Arrival {
+        Meetings::Member who;
+        OpTimes::Times times;
+    };
+
+    const RankTimes& rank(int number) const { return times_.ranks[static_cast<std::size_t>(number)]; }
+    bool computes(int number, int op) const;
+    /// Who came last to the collective of that op; nothing: it is none.
+    std::optional<Arrival> last_arrival(int number, int op, std::int64_t step) const;
+    void follow(const Gap& gap, Waiting waiting, int via, const Blame& blame) const;
+    /// What the thread of a rank did within the gap; the rest is of `fallback`, -1: nobody.
+    void name_work(const Gap& gap, int number, int fallback, int via, const Blame& blame) const;
+
+    const NodeTimes& times_;
+    int step_end_ = -1;
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,194 @@
+#include "train/control/requests.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/message.hpp"
+#include "base/units.hpp"
+
+namespace ziggurat::train {
+
+int exit_code_of_stop(bool saves) {
+    return saves ? exit_code_run_again : static_cast<int>(ErrorKind::checkpoint);
+}
+
+Requests::Requests(StopSignals& signals,
+                   const std::string& folder,
+                   std::optional<TimeLimit> limit,
+                   const Abilities& abilities)
+    : signals_{signals},
+      limit_{std::move(limit)},
+      abilities_{abilities},
+      errands_{{{Wish::checkpoint, TouchFile::checkpoint, abilities.saves},
+                {Wish::validate, TouchFile::validate, abilities.validates},
+                {Wish::report, TouchFile::report, true}}} {
+    if (!folder.empty()) {
+        files_.emplace(folder);
+    }
+    untold_.reserve(2 * num_errands);
+}
+
+void Requests::put_into(Wishes& wishes) {
+    if (signals_.take_checkpoint_request()) {
+        ask(errands_.front(), "received SIGUSR2");
+    }
+    if (files_) {
+        for (auto& errand : errands_) {
+            if (!errand.is_pending && files_->is_there(errand.file)) {
+                ask(errand, fmt::format("found {}", name_of(errand.file)));
+            }
+        }
+    }
+    const bool is_file_there = files_ && files_->is_there(TouchFile::stop);
+    if (own_level_ == 0 && (is_file_there || (limit_ && limit_->is_near()))) {
+        own_level_ = StopSignals::after_step;
+        if (cause_ == StopCause::none && signals_.requested() == 0) {
+            cause_ = is_file_there ? StopCause::touch_file : StopCause::time_limit;
+        }
+    }
+    for (const auto& errand : errands_) {
+        if (errand.is_pending) {
+            wishes[errand.wish] = 1;
+        }
+    }
+    wishes.ask_to_stop(requested());
+}
+
+void Requests::ask(Errand& errand, const std::string& who) {
+    if (errand.is_possible) {
+        const auto* what = errand.wish == Wish::checkpoint ? "saves"
+                           : errand.wish == Wish::validate ? "validates"
+                                                           : "tells the account";
+        untold_.push_back(fmt::format("{}: {} after this step, then goes on", who, what));
+        errand.is_pending = true;
+        return;
+    }
+    untold_.push_back(errand.wish == Wish::checkpoint
+                          ? who + ", but checkpoints are off (checkpoint.every is none): goes on without one"
+                          : who +
+                                ", but there is nothing to validate on (data.validation, data.held_out): "
+                                "goes on");
+    obey(errand.file);
+}
+
+void Requests::obey(TouchFile file) {
+    if (!files_ || !files_->is_there(file)) {
+        return;
+    }
+    if (const auto failure = files_->obeyed(file); !failure.empty()) {
+        untold_.push_back(
+            message(Severity::warning,
+                    fmt::format("cannot delete {} ({}); it is not heard again before somebody has deleted it",
+                                name_of(file), failure)));
+    }
+}
+
+void Requests::step_ended(const Wishes& agreed, double step_seconds, Wishes& wishes) {
+    for (auto& errand : errands_) {
+        // Whoever asked: what was asked for during the step is granted by what comes after it.
+        if (agreed[errand.wish] > 0) {
+            if (errand.is_pending) {
+                wishes[errand.wish] = 0;
+            }
+            errand.is_pending = false;
+            obey(errand.file);
+        }
+    }
+    if (limit_) {
+        limit_->step_took(step_seconds);
+    }
+    agreed_to_stop(agreed.stop_level());
+}
+
+void Requests::agreed_to_stop(int level) {
+    agreed_ = std::max(agreed_, level);
+    if (agreed_ > 0) {
+        obey(TouchFile::stop);
+    }
+    find_cause();
+    signals_.merge(agreed_);
+}
+
+void Requests::checkpoint_took(double seconds) noexcept {
+    if (limit_) {
+        limit_->checkpoint_took(seconds);
+    }
+}
+
+void Requests::find_cause() {
+    if (cause_ == StopCause::none && (signals_.signal() != 0 || agreed_ > 0)) {
+        cause_ = signals_.signal() != 0 ? StopCause::signal : StopCause::another_rank;
+    }
+}
+
+std::optional<RequestNews> Requests::news(const Moment& now) {
+    if (!untold_.empty()) {
+        RequestNews news{.text = untold_.front(), .signal = "", .level = 0};
+        untold_.erase(untold_.begin());
+        return news;
+    }
+    if (requested() <= told_) {
+        return std::nullopt;
+    }
+    find_cause();
+    told_ = requested();
+    return RequestNews{.text = stop_text(now),
+                       .signal = signals_.signal() != 0 ? signal_name(signals_.signal()) : "",
+                       .level = told_};
+}
+
+std::string Requests::stop_text(const Moment& now) const {
+    const bool has_limit = limit_ && limit_->seconds_left() > 0;
+    const std::string left =
+        has_limit ? fmt::format(" ({} before {})", format_duration(limit_->seconds_left()), limit_->source())
+                  : "";
+    // The second request has come by a signal, whatever the first was.
+    const bool is_signal =
+        signals_.signal() != 0 && (cause_ == StopCause::signal || told_ > StopSignals::after_step);
+    const std::string who = is_signal ? "received " + signal_name(signals_.signal()) + left
+                            : cause_ == StopCause::touch_file
+                                ? fmt::format("found {}", name_of(TouchFile::stop))
+                            : cause_ == StopCause::time_limit
+                                ? fmt::format("{} is {} away, a step{} may take {}", limit_->source(),
+                                              format_duration(limit_->seconds_left()),
+                                              abilities_.saves ? " and a checkpoint" : "",
+                                              format_duration(limit_->margin_seconds() / 2))
+                                : "another rank was asked to stop";
+    const std::string then = fmt::format(
+        "{} exits {}", abilities_.saves ? "saves, then" : "saves nothing (checkpoint.every is none),",
+        exit_code_of_stop(abilities_.saves));
+    if (!now.is_in_step) {
+        return fmt::format("{}: stops after step {}, {}", who, now.steps_done, then);
+    }
+    if (told_ >= StopSignals::after_microbatch) {
+        return fmt::format("{}{}: gives up step {} where it is, {}", who, is_signal ? " again" : "",
+                           now.steps_done + 1, then);
+    }
+    const std::string when =
+        now.step_seconds > 0 ? " (in about " + format_duration(now.step_seconds) + ")" : "";
+    return fmt::format("{}: stops after step {}{}, {}", who, now.steps_done + 1, when, then);
+}
+
+std::vector<std::string> Requests::notes() const {
+    return files_ ? files_->notes() : std::vector<std::string>{};
+}
+
+std::string Requests::reason() const {
+    switch (cause_) {
+        case StopCause::none:
+            return "none";
+        case StopCause::signal:
+            return signal_name(signals_.signal());
+        case StopCause::touch_file:
+            return name_of(TouchFile::stop);
+        case StopCause::time_limit:
+            return "time limit";
+        case StopCause::another_rank:
+            break;
+    }
+    return "another rank";
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,106 @@
+/// What people and schedulers ask of a running training, from wherever they ask.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/control/stop_signals.hpp"
+#include "train/control/time_limit.hpp"
+#include "train/control/touch_files.hpp"
+#include "train/step/wishes.hpp"
+
+namespace ziggurat::train {
+
+/// Who asked for the end of a run.
+enum class StopCause { none, signal, touch_file, time_limit, another_rank };
+
+/// Of a run that stopped as it was asked: that of "run me again", or of a missing checkpoint where nothing is
+/// saved (checkpoint.every is none). Running that again would begin afresh, which no script should do by
+/// itself.
+int exit_code_of_stop(bool saves);
+
+/// Where training is when rank 0 says something.
+struct Moment {
+    std::int64_t steps_done = 0;
+    bool is_in_step = true;   ///< the next step is under way, or nothing can keep it from beginning
+    double step_seconds = 0;  ///< what a step takes; 0: not known
+};
+
+/// What rank 0 should say about a request.
+struct RequestNews {
+    std::string text;
+    std::string signal;  ///< its name; empty when no signal has asked
+    int level = 0;       ///< of StopSignals
+};
+
+/// Signals of this process and, on rank 0, touch files and the time limit, turned into wishes for the end of
+/// a step; and what ranks have agreed on, turned back into something to say.
+///
+/// Collective: local. Cheap between ops: some atomic loads and, with a time limit, the clock.
+class Requests {
+  public:
+    /// What this run can do when it is asked to.
+    struct Abilities {
+        bool saves = false;
+        bool validates = false;
+    };
+
+    /// \param folder  of the run, on rank 0; empty elsewhere
+    /// \param limit   on rank 0, where there is one
+    Requests(StopSignals& signals,
+             const std::string& folder,
+             std::optional<TimeLimit> limit,
+             const Abilities& abilities);
+
+    /// Adds what this rank asks for; between ops, so that a step's end takes it along as late as it can.
+    void put_into(Wishes& wishes);
+    /// All ranks have agreed on `agreed`; `wishes` are this rank's own, from which what was granted is taken.
+    void step_ended(const Wishes& agreed, double step_seconds, Wishes& wishes);
+    /// A stop that ranks have agreed on outside of a step.
+    void agreed_to_stop(int level);
+    void checkpoint_took(double seconds) noexcept;
+
+    /// The level that this process was asked for, and the one that all ranks agree on.
+    int requested() const noexcept { return std::max(own_level_, signals_.requested()); }
+    int agreed() const noexcept { return agreed_; }
+
+    /// What was not said yet, one thing at a time. For rank 0.
+    std::optional<RequestNews> news(const Moment& now);
+    /// Which files from before this run were deleted.
+    std::vector<std::string> notes() const;
+    /// Who asked first, as in metrics.jsonl: `SIGUSR1`, `STOP`, `time limit`, `another rank`.
+    std::string reason() const;
+
+  private:
+    static constexpr std::size_t num_errands = 3;
+
+    /// Something to be done at a step's end, and then never mind.
+    struct Errand {
+        Wish wish;
+        TouchFile file;
+        bool is_possible = false;
+        bool is_pending = false;
+    };
+
+    void ask(Errand& errand, const std::string& who);
+    void obey(TouchFile file);
+    void find_cause();
+    std::string stop_text(const Moment& now) const;
+
+    StopSignals& signals_;
+    std::optional<TouchFiles> files_;
+    std::optional<TimeLimit> limit_;
+    Abilities abilities_;
+    std::array<Errand, num_errands> errands_;
+    std::vector<std::string> untold_;
+    StopCause cause_ = StopCause::none;
+    int own_level_ = 0;  ///< asked for by a file or the time limit
+    int agreed_ = 0;
+    int told_ = 0;
+};
+
+}  // namespace ziggurat::train

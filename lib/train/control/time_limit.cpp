@@ -1,0 +1,31 @@
+#include "train/control/time_limit.hpp"
+
+#include "spec/counts.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+// Until a checkpoint was measured: master weights and two moments, and a disk as slow as clusters have.
+constexpr double checkpoint_bytes_per_parameter = 12;
+constexpr double assumed_bytes_per_second = 1e9;
+
+}  // namespace
+
+std::optional<TimeLimit> find_time_limit(const spec::RunSpec& spec,
+                                         std::int64_t begin_ns,
+                                         std::optional<std::int64_t> stop_at_ns) {
+    const auto parameters = static_cast<double>(spec::count_parameters(spec.model).total);
+    const double guess =
+        spec.checkpoint.every ? parameters * checkpoint_bytes_per_parameter / assumed_bytes_per_second : 0;
+    std::optional<TimeLimit> limit;
+    if (spec.run.time_limit_seconds) {
+        limit.emplace(begin_ns + static_cast<std::int64_t>(*spec.run.time_limit_seconds * 1e9),
+                      "run.time_limit", guess);
+    }
+    if (stop_at_ns && (!limit || *stop_at_ns < limit->end_ns())) {
+        limit.emplace(*stop_at_ns, stop_at_variable, guess);
+    }
+    return limit;
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,84 @@
+#include "train/control/touch_files.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/quiet_thread.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+bool exists(const std::string& path) {
+    struct stat found {};
+    return ::stat(path.c_str(), &found) == 0;
+}
+
+/// The reason why it is still there; empty when it is gone.
+std::string remove_file(const std::string& path) {
+    return ::unlink(path.c_str()) == 0 || errno == ENOENT ? "" : std::strerror(errno);
+}
+
+}  // namespace
+
+const char* name_of(TouchFile file) {
+    constexpr std::array<const char*, num_touch_files> names{"STOP", "CHECKPOINT", "VALIDATE", "REPORT"};
+    return names[static_cast<std::size_t>(file)];
+}
+
+TouchFiles::TouchFiles(std::string folder, std::chrono::milliseconds every) : every_{every} {
+    for (std::size_t i = 0; i < num_touch_files; ++i) {
+        looks_[i].path = folder + "/" + name_of(static_cast<TouchFile>(i));
+        if (!exists(looks_[i].path)) {
+            continue;
+        }
+        const auto failure = remove_file(looks_[i].path);
+        looks_[i].is_stuck = !failure.empty();
+        notes_.push_back(failure.empty() ? "deleted '" + looks_[i].path + "', made before this run began"
+                                         : "'" + looks_[i].path +
+                                               "' is from before this run began and cannot be deleted (" +
+                                               failure + "), so it is not heard until it is");
+    }
+    thread_ = start_quiet_thread("the thread that looks for files such as STOP", [this] { run(); });
+}
+
+TouchFiles::~TouchFiles() {
+    {
+        const std::lock_guard lock{looking_};
+        is_stopping_ = true;
+    }
+    stops_.notify_all();
+    thread_.join();
+}
+
+void TouchFiles::run() {
+    pthread_setname_np(pthread_self(), "zg-files");
+    std::unique_lock lock{looking_};
+    while (!stops_.wait_for(lock, every_, [this] { return is_stopping_; })) {
+        look();
+    }
+}
+
+void TouchFiles::look() {
+    for (auto& file : looks_) {
+        const bool is_there = exists(file.path);
+        file.is_stuck = file.is_stuck && is_there;
+        if (is_there && !file.is_stuck) {
+            file.is_there = true;
+        }
+    }
+}
+
+std::string TouchFiles::obeyed(TouchFile file) {
+    const std::lock_guard lock{looking_};  // a look that has just seen it must not bring it back
+    auto& look = look_of(file);
+    auto failure = remove_file(look.path);
+    look.is_there = false;
+    look.is_stuck = !failure.empty();
+    return failure;
+}
+
+}  // namespace ziggurat::train

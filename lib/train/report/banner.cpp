@@ -1,0 +1,115 @@
+#include "train/report/banner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace ziggurat::train {
+namespace {
+
+constexpr std::size_t label_width = 10;
+
+/// The ranks of one node.
+struct Node {
+    std::string host;
+    int num_ranks = 0;
+    int num_threads = 0;
+    int least_threads = 0;
+    int most_threads = 0;
+    int host_cores = 0;
+    std::set<int> cores;
+};
+
+/// In the order of their first ranks.
+std::vector<Node> nodes_of(std::span<const RankPlace> ranks) {
+    std::vector<Node> nodes;
+    for (const RankPlace& rank : ranks) {
+        auto node =
+            std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return n.host == rank.host; });
+        if (node == nodes.end()) {
+            node = nodes.insert(nodes.end(), {.host = rank.host, .least_threads = rank.threads, .cores = {}});
+        }
+        ++node->num_ranks;
+        node->num_threads += rank.threads;
+        node->least_threads = std::min(node->least_threads, rank.threads);
+        node->most_threads = std::max(node->most_threads, rank.threads);
+        node->host_cores = std::max(node->host_cores, rank.host_cores);
+        node->cores.insert(rank.cores.begin(), rank.cores.end());
+    }
+    return nodes;
+}
+
+std::string counted(std::size_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string make_up(const Node& node) {
+    const std::string threads = node.least_threads == node.most_threads
+                                    ? counted(static_cast<std::size_t>(node.most_threads), "thread")
+                                    : fmt::format("{} to {} threads", node.least_threads, node.most_threads);
+    return fmt::format("{} with {} each on {}", counted(static_cast<std::size_t>(node.num_ranks), "rank"),
+                       threads, counted(node.cores.size(), "core"));
+}
+
+}  // namespace
+
+std::string banner(std::span<const BannerEntry> entries) {
+    std::string text;
+    for (const BannerEntry& entry : entries) {
+        std::string label = entry.label;
+        label.resize(std::max(label.size() + 1, label_width), ' ');
+        std::size_t begin = 0;
+        while (begin < entry.text.size()) {
+            const std::size_t end = std::min(entry.text.find('\n', begin), entry.text.size());
+            text += label + entry.text.substr(begin, end - begin) + "\n";
+            label.assign(label_width, ' ');
+            begin = end + 1;
+        }
+    }
+    return text;
+}
+
+std::string describe_places(std::span<const RankPlace> ranks) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> kinds;
+    for (const Node& node : nodes_of(ranks)) {
+        const std::string kind = make_up(node);
+        if (kinds.empty() || kinds.back().first != kind) {
+            kinds.push_back({kind, {}});
+        }
+        kinds.back().second.push_back(node.host);
+    }
+    std::string text;
+    for (const auto& [kind, hosts] : kinds) {
+        text += text.empty() ? "" : "\n";
+        text += hosts.size() == 1
+                    ? fmt::format("{}: {}", hosts.front(), kind)
+                    : fmt::format("{} .. {} ({} nodes): {}", hosts.front(), hosts.back(), hosts.size(), kind);
+    }
+    return text;
+}
+
+std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ranks) {
+    std::vector<std::string> warnings;
+    for (const Node& node : nodes_of(ranks)) {
+        const int num_cores = static_cast<int>(node.cores.size());
+        if (num_cores == 0 || node.num_threads <= num_cores) {
+            continue;
+        }
+        const std::string remedy =
+            node.num_ranks > num_cores
+                ? fmt::format("Start at most {} here{}", counted(static_cast<std::size_t>(num_cores), "rank"),
+                              node.host_cores > num_cores
+                                  ? ", or bind ranks to more cores (mpirun --bind-to none)"
+                                  : "")
+                : fmt::format("Set OMP_NUM_THREADS={}", num_cores / node.num_ranks);
+        warnings.push_back(fmt::format("{} has {} for {}, so they take turns and every step is slower. {}.",
+                                       node.host,
+                                       counted(static_cast<std::size_t>(node.num_threads), "thread"),
+                                       counted(node.cores.size(), "core"), remedy));
+    }
+    return warnings;
+}
+
+}  // namespace ziggurat::train

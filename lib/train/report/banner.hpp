@@ -1,0 +1,29 @@
+/// What a run says first: which program, where, on what and what it is about to do.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/step/rank_place.hpp"
+
+namespace ziggurat::train {
+
+/// One entry of the banner; `text` may have several lines.
+struct BannerEntry {
+    std::string label;
+    std::string text;
+};
+
+/// `label     text`, continuation lines indented to the text.
+std::string banner(std::span<const BannerEntry> entries);
+
+/// `2 ranks on 1 node, 1 thread each, 2 cores (host)`: nodes with the same make-up share a line.
+std::string describe_places(std::span<const RankPlace> ranks);
+
+/// A warning with its remedy for each node whose threads are more than its cores; empty when all is well.
+std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ranks);
+
+}  // namespace ziggurat::train

@@ -1,0 +1,140 @@
+#include "train/report/console.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/text_width.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+constexpr std::string_view clear_line = "\r\x1b[K";
+/// Text kept for a log that opens later; a program that never opens one must not grow.
+constexpr std::size_t most_said_bytes = 1 << 20;
+
+/// The styles of lines that begin like that.
+constexpr std::array<std::pair<std::string_view, Style>, 2> styled_beginnings{
+    {{"ziggurat: warning:", Style::caution}, {"ziggurat: error:", Style::alarm}}};
+
+/// Appends `text` with the beginnings of its lines in their styles.
+void append_styled(std::string& out, std::string_view text) {
+    while (!text.empty()) {
+        const auto line = text.substr(0, text.find('\n') + 1);  // all where there is none
+        const auto whole = line.empty() ? text : line;
+        const auto* styled = std::find_if(styled_beginnings.begin(), styled_beginnings.end(),
+                                          [&](const auto& entry) { return whole.starts_with(entry.first); });
+        const auto styled_bytes = styled == styled_beginnings.end() ? 0 : styled->first.size();
+        if (styled_bytes > 0) {
+            out += escape_of(styled->second);
+            out += styled->first;
+            out += escape_of(Style::plain);
+        }
+        out += whole.substr(styled_bytes);
+        text.remove_prefix(whole.size());
+    }
+}
+
+}  // namespace
+
+Console::Console(int file, Screen screen) : file_{file}, screen_{std::move(screen)} {
+    buffer_.reserve(4096);
+}
+
+void Console::keep_log(const std::string& path) {
+    const std::scoped_lock lock{mutex_};
+    log_ = open_for_writing(path, OpenMode::append);
+    write_all(log_.get(), said_);
+    said_.clear();
+    said_.shrink_to_fit();
+}
+
+void Console::begin_lines() {
+    buffer_.clear();
+    if (has_live_line_) {
+        buffer_ += clear_line;
+        has_live_line_ = false;
+    }
+}
+
+void Console::show() {
+    if (buffer_.empty() || buffer_.back() != '\n') {
+        buffer_ += '\n';
+    }
+    write_all(file_, buffer_);
+}
+
+void Console::keep(std::string_view lines) {
+    const auto add_newline = lines.empty() || lines.back() != '\n';
+    buffer_.assign(lines);
+    buffer_ += add_newline ? "\n" : "";
+    if (log_) {
+        write_all(log_.get(), buffer_);
+    } else if (said_.size() + buffer_.size() <= most_said_bytes) {
+        said_ += buffer_;
+    }
+}
+
+void Console::print(std::string_view text) {
+    if (file_ < 0) {
+        return;
+    }
+    const std::scoped_lock lock{mutex_};
+    const std::string safe = printable(text, Newlines::kept);  // folders and files may be called anything
+    begin_lines();
+    if (screen_.has_colours()) {
+        append_styled(buffer_, safe);
+    } else {
+        buffer_ += safe;
+    }
+    show();
+    keep(safe);
+}
+
+void Console::print(const StyledText& shown, std::string_view logged) {
+    if (file_ < 0) {
+        return;
+    }
+    const std::scoped_lock lock{mutex_};
+    const bool is_shown = is_terminal() ? !shown.plain().empty() : !logged.empty();
+    if (is_shown) {
+        begin_lines();
+        if (is_terminal()) {
+            shown.append_to(buffer_, screen_.has_colours());
+        } else {
+            buffer_ += logged;
+        }
+        show();
+    }
+    if (!logged.empty()) {
+        keep(logged);
+    }
+}
+
+void Console::warn(std::string_view text) {
+    print(message(Severity::warning, text));
+}
+
+void Console::live(std::string_view text) {
+    if (!has_live_line()) {
+        return;
+    }
+    const std::scoped_lock lock{mutex_};
+    const int columns = screen_.columns();
+    buffer_.assign(clear_line);
+    buffer_ += columns > 0 ? clipped(text, columns - 1) : text;  // the last column is the cursor's
+    write_all(file_, buffer_);
+    has_live_line_ = true;
+}
+
+Console::~Console() {
+    if (has_live_line_) {
+        write_all(file_, clear_line);
+    }
+}
+
+}  // namespace ziggurat::train

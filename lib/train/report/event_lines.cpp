@@ -1,0 +1,74 @@
+#include "train/report/event_lines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/printable.hpp"
+#include "base/text_width.hpp"
+#include "base/units.hpp"
+
+namespace ziggurat::train {
+
+std::string skipped_line(const StepReport& report, int columns) {
+    const char* what =
+        std::isfinite(report.loss.value_or(0)) ? "the gradient is not finite" : "the loss is not finite";
+    const auto head = fmt::format("step {} SKIPPED", report.step);
+    const auto reason = fmt::format("{}: {}", head, what);
+    const auto values = fmt::format(
+        "loss {}, norm {:.3g}", report.loss ? fmt::format("{:.4g}", *report.loss) : "n/a", report.grad_norm);
+    const auto count = fmt::format("{} skipped so far", report.skipped);
+    std::string line = fmt::format("{}, so the weights stay as they are ({}; {})", reason, values, count);
+    for (const auto& shorter : {fmt::format("{} ({}; {})", reason, values, count),
+                                fmt::format("{} ({})", reason, count), reason, head}) {
+        if (columns <= 0 || text_width(line) <= columns) {
+            break;
+        }
+        line = shorter;
+    }
+    return line;
+}
+
+StyledText validation_line(const ValidationReport& report, std::int64_t total_steps, int columns) {
+    StyledText line;
+    line.add("validate", Style::heading);
+    line.add(fmt::format(" {}/{} | loss {:.4f}", report.step, total_steps, report.loss));
+    for (const auto& part :
+         {std::string{" nats/token"}, fmt::format(" ({:.4f} bits)", report.loss / std::log(2.0)),
+          fmt::format(" | {} tokens", format_grouped(report.loss_tokens)),
+          fmt::format(" | {}", format_duration(report.seconds))}) {
+        if (columns > 0 && static_cast<int>(line.plain().size() + part.size()) > columns) {
+            break;
+        }
+        line.add(part);
+    }
+    return line;
+}
+
+std::string sample_block(std::int64_t step,
+                         std::string_view prompt,
+                         std::string_view continuation,
+                         double temperature,
+                         int columns) {
+    const std::string text = printable(std::string{prompt} + std::string{continuation}, Newlines::kept);
+    const auto head = [&](const std::string& shown) {
+        return fmt::format("sample after step {}, prompt \"{}\", temperature {:g}:", step, shown,
+                           temperature);
+    };
+    const std::string safe = printable(prompt);
+    std::string block = head(safe);
+    if (columns > 0 && text_width(block) > columns) {
+        block = head(shortened(safe, std::max(0, columns - text_width(head("")))));
+    }
+    block += '\n';
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        block += "  | " + text.substr(begin, end - begin) + "\n";
+        begin = end + 1;
+    }
+    return block;
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,83 @@
+#include "train/report/held_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+FileHandle open_folder(const std::string& name) {
+    return FileHandle{::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+}
+
+bool leads_to(const std::string& path, int descriptor) {
+    struct stat of_path {};
+    struct stat held {};
+    return ::stat(path.c_str(), &of_path) == 0 && ::fstat(descriptor, &held) == 0 &&
+           of_path.st_dev == held.st_dev && of_path.st_ino == held.st_ino;
+}
+
+}  // namespace
+
+HeldFolder::HeldFolder(const std::string& name) : name_{name}, folder_{open_folder(name)}, way_{name} {
+    const std::string way = "/proc/self/fd/" + std::to_string(folder_.get());
+    if (folder_ && leads_to(way, folder_.get())) {
+        way_ = way;  // else there is no /proc, and names have to do
+    }
+}
+
+std::string HeldFolder::name() const {
+    if (way_ == name_ || look() != Whereabouts::elsewhere) {
+        return name_;
+    }
+    std::error_code unknown;
+    const auto now = std::filesystem::read_symlink(way_, unknown);
+    return unknown ? name_ : now.string();
+}
+
+std::string HeldFolder::said(std::string_view text) const {
+    std::string made{text};
+    if (way_ == name_) {
+        return made;
+    }
+    const std::string shown = name();
+    for (auto at = made.find(way_); at != std::string::npos; at = made.find(way_, at)) {
+        const auto end = at + way_.size();
+        const bool is_whole = end == made.size() || made[end] < '0' || made[end] > '9';
+        made.replace(at, is_whole ? way_.size() : 0, is_whole ? shown : "");
+        at += is_whole ? shown.size() : way_.size();
+    }
+    return made;
+}
+
+Whereabouts HeldFolder::look() const {
+    struct stat held {};
+    if (!folder_ || leads_to(name_, folder_.get())) {
+        return Whereabouts::here;
+    }
+    // A folder without links is gone; a server of files says so in its own way.
+    return ::fstat(folder_.get(), &held) != 0 || held.st_nlink == 0 ? Whereabouts::gone
+                                                                    : Whereabouts::elsewhere;
+}
+
+void HeldFolder::renew(const HeldFolder& now) {
+    ZG_EXPECTS(now.is_held());
+    if (!folder_) {
+        return;
+    }
+    if (::dup3(now.descriptor(), folder_.get(), O_CLOEXEC) < 0) {
+        throw Error{ErrorKind::resource, "cannot open the run directory '" + name_ + "' (" +
+                                             std::strerror(errno) +
+                                             "). Set run.dir to a directory of yours."};
+    }
+}
+
+}  // namespace ziggurat::train

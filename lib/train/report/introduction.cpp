@@ -1,0 +1,181 @@
+#include "train/report/introduction.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/units.hpp"
+#include "comm/node_topology.hpp"
+#include "spec/counts.hpp"
+#include "spec/home_text.hpp"
+#include "spec/tensors.hpp"
+#include "train/report/banner.hpp"
+#include "train/step/gather_places.hpp"
+#include "train/step/threads.hpp"
+#include "train/step/throttle.hpp"
+
+extern char** environ;
+
+namespace ziggurat::train {
+namespace {
+
+const char* name_of(spec::Family family) {
+    return family == spec::Family::gpt2 ? "gpt2" : "llama";
+}
+
+const char* name_of(spec::DType type) {
+    return type == spec::DType::f32 ? "fp32" : "bf16";
+}
+
+const char* name_of(spec::RecomputeKind kind) {
+    return kind == spec::RecomputeKind::none        ? "none"
+           : kind == spec::RecomputeKind::selective ? "selective"
+                                                    : "full";
+}
+
+std::string started_line(const std::optional<TimeLimit>& limit) {
+    const double now = calendar_seconds();
+    const double left = limit ? limit->seconds_left() : 0;
+    return format_calendar(now) + (limit ? fmt::format("; {} ends it in {}, at {}", limit->source(),
+                                                       format_duration(left), format_calendar(now + left))
+                                         : "");
+}
+
+std::string layout_line(const spec::RunSpec& spec) {
+    const auto& p = spec.parallel;
+    const std::string nodes =
+        spec.debug.nodes > 0 ? fmt::format(", on {} pretended nodes", spec.debug.nodes) : "";
+    const std::string again =
+        spec.sharding.secondary > 0 ? fmt::format(", second copy {}", spec.sharding.secondary) : "";
+    return fmt::format(
+        "{} rank{} = tensor {} x context {} x data {} x pipeline {}{}; spans of parameters {}, gradients {}, "
+        "optimizer {}{}; recompute {}",
+        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.data, p.stages, nodes,
+        spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer, again,
+        name_of(spec.recompute.kind));
+}
+
+/// Budgets, and where state is at home.
+std::string memory_line(const spec::RunSpec& spec) {
+    const auto& tiers = spec.tiers;
+    auto text = fmt::format("device {} per rank, host {} per node", format_bytes(tiers.device_budget_bytes),
+                            format_bytes(tiers.host_budget_bytes));
+    if (!tiers.nvme_paths.empty()) {
+        text += fmt::format(", nvme {} per node in {}", format_bytes(tiers.nvme_budget_bytes),
+                            fmt::join(tiers.nvme_paths, ", "));
+    }
+    return text + fmt::format("\nat home: parameters {}, gradients {}, optimizer {}, activations {}",
+                              spec::write_home(tiers.parameters), spec::write_home(tiers.gradients),
+                              spec::write_home(tiers.optimizer), spec::write_home(tiers.activations));
+}
+
+std::string model_line(const spec::RunSpec& spec) {
+    const auto& m = spec.model;
+    const auto all = spec::count_parameters(m).total;
+    const auto trained = spec::count_trained(spec);
+    return fmt::format(
+        "{} {} layers x {} wide, {} heads, vocabulary {}: {} parameters{}, {:.3g} MFLOP/token ({}), {} "
+        "compute",
+        name_of(m.family), m.layers, m.hidden, m.heads, m.vocab, all,
+        trained == all ? "" : fmt::format(" ({} of them trained)", trained),
+        spec::flops_per_token(spec) * 1e-6, spec::flops_formula(spec), name_of(spec.precision.compute));
+}
+
+/// What the utilisation is measured against.
+std::string peak_line(const Peak& peak) {
+    return peak.flops_of_rank > 0 ? fmt::format("{:.1f} GFLOP/s of a rank's products ({}); mfu = {}",
+                                                peak.flops_of_rank * 1e-9, peak.source, mfu_formula)
+                                  : "unknown, so there is no mfu";
+}
+
+std::string data_line(const spec::RunSpec& spec, const data::Corpus& corpus) {
+    const auto wanted = static_cast<double>(spec.train.steps * spec.train.global_batch * spec.data.seq);
+    return fmt::format(
+        "{} training tokens, {} for validation; {} steps x {} sequences x {} tokens = {:.3g} tokens ({:.2f} "
+        "epochs)",
+        corpus.num_training_tokens(), corpus.num_validation_tokens(), spec.train.steps,
+        spec.train.global_batch, spec.data.seq, wanted,
+        wanted / static_cast<double>(corpus.num_training_tokens()));
+}
+
+}  // namespace
+
+void introduce(const spec::RunSpec& spec,
+               const std::string& version,
+               const std::string& libraries,
+               const std::string& command,
+               const Peak& peak,
+               const std::string& depths,
+               const data::Corpus& corpus,
+               const std::optional<TimeLimit>& limit,
+               const comm::Communicator& world,
+               Console& console) {
+    const auto places = gather_places(world, {.host = comm::machine_name(),
+                                              .cores = usable_cores(),
+                                              .threads = spec.parallel.threads,
+                                              .core_limit = control_group_core_limit()});
+    if (world.rank() != 0) {
+        return;
+    }
+    std::vector<BannerEntry> entries{
+        {"ziggurat", version + "\n" + libraries},
+        {"command", command},
+        {"started", started_line(limit)},
+        {"ranks", describe_places(places)},
+        {"layout", layout_line(spec)},
+        {"memory", memory_line(spec) + (depths.empty() ? "" : "\nahead: " + depths)},
+        {"model", model_line(spec)},
+        {"peak", peak_line(peak)},
+        {"data", data_line(spec, corpus)},
+        {"run", spec.run.dir},
+    };
+    if (const auto throttle = describe(spec.debug.throttle); !throttle.empty()) {
+        entries.push_back({"throttle", throttle + " (debug.throttle)"});
+    }
+    console.print(banner(entries));
+    for (const auto& warning : oversubscription_warnings(places)) {
+        console.warn(warning);
+    }
+}
+
+std::string environment_text(const std::string& version,
+                             const std::string& libraries,
+                             const std::string& command,
+                             const Peak& peak) {
+    std::string text =
+        fmt::format("{}\n{}\ncommand: {}\nhost: {}\nstarted: {}\npeak: {}\n", version, libraries, command,
+                    comm::machine_name(), format_calendar(calendar_seconds()), peak_line(peak));
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        for (const char* prefix :
+             {"OMP_", "OMPI_", "SLURM_", "KOKKOS_", "DNNL_", "ZIGGURAT_", "CUDA_", "NCCL_"}) {
+            const bool is_secret = std::strstr(*variable, "precondition_transports") != nullptr;
+            if (!is_secret && std::strncmp(*variable, prefix, std::strlen(prefix)) == 0) {
+                text += *variable;
+                text += '\n';
+            }
+        }
+    }
+    return text;
+}
+
+RunFacts run_facts(const spec::RunSpec& spec, const std::string& version) {
+    RunFacts made;
+    made.name = spec.run.name;
+    made.version = version;
+    made.ranks = spec.parallel.ranks;
+    made.threads = spec.parallel.threads;
+    made.steps = spec.train.steps;
+    made.parameters = spec::count_parameters(spec.model).total;
+    made.tokens_per_step = spec.train.global_batch * spec.data.seq;
+    made.flops_per_token = spec::flops_per_token(spec);
+    made.seed = spec.run.seed;
+    made.budget_bytes = spec::budgets_of_rank(spec);
+    return made;
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,46 @@
+/// What a run says of itself before it trains.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "data/corpus.hpp"
+#include "spec/run_spec.hpp"
+#include "train/control/time_limit.hpp"
+#include "train/report/console.hpp"
+#include "train/report/metrics.hpp"
+#include "train/report/utilisation.hpp"
+
+namespace ziggurat::train {
+
+/// Prints program, command, places of ranks, layout, model and data, with warnings and their remedies.
+///
+/// \param peak    of this machine's products
+/// \param depths  how far ahead and in what pieces state moves, and why; empty: nothing moves
+/// \param limit  on rank 0: when the run has to end
+/// Collective: over `world`; rank 0 prints
+void introduce(const spec::RunSpec& spec,
+               const std::string& version,
+               const std::string& libraries,
+               const std::string& command,
+               const Peak& peak,
+               const std::string& depths,
+               const data::Corpus& corpus,
+               const std::optional<TimeLimit>& limit,
+               const comm::Communicator& world,
+               Console& console);
+
+/// The text of env.txt: versions, host, command, what the utilisation is measured against, and the
+/// environment variables that change a run.
+std::string environment_text(const std::string& version,
+                             const std::string& libraries,
+                             const std::string& command,
+                             const Peak& peak);
+
+/// What metrics.jsonl says of a run before its first step. Collective: local; pure
+RunFacts run_facts(const spec::RunSpec& spec, const std::string& version);
+
+}  // namespace ziggurat::train

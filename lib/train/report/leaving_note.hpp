@@ -1,0 +1,32 @@
+/// The last line of metrics.jsonl, of a rank that its watch over the others makes leave.
+#pragma once
+
+#include <string>
+
+#include "comm/watch/liveness.hpp"
+#include "train/report/reporter.hpp"
+
+namespace ziggurat::train {
+
+/// Whatever makes this rank leave from within the watch over its peers is told by `reporter` first.
+class LeavingNote {
+  public:
+    LeavingNote(comm::Liveness* liveness, Reporter& reporter) : liveness_{liveness} {
+        if (liveness_ != nullptr) {
+            liveness_->before_leaving(
+                [&reporter](int exit_code, const std::string& why) { reporter.break_down(why, exit_code); });
+        }
+    }
+    ~LeavingNote() {
+        if (liveness_ != nullptr) {
+            liveness_->before_leaving({});
+        }
+    }
+    LeavingNote(const LeavingNote&) = delete;
+    LeavingNote& operator=(const LeavingNote&) = delete;
+
+  private:
+    comm::Liveness* liveness_;
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,254 @@
+#include "train/report/metrics.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+constexpr std::array<std::string_view, num_stalls> stall_fields{
+    "stall_data_s",           "stall_collective_s", "stall_channel_s",    "stall_host_to_device_s",
+    "stall_device_to_host_s", "stall_nvme_read_s",  "stall_nvme_write_s", "stall_host_optimizer_s"};
+constexpr std::array<std::string_view, num_stalls> cause_fields{
+    "stall_data_cause",           "stall_collective_cause",     "stall_channel_cause",
+    "stall_host_to_device_cause", "stall_device_to_host_cause", "stall_nvme_read_cause",
+    "stall_nvme_write_cause",     "stall_host_optimizer_cause"};
+
+/// What travels between ranks, with the fields of what was counted and of what was planned.
+struct SentFields {
+    schedule::Purpose purpose;
+    std::string_view counted, planned;
+};
+using schedule::Purpose;
+constexpr std::array<SentFields, 7> sent_fields{{
+    {Purpose::parameters, "sent_parameters_B", "plan_parameters_B"},
+    {Purpose::secondary, "sent_secondary_B", "plan_secondary_B"},
+    {Purpose::gradients, "sent_gradients_B", "plan_gradients_B"},
+    {Purpose::publication, "sent_publication_B", "plan_publication_B"},
+    {Purpose::tensor, "sent_tensor_B", "plan_tensor_B"},
+    {Purpose::context, "sent_context_B", "plan_context_B"},
+    {Purpose::pipeline, "sent_pipeline_B", "plan_pipeline_B"},
+}};
+
+/// The same of what moves between tiers.
+struct LinkFields {
+    schedule::Link link;
+    std::string_view counted, planned;
+};
+using schedule::Link;
+constexpr std::array<LinkFields, schedule::num_links> link_fields{{
+    {Link::nvme_read, "nvme_read_B", "plan_nvme_read_B"},
+    {Link::nvme_write, "nvme_written_B", "plan_nvme_written_B"},
+    {Link::host_to_device, "host_to_device_B", "plan_host_to_device_B"},
+    {Link::device_to_host, "device_to_host_B", "plan_device_to_host_B"},
+}};
+
+}  // namespace
+
+Metrics::Metrics(const std::string& path, Warn warn)
+    : path_{path}, warn_{std::move(warn)}, line_{4096}, file_{open_for_writing(path, OpenMode::append)} {}
+
+FileHandle Metrics::again() const {
+    return FileHandle{is_open_ ? ::fcntl(file_.get(), F_DUPFD_CLOEXEC, 0) : -1};
+}
+
+void Metrics::start(const RunFacts& facts) {
+    fields_ = facts.fields;
+    ranks_ = facts.ranks;
+    mfu_of_one_token_s_ = mfu_of_one_token_s(facts.flops_per_token, facts.ranks, facts.peak);
+    begin("start");
+    line_.field("name", facts.name);
+    line_.field("version", facts.version);
+    line_.field("ranks", facts.ranks);
+    line_.field("threads", facts.threads);
+    line_.field("steps", facts.steps);
+    line_.field("parameters", facts.parameters);
+    line_.field("tokens_per_step", facts.tokens_per_step);
+    line_.field("flops_per_token", facts.flops_per_token);
+    if (facts.peak.flops_of_rank > 0) {
+        line_.field("peak_flops_rank", facts.peak.flops_of_rank);
+        line_.field("peak_source", facts.peak.source);
+        line_.field("mfu_formula", mfu_formula);
+    }
+    line_.field("seed", facts.seed);
+    line_.field("device_budget_B", facts.budget_bytes[0]);
+    line_.field("host_budget_B", facts.budget_bytes[1]);
+    line_.field("nvme_budget_B", facts.budget_bytes[2]);
+    write();
+}
+
+void Metrics::step(const StepReport& report) {
+    step_ = report.step;
+    tokens_ = report.tokens;
+    begin("step");
+    line_.field("step", report.step);
+    line_.field("tokens", report.tokens);
+    if (report.loss) {
+        line_.field("loss", *report.loss);
+    } else {
+        line_.text_or_null("loss", {});
+    }
+    line_.field("lr", report.lr);
+    line_.field("grad_norm", report.grad_norm);
+    line_.field("step_s", report.step_s);
+    line_.field("tok_s", report.tok_s);
+    line_.field("tok_s_rank", report.tok_s / static_cast<double>(ranks_));
+    if (mfu_of_one_token_s_ > 0) {
+        line_.field("mfu", report.tok_s * mfu_of_one_token_s_);
+    }
+    line_.field("compute_s", report.compute_s);
+    for (std::size_t i = 0; i < stall_fields.size(); ++i) {
+        if (fields_.stalls[i]) {
+            line_.field(stall_fields[i], report.stall_s[i]);
+            line_.text_or_null(cause_fields[i], report.stall_cause[i]);
+        }
+    }
+    sent(report.sent_bytes, report.planned_bytes, fields_);
+    moved(report.link_bytes, report.planned_link_bytes, fields_);
+    line_.field("device_peak_B", report.device_peak_bytes);
+    if (fields_.host) {
+        line_.field("host_peak_B", report.host_peak_bytes);
+    }
+    if (fields_.nvme) {
+        line_.field("nvme_B", report.nvme_bytes);
+    }
+    line_.field("process_peak_B", report.process_peak_bytes);
+    line_.field("skipped", report.skipped);
+    write();
+}
+
+void Metrics::resume(std::int64_t step) {
+    step_ = step;
+    begin("resume");
+    line_.field("step", step);
+    write();
+}
+
+void Metrics::validate(const ValidationReport& report) {
+    begin("validate");
+    line_.field("step", report.step);
+    line_.field("tokens", report.tokens);
+    line_.field("loss", report.loss);
+    line_.field("loss_tokens", report.loss_tokens);
+    line_.field("validate_s", report.seconds);
+    write();
+}
+
+void Metrics::checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async) {
+    begin("checkpoint_begin");
+    line_.field("step", step);
+    line_.field("bytes", bytes);
+    line_.field("async", is_async);
+    write();
+}
+
+void Metrics::checkpoint_end(const CheckpointReport& report) {
+    begin("checkpoint_end");
+    line_.field("step", report.step);
+    line_.field("ok", report.is_ok);
+    line_.field("bytes", report.bytes);
+    line_.field("seconds", report.seconds);
+    line_.field("GB_s", report.gigabytes_per_second());
+    line_.field("stood_still_s", report.stood_still_seconds);
+    line_.text_or_null("reason", report.is_ok ? std::string_view{} : report.where);
+    write();
+}
+
+void Metrics::signal(std::string_view name, int level, std::int64_t step) {
+    begin("signal");
+    line_.field("signal", name);
+    line_.field("level", level);
+    line_.field("step", step);
+    write();
+}
+
+void Metrics::stop(std::string_view reason, std::int64_t step) {
+    begin("stop");
+    line_.field("reason", reason);
+    line_.field("step", step);
+    write();
+}
+
+void Metrics::end(const RunEnd& facts) {
+    begin("end");
+    line_.field("step", facts.step);
+    line_.field("tokens", facts.tokens);
+    line_.field("wall_s", facts.wall_s);
+    line_.field("exit_code", facts.exit_code);
+    line_.field("reason", facts.reason);
+    line_.field("weights_hash", fmt::format("{:016x}", facts.weights_hash));
+    sent(facts.sent_bytes, facts.planned_bytes, {});
+    moved(facts.link_bytes, facts.planned_link_bytes, {});
+    write();
+    is_open_ = false;
+}
+
+void Metrics::break_down(std::string_view reason, int exit_code) noexcept {
+    if (!is_open_.exchange(false)) {
+        return;
+    }
+    JsonLine line;
+    line.begin();
+    line.field("event", "end");
+    line.field("time", calendar_seconds());
+    line.field("step", step_.load());
+    if (tokens_ > 0) {
+        line.field("tokens", tokens_.load());
+    }
+    line.field("exit_code", exit_code);
+    line.field("reason", reason);
+    write_all(file_.get(), line.end());
+}
+
+void Metrics::sent(const schedule::BytesByPurpose& counted,
+                   const schedule::BytesByPurpose& planned,
+                   const StepFields& kept) {
+    for (const auto& fields : sent_fields) {
+        const auto i = static_cast<std::size_t>(fields.purpose);
+        if (kept.sent[i]) {
+            line_.field(fields.counted, counted[i]);
+            line_.field(fields.planned, planned[i]);
+        }
+    }
+}
+
+void Metrics::moved(const schedule::BytesByLink& counted,
+                    const schedule::BytesByLink& planned,
+                    const StepFields& kept) {
+    for (const auto& fields : link_fields) {
+        const auto i = static_cast<std::size_t>(fields.link);
+        if (kept.moved[i]) {
+            line_.field(fields.counted, counted[i]);
+            line_.field(fields.planned, planned[i]);
+        }
+    }
+}
+
+void Metrics::begin(std::string_view event) {
+    line_.begin();
+    line_.field("event", event);
+    line_.field("time", calendar_seconds());
+}
+
+void Metrics::write() {
+    const std::string_view text = line_.end();
+    if (!is_open_) {
+        return;
+    }
+    if (const int failure = write_all(file_.get(), text); failure != 0) {
+        is_open_ = false;
+        if (warn_) {
+            warn_("cannot write '" + path_ + "' (" + std::strerror(failure) +
+                  "). Training goes on, but this run has no metrics from here on; free some space before the "
+                  "next.");
+        }
+    }
+}
+
+}  // namespace ziggurat::train

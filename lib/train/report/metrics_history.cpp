@@ -1,0 +1,242 @@
+#include "train/report/metrics_history.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/file_handle.hpp"
+#include "base/json_depth.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What is longer is no line of ours, whatever it says.
+constexpr std::size_t longest_line = std::size_t{1} << 20;
+constexpr int deepest_line = 8;
+constexpr std::size_t most_gaps_told = 4;
+
+[[noreturn]] void fail(const char* what, const std::string& path, int number) {
+    throw Error{ErrorKind::resource,
+                std::string{what} + " '" + path + "' (" + std::strerror(number) +
+                    "). Free some space, or give this run a directory where it may write: "
+                    "run.dir=..."};
+}
+
+/// What a line of ours tells; nothing of any other.
+struct Told {
+    std::string event;
+    std::int64_t step = 0;  ///< 0 where it tells of none
+};
+
+std::optional<Told> told_by(const std::string& line) {
+    if (is_json_deeper(line, deepest_line)) {
+        return std::nullopt;
+    }
+    const auto object = nlohmann::json::parse(line, nullptr, false);
+    if (!object.is_object()) {
+        return std::nullopt;
+    }
+    Told told;
+    if (const auto event = object.find("event"); event != object.end() && event->is_string()) {
+        told.event = event->get<std::string>();
+    }
+    if (const auto step = object.find("step"); step != object.end()) {
+        told.step = step->is_number_integer() ? step->get<std::int64_t>() : -1;
+        if (told.step < 0) {
+            return std::nullopt;
+        }
+    }
+    return told;
+}
+
+/// Which steps have no row.
+class Gaps {
+  public:
+    void see(const Told& told) {
+        if (told.event == "resume") {
+            next_ = told.step + 1;  // what is missing before it was said then
+        } else if (told.event == "step") {
+            expect(told.step);
+            next_ = told.step + 1;
+        }
+    }
+
+    /// \param step  the last one that should be there
+    std::string up_to(std::int64_t step) {
+        next_ = next_.value_or(1);
+        expect(step + 1);
+        std::string text;
+        for (std::size_t k = 0; k < std::min(most_gaps_told, gaps_.size()); ++k) {
+            const auto& [first, last] = gaps_[k];
+            text += text.empty() ? "" : ", ";
+            text += first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
+        }
+        return gaps_.size() > most_gaps_told ? text + ", ..." : text;
+    }
+
+  private:
+    void expect(std::int64_t step) {
+        if (next_ && step > *next_) {
+            gaps_.emplace_back(*next_, step - 1);
+        }
+    }
+
+    std::optional<std::int64_t> next_;  ///< the first row may be of any step: weights may come from elsewhere
+    std::vector<std::pair<std::int64_t, std::int64_t>> gaps_;
+};
+
+/// Lines of a file of any content, each of bounded length.
+class Lines {
+  public:
+    Lines(int file, const std::string& path) : file_{file}, path_{path} {}
+
+    /// The next line without its end; nothing at the end of the file, of what has no end, or is too long.
+    std::optional<std::string> next() {
+        while (true) {
+            const std::size_t end = text_.find('\n', begin_);
+            if (end != std::string::npos) {
+                std::string line = text_.substr(begin_, end - begin_);
+                begin_ = end + 1;
+                return line;
+            }
+            text_.erase(0, begin_);
+            begin_ = 0;
+            if (text_.size() > longest_line || !read_more()) {
+                return std::nullopt;
+            }
+        }
+    }
+
+  private:
+    bool read_more() {
+        constexpr std::size_t part = std::size_t{1} << 16;
+        const std::size_t held = text_.size();
+        text_.resize(held + part);
+        ssize_t moved = 0;
+        do {
+            moved = ::read(file_, text_.data() + held, part);
+        } while (moved < 0 && errno == EINTR);
+        if (moved < 0) {
+            fail("cannot read", path_, errno);
+        }
+        text_.resize(held + static_cast<std::size_t>(moved));
+        return moved > 0;
+    }
+
+    int file_;
+    const std::string& path_;
+    std::string text_;
+    std::size_t begin_ = 0;
+};
+
+std::string free_name(const std::string& folder) {
+    for (int n = 1;; ++n) {
+        const std::string name = folder + "/metrics.cut-" + std::to_string(n) + ".jsonl";
+        std::error_code ignored;
+        if (!fs::exists(fs::symlink_status(name, ignored))) {
+            return name;
+        }
+    }
+}
+
+struct Copied {
+    std::int64_t lines = 0;  ///< an unfinished one too
+    int failure = 0;         ///< errno
+};
+
+/// Copies what `from` has in [begin, end), but leaves holes: one may be larger than a disk.
+Copied copy_tail(int from, std::int64_t begin, std::int64_t end, int to) {
+    Copied copied;
+    std::vector<char> part(std::size_t{1} << 16);
+    char last = '\n';
+    for (std::int64_t at = begin; at < end;) {
+        const std::int64_t data = ::lseek(from, at, SEEK_DATA);
+        if (data < 0 && errno == ENXIO) {
+            last = '\0';  // the rest is a hole
+            break;
+        }
+        last = data > at ? '\0' : last;
+        at = std::max(at, data);
+        const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(end - at, std::ssize(part)));
+        const ssize_t moved = ::pread(from, part.data(), wanted, at);
+        if (moved < 0 && errno != EINTR) {
+            return {0, errno};
+        }
+        if (moved == 0) {
+            break;
+        }
+        if (moved < 0) {
+            continue;
+        }
+        const std::string_view bytes{part.data(), static_cast<std::size_t>(moved)};
+        if (::lseek(to, at - begin, SEEK_SET) < 0) {
+            return {0, errno};
+        }
+        if (const int failure = write_all(to, bytes); failure != 0) {
+            return {0, failure};
+        }
+        copied.lines += std::ranges::count(bytes, '\n');
+        last = bytes.back();
+        at += moved;
+    }
+    copied.lines += last == '\n' ? 0 : 1;
+    copied.failure = ::ftruncate(to, end - begin) == 0 ? 0 : errno;
+    return copied;
+}
+
+}  // namespace
+
+MetricsCut cut_metrics(const std::string& folder, std::int64_t step) {
+    const std::string path = folder + "/metrics.jsonl";
+    MetricsCut cut;
+    Gaps gaps;
+    const FileHandle in = open_for_reading(path);
+    if (!in) {
+        cut.missing_steps = gaps.up_to(step);
+        return cut;
+    }
+    std::int64_t kept_bytes = 0;
+    Lines lines{in.get(), path};
+    while (const auto line = lines.next()) {
+        const auto told = told_by(*line);
+        if (!told || told->step > step) {
+            break;
+        }
+        gaps.see(*told);
+        kept_bytes += std::ssize(*line) + 1;
+    }
+    cut.missing_steps = gaps.up_to(step);
+    const std::int64_t size = ::lseek(in.get(), 0, SEEK_END);
+    if (size <= kept_bytes) {
+        return cut;
+    }
+    const std::string name = free_name(folder);
+    const std::string draft = name + ".tmp";
+    const FileHandle out = open_for_writing(draft, OpenMode::replace);
+    const Copied copied = copy_tail(in.get(), kept_bytes, size, out.get());
+    if (copied.failure != 0) {
+        ::unlink(draft.c_str());
+        fail("cannot keep what is cut off in", name, copied.failure);
+    }
+    if (::fsync(out.get()) != 0 || ::rename(draft.c_str(), name.c_str()) != 0) {
+        fail("cannot keep what is cut off in", name, errno);
+    }
+    if (::truncate(path.c_str(), kept_bytes) != 0) {
+        fail("cannot cut", path, errno);
+    }
+    cut.lines = copied.lines;
+    cut.kept_in = name;
+    return cut;
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,281 @@
+#include "train/report/reporter.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/message.hpp"
+#include "comm/watch/liveness.hpp"
+#include "spec/counts.hpp"
+#include "train/report/checkpoint_line.hpp"
+#include "train/report/event_lines.hpp"
+#include "train/report/introduction.hpp"
+#include "train/report/run_context.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// After Ctrl-C mpirun kills its ranks within a second: what may take longer is said before, by rank 0 for
+/// itself.
+constexpr double patience_of_launchers = 0.4;
+/// At whether the folder is still what it was.
+constexpr double seconds_between_looks = 1;
+
+}  // namespace
+
+Reporter::Reporter(const spec::RunSpec& spec,
+                   const RunContext& context,
+                   const comm::Communicator& world,
+                   Console& console)
+    : spec_{spec},
+      context_{context},
+      world_{world},
+      console_{console},
+      progress_{world.rank() == 0 && console.has_live_line()
+                    ? [&console](std::string_view line) { console.live(line); }
+                    : ProgressLine::Show{}} {
+    if (world.rank() == 0) {
+        directory_.emplace(spec.run.dir);
+    }
+}
+
+void Reporter::open(std::optional<std::int64_t> resumed_step) {
+    if (!directory_) {
+        return;
+    }
+    if (resumed_step) {
+        directory_->go_on_from(*resumed_step);
+    } else {
+        const bool refuses = spec_.run.resume == spec::Resume::never && !context_.backup;
+        directory_->begin_afresh(refuses ? EarlierCheckpoints::refuse : EarlierCheckpoints::set_aside);
+    }
+    write_facts(resumed_step);
+    for (const auto& note : directory_->notes()) {
+        say(message(Severity::note, note));
+    }
+    files_.emplace(
+        directory_->file("metrics.jsonl"), [this](std::string_view text) { console_.warn(text); },
+        spec_.logging.every);
+    if (resumed_step) {
+        files_->metrics.resume(*resumed_step);
+    }
+}
+
+void Reporter::write_facts(std::optional<std::int64_t> resumed_step) {
+    console_.keep_log(directory_->file("run.log"));
+    directory_->write("deck.effective.yaml", context_.effective_deck);
+    const auto environment =
+        environment_text(context_.version, context_.libraries, context_.command, context_.peak);
+    if (resumed_step) {
+        directory_->append("env.txt",
+                           fmt::format("\n--- goes on after step {}\n{}", *resumed_step, environment));
+    } else {
+        directory_->write("env.txt", environment);
+    }
+}
+
+void Reporter::renew_folder() {
+    if (!files_) {
+        return;
+    }
+    look_after_folder();
+    directory_->renew();
+    write_facts({});
+    files_->metrics.reopen();
+    console_.warn("made '" + directory_->path() + "' anew; its log and metrics begin here");
+}
+
+void Reporter::look_after_folder() {
+    looked_ns_ = monotonic_ns();
+    if (const auto news = directory_->news(); !news.empty()) {
+        console_.warn(news);
+    }
+}
+
+void Reporter::finished_before(std::int64_t step) {
+    if (!directory_) {
+        return;
+    }
+    progress_.end();
+    directory_->write_done(step);
+    console_.keep_log(directory_->file("run.log"));
+    console_.print(
+        fmt::format("finished before: {} is at step {}, and train.steps is {}; nothing to do. Raise "
+                    "train.steps to go on, or set run.dir to begin another run.",
+                    directory_->path(), step, spec_.train.steps));
+}
+
+void Reporter::say(const std::string& line) {
+    if (world_.rank() == 0) {
+        console_.print(line);
+    }
+}
+
+void Reporter::busy(const std::string& what) {
+    progress_.begin(what);
+}
+
+void Reporter::start(const StepFields& fields, const std::string& why_not_shared) {
+    if (!files_) {
+        return;
+    }
+    auto facts = run_facts(spec_, context_.version);
+    facts.peak = context_.peak;
+    facts.fields = fields;
+    files_->metrics.start(facts);
+    files_->line.emplace(StepLineFacts{
+        .total_steps = facts.steps,
+        .ranks = facts.ranks,
+        .budget_bytes = facts.budget_bytes,
+        .can_stall = fields.stalls,
+        .mfu_of_one_token_s = mfu_of_one_token_s(facts.flops_per_token, facts.ranks, facts.peak)});
+    if (!why_not_shared.empty()) {
+        console_.warn("ranks of one node cannot read each other's memory (" + why_not_shared +
+                      "), so what they exchange goes over MPI, several times slower. Start them in one "
+                      "container, as one user.");
+    }
+}
+
+void Reporter::step(const StepReport& report, bool is_last) {
+    if (!files_) {
+        return;
+    }
+    if (step_seconds_ == 0) {
+        progress_.end();
+    }
+    step_seconds_ = report.step_s;
+    files_->metrics.step(report);
+    if (seconds_between(looked_ns_, monotonic_ns()) > seconds_between_looks) {
+        look_after_folder();
+    }
+    files_->line->add(report);
+    if (report.is_skipped) {
+        print_fitted([&](int columns) { return skipped_line(report, columns); });
+    }
+    if (files_->is_line_due.is_due(report.step, report.tokens) || is_last) {
+        const int columns = console_.columns();
+        const auto print = [this](const Lines& lines) { console_.print(lines.shown, lines.logged); };
+        if (const auto heading = files_->line->heading(columns)) {
+            print(*heading);
+            if (const auto explanation = files_->line->explanation(columns)) {
+                print(*explanation);
+            }
+        }
+        print(files_->line->line(columns));
+    }
+    console_.live(files_->line->live());
+}
+
+void Reporter::validation(const ValidationReport& report) {
+    if (files_) {
+        files_->metrics.validate(report);
+        console_.print(validation_line(report, spec_.train.steps, console_.columns()),
+                       validation_line(report, spec_.train.steps).plain());
+    }
+}
+
+void Reporter::sample(std::int64_t step, const std::string& continuation) {
+    if (files_ && spec_.validate.sample) {
+        const auto& asked = *spec_.validate.sample;
+        print_fitted([&](int columns) {
+            return sample_block(step, asked.prompt, continuation, asked.temperature, columns);
+        });
+    }
+}
+
+void Reporter::print_fitted(const std::function<std::string(int columns)>& make) {
+    StyledText shown;
+    shown.add(make(console_.columns()));
+    console_.print(shown, make(0));
+}
+
+void Reporter::checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async) {
+    if (files_) {
+        files_->metrics.checkpoint_begin(step, bytes, is_async);
+    }
+}
+
+void Reporter::checkpoint_end(const CheckpointReport& report) {
+    if (files_) {
+        files_->metrics.checkpoint_end(report);
+        print_fitted([&](int columns) { return checkpoint_line(report, columns); });
+    }
+}
+
+void Reporter::news(Requests& requests,
+                    std::int64_t steps_done,
+                    bool is_in_step,
+                    const std::function<std::string()>& account) {
+    if (!files_) {
+        return;
+    }
+    while (const auto news = requests.news({steps_done, is_in_step, step_seconds_})) {
+        auto* liveness = world_.liveness();
+        if (liveness != nullptr && !news->signal.empty()) {
+            liveness->look();  // launchers end a job that has lost a rank by the same signals
+        }
+        console_.print(news->text);
+        if (news->signal.empty()) {
+            continue;
+        }
+        files_->metrics.signal(news->signal, news->level, steps_done);
+        const bool may_be_killed = news->signal == "SIGTERM" || news->signal == "SIGINT";
+        if (may_be_killed && step_seconds_ > patience_of_launchers) {
+            console_.print(account());
+        }
+    }
+}
+
+void Reporter::account(const std::string& table, bool is_shown) {
+    if (!files_) {
+        return;
+    }
+    try {
+        directory_->write("perf.txt", table);
+    } catch (const Error& error) {
+        console_.warn(error.what());
+    }
+    if (is_shown) {
+        console_.print(table);
+    }
+}
+
+void Reporter::break_down(std::string_view reason, int exit_code) noexcept {
+    progress_.end();
+    if (files_) {
+        files_->metrics.break_down(reason, exit_code);
+    }
+}
+
+void Reporter::end(const RunEnd& facts, const Requests& requests, const std::string& table) {
+    if (!files_) {
+        return;
+    }
+    progress_.end();
+    const bool is_finished = facts.step >= spec_.train.steps;
+    if (!is_finished) {
+        files_->metrics.stop(requests.reason(), facts.step);
+    }
+    auto told = facts;
+    told.reason = is_finished ? "finished" : requests.reason();
+    files_->metrics.end(told);
+    account(table, true);
+    if (facts.exit_code == static_cast<int>(ErrorKind::resource)) {
+        console_.print(fmt::format("ended after step {} of {}, which is not saved; exit code {}", facts.step,
+                                   spec_.train.steps, facts.exit_code));
+        return;
+    }
+    if (is_finished) {
+        directory_->write_done(facts.step);
+    }
+    const char* unsaved = spec_.checkpoint.every ? "" : "; nothing is saved (checkpoint.every is none)";
+    console_.print(is_finished
+                       ? fmt::format("finished: {} steps, {}{}", facts.step, directory_->path(), unsaved)
+                       : fmt::format("stopped after step {} of {} as asked{}; exit code {}{}", facts.step,
+                                     spec_.train.steps, unsaved, facts.exit_code,
+                                     spec_.checkpoint.every ? ": run me again" : ""));
+}
+
+}  // namespace ziggurat::train

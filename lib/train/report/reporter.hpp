@@ -1,0 +1,130 @@
+/// What a run tells while it trains: lines on the console, metrics.jsonl, files of the run directory.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/progress.hpp"
+#include "comm/communicator.hpp"
+#include "spec/run_spec.hpp"
+#include "train/account/accounting.hpp"
+#include "train/account/step_report.hpp"
+#include "train/control/due.hpp"
+#include "train/control/requests.hpp"
+#include "train/report/console.hpp"
+#include "train/report/metrics.hpp"
+#include "train/report/run_directory.hpp"
+#include "train/report/step_line.hpp"
+
+namespace ziggurat::train {
+
+struct RunContext;
+
+/// Rank 0's voice. On the other ranks every member does nothing and may be called all the same.
+///
+/// Collective: local, each member
+class Reporter {
+  public:
+    /// On rank 0: takes the run directory, in which nothing is touched yet.
+    ///
+    /// Errors: Error{resource}
+    Reporter(const spec::RunSpec& spec,
+             const RunContext& context,
+             const comm::Communicator& world,
+             Console& console);
+
+    /// Opens run.log and metrics.jsonl and writes the deck in effect and the environment: anew, with the
+    /// files of an earlier run kept aside, or, after so many steps, going on where they were then.
+    ///
+    /// Errors: Error{resource}; Error{deck} when there are checkpoints that nobody wants to go on from
+    void open(std::optional<std::int64_t> resumed_step);
+
+    /// In the place of open() and all that follows: this run's folder has come to `step`, its last, before.
+    /// Its files stay as they are.
+    void finished_before(std::int64_t step);
+
+    /// \param fields          of the steps of this run
+    /// \param why_not_shared  as of Assembly: what is not as fast as it could be
+    void start(const StepFields& fields, const std::string& why_not_shared);
+    void step(const StepReport& report, bool is_last);
+    void validation(const ValidationReport& report);
+    void sample(std::int64_t step, const std::string& continuation);
+    void checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async);
+    void checkpoint_end(const CheckpointReport& report);
+
+    /// A folder that somebody has removed is made anew, with the deck, the environment, the log and metrics
+    /// from here on: for a checkpoint to go there.
+    ///
+    /// Errors: Error{resource}, also when another run has taken its place
+    void renew_folder();
+
+    /// A descriptor of metrics.jsonl for who flushes it beside training; none on other ranks.
+    FileHandle metrics_again() const { return files_ ? files_->metrics.again() : FileHandle{}; }
+    /// For messages about it.
+    std::string metrics_path() const { return files_ ? files_->metrics.path() : std::string{}; }
+    /// rank 0's way into the run's folder; empty on others.
+    std::string way() const { return directory_ ? directory_->held().way() : std::string{}; }
+
+    /// `text` with the folder's name in the place of the way.
+    std::string said(const std::string& text) const {
+        return directory_ ? directory_->held().said(text) : text;
+    }
+
+    /// A line for people, such as `note: ...`.
+    void say(const std::string& line);
+
+    /// What takes time now, before the first step: on a terminal, a line at its bottom says so, and moves.
+    void busy(const std::string& what);
+
+    /// What was asked for, as soon as it is known. Cheap: called between ops.
+    ///
+    /// \param account  the table as far as this rank knows it, made only when it may be the last chance
+    void news(Requests& requests,
+              std::int64_t steps_done,
+              bool is_in_step,
+              const std::function<std::string()>& account);
+
+    /// The account of all ranks so far: into perf.txt, and shown when somebody has asked for it. A failing
+    /// write is a warning.
+    void account(const std::string& table, bool is_shown);
+
+    /// The run ends with an error: metrics say so, whatever thread finds it out. Nothing when they have
+    /// ended.
+    void break_down(std::string_view reason, int exit_code) noexcept;
+
+    /// \param table  the account of all ranks
+    void end(const RunEnd& facts, const Requests& requests, const std::string& table);
+
+  private:
+    void write_facts(std::optional<std::int64_t> resumed_step);
+    /// Warns, once, when somebody has renamed or removed it.
+    void look_after_folder();
+    /// A text that `make` fits into so many columns; 0: all of it.
+    void print_fitted(const std::function<std::string(int columns)>& make);
+
+    /// What only rank 0 has.
+    struct Files {
+        Files(const std::string& metrics_path, Metrics::Warn warn, const spec::Interval& line_every)
+            : metrics{metrics_path, std::move(warn)}, is_line_due{line_every} {}
+
+        Metrics metrics;
+        std::optional<StepLine> line = {};  ///< from start() on
+        Due is_line_due;
+    };
+
+    const spec::RunSpec& spec_;
+    const RunContext& context_;
+    const comm::Communicator& world_;
+    Console& console_;
+    std::optional<RunDirectory> directory_;
+    std::optional<Files> files_;
+    Progress progress_;  ///< until the first step is done
+    double step_seconds_ = 0;
+    std::int64_t looked_ns_ = 0;  ///< after the folder
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,26 @@
+/// The facts about a run that its program knows and its deck does not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "train/report/utilisation.hpp"
+
+namespace ziggurat::train {
+
+/// What a run is told by its program.
+struct RunContext {
+    std::string version;                     ///< of this program
+    std::string libraries;                   ///< versions of those it uses
+    std::string command;                     ///< the command line
+    std::string effective_deck;              ///< written to the run directory
+    bool backup = false;                     ///< run.resume: never keeps checkpoints of an earlier run aside
+    std::int64_t begin_ns = monotonic_ns();  ///< when the process began, for run.time_limit
+    std::optional<std::int64_t> stop_at_ns = {};  ///< an end that the environment sets, of monotonic_ns()
+    Peak peak = {};                               ///< of this machine's products
+    std::string depths = {};                      ///< how far ahead and in what pieces state moves, and why
+};
+
+}  // namespace ziggurat::train

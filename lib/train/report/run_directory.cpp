@@ -1,0 +1,256 @@
+#include "train/report/run_directory.hpp"
+
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "train/report/metrics_history.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& what,
+                       const std::string& path,
+                       const std::string& why,
+                       const char* remedy) {
+    throw Error{ErrorKind::resource, what + " '" + path + "' (" + why + "). " + remedy};
+}
+
+constexpr const char* done_name = "DONE";
+constexpr const char* checkpoints_name = "ckpt";
+
+/// What a run writes beside its checkpoints; everything else in the folder is the user's.
+bool is_ours(const std::string& name) {
+    for (const char* ours :
+         {"deck.effective.yaml", "env.txt", "run.log", "metrics.jsonl", "perf.txt", "errors", done_name}) {
+        if (name == ours) {
+            return true;
+        }
+    }
+    return (name.starts_with("trace.rank") && name.ends_with(".json")) ||
+           (name.starts_with("metrics.cut-") && name.ends_with(".jsonl"));
+}
+
+/// The n of `#<name>.<n>#`.
+std::optional<int> aside_number(const std::string& name) {
+    const std::size_t dot = name.rfind('.');
+    if (name.size() < 4 || name.front() != '#' || name.back() != '#' || dot == std::string::npos) {
+        return std::nullopt;
+    }
+    const std::string digits = name.substr(dot + 1, name.size() - dot - 2);
+    const bool is_number =
+        !digits.empty() && digits.size() <= 6 &&
+        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return is_number ? std::optional{std::stoi(digits)} : std::nullopt;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code problem;
+    for (fs::directory_iterator entry{folder, problem}, end; !problem && entry != end;
+         entry.increment(problem)) {
+        names.push_back(entry->path().filename().string());
+    }
+    if (problem) {
+        fail("cannot list the run directory", folder, problem.message(),
+             "Set run.dir to a directory of yours.");
+    }
+    return names;
+}
+
+/// The name of the highest step that somebody has saved in `checkpoints`, whatever it is worth; empty: none.
+std::string newest_step(const std::string& checkpoints) {
+    std::string newest;
+    std::error_code none;
+    for (const fs::directory_entry& entry : fs::directory_iterator{checkpoints, none}) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("step-") && !name.ends_with(".tmp")) {
+            newest = std::max(newest, name);
+        }
+    }
+    return newest;
+}
+
+const std::string& make_folder(const std::string& path) {
+    std::error_code failure;
+    fs::create_directories(path, failure);
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) {
+        fail("cannot create the run directory", path,
+             failure ? failure.message() : "a file of that name is in the way",
+             "Set run.dir to a path where you may create a directory.");
+    }
+    return path;
+}
+
+/// Until the process ends, however it ends.
+void lock(const HeldFolder& folder, const std::string& path) {
+    if (!folder.is_held()) {
+        fail("cannot open the run directory", path, std::strerror(errno),
+             "Set run.dir to a directory of yours.");
+    }
+    // Some network file systems have no locks; then two jobs are kept apart by their names only.
+    if (::flock(folder.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        fail("cannot use the run directory", path, "another job is running in it",
+             "Wait for it, or give this run a directory of its own: run.dir=...");
+    }
+}
+
+}  // namespace
+
+std::string error_file_of(const std::string& run_dir, int rank) {
+    auto number = std::to_string(rank);
+    number.insert(0, number.size() < 5 ? 5 - number.size() : 0, '0');
+    return run_dir + "/errors/rank" + number + ".log";
+}
+
+RunDirectory::RunDirectory(const std::string& path) : path_{path}, folder_{make_folder(path)} {
+    lock(folder_, path_);
+}
+
+std::string RunDirectory::news() {
+    const Whereabouts now = folder_.look();
+    if (now == told_) {
+        return "";
+    }
+    told_ = now;
+    switch (now) {
+        case Whereabouts::elsewhere:
+            return "the run's folder '" + path_ + "' was renamed: it is '" + folder_.name() +
+                   "' now, and what this run writes goes there. Resume it with run.dir set to that.";
+        case Whereabouts::gone:
+            return "the run's folder '" + path_ +
+                   "' was removed while the run goes on: its log, metrics and checkpoints up to here are "
+                   "lost. The next checkpoint makes it anew.";
+        case Whereabouts::here:
+            break;
+    }
+    return "the run's folder '" + path_ + "' has its name again";
+}
+
+void RunDirectory::renew() {
+    make_folder(path_);
+    if (const std::string newest = newest_step(file(checkpoints_name)); !newest.empty()) {
+        fail("cannot make the run directory anew", path_,
+             "it was removed, and there are checkpoints of another run",
+             "Move them away, and the next checkpoint of this run goes there.");
+    }
+    const HeldFolder now{path_};
+    lock(now, path_);
+    folder_.renew(now);
+    told_ = Whereabouts::here;
+}
+
+std::string RunDirectory::file(std::string_view name) const {
+    return path_ + "/" + std::string{name};
+}
+
+void RunDirectory::begin_afresh(EarlierCheckpoints checkpoints) {
+    const std::string newest = newest_step(file(checkpoints_name));
+    if (!newest.empty() && checkpoints == EarlierCheckpoints::refuse) {
+        throw Error{ErrorKind::deck,
+                    "cannot begin afresh in '" + path_ +
+                        "' (run.resume is never, and there are checkpoints up to " + newest +
+                        "). Go on from them with run.resume=auto, keep them aside with --backup, or set "
+                        "run.dir to another directory."};
+    }
+    std::vector<std::string> earlier;
+    for (const std::string& name : names_in(path_)) {
+        if (is_ours(name) || (name == checkpoints_name && !newest.empty())) {
+            earlier.push_back(name);
+        }
+    }
+    if (earlier.empty()) {
+        return;
+    }
+    const std::string number = std::to_string(move_aside(earlier));
+    notes_.push_back("kept " + std::to_string(earlier.size()) + " files of an earlier run in '" + path_ +
+                     "' as '#<name>." + number + "#'" +
+                     (newest.empty() ? "" : ", with its checkpoints up to " + newest) +
+                     "; this run begins afresh");
+}
+
+int RunDirectory::move_aside(const std::vector<std::string>& names) {
+    int number = 1;
+    for (const std::string& name : names_in(path_)) {
+        number = std::max(number, aside_number(name).value_or(0) + 1);
+    }
+    for (const std::string& name : names) {
+        const std::string aside = "#" + name + "." + std::to_string(number) + "#";
+        std::error_code failure;
+        fs::rename(in_folder(name), in_folder(aside), failure);
+        if (failure) {
+            fail("cannot keep the earlier run's", file(name), failure.message(),
+                 "Set run.dir to a directory of its own.");
+        }
+    }
+    return number;
+}
+
+void RunDirectory::go_on_from(std::int64_t step) {
+    const MetricsCut cut = cut_metrics(path_, step);
+    if (cut.lines > 0) {
+        notes_.push_back("metrics.jsonl goes on after step " + std::to_string(step) + "; " +
+                         std::to_string(cut.lines) +
+                         (cut.lines == 1 ? " line of what came after it is kept in '"
+                                         : " lines of what came after it are kept in '") +
+                         cut.kept_in + "'");
+    }
+    if (!cut.missing_steps.empty()) {
+        notes_.push_back(
+            "metrics.jsonl has no rows of the steps " + cut.missing_steps + " (up to " +
+            std::to_string(step) +
+            ", after which the run goes on): they were cut, or lost with the machine. Weights are not "
+            "concerned.");
+    }
+    std::error_code ignored;  // a DONE that cannot be deleted is replaced at the end
+    fs::remove(file(done_name), ignored);
+}
+
+void RunDirectory::write_done(std::int64_t step) const {
+    write(done_name, "step " + std::to_string(step) + "\n");
+}
+
+FileHandle RunDirectory::open(const std::string& way, OpenMode mode) const {
+    try {
+        return open_for_writing(way, mode);
+    } catch (const Error& error) {
+        throw Error{error.kind(), folder_.said(error.what())};
+    }
+}
+
+void RunDirectory::append(std::string_view name, std::string_view text) const {
+    const FileHandle out = open(in_folder(name), OpenMode::append);
+    if (const int failure = write_all(out.get(), text); failure != 0) {
+        fail("cannot write", folder_.said(in_folder(name)), std::strerror(failure),
+             "Free some space, or set run.dir to a disk with room.");
+    }
+}
+
+void RunDirectory::write(std::string_view name, std::string_view text) const {
+    const std::string target = in_folder(name);
+    const std::string draft = target + ".tmp";
+    const FileHandle out = open(draft, OpenMode::replace);
+    if (const int failure = write_all(out.get(), text); failure != 0) {
+        ::unlink(draft.c_str());
+        fail("cannot write", folder_.said(target), std::strerror(failure),
+             "Free some space, or set run.dir to a disk with room.");
+    }
+    std::error_code failure;
+    fs::rename(draft, target, failure);
+    if (failure) {
+        fail("cannot write", folder_.said(target), failure.message(),
+             "Set run.dir to a directory where you may write.");
+    }
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,99 @@
+#include "train/report/shared_folder.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/file_handle.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "comm/control.hpp"
+#include "storage/directory.hpp"
+#include "train/report/reporter.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// For what another node has just written: file systems of a network keep for a while what they have seen.
+constexpr double network_patience_seconds = 30;
+constexpr double local_patience_seconds = 0.5;
+constexpr std::chrono::milliseconds nap{10};
+
+/// The folder, or the nearest one above it that is there.
+std::string nearest_there(const std::string& folder) {
+    std::error_code unreadable;
+    auto path = std::filesystem::absolute(folder, unreadable).lexically_normal();
+    while (!std::filesystem::exists(path, unreadable) && path.has_relative_path()) {
+        path = path.parent_path();
+    }
+    return path.string();
+}
+
+/// What is wrong with the folder on this node.
+std::string look_for(const std::string& run_dir, const std::string& mark, double most_seconds) {
+    const std::int64_t begin_ns = monotonic_ns();
+    const auto path = run_dir + "/" + mark;
+    while (::access(path.c_str(), F_OK) != 0) {
+        const int reason = errno;
+        const bool has_folder = ::access(run_dir.c_str(), F_OK) == 0;
+        const double patience = storage::is_local(nearest_there(run_dir))
+                                    ? local_patience_seconds
+                                    : std::min(network_patience_seconds, most_seconds);
+        if (seconds_between(begin_ns, monotonic_ns()) > patience) {
+            return !has_folder        ? "it is not there"
+                   : reason == ENOENT ? "a folder of that name is there, but another one"
+                                      : std::strerror(reason);
+        }
+        std::this_thread::sleep_for(nap);
+    }
+    return ::access(run_dir.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
+}
+
+}  // namespace
+
+void expect_folder_on_all_nodes(const spec::RunSpec& spec,
+                                const comm::NodeTopology& nodes,
+                                const comm::Communicator& world,
+                                Reporter& reporter) {
+    const auto& run_dir = spec.run.dir;
+    std::string mark;
+    if (world.rank() == 0) {
+        mark = fmt::format(".seen-by-all-{}-{}", ::getpid(), monotonic_ns());
+        const FileHandle file{::open((run_dir + "/" + mark).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)};
+        mark = file ? mark : "";  // who writes there says why that cannot be
+    }
+    mark = comm::broadcast(world, mark);
+    std::string problem;
+    if (!mark.empty() && nodes.rank_in_node == 0) {
+        // Long before those who wait for this take it for a hang.
+        problem = look_for(run_dir, mark, spec.run.hang_timeout_seconds / 3);
+        if (!problem.empty()) {
+            problem = fmt::format(
+                "run.dir: '{}' is not the same folder on all nodes (seen by rank {} on {}: {}). Name a "
+                "folder on storage that all nodes share and may write to.",
+                printable(run_dir), world.rank(), printable(comm::machine_name()), problem);
+        }
+    }
+    problem = comm::first_text(world, problem);
+    if (world.rank() == 0 && !mark.empty()) {
+        ::unlink((run_dir + "/" + mark).c_str());
+    }
+    if (!problem.empty() && spec.checkpoint.every) {
+        throw Error{ErrorKind::resource, problem};
+    }
+    if (!problem.empty()) {
+        reporter.say(message(Severity::warning, problem));
+    }
+}
+
+}  // namespace ziggurat::train

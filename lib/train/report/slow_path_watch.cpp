@@ -1,0 +1,25 @@
+#include "train/report/slow_path_watch.hpp"
+
+#include "base/message.hpp"
+#include "comm/control.hpp"
+#include "train/step/path_use.hpp"
+
+namespace ziggurat::train {
+
+void SlowPathWatch::step_ended(const Wishes& agreed) {
+    if (is_told_) {
+        return;
+    }
+    if (agreed[Wish::slow_path] > 0) {
+        is_told_ = true;
+        assembly_.wishes()[Wish::slow_path] = 0;
+        reporter_.say(message(Severity::warning, comm::first_text(world_, found_)));
+        return;
+    }
+    if (found_.empty()) {
+        found_ = slow_path(assembly_.path_uses());
+        assembly_.wishes()[Wish::slow_path] = found_.empty() ? 0 : 1;
+    }
+}
+
+}  // namespace ziggurat::train

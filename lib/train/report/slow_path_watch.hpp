@@ -1,0 +1,31 @@
+/// Says once when a path of the NVMe tier holds up the others.
+#pragma once
+
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "train/report/reporter.hpp"
+#include "train/step/assembly.hpp"
+
+namespace ziggurat::train {
+
+class SlowPathWatch {
+  public:
+    SlowPathWatch(const comm::Communicator& world, Assembly& assembly, Reporter& reporter)
+        : world_{world}, assembly_{assembly}, reporter_{reporter} {}
+
+    /// What this rank finds travels with the end of the next step; then rank 0 says what the first has found.
+    ///
+    /// \param agreed  the wishes of all ranks at the end of this step
+    /// Collective: over all ranks when some rank has found a slow path, else local
+    void step_ended(const Wishes& agreed);
+
+  private:
+    const comm::Communicator& world_;
+    Assembly& assembly_;
+    Reporter& reporter_;
+    std::string found_;
+    bool is_told_ = false;
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,138 @@
+#include "train/save/held_pieces.hpp"
+
+#include <algorithm>
+
+#include "base/contract.hpp"
+#include "checkpoint/box.hpp"
+#include "schedule/passes/saved_runs.hpp"
+
+namespace ziggurat::train {
+
+using checkpoint::Box;
+using layout::ElementRange;
+using schedule::StateKind;
+
+namespace {
+
+/// Of what is zeroed at a time.
+constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
+
+checkpoint::Kind kind_of(StateKind kind) {
+    switch (kind) {
+        case StateKind::first_moment:
+            return checkpoint::Kind::first_moment;
+        case StateKind::second_moment:
+            return checkpoint::Kind::second_moment;
+        default:
+            return checkpoint::Kind::weights;
+    }
+}
+
+/// Without rows of padding.
+std::vector<std::int64_t> shape_of(const layout::Parameter& parameter) {
+    auto shape = parameter.extents;
+    if (parameter.valid_rows >= 0) {
+        shape.front() = parameter.valid_rows;
+    }
+    return shape;
+}
+
+/// What a rank of the tensor axis has of the tensor, without rows of padding. These are its last rows, so
+/// the rest lies at the beginning of the parameter's flat range.
+Box window_of(const layout::Parameter& parameter, int tensor, int tensor_rank) {
+    Box window;
+    window.extent = layout::local_extents(parameter, tensor);
+    window.begin.assign(window.extent.size(), 0);
+    if (parameter.tensor_dim >= 0) {
+        const auto dim = static_cast<std::size_t>(parameter.tensor_dim);
+        window.begin[dim] = tensor_rank * window.extent[dim];
+    }
+    if (parameter.valid_rows >= 0) {
+        window.extent.front() =
+            std::clamp<std::int64_t>(parameter.valid_rows - window.begin.front(), 0, window.extent.front());
+    }
+    return window;
+}
+
+/// Appends what of one parameter lies in `range` of its unit's flat range.
+void add_pieces(const schedule::ModelLayout& model,
+                const schedule::Program& program,
+                int buffer_index,
+                int parameter_index,
+                ElementRange range,
+                std::vector<HeldPiece>& pieces) {
+    const auto& buffer = program.buffers[static_cast<std::size_t>(buffer_index)];
+    const auto& parameter = model.table.units[static_cast<std::size_t>(buffer.unit)]
+                                .parameters[static_cast<std::size_t>(parameter_index)];
+    const auto placed = model.flats[static_cast<std::size_t>(buffer.unit)].parameter(parameter_index);
+    const Box window = window_of(parameter, model.tensor(), model.tensor_rank);
+    const auto first = std::max(range.begin, placed.begin);
+    const auto last = std::min(range.end, placed.begin + window.elements());
+    if (first >= last) {
+        return;
+    }
+    const std::int64_t width = schedule::element_bytes(buffer);
+    HeldPiece held;
+    held.piece = {kind_of(buffer.state), parameter.name, shape_of(parameter), buffer.type, {}};
+    held.buffer = buffer_index;
+    held.offset_bytes = (first - buffer.first_element) * width;
+    held.is_saved = model.counts(buffer.unit, parameter_index);
+    for (auto& box : checkpoint::boxes_of_run(window, first - placed.begin, last - placed.begin)) {
+        held.piece.box = std::move(box);
+        pieces.push_back(held);
+        held.offset_bytes += held.piece.bytes();
+    }
+}
+
+}  // namespace
+
+std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
+                                   const schedule::Program& program,
+                                   Extent extent) {
+    std::vector<HeldPiece> pieces;
+    for (const auto& saved : schedule::saved_runs(model, program)) {
+        const auto& buffer = program.buffers[static_cast<std::size_t>(saved.buffer)];
+        const auto range = extent == Extent::finest ? saved.elements : schedule::elements_of(buffer);
+        ZG_ENSURES(schedule::elements_of(buffer).begin <= range.begin &&
+                   range.end <= schedule::elements_of(buffer).end);
+        for (const int p : model.flats[static_cast<std::size_t>(buffer.unit)].ascending()) {
+            add_pieces(model, program, saved.buffer, p, range, pieces);
+        }
+    }
+    return pieces;
+}
+
+checkpoint::Source source_at_home(const HeldState& state, HeldPiece held) {
+    const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
+    if (buffer.tier != spec::Tier::nvme) {
+        return {std::move(held.piece), state.memory.at(buffer) + held.offset_bytes};
+    }
+    return {
+        std::move(held.piece), nullptr,
+        [&buffer, &memory = state.memory, first = held.offset_bytes](
+            std::int64_t offset, std::span<std::byte> into) { memory.read(buffer, first + offset, into); }};
+}
+
+checkpoint::Target target_at_home(const HeldState& state, HeldPiece held) {
+    const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
+    if (buffer.tier != spec::Tier::nvme) {
+        return {std::move(held.piece), state.memory.at(buffer) + held.offset_bytes};
+    }
+    return {std::move(held.piece), nullptr,
+            [&buffer, &memory = state.memory, first = held.offset_bytes](std::int64_t offset,
+                                                                         std::span<const std::byte> from) {
+                memory.write(buffer, first + offset, from);
+            }};
+}
+
+void fill_zero(const HeldState& state, const HeldPiece& held) {
+    const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
+    const auto bytes = held.piece.bytes();
+    const std::vector<std::byte> zeros(static_cast<std::size_t>(std::min(window_bytes, bytes)));
+    for (std::int64_t done = 0; done < bytes; done += window_bytes) {
+        const auto size = static_cast<std::size_t>(std::min(window_bytes, bytes - done));
+        state.memory.write(buffer, held.offset_bytes + done, std::span{zeros}.first(size));
+    }
+}
+
+}  // namespace ziggurat::train

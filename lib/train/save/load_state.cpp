@@ -1,0 +1,166 @@
+#include "train/save/load_state.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "comm/control.hpp"
+#include "comm/node_topology.hpp"
+#include "kernels/elementwise.hpp"
+#include "tensor/bfloat16.hpp"
+#include "train/save/held_pieces.hpp"
+#include "train/step/replicate_state.hpp"
+
+namespace ziggurat::train {
+
+using checkpoint::Kind;
+using schedule::StateKind;
+
+namespace {
+
+using Shapes = std::map<std::string, std::vector<std::int64_t>>;
+
+/// By tensor; of those that the checkpoint has anything of `kind` of.
+Shapes stored_shapes(const checkpoint::Manifest& manifest, Kind kind) {
+    Shapes shapes;
+    for (const auto& stored : manifest.pieces) {
+        if (stored.piece.kind == kind) {
+            shapes.emplace(stored.piece.tensor, stored.piece.shape);
+        }
+    }
+    return shapes;
+}
+
+/// Trained tensors whose moments nobody has stored.
+std::set<std::string> tensors_without_moments(const layout::FamilyTable& table,
+                                              const checkpoint::Manifest& manifest) {
+    const auto stored = stored_shapes(manifest, Kind::first_moment);
+    std::set<std::string> found;
+    for (const auto& unit : table.units) {
+        for (const auto& parameter : unit.parameters) {
+            if (parameter.is_trained && !stored.contains(parameter.name)) {
+                found.insert(parameter.name);
+            }
+        }
+    }
+    return found;
+}
+
+/// What this rank reads; the moments of `without_moments` become zero.
+std::vector<checkpoint::Target> targets_of(const HeldState& state,
+                                           const std::set<std::string>& without_moments) {
+    std::vector<checkpoint::Target> targets;
+    for (auto& held : held_pieces(state.model, state.program, Extent::finest)) {
+        if (held.piece.kind != Kind::weights && without_moments.contains(held.piece.tensor)) {
+            fill_zero(state, held);
+        } else {
+            targets.push_back(target_at_home(state, std::move(held)));
+        }
+    }
+    return targets;
+}
+
+/// Throws on all ranks what any of them has met.
+void agree(const comm::Communicator& world, int code, const std::string& problem) {
+    std::array<std::int64_t, 1> worst{code};
+    comm::all_reduce_max(world, worst);
+    if (worst[0] == 0) {
+        return;
+    }
+    const auto mine = code == 0 ? ""
+                      : world.size() == 1
+                          ? problem
+                          : fmt::format("rank {} ({}): {}", world.rank(), comm::machine_name(), problem);
+    throw Error{static_cast<ErrorKind>(worst[0]), comm::first_text(world, mine)};
+}
+
+/// Reads the targets and gives every rank what it holds besides them. Returns the bytes read, by all ranks.
+std::int64_t read(const comm::Communicator& world,
+                  const comm::AbortFlag& abort,
+                  const HeldState& state,
+                  checkpoint::CheckpointReader& reader,
+                  std::span<const checkpoint::Target> targets) {
+    int code = 0;
+    std::string problem;
+    try {
+        reader.read(targets);
+    } catch (const Error& error) {
+        code = error.exit_code();
+        problem = error.what();
+    } catch (const std::exception& error) {
+        code = static_cast<int>(ErrorKind::resource);
+        problem = fmt::format("cannot read '{}' ({}).", reader.path(), error.what());
+    }
+    agree(world, code, problem);
+    replicate_state(world, abort, state);
+    std::int64_t bytes = reader.bytes_read();
+    comm::all_reduce_sum(world, std::span{&bytes, 1});
+    return bytes;
+}
+
+void refuse_misfit(const HeldState& state, const checkpoint::CheckpointReader& reader, const char* advice) {
+    const auto trouble = misfit(state.model.table, reader.manifest());
+    if (!trouble.empty()) {
+        throw Error{ErrorKind::checkpoint, fmt::format("checkpoint '{}' is of another model ({}). {}",
+                                                       reader.path(), trouble, advice)};
+    }
+}
+
+}  // namespace
+
+std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest& manifest) {
+    auto stored = stored_shapes(manifest, Kind::weights);
+    for (const auto& unit : table.units) {
+        for (const auto& parameter : unit.parameters) {
+            auto shape = parameter.extents;
+            if (parameter.valid_rows >= 0) {
+                shape.front() = parameter.valid_rows;
+            }
+            const auto at = stored.find(parameter.name);
+            if (at == stored.end()) {
+                return fmt::format("it has no tensor '{}'", parameter.name);
+            }
+            if (at->second != shape) {
+                return fmt::format("'{}' is [{}] in it and [{}] in this model", parameter.name,
+                                   fmt::join(at->second, ", "), fmt::join(shape, ", "));
+            }
+            stored.erase(at);
+        }
+    }
+    return stored.empty() ? "" : fmt::format("it has '{}', which this model does not", stored.begin()->first);
+}
+
+Loaded load_state(const comm::Communicator& world,
+                  const comm::AbortFlag& abort,
+                  const HeldState& state,
+                  checkpoint::CheckpointReader& reader) {
+    refuse_misfit(state, reader, "Resume with the deck that it was written with, or set another run.dir.");
+    const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
+    Loaded loaded{read(world, abort, state, reader, targets_of(state, fresh)), {fresh.begin(), fresh.end()}};
+    return loaded;
+}
+
+Loaded load_weights(const comm::Communicator& world,
+                    const comm::AbortFlag& abort,
+                    const HeldState& state,
+                    checkpoint::CheckpointReader& reader) {
+    refuse_misfit(state, reader,
+                  "Let model.init name one of this model, or make the model that of the checkpoint.");
+    std::vector<checkpoint::Target> targets;
+    for (auto& held : held_pieces(state.model, state.program, Extent::finest)) {
+        if (held.piece.kind == Kind::weights) {
+            targets.push_back(target_at_home(state, std::move(held)));
+        }
+    }
+    return {read(world, abort, state, reader, targets), {}};
+}
+
+}  // namespace ziggurat::train

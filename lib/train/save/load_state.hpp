@@ -1,0 +1,48 @@
+/// From a checkpoint, written on any layout, into the state of a run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_reader.hpp"
+#include "comm/abort_flag.hpp"
+#include "comm/communicator.hpp"
+#include "train/step/held_state.hpp"
+
+namespace ziggurat::train {
+
+struct Loaded {
+    std::int64_t bytes_read = 0;               ///< from files, by all ranks
+    std::vector<std::string> without_moments;  ///< tensors that were frozen then: their moments are zero now
+};
+
+/// Fills master weights, moments, frozen parameters and, from them, parameters on all ranks.
+///
+/// Every rank reads its own piece over the whole data axis, whatever the spans: so ranks together read the
+/// checkpoint once. Those that hold the same shard then get the rest from each other; nothing is staged in
+/// memory of its own. Parameters of a lower precision than their master are its rounding.
+///
+/// Collective: over `world`
+/// Numerics:   values as stored; converted only where the stored type is another
+/// Errors:     on all ranks alike: Error{checkpoint} when the checkpoint is damaged or of another model,
+///             Error{resource} when a disk fails. The state is then neither the old nor the stored one
+Loaded load_state(const comm::Communicator& world,
+                  const comm::AbortFlag& abort,
+                  const HeldState& state,
+                  checkpoint::CheckpointReader& reader);
+
+/// Fills weights alone, of a state that is as it was made: moments stay zero.
+///
+/// Collective: over `world`
+/// Errors:     as load_state()
+Loaded load_weights(const comm::Communicator& world,
+                    const comm::AbortFlag& abort,
+                    const HeldState& state,
+                    checkpoint::CheckpointReader& reader);
+
+/// Why a checkpoint with this manifest does not fit the model: a tensor that only one of them has, or in
+/// another shape. Empty: it fits. Collective: local; pure, the same on all ranks
+std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest& manifest);
+
+}  // namespace ziggurat::train

@@ -1,0 +1,193 @@
+#include "train/save/resume.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/message.hpp"
+#include "base/units.hpp"
+#include "checkpoint/catalogue.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/deck_changes.hpp"
+#include "comm/control.hpp"
+#include "train/report/reporter.hpp"
+#include "train/save/load_state.hpp"
+#include "train/save/resume_choice.hpp"
+#include "train/save/resumed_data.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using nlohmann::json;
+
+/// What rank 0 has decided, on all ranks.
+struct Decision {
+    std::string path;  ///< empty: afresh
+    bool is_own = true;
+    std::string manifest;  ///< the text of COMPLETE
+};
+
+/// Runs `decide` on rank 0 and gives its answer, or its error, to all.
+Decision decide_on_first(const comm::Communicator& world, const std::function<Decision()>& decide) {
+    json said;
+    if (world.rank() == 0) {
+        try {
+            const auto made = decide();
+            said = {{"path", made.path}, {"is_own", made.is_own}, {"manifest", made.manifest}};
+        } catch (const Error& error) {
+            said = {{"code", error.exit_code()}, {"problem", error.what()}};
+        } catch (const std::exception& error) {
+            said = {{"code", static_cast<int>(ErrorKind::resource)}, {"problem", error.what()}};
+        }
+    }
+    constexpr auto replace = json::error_handler_t::replace;  // paths may be any bytes
+    const auto heard = json::parse(comm::broadcast(world, said.dump(-1, ' ', false, replace)));
+    if (heard.contains("code")) {
+        throw Error{static_cast<ErrorKind>(heard["code"].get<int>()), heard["problem"].get<std::string>()};
+    }
+    return {heard["path"], heard["is_own"], heard["manifest"]};
+}
+
+/// Differences of the deck from that of the checkpoint: told, or an error where the model is another.
+std::vector<checkpoint::DeckChange> compare_decks(const std::string& before,
+                                                  const std::string& now,
+                                                  Reporter& reporter) {
+    auto found = checkpoint::changes(before, now);
+    if (const auto refusal = checkpoint::refusal(found); !refusal.empty()) {
+        throw Error{ErrorKind::deck, refusal};
+    }
+    for (const auto& line : checkpoint::warnings(found)) {
+        reporter.say(message(Severity::warning, line));
+    }
+    if (const auto note = checkpoint::note(found); !note.empty()) {
+        reporter.say(message(Severity::note, note));
+    }
+    return found;
+}
+
+/// The same of the training files.
+void compare_data(const checkpoint::Manifest& manifest,
+                  const std::vector<checkpoint::DeckChange>& deck,
+                  const std::vector<data::FileFingerprint>& data,
+                  bool is_accepted,
+                  Reporter& reporter) {
+    const auto verdict = judge_data(manifest, deck, data, is_accepted);
+    if (!verdict.refusal.empty()) {
+        throw Error{ErrorKind::deck, verdict.refusal};
+    }
+    for (const auto& line : verdict.warnings) {
+        reporter.say(message(Severity::warning, line));
+    }
+    for (const auto& line : verdict.notes) {
+        reporter.say(message(Severity::note, line));
+    }
+}
+
+std::string resumed_line(const spec::RunSpec& spec,
+                         const Resumed& resumed,
+                         const checkpoint::Manifest& manifest,
+                         double seconds) {
+    const auto rate = seconds > 0 ? static_cast<double>(resumed.bytes_read) * 1e-9 / seconds : 0.0;
+    return fmt::format("resumed after step {} of {} from {}, written by {}; read {} in {} ({:.3g} GB/s)",
+                       resumed.progress.step, spec.train.steps, resumed.path, manifest.layout,
+                       format_bytes(resumed.bytes_read), format_duration(seconds), rate);
+}
+
+/// Weights of a run that begins afresh, from a checkpoint of another.
+void begin_with_weights(const spec::RunSpec& spec,
+                        const comm::Communicator& world,
+                        const comm::AbortFlag& abort,
+                        const HeldState& state,
+                        Reporter& reporter) {
+    const auto begin_ns = monotonic_ns();
+    std::vector<std::string> notes;  // of rank 0
+    const auto decision = decide_on_first(world, [&]() -> Decision {
+        const auto path = checkpoint::choose_verified(spec.model.init_path, notes);
+        return {path, false, to_text(checkpoint::CheckpointReader{path}.manifest())};
+    });
+    auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
+    checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
+    reporter.busy("loads weights");
+    const auto loaded = load_weights(world, abort, state, reader);
+    for (const auto& note : notes) {
+        reporter.say(message(Severity::note, note));
+    }
+    reporter.say(fmt::format("begins with the weights of {}, of step {}; read {} in {}", decision.path,
+                             reader.manifest().progress.step, format_bytes(loaded.bytes_read),
+                             format_duration(seconds_between(begin_ns, monotonic_ns()))));
+}
+
+}  // namespace
+
+Resumed resume(const spec::RunSpec& spec,
+               const std::string& deck,
+               const comm::Communicator& world,
+               const comm::AbortFlag& abort,
+               const HeldState& state,
+               Reporter& reporter,
+               const std::vector<data::FileFingerprint>& data) {
+    std::optional<ResumeChoice> choice;  // of rank 0
+    std::string trouble;                 // with what was chosen before; the same on all ranks
+    while (true) {
+        const auto decision = decide_on_first(world, [&]() -> Decision {
+            if (choice) {
+                choice->pass_over(trouble);
+            } else {
+                choice.emplace(spec);
+            }
+            if (!choice->path()) {
+                return {};
+            }
+            const checkpoint::CheckpointReader reader{*choice->path()};
+            const auto& manifest = reader.manifest();
+            std::vector<checkpoint::DeckChange> changes;
+            if (!deck.empty()) {
+                changes = compare_decks(manifest.deck, deck, reporter);
+            }
+            const bool is_finished = choice->is_own() && manifest.progress.step >= spec.train.steps;
+            if (!data.empty() && !is_finished) {
+                compare_data(manifest, changes, data, spec.run.accept_data_change, reporter);
+            }
+            return {*choice->path(), choice->is_own(), to_text(reader.manifest())};
+        });
+        if (decision.path.empty()) {
+            if (!spec.model.init_path.empty()) {
+                begin_with_weights(spec, world, abort, state, reporter);
+            }
+            return {};
+        }
+        const auto begin_ns = monotonic_ns();
+        reporter.busy("loads the checkpoint");
+        auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
+        checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
+        try {
+            const auto loaded = load_state(world, abort, state, reader);
+            for (const auto& note : choice ? choice->notes() : std::vector<std::string>{}) {
+                reporter.say(message(Severity::note, note));
+            }
+            for (const auto& tensor : loaded.without_moments) {
+                reporter.say(message(
+                    Severity::note,
+                    fmt::format("'{}' was frozen in the checkpoint: its moments begin at zero", tensor)));
+            }
+            const Resumed resumed{decision.path, decision.is_own, reader.manifest().progress,
+                                  loaded.bytes_read};
+            reporter.say(
+                resumed_line(spec, resumed, reader.manifest(), seconds_between(begin_ns, monotonic_ns())));
+            return resumed;
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::checkpoint ||
+                !misfit(state.model.table, reader.manifest()).empty()) {
+                throw;
+            }
+            trouble = error.what();
+        }
+    }
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,46 @@
+/// What a run goes on from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.hpp"
+#include "comm/abort_flag.hpp"
+#include "comm/communicator.hpp"
+#include "data/fingerprint.hpp"
+#include "spec/run_spec.hpp"
+#include "train/step/held_state.hpp"
+
+namespace ziggurat::train {
+
+class Reporter;
+
+struct Resumed {
+    std::string path;     ///< of the checkpoint; empty: the run begins afresh
+    bool is_own = false;  ///< it lies in run.dir
+    checkpoint::Progress progress;
+    std::int64_t bytes_read = 0;  ///< by all ranks
+
+    bool is_afresh() const noexcept { return path.empty(); }
+};
+
+/// Finds what run.resume asks for, and loads it: the newest checkpoint of run.dir that verifies and can be
+/// read, or the one that was named (where run.dir has none of its own yet). Tells which, and what was passed
+/// over or differs from its deck. Rank 0 decides for all.
+///
+/// \param deck  the effective deck; empty: differences are not looked for
+/// \param data  on rank 0: the files to train on; none: they are not compared with those of the checkpoint
+/// Collective: over `world`
+/// Errors:     on all ranks alike: Error{checkpoint} when there is none that can be used where one is needed;
+///             Error{deck} when the deck asks for another model, or training files have changed;
+///             Error{resource} when a disk fails
+Resumed resume(const spec::RunSpec& spec,
+               const std::string& deck,
+               const comm::Communicator& world,
+               const comm::AbortFlag& abort,
+               const HeldState& state,
+               Reporter& reporter,
+               const std::vector<data::FileFingerprint>& data = {});
+
+}  // namespace ziggurat::train

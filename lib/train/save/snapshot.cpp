@@ -1,0 +1,70 @@
+#include "train/save/snapshot.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "base/contract.hpp"
+#include "kernels/elementwise.hpp"
+#include "schedule/passes/saved_runs.hpp"
+#include "train/save/held_pieces.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+template <class E>
+std::span<E> words_at(std::byte* at, std::int64_t bytes) {
+    ZG_EXPECTS(bytes % static_cast<std::int64_t>(sizeof(float)) == 0);
+    return {reinterpret_cast<E*>(at), static_cast<std::size_t>(bytes) / sizeof(float)};
+}
+
+}  // namespace
+
+Snapshot::Snapshot(const HeldState& state) : state_{state} {
+    const auto& buffers = state.program.buffers;
+    const auto reserved = std::ranges::find(buffers, std::string{"snapshot"}, &schedule::Buffer::name);
+    has_copy_ = reserved != buffers.end();
+    auto* const copy = has_copy_ && reserved->bytes > 0 ? state.memory.at(*reserved) : nullptr;
+    if (copy != nullptr) {
+        kernels::fill_zero(state.stream, words_at<float>(copy, reserved->bytes));
+    }
+    struct Copy {
+        const std::byte* at;
+        std::int64_t offset;  // in the buffer, of what is copied
+    };
+    std::map<int, Copy> copies;  // by buffer
+    std::int64_t used = 0;
+    for (const auto& saved : schedule::saved_runs(state.model, state.program)) {
+        const auto& buffer = buffers[static_cast<std::size_t>(saved.buffer)];
+        if (copy == nullptr || !saved.is_copied) {
+            continue;
+        }
+        auto* const from = state.memory.at(buffer) + saved.run.offset;
+        stretches_.push_back(
+            {words_at<const float>(from, saved.run.bytes), words_at<float>(copy + used, saved.run.bytes)});
+        copies[saved.buffer] = {copy + used, saved.run.offset};
+        used += saved.run.bytes;
+    }
+    ZG_ENSURES(!has_copy_ || used == reserved->bytes);
+    for (const auto& held : held_pieces(state.model, state.program, Extent::finest)) {
+        if (!held.is_saved) {
+            continue;
+        }
+        live_.push_back(source_at_home(state, held));
+        places_.push_back({held.buffer, held.offset_bytes});
+        copied_.push_back(live_.back());
+        if (const auto found = copies.find(held.buffer); found != copies.end()) {
+            copied_.back().bytes = found->second.at + (held.offset_bytes - found->second.offset);
+        }
+        payload_bytes_ += held.piece.bytes();
+    }
+}
+
+void Snapshot::take() {
+    ZG_EXPECTS(has_copy());
+    for (const auto& stretch : stretches_) {
+        kernels::convert<float, float>(state_.stream, stretch.from, stretch.to);
+    }
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,57 @@
+/// What a rank writes into a checkpoint: where it lies, or a copy that training does not touch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "checkpoint/piece.hpp"
+#include "train/save/streamed_shard.hpp"
+#include "train/step/held_state.hpp"
+
+namespace ziggurat::train {
+
+/// The pieces that this rank saves, and the program's buffer `snapshot` where it has one.
+///
+/// Frozen parameters never change: of them there is no copy. Neither is there of what lies on NVMe.
+/// Collective: local
+class Snapshot {
+  public:
+    /// Touches the memory of the copy, so that the first save is not the one that pays for it.
+    explicit Snapshot(const HeldState& state);
+
+    /// The run saves beside training.
+    bool has_copy() const noexcept { return has_copy_; }
+    /// Copies the state as it is now.
+    ///
+    /// \pre has_copy()
+    /// Async: spread over the stream's threads; done on return
+    void take();
+    /// Returns when live() is what the steps done have made of it. Collective: over all ranks
+    void settle() const { state_.settle(); }
+
+    /// Of take(); where nothing is copied the same as live(). What lies on NVMe is where it is at home.
+    std::span<const checkpoint::Source> copied() const noexcept { return copied_; }
+    /// Where each piece of either lies at home.
+    std::span<const HomePlace> places() const noexcept { return places_; }
+    /// Where training works.
+    std::span<const checkpoint::Source> live() const noexcept { return live_; }
+    /// Of all pieces.
+    std::int64_t payload_bytes() const noexcept { return payload_bytes_; }
+
+  private:
+    struct Stretch {
+        std::span<const float> from;  ///< the type does not matter: whole words
+        std::span<float> to;
+    };
+
+    HeldState state_;
+    bool has_copy_ = false;
+    std::vector<Stretch> stretches_;
+    std::vector<checkpoint::Source> live_;
+    std::vector<checkpoint::Source> copied_;
+    std::vector<HomePlace> places_;
+    std::int64_t payload_bytes_ = 0;
+};
+
+}  // namespace ziggurat::train

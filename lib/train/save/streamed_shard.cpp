@@ -1,0 +1,156 @@
+#include "train/save/streamed_shard.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "checkpoint/shard_writer.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// Of what is read from home, so much is in memory at a time.
+constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
+
+std::vector<checkpoint::Piece> pieces_of(std::span<const checkpoint::Source> sources) {
+    std::vector<checkpoint::Piece> pieces;
+    for (const auto& source : sources) {
+        pieces.push_back(source.piece);
+    }
+    return pieces;
+}
+
+/// Leaves the stream at the end of a scope.
+class ScopedStream {
+  public:
+    explicit ScopedStream(SaveStream& stream) : stream_{stream} {}
+    ~ScopedStream() { stream_.leave(); }
+    ScopedStream(const ScopedStream&) = delete;
+    ScopedStream& operator=(const ScopedStream&) = delete;
+
+  private:
+    SaveStream& stream_;
+};
+
+class StreamedShard {
+  public:
+    StreamedShard(const std::string& folder,
+                  int writer,
+                  std::span<const checkpoint::Source> sources,
+                  std::span<const HomePlace> places,
+                  SaveStream& stream,
+                  const std::atomic<bool>& gives_up)
+        : sources_{sources},
+          places_{places},
+          stream_{stream},
+          gives_up_{gives_up},
+          output_{folder, writer, pieces_of(sources)} {
+        for (std::size_t k = 0; k < sources.size(); ++k) {
+            if (sources[k].bytes == nullptr) {
+                at_home_[places[k].buffer].push_back(k);
+            }
+        }
+    }
+
+    checkpoint::ShardSummary write() {
+        for (std::size_t k = 0; k < sources_.size(); ++k) {
+            if (sources_[k].bytes != nullptr) {
+                write_from_memory(k);
+            }
+        }
+        while (let_pass(true)) {}
+        for (const auto& [buffer, pieces] : at_home_) {
+            for (const auto k : pieces) {
+                write_from_home(k);
+            }
+        }
+        return output_.finish();
+    }
+
+  private:
+    /// Takes what there is; whether more may come.
+    bool let_pass(bool waits) {
+        while (true) {
+            if (gives_up_.load()) {
+                throw Error{ErrorKind::resource,
+                            fmt::format("writing '{}' was given up (it was asked to end). Save again.",
+                                        output_.path())};
+            }
+            const auto next = stream_.next(waits);
+            if (next != SaveStream::Next::parts) {
+                return next == SaveStream::Next::later;
+            }
+            stream_.take([this](const SaveStream::Part& part) { append(part); });
+        }
+    }
+
+    /// Bytes of a buffer to the pieces that lie in it, in their order.
+    void append(const SaveStream::Part& part) {
+        const auto pieces = at_home_.find(part.home);
+        if (pieces == at_home_.end()) {
+            return;  // no piece of it is this rank's to save
+        }
+        const auto end_of = [this](std::size_t k) {
+            return places_[k].offset_bytes + sources_[k].piece.bytes();
+        };
+        const auto part_end = part.offset_bytes + std::ssize(part.bytes);
+        auto k = std::ranges::partition_point(pieces->second,
+                                              [&](std::size_t p) { return end_of(p) <= part.offset_bytes; });
+        for (; k != pieces->second.end() && places_[*k].offset_bytes < part_end; ++k) {
+            const auto begin = std::max(part.offset_bytes, places_[*k].offset_bytes);
+            const auto end = std::min(part_end, end_of(*k));
+            ZG_ENSURES(output_.bytes_appended(*k) == begin - places_[*k].offset_bytes);
+            output_.append(*k,
+                           part.bytes.subspan(static_cast<std::size_t>(begin - part.offset_bytes),
+                                              static_cast<std::size_t>(end - begin)),
+                           output_.main_way());
+        }
+    }
+
+    void write_from_memory(std::size_t k) {
+        const auto& [piece, bytes, read] = sources_[k];
+        for (std::int64_t done = 0; done < piece.bytes(); done += checkpoint::hash_block_bytes) {
+            let_pass(false);
+            const auto size = std::min(checkpoint::hash_block_bytes, piece.bytes() - done);
+            output_.write_block(k, {bytes + done, static_cast<std::size_t>(size)}, output_.main_way());
+        }
+    }
+
+    void write_from_home(std::size_t k) {
+        const auto& source = sources_[k];
+        std::vector<std::byte> window;
+        while (output_.bytes_appended(k) < source.piece.bytes()) {
+            let_pass(false);
+            const auto done = output_.bytes_appended(k);
+            window.resize(static_cast<std::size_t>(std::min(window_bytes, source.piece.bytes() - done)));
+            source.read(done, window);
+            output_.append(k, window, output_.main_way());
+        }
+    }
+
+    std::span<const checkpoint::Source> sources_;
+    std::span<const HomePlace> places_;
+    SaveStream& stream_;
+    const std::atomic<bool>& gives_up_;
+    std::map<int, std::vector<std::size_t>> at_home_;  ///< by buffer, ascending: what is not in memory
+    checkpoint::ShardWriter output_;
+};
+
+}  // namespace
+
+checkpoint::ShardSummary write_streamed_shard(const std::string& folder,
+                                              int writer,
+                                              std::span<const checkpoint::Source> sources,
+                                              std::span<const HomePlace> places,
+                                              SaveStream& stream,
+                                              const std::atomic<bool>& gives_up) {
+    const ScopedStream scope{stream};
+    StreamedShard shard{folder, writer, sources, places, stream, gives_up};
+    return shard.write();
+}
+
+}  // namespace ziggurat::train

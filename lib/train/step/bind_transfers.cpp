@@ -1,0 +1,260 @@
+#include "train/step/bind_transfers.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/contract.hpp"
+#include "comm/node/bell.hpp"
+#include "storage/direct_file.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using schedule::OpKind;
+using schedule::StateKind;
+using storage::Segment;
+using storage::TransferKind;
+
+const schedule::Buffer& buffer_of(const schedule::Program& program, const schedule::Operand& operand) {
+    return program.buffers.at(static_cast<std::size_t>(operand.buffer));
+}
+
+/// Segments that touch in the file and in memory become one.
+void append(std::vector<Segment>& all, std::vector<Segment> more) {
+    for (const auto& segment : more) {
+        const bool goes_on = !all.empty() && all.back().file == segment.file &&
+                             all.back().offset_bytes + all.back().bytes == segment.offset_bytes &&
+                             all.back().memory + all.back().bytes == segment.memory &&
+                             all.back().first_of_records + all.back().bytes == segment.first_of_records;
+        if (goes_on) {
+            all.back().bytes += segment.bytes;
+        } else {
+            all.push_back(segment);
+        }
+    }
+}
+
+/// Whole pages of the NVMe tier and where they are in memory.
+struct Stretch {
+    std::int64_t offset_bytes = 0;
+    std::int64_t bytes = 0;
+    std::byte* memory = nullptr;
+    bool is_moment = false;
+};
+
+std::vector<Stretch> stretches(const schedule::Program& program,
+                               const schedule::Op& op,
+                               const state::TierMemory& memory) {
+    std::vector<Stretch> found;
+    for (std::size_t i = 0; i < op.reads.size(); ++i) {
+        const auto& on_disk = op.kind == OpKind::read ? op.reads[i] : op.writes[i];
+        const auto& in_memory = op.kind == OpKind::read ? op.writes[i] : op.reads[i];
+        const auto& disk = buffer_of(program, on_disk);
+        const bool is_moment =
+            disk.state == StateKind::first_moment || disk.state == StateKind::second_moment;
+        ZG_EXPECTS(on_disk.runs.size() == in_memory.runs.size());
+        for (std::size_t r = 0; r < on_disk.runs.size(); ++r) {
+            ZG_EXPECTS(on_disk.runs[r].bytes == in_memory.runs[r].bytes);
+            found.push_back({disk.offset + on_disk.runs[r].offset,
+                             storage::round_up_to_page(on_disk.runs[r].bytes),
+                             memory.at(buffer_of(program, in_memory)) + in_memory.runs[r].offset, is_moment});
+        }
+    }
+    return found;
+}
+
+/// Passes wait for what they use; updates come when there is nothing to be moved for passes.
+storage::Urgency urgency_of(const schedule::Program& program, const schedule::Op& op) {
+    const auto& lane = program.lanes[static_cast<std::size_t>(op.lane)];
+    return lane.serves_updates ? storage::Urgency::can_wait : storage::Urgency::urgent;
+}
+
+Action action_of(storage::TransferThread& thread, int transfer) {
+    return {.start = [&thread, transfer] { thread.start(transfer); },
+            .poll = [&thread, transfer] { return thread.is_done(transfer); },
+            .bytes_moved = [&thread, transfer] { return thread.bytes_given(transfer); },
+            .ended_ns = [&thread, transfer] { return thread.ended_ns(transfer); }};
+}
+
+}  // namespace
+
+/// Reads a chunk without its moments until they have been written for the first time.
+class NvmeLanes::ReadWithMoments {
+  public:
+    /// \param whole    the transfer of all of it
+    /// \param others   and of what is not moments
+    /// \param moments  at home
+    ReadWithMoments(const storage::StripedFile& file,
+                    storage::TransferThread& thread,
+                    int whole,
+                    int others,
+                    std::vector<Stretch> moments)
+        : file_{file}, thread_{thread}, whole_{whole}, others_{others}, moments_{std::move(moments)} {}
+
+    void start() {
+        is_written_ = is_written_ || std::ranges::any_of(moments_, [this](const Stretch& moment) {
+                          return !file_.is_blank(moment.offset_bytes, moment.bytes);
+                      });
+        current_ = is_written_ ? whole_ : others_;
+        spared_bytes_ += thread_.bytes(whole_) - thread_.bytes(current_);
+        thread_.start(current_);
+    }
+    bool is_done() const { return thread_.is_done(current_); }
+    std::int64_t ended_ns() const { return thread_.ended_ns(current_); }
+    std::int64_t bytes_moved() const { return thread_.bytes_given(whole_) + thread_.bytes_given(others_); }
+    std::int64_t bytes_spared() const noexcept { return spared_bytes_; }
+
+  private:
+    const storage::StripedFile& file_;
+    storage::TransferThread& thread_;
+    int whole_, others_;
+    int current_ = -1;
+    std::vector<Stretch> moments_;
+    bool is_written_ = false;
+    std::int64_t spared_bytes_ = 0;
+};
+
+NvmeLanes::NvmeLanes(const spec::Tiers& tiers, const state::TierMemory& memory, const comm::NodeMemory& node)
+    : memory_{memory} {
+    if (memory.nvme() == nullptr) {
+        return;
+    }
+    const auto make = [&] {
+        return std::make_unique<storage::TransferThread>(storage::TransferThread::Options{
+            .depth = tiers.nvme_queue_depth, .block_bytes = tiers.nvme_block_bytes, .when_done = [&node] {
+                comm::ring(node.bell());
+            }});
+    };
+    reads_ = make();
+    writes_ = make();
+}
+
+std::string NvmeLanes::why_not_asynchronous() const {
+    if (reads_ == nullptr) {
+        return {};
+    }
+    const auto reason = reads_->why_not_asynchronous();
+    return reason.empty() ? writes_->why_not_asynchronous() : reason;
+}
+
+int NvmeLanes::depth() const {
+    return reads_ == nullptr ? 0 : std::min(reads_->depth(), writes_->depth());
+}
+
+NvmeLanes::~NvmeLanes() = default;
+
+std::vector<PathUse> NvmeLanes::path_uses() const {
+    std::vector<PathUse> paths;
+    const auto add = [&](const storage::TransferThread& thread, PathFlow PathUse::*flow) {
+        for (const auto& use : thread.uses()) {
+            const auto& folder = memory_.nvme()->folder_of(*use.file);
+            auto known = std::ranges::find(paths, folder, &PathUse::path);
+            if (known == paths.end()) {
+                paths.push_back({folder, {}, {}});
+                known = std::prev(paths.end());
+            }
+            (*known).*flow = {use.blocks, use.bytes, 1e-9 * static_cast<double>(use.busy_ns)};
+        }
+    };
+    if (reads_ != nullptr) {
+        add(*reads_, &PathUse::read);
+        add(*writes_, &PathUse::written);
+    }
+    return paths;
+}
+
+Action NvmeLanes::bind(const schedule::Program& program, const schedule::Op& op) {
+    ZG_EXPECTS(op.reads.size() == op.writes.size());
+    return op.kind == OpKind::read ? bind_read(program, op) : bind_write(program, op);
+}
+
+Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op& op) {
+    std::vector<Segment> all, others;
+    std::vector<Stretch> moments;
+    for (const auto& stretch : stretches(program, op, memory_)) {
+        const auto segments =
+            memory_.nvme()->segments(TransferKind::read, stretch.offset_bytes, stretch.memory, stretch.bytes);
+        append(all, segments);
+        if (stretch.is_moment) {
+            moments.push_back(stretch);
+        } else {
+            append(others, segments);
+        }
+    }
+    const auto urgency = urgency_of(program, op);
+    const int whole = reads_->add(TransferKind::read, all, urgency);
+    if (moments.empty()) {
+        return action_of(*reads_, whole);
+    }
+    const int without = reads_->add(TransferKind::read, others, urgency, [moments] {
+        for (const auto& moment : moments) {
+            std::memset(moment.memory, 0, static_cast<std::size_t>(moment.bytes));
+        }
+    });
+    with_moments_.push_back(
+        std::make_unique<ReadWithMoments>(*memory_.nvme(), *reads_, whole, without, std::move(moments)));
+    auto* read = with_moments_.back().get();
+    return {.start = [read] { read->start(); },
+            .poll = [read] { return read->is_done(); },
+            .bytes_moved = [read] { return read->bytes_moved(); },
+            .bytes_spared = [read] { return read->bytes_spared(); },
+            .ended_ns = [read] { return read->ended_ns(); }};
+}
+
+Action NvmeLanes::bind_write(const schedule::Program& program, const schedule::Op& op) {
+    ZG_EXPECTS(op.kind == OpKind::write);
+    std::vector<Segment> segments;
+    const auto all = stretches(program, op, memory_);
+    for (const auto& stretch : all) {
+        append(segments, memory_.nvme()->segments(TransferKind::write, stretch.offset_bytes, stretch.memory,
+                                                  stretch.bytes));
+    }
+    auto& thread = *writes_;
+    const int transfer = thread.add(TransferKind::write, segments, urgency_of(program, op));
+    auto action = action_of(thread, transfer);
+    action.start = [&thread, transfer, &file = *memory_.nvme(), all, is_noted = false]() mutable {
+        for (std::size_t i = 0; !is_noted && i < all.size(); ++i) {
+            file.note_written(all[i].offset_bytes, all[i].bytes);
+        }
+        is_noted = true;
+        thread.start(transfer);
+    };
+    return action;
+}
+
+Action bind_copy(const schedule::Program& program,
+                 const schedule::Op& op,
+                 const state::TierMemory& memory,
+                 std::int64_t& copied) {
+    ZG_EXPECTS(op.reads.size() == op.writes.size());
+    struct Copy {
+        const std::byte* from;
+        std::byte* to;
+        std::size_t bytes;
+    };
+    std::vector<Copy> copies;
+    for (std::size_t i = 0; i < op.writes.size(); ++i) {
+        const auto* from = memory.at(buffer_of(program, op.reads[i]));
+        auto* to = memory.at(buffer_of(program, op.writes[i]));
+        ZG_EXPECTS(op.reads[i].runs.size() == op.writes[i].runs.size());
+        for (std::size_t r = 0; r < op.reads[i].runs.size(); ++r) {
+            ZG_EXPECTS(op.reads[i].runs[r].bytes == op.writes[i].runs[r].bytes);
+            copies.push_back({from + op.reads[i].runs[r].offset, to + op.writes[i].runs[r].offset,
+                              static_cast<std::size_t>(op.reads[i].runs[r].bytes)});
+        }
+    }
+    return {.run =
+                [copies = std::move(copies), &copied] {
+                    for (const auto& [from, to, bytes] : copies) {
+                        std::memcpy(to, from, bytes);
+                        copied += static_cast<std::int64_t>(bytes);
+                    }
+                },
+            .bytes_moved = [&copied] { return copied; }};
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,181 @@
+/// Carries a step program out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "comm/abort_flag.hpp"
+#include "comm/background.hpp"
+#include "comm/node/node_memory.hpp"
+#include "schedule/step_program.hpp"
+#include "train/step/op_times.hpp"
+
+namespace ziggurat::train {
+
+/// What an op does here: either `run` at once, or `start` followed by `poll` until it says true.
+struct Action {
+    std::function<void()> run = {};
+    std::function<void()> start = {};
+    std::function<bool()> poll = {};
+    /// Bytes moved since it was bound, counted where they move; nothing where nobody counts.
+    std::function<std::int64_t()> bytes_moved = {};
+    /// Bytes that it has left out since it was bound, because they were known without moving; nothing: none.
+    std::function<std::int64_t()> bytes_spared = {};
+    /// When an asynchronous one was done, which may be some time before it is seen to be; nothing: then.
+    std::function<std::int64_t()> ended_ns = {};
+    bool may_start_early = false;  ///< while the one in front of it on its lane is under way
+
+    bool is_asynchronous() const noexcept { return static_cast<bool>(start); }
+};
+
+/// One op, or one wait of the compute lane, with its own times. What its thread does for another lane, such
+/// as copying what peers have left, is a wait for that lane's op.
+struct LaneRecord {
+    int op = -1;     ///< what was done, or what the compute lane would have done next
+    int cause = -1;  ///< of a wait: the op that it waited for; -1 for work
+    std::int64_t step = 0;
+    std::int64_t begin_ns = 0;
+    std::int64_t end_ns = 0;
+    std::int64_t ready_ns = 0;  ///< of what was done: when nothing was missing any more that it waits for
+    int after = -1;             ///< the op that was missing last; -1: none
+};
+
+/// Runs the lanes of one program, all on the calling thread: asynchronous ops are started and polled between
+/// the ops of the compute lane.
+///
+/// Knows nothing of ZeRO, tiers or pipelines: an op begins when it is the next of its lane (of a lane that
+/// overlaps itself: one of the next few) and everything that it waits for, in this step and the one
+/// before, is done. Lanes other than the compute lane may finish
+/// a step's ops while the next step is already under way; nothing drains in between. No allocation after
+/// construction.
+class Executor final : public comm::Background {
+  public:
+    /// \param actions       by op
+    /// \param abort         where waits are published
+    /// \param node          where a waiting rank sleeps; nothing: short naps
+    /// \param hang_seconds  waiting longer than this for one op is an error, unless somebody watches the
+    ///                      ranks, who then knows better whom to blame
+    Executor(const schedule::Program& program,
+             std::vector<Action> actions,
+             const comm::AbortFlag& abort,
+             double hang_seconds,
+             comm::NodeMemory* node = nullptr);
+
+    /// `hook` is called after every op that was computed here; it must be quick.
+    void between_ops(std::function<void()> hook) { between_ops_ = std::move(hook); }
+
+    /// Where the times of ops are kept for the accounts of this and other ranks; outlives this.
+    void keep_times_in(OpTimes& times) noexcept { times_ = &times; }
+
+    /// Returns when the compute lane has done all its ops of the next step and its step_end is known.
+    ///
+    /// Errors: Error{communication} when nothing moves for `hang_seconds`, naming the op and its group; what
+    /// ops throw
+    void run_step();
+    /// From now until the end of the running step, nothing is computed any more: phases and losses are left
+    /// out, so that the step's end comes soon. All that ranks exchange goes on, whatever it holds, for the
+    /// others to come to that end too. The step must not be counted, nor its update done. For hooks.
+    void abandon_step() noexcept { is_abandoned_ = true; }
+
+    /// Between steps: does what can be done of the steps begun. One rank's compute lane may be done while
+    /// another's still waits for exchanges in which both take part, as when their shares differ in length. So
+    /// who waits for others between steps has to call it.
+    void advance() override;
+
+    /// Returns when all lanes have done all ops of the steps begun.
+    void finish();
+
+    const schedule::Program& program() const noexcept { return program_; }
+    /// What the action of `op` has counted; 0 where it counts nothing.
+    std::int64_t bytes_moved(int op) const;
+    /// What it has left out of what the program says.
+    std::int64_t bytes_spared(int op) const;
+    std::int64_t steps_begun() const noexcept { return steps_begun_; }
+    /// What was done and waited for in the last run_step or finish, and between it and the one before, in
+    /// order of ending.
+    std::span<const LaneRecord> records() const noexcept { return std::span{records_}.first(num_told_); }
+    /// When the last run_step or finish was called, and when it returned.
+    std::int64_t step_began_ns() const noexcept { return step_began_ns_; }
+    std::int64_t step_ended_ns() const noexcept { return step_ended_ns_; }
+
+  private:
+    struct Start {
+        std::int64_t begin_ns = 0;
+        std::int64_t ready_ns = 0;
+        int after = -1;
+    };
+    /// When all ops of a lane up to one were done, and the last of them.
+    struct Passed {
+        std::int64_t at_ns = 0;
+        int last = -1;
+    };
+    struct LaneState {
+        std::vector<int> ops;
+        std::size_t next = 0;  ///< the first that is not done
+        std::int64_t step = 0;
+        std::vector<char> is_running;  ///< by op of the lane: started, not done
+        std::vector<char> is_done;     ///< by op of the lane: before one in front of it
+        std::size_t most_running = 1;  ///< of ops[next] and what follows it
+        bool has_any_order = false;    ///< of starts and ends
+        std::vector<Start> starts;     ///< by op of the lane: the last one
+        std::vector<Passed> passed;    ///< by op of the lane: the last time
+    };
+
+    bool has_work(const LaneState& lane) const noexcept {
+        return !lane.ops.empty() && lane.step < steps_begun_;
+    }
+    /// Whether the next op of the lane has begun.
+    static bool is_under_way(const LaneState& lane) noexcept {
+        return !lane.ops.empty() && lane.is_running[lane.next] != 0;
+    }
+    /// The op that `op` of `step` still waits for; -1: none.
+    int missing(int op, std::int64_t step) const noexcept;
+    /// Notes that the `index`-th op of the lane starts now, for `step`, and why not before.
+    void note_start(LaneState& lane, std::size_t index, std::int64_t step, std::int64_t now_ns) const;
+    /// Does what can be done now on one lane; true if something was.
+    bool advance(LaneState& lane);
+    /// Starts what may begin while others of its lane are under way; true if something did.
+    bool start_ahead(LaneState& lane);
+    /// The same for a lane whose ops end in any order.
+    bool advance_in_any_order(LaneState& lane);
+    /// The `index`-th op of the lane is done.
+    void complete(LaneState& lane, std::size_t index, std::int64_t now_ns);
+    /// What the compute lane, or with nothing left there the first other lane, would do next, and what it
+    /// waits for.
+    std::pair<int, int> first_wait() const;
+    /// The compute lane stood still while its thread did `op` of another lane: a wait with that cause.
+    void note_work(int op, std::int64_t begin_ns, std::int64_t end_ns);
+    /// The thread was at `op`, of any lane.
+    void note_busy(int op, std::int64_t begin_ns, std::int64_t end_ns) const;
+    void note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns);
+    /// Runs lanes until `done` says so.
+    template <class Done>
+    void run_until(const Done& done);
+    [[noreturn]] void give_up(int op, int cause, double seconds) const;
+
+    const schedule::Program& program_;
+    std::vector<Action> actions_;
+    std::size_t num_told_ = 0;  ///< of records_, those of the last run_step or finish
+    bool is_in_step_ = false;   ///< in run_step or finish
+    std::function<void()> between_ops_;
+    const comm::AbortFlag& abort_;
+    double hang_seconds_;
+    comm::NodeMemory* node_;
+    OpTimes* times_ = nullptr;
+    std::vector<LaneState> lanes_;
+    std::vector<int> compute_lanes_;
+    int step_end_ = -1;                    ///< the op; -1: none
+    std::vector<std::int64_t> completed_;  ///< by op: in how many steps it is done
+    std::vector<std::int64_t> ended_ns_;   ///< by op: when it was done last
+    std::vector<LaneRecord> records_;
+    std::int64_t steps_begun_ = 0;
+    std::int64_t step_began_ns_ = 0;
+    std::int64_t step_ended_ns_ = 0;
+    bool is_abandoned_ = false;
+    bool is_waiting_ = false;  ///< nothing has moved since some time, which ends as one wait
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,16 @@
+/// Where all ranks run, on rank 0.
+#pragma once
+
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "train/step/rank_place.hpp"
+
+namespace ziggurat::train {
+
+/// What each rank passes, in rank order, on rank 0; empty elsewhere.
+///
+/// Collective: over `world`
+std::vector<RankPlace> gather_places(const comm::Communicator& world, const RankPlace& mine);
+
+}  // namespace ziggurat::train

@@ -1,0 +1,87 @@
+#include "train/step/node_times.hpp"
+
+#include <utility>
+
+#include "comm/control.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// What a rank tells of one op, once.
+struct ToldOp {
+    std::uint64_t key;
+    std::uint64_t engine;
+};
+
+std::int64_t bytes_of_rank(std::int64_t num_ops) {
+    const auto told = (num_ops + 1) * static_cast<std::int64_t>(sizeof(ToldOp));
+    return (told + 63) / 64 * 64 + OpTimes::bytes_for(static_cast<std::size_t>(num_ops));
+}
+
+}  // namespace
+
+std::vector<schedule::Engine> engines_of(const schedule::Program& program) {
+    std::vector<schedule::Engine> engines;
+    for (const auto& op : program.ops) {
+        engines.push_back(program.lanes.at(static_cast<std::size_t>(op.lane)).engine);
+    }
+    return engines;
+}
+
+NodeTimes times_of_one(const schedule::Program& program) {
+    auto memory =
+        std::make_unique<device::Arena>(OpTimes::bytes_for(program.ops.size()), "the times of a step's ops");
+    const OpTimes times{memory->data(), program.ops.size()};
+    return {.ranks = {{program.rank, times, engines_of(program)}},
+            .meetings = Meetings{{meeting_keys(program)}},
+            .own_memory = std::move(memory)};
+}
+
+NodeTimes share_times(const comm::Communicator& world,
+                      comm::NodeMemory& node,
+                      const schedule::Program& program) {
+    std::int64_t most_ops = std::ssize(program.ops);
+    comm::all_reduce_max(world, {&most_ops, 1});
+    const auto bytes = bytes_of_rank(most_ops);
+    auto* memory = node.make_block(bytes, "the times of a step's ops");
+    if (memory == nullptr) {
+        return times_of_one(program);
+    }
+    const auto& nodes = node.nodes();
+    std::vector<int> world_ranks;
+    for (int rank = 0; rank < world.size(); ++rank) {
+        if (nodes.node_of[static_cast<std::size_t>(rank)] == nodes.node) {
+            world_ranks.push_back(rank);
+        }
+    }
+    const auto told_by = [&](std::size_t local) {
+        return reinterpret_cast<ToldOp*>(memory + static_cast<std::int64_t>(local) * bytes);
+    };
+    const auto me = static_cast<std::size_t>(node.local_rank_of(world.rank()));
+    const auto my_keys = meeting_keys(program);
+    const auto my_engines = engines_of(program);
+    told_by(me)[0] = {program.ops.size(), 0};
+    for (std::size_t op = 0; op < my_keys.size(); ++op) {
+        told_by(me)[op + 1] = {my_keys[op], static_cast<std::uint64_t>(my_engines[op])};
+    }
+    comm::barrier(world);  // all have told
+
+    std::vector<RankTimes> ranks;
+    std::vector<std::vector<std::uint64_t>> keys;
+    for (std::size_t local = 0; local < world_ranks.size(); ++local) {
+        const auto* told = told_by(local);
+        const auto num_ops = static_cast<std::size_t>(told[0].key);
+        keys.emplace_back();
+        std::vector<schedule::Engine> engines;
+        for (std::size_t op = 0; op < num_ops; ++op) {
+            keys.back().push_back(told[op + 1].key);
+            engines.push_back(static_cast<schedule::Engine>(told[op + 1].engine));
+        }
+        auto* end = memory + static_cast<std::int64_t>(local + 1) * bytes;
+        const OpTimes times{end - OpTimes::bytes_for(static_cast<std::size_t>(most_ops)), num_ops};
+        ranks.push_back({world_ranks[local], times, std::move(engines)});
+    }
+    return {.ranks = std::move(ranks), .me = static_cast<int>(me), .meetings = Meetings{keys}};
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,46 @@
+/// What the ranks of a node know of each other's step: when ops began and ended, and which meet.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/node/node_memory.hpp"
+#include "device/arena.hpp"
+#include "schedule/step_program.hpp"
+#include "train/step/meetings.hpp"
+#include "train/step/op_times.hpp"
+
+namespace ziggurat::train {
+
+/// One rank of the node.
+struct RankTimes {
+    int world_rank = 0;
+    OpTimes times;
+    std::vector<schedule::Engine> engines;  ///< by op: of its lane
+};
+
+/// All ranks of one node on one clock. Only the rank itself where ranks cannot read each other's memory.
+struct NodeTimes {
+    std::vector<RankTimes> ranks;
+    int me = 0;  ///< index into ranks
+    Meetings meetings;
+    std::unique_ptr<device::Arena> own_memory = nullptr;  ///< of a rank that is alone
+
+    OpTimes& own() noexcept { return ranks[static_cast<std::size_t>(me)].times; }
+};
+
+/// By op: of its lane. Pure
+std::vector<schedule::Engine> engines_of(const schedule::Program& program);
+
+/// The times of one rank without others.
+NodeTimes times_of_one(const schedule::Program& program);
+
+/// \param node  outlives what is made
+/// Collective: over `world`
+NodeTimes share_times(const comm::Communicator& world,
+                      comm::NodeMemory& node,
+                      const schedule::Program& program);
+
+}  // namespace ziggurat::train

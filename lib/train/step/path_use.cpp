@@ -1,0 +1,76 @@
+#include "train/step/path_use.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ziggurat::train {
+namespace {
+
+/// Fewer blocks, or less time on the slow path, may be chance.
+constexpr std::int64_t least_blocks = 64;
+constexpr double least_seconds = 1;
+constexpr double times_slower = 3;
+
+std::string rate(const PathFlow& flow) {
+    return fmt::format("{:.4g} MB/s", 1e-6 * flow.bytes_per_second());
+}
+
+/// The same for one direction.
+std::string slow_path(std::span<const PathUse> paths, PathFlow PathUse::*flow, const char* what) {
+    const PathUse* slowest = nullptr;
+    const PathUse* fastest = nullptr;
+    for (const auto& path : paths) {
+        const auto& moved = path.*flow;
+        if (moved.blocks < least_blocks || moved.busy_seconds <= 0) {
+            continue;
+        }
+        const auto speed = moved.bytes_per_second();
+        slowest = slowest == nullptr || speed < (slowest->*flow).bytes_per_second() ? &path : slowest;
+        fastest = fastest == nullptr || speed > (fastest->*flow).bytes_per_second() ? &path : fastest;
+    }
+    if (slowest == nullptr || (slowest->*flow).busy_seconds < least_seconds ||
+        times_slower * (slowest->*flow).bytes_per_second() > (fastest->*flow).bytes_per_second()) {
+        return {};
+    }
+    return fmt::format(
+        "tiers.nvme.paths: '{}' is slow ({} run at {}, those of '{}' at {}), and all state is dealt out "
+        "evenly, so everything waits for it. Leave it out, or find out what else uses that disk.",
+        slowest->path, what, rate(slowest->*flow), fastest->path, rate(fastest->*flow));
+}
+
+void add(PathFlow& sum, const PathFlow& flow) {
+    sum.blocks += flow.blocks;
+    sum.bytes += flow.bytes;
+    sum.busy_seconds += flow.busy_seconds;
+}
+
+}  // namespace
+
+std::string slow_path(std::span<const PathUse> paths) {
+    auto text = slow_path(paths, &PathUse::read, "reads");
+    return text.empty() ? slow_path(paths, &PathUse::written, "writes") : text;
+}
+
+std::string path_table(std::span<const std::vector<PathUse>> ranks) {
+    std::vector<PathUse> sums;
+    for (const auto& paths : ranks) {
+        for (const auto& use : paths) {
+            auto known = std::ranges::find(sums, use.path, &PathUse::path);
+            if (known == sums.end()) {
+                sums.push_back({use.path, {}, {}});
+                known = std::prev(sums.end());
+            }
+            add(known->read, use.read);
+            add(known->written, use.written);
+        }
+    }
+    std::string text;
+    for (std::size_t i = 0; sums.size() > 1 && i < sums.size(); ++i) {
+        text += fmt::format(" '{}'  read {}, written {}\n", sums[i].path, rate(sums[i].read),
+                            rate(sums[i].written));
+    }
+    return text;
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,21 @@
+/// The host and the cores of a rank.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ziggurat::train {
+
+/// Where one rank runs.
+struct RankPlace {
+    std::string host;
+    std::vector<int> cores;  ///< logical CPUs that the rank may use
+    int threads = 1;         ///< of its compute lane
+    /// Cores that the host's control group grants to all its ranks together; 0: no limit.
+    int core_limit = 0;
+    int host_cores = 0;  ///< logical CPUs of the host that are switched on; 0: unknown
+
+    bool operator==(const RankPlace&) const = default;
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,139 @@
+#include "train/step/save_stream.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/contract.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// Between two looks at whether a wait has become pointless.
+constexpr std::chrono::milliseconds nap{20};
+constexpr auto places = static_cast<std::size_t>(schedule::places_of_save_ring);
+
+}  // namespace
+
+SaveStream::SaveStream(const schedule::ModelLayout& model,
+                       const schedule::Program& train,
+                       const state::TierMemory& memory,
+                       const comm::AbortFlag& abort)
+    : abort_{abort} {
+    const auto ring =
+        std::ranges::find(train.buffers, std::string{schedule::save_ring}, &schedule::Buffer::name);
+    if (ring == train.buffers.end()) {
+        return;
+    }
+    ring_ = memory.at(*ring);
+    place_bytes_ = ring->bytes / schedule::places_of_save_ring;
+    std::fill_n(ring_, ring->bytes, std::byte{0});
+    for (const auto& run : schedule::passing_runs(model, train)) {
+        if (updates_.empty() || updates_.back().op != run.op) {
+            updates_.push_back({run.op, {}});
+        }
+        const auto& staged = train.buffers[static_cast<std::size_t>(run.staged)];
+        updates_.back().stretches.push_back({run.home, run.at_home.offset,
+                                             memory.at(staged) + run.staged_offset,
+                                             static_cast<std::size_t>(run.at_home.bytes)});
+    }
+    waits_.reserve(updates_.size());
+}
+
+std::byte* SaveStream::place(std::size_t update) const {
+    return ring_ + static_cast<std::int64_t>(update % places) * place_bytes_;
+}
+
+Action SaveStream::applied_to(int op, Action update) {
+    const auto at = std::ranges::find(updates_, op, &Update::op);
+    if (at == updates_.end()) {
+        return update;
+    }
+    ZG_EXPECTS(!update.is_asynchronous());
+    return {
+        .run = [this, number = static_cast<std::size_t>(at - updates_.begin()), run = std::move(update.run)] {
+            if (is_open_.load(std::memory_order_relaxed)) {
+                pass(number);
+            }
+            run();
+        }};
+}
+
+void SaveStream::open() {
+    ZG_EXPECTS(is_there() && !is_open_);
+    passed_ = taken_ = 0;
+    stays_home_ = false;
+    waited_ns_ = 0;
+    is_open_ = true;
+}
+
+void SaveStream::stay_home() {
+    const std::lock_guard lock{mutex_};
+    stays_home_ = true;
+    changed_.notify_all();
+}
+
+void SaveStream::pass(std::size_t update) {
+    std::unique_lock lock{mutex_};
+    ZG_EXPECTS(update <= passed_ || !is_open_);
+    if (update != passed_) {
+        return;  // it has passed in a step that was given up, which has changed nothing
+    }
+    const auto can_go_on = [&] { return !is_open_ || passed_ - taken_ < places; };
+    const auto begin_ns = monotonic_ns();
+    const bool has_to_wait = !can_go_on();
+    while (!can_go_on()) {
+        changed_.wait_for(lock, nap, can_go_on);
+        abort_.check("a place for state that a checkpoint takes");
+    }
+    const auto end_ns = monotonic_ns();
+    waited_ns_ += end_ns - begin_ns;
+    if (has_to_wait && waits_.size() < waits_.capacity()) {
+        waits_.push_back({begin_ns, end_ns});
+    }
+    abort_.moves();
+    if (!is_open_) {
+        return;
+    }
+    lock.unlock();
+    auto* to = place(update);
+    for (const auto& stretch : updates_[update].stretches) {
+        std::memcpy(to, stretch.from, stretch.bytes);
+        to += stretch.bytes;
+    }
+    lock.lock();
+    ++passed_;
+    changed_.notify_all();
+}
+
+SaveStream::Next SaveStream::next(bool waits) {
+    std::unique_lock lock{mutex_};
+    const auto is_known = [&] { return taken_ < passed_ || stays_home_ || taken_ == updates_.size(); };
+    if (waits) {
+        changed_.wait_for(lock, nap, is_known);
+    }
+    return taken_ < passed_ ? Next::parts : is_known() ? Next::at_home : Next::later;
+}
+
+void SaveStream::take(const std::function<void(const Part&)>& use) {
+    const auto* from = place(taken_);
+    for (const auto& stretch : updates_[taken_].stretches) {
+        use({stretch.home, stretch.home_offset, {from, stretch.bytes}});
+        from += stretch.bytes;
+    }
+    const std::lock_guard lock{mutex_};
+    ++taken_;
+    changed_.notify_all();
+}
+
+void SaveStream::leave() {
+    const std::lock_guard lock{mutex_};
+    is_open_ = false;
+    changed_.notify_all();
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,111 @@
+/// State on NVMe on its way into a checkpoint, beside the optimizer that has read it.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "comm/abort_flag.hpp"
+#include "schedule/model_layout.hpp"
+#include "schedule/passes/passing_state.hpp"
+#include "schedule/step_program.hpp"
+#include "state/tier_memory.hpp"
+#include "train/step/executor.hpp"
+
+namespace ziggurat::train {
+
+/// Between the thread that trains and the one that writes: in the step after the saved one, each update first
+/// copies what it is going to change, and what lies on NVMe, into one of the few places of the program's save
+/// ring. The writer takes them in the order of the updates. When all places are full, the update waits.
+///
+/// One save at a time. Collective: local
+class SaveStream {
+  public:
+    /// Touches the memory of the ring, so that the first save is not the one that pays for it.
+    SaveStream(const schedule::ModelLayout& model,
+               const schedule::Program& train,
+               const state::TierMemory& memory,
+               const comm::AbortFlag& abort);
+
+    /// Some of what is saved passes by, and the program has a ring for it.
+    bool is_there() const noexcept { return ring_ != nullptr; }
+
+    // ---- of the thread that trains
+
+    /// `update` as an op that lets what it changes pass, when a save wants it.
+    Action applied_to(int op, Action update);
+    /// The updates of the next step are to let their state pass.
+    ///
+    /// \pre no op of a step is under way, and the writer of the last save has left
+    void open();
+    /// No update comes: what has not passed lies at home as it is to be saved.
+    ///
+    /// \pre no op of a step is under way
+    void stay_home();
+    /// For which updates have waited since open().
+    double waited_seconds() const noexcept { return static_cast<double>(waited_ns_.load()) * 1e-9; }
+    /// When an update waited for a place.
+    struct Wait {
+        std::int64_t begin_ns = 0;
+        std::int64_t end_ns = 0;
+    };
+    /// All since forget_waits(), in order.
+    std::span<const Wait> waits() const noexcept { return waits_; }
+    void forget_waits() noexcept { waits_.clear(); }
+
+    // ---- of the thread that writes
+
+    /// Bytes of a buffer at home that are in memory now.
+    struct Part {
+        int home = -1;
+        std::int64_t offset_bytes = 0;
+        std::span<const std::byte> bytes;
+    };
+    enum class Next {
+        parts,   ///< for take()
+        later,   ///< nothing yet
+        at_home  ///< nothing passes any more: all has, or the rest is where it lives
+    };
+    /// What comes next; waits for it a few milliseconds where `waits`.
+    Next next(bool waits);
+    /// Hands over what one update has let pass; its place is free on return.
+    ///
+    /// \pre next() is parts
+    void take(const std::function<void(const Part&)>& use);
+    /// Nobody takes anything any more; nobody waits.
+    void leave();
+
+  private:
+    struct Stretch {
+        int home;
+        std::int64_t home_offset;
+        const std::byte* from;
+        std::size_t bytes;
+    };
+    struct Update {
+        int op;
+        std::vector<Stretch> stretches;
+    };
+
+    void pass(std::size_t update);
+    std::byte* place(std::size_t update) const;
+
+    const comm::AbortFlag& abort_;
+    std::byte* ring_ = nullptr;
+    std::int64_t place_bytes_ = 0;
+    std::vector<Update> updates_;
+    std::atomic<bool> is_open_{false};
+    std::atomic<std::int64_t> waited_ns_{0};
+    std::vector<Wait> waits_;  ///< has room for one of each update
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t passed_ = 0, taken_ = 0;  ///< updates
+    bool stays_home_ = false;
+};
+
+}  // namespace ziggurat::train

@@ -1,0 +1,189 @@
+#include "train/step/throttle.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/quiet_thread.hpp"
+#include "comm/node/bell.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using schedule::Engine;
+
+bool is_any(const spec::Throttle& rates) {
+    return rates != spec::Throttle{};
+}
+
+std::int64_t bytes_of(const schedule::Op& op) {
+    std::int64_t bytes = 0;
+    for (const auto& operand : op.writes) {
+        bytes += operand.bytes();
+    }
+    return bytes;
+}
+
+}  // namespace
+
+/// A thread that rings the bell at given times. It takes no signals.
+class Throttle::Alarm {
+  public:
+    explicit Alarm(const comm::NodeMemory& node) : node_{node} {
+        times_.reserve(most_times);
+        thread_ = start_quiet_thread("the thread of debug.throttle", [this] { run(); });
+    }
+    ~Alarm() {
+        {
+            const std::lock_guard lock{mutex_};
+            ends_ = true;
+        }
+        news_.notify_one();
+        thread_.join();
+    }
+    Alarm(const Alarm&) = delete;
+    Alarm& operator=(const Alarm&) = delete;
+
+    void ring_at(std::int64_t time_ns) {
+        {
+            const std::lock_guard lock{mutex_};
+            if (times_.size() == most_times) {
+                return;  // some of these many will wake the rank
+            }
+            times_.push_back(time_ns);
+            std::push_heap(times_.begin(), times_.end(), std::greater{});
+        }
+        news_.notify_one();
+    }
+
+  private:
+    static constexpr std::size_t most_times = 1024;
+
+    void run() {
+        std::unique_lock lock{mutex_};
+        while (!ends_) {
+            if (times_.empty()) {
+                news_.wait(lock);
+                continue;
+            }
+            const auto now = monotonic_ns();
+            if (now < times_.front()) {
+                news_.wait_for(lock, std::chrono::nanoseconds{times_.front() - now});
+                continue;
+            }
+            std::pop_heap(times_.begin(), times_.end(), std::greater{});
+            times_.pop_back();
+            comm::ring(node_.bell());
+        }
+    }
+
+    const comm::NodeMemory& node_;
+    std::mutex mutex_;
+    std::condition_variable news_;
+    std::vector<std::int64_t> times_;  ///< a heap, the next in front
+    bool ends_ = false;
+    std::thread thread_;
+};
+
+Throttle::Throttle(const spec::Throttle& rates, const comm::NodeMemory& node)
+    : nvme_read_{.bytes_per_second = rates.nvme_read},
+      nvme_write_{.bytes_per_second = rates.nvme_write},
+      host_to_device_{.bytes_per_second = rates.host_to_device},
+      device_to_host_{.bytes_per_second = rates.device_to_host} {
+    if (is_any(rates)) {
+        alarm_ = std::make_unique<Alarm>(node);
+    }
+}
+
+Throttle::~Throttle() = default;
+
+Throttle::Way* Throttle::way_of(Engine engine) {
+    switch (engine) {
+        case Engine::nvme_read:
+            return &nvme_read_;
+        case Engine::nvme_write:
+            return &nvme_write_;
+        case Engine::host_to_device:
+            return &host_to_device_;
+        case Engine::device_to_host:
+            return &device_to_host_;
+        default:
+            return nullptr;
+    }
+}
+
+void Throttle::end_at(Stay& stay, std::int64_t time_ns) {
+    stay.ends_ns = time_ns;
+    alarm_->ring_at(time_ns);
+}
+
+void Throttle::begin(Stay& stay) {
+    const auto now = monotonic_ns();
+    auto& way = *stay.way;
+    std::erase_if(way.updates, [&](const Stay* update) { return update->ends_ns <= now; });
+    const auto free_from_ns = std::max(now, way.busy_until_ns);
+    if (stay.is_for_updates) {
+        end_at(stay, (way.updates.empty() ? free_from_ns : way.updates.back()->ends_ns) + stay.duration_ns);
+        way.updates.push_back(&stay);
+        return;
+    }
+    way.busy_until_ns = free_from_ns + stay.duration_ns;
+    end_at(stay, way.busy_until_ns);
+    for (auto* update : way.updates) {
+        end_at(*update, update->ends_ns + stay.duration_ns);
+    }
+}
+
+Action Throttle::applied_to(const schedule::Program& program, const schedule::Op& op, Action action) {
+    const auto& lane = program.lanes.at(static_cast<std::size_t>(op.lane));
+    auto* way = way_of(lane.engine);
+    if (way == nullptr || way->bytes_per_second <= 0) {
+        return action;
+    }
+    const double seconds = static_cast<double>(bytes_of(op)) / way->bytes_per_second;
+    stays_.push_back({.way = way,
+                      .is_for_updates = lane.serves_updates,
+                      .duration_ns = static_cast<std::int64_t>(seconds * 1e9)});
+    Stay* stay = &stays_.back();
+    auto throttled = action;
+    const bool is_done_at_start = !action.is_asynchronous();
+    auto move = action.is_asynchronous() ? std::move(action.start) : std::move(action.run);
+    throttled.run = {};
+    throttled.start = [this, stay, move = std::move(move)] {
+        begin(*stay);
+        move();
+    };
+    throttled.poll = [stay, has_moved = std::move(action.poll)] {
+        return (!has_moved || has_moved()) && monotonic_ns() >= stay->ends_ns;
+    };
+    throttled.ended_ns = [stay, moved_ns = std::move(action.ended_ns)] {
+        return std::max(stay->ends_ns, moved_ns ? moved_ns() : 0);
+    };
+    // Done when they start, they are in order whatever is under way.
+    throttled.may_start_early = is_done_at_start;
+    return throttled;
+}
+
+std::string describe(const spec::Throttle& rates) {
+    std::string text;
+    for (const auto& [name, rate] : {std::pair{"nvme_read", rates.nvme_read},
+                                     {"nvme_write", rates.nvme_write},
+                                     {"host_to_device", rates.host_to_device},
+                                     {"device_to_host", rates.device_to_host}}) {
+        if (rate > 0) {
+            text += fmt::format("{}{} {:.4g} MB/s", text.empty() ? "" : ", ", name, rate * 1e-6);
+        }
+    }
+    return text;
+}
+
+}  // namespace ziggurat::train
