@@ -1,39 +1,62 @@
-# One program per test source; one CTest entry per rank count.
+# Tests: one program per folder, one CTest entry per source file and rank count.
 #
-#   ziggurat_test(mpi/collectives  SOURCE mpi/collectives_test.cpp  MODULES comm
-#     RANKS 1 2 3 4  LABELS mpi  TIMEOUT 60)
+#   ziggurat_test_program(mpi RANKS  MODULES comm train  LIBRARIES dl)
+#   ziggurat_test(mpi/collectives  RANKS 1 2 3 4  LABELS mpi  TIMEOUT 60)
 #
-# makes mpi/collectives/1 ... mpi/collectives/4. Without RANKS it is one plain process. OPTIMISED, also under the
-# sanitizers: for what computes much itself.
+# The first makes the program test_mpi, whose main starts MPI. The second adds collectives_test.cpp to it, and the
+# entries mpi/collectives/1 ... mpi/collectives/4, which run `test_mpi --file=mpi/collectives_test.cpp` on so many
+# ranks. Without RANKS an entry is one plain process.
+#
+#   PROGRAM     another program than that of the entry's folder
+#   SOURCE      another file than <last part of the name>_test.cpp in the current folder
+#   OPTIMISED   also under the sanitizers: for what computes much itself
+#
+# A source that replaces what the others use, such as malloc, has a program of its own.
 #
 # Target unit_and_rank_tests: all that tests labelled unit or mpi start.
 add_custom_target(unit_and_rank_tests)
 set(ZIGGURAT_MPI_FLAGS "--oversubscribe;--allow-run-as-root;--bind-to;none" CACHE STRING "What mpiexec takes besides -n")
 
+function(ziggurat_test_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "RANKS" "" "MODULES;LIBRARIES")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "ziggurat_test_program(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  string(REPLACE "/" "_" target "test_${name}")
+  add_executable(${target})
+  list(TRANSFORM arg_MODULES PREPEND ziggurat::)
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE ziggurat_options ziggurat_warnings ziggurat_test_options ${arg_MODULES}
+    ${arg_LIBRARIES} GTest::gtest GTest::gmock $<IF:$<BOOL:${arg_RANKS}>,ziggurat_rank_main,ziggurat_test_main>)
+  target_precompile_headers(${target} REUSE_FROM ziggurat_test_headers)
+endfunction()
+
 function(ziggurat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "SOURCE;TIMEOUT" "MODULES;RANKS;LABELS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "PROGRAM;SOURCE;TIMEOUT" "RANKS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ziggurat_test(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  get_filename_component(folder ${name} DIRECTORY)
+  get_filename_component(base ${name} NAME)
+  if(NOT arg_PROGRAM)
+    set(arg_PROGRAM ${folder})
+  endif()
+  if(NOT arg_SOURCE)
+    set(arg_SOURCE ${base}_test.cpp)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 300)  # against hangs only: no test depends on time
   endif()
 
-  string(REPLACE "/" "_" target "test_${name}")
-  add_executable(${target} ${arg_SOURCE})
-  list(TRANSFORM arg_MODULES PREPEND ziggurat::)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${target} PRIVATE ziggurat_options ziggurat_warnings ${arg_MODULES} ${arg_LIBRARIES}
-    GTest::gtest GTest::gmock $<IF:$<BOOL:${arg_RANKS}>,ziggurat_rank_main,ziggurat_test_main>)
-
+  string(REPLACE "/" "_" target "test_${arg_PROGRAM}")
+  get_filename_component(source ${arg_SOURCE} ABSOLUTE)
+  file(RELATIVE_PATH file ${PROJECT_SOURCE_DIR}/tests ${source})
+  target_sources(${target} PRIVATE ${source})
+  if(arg_OPTIMISED AND ZIGGURAT_SANITIZE)
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
+  endif()
   if(arg_LABELS MATCHES "unit|mpi")
     add_dependencies(unit_and_rank_tests ${target})
-  endif()
-  if(arg_OPTIMISED AND ZIGGURAT_SANITIZE)
-    target_compile_options(${target} PRIVATE -O1)
-  else()
-    target_link_libraries(${target} PRIVATE ziggurat_test_options)
-    target_precompile_headers(${target} REUSE_FROM ziggurat_test_headers)
   endif()
 
   set(entries ${name})
@@ -47,9 +70,26 @@ function(ziggurat_test name)
       get_filename_component(ranks ${entry} NAME)
       set(launcher ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${ZIGGURAT_MPI_FLAGS})
     endif()
-    add_test(NAME ${entry} COMMAND ${launcher} $<TARGET_FILE:${target}>)
+    add_test(NAME ${entry} COMMAND ${launcher} $<TARGET_FILE:${target}> --file=${file})
     set_tests_properties(${entry} PROPERTIES
       LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks}
       ENVIRONMENT "OMP_NUM_THREADS=2;OMP_WAIT_POLICY=passive;OMPI_MCA_btl_base_warn_component_unused=0;PROJECT_SOURCE_DIR=${PROJECT_SOURCE_DIR};ZIGGURAT_BINARY=${CMAKE_BINARY_DIR}/bin/ziggurat")
+  endforeach()
+endfunction()
+
+# ziggurat_unit_tests(train  MODULES train base  [LIBRARIES ...]  [OPTIMISED]): program and entries of all *_test.cpp
+# of the current folder, unit/train.
+function(ziggurat_unit_tests module)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "" "MODULES;LIBRARIES")
+  ziggurat_test_program(unit/${module} MODULES ${arg_MODULES} LIBRARIES ${arg_LIBRARIES})
+  set(options)
+  if(arg_OPTIMISED)
+    set(options OPTIMISED)
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS *_test.cpp)
+  foreach(source IN LISTS sources)
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "_test$" "" name ${name})
+    ziggurat_test(unit/${module}/${name} LABELS unit ${options})
   endforeach()
 endfunction()
