@@ -1,4 +1,4 @@
-/// What a short command prints.
+/// Output of a short command.
 #pragma once
 
 #include <optional>

@@ -11,7 +11,7 @@
 
 namespace ziggurat {
 
-/// What went wrong, by who must act on it. The process exit code is the enumerator's value.
+/// Kinds of errors, by who must act on them. The process exit code is the enumerator's value.
 enum class ErrorKind {
     deck = 2,        ///< the deck or the command line asks for something impossible: the user edits it
     resource = 3,    ///< memory, disk, ranks or a device are missing or fail: the user or operator adds some

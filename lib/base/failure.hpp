@@ -1,4 +1,4 @@
-/// What an exception means to the user.
+/// The end of a command by an exception: message and exit code for the user.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ struct Failure {
     int exit_code = 0;
 };
 
-/// Of the exception that is being handled. What the system refuses is for the user to mend, as memory is;
-/// what nobody expected is a bug of ours.
+/// The failure that the exception being handled means. A refusal of the system, of memory for instance, is
+/// for the user to mend; an exception that nobody expected is a bug of ours.
 Failure failure_at_hand();
 
 }  // namespace ziggurat

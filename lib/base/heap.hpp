@@ -1,10 +1,10 @@
-/// The memory of the process that nobody uses.
+/// Freed memory of the process, given back to the system.
 #pragma once
 
 namespace ziggurat {
 
-/// Gives back to the system what was freed and is kept for later. After work that takes much memory for once:
-/// what a process keeps would otherwise grow until it has done such work a few times.
+/// Returns to the system the memory that was freed and is kept for later. For use after work that takes much
+/// memory once: otherwise the kept memory grows until such work has been done a few times.
 void give_back_heap() noexcept;
 
 }  // namespace ziggurat

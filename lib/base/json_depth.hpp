@@ -1,4 +1,4 @@
-/// How deeply JSON nests, counted before anything is built from it.
+/// Depth to which JSON nests, counted before anything is built from it.
 #pragma once
 
 #include <string_view>

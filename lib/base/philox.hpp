@@ -13,8 +13,8 @@ namespace ziggurat {
 /// Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011,
 /// section 4.3.
 ///
-/// There is no state: who knows the counter (a global coordinate) and the key (seed and purpose) knows the
-/// number, on any layout.
+/// There is no state: counter (a global coordinate) and key (seed and purpose) alone give the number, on any
+/// layout.
 struct Philox4x32 {
     using Counter = std::array<std::uint32_t, 4>;
     using Key = std::array<std::uint32_t, 2>;

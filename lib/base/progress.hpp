@@ -1,4 +1,4 @@
-/// What goes on where nothing is printed for a while, as a line that is rewritten in place.
+/// A progress line, rewritten in place, where nothing else is printed for a while.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-/// How many columns of a terminal a text takes, and what fits into so many.
+/// Columns of a terminal that a text takes, and clipping and wrapping to so many.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// How much a run is, in closed form: parameters, floating-point operations, bytes of model state.
+/// Size of a run in closed form: parameters, floating-point operations, bytes of model state.
 ///
 /// Pure arithmetic on the spec, so that `check` says it in no time at any size.
 #pragma once

@@ -1,4 +1,4 @@
-/// How far ahead of its use state is brought, and in what pieces.
+/// Prefetch depths and chunk sizes: how far ahead of its use state is brought, and in what pieces.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::spec {
 
-/// What of it a deck leaves to the planner.
+/// Depths that a deck leaves to the planner.
 struct OpenDepths {
     bool prefetch = false;
     bool optimizer_prefetch = false;
@@ -17,7 +17,7 @@ struct OpenDepths {
     bool any() const { return prefetch || optimizer_prefetch || chunk; }
 };
 
-/// What plan::choose_depths has found.
+/// Depths that plan::choose_depths has found.
 struct Depths {
     int prefetch = 1;
     int optimizer_prefetch = 0;

@@ -1,4 +1,4 @@
-/// A home as a deck says it.
+/// The text of a home, as a deck writes it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// What the machine has: a description that `check` and `plan` read instead of asking the hardware.
+/// Description of the machine that `check` and `plan` read instead of asking the hardware.
 #pragma once
 
 #include <cstdint>

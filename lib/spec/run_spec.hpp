@@ -1,8 +1,8 @@
-/// What a run is asked to be, as plain data.
+/// Specification of a run, as plain data.
 ///
 /// `deck` fills a RunSpec from text and checks it; everything else reads it. All `auto`s are resolved, all
-/// units are bytes, seconds, elements, sequences or steps. Whatever the reader of a RunSpec needs is in it:
-/// nobody below `app` reads text or environment variables.
+/// units are bytes, seconds, elements, sequences or steps. A RunSpec has everything that its readers need:
+/// nothing below `app` reads text or environment variables.
 #pragma once
 
 #include <cstdint>
@@ -148,16 +148,16 @@ struct Parallel {
 
 enum class ReducePlan { at_end, each_microbatch, by_span };
 
-/// Over how many consecutive data ranks each state kind is sharded: 1 <= p <= g <= o <= d, each dividing the
-/// next.
+/// Shard degrees: over how many consecutive data ranks each kind of state is sharded. 1 <= p <= g <= o <= d,
+/// each dividing the next.
 struct Sharding {
     int parameters = 1;
     int gradients = 1;
     int optimizer = 1;
-    int secondary = 0;  ///< hpZ's second span of the parameters; 0: none
+    int secondary = 0;  ///< hpZ's second shard degree of the parameters; 0: none
     ReducePlan reduce = ReducePlan::at_end;
     int sum_group = 1;        ///< ranks summed together before groups are; = data degree for `flat`
-    bool is_by_span = false;  ///< the deck names the spans, and no ZeRO stage
+    bool is_by_span = false;  ///< the deck names the shard degrees, and no ZeRO stage
 
     bool operator==(const Sharding&) const = default;
 };
@@ -186,7 +186,7 @@ struct TileRule {
     bool operator==(const TileRule&) const = default;
 };
 
-/// What a deck leaves to the planner, which sees the budgets: plan::choose_homes fills it in.
+/// Settings that a deck leaves to the planner, which sees the budgets: plan::choose_homes fills them in.
 struct OpenHomes {
     bool parameters = false;
     bool gradients = false;
@@ -282,8 +282,8 @@ struct LearningRate {
 
 /// Saving the state of training.
 struct Checkpoint {
-    /// Besides at the end and when the run is asked to stop, which a run with any interval saves at. Nothing
-    /// (checkpoint.every is none): no save ever, at the end neither, so that it cannot be gone on with.
+    /// Saves between the one at the end and those when the run is asked to stop, which any interval brings.
+    /// No value (checkpoint.every is none): no save ever, not even at the end, so the run cannot be resumed.
     std::optional<Interval> every;
     std::int64_t keep_last = 2;         ///< complete ones that stay
     std::int64_t keep_every_steps = 0;  ///< multiples of this stay for ever; 0: none

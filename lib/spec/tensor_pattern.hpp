@@ -1,4 +1,4 @@
-/// Patterns that name groups of parameter tensors, as in `train.only` and `specizer.no_decay`.
+/// Patterns that name groups of parameter tensors, as in `train.only` and `optimizer.no_decay`.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-/// The parameter tensors of a model by name, and which of them a run trains.
+/// Parameter tensors of a model by name, and whether a run trains them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// How many threads a rank can have.
+/// The most threads that a rank can have.
 #pragma once
 
 namespace ziggurat::spec {

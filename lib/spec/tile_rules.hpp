@@ -1,4 +1,4 @@
-/// Which tensors the rules of tiles name.
+/// Matching of tile rules to the tensors that they name.
 #pragma once
 
 #include <string_view>
