@@ -144,30 +144,6 @@ std::vector<Block> even_blocks(std::int64_t elements,
     return blocks;
 }
 
-std::int64_t bytes_to_send(const CollectiveCall& call, int size, int rank) {
-    std::int64_t all = 0;
-    for (const auto& block : call.blocks) {
-        all += block.bytes;
-    }
-    const std::int64_t own = call.blocks.size() > 1 ? call.blocks[static_cast<std::size_t>(rank)].bytes : all;
-    switch (call.kind) {
-        case CollectiveKind::all_gather:
-            return own * (size - 1);
-        case CollectiveKind::reduce_scatter:
-        case CollectiveKind::all_to_all:
-            return all - own;
-        case CollectiveKind::all_reduce:
-            return all - own + own * (size - 1);
-        case CollectiveKind::broadcast:
-            return rank == call.peer ? all * (size - 1) : 0;
-        case CollectiveKind::send:
-            return all;
-        case CollectiveKind::receive:
-            return 0;
-    }
-    return 0;
-}
-
 void check_call(const CollectiveCall& call, int size, int rank) {
     const bool is_between_two = call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
     const bool has_one_block = is_between_two || call.kind == CollectiveKind::broadcast;

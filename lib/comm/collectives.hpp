@@ -67,9 +67,6 @@ std::vector<Block> even_blocks(std::int64_t elements,
                                int members,
                                std::int64_t granule_elements);
 
-/// What member `rank` of `size` hands to others in one execution of `call`.
-std::int64_t bytes_to_send(const CollectiveCall& call, int size, int rank);
-
 /// Throws `Error{internal}` that names the call and what is wrong with it.
 void check_call(const CollectiveCall& call, int size, int rank);
 

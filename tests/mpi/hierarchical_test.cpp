@@ -15,6 +15,7 @@
 #include "comm/mpi/mpi_collectives.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/mpi/shared_vectors.hpp"
+#include "tests/support/bytes_to_move.hpp"
 #include "tests/support/rank_test.hpp"
 
 namespace ziggurat::comm {

@@ -12,13 +12,13 @@
 
 #include "comm/abort_flag.hpp"
 #include "comm/control.hpp"
-#include "comm/dry_run_collectives.hpp"
 #include "comm/idle_wait.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/node/node_memory.hpp"
 #include "tests/mpi/arena_vectors.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/support/counted_allocations.hpp"
+#include "tests/support/dry_run_collectives.hpp"
 #include "tests/support/rank_test.hpp"
 
 namespace ziggurat::comm {

@@ -43,35 +43,6 @@ std::vector<SumPart> parts_of(const std::vector<int>& node_of_member, int sum_gr
     return parts;
 }
 
-std::int64_t bytes_of_sums(const HierarchicalPlan& plan, const CollectiveCall& call, int member) {
-    const SumPart& part = plan.part_of(member);
-    const auto neighbours = std::ssize(plan.members_on(plan.node_of(member)));
-    std::int64_t bytes = 0;
-    for (int owner = 0; owner < plan.size(); ++owner) {
-        const Block& block = call.blocks[static_cast<std::size_t>(owner)];
-        if (owner == member) {
-            bytes += (neighbours - 1) * block.bytes;
-        } else if (!plan.are_neighbours(owner, member) && plan.summer(part, owner) == member) {
-            bytes += part.count * block.bytes;  // the others' are read, the sum is sent
-        }
-    }
-    return bytes;
-}
-
-std::int64_t bytes_of_gathering(const HierarchicalPlan& plan, std::span<const Block> blocks, int member) {
-    std::int64_t bytes = 0;
-    for (int owner = 0; owner < plan.size(); ++owner) {
-        const std::int64_t block = blocks[static_cast<std::size_t>(owner)].bytes;
-        if (owner == member) {
-            bytes += (plan.num_nodes() - 1) * block;
-        } else if (plan.are_neighbours(owner, member) ||
-                   plan.gatherer(plan.node_of(member), owner) != member) {
-            bytes += block;
-        }
-    }
-    return bytes;
-}
-
 }  // namespace
 
 HierarchicalPlan::HierarchicalPlan(std::vector<int> node_of_member, int sum_group)
@@ -120,37 +91,6 @@ int HierarchicalPlan::num_staged(int member) const {
 
 std::int64_t HierarchicalPlan::staging_bytes(int member) const {
     return depth * num_staged(member) * piece_elements_ * partial_sum_bytes;
-}
-
-std::int64_t bytes_to_move(const HierarchicalPlan& plan, const CollectiveCall& call, int member) {
-    switch (call.kind) {
-        case CollectiveKind::reduce_scatter:
-            return bytes_of_sums(plan, call, member);
-        case CollectiveKind::all_gather:
-            return bytes_of_gathering(plan, call.blocks, member);
-        case CollectiveKind::all_reduce:
-            return bytes_of_sums(plan, call, member) + bytes_of_gathering(plan, call.blocks, member);
-        case CollectiveKind::broadcast: {
-            std::vector<Block> blocks(static_cast<std::size_t>(plan.size()));
-            blocks[static_cast<std::size_t>(call.peer)] = call.blocks.front();
-            return bytes_of_gathering(plan, blocks, member);
-        }
-        case CollectiveKind::all_to_all: {
-            std::int64_t bytes = 0;
-            for (int m = 0; m < plan.size(); ++m) {
-                const auto other = static_cast<std::size_t>(m);
-                if (m != member) {
-                    bytes += plan.are_neighbours(m, member) ? call.output_blocks[other].bytes
-                                                            : call.blocks[other].bytes;
-                }
-            }
-            return bytes;
-        }
-        case CollectiveKind::send:
-        case CollectiveKind::receive:
-            break;
-    }
-    ZG_EXPECTS(false && "messages between two are no collective of the group");
 }
 
 }  // namespace ziggurat::comm

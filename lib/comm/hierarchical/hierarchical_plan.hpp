@@ -89,15 +89,4 @@ class HierarchicalPlan {
     std::int64_t piece_elements_ = 0;
 };
 
-/// What `member` moves in one execution of a call: what he reads from other members' memory inside his node
-/// and what he sends to other nodes. A partial sum counts as the elements that it stands for, though it
-/// travels in fp32.
-///
-/// For blocks of equal size s on nodes of equal size, of whole runs, that is (n - 1) s for a reduce-scatter
-/// or an all-gather and twice that for an all-reduce on each of the n members; over all members it is n (n -
-/// 1) s, or twice that, on any nodes and for any sum_group.
-///
-/// \pre the call is a collective of the whole group
-std::int64_t bytes_to_move(const HierarchicalPlan& plan, const CollectiveCall& call, int member);
-
 }  // namespace ziggurat::comm

@@ -198,10 +198,4 @@ std::byte* NodeMemory::make_block(std::int64_t bytes_of_rank, const char* purpos
     return segments_.back().data();
 }
 
-void NodeMemory::ring_all() const noexcept {
-    for (int r = 0; r < num_bells_; ++r) {
-        ring(bells_[r]);
-    }
-}
-
 }  // namespace ziggurat::comm

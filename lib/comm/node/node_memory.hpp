@@ -109,8 +109,6 @@ class NodeMemory {
 
     /// Where this rank sleeps; there without sharing too, though then only he knows it.
     Bell& bell() const noexcept { return bells_[me_]; }
-    /// Wakes all ranks of this node: something has happened that is no operation of a group.
-    void ring_all() const noexcept;
 
   private:
     void make_bells();

@@ -8,12 +8,13 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Looks at the counters in turn, from the neighbour on, up to the first that lags behind.
+/// Whether the counters of all members have come to `operation`; looks from the own seat on, up to the first
+/// that lags behind.
 template <class Counter>
-int first_behind(const SeatGroup& group,
-                 std::uint32_t operation,
-                 std::vector<std::uint32_t>& seen,
-                 Counter Seat::*counter) noexcept {
+bool have_all_reached(const SeatGroup& group,
+                      std::uint32_t operation,
+                      std::vector<std::uint32_t>& seen,
+                      Counter Seat::*counter) noexcept {
     const int size = group.size();
     for (int i = 0; i < size; ++i) {
         const auto member = static_cast<std::size_t>((group.me + i) % size);
@@ -22,10 +23,10 @@ int first_behind(const SeatGroup& group,
         }
         seen[member] = (group.seats[member]->*counter).load(std::memory_order_acquire);
         if (!has_reached(seen[member], operation)) {
-            return static_cast<int>(member);
+            return false;
         }
     }
-    return -1;
+    return true;
 }
 
 }  // namespace
@@ -70,12 +71,7 @@ SeatChannel::Operation SeatChannel::post(const PostedCall& call,
 }
 
 bool SeatChannel::all_posted(Operation operation) noexcept {
-    return first_behind(group_, operation, seen_posted_, &Seat::posted) < 0;
-}
-
-int SeatChannel::missing_post(Operation operation) const noexcept {
-    auto seen = seen_posted_;
-    return first_behind(group_, operation, seen, &Seat::posted);
+    return have_all_reached(group_, operation, seen_posted_, &Seat::posted);
 }
 
 void SeatChannel::finish(Operation operation) noexcept {
@@ -84,12 +80,7 @@ void SeatChannel::finish(Operation operation) noexcept {
 }
 
 bool SeatChannel::all_done(Operation operation) noexcept {
-    return first_behind(group_, operation, seen_done_, &Seat::done) < 0;
-}
-
-int SeatChannel::missing_done(Operation operation) const noexcept {
-    auto seen = seen_done_;
-    return first_behind(group_, operation, seen, &Seat::done);
+    return have_all_reached(group_, operation, seen_done_, &Seat::done);
 }
 
 }  // namespace ziggurat::comm

@@ -92,8 +92,6 @@ class SeatChannel {
     std::span<std::byte> next_payload() noexcept;
 
     bool all_posted(Operation operation) noexcept;
-    /// The first member who has not posted it, -1 when all have: whom to name in a report.
-    int missing_post(Operation operation) const noexcept;
 
     const PostedCall& posted_call(int member, Operation operation) const noexcept {
         return slot(member, operation).call;
@@ -112,8 +110,6 @@ class SeatChannel {
 
     void finish(Operation operation) noexcept;
     bool all_done(Operation operation) noexcept;
-    /// The first member who is not done with it, -1 when all are.
-    int missing_done(Operation operation) const noexcept;
 
     /// The last operation that this member has posted.
     Operation last() const noexcept { return last_; }

@@ -5,35 +5,11 @@
 #include <fstream>
 #include <string>
 
-#include "base/contract.hpp"
 #include "comm/host_stream.hpp"
 #include "comm/node/shared_sum_impl.hpp"
-#include "comm/node/stream/portable.hpp"
-#include "tensor/bfloat16.hpp"
 
 namespace ziggurat::comm {
 namespace {
-
-template <class Vector>
-void sum_as(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
-    ZG_EXPECTS(!sum.inputs.empty() && !sum.outputs.empty() && sum.sum_group >= 0);
-    ZG_EXPECTS(begin >= 0);
-    if (begin >= end) {
-        return;
-    }
-    if (sum.inputs.size() == 1) {
-        const std::int64_t unit = spec::element_bytes(sum.type);
-        for (std::byte* output : sum.outputs) {
-            if (output != sum.inputs[0]) {
-                copy_shared(output + begin * unit, sum.inputs[0] + begin * unit, (end - begin) * unit,
-                            sum.stores);
-            }
-        }
-        return;
-    }
-    sum.type == spec::DType::f32 ? shared_sum::sum_range<Vector, float>(sum, begin, end)
-                                 : shared_sum::sum_range<Vector, tensor::bfloat16>(sum, begin, end);
-}
 
 /// `32768K` or `32M`; 0 when it is neither.
 std::int64_t parse_cache_size(const std::string& text) {
@@ -51,11 +27,7 @@ std::int64_t parse_cache_size(const std::string& text) {
 }  // namespace
 
 void sum_shared(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
-    sum_as<stream::HostStream>(sum, begin, end);
-}
-
-void sum_shared_portably(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
-    sum_as<stream::Portable>(sum, begin, end);
+    shared_sum::sum_with<stream::HostStream>(sum, begin, end);
 }
 
 void copy_shared(std::byte* to, const std::byte* from, std::int64_t bytes, Stores stores) {

@@ -28,9 +28,6 @@ struct SharedSum {
 /// Async:    what is stored past the caches is visible to whoever sees a later store of this thread
 void sum_shared(const SharedSum& sum, std::int64_t begin, std::int64_t end);
 
-/// The same without the machine's own vector instructions: what they are tested against.
-void sum_shared_portably(const SharedSum& sum, std::int64_t begin, std::int64_t end);
-
 /// Copies bytes between places that do not overlap.
 void copy_shared(std::byte* to, const std::byte* from, std::int64_t bytes, Stores stores);
 

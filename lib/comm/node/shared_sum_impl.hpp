@@ -1,4 +1,4 @@
-/// The loops of shared_sum.hpp over vectors of 16 floats; only shared_sum.cpp includes it.
+/// Loops of shared_sum.hpp over vectors of 16 floats; only shared_sum.cpp and its test include them.
 ///
 /// `Vector` has: load(const T*), store(T*, value), stream(T*, value) past the caches to an aligned place,
 /// add(a, b), fence() after streaming, and alignment, the bytes that stream wants.
@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <span>
 
+#include "base/contract.hpp"
 #include "comm/element.hpp"
 #include "comm/node/shared_sum.hpp"
+#include "tensor/bfloat16.hpp"
 
 namespace ziggurat::comm::shared_sum {
 
@@ -189,6 +191,28 @@ void sum_range(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
     for (; i < end; ++i) {
         sum_one<T>(sum, group_size, i);
     }
+}
+
+/// sum_shared() with the stores and sums of `Vector`.
+template <class Vector>
+void sum_with(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
+    ZG_EXPECTS(!sum.inputs.empty() && !sum.outputs.empty() && sum.sum_group >= 0);
+    ZG_EXPECTS(begin >= 0);
+    if (begin >= end) {
+        return;
+    }
+    if (sum.inputs.size() == 1) {
+        const std::int64_t unit = spec::element_bytes(sum.type);
+        for (std::byte* output : sum.outputs) {
+            if (output != sum.inputs[0]) {
+                copy_shared(output + begin * unit, sum.inputs[0] + begin * unit, (end - begin) * unit,
+                            sum.stores);
+            }
+        }
+        return;
+    }
+    sum.type == spec::DType::f32 ? sum_range<Vector, float>(sum, begin, end)
+                                 : sum_range<Vector, tensor::bfloat16>(sum, begin, end);
 }
 
 }  // namespace ziggurat::comm::shared_sum

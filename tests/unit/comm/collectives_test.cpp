@@ -4,10 +4,12 @@
 
 #include "base/error.hpp"
 #include "comm/abort_flag.hpp"
-#include "comm/dry_run_collectives.hpp"
+#include "tests/support/dry_run_collectives.hpp"
 
 namespace ziggurat::comm {
 namespace {
+
+using test::DryRunCollectives;
 
 std::vector<Block> thirds() {
     return {{0, 8}, {8, 0}, {8, 40}};

@@ -5,8 +5,12 @@
 #include <numeric>
 #include <set>
 
+#include "tests/support/bytes_to_move.hpp"
+
 namespace ziggurat::comm {
 namespace {
+
+using test::bytes_to_move;
 
 const std::vector<std::vector<int>> node_lists = {
     {0, 1},                    // one each

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "comm/fold.hpp"
+#include "comm/node/shared_sum_impl.hpp"
+#include "comm/node/stream/portable.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 
 namespace ziggurat::comm {
@@ -15,6 +17,11 @@ namespace {
 
 using tensor::bfloat16;
 using namespace ziggurat::test;
+
+/// sum_shared() without the machine's own vector instructions.
+void sum_shared_portably(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
+    shared_sum::sum_with<stream::Portable>(sum, begin, end);
+}
 
 constexpr std::int64_t lengths[] = {0, 1, 15, 16, 17, 63, 64, 65, 1000};
 
