@@ -2,7 +2,7 @@
 
 #include "app/command_table.hpp"
 #include "app/shipped_texts.hpp"
-#include "deck/schema.hpp"
+#include "deck/schema/schema.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "deck/units.hpp"
+#include "deck/values/units.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "plan/time_to_train.hpp"
 #include "spec/counts.hpp"

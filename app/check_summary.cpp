@@ -2,7 +2,7 @@
 
 #include "app/check.hpp"
 #include "base/units.hpp"
-#include "deck/units.hpp"
+#include "deck/values/units.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "spec/counts.hpp"
 #include "spec/home_text.hpp"

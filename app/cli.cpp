@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
-#include "deck/nearest.hpp"
+#include "deck/messages/nearest.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -19,7 +19,7 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/compare.hpp"
 #include "data/token_head.hpp"
-#include "deck/nearest.hpp"
+#include "deck/messages/nearest.hpp"
 #include "train/report/console.hpp"
 
 namespace ziggurat::app {

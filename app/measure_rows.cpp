@@ -1,6 +1,6 @@
 /// The commands that measure the machine.
 #include "app/option_rows.hpp"
-#include "deck/units.hpp"
+#include "deck/values/units.hpp"
 
 namespace ziggurat::app {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "deck/load.hpp"
-#include "deck/machine.hpp"
-#include "deck/reference.hpp"
+#include "deck/machine/machine.hpp"
+#include "deck/reference/reference.hpp"
 #include "plan/time_to_train.hpp"
 
 namespace ziggurat::app {

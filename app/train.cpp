@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "comm/abort_flag.hpp"
 #include "comm/watch/liveness.hpp"
-#include "deck/job_end.hpp"
+#include "deck/machine/job_end.hpp"
 #include "kernels/runtime.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/report/console.hpp"

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "deck/compose.hpp"
-#include "deck/reader.hpp"
+#include "deck/compose/compose.hpp"
+#include "deck/values/reader.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/printable.hpp"
-#include "deck/compose.hpp"
-#include "deck/diagnostics.hpp"
+#include "deck/compose/compose.hpp"
+#include "deck/messages/diagnostics.hpp"
 
 namespace ziggurat::checkpoint {
 

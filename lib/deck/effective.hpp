@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "deck/schema.hpp"
-#include "deck/values.hpp"
+#include "deck/schema/schema.hpp"
+#include "deck/values/values.hpp"
 
 namespace ziggurat::deck {
 

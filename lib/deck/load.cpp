@@ -4,15 +4,16 @@
 
 #include <algorithm>
 
+#include "deck/compose/compose.hpp"
 #include "deck/effective.hpp"
-#include "deck/machine.hpp"
-#include "deck/measured_machine.hpp"
-#include "deck/not_built.hpp"
-#include "deck/reader.hpp"
-#include "deck/resolve.hpp"
-#include "deck/rules.hpp"
-#include "deck/shipped_files.hpp"
-#include "deck/units.hpp"
+#include "deck/files/shipped_files.hpp"
+#include "deck/machine/machine.hpp"
+#include "deck/machine/measured_machine.hpp"
+#include "deck/resolve/resolve.hpp"
+#include "deck/rules/not_built.hpp"
+#include "deck/rules/rules.hpp"
+#include "deck/values/reader.hpp"
+#include "deck/values/units.hpp"
 
 namespace ziggurat::deck {
 namespace {

@@ -8,7 +8,7 @@
 #include <regex>
 
 #include "deck/load.hpp"
-#include "deck/machine.hpp"
+#include "deck/machine/machine.hpp"
 #include "spec/counts.hpp"
 
 namespace ziggurat::deck {

@@ -10,7 +10,7 @@
 #include <regex>
 
 #include "deck/load.hpp"
-#include "deck/machine.hpp"
+#include "deck/machine/machine.hpp"
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "plan/memory_report.hpp"

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "deck/load.hpp"
-#include "deck/schema.hpp"
+#include "deck/schema/schema.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace ziggurat::checkpoint {

@@ -1,8 +1,8 @@
-#include "deck/diagnostics.hpp"
+#include "deck/messages/diagnostics.hpp"
 
 #include <gtest/gtest.h>
 
-#include "deck/nearest.hpp"
+#include "deck/messages/nearest.hpp"
 
 namespace ziggurat::deck {
 namespace {

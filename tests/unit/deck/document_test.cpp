@@ -1,4 +1,4 @@
-#include "deck/document.hpp"
+#include "deck/document/document.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "deck/job_end.hpp"
+#include "deck/machine/job_end.hpp"
 
 #include <gtest/gtest.h>
 

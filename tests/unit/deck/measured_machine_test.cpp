@@ -1,4 +1,4 @@
-#include "deck/measured_machine.hpp"
+#include "deck/machine/measured_machine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "deck/load.hpp"
-#include "deck/machine.hpp"
+#include "deck/machine/machine.hpp"
 #include "tests/support/scratch_folder.hpp"
 
 namespace ziggurat::deck {

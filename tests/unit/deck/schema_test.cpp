@@ -1,4 +1,4 @@
-#include "deck/schema.hpp"
+#include "deck/schema/schema.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <fstream>
 #include <set>
 
-#include "deck/not_built.hpp"
-#include "deck/reader.hpp"
-#include "deck/reference.hpp"
-#include "deck/rules.hpp"
+#include "deck/reference/reference.hpp"
+#include "deck/rules/not_built.hpp"
+#include "deck/rules/rules.hpp"
+#include "deck/values/reader.hpp"
 
 namespace ziggurat::deck {
 namespace {

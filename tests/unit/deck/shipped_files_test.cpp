@@ -1,4 +1,4 @@
-#include "deck/shipped_files.hpp"
+#include "deck/files/shipped_files.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

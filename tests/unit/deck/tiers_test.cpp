@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "deck/load.hpp"
-#include "deck/machine.hpp"
+#include "deck/machine/machine.hpp"
 
 namespace ziggurat::deck {
 namespace {

@@ -1,4 +1,4 @@
-#include "deck/units.hpp"
+#include "deck/values/units.hpp"
 
 #include <gtest/gtest.h>
 

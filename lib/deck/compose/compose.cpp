@@ -1,0 +1,203 @@
+#include "deck/compose/compose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+#include "deck/values/reader.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whether a map at `path` is a value that one file says as a whole, as the shares of a home.
+bool is_value(const Schema& schema, const std::string& path) {
+    const Row* row = schema.find(path);
+    return row != nullptr && row->type != Type::map && row->type != Type::variables;
+}
+
+/// Puts `from` over `into`, both at `path`, key by key: maps of keys merge, anything else replaces.
+void merge(const Schema& schema, const std::string& path, Node& into, Node&& from) {
+    if (into.kind != Node::Kind::map || from.kind != Node::Kind::map || is_value(schema, path)) {
+        into = std::move(from);
+        return;
+    }
+    for (Entry& entry : from.entries) {
+        const auto same = std::find_if(into.entries.begin(), into.entries.end(),
+                                       [&](const Entry& other) { return other.key == entry.key; });
+        if (same == into.entries.end()) {
+            into.entries.push_back(std::move(entry));
+        } else {
+            same->key_at = entry.key_at;
+            merge(schema, path.empty() ? entry.key : path + "." + entry.key, same->value,
+                  std::move(entry.value));
+        }
+    }
+}
+
+/// Follows includes; one per deck.
+class Composer {
+  public:
+    enum class Includes { followed, refused };
+
+    Composer(const Schema& schema, Includes includes, Diagnostics& found)
+        : schema_{schema}, includes_{includes}, found_{found} {}
+
+    std::optional<Node> file(const std::string& text, const std::string& name, Writer writer) {
+        found_.remember(name, text);
+        auto root = parse_document(text, {name, writer}, found_);
+        if (!root) {
+            return std::nullopt;
+        }
+        if (root->kind == Node::Kind::null) {
+            root->kind = Node::Kind::map;
+        }
+        if (root->kind != Node::Kind::map) {
+            found_.error(root->at, "this is not a deck", "a deck is a map of keys",
+                         "Begin with deck_version: 1.");
+            return std::nullopt;
+        }
+        expand_shorthands(schema_, *root, found_);
+        return with_includes(std::move(*root), name);
+    }
+
+  private:
+    std::optional<Node> with_includes(Node root, const std::string& name) {
+        const Node* list = root.find("include");
+        if (list == nullptr || list->kind == Node::Kind::null) {
+            return root;
+        }
+        if (includes_ == Includes::refused) {
+            found_.error(list->at, "a recorded deck includes files", "what a run records is whole",
+                         "Somebody has changed it: do not trust it.");
+            return std::nullopt;
+        }
+        if (list->kind != Node::Kind::list) {
+            found_.error(list->at, "include is not a list", "several decks may be included, the later win",
+                         "Write [common.yaml].");
+            return std::nullopt;
+        }
+        open_.push_back(identity(name));
+        std::optional<Node> base{std::in_place};
+        base->kind = Node::Kind::map;
+        for (const Node& item : list->items) {
+            auto included = include(item, name);
+            if (!included) {
+                base.reset();
+                break;
+            }
+            merge(schema_, "", *base, std::move(*included));
+        }
+        open_.pop_back();
+        if (base) {
+            base->at = root.at;
+            base->writer = root.writer;
+            merge(schema_, "", *base, std::move(root));
+        }
+        return base;
+    }
+
+    std::optional<Node> include(const Node& item, const std::string& from) {
+        if (item.kind != Node::Kind::scalar || item.text.empty()) {
+            found_.error(item.at, "include names no file", "each item is a path", "Write [common.yaml].");
+            return std::nullopt;
+        }
+        if (item.text.find("${") != std::string::npos) {
+            found_.error(item.at, fmt::format("include with a variable, {}", in_quotes(item.text)),
+                         "decks are included before variables are known", "Write the path itself.");
+            return std::nullopt;
+        }
+        const std::string path = (fs::path{from}.parent_path() / item.text).lexically_normal().string();
+        if (std::find(open_.begin(), open_.end(), identity(path)) != open_.end()) {
+            found_.error(item.at, fmt::format("{} includes itself", in_quotes(path)),
+                         "the decks form a cycle", "Remove one of the includes.");
+            return std::nullopt;
+        }
+        if (++files_ > Limits::files || open_.size() > Limits::include_depth) {
+            found_.error(item.at,
+                         fmt::format("more than {} included decks, or {} levels of them", Limits::files,
+                                     Limits::include_depth),
+                         "this looks like a mistake", "Include less.");
+            return std::nullopt;
+        }
+        const auto text = read_file(path, "included deck", item.at, found_);
+        return text ? file(*text, path, Writer::include) : std::nullopt;
+    }
+
+    /// The same for two spellings of one file.
+    static std::string identity(const std::string& path) {
+        std::error_code error;
+        const fs::path whole = fs::weakly_canonical(path, error);
+        return error ? path : whole.string();
+    }
+
+    const Schema& schema_;
+    Includes includes_;
+    Diagnostics& found_;
+    std::vector<std::string> open_;  ///< the files between the deck and here
+    int files_ = 0;
+};
+
+}  // namespace
+
+std::optional<std::string> read_file(const std::string& path,
+                                     const char* what,
+                                     const Place& at,
+                                     Diagnostics& found) {
+    const auto refuse = [&](const std::string& why) {
+        found.error(at, fmt::format("cannot read the {} {}", what, in_quotes(path)), why, "Check the path.");
+        return std::nullopt;
+    };
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    if (status.type() == fs::file_type::not_found) {
+        return refuse("there is no such file");
+    }
+    if (error || status.type() != fs::file_type::regular) {
+        return refuse(error ? error.message() : "it is not a file");
+    }
+    if (fs::file_size(path, error) > Limits::file_bytes || error) {
+        return refuse(error ? error.message()
+                            : fmt::format("it has more than {} KiB", Limits::file_bytes / 1024));
+    }
+    std::ifstream file{path, std::ios::binary};
+    if (!file) {
+        return refuse("it is not readable");
+    }
+    return std::string{std::istreambuf_iterator<char>{file}, {}};
+}
+
+std::optional<Node> compose(const Schema& schema,
+                            const std::string& text,
+                            const std::string& file,
+                            Diagnostics& found) {
+    return Composer{schema, Composer::Includes::followed, found}.file(text, file, Writer::deck);
+}
+
+std::optional<Node> compose_record(const Schema& schema,
+                                   const std::string& text,
+                                   const std::string& name,
+                                   Diagnostics& found) {
+    auto root = Composer{schema, Composer::Includes::refused, found}.file(text, name, Writer::deck);
+    if (!root) {
+        return root;
+    }
+    bool asks = false;
+    const Environment nobody = [&asks](const std::string&) -> std::optional<std::string> {
+        asks = true;
+        return std::string{"nothing"};
+    };
+    substitute_variables(*root, nobody, found);
+    if (asks) {
+        found.error({name, 0, 0}, "a recorded deck asks for the environment", "what a run records is whole",
+                    "Somebody has changed it: do not trust it.");
+    }
+    return root;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,72 @@
+#include "deck/machine/job_end.hpp"
+
+#include <charconv>
+#include <ctime>
+
+#include "base/command_output.hpp"
+#include "base/error.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// A controller that is slower than this is asked in vain.
+constexpr double squeue_patience_seconds = 10;
+/// 2001 to 2128: what is written in other units lies outside.
+constexpr double earliest = 1e9, latest = 5e9;
+
+std::optional<double> read_time(const std::string& text) {
+    double seconds = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    const bool is_time = failure == std::errc{} && end == text.data() + text.size() && seconds >= earliest &&
+                         seconds <= latest;
+    return is_time ? std::optional{seconds} : std::nullopt;
+}
+
+/// `2026-11-20T12:00:00`, of the local clock.
+std::optional<double> read_local_time(const std::string& text) {
+    std::tm parts{};
+    parts.tm_isdst = -1;
+    const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+    if (end == nullptr || (*end != '\0' && *end != '\n')) {
+        return std::nullopt;
+    }
+    return static_cast<double>(std::mktime(&parts));
+}
+
+}  // namespace
+
+std::optional<std::string> ask_squeue(const std::string& job) {
+    return command_output({"squeue", "-h", "-j", job, "-o", "%e"}, squeue_patience_seconds);
+}
+
+std::optional<JobEnd> find_job_end(const Environment& environment, const AskSlurm& ask) {
+    const auto job = environment("SLURM_JOB_ID");
+    if (!job) {
+        return std::nullopt;
+    }
+    const std::string source = "Slurm job " + *job;
+    if (const auto told = environment("SLURM_JOB_END_TIME")) {
+        if (const auto at = read_time(*told)) {
+            return JobEnd{*at, source};
+        }
+    }
+    const auto answer = ask(*job);
+    const auto at = answer ? read_local_time(*answer) : std::nullopt;
+    return at ? std::optional{JobEnd{*at, source}} : std::nullopt;
+}
+
+std::optional<double> find_stop_at(const Environment& environment) {
+    const auto text = environment("ZIGGURAT_STOP_AT");
+    if (!text || text->empty()) {
+        return std::nullopt;
+    }
+    const auto at = read_time(*text);
+    if (!at) {
+        throw Error{ErrorKind::deck, "ZIGGURAT_STOP_AT is '" + *text +
+                                         "' (a time in seconds since 1970 is between 1e9 and 5e9). Set it as "
+                                         "$(date -d '+2 hours' +%s) does, or unset it."};
+    }
+    return at;
+}
+
+}  // namespace ziggurat::deck

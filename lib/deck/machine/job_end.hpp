@@ -1,0 +1,30 @@
+/// When whoever gave this job its nodes will take them back.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "deck/compose/environment.hpp"
+
+namespace ziggurat::deck {
+
+/// The end of a job.
+struct JobEnd {
+    double at = 0;       ///< seconds since 1970, UTC
+    std::string source;  ///< `Slurm job 812331`
+};
+
+/// Asks squeue when a Slurm job ends: its answer, `2026-11-20T12:00:00` in local time, or nothing.
+using AskSlurm = std::function<std::optional<std::string>(const std::string& job)>;
+std::optional<std::string> ask_squeue(const std::string& job);
+
+/// From SLURM_JOB_END_TIME, else by asking once for SLURM_JOB_ID; nothing outside of Slurm and where it
+/// sets no end.
+std::optional<JobEnd> find_job_end(const Environment& environment, const AskSlurm& ask = ask_squeue);
+
+/// What ZIGGURAT_STOP_AT says: seconds since 1970, UTC.
+/// Errors: Error{deck} when it is no such number
+std::optional<double> find_stop_at(const Environment& environment);
+
+}  // namespace ziggurat::deck

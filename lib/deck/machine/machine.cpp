@@ -1,0 +1,109 @@
+#include "deck/machine/machine.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "deck/compose/compose.hpp"
+#include "deck/files/shipped_files.hpp"
+#include "deck/messages/nearest.hpp"
+#include "deck/values/reader.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+constexpr const char* folder_of_machines = "decks/machines/";
+
+bool is_name(const std::string& name_or_file) {
+    return name_or_file.find_first_of("/.") == std::string::npos;
+}
+
+/// Keys without a default must be there.
+bool is_complete(const Values& values, Diagnostics& found) {
+    bool complete = true;
+    for (const Row& row : machine_schema().rows()) {
+        const bool is_needed = row.fallback == nullptr &&
+                               (std::string_view{row.path} != "device_memory" || values.truth("has_device"));
+        if (is_needed && !values.has(row.path) && !values.is_bad(row.path)) {
+            found.error(values.place(row.path), fmt::format("missing key '{}'", row.path), row.doc,
+                        "Add it.");
+            complete = false;
+        }
+    }
+    return complete;
+}
+
+}  // namespace
+
+std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnostics& found) {
+    const std::size_t errors_before = found.errors();
+    const auto text = read_file(path, "machine file", {path, 0, 0}, found);
+    if (!text) {
+        return std::nullopt;
+    }
+    found.remember(path, *text);
+    const auto root = parse_document(*text, {path}, found);
+    if (!root) {
+        return std::nullopt;
+    }
+    const Values values = read_values(machine_schema(), *root, found);
+    if (!is_complete(values, found) || found.errors() > errors_before) {
+        return std::nullopt;
+    }
+    return spec::MachineSpec{
+        .name = values.text("name"),
+        .has_device = values.truth("has_device"),
+        .ranks_per_node = static_cast<int>(values.integer("ranks_per_node")),
+        .cores_per_node = static_cast<int>(values.integer("cores_per_node")),
+        .device_bytes = values.integer("device_memory"),
+        .host_bytes = values.integer("host_memory"),
+        .nvme_bytes = values.integer("nvme_space"),
+        .nvme_read_rate = values.real("nvme_read_rate"),
+        .nvme_write_rate = values.real("nvme_write_rate"),
+        .host_to_device_rate = values.real("host_to_device_rate"),
+        .device_to_host_rate = values.real("device_to_host_rate"),
+        .device_flops = static_cast<double>(values.integer("device_flops")),
+        .nvme_block_bytes = values.integer("nvme_block"),
+        .nvme_queue_depth = static_cast<int>(values.integer("nvme_queue_depth")),
+    };
+}
+
+std::string machine_file(const std::string& name_or_file) {
+    return is_name(name_or_file) ? file_or_shipped(folder_of_machines + name_or_file + ".yaml")
+                                 : name_or_file;
+}
+
+std::vector<std::string> machine_names(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code unreadable;
+    for (std::filesystem::directory_iterator entry{folder, unreadable}, end; !unreadable && entry != end;
+         entry.increment(unreadable)) {
+        if (entry->path().extension() == ".yaml") {
+            names.push_back(entry->path().stem().string());
+        }
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_file, Diagnostics& found) {
+    const std::string path = machine_file(name_or_file);
+    std::error_code unreadable;
+    if (!is_name(name_or_file) || std::filesystem::exists(path, unreadable)) {
+        return load_machine(path, found);
+    }
+    const std::string folder = file_or_shipped(folder_of_machines);
+    const auto names = machine_names(folder);
+    const std::string meant = nearest(name_or_file, {names.begin(), names.end()});
+    found.error({"--machine", 0, 0}, fmt::format("there is no machine {}", in_quotes(name_or_file)),
+                names.empty() ? fmt::format("{} describes none", in_quotes(folder))
+                              : fmt::format("there are {}", fmt::join(names, ", ")),
+                (meant.empty() ? "" : fmt::format("Did you mean '{}'? ", meant)) +
+                    "A file of your own is named with its path, as ./mine.yaml.");
+    return std::nullopt;
+}
+
+}  // namespace ziggurat::deck

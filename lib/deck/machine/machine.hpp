@@ -1,0 +1,34 @@
+/// Descriptions of machines: files of decks/machines, and the machine that the program runs on.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "deck/messages/diagnostics.hpp"
+#include "spec/machine_spec.hpp"
+
+namespace ziggurat::deck {
+
+/// The machine described by the file at `path`, in the manners of a deck; nothing after a complaint.
+std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnostics& found);
+
+/// Where the machine that a user calls `name_or_file` is described: the file itself, or
+/// decks/machines/NAME.yaml, here or beside the program.
+std::string machine_file(const std::string& name_or_file);
+
+/// The described machines of `folder`, by name.
+std::vector<std::string> machine_names(const std::string& folder);
+
+/// The machine that a user calls `name_or_file`. The complaint about a name that nobody has described says
+/// which there are, and which was meant.
+std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_file, Diagnostics& found);
+
+/// Bytes that this process may write to the file systems of `folders`, each file system counted once; 0 for
+/// what is not there. unknown_space where one of them has no limit of its own (ramfs).
+std::int64_t free_bytes(const std::vector<std::string>& folders);
+
+/// This node: its cores that the process may use, and its memory, as far as the process's cgroup grants it.
+spec::MachineSpec this_machine();
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,185 @@
+#include "deck/messages/diagnostics.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/printable.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+constexpr std::size_t longest_line_shown = 140;
+constexpr std::size_t longest_value_shown = 80;
+
+/// A line of the deck, each byte that is not printable replaced so that the caret below keeps its column.
+std::string shown_line(std::string_view line) {
+    std::string shown;
+    while (!line.empty()) {
+        const std::size_t length = std::max<std::size_t>(1, utf8_length(line));
+        const std::string_view character = line.substr(0, length);
+        shown += printable(character) == character ? character : "?";
+        line.remove_prefix(length);
+    }
+    return shown;
+}
+
+/// Where a cut at `at` leaves a whole UTF-8 character.
+std::size_t character_boundary(std::string_view text, std::size_t at) {
+    while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u) {
+        --at;
+    }
+    return std::min(at, text.size());
+}
+
+std::string counted(std::size_t count, const char* noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string Place::text() const {
+    return line == 0 ? file : fmt::format("{}:{}:{}", file, line, column);
+}
+
+std::string Problem::sentence() const {
+    std::string sentence = problem;
+    if (!why.empty()) {
+        sentence += fmt::format(" ({})", why);
+    }
+    sentence += ".";
+    if (!advice.empty()) {
+        sentence += " " + advice;
+    }
+    return printable(sentence);
+}
+
+std::string Problem::text() const {
+    return message(severity, printable(at.text()) + ": " + sentence());
+}
+
+void Diagnostics::add(Problem problem) {
+    switch (problem.severity) {
+        case Severity::error:
+            ++errors_;
+            lacks_ += problem.kind == ErrorKind::resource ? 1 : 0;
+            break;
+        case Severity::warning:
+            ++warnings_;
+            break;
+        case Severity::note:
+            ++notes_;
+            break;
+    }
+    if (kept_.size() < most_kept) {
+        kept_.push_back(std::move(problem));
+    }
+}
+
+void Diagnostics::error(Place at, std::string problem, std::string why, std::string advice) {
+    add({Severity::error, std::move(at), std::move(problem), std::move(why), std::move(advice)});
+}
+
+void Diagnostics::lack(Place at, std::string problem, std::string why, std::string advice) {
+    add({Severity::error, std::move(at), std::move(problem), std::move(why), std::move(advice),
+         ErrorKind::resource});
+}
+
+int Diagnostics::exit_code() const noexcept {
+    return ok() ? 0 : static_cast<int>(lacks_ == errors_ ? ErrorKind::resource : ErrorKind::deck);
+}
+
+void Diagnostics::warning(Place at, std::string problem, std::string why, std::string advice) {
+    add({Severity::warning, std::move(at), std::move(problem), std::move(why), std::move(advice)});
+}
+
+void Diagnostics::note(Place at, std::string problem, std::string why, std::string advice) {
+    add({Severity::note, std::move(at), std::move(problem), std::move(why), std::move(advice)});
+}
+
+void Diagnostics::remember(std::string file, std::string_view text) {
+    if (lines_.contains(file)) {
+        return;
+    }
+    auto& lines = lines_[file];
+    while (true) {
+        const std::size_t end = text.find('\n');
+        lines.emplace_back(text.substr(0, end));
+        if (end == std::string_view::npos) {
+            break;
+        }
+        text.remove_prefix(end + 1);
+    }
+    files_.push_back(std::move(file));
+}
+
+std::size_t Diagnostics::file_rank(const std::string& file) const {
+    return static_cast<std::size_t>(std::find(files_.begin(), files_.end(), file) - files_.begin());
+}
+
+std::vector<Problem> Diagnostics::sorted() const {
+    std::vector<Problem> ordered = kept_;
+    std::stable_sort(ordered.begin(), ordered.end(), [&](const Problem& a, const Problem& b) {
+        return std::tuple{file_rank(a.at.file), a.at.line, a.at.column} <
+               std::tuple{file_rank(b.at.file), b.at.line, b.at.column};
+    });
+    return ordered;
+}
+
+std::string Diagnostics::caret(const Place& at) const {
+    const auto found = lines_.find(at.file);
+    if (found == lines_.end() || at.line < 1 || static_cast<std::size_t>(at.line) > found->second.size()) {
+        return {};
+    }
+    const std::string& line = found->second[static_cast<std::size_t>(at.line) - 1];
+    std::size_t column = static_cast<std::size_t>(std::max(at.column, 1)) - 1;
+    std::size_t begin = 0;
+    if (column > longest_line_shown - 20) {
+        begin = character_boundary(line, column - 40);
+        column -= begin;
+    }
+    if (begin >= line.size() && begin > 0) {
+        return {};
+    }
+    const std::size_t end = character_boundary(line, std::min(line.size(), begin + longest_line_shown));
+    const std::string shown = shown_line(std::string_view{line}.substr(begin, end - begin));
+    const std::string before = shown_line(std::string_view{line}.substr(begin, column));
+    const auto characters = static_cast<std::size_t>(std::count_if(before.begin(), before.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
+    }));
+    return fmt::format("{:>4} | {}\n     | {:>{}}\n", at.line, shown, "^", characters + 1);
+}
+
+std::string Diagnostics::print(std::size_t most) const {
+    std::vector<Problem> ordered = sorted();
+    if (ordered.size() > most) {
+        std::stable_partition(ordered.begin(), ordered.end(),
+                              [](const Problem& p) { return p.severity == Severity::error; });
+        ordered.resize(most);
+    }
+    std::string text;
+    for (const Problem& problem : ordered) {
+        text += problem.text() + "\n" + caret(problem.at);
+    }
+    const std::size_t total = errors_ + warnings_ + notes_;
+    if (total > ordered.size()) {
+        text += fmt::format("... and {} more\n", total - ordered.size());
+    }
+    return text + closing_line() + "\n";
+}
+
+std::string Diagnostics::closing_line() const {
+    return fmt::format("{}, {}, {}.{}", counted(errors_, "error"), counted(warnings_, "warning"),
+                       counted(notes_, "note"), ok() ? "" : " Nothing was started.");
+}
+
+std::string in_quotes(std::string_view text) {
+    if (text.size() > longest_value_shown) {
+        text = text.substr(0, character_boundary(text, longest_value_shown));
+        return fmt::format("'{}...'", printable(text));
+    }
+    return fmt::format("'{}'", printable(text));
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,123 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "deck/reference/reference.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Variables may stand anywhere, so a text with `${` is always taken.
+Json variable() {
+    return {{"type", "string"}, {"pattern", "\\$\\{"}};
+}
+
+Json one_of_types(std::initializer_list<const char*> types) {
+    Json list = Json::array();
+    for (const char* type : types) {
+        list.push_back(type);
+    }
+    return {{"type", std::move(list)}};
+}
+
+Json bounded(const Row& row, const char* type) {
+    Json schema = {{"type", type}};
+    if (std::isfinite(row.min)) {
+        schema["minimum"] = row.min;
+    }
+    if (std::isfinite(row.max)) {
+        schema["maximum"] = row.max;
+    }
+    return schema;
+}
+
+Json map_of(const std::string& path);
+
+/// A value by its type alone. Texts with units are checked by the program, which says more than a pattern.
+Json by_type(const Row& row) {
+    switch (row.type) {
+        case Type::map:
+            return map_of(row.path);
+        case Type::list:
+            return {{"type", "array"}, {"items", map_of(std::string{row.path} + "[]")}};
+        case Type::variables:
+            return {{"type", "object"},
+                    {"additionalProperties", one_of_types({"string", "number", "boolean"})}};
+        case Type::boolean:
+            return {{"type", "boolean"}};
+        case Type::integer:
+            return bounded(row, "integer");
+        case Type::real:
+        case Type::alias:
+            return bounded(row, "number");
+        case Type::texts:
+            return {{"type", "array"}, {"items", {{"type", "string"}}}};
+        case Type::reals:
+            return {{"type", "array"}, {"items", bounded(row, "number")}, {"minItems", 2}, {"maxItems", 2}};
+        case Type::word_list: {
+            Json words = Json::array();
+            for (const auto word : split_words(row.words)) {
+                words.push_back(word);
+            }
+            return {{"type", "array"}, {"items", {{"enum", std::move(words)}}}};
+        }
+        case Type::interval:
+            return one_of_types({"string", "array"});
+        case Type::home:
+            return one_of_types({"string", "object"});
+        default:
+            return {{"type", "string"}};
+    }
+}
+
+Json value_of_row(const Row& row) {
+    Json choices = Json::array();
+    if (row.type != Type::word) {
+        choices.push_back(by_type(row));
+    }
+    const auto words = split_words(row.words);
+    if (!words.empty() && row.type != Type::word_list) {
+        Json list = Json::array();
+        for (const auto word : words) {
+            list.push_back(word);
+        }
+        choices.push_back({{"enum", std::move(list)}});
+    }
+    if (row.type == Type::map && *row.shorthand != '\0') {
+        choices.push_back(value_of_row(*deck_schema().find(std::string{row.path} + "." + row.shorthand)));
+    }
+    if (row.type == Type::integer && *row.noun != '\0') {
+        choices.push_back({{"type", "string"}, {"pattern", "^[0-9]"}});  // 20k steps
+    }
+    choices.push_back(variable());
+    choices.push_back({{"type", "null"}});
+    Json schema = {{"description", row.doc}};
+    schema["anyOf"] = std::move(choices);
+    if (row.fallback != nullptr) {
+        schema["default"] = row.fallback;
+    }
+    return schema;
+}
+
+Json map_of(const std::string& path) {
+    Json properties = Json::object();
+    for (const Row* row : deck_schema().children(path)) {
+        properties[std::string{leaf_of(row->path)}] = value_of_row(*row);
+    }
+    return {{"type", "object"}, {"additionalProperties", false}, {"properties", std::move(properties)}};
+}
+
+}  // namespace
+
+std::string json_schema() {
+    Json schema = {
+        {"$schema", "http://json-schema.org/draft-07/schema#"},
+        {"title", "A Ziggurat deck"},
+        {"$comment", "Generated from lib/deck/schema/schema.cpp by the target deck_reference; do not edit."}};
+    schema.update(map_of(""));
+    schema["required"] = {"deck_version"};
+    return schema.dump(1) + "\n";
+}
+
+}  // namespace ziggurat::deck

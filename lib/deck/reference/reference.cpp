@@ -1,0 +1,141 @@
+#include "deck/reference/reference.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/units.hpp"
+#include "deck/messages/nearest.hpp"
+#include "deck/rules/not_built.hpp"
+#include "deck/values/units.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+std::string number(double value) {
+    const bool is_whole = value == std::floor(value) && std::abs(value) < 1e16;
+    return is_whole ? format_grouped(static_cast<std::int64_t>(value)) : write_real(value);
+}
+
+/// `1 to 10,000`, `at least 0`; empty where the type says it all.
+std::string range_of(const Row& row) {
+    const bool has_min = std::isfinite(row.min);
+    const bool has_max = std::isfinite(row.max);
+    if (!has_min && !has_max) {
+        return {};
+    }
+    if (row.type == Type::share) {
+        return fmt::format("{} to {}", write_share(row.min), write_share(row.max));
+    }
+    if (row.type == Type::size) {
+        return fmt::format("{} to {}", write_bytes(static_cast<std::int64_t>(row.min)),
+                           write_bytes(static_cast<std::int64_t>(row.max)));
+    }
+    if (row.min == row.max) {
+        return fmt::format("only {}", number(row.min));
+    }
+    return has_min && has_max ? fmt::format("{} to {}", number(row.min), number(row.max))
+                              : fmt::format("at least {}", number(row.min));
+}
+
+std::string takes(const Row& row) {
+    const std::string range = range_of(row);
+    return range.empty() ? accepted_forms(row) : fmt::format("{}; {}", accepted_forms(row), range);
+}
+
+/// What of the key this version cannot do; empty when it can do all.
+std::string missing_of(const Row& row) {
+    if (row.built == Built::no) {
+        return "Not built yet: only the default is taken.";
+    }
+    std::vector<std::string_view> missing;
+    for (const Feature& feature : missing_features()) {
+        if (std::string_view{feature.key} == row.path) {
+            missing.emplace_back(feature.what);
+        }
+    }
+    return missing.empty() ? "" : fmt::format("Not built yet: {}.", fmt::join(missing, "; "));
+}
+
+/// A table cell: bars would end it.
+std::string cell(std::string_view text) {
+    std::string escaped;
+    for (const char c : text) {
+        escaped += c == '|' ? "\\|" : std::string_view{&c, 1};
+    }
+    return escaped;
+}
+
+bool is_container(const Row& row) {
+    return row.type == Type::map || row.type == Type::list;
+}
+
+std::string default_of(const Row& row) {
+    return row.fallback == nullptr ? "" : fmt::format("`{}`", row.fallback);
+}
+
+std::string table_row(const Row& row) {
+    const std::string missing = missing_of(row);
+    return fmt::format(
+        "| `{}` | {} | {} | {} |\n", row.path, cell(takes(row)), default_of(row),
+        cell(missing.empty() ? std::string{row.doc} : fmt::format("{} *{}*", row.doc, missing)));
+}
+
+}  // namespace
+
+std::string reference_page() {
+    std::string page =
+        "# Everything that a deck may say\n\n"
+        "Generated from `lib/deck/schema/schema.cpp` by the target `deck_reference`; do not edit.\n\n"
+        "A deck is YAML. Unknown, duplicated and mistyped keys are errors. Sizes, durations and intervals "
+        "carry\n"
+        "units; `auto` is taken where it is listed, and `ziggurat check DECK --print` shows what it became.\n"
+        "Any value can be overridden on the command line: `ziggurat train DECK train.steps=100\n"
+        "data.train[0].weight=2`.\n";
+    for (const Row* section : deck_schema().children("")) {
+        page += fmt::format("\n## {}\n\n{}\n", section->path, section->doc);
+        if (!is_container(*section)) {
+            page += fmt::format("Takes {}.\n", takes(*section));
+            continue;
+        }
+        page += "\n| key | takes | default | meaning |\n| --- | --- | --- | --- |\n";
+        const std::string prefix = fmt::format("{}.", section->path);
+        for (const Row& row : deck_schema().rows()) {
+            if (std::string_view{row.path}.starts_with(prefix)) {
+                page += table_row(row);
+            }
+        }
+    }
+    return page;
+}
+
+std::optional<std::string> explain(const std::string& key, std::string& meant) {
+    const Row* row = deck_schema().find(key);
+    if (row == nullptr) {
+        std::vector<std::string_view> paths;
+        for (const Row& candidate : deck_schema().rows()) {
+            paths.emplace_back(candidate.path);
+            if (leaf_of(candidate.path) == key) {
+                meant = candidate.path;
+                return std::nullopt;
+            }
+        }
+        meant = nearest(key, paths);
+        return std::nullopt;
+    }
+    std::string text = fmt::format("{}\n  {}\n  takes    {}\n", row->path, row->doc, takes(*row));
+    if (row->fallback != nullptr) {
+        text += fmt::format("  default  {}\n", row->fallback);
+    }
+    if (const std::string missing = missing_of(*row); !missing.empty()) {
+        text += fmt::format("  {}\n", missing);
+    }
+    if (is_container(*row)) {
+        for (const Row* child : deck_schema().children(row->type == Type::list ? key + "[]" : key)) {
+            text += fmt::format("  {:<24} {}\n", leaf_of(child->path), child->doc);
+        }
+    }
+    return text;
+}
+
+}  // namespace ziggurat::deck

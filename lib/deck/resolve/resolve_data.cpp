@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+std::vector<spec::Source> sources(Resolution& resolution, const std::string& list) {
+    Values& values = resolution.values;
+    std::vector<spec::Source> all;
+    for (std::int64_t i = 0; i < values.count(list); ++i) {
+        const std::string path = fmt::format("{}[{}]", list, i);
+        resolution.require(path + ".format", "the file could hold text or token numbers");
+        resolution.require(path + ".path", "a source is a file");
+        const std::string format = values.word(path + ".format");
+        all.push_back({.format = format == "llmc"       ? spec::TokenFormat::llmc
+                                 : format == "megatron" ? spec::TokenFormat::megatron
+                                                        : spec::TokenFormat::text,
+                       .path = values.text(path + ".path"),
+                       .weight = values.has(path + ".weight") ? values.real(path + ".weight") : 1});
+    }
+    return all;
+}
+
+/// Each of the two lengths stands in for the other.
+void settle_lengths(Resolution& resolution) {
+    Values& values = resolution.values;
+    const bool seq_follows = resolution.is_auto("data.seq");
+    const bool max_seq_follows = resolution.is_auto("model.max_seq");
+    if (seq_follows && max_seq_follows) {
+        values.erase("data.seq");
+        values.mark_bad("model.max_seq");
+        resolution.require("data.seq", "neither it nor model.max_seq says how long a sequence is");
+    } else if (seq_follows && values.has("model.max_seq")) {
+        resolution.settle_integer("data.seq", values.integer("model.max_seq"), "model.max_seq");
+    } else if (max_seq_follows && values.has("data.seq")) {
+        resolution.settle_integer("model.max_seq", values.integer("data.seq"), "data.seq");
+    }
+}
+
+}  // namespace
+
+void resolve_data(Resolution& resolution) {
+    Values& values = resolution.values;
+    spec::Data& data = resolution.run.data;
+    settle_lengths(resolution);
+    resolution.run.model.max_seq = values.integer("model.max_seq");
+    data.seq = values.integer("data.seq");
+    data.tokenizer =
+        values.is_word("data.tokenizer.kind", "none") ? spec::Tokenizer::none : spec::Tokenizer::bytes;
+    if (values.is_empty_list("data.train")) {
+        resolution.found.error(values.place("data.train"), "'data.train' is an empty list",
+                               "there is nothing to train on",
+                               "Give it a source, such as [{format: text, path: input.txt}].");
+        values.mark_bad("data.train");
+    } else if (values.count("data.train") == 0 && !values.is_bad("data.train")) {
+        resolution.require("data.train", "there is nothing to train on");
+    }
+    data.train = sources(resolution, "data.train");
+    data.validation = sources(resolution, "data.validation");
+    data.held_out = values.real("data.held_out");
+    data.shuffle = values.truth("data.shuffle");
+    data.reset_at_document = values.truth("data.reset_at_document");
+    data.document_token =
+        values.is_word("data.document_token", "none") ? -1 : values.integer("data.document_token");
+}
+
+}  // namespace ziggurat::deck

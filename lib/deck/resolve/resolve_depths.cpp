@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.hpp"
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+std::string because(const std::string& why) {
+    return why.empty() ? "" : " (" + why + ")";
+}
+
+}  // namespace
+
+std::string settle_depths(Resolution& resolution) {
+    spec::RunSpec& run = resolution.run;
+    const auto& options = resolution.options;
+    const spec::OpenDepths open{.prefetch = resolution.is_auto("overlap.prefetch"),
+                                .optimizer_prefetch = resolution.is_auto("overlap.optimizer_prefetch"),
+                                .chunk = resolution.is_auto("tiers.chunk")};
+    auto found = spec::depths_at_rest(run, open);
+    if (open.any() && options.choose_depths && spec::is_any_state_away(run.tiers) && !run.tiers.open.any()) {
+        found = options.choose_depths(run, resolution.machine, open);
+    }
+    if (open.prefetch) {
+        run.overlap.prefetch = found.prefetch;
+        resolution.settle_integer("overlap.prefetch", found.prefetch, found.why_prefetch);
+    }
+    if (open.optimizer_prefetch) {
+        found.optimizer_prefetch = run.tiers.optimizer.nvme > 0 ? found.optimizer_prefetch : 0;
+        run.overlap.optimizer_prefetch = found.optimizer_prefetch;
+        resolution.settle_integer("overlap.optimizer_prefetch", found.optimizer_prefetch,
+                                  found.why_optimizer_prefetch);
+    }
+    if (open.chunk) {
+        run.tiers.chunk_elements = found.chunk_elements;
+        resolution.settle_integer("tiers.chunk", found.chunk_elements, found.why_chunk);
+    }
+    if (!spec::is_any_state_away(run.tiers)) {
+        return "";
+    }
+    auto text = fmt::format("prefetch {}{}", run.overlap.prefetch, because(found.why_prefetch));
+    if (run.tiers.optimizer.nvme > 0) {
+        const bool is_raised = run.overlap.optimizer_prefetch < 2 * run.overlap.prefetch;
+        text += fmt::format("; optimizer states {}{}",
+                            std::max(run.overlap.optimizer_prefetch, 2 * run.overlap.prefetch),
+                            because(is_raised ? "twice that" : found.why_optimizer_prefetch));
+    }
+    return text + fmt::format("; chunks of {} elements{}", format_grouped(run.tiers.chunk_elements),
+                              because(found.why_chunk));
+}
+
+}  // namespace ziggurat::deck

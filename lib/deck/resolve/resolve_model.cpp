@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include "deck/resolve/resolve.hpp"
+#include "deck/values/reader.hpp"
+#include "spec/presets.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// Fills `path` from the preset, and says so where the deck has its own value.
+void take_from_preset(Resolution& resolution, const std::string& path, const std::string& text) {
+    Values& values = resolution.values;
+    const std::string preset = values.word("model.preset");
+    if (values.is_bad(path)) {
+        return;
+    }
+    if (values.is_written(path)) {
+        const std::string& own = values.find(path)->written;
+        if (own != text) {
+            resolution.found.note(
+                values.place(path),
+                fmt::format("{} = {} takes the place of {} in preset {}", path, own, text, preset));
+        }
+        return;
+    }
+    Value value = value_of(*deck_schema().find(path), text);
+    value.origin.kind = Origin::Kind::preset;
+    value.origin.note = preset;
+    values.set(path, std::move(value));
+}
+
+void apply_preset(Resolution& resolution) {
+    const spec::Model* preset = spec::find_preset(resolution.values.word("model.preset"));
+    if (preset == nullptr) {
+        return;
+    }
+    const auto take = [&](const char* path, const std::string& text) {
+        take_from_preset(resolution, path, text);
+    };
+    const auto count = [](std::int64_t value) { return fmt::format("{}", value); };
+    const bool is_llama = preset->family == spec::Family::llama;
+    take("model.family", is_llama ? "llama" : "gpt2");
+    take("model.layers", count(preset->layers));
+    take("model.hidden", count(preset->hidden));
+    take("model.heads", count(preset->heads));
+    take("model.vocab", count(preset->vocab));
+    take("model.max_seq", count(preset->max_seq));
+    take("model.tie_embeddings", preset->tie_embeddings ? "true" : "false");
+    if (is_llama) {  // for gpt2 both follow from hidden and heads
+        take("model.kv_heads", count(preset->kv_heads));
+        take("model.ffn_hidden", count(preset->ffn_hidden));
+        take("model.rope_theta", write_real(preset->rope_theta));
+    }
+}
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+void settle_widths(Resolution& resolution) {
+    spec::Model& model = resolution.run.model;
+    Values& values = resolution.values;
+    if (resolution.is_auto("model.kv_heads")) {
+        resolution.settle_integer("model.kv_heads", model.heads, "one per head");
+    }
+    model.kv_heads = values.integer("model.kv_heads");
+    if (resolution.is_auto("model.ffn_hidden")) {
+        if (model.family == spec::Family::gpt2) {
+            resolution.settle_integer("model.ffn_hidden", 4 * model.hidden, "4 hidden");
+        } else {
+            resolution.settle_integer("model.ffn_hidden", round_up((8 * model.hidden + 2) / 3, 256),
+                                      "8/3 hidden, up to a multiple of 256");
+        }
+    }
+    model.ffn_hidden = values.integer("model.ffn_hidden");
+    if (resolution.is_auto("model.tie_embeddings")) {
+        const bool is_tied = model.family == spec::Family::gpt2;
+        values.settle("model.tie_embeddings", is_tied, is_tied ? "true" : "false", "as the family has it");
+    }
+    model.tie_embeddings = values.truth("model.tie_embeddings");
+}
+
+void settle_vocabulary(Resolution& resolution) {
+    spec::Model& model = resolution.run.model;
+    Values& values = resolution.values;
+    if (resolution.is_auto("model.vocab")) {
+        if (values.is_word("data.tokenizer.kind", "bytes")) {
+            resolution.settle_integer("model.vocab", 256, "a token per byte");
+        } else if (values.is_bad("data.tokenizer.kind") || values.is_bad("data.tokenizer")) {
+            values.mark_bad("model.vocab");  // it depends on what was meant
+        } else {
+            values.erase("model.vocab");
+            resolution.require("model.vocab", "sources of token numbers do not say how many there are");
+        }
+    }
+    model.vocab = values.integer("model.vocab");
+    model.vocab_padded =
+        round_up(model.vocab, std::max<std::int64_t>(1, values.integer("model.vocab_pad_to")));
+}
+
+}  // namespace
+
+void resolve_model(Resolution& resolution) {
+    Values& values = resolution.values;
+    spec::Model& model = resolution.run.model;
+    if (values.is_bad("model.preset") || values.is_bad("model")) {
+        values.mark_bad("model");  // nothing more can be said about it
+        return;
+    }
+    apply_preset(resolution);
+    resolution.require("model.family", "it says which layers the model is made of: gpt2 or llama");
+    resolution.require("model.layers", "a model without a preset needs its depth");
+    resolution.require("model.hidden", "a model without a preset needs its width");
+    resolution.require("model.heads", "a model without a preset needs its attention heads");
+    model.family = values.is_word("model.family", "llama") ? spec::Family::llama : spec::Family::gpt2;
+    model.layers = values.integer("model.layers");
+    model.hidden = values.integer("model.hidden");
+    model.heads = values.integer("model.heads");
+    model.head_dim = model.heads > 0 ? model.hidden / model.heads : 0;
+    settle_widths(resolution);
+    settle_vocabulary(resolution);
+    model.norm_epsilon = values.real("model.norm_epsilon");
+    model.rope_theta = values.real("model.rope_theta");
+    if (model.family == spec::Family::gpt2 && !values.is_written("model.rope_theta")) {
+        values.erase("model.rope_theta");  // gpt2 has no rotary positions
+    }
+    model.dropout = values.real("model.dropout");
+    model.init_std = values.real("model.init_std");
+    if (values.is_word("model.init.from", "checkpoint") && !values.is_word("model.init.path", "none")) {
+        model.init_path = values.text("model.init.path");
+    }
+}
+
+}  // namespace ziggurat::deck

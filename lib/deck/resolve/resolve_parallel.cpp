@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+spec::TensorMode tensor_mode(const std::string& word) {
+    return word == "2d"     ? spec::TensorMode::two_d
+           : word == "2.5d" ? spec::TensorMode::two_and_half_d
+           : word == "3d"   ? spec::TensorMode::three_d
+                            : spec::TensorMode::one_d;
+}
+
+spec::PipelineSchedule pipeline_schedule(const std::string& word) {
+    return word == "gpipe"         ? spec::PipelineSchedule::gpipe
+           : word == "interleaved" ? spec::PipelineSchedule::interleaved
+           : word == "zero_bubble" ? spec::PipelineSchedule::zero_bubble
+                                   : spec::PipelineSchedule::one_f_one_b;
+}
+
+spec::Axis axis(const std::string& word) {
+    return word == "tensor"    ? spec::Axis::tensor
+           : word == "context" ? spec::Axis::context
+           : word == "data"    ? spec::Axis::data
+                               : spec::Axis::pipeline;
+}
+
+/// The degrees that the deck states itself, as a divisor of the ranks.
+std::int64_t stated_degrees(const spec::Parallel& parallel) {
+    return static_cast<std::int64_t>(parallel.tensor) * parallel.context * parallel.stages;
+}
+
+void settle_data_degree(Resolution& resolution) {
+    spec::Parallel& parallel = resolution.run.parallel;
+    const std::int64_t others = stated_degrees(parallel);
+    const bool is_free = resolution.is_auto("parallel.data");
+    constexpr std::int64_t most =
+        1 << 20;  // of ranks; the schema bounds each degree by it, and not their product
+    const std::int64_t stated = std::clamp<std::int64_t>(resolution.values.integer("parallel.data"), 1, most);
+    parallel.ranks = resolution.options.ranks > 0
+                         ? resolution.options.ranks
+                         : static_cast<int>(std::min(std::min(others, most) * stated, most));
+    if (is_free) {
+        const std::int64_t degree = std::max<std::int64_t>(1, parallel.ranks / others);
+        resolution.settle_integer(
+            "parallel.data", degree,
+            fmt::format("{} rank{} / (tensor {} x context {} x stages {})", parallel.ranks,
+                        parallel.ranks == 1 ? "" : "s", parallel.tensor, parallel.context, parallel.stages));
+    }
+    parallel.data = static_cast<int>(resolution.values.integer("parallel.data"));
+}
+
+void settle_threads(Resolution& resolution) {
+    spec::Parallel& parallel = resolution.run.parallel;
+    if (resolution.is_auto("parallel.threads")) {
+        const int asked = resolution.options.threads;
+        const int share = std::max(1, resolution.machine.cores_per_node / parallel.ranks_per_node);
+        resolution.settle_integer(
+            "parallel.threads", asked > 0 ? asked : share,
+            asked > 0 ? std::string{"as the program was started"}
+                      : fmt::format("{} cores / {} rank{} of a node", resolution.machine.cores_per_node,
+                                    parallel.ranks_per_node, parallel.ranks_per_node == 1 ? "" : "s"));
+    }
+    parallel.threads = static_cast<int>(resolution.values.integer("parallel.threads"));
+}
+
+}  // namespace
+
+void resolve_parallel(Resolution& resolution) {
+    Values& values = resolution.values;
+    spec::Parallel& parallel = resolution.run.parallel;
+    const auto degree = [&](const char* path) {
+        return static_cast<int>(std::max<std::int64_t>(1, values.integer(path)));
+    };
+    parallel.tensor = degree("parallel.tensor.degree");
+    parallel.tensor_mode = tensor_mode(values.word("parallel.tensor.mode"));
+    parallel.sequence = values.truth("parallel.sequence");
+    parallel.context = degree("parallel.context.degree");
+    parallel.context_kind = values.is_word("parallel.context.kind", "ulysses") ? spec::ContextKind::ulysses
+                                                                               : spec::ContextKind::ring;
+    parallel.stages = degree("parallel.pipeline.stages");
+    parallel.pipeline_schedule = pipeline_schedule(values.word("parallel.pipeline.schedule"));
+    parallel.chunks_per_stage = degree("parallel.pipeline.chunks_per_stage");
+    parallel.order.clear();
+    for (const std::string& word : values.as<std::vector<std::string>>("parallel.order")) {
+        parallel.order.push_back(axis(word));
+    }
+    settle_data_degree(resolution);
+    const int on_a_node = resolution.options.ranks_per_node > 0 ? resolution.options.ranks_per_node
+                          : resolution.options.machine          ? resolution.machine.ranks_per_node
+                                                                : parallel.ranks;
+    parallel.ranks_per_node = std::clamp(on_a_node, 1, parallel.ranks);
+    settle_threads(resolution);
+}
+
+int data_ranks_per_node(const Resolution& resolution) {
+    const spec::Parallel& parallel = resolution.run.parallel;
+    const auto pretended = static_cast<int>(resolution.values.integer("debug.nodes"));
+    int ranks_in_a_row = pretended > 0 ? parallel.ranks / pretended : parallel.ranks_per_node;
+    for (const spec::Axis faster : parallel.order) {
+        if (faster == spec::Axis::data) {
+            break;
+        }
+        // Divided one by one: the product of wrong degrees may be beyond an int.
+        ranks_in_a_row /= std::max(1, faster == spec::Axis::tensor    ? parallel.tensor
+                                      : faster == spec::Axis::context ? parallel.context
+                                                                      : parallel.stages);
+    }
+    return std::clamp(ranks_in_a_row, 1, std::max(1, parallel.data));
+}
+
+}  // namespace ziggurat::deck

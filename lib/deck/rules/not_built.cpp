@@ -1,0 +1,106 @@
+#include "deck/rules/not_built.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "deck/values/reader.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+using spec::RunSpec;
+
+constexpr auto in_training = Missing::in_training;
+constexpr auto everywhere = Missing::everywhere;
+
+/// The list of what is missing. A feature that is built loses its line here, and nothing else changes.
+constexpr std::array features = {
+    Feature{"parallel.tensor.degree", "tensor parallelism", in_training,
+            [](const RunSpec& run, const Values&) { return run.parallel.tensor > 1; }},
+    Feature{"parallel.tensor.mode", "a tensor mode other than 1d", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.tensor_mode != spec::TensorMode::one_d;
+            }},
+    Feature{"parallel.sequence", "sequence parallelism", in_training,
+            [](const RunSpec& run, const Values&) { return run.parallel.sequence; }},
+    Feature{"parallel.context.degree", "context parallelism", in_training,
+            [](const RunSpec& run, const Values&) { return run.parallel.context > 1; }},
+    Feature{"parallel.context.kind", "the context kind ulysses", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.context_kind == spec::ContextKind::ulysses;
+            }},
+    Feature{"parallel.pipeline.stages", "pipeline parallelism", in_training,
+            [](const RunSpec& run, const Values&) { return run.parallel.stages > 1; }},
+    Feature{"parallel.pipeline.chunks_per_stage", "several chunks of layers on a stage", in_training,
+            [](const RunSpec& run, const Values&) { return run.parallel.chunks_per_stage > 1; }},
+    Feature{"parallel.pipeline.schedule", "the zero_bubble schedule", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
+            }},
+    Feature{
+        "sharding.parameters", "a span chosen by the planner", everywhere,
+        [](const RunSpec&, const Values& values) { return values.is_word("sharding.parameters", "auto"); }},
+    Feature{
+        "sharding.gradients", "a span chosen by the planner", everywhere,
+        [](const RunSpec&, const Values& values) { return values.is_word("sharding.gradients", "auto"); }},
+    Feature{
+        "sharding.optimizer", "a span chosen by the planner", everywhere,
+        [](const RunSpec&, const Values& values) { return values.is_word("sharding.optimizer", "auto"); }},
+    Feature{"tiers.movement", "moving chunks to where there is room", everywhere,
+            [](const RunSpec& run, const Values&) { return run.tiers.movement == spec::Movement::chunks; }},
+    Feature{"recompute.kind", "recomputation chosen by a solver", everywhere,
+            [](const RunSpec&, const Values& values) { return values.is_word("recompute.kind", "auto"); }},
+    Feature{"precision.master", "master weights other than fp32", everywhere,
+            [](const RunSpec& run, const Values&) { return run.precision.master != spec::DType::f32; }},
+    Feature{"precision.reduce", "gradients on the wire other than fp32", everywhere,
+            [](const RunSpec& run, const Values&) { return run.precision.reduce != spec::DType::f32; }},
+    Feature{"optimizer.clip.policy", "a clip policy other than global and off", everywhere,
+            [](const RunSpec&, const Values& values) {
+                const std::string policy = values.word("optimizer.clip.policy");
+                return policy != "global" && policy != "off" && !policy.empty();
+            }},
+};
+
+/// True when the key has its default, or nothing.
+bool is_default(const Row& row, const Values& values) {
+    const Value* value = values.find(row.path);
+    if (value == nullptr) {
+        return values.count(row.path) == 0;
+    }
+    const Value fallback = value_of(row, row.fallback);
+    return value->word == fallback.word && value->data == fallback.data;
+}
+
+void complain(const Resolution& at,
+              const std::string& key,
+              const std::string& problem,
+              const std::string& advice) {
+    at.found.error(at.values.place(key), problem, "this version can read it but not do it", advice);
+}
+
+}  // namespace
+
+std::span<const Feature> missing_features() {
+    return features;
+}
+
+void refuse_not_built(const Resolution& at) {
+    for (const Feature& feature : features) {
+        const bool is_taken = feature.missing == Missing::in_training && at.options.for_plan;
+        if (!is_taken && !at.values.is_bad(feature.key) && feature.is_asked(at.run, at.values)) {
+            complain(at, feature.key, fmt::format("{}: {} is not built yet", feature.key, feature.what),
+                     feature.missing == Missing::in_training
+                         ? "Leave it out; `ziggurat plan --program` takes it."
+                         : "Leave it out.");
+        }
+    }
+    for (const Row& row : deck_schema().rows()) {
+        if (row.built == Built::no && !at.values.is_bad(row.path) && !is_default(row, at.values)) {
+            complain(at, row.path, fmt::format("{} is not built yet", row.path),
+                     fmt::format("Leave it out; its default is {}.", row.fallback));
+        }
+    }
+}
+
+}  // namespace ziggurat::deck

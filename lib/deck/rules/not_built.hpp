@@ -1,0 +1,33 @@
+/// What a deck may say but this version of the program cannot do.
+///
+/// Such a deck is refused: nothing that it asks for is ignored in silence.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+
+/// Where a feature is missing.
+enum class Missing {
+    in_training,  ///< the step program of it can be built and printed, but not run
+    everywhere,
+};
+
+/// One missing feature.
+struct Feature {
+    const char* key;   ///< where the complaint points
+    const char* what;  ///< the feature in words
+    Missing missing;
+    bool (*is_asked)(const spec::RunSpec&, const Values&);
+};
+
+std::span<const Feature> missing_features();
+
+/// Complains about every missing feature that the deck asks for, and every key whose row is not built yet and
+/// has another value than its default.
+void refuse_not_built(const Resolution& resolution);
+
+}  // namespace ziggurat::deck

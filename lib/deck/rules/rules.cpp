@@ -1,0 +1,37 @@
+#include "deck/rules/rules.hpp"
+
+#include <algorithm>
+
+#include "deck/schema/schema.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+bool can_judge(const Rule& rule, const Values& values) {
+    const auto keys = split_words(rule.keys);
+    return std::none_of(keys.begin(), keys.end(),
+                        [&](std::string_view key) { return values.has_bad(std::string{key}); });
+}
+
+}  // namespace
+
+void judge_record(const Resolution& resolution) {
+    for (const Rule& rule : model_rules()) {
+        if (can_judge(rule, resolution.values)) {
+            rule.judge(resolution);
+        }
+    }
+}
+
+void judge(const Resolution& resolution) {
+    for (const auto rules : {model_rules(), layout_rules(), batch_rules(), trained_rules(), sharding_rules(),
+                             tier_rules(), tile_rules(), data_rules(), checkpoint_rules(), effect_rules()}) {
+        for (const Rule& rule : rules) {
+            if (can_judge(rule, resolution.values)) {
+                rule.judge(resolution);
+            }
+        }
+    }
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,33 @@
+/// Cross-key validation: every rule of a deck that concerns more than one key, or the world around the deck.
+#pragma once
+
+#include <span>
+
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+
+/// One rule, and the keys without which it cannot judge: it keeps quiet when one of them is bad already.
+struct Rule {
+    void (*judge)(const Resolution&);
+    const char* keys;  ///< separated by spaces
+};
+
+std::span<const Rule> model_rules();
+std::span<const Rule> layout_rules();
+std::span<const Rule> batch_rules();
+std::span<const Rule> trained_rules();
+std::span<const Rule> sharding_rules();
+std::span<const Rule> tier_rules();
+std::span<const Rule> tile_rules();
+std::span<const Rule> data_rules();
+std::span<const Rule> checkpoint_rules();
+std::span<const Rule> effect_rules();
+
+/// Runs those that hold of a model anywhere: of the deck of a run that was, whoever has written it.
+void judge_record(const Resolution& resolution);
+
+/// Runs every rule; all complaints are made.
+void judge(const Resolution& resolution);
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+#include "deck/rules/rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Why `path` is neither a complete checkpoint nor the folder of a run that has some; empty: it is.
+std::string trouble_with(const fs::path& path) {
+    std::error_code error;
+    const auto status = fs::status(path, error);
+    if (!fs::exists(status)) {
+        return error && error != std::errc::no_such_file_or_directory ? error.message()
+                                                                      : "there is no such folder";
+    }
+    if (!fs::is_directory(status)) {
+        return "it is not a folder";
+    }
+    if (fs::exists(path / "COMPLETE", error) || fs::is_directory(path / "ckpt", error)) {
+        return "";
+    }
+    return fs::is_empty(path, error) ? "the folder is empty"
+                                     : "the folder has neither a file COMPLETE nor a folder ckpt";
+}
+
+void expect_a_checkpoint(
+    const Resolution& at, const char* key, const char* use, const std::string& path, const char* advice) {
+    const auto trouble = trouble_with(path);
+    std::error_code error;
+    if (trouble.empty()) {
+        return;
+    }
+    if (!at.options.needs_data && !fs::exists(path, error)) {
+        at.found.note(at.values.place(key), fmt::format("{} is not here", in_quotes(path)),
+                      trouble + "; a plan does without, a training does not");
+    } else {
+        at.found.error(at.values.place(key), fmt::format("cannot {} {}", use, in_quotes(path)), trouble,
+                       advice);
+    }
+}
+
+void resume_path_is_a_checkpoint(const Resolution& at) {
+    if (at.run.run.resume != spec::Resume::path) {
+        return;
+    }
+    expect_a_checkpoint(
+        at, "run.resume", "resume from", at.run.run.resume_path,
+        "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run, or use auto, must or "
+        "never.");
+}
+
+void initial_weights_are_a_checkpoint(const Resolution& at) {
+    const bool is_wanted = at.values.is_word("model.init.from", "checkpoint");
+    const bool has_path = !at.values.is_word("model.init.path", "none");
+    const char* advice = "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run.";
+    if (is_wanted && !has_path) {
+        at.found.error(at.values.place("model.init.from"), "no checkpoint to begin with",
+                       "model.init.path is none", advice);
+    } else if (!is_wanted && has_path) {
+        at.found.error(at.values.place("model.init.path"), "a checkpoint that nobody would read",
+                       "model.init.from is random", "Set model.init.from=checkpoint, or leave the path out.");
+    } else if (is_wanted) {
+        expect_a_checkpoint(at, "model.init.path", "begin with", at.run.model.init_path, advice);
+    }
+}
+
+void something_is_saved(const Resolution& at) {
+    if (!at.run.checkpoint.every) {
+        at.found.warning(at.values.place("checkpoint.every"), "nothing is saved",
+                         "checkpoint.every is none: what is trained is lost when the run ends or is stopped",
+                         "Leave it out to save every 30min and at the end.");
+    }
+}
+
+constexpr std::array rules = {Rule{resume_path_is_a_checkpoint, "run.resume"},
+                              Rule{initial_weights_are_a_checkpoint, "model.init"},
+                              Rule{something_is_saved, "checkpoint.every"}};
+
+}  // namespace
+
+std::span<const Rule> checkpoint_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

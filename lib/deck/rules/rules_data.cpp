@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "deck/files/token_file.hpp"
+#include "deck/rules/rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+constexpr std::array lists = {"data.train", "data.validation"};
+
+const std::vector<spec::Source>& sources_of(const spec::Data& data, std::string_view list) {
+    return list == "data.train" ? data.train : data.validation;
+}
+
+/// Calls `visit(path, source)` for each source whose keys are all good.
+template <class Visitor>
+void for_each_source(const Resolution& at, Visitor visit) {
+    for (const char* list : lists) {
+        const auto& sources = sources_of(at.run.data, list);
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+            const std::string path = fmt::format("{}[{}]", list, i);
+            if (!at.values.is_bad(path + ".format") && !at.values.is_bad(path + ".path") &&
+                !at.values.is_bad(path)) {
+                visit(path, sources[i]);
+            }
+        }
+    }
+}
+
+/// Complains when a part of a source has no window: a sequence and its last target.
+void expect_a_window(const Resolution& at, const std::string& path, std::int64_t tokens, const char* use) {
+    const std::int64_t needed = at.run.data.seq + 1;
+    if (tokens < needed && !at.values.is_bad("data.seq")) {
+        at.found.error(at.values.place(path + ".path"),
+                       fmt::format("{} has {} tokens for {}", path, tokens, use),
+                       fmt::format("a sequence of {} and its last target are {}", at.run.data.seq, needed),
+                       "Use more data, a shorter data.seq or another data.held_out.");
+    }
+}
+
+void sources_are_what_they_are_called(const Resolution& at) {
+    for_each_source(at, [&](const std::string& path, const spec::Source& source) {
+        const TokenFile file = inspect(source);
+        const Place place = at.values.place(path + ".path");
+        if (file.is_missing && !at.options.needs_data) {
+            at.found.note(place, fmt::format("{} is not here", in_quotes(source.path)),
+                          *file.trouble + "; a plan does without, a training does not");
+            return;
+        }
+        if (file.trouble) {
+            at.found.error(
+                place,
+                fmt::format("cannot use {} as {}", in_quotes(source.path), at.values.word(path + ".format")),
+                *file.trouble, file.advice.empty() ? "Check the path and the format." : file.advice);
+            return;
+        }
+        if (path.starts_with(lists[1])) {
+            expect_a_window(at, path, file.tokens, "validation");
+            return;
+        }
+        const auto held_out =
+            static_cast<std::int64_t>(at.run.data.held_out * static_cast<double>(file.tokens));
+        expect_a_window(at, path, file.tokens - held_out, "training");
+        if (at.run.data.held_out > 0) {
+            expect_a_window(at, path, held_out, "validation by data.held_out");
+        }
+    });
+}
+
+void tokenizers_match_formats(const Resolution& at) {
+    for_each_source(at, [&](const std::string& path, const spec::Source& source) {
+        const bool is_text = source.format == spec::TokenFormat::text;
+        if (is_text == (at.run.data.tokenizer == spec::Tokenizer::bytes)) {
+            return;
+        }
+        at.found.error(at.values.place(path + ".format"),
+                       is_text ? "text without a tokenizer" : "token numbers with the bytes tokenizer",
+                       is_text ? "data.tokenizer is none" : "this format holds token numbers, not text",
+                       is_text ? "Use tokenizer: bytes." : "Use tokenizer: none.");
+    });
+}
+
+void documents_can_be_told_apart(const Resolution& at) {
+    if (!at.run.data.reset_at_document || at.run.data.document_token >= 0) {
+        return;
+    }
+    bool is_complained = false;
+    for_each_source(at, [&](const std::string&, const spec::Source& source) {
+        if (source.format != spec::TokenFormat::megatron && !is_complained) {
+            at.found.error(at.values.place("data.reset_at_document"), "documents cannot be told apart",
+                           "only megatron files say where they begin", "Set data.document_token.");
+            is_complained = true;
+        }
+    });
+}
+
+constexpr std::array rules = {
+    Rule{sources_are_what_they_are_called, "data.held_out"},
+    Rule{tokenizers_match_formats, "data.tokenizer.kind"},
+    Rule{documents_can_be_told_apart, "data.reset_at_document data.document_token"},
+};
+
+}  // namespace
+
+std::span<const Rule> data_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "deck/rules/rules.hpp"
+#include "deck/values/reader.hpp"
+#include "spec/depths.hpp"
+#include "spec/tensor_pattern.hpp"
+#include "spec/tensors.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// Somebody wrote the key, and not its default, which effective decks write everywhere.
+bool differs(const Resolution& at, const char* key) {
+    const Value* value = at.values.find(key);
+    if (value == nullptr || !at.values.is_written(key)) {
+        return false;
+    }
+    const Row& row = *deck_schema().find(key);
+    const Value fallback = value_of(row, row.fallback);
+    return value->word != fallback.word || value->data != fallback.data;
+}
+
+bool saves_nothing(const Resolution& at) {
+    return !at.run.checkpoint.every;
+}
+
+bool saves_by_time_alone(const Resolution& at) {
+    const auto& every = at.run.checkpoint.every;
+    return every && every->steps == 0;
+}
+
+bool validates_nothing(const Resolution& at) {
+    return !at.run.validate.every;
+}
+
+bool goes_down_all_along(const Resolution& at) {
+    // Effective decks say 0 steps.
+    const bool has_length = at.values.as<Extent>("schedule.decay") != Extent{};
+    return has_length && at.run.schedule.kind != spec::ScheduleKind::warmup_stable_decay;
+}
+
+bool is_constant(const Resolution& at) {
+    return at.run.schedule.kind == spec::ScheduleKind::constant;
+}
+
+bool clips_nothing(const Resolution& at) {
+    return at.run.optimizer.clip == spec::ClipPolicy::off;
+}
+
+bool has_no_decay(const Resolution& at) {
+    return at.run.optimizer.weight_decay == 0;
+}
+
+bool begins_with_a_checkpoint(const Resolution& at) {
+    return at.values.is_word("model.init.from", "checkpoint");
+}
+
+bool has_one_source(const Resolution& at) {
+    return at.run.data.train.size() == 1;
+}
+
+bool joins_documents(const Resolution& at) {
+    return !at.run.data.reset_at_document;
+}
+
+bool resumes_never(const Resolution& at) {
+    return at.run.run.resume == spec::Resume::never;
+}
+
+bool has_one_stage(const Resolution& at) {
+    return at.run.parallel.stages == 1;
+}
+
+bool has_one_axis(const Resolution& at) {
+    const auto& parallel = at.run.parallel;
+    return parallel.tensor == 1 && parallel.context == 1 && parallel.stages == 1;
+}
+
+/// On any number of ranks: that a deck which cuts parameters gathers none on a single one is no mistake.
+bool keeps_parameters_whole(const Resolution& at) {
+    const auto& values = at.values;
+    return at.run.sharding.is_by_span ? at.run.sharding.parameters == 1 &&
+                                            (at.run.parallel.data > 1 || !values.has("sharding.parameters"))
+                                      : values.integer("sharding.zero") < 3;
+}
+
+bool moves_and_gathers_nothing(const Resolution& at) {
+    const auto& tiers = at.run.tiers;
+    return keeps_parameters_whole(at) && !spec::is_any_state_away(tiers) && !tiers.open.any() &&
+           !tiers.open.tiles;
+}
+
+/// A key that does nothing while something else is as it is.
+struct Idle {
+    const char* key;
+    bool (*is_idle)(const Resolution&);
+    const char* why;
+    const char* advice;
+    const char* needs;  ///< keys without which it cannot be told, separated by spaces
+};
+
+constexpr std::array idle_keys = {
+    Idle{"run.accept_data_change", resumes_never, "run.resume is never", "Remove it, or use resume: auto.",
+         "run.resume"},
+    Idle{"model.init_std", begins_with_a_checkpoint, "all weights are those of a checkpoint", "Remove it.",
+         "model.init"},
+    Idle{"data.document_token", joins_documents, "data.reset_at_document is false",
+         "Remove it, or reset at documents.", "data.reset_at_document"},
+    Idle{"validate.batches", validates_nothing, "validate.every is none",
+         "Remove it, or set validate.every, for instance to 100 steps.", "validate.every"},
+    Idle{"parallel.pipeline.schedule", has_one_stage, "there is one stage", "Remove it.", "parallel"},
+    Idle{"parallel.order", has_one_axis, "only data ranks divide the work", "Remove it.", "parallel"},
+    Idle{"sharding.secondary", keeps_parameters_whole, "parameters are not cut",
+         "Remove it, or use sharding.zero: 3.", "sharding parallel"},
+    Idle{"optimizer.no_decay", has_no_decay, "optimizer.weight_decay is 0", "Remove it.",
+         "optimizer.weight_decay"},
+    Idle{"optimizer.clip.norm", clips_nothing, "the policy is off", "Remove it, or use policy: global.",
+         "optimizer.clip"},
+    Idle{"schedule.decay", goes_down_all_along, "only wsd has a way down of its own length",
+         "Remove it, or use kind: wsd.", "schedule"},
+    Idle{"schedule.final_fraction", is_constant, "the schedule is constant",
+         "Remove it, or choose another kind.", "schedule"},
+    Idle{"checkpoint.keep.last", saves_nothing, "checkpoint.every is none",
+         "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
+    Idle{"checkpoint.keep.milestones", saves_nothing, "checkpoint.every is none",
+         "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
+    Idle{"checkpoint.keep.milestones", saves_by_time_alone,
+         "saves by time come to a multiple of so many steps by chance alone",
+         "Add steps that divide it to checkpoint.every.", "checkpoint.every"},
+    Idle{"checkpoint.async", saves_nothing, "checkpoint.every is none",
+         "Remove it, or leave checkpoint.every out.", "checkpoint.every"},
+};
+
+/// Keeps quiet where an error stands: what is wrong there will change.
+void warn(const Resolution& at, const std::string& key, const char* why, const char* advice) {
+    const Place place = at.values.place(key);
+    const auto problems = at.found.sorted();
+    if (std::none_of(problems.begin(), problems.end(), [&](const Problem& problem) {
+            return problem.severity == Severity::error && problem.at == place;
+        })) {
+        at.found.warning(place, fmt::format("{} has no effect", key), why, advice);
+    }
+}
+
+void keys_do_something(const Resolution& at) {
+    for (const auto& [key, is_idle, why, advice, needs] : idle_keys) {
+        const auto needed = split_words(needs);
+        const bool can_tell = std::none_of(needed.begin(), needed.end(), [&](std::string_view other) {
+            return at.values.has_bad(std::string{other});
+        });
+        if (can_tell && differs(at, key) && is_idle(at)) {
+            warn(at, key, why, advice);
+        }
+    }
+}
+
+void samples_follow_validations(const Resolution& at) {
+    if (!at.run.validate.every && at.values.is_written("validate.sample.prompt")) {
+        warn(at, "validate.sample", "samples follow validations, and validate.every is none",
+             "Set that, for instance to 100 steps, or remove the sample.");
+    }
+}
+
+void weights_of_sources_divide_something(const Resolution& at) {
+    constexpr const char* key = "data.train[0].weight";
+    if (has_one_source(at) && at.values.is_written(key) && at.values.real(key) != 1) {
+        warn(at, key, "there is one source", "Remove it.");
+    }
+}
+
+/// `auto` is 1 here, which effective decks write.
+void prefetch_fetches_something(const Resolution& at) {
+    constexpr const char* key = "overlap.prefetch";
+    if (at.values.is_written(key) && at.values.integer(key) != 1 && !at.is_auto(key) &&
+        moves_and_gathers_nothing(at)) {
+        warn(at, key, "all state is at home on the device, and parameters are whole",
+             "Remove it, or use sharding.zero: 3 or a key of tiers.home.");
+    }
+}
+
+bool is_of_one_dimension(std::string_view tensor) {
+    return tensor.ends_with(".bias") || tensor.ends_with(".gain");
+}
+
+void patterns_take_decay_away(const Resolution& at) {
+    const auto tensors = spec::tensors(at.run.model);
+    for (const auto& pattern : at.run.optimizer.no_decay) {
+        bool fits = false;
+        bool has_decay = false;
+        for (const auto& tensor : tensors) {
+            const bool is_meant = spec::matches(pattern, tensor.name);
+            fits = fits || is_meant;
+            has_decay = has_decay || (is_meant && !is_of_one_dimension(tensor.name));
+        }
+        if (fits && !has_decay && at.run.optimizer.weight_decay != 0) {
+            at.found.warning(at.values.place("optimizer.no_decay"),
+                             fmt::format("optimizer.no_decay: {} has no effect", in_quotes(pattern)),
+                             "it fits tensors of one dimension alone, which have no decay anyway",
+                             "Remove it.");
+        }
+    }
+}
+
+void tiles_cut_something(const Resolution& at) {
+    for (std::size_t i = 0; i < at.run.tiers.tiles.size(); ++i) {
+        const auto& rule = at.run.tiers.tiles[i];
+        // The first rule that fits holds: one that cuts nothing may keep tensors from a later one.
+        const bool is_last = i + 1 == at.run.tiers.tiles.size();
+        if (rule.in == 1 && rule.out == 1 && is_last) {
+            warn(at, fmt::format("tiers.tile[{}]", i), "in and out are 1, so nothing is cut",
+                 "Say into how many tiles, as out: 4, or remove it.");
+        }
+    }
+}
+
+constexpr std::array rules = {
+    Rule{keys_do_something, ""},
+    Rule{samples_follow_validations, "validate"},
+    Rule{weights_of_sources_divide_something, "data.train"},
+    Rule{prefetch_fetches_something, "overlap.prefetch sharding tiers parallel"},
+    Rule{patterns_take_decay_away, "optimizer model"},
+    Rule{tiles_cut_something, "tiers.tile"},
+};
+
+}  // namespace
+
+std::span<const Rule> effect_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

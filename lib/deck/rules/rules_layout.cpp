@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "deck/messages/arithmetic.hpp"
+#include "deck/rules/rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+void degrees_fill_the_ranks(const Resolution& at) {
+    const spec::Parallel& parallel = at.run.parallel;
+    const std::int64_t others = std::int64_t{parallel.tensor} * parallel.context * parallel.stages;
+    constexpr std::int64_t most = std::int64_t{1} << 62;
+    const std::int64_t product = others > most / std::max(1, parallel.data) ? most : others * parallel.data;
+    if (product == parallel.ranks) {
+        return;
+    }
+    const std::string sum =
+        fmt::format("tensor {} x context {} x stages {} x data {} = {}{}", parallel.tensor, parallel.context,
+                    parallel.stages, parallel.data, product, product == most ? " or more" : "");
+    const auto cannot_be_laid_out =
+        fmt::format("{} rank{} cannot be laid out", parallel.ranks, parallel.ranks == 1 ? "" : "s");
+    const char* key =
+        !at.values.is_written("parallel.data") || others > parallel.ranks ? "parallel" : "parallel.data";
+    constexpr std::int64_t most_ranks = 1 << 20;  // as of --ranks
+    if (product > most_ranks) {
+        at.found.error(at.values.place(key), cannot_be_laid_out, sum, "Use smaller degrees.");
+        return;
+    }
+    at.found.error(at.values.place(key), cannot_be_laid_out, sum,
+                   fmt::format("Start {} ranks, or change a degree.",
+                               list_or(at.values.is_written("parallel.data")
+                                           ? std::vector{product}
+                                           : nearest_multiples(parallel.ranks, others))));
+}
+
+/// Complains unless the tensor degree divides `number`, the value of `key`.
+void splits_over_tensor_ranks(const Resolution& at, const char* key, std::int64_t number, const char* why) {
+    const int degree = at.run.parallel.tensor;
+    if (number % degree == 0) {
+        return;
+    }
+    at.found.error(at.values.place("parallel.tensor.degree"),
+                   fmt::format("parallel.tensor = {} does not divide {} = {}", degree, key, number), why,
+                   fmt::format("Use {}.", list_or(divisors(number))));
+}
+
+void heads_split_evenly(const Resolution& at) {
+    splits_over_tensor_ranks(at, "model.heads", at.run.model.heads,
+                             "a tensor rank holds whole attention heads");
+}
+
+void key_heads_split_evenly(const Resolution& at) {
+    splits_over_tensor_ranks(at, "model.kv_heads", at.run.model.kv_heads,
+                             "a tensor rank holds whole heads of keys and values");
+}
+
+void mlp_splits_evenly(const Resolution& at) {
+    splits_over_tensor_ranks(at, "model.ffn_hidden", at.run.model.ffn_hidden,
+                             "tensor ranks hold equal parts of the MLP");
+}
+
+void vocabulary_splits_evenly(const Resolution& at) {
+    splits_over_tensor_ranks(
+        at, "the padded vocabulary", at.run.model.vocab_padded,
+        "tensor ranks hold equal parts of the embedding; model.vocab_pad_to sets its rows");
+}
+
+void positions_split_evenly(const Resolution& at) {
+    const spec::Parallel& parallel = at.run.parallel;
+    const std::int64_t parts = std::int64_t{parallel.context} * (parallel.sequence ? parallel.tensor : 1);
+    if (at.run.data.seq % parts == 0) {
+        return;
+    }
+    const char* key = parallel.context > 1 ? "parallel.context.degree" : "parallel.sequence";
+    at.found.error(at.values.place(key),
+                   fmt::format("data.seq = {} does not split into {}", at.run.data.seq, parts),
+                   "context ranks, and tensor ranks with parallel.sequence, hold equal runs of positions",
+                   fmt::format("Use a length of {}.", list_or(nearest_multiples(at.run.data.seq, parts))));
+}
+
+void ulysses_has_heads_to_exchange(const Resolution& at) {
+    const spec::Parallel& parallel = at.run.parallel;
+    const std::int64_t parts = std::int64_t{parallel.context} * parallel.tensor;
+    if (parallel.context_kind != spec::ContextKind::ulysses || at.run.model.heads % parts == 0) {
+        return;
+    }
+    at.found.error(at.values.place("parallel.context.degree"),
+                   fmt::format("context {} x tensor {} does not divide model.heads = {}", parallel.context,
+                               parallel.tensor, at.run.model.heads),
+                   "ulysses gives each rank whole heads", "Use kind: ring, or fewer ranks.");
+}
+
+void stages_have_layers(const Resolution& at) {
+    const spec::Parallel& parallel = at.run.parallel;
+    const std::int64_t runs = std::int64_t{parallel.stages} * parallel.chunks_per_stage;
+    if (at.run.model.layers >= runs) {
+        return;
+    }
+    at.found.error(at.values.place("parallel.pipeline.stages"),
+                   fmt::format("{} layers do not fill stages {} x chunks_per_stage {} = {}",
+                               at.run.model.layers, parallel.stages, parallel.chunks_per_stage, runs),
+                   "each holds at least one layer", "Use fewer stages.");
+}
+
+void only_interleaved_has_chunks(const Resolution& at) {
+    const spec::Parallel& parallel = at.run.parallel;
+    const bool is_interleaved = parallel.pipeline_schedule == spec::PipelineSchedule::interleaved;
+    if (parallel.chunks_per_stage > 1 && !is_interleaved) {
+        at.found.error(
+            at.values.place("parallel.pipeline.chunks_per_stage"),
+            fmt::format("chunks_per_stage = {} without schedule interleaved", parallel.chunks_per_stage),
+            "the other schedules pass each stage once", "Add schedule: interleaved.");
+    }
+}
+
+void interleaved_goes_in_rounds(const Resolution& at) {
+    const spec::Parallel& parallel = at.run.parallel;
+    const bool is_interleaved = parallel.pipeline_schedule == spec::PipelineSchedule::interleaved;
+    if (is_interleaved && at.run.train.micro_batches % parallel.stages != 0) {
+        at.found.error(at.values.place("parallel.pipeline.schedule"),
+                       fmt::format("{} micro-batches are no multiple of {} stages",
+                                   at.run.train.micro_batches, parallel.stages),
+                       "interleaved goes through the chunks in rounds of as many micro-batches as stages",
+                       "Change train.global_batch or train.micro_batch.");
+    }
+}
+
+void order_names_each_axis_once(const Resolution& at) {
+    std::vector<spec::Axis> order = at.run.parallel.order;
+    std::sort(order.begin(), order.end());
+    const std::vector all = {spec::Axis::tensor, spec::Axis::context, spec::Axis::data, spec::Axis::pipeline};
+    if (order != all) {
+        at.found.error(at.values.place("parallel.order"), "parallel.order does not name each axis once",
+                       "ranks are numbered along all four axes",
+                       "Write [tensor, context, data, pipeline] in some order.");
+    }
+}
+
+constexpr const char* degrees =
+    "parallel.tensor.degree parallel.context.degree parallel.pipeline.stages parallel.data";
+
+constexpr std::array rules = {
+    Rule{degrees_fill_the_ranks, degrees},
+    Rule{heads_split_evenly, "parallel.tensor.degree model.heads"},
+    Rule{key_heads_split_evenly, "parallel.tensor.degree model.heads model.kv_heads"},
+    Rule{mlp_splits_evenly, "parallel.tensor.degree model.hidden model.ffn_hidden"},
+    Rule{vocabulary_splits_evenly, "parallel.tensor.degree model.vocab model.vocab_pad_to"},
+    Rule{positions_split_evenly, "parallel.tensor.degree parallel.context.degree parallel.sequence data.seq"},
+    Rule{ulysses_has_heads_to_exchange, "parallel.tensor.degree parallel.context model.heads"},
+    Rule{stages_have_layers, "parallel.pipeline model.layers"},
+    Rule{only_interleaved_has_chunks, "parallel.pipeline"},
+    Rule{interleaved_goes_in_rounds, "parallel train.global_batch train.micro_batch"},
+    Rule{order_names_each_axis_once, "parallel.order"},
+};
+
+}  // namespace
+
+std::span<const Rule> layout_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "deck/messages/arithmetic.hpp"
+#include "deck/rules/rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+void heads_divide_the_width(const Resolution& at) {
+    const spec::Model& model = at.run.model;
+    if (model.hidden % model.heads == 0) {
+        return;
+    }
+    at.found.error(
+        at.values.place("model.heads"),
+        fmt::format("model.heads = {} does not divide model.hidden = {}", model.heads, model.hidden),
+        "each head has hidden / heads channels",
+        fmt::format("Use {} heads, or a width of {}.", list_or(divisors(model.hidden)),
+                    list_or(nearest_multiples(model.hidden, model.heads))));
+}
+
+void rotary_channels_come_in_pairs(const Resolution& at) {
+    const spec::Model& model = at.run.model;
+    if (model.family != spec::Family::llama || model.hidden % model.heads != 0 || model.head_dim % 2 == 0) {
+        return;
+    }
+    at.found.error(at.values.place("model.heads"),
+                   fmt::format("{} channels per head are odd", model.head_dim),
+                   "rotary positions turn pairs of channels", "Choose hidden / heads even.");
+}
+
+void query_heads_share_key_heads_evenly(const Resolution& at) {
+    const spec::Model& model = at.run.model;
+    if (model.family == spec::Family::gpt2 && model.kv_heads != model.heads) {
+        at.found.error(at.values.place("model.kv_heads"),
+                       fmt::format("model.kv_heads = {} with {} heads", model.kv_heads, model.heads),
+                       "gpt2 has keys and values for every head", "Leave it out, or use family llama.");
+    } else if (model.heads % model.kv_heads != 0) {
+        at.found.error(
+            at.values.place("model.kv_heads"),
+            fmt::format("model.kv_heads = {} does not divide model.heads = {}", model.kv_heads, model.heads),
+            "each head of keys serves the same number of query heads",
+            fmt::format("Use {}.", list_or(divisors(model.heads))));
+    }
+}
+
+void sequences_fit_the_model(const Resolution& at) {
+    if (at.run.data.seq <= at.run.model.max_seq) {
+        return;
+    }
+    at.found.error(
+        at.values.place("data.seq"),
+        fmt::format("data.seq = {} is longer than model.max_seq = {}", at.run.data.seq, at.run.model.max_seq),
+        "the model has no positions beyond max_seq", "Shorten the sequences or raise max_seq.");
+}
+
+void bytes_fit_the_vocabulary(const Resolution& at) {
+    if (at.run.data.tokenizer != spec::Tokenizer::bytes || at.run.model.vocab >= 256) {
+        return;
+    }
+    at.found.error(at.values.place("model.vocab"),
+                   fmt::format("model.vocab = {} is too small", at.run.model.vocab),
+                   "the bytes tokenizer makes 256 different tokens", "Use 256 or more, or leave it out.");
+}
+
+void dropout_is_for_gpt2(const Resolution& at) {
+    if (at.run.model.family == spec::Family::llama && at.run.model.dropout > 0) {
+        at.found.error(at.values.place("model.dropout"),
+                       fmt::format("model.dropout = {}", at.run.model.dropout), "llama has no dropout",
+                       "Use 0, or family gpt2.");
+    }
+}
+
+void rotary_base_is_for_llama(const Resolution& at) {
+    if (at.run.model.family == spec::Family::gpt2 && at.values.is_written("model.rope_theta")) {
+        at.found.error(at.values.place("model.rope_theta"), "model.rope_theta is given for gpt2",
+                       "gpt2 learns its positions", "Remove it, or use family llama.");
+    }
+}
+
+void document_token_is_in_the_vocabulary(const Resolution& at) {
+    if (at.run.data.document_token >= at.run.model.vocab) {
+        at.found.error(
+            at.values.place("data.document_token"),
+            fmt::format("data.document_token = {} is not in the vocabulary", at.run.data.document_token),
+            fmt::format("model.vocab = {} counts from 0", at.run.model.vocab), "Use a token that exists.");
+    }
+}
+
+void kept_inputs_are_apart_where_layers_are_redone(const Resolution& at) {
+    const auto& recompute = at.run.recompute;
+    if (recompute.every == 1) {
+        return;
+    }
+    const auto asked = fmt::format("recompute.every = {}", recompute.every);
+    if (recompute.kind != spec::RecomputeKind::full) {
+        at.found.error(at.values.place("recompute.every"), asked,
+                       "only recompute.kind full keeps inputs of layers alone",
+                       "Use kind full, or leave every out.");
+    } else if (recompute.every > at.run.model.layers) {
+        at.found.error(at.values.place("recompute.every"), asked,
+                       fmt::format("the model has {} layers", at.run.model.layers),
+                       fmt::format("Use at most {}.", at.run.model.layers));
+    }
+}
+
+constexpr std::array rules = {
+    Rule{heads_divide_the_width, "model.hidden model.heads"},
+    Rule{rotary_channels_come_in_pairs, "model.hidden model.heads model.family"},
+    Rule{query_heads_share_key_heads_evenly, "model.heads model.kv_heads model.family"},
+    Rule{sequences_fit_the_model, "data.seq model.max_seq"},
+    Rule{bytes_fit_the_vocabulary, "model.vocab data.tokenizer.kind"},
+    Rule{dropout_is_for_gpt2, "model.family model.dropout"},
+    Rule{rotary_base_is_for_llama, "model.family model.rope_theta"},
+    Rule{kept_inputs_are_apart_where_layers_are_redone, "recompute model.layers"},
+    Rule{document_token_is_in_the_vocabulary, "model.vocab data.document_token"},
+};
+
+}  // namespace
+
+std::span<const Rule> model_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

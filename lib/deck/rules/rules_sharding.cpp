@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "deck/messages/arithmetic.hpp"
+#include "deck/rules/rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+struct Span {
+    const char* key;
+    int ranks;
+};
+
+/// Rajbhandari et al., 2020, and AMSP (Chen et al., 2023): spans are runs of data ranks, each inside the
+/// next.
+void spans_nest(const Resolution& at) {
+    const spec::Sharding& sharding = at.run.sharding;
+    const std::array spans = {Span{"sharding.parameters", sharding.parameters},
+                              Span{"sharding.gradients", sharding.gradients},
+                              Span{"sharding.optimizer", sharding.optimizer}};
+    const int data = at.run.parallel.data;
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        const bool is_last = i + 1 == spans.size();
+        const int outer = is_last ? data : spans[i + 1].ranks;
+        if (outer % spans[i].ranks == 0) {
+            continue;
+        }
+        at.found.error(
+            at.values.place(spans[i].key),
+            fmt::format("{} = {} does not divide {} = {}", spans[i].key, spans[i].ranks,
+                        is_last ? "the data degree" : spans[i + 1].key, outer),
+            "spans nest: parameters in gradients, gradients in optimizer, optimizer in all data ranks",
+            fmt::format("Use {}.", list_or(divisors(outer))));
+    }
+}
+
+void gradients_follow_one_of_the_others(const Resolution& at) {
+    const spec::Sharding& sharding = at.run.sharding;
+    if (sharding.gradients == sharding.parameters || sharding.gradients == sharding.optimizer) {
+        return;
+    }
+    at.found.error(at.values.place("sharding.gradients"),
+                   fmt::format("sharding.gradients = {}", sharding.gradients),
+                   "a gradient is reduced to where its parameter is used or to where it is updated",
+                   fmt::format("Use {}.", list_or({sharding.parameters, sharding.optimizer})));
+}
+
+/// Wang et al., "ZeRO++", 2023: later leases gather from a second copy that fewer ranks share.
+void secondary_is_inside_the_parameters_span(const Resolution& at) {
+    const spec::Sharding& sharding = at.run.sharding;
+    if (sharding.secondary == 0 || sharding.parameters % sharding.secondary == 0) {
+        return;
+    }
+    auto choices = divisors(sharding.parameters);
+    std::erase(choices, 1);
+    at.found.error(at.values.place("sharding.secondary"),
+                   fmt::format("sharding.secondary = {} does not divide the span of parameters, {}",
+                               sharding.secondary, sharding.parameters),
+                   "the second copy is cut inside the first",
+                   choices.empty() ? "Leave it out." : fmt::format("Use {}.", list_or(choices)));
+}
+
+void pretended_nodes_have_ranks(const Resolution& at) {
+    const int ranks = at.run.parallel.ranks;
+    if (at.run.debug.nodes > ranks) {
+        at.found.error(
+            at.values.place("debug.nodes"),
+            fmt::format("debug.nodes = {} with {} rank{}", at.run.debug.nodes, ranks, ranks == 1 ? "" : "s"),
+            "every pretended node has at least one rank",
+            fmt::format("Use at most {}, or start more ranks.", ranks));
+    }
+}
+
+void sum_groups_are_equal(const Resolution& at) {
+    const int data = at.run.parallel.data;
+    if (data % at.run.sharding.sum_group == 0) {
+        return;
+    }
+    at.found.error(at.values.place("sharding.sum_group"),
+                   fmt::format("sharding.sum_group = {} does not divide the data degree, {}",
+                               at.run.sharding.sum_group, data),
+                   "sums run inside equal groups, then over groups",
+                   fmt::format("Use {}.", list_or(divisors(data))));
+}
+
+void absent_gradients_are_summed_at_once(const Resolution& at) {
+    const bool leaves = at.run.tiers.gradients.device < 1;
+    if (leaves && at.run.sharding.reduce != spec::ReducePlan::each_microbatch) {
+        at.found.error(at.values.place("sharding.reduce"),
+                       fmt::format("sharding.reduce = {} with gradients at home away from the device",
+                                   at.values.find("sharding.reduce")->written),
+                       "an accumulator that leaves after each micro-batch holds sums over ranks",
+                       "Use each_microbatch or auto.");
+    }
+}
+
+constexpr std::array rules = {
+    Rule{spans_nest, "sharding parallel"},
+    Rule{gradients_follow_one_of_the_others, "sharding"},
+    Rule{secondary_is_inside_the_parameters_span, "sharding"},
+    Rule{pretended_nodes_have_ranks, "debug.nodes parallel"},
+    Rule{sum_groups_are_equal, "sharding.sum_group parallel"},
+    Rule{absent_gradients_are_summed_at_once, "sharding.reduce tiers.home.gradients"},
+};
+
+}  // namespace
+
+std::span<const Rule> sharding_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,174 @@
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "deck/rules/rules.hpp"
+#include "spec/depths.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+struct NamedHome {
+    const char* key;
+    spec::Home home;
+};
+
+std::array<NamedHome, 4> homes(const spec::Tiers& tiers) {
+    return {{{"tiers.home.parameters", tiers.parameters},
+             {"tiers.home.gradients", tiers.gradients},
+             {"tiers.home.optimizer", tiers.optimizer},
+             {"tiers.home.activations", tiers.activations}}};
+}
+
+void nvme_homes_have_folders(const Resolution& at) {
+    for (const NamedHome& state : homes(at.run.tiers)) {
+        if (state.home.nvme > 0 && at.run.tiers.nvme_paths.empty()) {
+            at.found.error(at.values.place(state.key), fmt::format("{} is on nvme", state.key),
+                           "tiers.nvme.paths names no folder", "Name one for each disk.");
+        }
+    }
+}
+
+void warn_of_no_effect(const Resolution& at, const std::string& key, const char* why) {
+    at.found.warning(at.values.place(key), fmt::format("{} has no effect", key), why,
+                     "Remove it, or set a key of tiers.home.");
+}
+
+void folders_have_residents(const Resolution& at) {
+    const auto& tiers = at.run.tiers;
+    if (!tiers.nvme_paths.empty() && !spec::is_any_state_on_nvme(tiers) && !tiers.open.any()) {
+        warn_of_no_effect(at, "tiers.nvme.paths", "no state is at home on nvme");
+    }
+}
+
+/// What was written and is not what stands there anyway. Of effective decks, which say everything, the latter
+/// is most.
+void disks_have_residents(const Resolution& at) {
+    const auto& tiers = at.run.tiers;
+    const auto& throttle = at.run.debug.throttle;
+    if (spec::is_any_state_on_nvme(tiers) || tiers.open.any()) {
+        return;
+    }
+    const spec::Tiers usual;
+    const auto& machine = at.machine;
+    const auto usual_block = machine.nvme_block_bytes > 0 ? machine.nvme_block_bytes : usual.nvme_block_bytes;
+    const auto usual_depth = machine.nvme_queue_depth > 0 ? machine.nvme_queue_depth : usual.nvme_queue_depth;
+    const auto usual_budget = static_cast<std::int64_t>(0.9 * static_cast<double>(machine.nvme_bytes));
+    const std::array<std::pair<const char*, bool>, 8> settings{
+        {{"tiers.nvme.budget", at.values.is_written("tiers.nvme.budget") && tiers.nvme_budget_bytes > 0 &&
+                                   tiers.nvme_budget_bytes != usual_budget},
+         {"tiers.nvme.map", tiers.nvme_near},
+         {"tiers.nvme.verify", !tiers.nvme_verify},
+         {"tiers.nvme.endurance", tiers.endurance_bytes > 0},
+         {"tiers.nvme.block",
+          at.values.is_written("tiers.nvme.block") && tiers.nvme_block_bytes != usual_block},
+         {"tiers.nvme.queue_depth",
+          at.values.is_written("tiers.nvme.queue_depth") && tiers.nvme_queue_depth != usual_depth},
+         {"debug.throttle.nvme_read", throttle.nvme_read > 0},
+         {"debug.throttle.nvme_write", throttle.nvme_write > 0}}};
+    for (const auto& [key, is_set] : settings) {
+        if (is_set) {
+            warn_of_no_effect(at, key, "no state is at home on nvme");
+        }
+    }
+}
+
+void links_have_something_to_carry(const Resolution& at) {
+    const auto& tiers = at.run.tiers;
+    if (tiers.open.any()) {
+        return;
+    }
+    if (!spec::is_any_state_away(tiers)) {
+        for (const char* key : {"debug.throttle.host_to_device", "debug.throttle.device_to_host"}) {
+            if (at.values.real(key) > 0) {
+                warn_of_no_effect(at, key, "all state is at home on the device");
+            }
+        }
+    }
+    constexpr const char* ahead = "overlap.optimizer_prefetch";
+    if (tiers.optimizer.nvme <= 0 && at.values.is_written(ahead) && at.values.integer(ahead) > 0) {
+        warn_of_no_effect(at, ahead, "no optimizer state is at home on nvme");
+    }
+}
+
+/// With a described machine, nothing is asked of this one.
+void folders_are_there(const Resolution& at) {
+    if (at.options.machine) {
+        return;
+    }
+    for (const std::string& path : at.run.tiers.nvme_paths) {
+        std::error_code error;
+        const bool is_folder = std::filesystem::is_directory(path, error);
+        if (!is_folder || ::access(path.c_str(), W_OK) != 0) {
+            at.found.lack(at.values.place("tiers.nvme.paths"), fmt::format("cannot use {}", in_quotes(path)),
+                          error       ? error.message()
+                          : is_folder ? "it is not writable"
+                                      : "it is not a folder",
+                          "Mount a disk there, or check the path.");
+        }
+    }
+}
+
+void folders_differ(const Resolution& at) {
+    if (at.options.machine) {
+        return;
+    }
+    std::set<std::filesystem::path> met;
+    for (const std::string& path : at.run.tiers.nvme_paths) {
+        std::error_code error;
+        if (!met.insert(std::filesystem::weakly_canonical(path, error)).second) {
+            at.found.error(at.values.place("tiers.nvme.paths"),
+                           fmt::format("tiers.nvme.paths names {} twice", in_quotes(path)),
+                           "it is one disk, and would be asked for two's share", "Name it once.");
+        }
+    }
+}
+
+void blocks_are_whole_pages(const Resolution& at) {
+    if (at.run.tiers.nvme_block_bytes % 4096 != 0) {
+        at.found.error(at.values.place("tiers.nvme.block"),
+                       fmt::format("tiers.nvme.block = {} bytes", at.run.tiers.nvme_block_bytes),
+                       "disks move multiples of 4 KiB", "Use 1MiB.");
+    }
+}
+
+void chunks_are_aligned(const Resolution& at) {
+    if (at.run.tiers.chunk_elements % 256 != 0) {
+        at.found.error(at.values.place("tiers.chunk"),
+                       fmt::format("tiers.chunk = {}", at.run.tiers.chunk_elements),
+                       "shards begin at multiples of 256 elements", "Use a multiple of 256.");
+    }
+}
+
+void budgets_hold_something(const Resolution& at) {
+    if (at.run.tiers.device_budget_bytes <= 0) {
+        at.found.error(at.values.place("tiers.device.budget"), "an empty device budget",
+                       "every rank computes in it", "Use a share such as 94%.");
+    }
+}
+
+constexpr std::array rules = {
+    Rule{nvme_homes_have_folders, "tiers.home tiers.nvme.paths"},
+    Rule{folders_have_residents, "tiers.home tiers.nvme.paths"},
+    Rule{disks_have_residents, "tiers.home tiers.nvme debug.throttle"},
+    Rule{links_have_something_to_carry, "tiers.home debug.throttle overlap.optimizer_prefetch"},
+    Rule{folders_are_there, "tiers.nvme.paths"},
+    Rule{folders_differ, "tiers.nvme.paths"},
+    Rule{blocks_are_whole_pages, "tiers.nvme.block"},
+    Rule{chunks_are_aligned, "tiers.chunk"},
+    Rule{budgets_hold_something, "tiers.device.budget"},
+};
+
+}  // namespace
+
+std::span<const Rule> tier_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "deck/rules/rules.hpp"
+#include "spec/tensors.hpp"
+#include "spec/tile_rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+void tile_rules_fit_weights(const Resolution& at) {
+    const auto tensors = spec::tensors(at.run.model);
+    for (std::size_t i = 0; i < at.run.tiers.tiles.size(); ++i) {
+        const auto& match = at.run.tiers.tiles[i].match;
+        const bool fits = std::any_of(tensors.begin(), tensors.end(), [&](const spec::Tensor& tensor) {
+            return spec::can_be_cut(tensor.name) && spec::names_tensor(match, tensor.name);
+        });
+        if (!fits) {
+            at.found.error(at.values.place(fmt::format("tiers.tile[{}].match", i)),
+                           fmt::format("tiers.tile: '{}' fits no weight of the model", match),
+                           "a rule names weights of products, as mlp.down or attention.*, or embedding.token",
+                           "Check the spelling, or remove the rule.");
+        }
+    }
+}
+
+void tiles_lie_along_outputs(const Resolution& at) {
+    for (std::size_t i = 0; i < at.run.tiers.tiles.size(); ++i) {
+        const auto& rule = at.run.tiers.tiles[i];
+        if (rule.in > 1) {
+            at.found.error(at.values.place(fmt::format("tiers.tile[{}].in", i)),
+                           fmt::format("tiers.tile: '{}' has {} tiles along its inputs", rule.match, rule.in),
+                           "only tiles along the outputs are built", "Use out instead.");
+        }
+    }
+}
+
+void tiles_have_no_second_copy(const Resolution& at) {
+    if (!at.run.tiers.tiles.empty() && at.run.sharding.secondary > 0) {
+        at.found.error(at.values.place("tiers.tile"), "tiers.tile together with sharding.secondary",
+                       "a second copy is kept of whole units", "Leave one of them out.");
+    }
+}
+
+constexpr std::array rules = {
+    Rule{tile_rules_fit_weights, "tiers.tile model"},
+    Rule{tiles_lie_along_outputs, "tiers.tile"},
+    Rule{tiles_have_no_second_copy, "tiers.tile sharding.secondary"},
+};
+
+}  // namespace
+
+std::span<const Rule> tile_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

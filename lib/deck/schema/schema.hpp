@@ -1,0 +1,100 @@
+/// The one table of everything that a deck may say.
+///
+/// The parser, the defaults, the type errors, `--explain`, decks/REFERENCE.md and decks/schema.json all come
+/// from it: a key that is not here does not exist.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ziggurat::deck {
+
+/// What a value is.
+enum class Type {
+    map,        ///< keys of its own
+    list,       ///< a list of maps; their keys are rows whose path has `[]`
+    alias,      ///< another spelling of the key named in `shorthand`
+    variables,  ///< a map of names chosen by the deck
+    text,
+    path,
+    boolean,
+    word,  ///< one of `words`
+    integer,
+    real,
+    size,           ///< bytes
+    size_or_share,  ///< bytes or percent
+    share,          ///< percent
+    rate,           ///< bytes per second
+    duration,
+    extent,     ///< steps, tokens or a share of all steps
+    interval,   ///< steps, tokens or a duration, or a list of them: whichever comes first
+    home,       ///< a tier, or a map of shares over tiers
+    texts,      ///< a list of texts
+    reals,      ///< a list of numbers
+    word_list,  ///< a list, each one of `words`
+};
+
+/// Whether the program can already do what the key asks for. A key that is not built yet keeps its default;
+/// deck/rules/not_built.hpp also has the values that are missing of keys that are built.
+enum class Built { yes, no };
+
+struct Row {
+    const char* path;
+    Type type = Type::map;
+    const char* fallback = nullptr;  ///< default, as a deck would say it; none: not set, or required
+    const char* words = "";          ///< words taken besides the type's own values, separated by spaces;
+                                     ///< of a map: given to each of its keys
+    const char* noun = "";           ///< what an integer counts
+    double min = -std::numeric_limits<double>::infinity();
+    double max = std::numeric_limits<double>::infinity();
+    const char* shorthand =
+        "";  ///< of a map: the key that a scalar in its place means; of an alias: its target
+    Built built = Built::yes;
+    const char* doc = "";
+};
+
+/// A table of rows with the questions that its readers ask.
+class Schema {
+  public:
+    explicit constexpr Schema(std::span<const Row> rows) : rows_{rows} {}
+
+    std::span<const Row> rows() const noexcept { return rows_; }
+
+    /// The row of `path`, whose list indices count as `[]`; none when there is no such key.
+    const Row* find(std::string_view path) const;
+
+    /// The rows directly under `path` ("" for the top level).
+    std::vector<const Row*> children(std::string_view path) const;
+
+  private:
+    std::span<const Row> rows_;
+};
+
+/// The schema of a deck.
+const Schema& deck_schema();
+
+/// The schema of a machine file (decks/machines).
+const Schema& machine_schema();
+
+/// The last part of a path: `clip` of `optimizer.clip`.
+std::string_view leaf_of(std::string_view path);
+
+/// `data.train[3].path` as `data.train[].path`.
+std::string without_indices(std::string_view path);
+
+/// `words` at its spaces.
+std::vector<std::string_view> split_words(std::string_view words);
+
+/// What the row means, as the reason in a complaint: its first sentence, no capital, no full stop.
+std::string reason_of(const Row& row);
+
+/// What a value of this type is called: "a size".
+const char* noun_of(Type type);
+
+/// What a value of this row looks like: "a size with its unit, such as 512MiB or 2TiB, or auto".
+std::string accepted_forms(const Row& row);
+
+}  // namespace ziggurat::deck

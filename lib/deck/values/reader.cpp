@@ -1,0 +1,283 @@
+#include "deck/values/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "deck/messages/nearest.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+constexpr std::int64_t longest_list = 1000;
+
+std::string join(const std::string& path, std::string_view key) {
+    return path.empty() ? std::string{key} : path + "." + std::string{key};
+}
+
+std::string shown_map(const std::string& path) {
+    return path.empty() ? "the deck" : "'" + path + "'";
+}
+
+/// There was a complaint about it, or about something in its list.
+bool has_failed(const Node& node) {
+    return node.is_failed ||
+           std::any_of(node.items.begin(), node.items.end(), [](const Node& item) { return item.is_failed; });
+}
+
+/// Reads one tree; remembers nothing beyond the values.
+class Reader {
+  public:
+    Reader(const Schema& schema, Diagnostics& found) : schema_{schema}, found_{found} {}
+
+    Values run(const Node& root) {
+        values_.set_place("", root.at);
+        read_map("", root);
+        fill_defaults();
+        return std::move(values_);
+    }
+
+  private:
+    void read_map(const std::string& path, const Node& node) {
+        if (node.kind == Node::Kind::null) {
+            return;
+        }
+        if (node.kind != Node::Kind::map) {
+            const Row* row = schema_.find(path);
+            complain(path, node.at, fmt::format("{} is not a map", shown_map(path)),
+                     row == nullptr ? "" : reason_of(*row),
+                     "Write its keys below it: " + keys_of(path) + ".");
+            return;
+        }
+        for (const Entry& entry : node.entries) {
+            read_entry(path, entry);
+        }
+    }
+
+    void read_entry(const std::string& parent, const Entry& entry) {
+        const std::string path = join(parent, entry.key);
+        const Row* row = is_plain(entry.key) ? schema_.find(path) : nullptr;
+        if (row == nullptr) {
+            unknown(parent, entry);
+            return;
+        }
+        const bool is_overridden = entry.value.writer == Writer::command_line;
+        values_.set_place(path, is_overridden ? entry.value.at : entry.key_at);
+        if (entry.value.kind == Node::Kind::null) {
+            leave_empty(*row, path);
+            return;
+        }
+        if (has_failed(entry.value)) {
+            values_.mark_bad(path);
+            return;
+        }
+        if (row->type == Type::map) {
+            read_map(path, entry.value);
+        } else if (row->type == Type::list && entry.value.kind != Node::Kind::scalar) {
+            read_list(*row, path, entry.value);
+        } else if (row->type != Type::variables && path != "include") {
+            read_leaf(*row, path, entry.value);
+        }
+    }
+
+    /// A key without a value is not given: its default holds, and where it has none, somebody will miss it.
+    void leave_empty(const Row& row, const std::string& path) {
+        values_.mark_empty(path);
+        if (row.type != Type::map && row.fallback != nullptr && found_.ok()) {
+            found_.note(values_.place(path), fmt::format("'{}' has no value", path),
+                        fmt::format("its default holds, {}", row.fallback));
+        }
+    }
+
+    void read_leaf(const Row& row, const std::string& path, const Node& node) {
+        auto value = read_value(row, path, node, found_);
+        if (!value) {
+            values_.mark_bad(path);
+            return;
+        }
+        values_.set(path, std::move(*value));
+    }
+
+    void read_list(const Row& row, const std::string& path, const Node& node) {
+        if (node.kind != Node::Kind::list || static_cast<std::int64_t>(node.items.size()) > longest_list) {
+            complain(path, node.at, fmt::format("'{}' is not a list of up to {} maps", path, longest_list),
+                     reason_of(row), "Write each as `- {" + keys_of(path + "[]") + "}`.");
+            return;
+        }
+        values_.set_count(path, static_cast<std::int64_t>(node.items.size()));
+        if (node.items.empty()) {
+            values_.mark_empty(path);
+        }
+        for (std::size_t i = 0; i < node.items.size(); ++i) {
+            const std::string element = fmt::format("{}[{}]", path, i);
+            values_.set_place(element, node.items[i].at);
+            if (node.items[i].kind == Node::Kind::null) {
+                complain(element, node.items[i].at, fmt::format("{} is empty", element), reason_of(row),
+                         "Its keys are " + keys_of(element) + ".");
+            }
+            read_map(element, node.items[i]);
+        }
+    }
+
+    void fill_defaults() {
+        for (const Row& row : schema_.rows()) {
+            const std::string path = row.path;
+            const std::size_t element = path.find("[].");
+            if (element == std::string::npos) {
+                fill_default(row, path);
+                continue;
+            }
+            const std::string list = path.substr(0, element);
+            for (std::int64_t i = 0; i < values_.count(list); ++i) {
+                fill_default(row, fmt::format("{}[{}].{}", list, i, path.substr(element + 3)));
+            }
+        }
+    }
+
+    void fill_default(const Row& row, const std::string& path) {
+        const bool is_needed = row.fallback != nullptr && !values_.has(path) && !values_.is_bad(path);
+        if (is_needed && !(row.type == Type::list && values_.count(path) > 0)) {
+            values_.set(path, value_of(row, row.fallback));
+        }
+    }
+
+    void unknown(const std::string& parent, const Entry& entry) {
+        std::vector<std::string_view> names;
+        for (const Row* row : schema_.children(parent)) {
+            names.push_back(leaf_of(row->path));
+        }
+        std::string meant = nearest(entry.key, names);
+        meant = meant.empty() ? elsewhere(entry.key) : join(parent, meant);
+        const bool is_path =
+            entry.key.find('.') != std::string::npos && schema_.find(join(parent, entry.key)) != nullptr;
+        const char* why = is_path ? "paths with dots are for the command line; a deck nests its maps"
+                                  : "a key that nobody reads would be ignored in silence";
+        const std::string guess = meant.empty() || is_path ? "" : fmt::format("Did you mean '{}'? ", meant);
+        found_.error(entry.key_at, fmt::format("unknown key {}", in_quotes(join(parent, entry.key))), why,
+                     fmt::format("{}Keys of {}: {}.", guess, shown_map(parent), keys_of(parent)));
+    }
+
+    /// The first key of another map with this very name.
+    std::string elsewhere(std::string_view key) const {
+        for (const Row& row : schema_.rows()) {
+            if (leaf_of(row.path) == key) {
+                return row.path;
+            }
+        }
+        return {};
+    }
+
+    std::string keys_of(const std::string& path) const {
+        std::string keys;
+        for (const Row* row : schema_.children(path)) {
+            keys += (keys.empty() ? "" : ", ") + std::string{leaf_of(row->path)};
+        }
+        return keys;
+    }
+
+    void complain(
+        const std::string& path, const Place& at, std::string problem, std::string why, std::string advice) {
+        found_.error(at, std::move(problem), std::move(why), std::move(advice));
+        values_.mark_bad(path);
+    }
+
+    static bool is_plain(std::string_view key) { return key.find_first_of(".[]") == std::string_view::npos; }
+
+    const Schema& schema_;
+    Diagnostics& found_;
+    Values values_;
+};
+
+/// Puts what an alias says in its target's place.
+void follow_alias(Node& map, std::size_t at, const std::string& target, Diagnostics& found) {
+    Entry alias = std::move(map.entries[at]);
+    map.entries.erase(map.entries.begin() + static_cast<std::ptrdiff_t>(at));
+    // Targets are siblings or one level below: `clip.norm` as seen from `optimizer`.
+    const std::string sibling = target.substr(0, target.find('.'));
+    const std::string leaf{leaf_of(target)};
+    Node* around = map.find(sibling);
+    if (around != nullptr && around->kind == Node::Kind::map && around->find(leaf) != nullptr) {
+        found.error(alias.key_at,
+                    fmt::format("{} and {} are both given", in_quotes(alias.key), in_quotes(target)),
+                    "they are two spellings of one key", "Remove one of them.");
+        return;
+    }
+    if (around == nullptr || around->kind == Node::Kind::null) {
+        Node made;
+        made.kind = Node::Kind::map;
+        made.at = alias.key_at;
+        made.writer = alias.value.writer;
+        if (around == nullptr) {
+            map.entries.push_back({sibling, alias.key_at, std::move(made)});
+        } else {
+            *around = std::move(made);
+        }
+        around = map.find(sibling);
+    }
+    if (around->kind == Node::Kind::map) {
+        around->entries.push_back({leaf, alias.key_at, std::move(alias.value)});
+    }
+}
+
+/// A word in a map's place is meant for each of its keys: `throttle: none`.
+void spread_word(const Schema& schema, const Row& row, Node& value) {
+    const auto words = split_words(row.words);
+    if (value.kind != Node::Kind::scalar ||
+        std::find(words.begin(), words.end(), value.text) == words.end()) {
+        return;
+    }
+    Node whole;
+    whole.kind = Node::Kind::map;
+    whole.at = value.at;
+    whole.writer = value.writer;
+    for (const Row* key : schema.children(row.path)) {
+        whole.entries.push_back({std::string{leaf_of(key->path)}, value.at, value});
+    }
+    value = std::move(whole);
+}
+
+void expand(const Schema& schema, const std::string& path, Node& map, Diagnostics& found) {
+    for (std::size_t i = 0; i < map.entries.size(); ++i) {
+        const std::string here = join(path, map.entries[i].key);
+        const Row* row = schema.find(here);
+        if (row == nullptr || row->type != Type::map) {
+            continue;
+        }
+        Node& value = map.entries[i].value;
+        const bool is_short =
+            *row->shorthand != '\0' && value.kind != Node::Kind::map && value.kind != Node::Kind::null;
+        if (is_short && (value.kind == Node::Kind::scalar ||
+                         schema.find(join(here, row->shorthand))->type == Type::interval)) {
+            Node whole;
+            whole.kind = Node::Kind::map;
+            whole.at = value.at;
+            whole.writer = value.writer;
+            whole.entries.push_back({row->shorthand, value.at, std::move(value)});
+            value = std::move(whole);
+        }
+        spread_word(schema, *row, value);
+        expand(schema, here, value, found);
+    }
+    // After the maps, so that `clip: 1` beside `clip_norm: 1` is seen as the same key twice.
+    for (std::size_t i = map.entries.size(); i-- > 0;) {
+        const Row* row = schema.find(join(path, map.entries[i].key));
+        if (row != nullptr && row->type == Type::alias) {
+            follow_alias(map, i, std::string{row->shorthand}.substr(path.empty() ? 0 : path.size() + 1),
+                         found);
+        }
+    }
+}
+
+}  // namespace
+
+void expand_shorthands(const Schema& schema, Node& root, Diagnostics& found) {
+    if (root.kind == Node::Kind::map) {
+        expand(schema, "", root, found);
+    }
+}
+
+Values read_values(const Schema& schema, const Node& root, Diagnostics& found) {
+    return Reader{schema, found}.run(root);
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,236 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/contract.hpp"
+#include "deck/values/misread.hpp"
+#include "deck/values/reader.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+constexpr std::size_t longest_list = 1000;
+
+using Parsed = std::optional<Value::Data>;
+
+template <class T>
+Parsed parsed(const std::optional<T>& value) {
+    return value ? Parsed{*value} : std::nullopt;
+}
+
+Origin origin_of(const Node& node) {
+    switch (node.writer) {
+        case Writer::deck:
+            return {Origin::Kind::deck, node.at, {}};
+        case Writer::include:
+            return {Origin::Kind::include, node.at, {}};
+        case Writer::command_line:
+            break;
+    }
+    return {Origin::Kind::command_line, node.at, {}};
+}
+
+bool has_word(const Row& row, std::string_view text) {
+    const auto words = split_words(row.words);
+    return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+Parsed read_boolean(std::string_view text) {
+    if (text == "true" || text == "yes" || text == "on") {
+        return true;
+    }
+    if (text == "false" || text == "no" || text == "off") {
+        return false;
+    }
+    return std::nullopt;
+}
+
+Parsed read_amount(std::string_view text, bool takes_share) {
+    if (const auto bytes = read_bytes(text)) {
+        return Amount{.bytes = *bytes};
+    }
+    const auto share = takes_share ? read_share(text) : std::nullopt;
+    return share ? Parsed{Amount{.share = *share, .is_share = true}} : std::nullopt;
+}
+
+/// A tier's name, or shares of tiers of which one may be `rest`.
+Parsed read_home(const Node& node) {
+    spec::Home home{0, 0, 0};
+    const auto part = [&](std::string_view tier) -> double* {
+        return tier == "device" ? &home.device
+               : tier == "host" ? &home.host
+               : tier == "nvme" ? &home.nvme
+                                : nullptr;
+    };
+    if (node.kind == Node::Kind::scalar) {
+        double* whole = part(node.text);
+        if (whole == nullptr) {
+            return std::nullopt;
+        }
+        *whole = 1;
+        return home;
+    }
+    double sum = 0;
+    double* rest = nullptr;
+    for (const Entry& entry : node.entries) {
+        double* share = part(entry.key);
+        if (share == nullptr || entry.value.kind != Node::Kind::scalar) {
+            return std::nullopt;
+        }
+        if (entry.value.text == "rest" && rest == nullptr) {
+            rest = share;
+            continue;
+        }
+        const auto value = read_share(entry.value.text);
+        if (!value) {
+            return std::nullopt;
+        }
+        *share = *value;
+        sum += *value;
+    }
+    if (rest != nullptr) {
+        *rest = std::max(0.0, 1 - sum);
+        sum += *rest;
+    }
+    return std::abs(sum - 1) < 1e-9 ? Parsed{home} : std::nullopt;
+}
+
+Parsed read_interval(const Node& node) {
+    spec::Interval interval{.steps = 0};
+    if (node.kind == Node::Kind::scalar) {
+        return read_interval_part(node.text, interval) ? Parsed{interval} : std::nullopt;
+    }
+    for (const Node& item : node.items) {
+        if (item.kind != Node::Kind::scalar || !read_interval_part(item.text, interval)) {
+            return std::nullopt;
+        }
+    }
+    return node.items.empty() ? std::nullopt : Parsed{interval};
+}
+
+Parsed read_list(const Row& row, const Node& node) {
+    std::vector<std::string> texts;
+    std::vector<double> reals;
+    if (node.kind != Node::Kind::list || node.items.size() > longest_list) {
+        return std::nullopt;
+    }
+    for (const Node& item : node.items) {
+        if (item.kind != Node::Kind::scalar || (row.type == Type::word_list && !has_word(row, item.text))) {
+            return std::nullopt;
+        }
+        texts.push_back(item.text);
+        if (row.type == Type::reals) {
+            const auto value = read_real(item.text);
+            if (!value || *value < row.min || *value > row.max) {
+                return std::nullopt;
+            }
+            reals.push_back(*value);
+        }
+    }
+    if (row.type == Type::reals) {
+        return reals.size() == 2 ? Parsed{reals} : std::nullopt;
+    }
+    return texts;
+}
+
+Parsed read_scalar(const Row& row, const std::string& text) {
+    switch (row.type) {
+        case Type::text:
+            return text;
+        case Type::path:
+            return text.empty() || is_below_home(text) ? std::nullopt : Parsed{text};
+        case Type::boolean:
+            return read_boolean(text);
+        case Type::integer:
+            return parsed(read_integer(text, row.noun));
+        case Type::real:
+            return parsed(read_real(text));
+        case Type::size:
+            return parsed(read_bytes(text));
+        case Type::size_or_share:
+            return read_amount(text, true);
+        case Type::share:
+            return parsed(read_share(text));
+        case Type::rate:
+            return parsed(read_rate(text));
+        case Type::duration:
+            return parsed(read_duration(text));
+        case Type::extent:
+            return parsed(read_extent(text));
+        default:
+            return std::nullopt;
+    }
+}
+
+Parsed read_data(const Row& row, const Node& node) {
+    switch (row.type) {
+        case Type::home:
+            return node.kind == Node::Kind::list ? std::nullopt : read_home(node);
+        case Type::interval:
+            return node.kind == Node::Kind::map ? std::nullopt : read_interval(node);
+        case Type::texts:
+        case Type::reals:
+        case Type::word_list:
+            return read_list(row, node);
+        default:
+            return node.kind == Node::Kind::scalar ? read_scalar(row, node.text) : std::nullopt;
+    }
+}
+
+bool is_within(
+    const Row& row, const std::string& path, const Node& node, const Value& value, Diagnostics& found) {
+    const double number = std::holds_alternative<std::int64_t>(value.data)
+                              ? static_cast<double>(std::get<std::int64_t>(value.data))
+                          : std::holds_alternative<double>(value.data)
+                              ? std::get<double>(value.data)
+                              : std::max(row.min, std::min(row.max, 0.0));
+    if (number >= row.min && number <= row.max) {
+        return true;
+    }
+    refuse_range(row, path, node, found);
+    return false;
+}
+
+}  // namespace
+
+std::optional<Value> read_value(const Row& row,
+                                const std::string& path,
+                                const Node& node,
+                                Diagnostics& found) {
+    Value value;
+    value.origin = origin_of(node);
+    const bool is_word =
+        node.kind == Node::Kind::scalar && row.type != Type::word_list && has_word(row, node.text);
+    value.written = written_as(row, node, is_word);
+    if (is_word) {
+        value.word = node.text;
+        return value;
+    }
+    auto data = read_data(row, node);
+    if (!data) {
+        refuse_form(row, path, node, found);
+        return std::nullopt;
+    }
+    value.data = std::move(*data);
+    return is_within(row, path, node, value, found) ? std::optional{std::move(value)} : std::nullopt;
+}
+
+Value value_of(const Row& row, const std::string& text) {
+    Node node;
+    node.kind = Node::Kind::scalar;
+    node.text = text;
+    Diagnostics found;
+    if (text.starts_with('[') || text.starts_with('{')) {
+        auto list = parse_document(text, {"default"}, found);
+        ZG_EXPECTS(list.has_value());
+        node = std::move(*list);
+        node.at = {};
+    }
+    auto value = read_value(row, row.path, node, found);
+    ZG_ENSURES(value.has_value());
+    value->origin = {};
+    return std::move(*value);
+}
+
+}  // namespace ziggurat::deck

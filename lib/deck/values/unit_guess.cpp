@@ -1,0 +1,122 @@
+#include "deck/values/unit_guess.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "deck/messages/nearest.hpp"
+#include "deck/values/units.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// Spellings, in small letters and separated by spaces, of what a deck writes as `unit`.
+struct Spellings {
+    const char* unit;
+    const char* others;
+};
+
+constexpr std::array sizes = {
+    Spellings{"B", "b byte bytes"},       Spellings{"kB", "k kb kilobyte kilobytes"},
+    Spellings{"KiB", "ki kib kibibytes"}, Spellings{"MB", "m mb megabyte megabytes"},
+    Spellings{"MiB", "mi mib mebibytes"}, Spellings{"GB", "g gb gigabyte gigabytes"},
+    Spellings{"GiB", "gi gib gibibytes"}, Spellings{"TB", "t tb terabyte terabytes"},
+    Spellings{"TiB", "ti tib tebibytes"}, Spellings{"PB", "p pb petabyte petabytes"},
+    Spellings{"PiB", "pi pib pebibytes"},
+};
+constexpr std::array durations = {
+    Spellings{"ms", "ms msec millisecond milliseconds"},
+    Spellings{"s", "s sec secs second seconds"},
+    Spellings{"min", "min mins minute minutes"},
+    Spellings{"h", "h hr hrs hour hours"},
+    Spellings{"d", "d day days"},
+};
+constexpr std::array counts = {
+    Spellings{"k", "k thousand"},
+    Spellings{"M", "m mio million millions"},
+    Spellings{"G", "g b bn billion billions"},
+    Spellings{"T", "t trillion trillions"},
+};
+constexpr std::array lengths = {
+    Spellings{" steps", "step steps iter iters iteration iterations it"},
+    Spellings{" tokens", "tok toks token tokens"},
+};
+constexpr std::array percents = {Spellings{"%", "percent pct"}};
+
+/// The unit of which `name` is a spelling; empty without one.
+std::string unit_of(std::string_view name, std::span<const Spellings> units) {
+    const auto small = in_small_letters(name);
+    for (const auto& unit : units) {
+        const auto others = split_words(unit.others);
+        if (std::find(others.begin(), others.end(), small) != others.end()) {
+            return unit.unit;
+        }
+    }
+    return {};
+}
+
+std::string rate_of(std::string_view name) {
+    const auto small = in_small_letters(name);
+    for (const std::string_view suffix : {"/s", "/sec", "/second", "ps"}) {
+        if (small.ends_with(suffix)) {
+            const auto unit = unit_of(name.substr(0, name.size() - suffix.size()), sizes);
+            return unit.empty() ? unit : unit + "/s";
+        }
+    }
+    const auto unit = unit_of(name, sizes);
+    return unit.empty() ? unit : unit + "/s";
+}
+
+/// `200m tokens`, `20K iterations`, `5K`: a count, then what is counted.
+std::string count_of(std::string_view name, std::span<const Spellings> counted) {
+    const auto cut = name.find(' ');
+    const auto noun = unit_of(cut == std::string_view::npos ? name : name.substr(cut + 1), counted);
+    if (!noun.empty() && cut == std::string_view::npos) {
+        return noun;
+    }
+    const auto count = unit_of(name.substr(0, cut), counts);
+    return count.empty() || noun.empty() ? std::string{} : count + noun;
+}
+
+std::string unit_for(Type type, std::string_view noun, std::string_view name) {
+    const auto first_of = [](std::string a, const std::string& b) { return a.empty() ? b : a; };
+    switch (type) {
+        case Type::size:
+            return unit_of(name, sizes);
+        case Type::size_or_share:
+            return first_of(unit_of(name, sizes), unit_of(name, percents));
+        case Type::share:
+            return unit_of(name, percents);
+        case Type::rate:
+            return rate_of(name);
+        case Type::duration:
+            return unit_of(name, durations);
+        case Type::extent:
+            return first_of(count_of(name, lengths), unit_of(name, percents));
+        case Type::interval:
+            return first_of(count_of(name, lengths), unit_of(name, durations));
+        case Type::integer: {
+            const auto cut = name.find(' ');
+            const bool has_noun = cut != std::string_view::npos && name.substr(cut + 1) == noun;
+            return has_noun || cut == std::string_view::npos ? unit_of(name.substr(0, cut), counts) : "";
+        }
+        default:
+            return {};
+    }
+}
+
+}  // namespace
+
+std::string guess_unit(Type type, std::string_view noun, std::string_view text) {
+    const auto end = text.find_first_not_of("0123456789.");
+    const auto begin = end == std::string_view::npos ? end : text.find_first_not_of(' ', end);
+    if (end == 0 || begin == std::string_view::npos || !read_real(text.substr(0, end))) {
+        return {};
+    }
+    const auto unit = unit_for(type, noun, text.substr(begin, text.find_last_not_of(' ') + 1 - begin));
+    return unit.empty() ? std::string{} : fmt::format("{}{}", text.substr(0, end), unit);
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,130 @@
+/// The values of a deck by path, each with its origin: what rules judge and resolving fills in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "deck/messages/diagnostics.hpp"
+#include "deck/values/units.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::deck {
+
+/// Where a value comes from.
+struct Origin {
+    enum class Kind { fallback, deck, include, command_line, preset, automatic };
+
+    Kind kind = Kind::fallback;
+    Place at;          ///< of deck, include and command_line
+    std::string note;  ///< name of the preset, or how a word or a share was resolved
+
+    /// As in the effective deck: `deck decks/x.yaml:31`, `default`, `auto: 16 ranks / (tensor 2)`.
+    std::string comment() const;
+};
+
+/// Bytes, or a share of what the machine has.
+struct Amount {
+    std::int64_t bytes = 0;
+    double share = 0;
+    bool is_share = false;
+
+    bool operator==(const Amount&) const = default;
+};
+
+/// One value. A word of the row (auto, none, all ...) takes the place of the data.
+struct Value {
+    using Data = std::variant<std::monostate,
+                              bool,
+                              std::int64_t,
+                              double,
+                              std::string,
+                              std::vector<std::string>,
+                              std::vector<double>,
+                              spec::Interval,
+                              Extent,
+                              spec::Home,
+                              Amount>;
+
+    Data data;
+    std::string word;
+    std::string written;  ///< as a deck says it
+    Origin origin;
+};
+
+/// All values of one deck. Paths are full: `data.train[0].path`.
+class Values {
+  public:
+    /// Sets the value, and the place that messages about it name.
+    void set(std::string path, Value value);
+
+    /// Replaces auto, another word or a share by what it stands for here; `why` goes into the comment of the
+    /// effective deck.
+    void settle(const std::string& path, Value::Data data, std::string written, std::string why);
+
+    /// The value is not there (any more).
+    void erase(const std::string& path) { values_.erase(path); }
+
+    const Value* find(const std::string& path) const;
+    bool has(const std::string& path) const { return values_.contains(path); }
+
+    /// The value as what it is; a zero of its kind when it is missing or a word.
+    template <class T>
+    T as(const std::string& path) const {
+        const Value* value = find(path);
+        const T* data = value == nullptr ? nullptr : std::get_if<T>(&value->data);
+        return data == nullptr ? T{} : *data;
+    }
+    std::int64_t integer(const std::string& path) const { return as<std::int64_t>(path); }
+    double real(const std::string& path) const { return as<double>(path); }
+    bool truth(const std::string& path) const { return as<bool>(path); }
+    std::string text(const std::string& path) const { return as<std::string>(path); }
+
+    /// The word in place of the value; empty when there is none.
+    std::string word(const std::string& path) const;
+    bool is_word(const std::string& path, std::string_view word) const { return this->word(path) == word; }
+
+    /// True for a value that somebody wrote: not a default, a preset or an auto.
+    bool is_written(const std::string& path) const;
+
+    /// Maps in the list at `path`.
+    std::int64_t count(const std::string& path) const;
+    void set_count(const std::string& path, std::int64_t count) { counts_[path] = count; }
+
+    /// Where `path`, or else the closest map around it, was written.
+    Place place(std::string path) const;
+    void set_place(const std::string& path, Place at) { places_[path] = std::move(at); }
+
+    /// A list that somebody wrote, with nothing in it.
+    bool is_empty_list(const std::string& path) const {
+        const auto found = counts_.find(path);
+        return found != counts_.end() && found->second == 0;
+    }
+
+    /// A key that is written without a value.
+    void mark_empty(const std::string& path) { empty_.insert(path); }
+    bool is_empty(const std::string& path) const { return empty_.contains(path); }
+
+    /// A key about which a complaint was made: rules that need it keep quiet. So does everything below it.
+    void mark_bad(std::string path) { bad_.insert(std::move(path)); }
+    bool is_bad(const std::string& path) const;
+
+    /// The same, or something below `path` is bad.
+    bool has_bad(const std::string& path) const;
+
+  private:
+    std::map<std::string, Value> values_;
+    std::map<std::string, std::int64_t> counts_;
+    std::map<std::string, Place> places_;
+    std::set<std::string> bad_;
+    std::set<std::string> empty_;
+};
+
+/// `path` without its last part; "" at the top.
+std::string parent_of(const std::string& path);
+
+}  // namespace ziggurat::deck
