@@ -153,7 +153,7 @@ void check_manifest(const Manifest& manifest) {
         bytes_of_files += file.bytes;
     }
     std::vector<std::vector<Extent>> extents(manifest.files.size());
-    std::map<std::pair<Kind, std::string>, std::vector<const Piece*>> tensors;
+    std::map<std::pair<PieceKind, std::string>, std::vector<const Piece*>> tensors;
     for (const StoredPiece& stored : manifest.pieces) {
         if (stored.file < 0 || stored.file >= static_cast<int>(manifest.files.size())) {
             refuse("a piece of '" + stored.piece.tensor + "' lies in a file that is not listed");

@@ -23,7 +23,7 @@ enum class TensorVerdict {
 
 /// One tensor of one kind in both checkpoints. Figures are of second minus first.
 struct TensorDifference {
-    Kind kind = Kind::weights;
+    PieceKind kind = PieceKind::weights;
     std::string name;
     TensorVerdict verdict = TensorVerdict::same;
     std::vector<std::int64_t> shape;        ///< of the first, where it has the tensor

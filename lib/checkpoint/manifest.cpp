@@ -14,7 +14,7 @@ namespace ziggurat::checkpoint {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Key = std::tuple<Kind, std::string>;
+using Key = std::tuple<PieceKind, std::string>;
 
 /// The tensors that pieces speak of, each once, in the order of their first piece.
 class TensorList {

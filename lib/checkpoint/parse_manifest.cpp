@@ -64,11 +64,9 @@ int small_number(const Json& value) {
     return static_cast<int>(number);
 }
 
-Kind parse_kind(const std::string& name) {
-    for (const Kind kind : {Kind::weights, Kind::first_moment, Kind::second_moment}) {
-        if (name == to_string(kind)) {
-            return kind;
-        }
+PieceKind parse_kind(const std::string& name) {
+    if (const auto kind = layout::piece_kind_named(name)) {
+        return *kind;
     }
     throw std::invalid_argument{"'" + shortened(name) + "' is no kind of state"};
 }

@@ -1,4 +1,4 @@
-/// What a checkpoint is made of.
+/// Pieces of a checkpoint: boxes of tensors, and the memory that they come from or go to.
 #pragma once
 
 #include <cstddef>
@@ -9,24 +9,18 @@
 #include <vector>
 
 #include "checkpoint/box.hpp"
+#include "layout/state_kinds.hpp"
 #include "spec/dtype.hpp"
 
 namespace ziggurat::checkpoint {
 
-/// What is kept of each parameter. Frozen tensors have weights alone.
-enum class Kind {
-    weights,  ///< the master weights, or what a frozen tensor has
-    first_moment,
-    second_moment,
-};
-
-/// Names of the groups in files: `weights`, `first_moment`, `second_moment`.
-const char* to_string(Kind kind);
+using layout::PieceKind;
+using layout::to_string;
 
 /// A box of one tensor of one kind. Tensors are the model's, unpadded, with global layer numbers; nothing in
 /// it speaks of ranks.
 struct Piece {
-    Kind kind = Kind::weights;
+    PieceKind kind = PieceKind::weights;
     std::string tensor;               ///< "layers.3.attention.q.weight"
     std::vector<std::int64_t> shape;  ///< of the whole tensor
     spec::DType type = spec::DType::f32;

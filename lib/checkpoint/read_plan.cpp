@@ -13,7 +13,7 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-using Key = std::pair<Kind, std::string>;
+using Key = std::pair<PieceKind, std::string>;
 using PieceBlock = std::pair<std::size_t, std::int64_t>;
 
 /// Cuts a stretch of a piece at the borders of its blocks.

@@ -61,7 +61,7 @@ bool is_before(std::string_view a, std::string_view b) noexcept {
 }
 
 std::vector<StoredTensor> stored_tensors(const Manifest& manifest) {
-    std::map<std::pair<Kind, std::string>, StoredTensor> found;
+    std::map<std::pair<PieceKind, std::string>, StoredTensor> found;
     for (const StoredPiece& stored : manifest.pieces) {
         const Piece& piece = stored.piece;
         auto& tensor = found[{piece.kind, piece.tensor}];

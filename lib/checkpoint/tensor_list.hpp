@@ -13,7 +13,7 @@ namespace ziggurat::checkpoint {
 
 /// One tensor of one kind, gathered from its pieces.
 struct StoredTensor {
-    Kind kind = Kind::weights;
+    PieceKind kind = PieceKind::weights;
     std::string name;
     std::vector<std::int64_t> shape;
     spec::DType type = spec::DType::f32;

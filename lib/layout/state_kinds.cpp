@@ -1,61 +1,85 @@
 #include "layout/state_kinds.hpp"
 
-#include "spec/counts.hpp"
-#include "spec/tensors.hpp"
+#include "base/contract.hpp"
 
 namespace ziggurat::layout {
 
-std::vector<StateKindRow> state_kinds(const spec::RunSpec& spec) {
-    using ziggurat::spec::DType;
-    const bool is_own_master = spec.precision.compute == DType::f32;
-    std::vector<StateKindRow> rows;
-    // A master is what a checkpoint stores; parameters of a lower precision are its rounding.
-    rows.push_back({.name = "parameters",
-                    .type = spec.precision.compute,
-                    .span = SpanOf::parameters,
-                    .home = spec.tiers.parameters,
-                    .is_saved = is_own_master,
-                    .on_relayout = is_own_master ? OnRelayout::reshard : OnRelayout::made_anew});
-    if (spec::count_trained(spec) < spec::count_parameters(spec.model).total) {
-        rows.push_back({.name = "frozen",
-                        .type = spec.precision.compute,
-                        .of_frozen = true,
-                        .span = SpanOf::parameters,
-                        .home = spec.tiers.parameters,
-                        .is_saved = true,
-                        .on_relayout = OnRelayout::reshard});
-    }
-    rows.push_back({.name = "gradients",
-                    .type = spec.precision.gradient,
-                    .span = SpanOf::gradients,
-                    .home = spec.tiers.gradients,
-                    .on_relayout = OnRelayout::made_anew});
-    const auto optimizer_state = [&](const char* name) {
-        return StateKindRow{.name = name,
-                            .type = DType::f32,
-                            .span = SpanOf::optimizer,
-                            .home = spec.tiers.optimizer,
-                            .is_saved = true,
-                            .on_relayout = OnRelayout::reshard};
-    };
-    if (!is_own_master) {
-        rows.push_back(optimizer_state("master"));
-    }
-    rows.push_back(optimizer_state("first_moment"));
-    rows.push_back(optimizer_state("second_moment"));
-    return rows;
+const char* to_string(StateKind kind) {
+    return kind == StateKind::none ? "" : row_of(kind).name;
 }
 
-int span_of(const StateKindRow& row, const spec::Sharding& sharding) {
-    switch (row.span) {
-        case SpanOf::parameters:
-            return sharding.parameters;
-        case SpanOf::gradients:
+const char* to_string(PieceKind kind) {
+    switch (kind) {
+        case PieceKind::weights:
+            return "weights";
+        case PieceKind::first_moment:
+            return "first_moment";
+        case PieceKind::second_moment:
+            return "second_moment";
+    }
+    return "";
+}
+
+std::optional<PieceKind> piece_kind_named(std::string_view name) {
+    for (const auto kind : state_kinds) {
+        const auto piece = row_of(kind).piece;
+        if (piece && name == to_string(*piece)) {
+            return piece;
+        }
+    }
+    return std::nullopt;
+}
+
+bool is_kept(StateKind kind, const spec::Precision& precision) {
+    switch (row_of(kind).presence) {
+        case Presence::trained:
+        case Presence::frozen:
+            return true;
+        case Presence::trained_if_bf16:
+            return has_master(precision);
+        case Presence::within_step:
+            return false;
+    }
+    return false;
+}
+
+spec::DType type_of(StateKind kind, const spec::Precision& precision) {
+    switch (row_of(kind).element) {
+        case StateElement::compute:
+            return precision.compute;
+        case StateElement::gradient:
+            return precision.gradient;
+        case StateElement::f32:
+            return spec::DType::f32;
+    }
+    return spec::DType::f32;
+}
+
+int shard_degree(StateKind kind, const spec::Sharding& sharding) {
+    switch (row_of(kind).group) {
+        case StateGroup::parameters:
+            return row_of(kind).presence == Presence::within_step ? sharding.secondary : sharding.parameters;
+        case StateGroup::gradients:
             return sharding.gradients;
-        case SpanOf::optimizer:
+        case StateGroup::optimizer:
             return sharding.optimizer;
     }
     return 1;
+}
+
+const spec::Home* home_of(StateKind kind, const spec::Tiers& tiers) {
+    if (kind == StateKind::none || row_of(kind).presence == Presence::within_step) {
+        return nullptr;
+    }
+    switch (row_of(kind).group) {
+        case StateGroup::parameters:
+            return &tiers.parameters;
+        case StateGroup::gradients:
+            return &tiers.gradients;
+        case StateGroup::optimizer:
+            return &tiers.optimizer;
+    }
+    return nullptr;
 }
 
 }  // namespace ziggurat::layout

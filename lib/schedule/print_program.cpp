@@ -153,14 +153,12 @@ const char* type_name(spec::DType type) {
 
 std::string buffer_as_json(const Buffer& buffer) {
     constexpr std::array lifetimes{"persistent", "transient", "inputs"};
-    constexpr std::array states{
-        "", "parameters", "gradients", "master", "first_moment", "second_moment", "secondary", "frozen"};
     Object object;
     object.add_text("name", buffer.name);
     object.add_text("tier", tier_names[static_cast<std::size_t>(buffer.tier)]);
     object.add("bytes", buffer.bytes);
     object.add_text("lifetime", lifetimes[static_cast<std::size_t>(buffer.lifetime)]);
-    object.add_text("state", states[static_cast<std::size_t>(buffer.state)]);
+    object.add_text("state", layout::to_string(buffer.state));
     object.add_text("consumer", buffer.consumer);
     object.add("unit", buffer.unit);
     object.add("microbatch", buffer.microbatch);

@@ -17,6 +17,7 @@
 
 #include "layout/family.hpp"
 #include "layout/flat_layout.hpp"
+#include "layout/state_kinds.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::schedule {
@@ -86,13 +87,8 @@ enum class Lifetime {
     inputs,      ///< filled by the trainer before the step: the batch of a micro-batch, StepInputs
 };
 
-/// What a persistent buffer holds. `frozen` are parameters that no step changes.
-enum class StateKind { none, parameters, gradients, master, first_moment, second_moment, secondary, frozen };
-
-/// The master weights and the moments.
-constexpr bool is_optimizer_state(StateKind kind) {
-    return kind == StateKind::master || kind == StateKind::first_moment || kind == StateKind::second_moment;
-}
+using layout::is_optimizer_state;
+using layout::StateKind;
 
 /// Lines of the memory table.
 namespace consumer {

@@ -35,7 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace ziggurat;
-using checkpoint::Kind;
+using checkpoint::PieceKind;
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
 
@@ -77,7 +77,8 @@ struct State {
                                                                   {"mlp.up.weight", {6144, 1536}},
                                                                   {"mlp.down.weight", {1536, 6144}},
                                                                   {"norm.weight", {1536}}}) {
-                for (const Kind kind : {Kind::weights, Kind::first_moment, Kind::second_moment}) {
+                for (const PieceKind kind :
+                     {PieceKind::weights, PieceKind::first_moment, PieceKind::second_moment}) {
                     pieces.push_back({kind, fmt::format("layers.{}.{}", layer, name), shape, spec::DType::f32,
                                       checkpoint::whole(shape)});
                     offsets.push_back(used);

@@ -15,7 +15,7 @@ namespace ziggurat::test {
 
 /// One tensor of f32 and its numbers, stored whole.
 struct StoredNumbers {
-    checkpoint::Kind kind = checkpoint::Kind::weights;
+    checkpoint::PieceKind kind = checkpoint::PieceKind::weights;
     std::string name;
     std::vector<std::int64_t> shape;
     std::vector<float> numbers;

@@ -17,12 +17,8 @@ int state_buffer(Program& program,
                  const char* line,
                  layout::ElementRange range,
                  spec::DType type) {
-    static constexpr const char* suffixes[] = {"",           ".parameters",   ".gradients",
-                                               ".master",    ".first_moment", ".second_moment",
-                                               ".secondary", ".frozen"};
     Buffer buffer;
-    buffer.name =
-        model.table.units[static_cast<std::size_t>(unit)].name + suffixes[static_cast<std::size_t>(kind)];
+    buffer.name = model.table.units[static_cast<std::size_t>(unit)].name + "." + layout::to_string(kind);
     buffer.bytes = range.size() * spec::element_bytes(type);
     buffer.lifetime = Lifetime::persistent;
     buffer.state = kind;

@@ -17,7 +17,7 @@
 
 namespace ziggurat::train {
 
-using checkpoint::Kind;
+using checkpoint::PieceKind;
 using nlohmann::json;
 
 std::string text_of(const checkpoint::ShardSummary& summary) {
@@ -51,7 +51,7 @@ double add_shards(const std::vector<std::string>& texts, checkpoint::Manifest& m
                                   shard.at("hash_of_rest").get<std::uint64_t>()});
         for (const auto& row : shard.at("pieces")) {
             checkpoint::StoredPiece stored;
-            stored.piece.kind = static_cast<Kind>(row.at(0).get<int>());
+            stored.piece.kind = static_cast<PieceKind>(row.at(0).get<int>());
             stored.piece.tensor = row.at(1).get<std::string>();
             stored.piece.shape = row.at(2).get<std::vector<std::int64_t>>();
             stored.piece.type = row.at(3).get<bool>() ? spec::DType::f32 : spec::DType::bf16;

@@ -17,14 +17,14 @@ namespace {
 /// Of what is zeroed at a time.
 constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
 
-checkpoint::Kind kind_of(StateKind kind) {
+checkpoint::PieceKind kind_of(StateKind kind) {
     switch (kind) {
         case StateKind::first_moment:
-            return checkpoint::Kind::first_moment;
+            return checkpoint::PieceKind::first_moment;
         case StateKind::second_moment:
-            return checkpoint::Kind::second_moment;
+            return checkpoint::PieceKind::second_moment;
         default:
-            return checkpoint::Kind::weights;
+            return checkpoint::PieceKind::weights;
     }
 }
 

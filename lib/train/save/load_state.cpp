@@ -21,7 +21,7 @@
 
 namespace ziggurat::train {
 
-using checkpoint::Kind;
+using checkpoint::PieceKind;
 using schedule::StateKind;
 
 namespace {
@@ -29,7 +29,7 @@ namespace {
 using Shapes = std::map<std::string, std::vector<std::int64_t>>;
 
 /// By tensor; of those that the checkpoint has anything of `kind` of.
-Shapes stored_shapes(const checkpoint::Manifest& manifest, Kind kind) {
+Shapes stored_shapes(const checkpoint::Manifest& manifest, PieceKind kind) {
     Shapes shapes;
     for (const auto& stored : manifest.pieces) {
         if (stored.piece.kind == kind) {
@@ -42,7 +42,7 @@ Shapes stored_shapes(const checkpoint::Manifest& manifest, Kind kind) {
 /// Trained tensors whose moments nobody has stored.
 std::set<std::string> tensors_without_moments(const layout::FamilyTable& table,
                                               const checkpoint::Manifest& manifest) {
-    const auto stored = stored_shapes(manifest, Kind::first_moment);
+    const auto stored = stored_shapes(manifest, PieceKind::first_moment);
     std::set<std::string> found;
     for (const auto& unit : table.units) {
         for (const auto& parameter : unit.parameters) {
@@ -59,7 +59,7 @@ std::vector<checkpoint::Target> targets_of(const HeldState& state,
                                            const std::set<std::string>& without_moments) {
     std::vector<checkpoint::Target> targets;
     for (auto& held : held_pieces(state.model, state.program, Extent::finest)) {
-        if (held.piece.kind != Kind::weights && without_moments.contains(held.piece.tensor)) {
+        if (held.piece.kind != PieceKind::weights && without_moments.contains(held.piece.tensor)) {
             fill_zero(state, held);
         } else {
             targets.push_back(target_at_home(state, std::move(held)));
@@ -117,7 +117,7 @@ void refuse_misfit(const HeldState& state, const checkpoint::CheckpointReader& r
 }  // namespace
 
 std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest& manifest) {
-    auto stored = stored_shapes(manifest, Kind::weights);
+    auto stored = stored_shapes(manifest, PieceKind::weights);
     for (const auto& unit : table.units) {
         for (const auto& parameter : unit.parameters) {
             auto shape = parameter.extents;
@@ -156,7 +156,7 @@ Loaded load_weights(const comm::Communicator& world,
                   "Let model.init name one of this model, or make the model that of the checkpoint.");
     std::vector<checkpoint::Target> targets;
     for (auto& held : held_pieces(state.model, state.program, Extent::finest)) {
-        if (held.piece.kind == Kind::weights) {
+        if (held.piece.kind == PieceKind::weights) {
             targets.push_back(target_at_home(state, std::move(held)));
         }
     }

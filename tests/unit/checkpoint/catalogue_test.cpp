@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<test::StoredNumbers> one_tensor = {{Kind::weights, "a", {2, 2}, {1, 2, 3, 4}}};
+const std::vector<test::StoredNumbers> one_tensor = {{PieceKind::weights, "a", {2, 2}, {1, 2, 3, 4}}};
 
 /// A run with checkpoints after steps 5 and 10.
 class CatalogueOfRun : public ::testing::Test {

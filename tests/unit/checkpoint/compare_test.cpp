@@ -38,9 +38,9 @@ class Stored : public ::testing::Test {
 };
 
 Tensors some() {
-    return {{Kind::weights, "layers.0.gain", {3}, {1, 2, 3}},
-            {Kind::weights, "table", {4, 2}, {0, -1, 2, 3, 4, 5, 6, 7}},
-            {Kind::first_moment, "table", {4, 2}, {0, 0, 0, 0, 0, 0, 0, 1}}};
+    return {{PieceKind::weights, "layers.0.gain", {3}, {1, 2, 3}},
+            {PieceKind::weights, "table", {4, 2}, {0, -1, 2, 3, 4, 5, 6, 7}},
+            {PieceKind::first_moment, "table", {4, 2}, {0, 0, 0, 0, 0, 0, 0, 1}}};
 }
 
 TEST(TensorNames, NumbersInThemCountAsNumbers) {
@@ -63,13 +63,13 @@ TEST_F(Stored, TensorsAreListedOnceWhateverTheirPieces) {
     EXPECT_EQ(tensors[0].pieces, 3);
     EXPECT_EQ(tensors[1].name, "table");
     EXPECT_EQ(tensors[1].shape, (std::vector<std::int64_t>{4, 2}));
-    EXPECT_EQ(tensors[2].kind, Kind::first_moment);
+    EXPECT_EQ(tensors[2].kind, PieceKind::first_moment);
     EXPECT_EQ(tensors[2].bytes(), 32);
 }
 
 TEST_F(Stored, StatisticsLeaveOutWhatIsNoNumber) {
     CheckpointReader stored =
-        reader({{Kind::weights, "a", {2, 5}, {3, -4, 0, nan, infinity, 0, 1, 1, 1, -2}}}, 1, 2);
+        reader({{PieceKind::weights, "a", {2, 5}, {3, -4, 0, nan, infinity, 0, 1, 1, 1, -2}}}, 1, 2);
 
     const auto numbers = statistics(stored, stored_tensors(stored.manifest()).front());
 
@@ -86,7 +86,7 @@ TEST_F(Stored, StatisticsLeaveOutWhatIsNoNumber) {
 }
 
 TEST_F(Stored, StatisticsOfNoNumbersAreNone) {
-    CheckpointReader stored = reader({{Kind::weights, "a", {2}, {nan, infinity}}});
+    CheckpointReader stored = reader({{PieceKind::weights, "a", {2}, {nan, infinity}}});
 
     const auto numbers = statistics(stored, stored_tensors(stored.manifest()).front());
 
@@ -99,7 +99,7 @@ TEST_F(Stored, WalksATensorOfManyBlocksInOrder) {
     const std::int64_t rows = walk_block_elements / columns + 5;
     std::vector<float> numbers(static_cast<std::size_t>(rows * columns));
     std::iota(numbers.begin(), numbers.end(), 0.0F);
-    CheckpointReader stored = reader({{Kind::weights, "a", {rows, columns}, numbers}}, 1, 2);
+    CheckpointReader stored = reader({{PieceKind::weights, "a", {rows, columns}, numbers}}, 1, 2);
     std::vector<float> walked;
     int blocks = 0;
 
@@ -139,8 +139,8 @@ TEST_F(Stored, SaysHowFarNumbersAreApart) {
 }
 
 TEST_F(Stored, BitsDecideAndNotValues) {
-    const Tensors first = {{Kind::weights, "a", {4}, {0.0F, nan, 1, infinity}}};
-    const Tensors second = {{Kind::weights, "a", {4}, {-0.0F, nan, 1, 2}}};
+    const Tensors first = {{PieceKind::weights, "a", {4}, {0.0F, nan, 1, infinity}}};
+    const Tensors second = {{PieceKind::weights, "a", {4}, {-0.0F, nan, 1, 2}}};
 
     const auto comparison = compare_two(first, second);
 
@@ -154,7 +154,7 @@ TEST_F(Stored, BitsDecideAndNotValues) {
 
 TEST_F(Stored, ADifferenceFromNothingIsInfinitelyLarge) {
     const auto comparison =
-        compare_two({{Kind::weights, "a", {2}, {0, 0}}}, {{Kind::weights, "a", {2}, {0, 1}}});
+        compare_two({{PieceKind::weights, "a", {2}, {0, 0}}}, {{PieceKind::weights, "a", {2}, {0, 1}}});
 
     EXPECT_TRUE(std::isinf(comparison.tensors.front().relative_norm));
     EXPECT_EQ(comparison.tensors.front().largest_relative, 1);

@@ -30,7 +30,7 @@ struct TwoSteps {
     explicit TwoSteps(Draw& draw) {
         std::vector<test::Tensor> before = test::draw_tensors(3, 40, draw);
         // Larger than what is aligned to pages, so that there is padding.
-        before.push_back(test::draw_tensor(Kind::weights, "large", {150, 120}, spec::DType::f32, draw));
+        before.push_back(test::draw_tensor(PieceKind::weights, "large", {150, 120}, spec::DType::f32, draw));
         tensors = before;
         for (test::Tensor& tensor : tensors) {
             tensor.bytes = test::draw_values(tensor.piece, draw);
@@ -146,7 +146,7 @@ TEST(Damage, EveryByteOfASmallFileCounts) {
     Draw draw{2};
     const test::ScratchFolder scratch;
     const std::vector<test::Tensor> tensors{
-        test::draw_tensor(Kind::weights, "w", {3}, spec::DType::f32, draw)};
+        test::draw_tensor(PieceKind::weights, "w", {3}, spec::DType::f32, draw)};
     const std::string path = test::save(scratch.file("ckpt"), 1, test::share_out(tensors, 1, draw));
     for (const std::string name : {"shard-00000.h5", "master.h5"}) {
         const std::string good = test::contents_of(path + "/" + name);
@@ -164,7 +164,7 @@ TEST(Damage, NamesTheTensorTheBlockAndThePlace) {
     Draw draw{3};
     const test::ScratchFolder scratch;
     const std::vector<test::Tensor> tensors{
-        test::draw_tensor(Kind::first_moment, "wide", {3, 1 << 20}, spec::DType::f32, draw)};
+        test::draw_tensor(PieceKind::first_moment, "wide", {3, 1 << 20}, spec::DType::f32, draw)};
     const auto shares = std::vector<test::WriterShare>{{{tensors[0].piece}, {tensors[0].bytes}}};
     const std::string path = test::save(scratch.file("ckpt"), 1, shares);
     CheckpointReader reader{path};
@@ -193,7 +193,7 @@ TEST(Damage, AFileThatDoesNotBelongIsNamed) {
     Draw draw{4};
     const test::ScratchFolder scratch;
     const std::vector<test::Tensor> tensors{
-        test::draw_tensor(Kind::weights, "w", {3}, spec::DType::f32, draw)};
+        test::draw_tensor(PieceKind::weights, "w", {3}, spec::DType::f32, draw)};
     const std::string path = test::save(scratch.file("ckpt"), 1, test::share_out(tensors, 1, draw));
     fs::create_directories(path + "/shard-00009.h5");
     EXPECT_EQ(damaged_files(path + "/"), std::set<std::string>{"shard-00009.h5"});
@@ -203,7 +203,7 @@ TEST(Damage, ACheckpointCopiedElsewhereNeedsNoLatest) {
     Draw draw{5};
     const test::ScratchFolder scratch;
     const std::vector<test::Tensor> tensors{
-        test::draw_tensor(Kind::weights, "w", {3}, spec::DType::f32, draw)};
+        test::draw_tensor(PieceKind::weights, "w", {3}, spec::DType::f32, draw)};
     const std::string path = test::save(scratch.file("ckpt"), 1, test::share_out(tensors, 1, draw));
     fs::copy(path, scratch.file("kept"));
     EXPECT_TRUE(damaged_files(scratch.file("kept")).empty());

@@ -30,7 +30,7 @@ int fail_once(const char*, std::int64_t, std::int64_t) {
 std::vector<test::WriterShare> draw_shares(std::uint64_t seed) {
     Draw draw{seed};
     std::vector<test::Tensor> tensors = test::draw_tensors(2, 30, draw);
-    tensors.push_back(test::draw_tensor(Kind::weights, "large", {300, 100}, spec::DType::f32, draw));
+    tensors.push_back(test::draw_tensor(PieceKind::weights, "large", {300, 100}, spec::DType::f32, draw));
     return test::share_out(tensors, 2, draw);
 }
 
@@ -136,7 +136,7 @@ TEST(Fault, AFolderThatMayNotBeWrittenIsNamed) {
 TEST(Fault, AFolderThatIsRemovedMeanwhileIsSaidByItsWriter) {
     const test::ScratchFolder scratch;
     Commit commit{scratch.file("ckpt"), 7};
-    const Piece piece{Kind::weights, "a", {64}, spec::DType::f32, whole({64})};
+    const Piece piece{PieceKind::weights, "a", {64}, spec::DType::f32, whole({64})};
     const Source source{piece, nullptr,
                         [&](std::int64_t, std::span<std::byte>) { fs::remove_all(scratch.file("ckpt")); }};
     try {

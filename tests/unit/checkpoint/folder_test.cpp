@@ -22,7 +22,7 @@ class Folder {
     std::string save(std::int64_t step, const Keep& keep = {}) {
         Draw draw{static_cast<std::uint64_t>(step)};
         const std::vector<test::Tensor> tensors{
-            test::draw_tensor(Kind::weights, "w", {8}, spec::DType::f32, draw)};
+            test::draw_tensor(PieceKind::weights, "w", {8}, spec::DType::f32, draw)};
         return test::save(root(), step, test::share_out(tensors, 2, draw), keep);
     }
     std::string root() const { return scratch_.file("ckpt"); }

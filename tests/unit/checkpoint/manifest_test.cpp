@@ -26,10 +26,10 @@ Manifest example() {
     manifest.files = {{"shard-00000.h5", 9000, 0xffffffffffffffffu},
                       {"shard-00001.h5", 9000, 0x8000000000000000u},
                       {"master.h5", 77, 1}};
-    const Piece top{Kind::weights, "layers.0.w", {6, 4}, spec::DType::f32, {{0, 0}, {2, 4}}};
+    const Piece top{PieceKind::weights, "layers.0.w", {6, 4}, spec::DType::f32, {{0, 0}, {2, 4}}};
     Piece bottom = top;
     bottom.box = {{2, 0}, {4, 4}};
-    const Piece scalar{Kind::second_moment, "scale", {}, spec::DType::bf16, {}};
+    const Piece scalar{PieceKind::second_moment, "scale", {}, spec::DType::bf16, {}};
     manifest.pieces = {
         {top, 0, 4096, 800, 0xfedcba9876543210u}, {bottom, 1, 4096, 800, 7}, {scalar, 1, 300, 400, 0}};
     return manifest;
@@ -179,7 +179,7 @@ TEST(Manifest, ManyPiecesOfOneTensorAreHeldAgainstEachOtherInNoTime) {
     manifest.pieces.clear();
     manifest.files = {{"shard-00000.h5", 20 * count, 1}};
     for (std::int64_t k = 0; k < count; ++k) {
-        const Piece piece{Kind::weights, "w", {1, count}, spec::DType::f32, {{0, k}, {1, 1}}};
+        const Piece piece{PieceKind::weights, "w", {1, count}, spec::DType::f32, {{0, k}, {1, 1}}};
         manifest.pieces.push_back({piece, 0, 4 * k, 4 * count + 8 * k, 7});
     }
     EXPECT_EQ(parse_manifest(to_text(manifest), "x").pieces.size(), static_cast<std::size_t>(count));

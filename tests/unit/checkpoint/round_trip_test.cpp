@@ -78,7 +78,7 @@ TEST(RoundTrip, PiecesOfManyBlocksAreReadInPart) {
     Draw draw{1};
     const test::ScratchFolder folder;
     const std::vector<Tensor> tensors{
-        test::draw_tensor(Kind::weights, "wide", {1500, 3001}, spec::DType::f32, draw)};
+        test::draw_tensor(PieceKind::weights, "wide", {1500, 3001}, spec::DType::f32, draw)};
     const auto shares = test::share_out(tensors, 2, draw);
     const std::string path = test::save(folder.file("ckpt"), 5, shares);
     Wanted row{tensors.data(), tensors[0].piece, {}};
@@ -104,8 +104,8 @@ TEST(RoundTrip, ElementTypesAreConverted) {
     Draw draw{2};
     const test::ScratchFolder folder;
     const std::vector<Tensor> tensors{
-        test::draw_tensor(Kind::weights, "narrow", {37}, spec::DType::bf16, draw),
-        test::draw_tensor(Kind::weights, "wide", {37}, spec::DType::f32, draw)};
+        test::draw_tensor(PieceKind::weights, "narrow", {37}, spec::DType::bf16, draw),
+        test::draw_tensor(PieceKind::weights, "wide", {37}, spec::DType::f32, draw)};
     const std::string path = test::save(folder.file("ckpt"), 1, test::share_out(tensors, 1, draw));
     Piece narrow = tensors[1].piece;
     Piece wide = tensors[0].piece;
@@ -163,7 +163,8 @@ TEST(RoundTrip, TheSamePiecesGiveTheSameFileAtAnyTime) {
 TEST(RoundTrip, WhatIsNotThereIsNamed) {
     Draw draw{5};
     const test::ScratchFolder folder;
-    const std::vector<Tensor> tensors{test::draw_tensor(Kind::weights, "w", {4, 6}, spec::DType::f32, draw)};
+    const std::vector<Tensor> tensors{
+        test::draw_tensor(PieceKind::weights, "w", {4, 6}, spec::DType::f32, draw)};
     const std::string path = test::save(folder.file("ckpt"), 1, test::share_out(tensors, 1, draw));
     CheckpointReader reader{path};
     std::vector<std::byte> values(1000);
@@ -179,7 +180,7 @@ TEST(RoundTrip, WhatIsNotThereIsNamed) {
     Piece other = tensors[0].piece;
     other.tensor = "x";
     Piece moment = tensors[0].piece;
-    moment.kind = Kind::first_moment;
+    moment.kind = PieceKind::first_moment;
     Piece larger = tensors[0].piece;
     larger.shape = {4, 7};
 
@@ -191,7 +192,8 @@ TEST(RoundTrip, WhatIsNotThereIsNamed) {
 TEST(RoundTrip, AnElementThatIsNotStoredIsNoZero) {
     Draw draw{7};
     const test::ScratchFolder folder;
-    const std::vector<Tensor> tensors{test::draw_tensor(Kind::weights, "w", {4, 6}, spec::DType::f32, draw)};
+    const std::vector<Tensor> tensors{
+        test::draw_tensor(PieceKind::weights, "w", {4, 6}, spec::DType::f32, draw)};
     test::WriterShare halves;
     for (const std::int64_t row : {0, 2}) {
         halves.pieces.push_back(tensors[0].piece);

@@ -40,7 +40,7 @@ inline std::vector<std::byte> draw_values(const checkpoint::Piece& piece, Draw& 
     return bytes;
 }
 
-inline Tensor draw_tensor(checkpoint::Kind kind,
+inline Tensor draw_tensor(checkpoint::PieceKind kind,
                           const std::string& name,
                           std::vector<std::int64_t> shape,
                           spec::DType type,
@@ -52,7 +52,7 @@ inline Tensor draw_tensor(checkpoint::Kind kind,
 
 /// `count` tensors of 0 to 4 dims, some of all kinds, some frozen in bf16.
 inline std::vector<Tensor> draw_tensors(int count, std::int64_t largest_extent, Draw& draw) {
-    using checkpoint::Kind;
+    using checkpoint::PieceKind;
     std::vector<Tensor> tensors;
     for (int k = 0; k < count; ++k) {
         std::vector<std::int64_t> shape(static_cast<std::size_t>(draw.between(0, k % 2 == 0 ? 2 : 4)));
@@ -61,10 +61,10 @@ inline std::vector<Tensor> draw_tensors(int count, std::int64_t largest_extent, 
         }
         const std::string name = "layers." + std::to_string(k) + ".weight";
         if (draw.chance(0.3)) {
-            tensors.push_back(draw_tensor(Kind::weights, name, shape, spec::DType::bf16, draw));
+            tensors.push_back(draw_tensor(PieceKind::weights, name, shape, spec::DType::bf16, draw));
             continue;
         }
-        for (const Kind kind : {Kind::weights, Kind::first_moment, Kind::second_moment}) {
+        for (const PieceKind kind : {PieceKind::weights, PieceKind::first_moment, PieceKind::second_moment}) {
             tensors.push_back(draw_tensor(kind, name, shape, spec::DType::f32, draw));
         }
     }

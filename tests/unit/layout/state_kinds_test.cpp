@@ -2,75 +2,129 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace ziggurat::layout {
 namespace {
 
-std::int64_t bytes_per_parameter(const spec::RunSpec& spec) {
+using spec::DType;
+
+/// Bytes that the kinds of trained tensors take for each parameter.
+std::int64_t bytes_per_parameter(const spec::Precision& precision) {
     std::int64_t bytes = 0;
-    for (const auto& row : state_kinds(spec)) {
-        bytes += row.bytes_per_parameter();
+    for (const auto kind : state_kinds) {
+        bytes += is_kept(kind, precision) && !is_of_frozen(kind)
+                     ? spec::element_bytes(type_of(kind, precision))
+                     : 0;
     }
     return bytes;
 }
 
+/// The kinds for which `holds` is true.
+template <class Predicate>
+std::vector<StateKind> kinds_where(const Predicate& holds) {
+    std::vector<StateKind> found;
+    std::ranges::copy_if(state_kinds, std::back_inserter(found), holds);
+    return found;
+}
+
+TEST(StateKinds, AreTheEnumeratorsInTheirOrderWithNamesOfTheirOwn) {
+    std::set<std::string> names;
+
+    for (int k = 0; k < num_state_kinds; ++k) {
+        EXPECT_EQ(static_cast<int>(state_kinds[static_cast<std::size_t>(k)]), k + 1);
+        names.insert(to_string(state_kinds[static_cast<std::size_t>(k)]));
+    }
+
+    EXPECT_EQ(std::ssize(names), num_state_kinds);
+    EXPECT_EQ(names.count(""), 0u);
+    EXPECT_STREQ(to_string(StateKind::none), "");
+}
+
 TEST(StateKinds, TakeSixteenBytesPerParameterInF32AndEighteenInBf16) {
-    spec::RunSpec spec;
-    EXPECT_EQ(bytes_per_parameter(spec), 16);
-
-    spec.precision.compute = spec::DType::bf16;
-    EXPECT_EQ(bytes_per_parameter(spec), 18);
+    EXPECT_EQ(bytes_per_parameter({}), 16);
+    EXPECT_EQ(bytes_per_parameter({.compute = DType::bf16}), 18);
 }
 
-TEST(StateKinds, SaveTheMasterOnceWhateverTheComputeType) {
-    for (const auto type : {spec::DType::f32, spec::DType::bf16}) {
-        spec::RunSpec spec;
-        spec.precision.compute = type;
+TEST(StateKinds, AreSavedOnceAsEachPieceOfATensor) {
+    for (const auto type : {DType::f32, DType::bf16}) {
+        const spec::Precision precision{.compute = type};
+        for (const bool is_frozen : {false, true}) {
+            std::multiset<PieceKind> pieces;
+            for (const auto kind : state_kinds) {
+                if (is_kept(kind, precision) && is_of_frozen(kind) == is_frozen &&
+                    is_saved(kind, has_master(precision))) {
+                    pieces.insert(*row_of(kind).piece);
+                }
+            }
 
-        std::string saved;
-        for (const auto& row : state_kinds(spec)) {
-            saved += row.is_saved ? std::string{row.name} + " " : "";
-        }
-
-        EXPECT_EQ(saved, type == spec::DType::f32 ? "parameters first_moment second_moment "
-                                                  : "master first_moment second_moment ");
-    }
-}
-
-TEST(StateKinds, SaveFrozenParametersAsTheyAre) {
-    spec::RunSpec spec;
-    spec.model.hidden = 8;
-    spec.model.layers = 1;
-    spec.model.vocab = 5;
-    spec.precision.compute = spec::DType::bf16;
-    spec.train.only = {"final_norm.*"};
-
-    int frozen = 0;
-    for (const auto& row : state_kinds(spec)) {
-        if (row.of_frozen) {
-            ++frozen;
-            EXPECT_TRUE(row.is_saved);
-            EXPECT_EQ(row.bytes_per_parameter(), 2);
-            EXPECT_EQ(row.span, SpanOf::parameters);
+            EXPECT_EQ(pieces.count(PieceKind::weights), 1u);
+            EXPECT_EQ(pieces.size(), std::set(pieces.begin(), pieces.end()).size());
         }
     }
-
-    EXPECT_EQ(frozen, 1);
 }
 
-TEST(StateKinds, AreCutOverTheirOwnSpan) {
-    spec::Sharding sharding;
-    sharding.parameters = 2;
-    sharding.gradients = 4;
-    sharding.optimizer = 8;
-    std::vector<int> spans;
+TEST(StateKinds, AreReadFromACheckpointJustWhereOneHasThem) {
+    for (const auto kind : state_kinds) {
+        SCOPED_TRACE(to_string(kind));
+        const auto row = row_of(kind);
+        EXPECT_EQ(is_restored(kind), row.piece.has_value());
+        EXPECT_EQ(row.start == Start::written, row.restore == Restore::written);
+        EXPECT_EQ(row.start == Start::drawn, row.piece == PieceKind::weights);
+        EXPECT_TRUE(row.presence != Presence::within_step || !row.piece);
+    }
+}
 
-    for (const auto& row : state_kinds({})) {
-        spans.push_back(span_of(row, sharding));
+TEST(StateKinds, HaveTheMasterSavedInThePlaceOfWhatIsRoundedFromIt) {
+    const auto rounded =
+        kinds_where([](StateKind kind) { return is_saved(kind, false) && !is_saved(kind, true); });
+
+    EXPECT_EQ(rounded, std::vector{StateKind::parameters});
+    EXPECT_TRUE(is_saved(StateKind::master, true));
+}
+
+TEST(StateKinds, ArePiecesWithNamesThatAreReadBack) {
+    for (const auto kind : state_kinds) {
+        if (const auto piece = row_of(kind).piece) {
+            EXPECT_EQ(piece_kind_named(to_string(*piece)), piece);
+        }
+    }
+    EXPECT_EQ(piece_kind_named("gradients"), std::nullopt);
+    EXPECT_EQ(piece_kind_named(""), std::nullopt);
+}
+
+TEST(StateKinds, OfFrozenTensorsAreParametersInTheirComputeType) {
+    const auto frozen = kinds_where(is_of_frozen);
+
+    EXPECT_EQ(frozen, std::vector{StateKind::frozen});
+    EXPECT_EQ(type_of(StateKind::frozen, {.compute = DType::bf16}), DType::bf16);
+    EXPECT_EQ(row_of(StateKind::frozen).group, StateGroup::parameters);
+}
+
+TEST(StateKinds, AreCutOverTheShardDegreeOfTheirGroup) {
+    const spec::Sharding sharding{.parameters = 2, .gradients = 4, .optimizer = 8, .secondary = 3};
+    std::vector<int> degrees;
+
+    for (const auto kind : state_kinds) {
+        degrees.push_back(shard_degree(kind, sharding));
     }
 
-    EXPECT_EQ(spans, (std::vector<int>{2, 4, 8, 8}));
+    EXPECT_EQ(degrees, (std::vector{2, 2, 4, 8, 8, 8, 3}));
+}
+
+TEST(StateKinds, HaveTheHomeOfTheirGroupUnlessTheyLiveWithinAStep) {
+    const spec::Tiers tiers;
+
+    EXPECT_EQ(home_of(StateKind::frozen, tiers), &tiers.parameters);
+    EXPECT_EQ(home_of(StateKind::gradients, tiers), &tiers.gradients);
+    EXPECT_EQ(home_of(StateKind::master, tiers), &tiers.optimizer);
+    EXPECT_EQ(home_of(StateKind::none, tiers), nullptr);
+    for (const auto kind : state_kinds) {
+        EXPECT_EQ(home_of(kind, tiers) == nullptr, !is_kept(kind, {.compute = DType::bf16}));
+    }
 }
 
 }  // namespace

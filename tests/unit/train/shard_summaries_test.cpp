@@ -16,7 +16,7 @@ checkpoint::ShardSummary summary_of(const std::string& name, std::int64_t first_
     summary.entry = {name, 40, 0xfedcba9876543210u};
     summary.seconds = 0.5 + static_cast<double>(first_row);
     checkpoint::StoredPiece stored;
-    stored.piece = {checkpoint::Kind::second_moment,
+    stored.piece = {checkpoint::PieceKind::second_moment,
                     "layers.0.weight",
                     {4, 3},
                     spec::DType::bf16,
