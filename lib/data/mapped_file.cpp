@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/unique_handle.hpp"
+#include "base/file_handle.hpp"
 #include "data/lost_pages.hpp"
 
 namespace ziggurat::data {

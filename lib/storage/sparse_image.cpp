@@ -7,8 +7,8 @@ namespace ziggurat::storage {
 namespace {
 
 /// Calls `visit(page, offset in page, offset in run, bytes)` for the part of each page that a run touches.
-template <class Visit>
-void for_each_page(std::int64_t offset_bytes, std::int64_t bytes, Visit visit) {
+template <class Visitor>
+void for_each_page(std::int64_t offset_bytes, std::int64_t bytes, Visitor visit) {
     std::int64_t done = 0;
     while (done < bytes) {
         const std::int64_t at = offset_bytes + done;

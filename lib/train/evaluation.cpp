@@ -34,7 +34,7 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
       weights_(static_cast<std::size_t>(spec.model.vocab)) {}
 
 std::optional<ValidationLoss> Evaluation::validate(const Stops& stops, Progress* progress) {
-    assembly_.trainer().finish();  // parameters may still be on their way to their other holders
+    assembly_.train_executor().finish();  // parameters may still be on their way to their other holders
     const auto rows = spec_.train.micro_batch;
     const auto rows_of_all = rows * spec_.parallel.data;
     ExactSum losses;
@@ -94,7 +94,7 @@ std::int32_t Evaluation::draw(const spec::Sample& sample, std::int64_t step, std
 std::optional<std::string> Evaluation::generate(const spec::Sample& sample,
                                                 std::int64_t step,
                                                 const Stops& stops) {
-    assembly_.trainer().finish();
+    assembly_.train_executor().finish();
     const auto& slot = assembly_.evaluate_slot();
     const auto seq = spec_.data.seq;
     std::vector<std::int32_t> text;

@@ -17,7 +17,6 @@
 #include "data/corpus.hpp"
 #include "optim/step_inputs.hpp"
 #include "schedule/model_layout.hpp"
-#include "spec/counts.hpp"
 #include "train/account/resident_memory.hpp"
 #include "train/account/run_account.hpp"
 #include "train/control/skip_limit.hpp"
@@ -70,7 +69,7 @@ class Trainer {
                         context,
                         world,
                         assembly_.state(),
-                        assembly_.wishes(),
+                        assembly_.step_requests(),
                         reporter,
                         times(),
                         resumed_.is_own ? step_ : -1,
@@ -90,10 +89,10 @@ class Trainer {
         validation_activity_ = times().activity("Validation", Part::between_steps);
         sampling_activity_ = times().activity("Sampling", Part::between_steps);
         logging_activity_ = times().activity("Logging and metrics");
-        assembly_.trainer().between_ops([this] {
-            requests_.put_into(assembly_.wishes());  // as late as the step's end still takes it along
-            if (assembly_.wishes()[Wish::stop_after_microbatch] > 0) {
-                assembly_.trainer().abandon_step();
+        assembly_.train_executor().between_ops([this] {
+            requests_.put_into(assembly_.step_requests());  // as late as the step's end still takes it along
+            if (assembly_.step_requests()[StepRequest::stop_after_microbatch] > 0) {
+                assembly_.train_executor().abandon_step();
             }
             checkpointer_.look();
             say_news();
@@ -116,7 +115,7 @@ class Trainer {
         while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();
         }
-        assembly_.trainer().finish();
+        assembly_.train_executor().finish();
         account_.add_rest();
         const bool is_saved = checkpointer_.finish(progress());
         if (step_ >= spec_.train.steps) {
@@ -154,11 +153,11 @@ class Trainer {
                                                           step_, step_ - skips_.skipped() + 1, targets);
         report.lr = static_cast<double>(assembly_.step_inputs().learning_rate);
         account_.begin_step(step_);
-        assembly_.trainer().run_step();
+        assembly_.train_executor().run_step();
         const auto& outcome = assembly_.outcome();
         account_.add_step(report);
         const double step_seconds = seconds_between(begin_ns, monotonic_ns());
-        requests_.step_ended(outcome.wishes, step_seconds, assembly_.wishes());
+        requests_.step_ended(outcome.step_requests, step_seconds, assembly_.step_requests());
         if (outcome.is_abandoned) {
             say_news();
             return;
@@ -189,18 +188,19 @@ class Trainer {
             reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
             say_news(requests_.agreed() == 0);
         }
-        slow_path_.step_ended(outcome.wishes);
+        slow_path_.step_ended(outcome.step_requests);
         skips_.check(step_);
         data_.look_at_times();
-        const bool is_due = validation_due_.is_due(step_, tokens_) || outcome.wishes[Wish::validate] > 0;
+        const bool is_due =
+            validation_due_.is_due(step_, tokens_) || outcome.step_requests[StepRequest::validate] > 0;
         if (is_due && evaluation_.has_samples()) {
             validate();
         }
         const bool saves = step_ < spec_.train.steps && requests_.agreed() == 0 &&
-                           checkpointer_.after_step(progress(), outcome.wishes);
+                           checkpointer_.after_step(progress(), outcome.step_requests);
         requests_.checkpoint_took(checkpointer_.slowest_seconds());
-        if (saves || outcome.wishes[Wish::report] > 0) {
-            tell_account(outcome.wishes[Wish::report] > 0);
+        if (saves || outcome.step_requests[StepRequest::report] > 0) {
+            tell_account(outcome.step_requests[StepRequest::report] > 0);
         }
         times().end_step(spec_.train.global_batch * spec_.data.seq);
     }
@@ -265,7 +265,7 @@ class Trainer {
 
     /// Because somebody has asked for it, or where it may be the last one of a run that is killed.
     void tell_account(bool is_shown) {
-        assembly_.trainer().finish();
+        assembly_.train_executor().finish();
         account_.add_rest();
         reporter_.account(account_.table(), is_shown);
     }

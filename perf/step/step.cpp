@@ -19,7 +19,6 @@
 #include "kernels/runtime.hpp"
 #include "optim/step_inputs.hpp"
 #include "perf/step/products.hpp"
-#include "spec/counts.hpp"
 #include "train/step/assembly.hpp"
 
 namespace {
@@ -62,7 +61,7 @@ spec::RunSpec spec_of(const Choice& choice) {
     spec::RunSpec run;
     auto& m = run.model;
     const bool is_gpt2 = choice.model == "gpt2-124m";
-    m.family = is_gpt2 ? spec::Family::gpt2 : spec::Family::llama;
+    m.family = is_gpt2 ? "gpt2" : "llama";
     m.layers = 12;
     m.hidden = 768;
     m.heads = 12;
@@ -197,14 +196,14 @@ int measure(const Choice& choice) {
         const auto begin = monotonic_ns();
         assembly.step_inputs() = optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step,
                                                          step + 1, run.train.global_batch * run.data.seq);
-        assembly.trainer().run_step();
+        assembly.train_executor().run_step();
         const double seconds = seconds_between(begin, monotonic_ns());
         fmt::print("step {} loss {:.5f} norm {:.4f} {:.3f} s\n", step,
                    assembly.outcome().loss_sum / double(run.train.global_batch * run.data.seq),
                    assembly.outcome().grad_norm, seconds);
         if (step > 0 && seconds < best) {
             best = seconds;
-            kernels_of_best = sum_kernels(assembly.trainer(), table);
+            kernels_of_best = sum_kernels(assembly.train_executor(), table);
         }
     }
     print_kernels(kernels_of_best, best);

@@ -96,7 +96,7 @@ spec::Home home_of(const std::string& name) {
 spec::RunSpec spec_of(const Choice& choice, int ranks) {
     spec::RunSpec run;
     auto& m = run.model;
-    m.family = spec::Family::llama;
+    m.family = "llama";
     m.layers = choice.layers;
     m.hidden = choice.hidden;
     m.heads = choice.hidden / choice.head_dim;
@@ -174,10 +174,10 @@ class Measured {
             assembly_.step_inputs() =
                 optim::make_step_inputs(run_.optimizer, run_.schedule, run_.train.steps, step_, step_ + 1,
                                         run_.train.global_batch * run_.data.seq);
-            assembly_.trainer().run_step();
-            begun_ns_ = {begun_ns_[1], assembly_.trainer().step_began_ns()};
+            assembly_.train_executor().run_step();
+            begun_ns_ = {begun_ns_[1], assembly_.train_executor().step_began_ns()};
         }
-        assembly_.trainer().finish();
+        assembly_.train_executor().finish();
         MPI_Barrier(world_.native());
         return seconds_between(begin, monotonic_ns()) / steps;
     }

@@ -14,18 +14,18 @@ Saving::Saving(const spec::RunSpec& run,
     const auto resumed = train::resume(run, "", group, abort, assembly.state(), reporter_);
     before_ = resumed.progress;
     reporter_.open(resumed.is_own ? std::optional{before_.step} : std::nullopt);
-    checkpointer_.emplace(run, context_, group, assembly.state(), assembly.wishes(), reporter_, account_,
-                          resumed.is_own ? before_.step : -1);
-    assembly.trainer().between_ops([this] { checkpointer_->look(); });
+    checkpointer_.emplace(run, context_, group, assembly.state(), assembly.step_requests(), reporter_,
+                          account_, resumed.is_own ? before_.step : -1);
+    assembly.train_executor().between_ops([this] { checkpointer_->look(); });
 }
 
 void Saving::after_step(const checkpoint::Progress& progress) {
-    checkpointer_->after_step(progress, assembly_.outcome().wishes);
+    checkpointer_->after_step(progress, assembly_.outcome().step_requests);
 }
 
 void Saving::finish(const checkpoint::Progress& progress) {
     checkpointer_->finish(progress);
-    assembly_.trainer().between_ops({});
+    assembly_.train_executor().between_ops({});
 }
 
 std::string checkpoint_folder(const spec::RunSpec& run, std::int64_t step) {

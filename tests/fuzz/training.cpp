@@ -95,7 +95,7 @@ std::uint64_t state_hash(const train::HeldState& state) {
 ///
 /// Collective: over the ranks of the run
 std::uint64_t hash_of_losses(train::Assembly& assembly, const spec::RunSpec& run, std::int64_t sample) {
-    assembly.trainer().finish();
+    assembly.train_executor().finish();
     fill(assembly.evaluate_slot(), run, sample);
     assembly.evaluator().run_step();
     assembly.evaluator().finish();
@@ -146,14 +146,14 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
         if (is_non_finite) {
             inputs.loss_scale = std::numeric_limits<float>::infinity();
             if (course.looks_at_that_step) {
-                assembly.trainer().finish();
+                assembly.train_executor().finish();
                 before = state_hash(assembly.state());
             }
         }
         assembly.step_inputs() = inputs;
-        assembly.trainer().run_step();
+        assembly.train_executor().run_step();
         if (is_non_finite && course.looks_at_that_step) {
-            assembly.trainer().finish();
+            assembly.train_executor().finish();
             // Where nothing is a target, nothing is infinite.
             outcome.changed_state_in_a_skipped_step =
                 assembly.outcome().is_skipped && state_hash(assembly.state()) != before;
@@ -172,7 +172,7 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
             outcome.validation_hash = hash_of_losses(assembly, run, run.train.steps * batch + mine);
         }
     }
-    assembly.trainer().finish();
+    assembly.train_executor().finish();
     if (saving) {
         saving->finish(progress(steps));
     }

@@ -37,7 +37,7 @@ std::int64_t of_all_ranks(std::int64_t mine) {
 
 /// Large beside what the libraries keep for themselves, with few tokens.
 spec::RunSpec large_run(int ranks) {
-    auto run = test::tiny_run(spec::Family::llama, ranks, 1, 2);
+    auto run = test::tiny_run("llama", ranks, 1, 2);
     run.model.layers = 4;
     run.model.hidden = 512;
     run.model.heads = 8;

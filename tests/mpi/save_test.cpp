@@ -33,7 +33,7 @@ int ranks() {
 
 /// ZeRO 3 on all ranks.
 spec::RunSpec saving_run(const test::SharedFolder& folder, std::int64_t every_steps) {
-    auto run = test::tiny_run(spec::Family::llama, ranks(), 1, 1);
+    auto run = test::tiny_run("llama", ranks(), 1, 1);
     run.train.steps = 1000;
     run.precision.compute = spec::DType::bf16;
     run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = ranks();

@@ -133,7 +133,7 @@ TEST(Throttle, LetsWhatPassesWaitForPassTheOpsForUpdates) {
 TEST(Throttle, LeavesTheBitsOfATrainingAlone) {
     const test::ScratchFolder folder;
     const int ranks = test::world().size();
-    auto run = test::tiny_run(spec::Family::llama, ranks, 2, 3);
+    auto run = test::tiny_run("llama", ranks, 2, 3);
     run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = ranks;
     run.sharding.reduce = spec::ReducePlan::each_microbatch;
     run.recompute.kind = spec::RecomputeKind::full;

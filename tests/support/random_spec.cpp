@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "spec/counts.hpp"
-#include "spec/tensors.hpp"
+#include "layout/counts.hpp"
+#include "layout/tensors.hpp"
 #include "tests/support/draw.hpp"
 
 namespace ziggurat::test {
@@ -35,8 +35,8 @@ void draw_axes(Draw& draw, spec::Parallel& parallel, const RandomSpecLimits& lim
 
 void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) {
     const auto tensor = parallel.tensor;
-    model.family = draw.one_of<spec::Family>({spec::Family::gpt2, spec::Family::llama});
-    const bool is_gpt2 = model.family == spec::Family::gpt2;
+    model.family = draw.one_of<std::string>({"gpt2", "llama"});
+    const bool is_gpt2 = model.family == "gpt2";
     const int virtual_stages = parallel.stages * parallel.chunks_per_stage;
     model.layers = std::max<std::int64_t>(virtual_stages, 1) + draw.between(0, 3);
     model.kv_heads = tensor * draw.between(1, 2);
@@ -120,7 +120,7 @@ std::vector<std::string> draw_trained(Draw& draw, const spec::RunSpec& spec) {
     const auto share = draw.one_of<double>({0.05, 0.3, 0.8});
     std::vector<std::string> names;
     bool is_chosen = false;
-    for (const auto& tensor : spec::tensors(spec.model)) {
+    for (const auto& tensor : layout::tensors(spec.model)) {
         is_chosen = tensor.joined_to_previous ? is_chosen : draw.chance(share);
         if (is_chosen) {
             names.push_back(tensor.name);
@@ -146,8 +146,8 @@ void draw_tiles(Draw& draw, spec::RunSpec& spec) {
 
 /// In words, for the report.
 std::string trained_part(const spec::RunSpec& spec) {
-    const auto trained = spec::count_trained(spec);
-    const auto all = spec::count_parameters(spec.model).total;
+    const auto trained = layout::count_trained(spec);
+    const auto all = layout::count_parameters(spec.model).total;
     return trained == all ? "all" : trained > all / 2 ? "most" : trained > all / 10 ? "some" : "few";
 }
 
@@ -192,7 +192,7 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     if (limits.frozen && draw.chance(0.4)) {
         do {
             spec.train.only = draw_trained(draw, spec);
-        } while (spec.train.only.empty() || spec::count_trained(spec) == 0);
+        } while (spec.train.only.empty() || layout::count_trained(spec) == 0);
     }
     if (draw.chance(0.5)) {
         spec.checkpoint.every = spec::Interval{.steps = 1};
@@ -206,7 +206,7 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
 
 void Coverage::note(const spec::RunSpec& s) {
     const auto number = [](auto value) { return std::to_string(value); };
-    note("model.family", s.model.family == spec::Family::gpt2 ? "gpt2" : "llama");
+    note("model.family", s.model.family == "gpt2" ? "gpt2" : "llama");
     note("model.layers", number(s.model.layers));
     note("model.tie_embeddings", s.model.tie_embeddings ? "true" : "false");
     note("model.dropout", s.model.dropout > 0 ? "some" : "none");

@@ -64,7 +64,7 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
         outcome.steps_before = resumed.progress.step;
         outcome.bytes_read = resumed.bytes_read;
         reporter.open(resumed.is_own ? std::optional{resumed.progress.step} : std::nullopt);
-        checkpointer.emplace(run, context, group, made.state(), made.wishes(), reporter, account,
+        checkpointer.emplace(run, context, group, made.state(), made.step_requests(), reporter, account,
                              resumed.is_own ? resumed.progress.step : -1);
         return resumed.progress.step;
     };
@@ -75,7 +75,7 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
         }
         try {
             if (step < last_step) {
-                checkpointer->after_step(progress(step), assembly->outcome().wishes);
+                checkpointer->after_step(progress(step), assembly->outcome().step_requests);
             }
         } catch (const Error& error) {
             outcome.error = error.what();

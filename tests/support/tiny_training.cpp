@@ -2,7 +2,7 @@
 
 #include "layout/family.hpp"
 #include "optim/step_inputs.hpp"
-#include "spec/tensors.hpp"
+#include "spec/tensor_pattern.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -48,8 +48,8 @@ std::int64_t targets_of_batch(const spec::RunSpec& run) {
 
 }  // namespace
 
-spec::RunSpec tiny_run(spec::Family family, int ranks, std::int64_t micro_batch, std::int64_t micro_batches) {
-    const bool is_gpt2 = family == spec::Family::gpt2;
+spec::RunSpec tiny_run(const std::string& family, int ranks, std::int64_t micro_batch, std::int64_t micro_batches) {
+    const bool is_gpt2 = family == "gpt2";
     spec::RunSpec run;
     run.model.family = family;
     run.model.layers = 2;
@@ -104,7 +104,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     TinyOutcome outcome;
     const std::int64_t before = hooks.begin ? hooks.begin(assembly) : 0;
     if (hooks.between_ops) {
-        assembly.trainer().between_ops(hooks.between_ops);
+        assembly.train_executor().between_ops(hooks.between_ops);
     }
     bool goes_on = true;
     for (std::int64_t step = before; step < run.train.steps && goes_on; ++step) {
@@ -114,7 +114,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
         }
         assembly.step_inputs() =
             optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step, step + 1, targets);
-        assembly.trainer().run_step();
+        assembly.train_executor().run_step();
         if (assembly.outcome().is_abandoned) {
             --step;  // it does not count, and is done again
             ++outcome.abandoned;
@@ -123,12 +123,12 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
         outcome.losses.push_back(assembly.outcome().loss_sum / static_cast<double>(targets));
         outcome.norms.push_back(assembly.outcome().grad_norm);
         if (step == 0 && keep == Keep::tensors) {
-            assembly.trainer().finish();
+            assembly.train_executor().finish();
             outcome.gradients = all_tensors(assembly, run, schedule::StateKind::gradients);
         }
         goes_on = !hooks.after_step || hooks.after_step(step + 1);
     }
-    assembly.trainer().finish();
+    assembly.train_executor().finish();
     outcome.weights_hash = assembly.weights_hash();
     fill(assembly.evaluate_slot(), run, first, run.train.steps);
     assembly.evaluator().run_step();

@@ -10,7 +10,7 @@
 #include <string>
 #include <type_traits>
 
-#include "base/unique_handle.hpp"
+#include "base/file_handle.hpp"
 #include "comm/node/bell.hpp"
 #include "comm/watch/shared_text.hpp"
 

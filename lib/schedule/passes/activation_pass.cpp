@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedule/passes/move_op.hpp"
-#include "schedule/passes/occasions.hpp"
+#include "schedule/passes/unit_passes.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -86,17 +86,17 @@ enum class Way { away, back };
 class Departures {
   public:
     Departures(Program& program, int prefetch)
-        : program_{program}, prefetch_{prefetch}, occasions_{program} {}
+        : program_{program}, prefetch_{prefetch}, unit_passes_{program} {}
 
     /// Whether backward wants it in the pass in which forward is done with it: what passes through the head.
     bool is_wanted_at_once(const Kept& kept) const {
-        return occasions_.issued_at(kept.first_backward, 1) <= kept.last_forward;
+        return unit_passes_.issued_at(kept.first_backward, 1) <= kept.last_forward;
     }
 
     /// It is listed as gone a pass later than it is made: the lane does not wait for that, but until then its
     /// memory is nobody else's, so that the next pass need not wait for the link.
     void add(const Kept& kept, Tier home) {
-        const int gone = std::min(occasions_.settled_at(kept.produced, 2), kept.first_backward);
+        const int gone = std::min(unit_passes_.settled_at(kept.produced, 2), kept.first_backward);
         const int away = like(kept.buffer, home, " away");
         const int back = like(kept.buffer, Tier::device, " back");
         std::vector<int> way{kept.buffer, away, back};
@@ -111,7 +111,7 @@ class Departures {
                 in_front_.emplace(std::pair{gone, Way::away}, std::move(op));
             } else {
                 const int ahead = op.kind == OpKind::read ? 2 * prefetch_ : prefetch_;
-                const int wanted = occasions_.issued_at(kept.first_backward, ahead);
+                const int wanted = unit_passes_.issued_at(kept.first_backward, ahead);
                 in_front_.emplace(std::pair{std::max(wanted, gone), Way::back}, std::move(op));
             }
         }
@@ -155,7 +155,7 @@ class Departures {
 
     Program& program_;
     int prefetch_;
-    Occasions occasions_;
+    UnitPasses unit_passes_;
     /// Of an op; those of one buffer in their order. What goes is listed first, so that it does not go where
     /// something else has to come back from.
     std::multimap<std::pair<int, Way>, Op> in_front_;

@@ -10,14 +10,14 @@
 
 #include "schedule/passes/move_op.hpp"
 #include "schedule/passes/split_by_home.hpp"
-#include "schedule/passes/transfer_visits.hpp"
+#include "schedule/passes/transfer_residencies.hpp"
 
 namespace ziggurat::schedule {
 namespace {
 
 using spec::Tier;
 
-/// A stop on the way between home and the place of a visit.
+/// A stop on the way between home and the place of a residency.
 struct Stop {
     int buffer = -1;
     std::int64_t begin = 0;  ///< where it begins, in bytes of the buffer as the passes before name it
@@ -36,14 +36,14 @@ class Transfers {
         : program_{program},
           prefetch_{spec.overlap.prefetch},
           optimizer_prefetch_{std::max(spec.overlap.optimizer_prefetch, 2 * prefetch_)},
-          occasions_{program},
-          found_{find_visits(program, homes)} {}
+          unit_passes_{program},
+          found_{find_residencies(program, homes)} {}
 
     void run() {
-        for (const auto& visit : found_.visits) {
-            occasions_.add(visit.first_op);
+        for (const auto& residency : found_.residencies) {
+            unit_passes_.add(residency.first_op);
         }
-        occasions_.sort();
+        unit_passes_.sort();
         settle();
         for (const auto& [home, changes] : found_.in_place) {
             auto& all = changes_[home];
@@ -52,8 +52,8 @@ class Transfers {
         for (auto& [home, changes] : changes_) {
             std::ranges::sort(changes, {}, &Change::last_op);
         }
-        for (std::size_t v = 0; v < found_.visits.size(); ++v) {
-            serve(found_.visits[v], settled_[v]);
+        for (std::size_t v = 0; v < found_.residencies.size(); ++v) {
+            serve(found_.residencies[v], settled_[v]);
         }
         name_empty_operands();
         insert();
@@ -80,122 +80,124 @@ class Transfers {
 
     /// Chooses the places at which changes are at home.
     ///
-    /// What goes to NVMe is listed some occasions later than it could be. That delays nothing, as the lane
-    /// runs ahead of the list; but until then its memory is nobody else's, so that the next occasions need
-    /// not wait for the disk before they can write into theirs. It is listed before the next visit of these
-    /// bytes fetches them.
+    /// What goes to NVMe is listed some unit passes later than it could be. That delays nothing, as the lane
+    /// runs ahead of the list; but until then its memory is nobody else's, so that the next unit passes need
+    /// not wait for the disk before they can write into theirs. It is listed before the next residency of
+    /// these bytes fetches them.
     void settle() {
-        std::map<int, std::vector<const Visit*>> by_home;
-        for (const auto& visit : found_.visits) {
-            by_home[visit.home].push_back(&visit);
+        std::map<int, std::vector<const Residency*>> by_home;
+        for (const auto& residency : found_.residencies) {
+            by_home[residency.home].push_back(&residency);
         }
-        for (const auto& visit : found_.visits) {
-            int place = occasions_.settled_at(visit.last_write, prefetch_);
-            const auto& same = by_home[visit.home];
-            const auto first_op = [](const Visit* other) { return other->first_op; };
-            for (auto at = std::ranges::upper_bound(same, visit.last_op, {}, first_op); at != same.end();
+        for (const auto& residency : found_.residencies) {
+            int place = unit_passes_.settled_at(residency.last_write, prefetch_);
+            const auto& same = by_home[residency.home];
+            const auto first_op = [](const Residency* other) { return other->first_op; };
+            for (auto at = std::ranges::upper_bound(same, residency.last_op, {}, first_op); at != same.end();
                  ++at) {
                 const auto& other = **at;
                 const int fetched =
-                    occasions_.issued_at(other.first_op, ahead(other, Tier::nvme, Tier::host));
-                const int before = std::max(visit.last_write, fetched - 1);
+                    unit_passes_.issued_at(other.first_op, ahead(other, Tier::nvme, Tier::host));
+                const int before = std::max(residency.last_write, fetched - 1);
                 if (before >= place) {
                     break;  // so are those of all that follow
                 }
-                if (other.all.overlaps(visit.written)) {
+                if (other.all.overlaps(residency.written)) {
                     place = before;
                     break;
                 }
             }
             settled_.push_back(place);
-            if (!visit.written.empty()) {
-                changes_[visit.home].push_back({place, visit.written});
+            if (!residency.written.empty()) {
+                changes_[residency.home].push_back({place, residency.written});
             }
         }
     }
 
-    /// Brings what a visit reads and takes home what it writes, to NVMe behind op `settled`.
-    void serve(const Visit& visit, int settled) {
-        const auto& parts = found_.parts[static_cast<std::size_t>(visit.home)];
-        const auto size = buffer(visit.home).bytes;
+    /// Brings what a residency reads and takes home what it writes, to NVMe behind op `settled`.
+    void serve(const Residency& residency, int settled) {
+        const auto& parts = found_.parts[static_cast<std::size_t>(residency.home)];
+        const auto size = buffer(residency.home).bytes;
         const bool pages_here =
-            visit.tier == Tier::host && std::ranges::any_of(parts, [&](const PlacedPart& p) {
-                return p.tier == Tier::nvme && !visit.all.within(p.begin, p.end).empty();
+            residency.tier == Tier::host && std::ranges::any_of(parts, [&](const PlacedPart& p) {
+                return p.tier == Tier::nvme && !residency.all.within(p.begin, p.end).empty();
             });
-        const auto here = stage(visit, visit.tier, pages_here ? visit.all.in_pages(size) : visit.all);
-        const int earliest = behind_changes(visit);
+        const auto here =
+            stage(residency, residency.tier, pages_here ? residency.all.in_pages(size) : residency.all);
+        const int earliest = behind_changes(residency);
         for (const auto& part : parts) {
             const bool by_page = part.tier == Tier::nvme;
-            const auto fetched = visit.fetched.within(part.begin, part.end);
-            const auto written = visit.written.within(part.begin, part.end);
+            const auto fetched = residency.fetched.within(part.begin, part.end);
+            const auto written = residency.written.within(part.begin, part.end);
             if (fetched.empty() && written.empty()) {
                 continue;
             }
             const Stop home{part.buffer, part.begin, part.tier};
             std::vector<Stop> way{home, here};
-            if (by_page && visit.tier == Tier::device) {
+            if (by_page && residency.tier == Tier::device) {
                 auto both = fetched;
                 both.add(written);
-                way.insert(way.begin() + 1, stage(visit, Tier::host, both.in_pages(size)));
+                way.insert(way.begin() + 1, stage(residency, Tier::host, both.in_pages(size)));
             }
             if (!fetched.empty()) {
                 for (std::size_t s = 0; s + 1 < way.size(); ++s) {
                     const auto bytes = way[s].tier == Tier::nvme ? fetched.in_pages(part.end) : fetched;
-                    const int wanted =
-                        occasions_.issued_at(visit.first_op, ahead(visit, way[s].tier, way[s + 1].tier));
+                    const int wanted = unit_passes_.issued_at(residency.first_op,
+                                                              ahead(residency, way[s].tier, way[s + 1].tier));
                     const Place place{std::max(wanted, earliest),
                                       way[s].tier != Tier::nvme,
-                                      visit.first_op,
+                                      residency.first_op,
                                       static_cast<int>(s),
                                       way[s].tier,
                                       way[s + 1].tier,
-                                      serves_update(visit)};
-                    move(in_front_[place], visit, bytes, way[s], way[s + 1], " fetched");
+                                      serves_update(residency)};
+                    move(in_front_[place], residency, bytes, way[s], way[s + 1], " fetched");
                 }
             }
             if (!written.empty()) {
                 for (auto s = way.size() - 1; s > 0; --s) {
-                    const int listed = way[s - 1].tier == Tier::nvme ? settled : visit.last_write;
+                    const int listed = way[s - 1].tier == Tier::nvme ? settled : residency.last_write;
                     const Place place{listed,
                                       true,
-                                      visit.last_write,
+                                      residency.last_write,
                                       static_cast<int>(way.size() - s),
                                       way[s].tier,
                                       way[s - 1].tier,
-                                      is_of_optimizer(visit)};
-                    move(behind_[place], visit, written, way[s], way[s - 1], " home");
+                                      is_of_optimizer(residency)};
+                    move(behind_[place], residency, written, way[s], way[s - 1], " home");
                 }
             }
         }
-        for (const auto& [index, operand] : visit.operands) {
+        for (const auto& [index, operand] : residency.operands) {
             move_operand(program_.ops[static_cast<std::size_t>(index)], *operand, here.buffer, here.begin);
         }
     }
 
-    bool serves_update(const Visit& visit) const {
-        return program_.ops[static_cast<std::size_t>(visit.first_op)].kind == OpKind::update;
+    bool serves_update(const Residency& residency) const {
+        return program_.ops[static_cast<std::size_t>(residency.first_op)].kind == OpKind::update;
     }
 
-    /// How many occasions ahead a hop is issued.
-    int ahead(const Visit& visit, Tier from, Tier to) const {
+    /// How many unit passes ahead a hop is issued.
+    int ahead(const Residency& residency, Tier from, Tier to) const {
         if (from == to) {
             return 0;
         }
         if (from != Tier::nvme) {
             return prefetch_;
         }
-        return is_of_optimizer(visit) ? optimizer_prefetch_ : 2 * prefetch_;
+        return is_of_optimizer(residency) ? optimizer_prefetch_ : 2 * prefetch_;
     }
 
-    bool is_of_optimizer(const Visit& visit) const {
-        return is_optimizer_state(program_.buffers[static_cast<std::size_t>(visit.home)].state);
+    bool is_of_optimizer(const Residency& residency) const {
+        return is_optimizer_state(program_.buffers[static_cast<std::size_t>(residency.home)].state);
     }
 
-    /// A buffer in `tier` for some bytes of the visit's buffer.
-    Stop stage(const Visit& visit, Tier tier, const ByteRuns& bytes) {
-        auto made = buffer(visit.home);
+    /// A buffer in `tier` for some bytes of the residency's buffer.
+    Stop stage(const Residency& residency, Tier tier, const ByteRuns& bytes) {
+        auto made = buffer(residency.home);
         const std::int64_t width = element_bytes(made);
-        made.name += tier == visit.tier ? tier == Tier::device ? " on device" : " on host" : " on its way";
+        made.name +=
+            tier == residency.tier ? tier == Tier::device ? " on device" : " on host" : " on its way";
         made.tier = tier;
         made.lifetime = Lifetime::transient;
         made.consumer = consumer::staging;
@@ -206,38 +208,39 @@ class Transfers {
 
     /// Adds one hop of some bytes to an op.
     void move(Op& op,
-              const Visit& visit,
+              const Residency& residency,
               const ByteRuns& bytes,
               const Stop& from,
               const Stop& to,
               const char* what) {
         if (op.reads.empty()) {
             op = empty_move(program_, from.tier, to.tier);
-            if (op.kind == OpKind::read && serves_update(visit)) {
+            if (op.kind == OpKind::read && serves_update(residency)) {
                 op.lane = program_.update_lane(Engine::nvme_read);
             }
-            if (op.kind == OpKind::write && is_of_optimizer(visit)) {
+            if (op.kind == OpKind::write && is_of_optimizer(residency)) {
                 op.lane = program_.update_lane(Engine::nvme_write);
             }
-            op.unit = buffer(visit.home).unit;
-            op.label = buffer(visit.home).name + what;
+            op.unit = buffer(residency.home).unit;
+            op.label = buffer(residency.home).name + what;
         }
         op.reads.push_back({from.buffer, "input", bytes.moved(-from.begin)});
         op.writes.push_back({to.buffer, "output", bytes.moved(-to.begin)});
     }
 
-    /// The first place behind every change of what the visit fetches that comes before its first op; of
+    /// The first place behind every change of what the residency fetches that comes before its first op; of
     /// changes before any hop is wanted, none.
-    int behind_changes(const Visit& visit) const {
-        const auto changes = changes_.find(visit.home);
+    int behind_changes(const Residency& residency) const {
+        const auto changes = changes_.find(residency.home);
         if (changes == changes_.end()) {
             return 0;
         }
         const auto& all = changes->second;
-        const int wanted = occasions_.issued_at(visit.first_op, std::max(2 * prefetch_, optimizer_prefetch_));
-        const auto before = std::ranges::lower_bound(all, visit.first_op, {}, &Change::last_op);
+        const int wanted =
+            unit_passes_.issued_at(residency.first_op, std::max(2 * prefetch_, optimizer_prefetch_));
+        const auto before = std::ranges::lower_bound(all, residency.first_op, {}, &Change::last_op);
         for (auto at = std::make_reverse_iterator(before); at != all.rend() && at->last_op >= wanted; ++at) {
-            if (at->written.overlaps(visit.fetched)) {
+            if (at->written.overlaps(residency.fetched)) {
                 return at->last_op + 1;
             }
         }
@@ -262,9 +265,9 @@ class Transfers {
 
     Program& program_;
     int prefetch_, optimizer_prefetch_;
-    Occasions occasions_;
-    Visits found_;
-    std::vector<int> settled_;                    ///< by visit: the op behind which changes go to NVMe
+    UnitPasses unit_passes_;
+    Residencies found_;
+    std::vector<int> settled_;                    ///< by residency: the op behind which changes go to NVMe
     std::map<int, std::vector<Change>> changes_;  ///< by buffer as the passes before name it
     std::map<Place, Op> in_front_, behind_;
 };

@@ -14,12 +14,12 @@ inline constexpr const char* staging = "transfers";
 ///
 /// Every op works in one tier: on the device, but the optimizer where its state is not at home there, and
 /// sums and norms of gradients where these are not, on the host. An operand that is at home elsewhere gets a
-/// buffer in the op's tier for that occasion (a pass of one micro-batch, a gather, an update): filled before
+/// buffer in the op's tier for that unit_pass (a pass of one micro-batch, a gather, an update): filled before
 /// it with the bytes that are read, emptied after it of the bytes that are written; one op moves all that
 /// goes the same way for the same op. Between device and NVMe both ways lead through a buffer on the host.
 /// From NVMe whole pages are read.
 ///
-/// With overlap.prefetch P, a copy is issued P occasions ahead and a read from NVMe 2 P, that of optimizer
+/// With overlap.prefetch P, a copy is issued P unit passes ahead and a read from NVMe 2 P, that of optimizer
 /// states overlap.optimizer_prefetch if that is more, but never in front of the op that last writes the same
 /// bytes at home; derive_dependencies extends that over the step's end.
 /// Only slices move: with sharded parameters the gather runs between device buffers.

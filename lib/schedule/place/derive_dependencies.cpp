@@ -26,8 +26,8 @@ struct Access {
 /// The bytes of one arena as ranges of equal history.
 class History {
   public:
-    template <class Visit>
-    void visit(std::int64_t begin, std::int64_t end, Visit&& visit_access) {
+    template <class Visitor>
+    void visit(std::int64_t begin, std::int64_t end, Visitor&& visit_access) {
         if (begin >= end) {
             return;
         }
@@ -109,8 +109,8 @@ class Derivation {
     }
 
   private:
-    template <class Visit>
-    void each_run(const Op& op, const std::vector<Operand>& operands, Visit&& visit) {
+    template <class Visitor>
+    void each_run(const Op& op, const std::vector<Operand>& operands, Visitor&& visit) {
         for (const auto& operand : operands) {
             const auto& buffer = program_.buffers.at(static_cast<std::size_t>(operand.buffer));
             ZG_EXPECTS(buffer.offset >= 0);

@@ -92,8 +92,8 @@ class Races {
         }
     }
 
-    template <class Visit>
-    void each_run(const Op& op, const std::vector<Operand>& operands, const Visit& visit) {
+    template <class Visitor>
+    void each_run(const Op& op, const std::vector<Operand>& operands, const Visitor& visit) {
         for (const auto& operand : operands) {
             const auto& buffer = program_.buffers[static_cast<std::size_t>(operand.buffer)];
             const bool is_placed = buffer.offset >= 0;
@@ -106,11 +106,11 @@ class Races {
         }
     }
 
-    template <class Visit>
+    template <class Visitor>
     static void each_part(std::map<std::int64_t, Touched>& space,
                           std::int64_t begin,
                           std::int64_t end,
-                          const Visit& visit) {
+                          const Visitor& visit) {
         if (begin >= end) {
             return;
         }

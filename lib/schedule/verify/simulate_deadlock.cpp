@@ -48,9 +48,9 @@ std::pair<int, std::string> Simulation::holdup(int index) {
         return {other,
                 "waits for rank " + std::to_string(peer) + (other < 0 ? ", which has no op for it" : "")};
     }
-    const auto& meeting = meetings_[{group.name, group.members}];
+    const auto& collective = collectives_[{group.name, group.members}];
     for (std::size_t m = 0; m < group.members.size(); ++m) {
-        if (meeting.lanes[m] < 0) {
+        if (collective.lanes[m] < 0) {
             return {lane_of(group.members[m], same_group),
                     "waits in group '" + group.name + "' for rank " + std::to_string(group.members[m])};
         }

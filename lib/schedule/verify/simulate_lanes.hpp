@@ -30,8 +30,8 @@ struct LaneState {
     int op() const { return ops[next]; }
 };
 
-/// Who stands in a meeting of several ranks: lanes, by member.
-struct Meeting {
+/// Who stands in a collective of several ranks: lanes, by member.
+struct Collective {
     std::vector<int> lanes;
     int present = 0;
 };
@@ -90,7 +90,7 @@ class Simulation {
     void start(int index);
     void end(int index);
 
-    // simulate_meetings.cpp
+    // simulate_collectives.cpp
     /// The lane's collective has begun; the last member to come starts it on all.
     void join(int index);
     void meet(const std::vector<int>& members);
@@ -122,7 +122,7 @@ class Simulation {
     std::vector<int> runnable_;
     std::vector<std::vector<int>> done_;                  ///< by rank and op: in how many steps
     std::vector<std::vector<std::vector<int>>> waiters_;  ///< by rank and op: lanes
-    std::map<std::pair<std::string, std::vector<int>>, Meeting> meetings_;
+    std::map<std::pair<std::string, std::vector<int>>, Collective> collectives_;
     std::map<MessageKey, std::deque<int>> sends_;  ///< lanes, or -1 - index of a letter
     std::map<MessageKey, std::deque<int>> receives_;
     std::map<std::pair<int, int>, int> outstanding_;

@@ -96,7 +96,7 @@ class Table {
         }
     }
 
-    std::string build(double flops_per_token, const LimitFacts* facts, double mfu_of_one_token_s) {
+    std::string build(double flops_per_token, const BottleneckFacts* facts, double mfu_of_one_token_s) {
         add_title();
         add_activities();
         text_ += stall_cause_table(ranks_);
@@ -105,7 +105,8 @@ class Table {
         add_kernels();
         add_performance(flops_per_token, mfu_of_one_token_s);
         if (facts != nullptr) {
-            for (const auto& sentence : {limit_sentence(ranks_, *facts), wear_sentence(ranks_, *facts)}) {
+            for (const auto& sentence :
+                 {bottleneck_sentence(ranks_, *facts), wear_sentence(ranks_, *facts)}) {
                 if (!sentence.empty()) {
                     line(" {}", sentence);
                 }
@@ -246,7 +247,7 @@ class Table {
 
 std::string account_table(std::span<const AccountRecord> ranks,
                           double flops_per_token,
-                          const LimitFacts* facts,
+                          const BottleneckFacts* facts,
                           double mfu_of_one_token_s) {
     ZG_EXPECTS(!ranks.empty());
     return Table{ranks}.build(flops_per_token, facts, mfu_of_one_token_s);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "train/account/accounting.hpp"
-#include "train/account/limit.hpp"
+#include "train/account/bottleneck.hpp"
 
 namespace ziggurat::train {
 
@@ -18,7 +18,7 @@ namespace ziggurat::train {
 /// \param mfu_of_one_token_s  model FLOPs utilisation at one token per second; 0: it is not printed
 std::string account_table(std::span<const AccountRecord> ranks,
                           double flops_per_token,
-                          const LimitFacts* facts = nullptr,
+                          const BottleneckFacts* facts = nullptr,
                           double mfu_of_one_token_s = 0);
 
 }  // namespace ziggurat::train

@@ -34,7 +34,7 @@ Stall stall_of(Engine engine) {
     return Stall::collective;
 }
 
-/// Neither computing nor meeting others: busy whatever the other ranks do.
+/// Neither computing nor collective others: busy whatever the other ranks do.
 bool is_apart(Engine engine) {
     return engine != Engine::compute && engine != Engine::collective;
 }
@@ -167,28 +167,28 @@ void OpAccount::add_stall(Stall stall, int cause, double seconds, StepReport& re
     causes_.add(cause, seconds);
 }
 
-void OpAccount::add_wait(const WaitChain::Culprit& culprit,
+void OpAccount::add_wait(const CriticalPath::Owner& owner,
                          std::int64_t begin_ns,
                          std::int64_t end_ns,
                          StepReport& report) {
-    const bool is_mine = culprit.rank == times_.me;
-    const auto& rank = times_.ranks[static_cast<std::size_t>(culprit.rank)];
-    const auto engine = rank.engines[static_cast<std::size_t>(culprit.op)];
-    auto place = places_[static_cast<std::size_t>(culprit.via)];
+    const bool is_mine = owner.rank == times_.me;
+    const auto& rank = times_.ranks[static_cast<std::size_t>(owner.rank)];
+    const auto engine = rank.engines[static_cast<std::size_t>(owner.op)];
+    auto place = places_[static_cast<std::size_t>(owner.via)];
     const bool is_computed = place.kernel >= 0;
-    const bool is_another = !is_mine || culprit.op != culprit.via;
+    const bool is_another = !is_mine || owner.op != owner.via;
     if (is_another && is_apart(engine)) {
         place.stall = stall_of(engine);
         place.cause =
             is_mine
-                ? places_[static_cast<std::size_t>(culprit.op)].cause
-                : late_causes_[static_cast<std::size_t>(culprit.rank)][static_cast<std::size_t>(place.stall)];
+                ? places_[static_cast<std::size_t>(owner.op)].cause
+                : late_causes_[static_cast<std::size_t>(owner.rank)][static_cast<std::size_t>(place.stall)];
         for_others_s_ += is_computed ? seconds_between(begin_ns, end_ns) : 0;
     } else if (is_computed) {
         return;  // an op of the compute lane is told by its own record
     }
     const double seconds =
-        is_mine ? without_checkpoint(culprit.op, begin_ns, end_ns) : seconds_between(begin_ns, end_ns);
+        is_mine ? without_checkpoint(owner.op, begin_ns, end_ns) : seconds_between(begin_ns, end_ns);
     add_stall(place.stall, place.cause, seconds, report);
     account_.add(wait_activities_[static_cast<std::size_t>(place.stall)], seconds);
 }
@@ -201,8 +201,8 @@ void OpAccount::add(const Executor& executor,
     causes_.add(data_cause_, report.stall(Stall::data));
     for_others_s_ = 0;
     waits_.split(executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
-                 [this, &report](const WaitChain::Culprit& culprit, std::int64_t begin_ns,
-                                 std::int64_t end_ns) { add_wait(culprit, begin_ns, end_ns, report); });
+                 [this, &report](const CriticalPath::Owner& owner, std::int64_t begin_ns,
+                                 std::int64_t end_ns) { add_wait(owner, begin_ns, end_ns, report); });
     for (const auto& record : executor.records()) {
         const auto& place = places_[static_cast<std::size_t>(record.op)];
         if (record.cause >= 0 || place.kernel < 0) {
@@ -227,8 +227,8 @@ void OpAccount::add_rest(const Executor& executor, std::span<const SaveStream::W
     StepReport of_no_step;
     waits_.split_rest(
         executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
-        [this, &of_no_step](const WaitChain::Culprit& culprit, std::int64_t begin_ns, std::int64_t end_ns) {
-            add_wait(culprit, begin_ns, end_ns, of_no_step);
+        [this, &of_no_step](const CriticalPath::Owner& owner, std::int64_t begin_ns, std::int64_t end_ns) {
+            add_wait(owner, begin_ns, end_ns, of_no_step);
         });
 }
 

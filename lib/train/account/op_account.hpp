@@ -8,10 +8,10 @@
 
 #include "schedule/model_layout.hpp"
 #include "train/account/accounting.hpp"
+#include "train/account/critical_path.hpp"
 #include "train/account/stall_causes.hpp"
 #include "train/account/step_report.hpp"
 #include "train/account/trace.hpp"
-#include "train/account/wait_chain.hpp"
 #include "train/step/executor.hpp"
 #include "train/step/node_times.hpp"
 #include "train/step/save_stream.hpp"
@@ -30,7 +30,7 @@ class OpAccount {
 
     /// Adds the last step of `executor`, and its wait for data that is in `report` already, to the account
     /// and to `report`: compute and stall seconds, and the causes of the longest stalls. What the compute
-    /// lane waited for is followed to the lane that was busy, here or on another rank (WaitChain).
+    /// lane waited for is followed to the lane that was busy, here or on another rank (CriticalPath).
     /// What updates waited for a checkpoint to take their state, `for_checkpoint`, is nobody's work.
     void add(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint, StepReport& report);
 
@@ -57,7 +57,7 @@ class OpAccount {
         std::int64_t bytes = 0;  ///< moved between tiers
     };
 
-    void add_wait(const WaitChain::Culprit& culprit,
+    void add_wait(const CriticalPath::Owner& owner,
                   std::int64_t begin_ns,
                   std::int64_t end_ns,
                   StepReport& report);
@@ -78,7 +78,7 @@ class OpAccount {
     int checkpoint_activity_ = -1;
     std::span<const SaveStream::Wait> for_checkpoint_;  ///< of the step
     double for_others_s_ = 0;  ///< of the step's end: told by the waits of other ranks
-    WaitChain waits_;
+    CriticalPath waits_;
 };
 
 }  // namespace ziggurat::train

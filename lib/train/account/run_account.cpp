@@ -1,7 +1,7 @@
 #include "train/account/run_account.hpp"
 
 #include "comm/control.hpp"
-#include "spec/counts.hpp"
+#include "layout/counts.hpp"
 #include "train/account/accounting_table.hpp"
 
 namespace ziggurat::train {
@@ -23,13 +23,13 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
     : spec_{spec},
       world_{world},
       assembly_{assembly},
-      mfu_of_one_token_s_{mfu_of_one_token_s(spec::flops_per_token(spec), world.size(), peak)},
+      mfu_of_one_token_s_{mfu_of_one_token_s(layout::flops_per_token(spec), world.size(), peak)},
       times_{first_step},
-      ops_{assembly.trainer().program(), table, assembly.times(), times_},
-      traffic_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
-      links_{assembly.trainer().program(), [&assembly](int op) { return assembly.bytes_moved(op); },
+      ops_{assembly.train_executor().program(), table, assembly.times(), times_},
+      traffic_{assembly.train_executor().program(), [&assembly](int op) { return assembly.bytes_moved(op); }},
+      links_{assembly.train_executor().program(), [&assembly](int op) { return assembly.bytes_moved(op); },
              [&assembly](int op) { return assembly.bytes_spared(op); }},
-      limit_facts_{limit_facts(spec, assembly.trainer().program())} {
+      bottleneck_facts_{bottleneck_facts(spec, assembly.train_executor().program())} {
     if (spec.run.trace) {
         trace_.emplace(world.rank(), ops_.trace_lanes(), traced_steps);
     }
@@ -42,9 +42,9 @@ void RunAccount::begin_step(std::int64_t step) {
 }
 
 void RunAccount::add_step(StepReport& report) {
-    const auto records = assembly_.trainer().records();
+    const auto records = assembly_.train_executor().records();
     auto& saves = assembly_.state().stream_to_save;
-    ops_.add(assembly_.trainer(), saves.waits(), report);
+    ops_.add(assembly_.train_executor(), saves.waits(), report);
     saves.forget_waits();
     traffic_.count(records);
     links_.count(records);
@@ -59,10 +59,10 @@ void RunAccount::add_step(StepReport& report) {
 
 void RunAccount::add_rest() {
     auto& saves = assembly_.state().stream_to_save;
-    ops_.add_rest(assembly_.trainer(), saves.waits());
+    ops_.add_rest(assembly_.train_executor(), saves.waits());
     saves.forget_waits();
-    traffic_.count(assembly_.trainer().records(), false);
-    links_.count(assembly_.trainer().records(), false);
+    traffic_.count(assembly_.train_executor().records(), false);
+    links_.count(assembly_.train_executor().records(), false);
 }
 
 StepFields RunAccount::fields() const {
@@ -83,7 +83,7 @@ StepFields RunAccount::fields() const {
 
 std::string RunAccount::own_table() const {
     const auto mine = times_.record();
-    return account_table({&mine, 1}, spec::flops_per_token(spec_));
+    return account_table({&mine, 1}, layout::flops_per_token(spec_));
 }
 
 std::string RunAccount::table(RunEnd* end) const {
@@ -102,7 +102,7 @@ std::string RunAccount::table(RunEnd* end) const {
         }
     }
     return world_.rank() == 0
-               ? account_table(records, spec::flops_per_token(spec_), &limit_facts_, mfu_of_one_token_s_)
+               ? account_table(records, layout::flops_per_token(spec_), &bottleneck_facts_, mfu_of_one_token_s_)
                : "";
 }
 

@@ -9,7 +9,7 @@
 #include "layout/family.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/accounting.hpp"
-#include "train/account/limit.hpp"
+#include "train/account/bottleneck.hpp"
 #include "train/account/link_use.hpp"
 #include "train/account/op_account.hpp"
 #include "train/account/run_end.hpp"
@@ -17,6 +17,7 @@
 #include "train/account/step_report.hpp"
 #include "train/account/trace.hpp"
 #include "train/account/traffic.hpp"
+#include "train/account/utilisation.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
@@ -70,7 +71,7 @@ class RunAccount {
     OpAccount ops_;
     Traffic traffic_;
     LinkCount links_;
-    LimitFacts limit_facts_;
+    BottleneckFacts bottleneck_facts_;
     std::optional<Trace> trace_;
 };
 

@@ -21,21 +21,21 @@ Requests::Requests(StopSignals& signals,
     : signals_{signals},
       limit_{std::move(limit)},
       abilities_{abilities},
-      errands_{{{Wish::checkpoint, TouchFile::checkpoint, abilities.saves},
-                {Wish::validate, TouchFile::validate, abilities.validates},
-                {Wish::report, TouchFile::report, true}}} {
+      pending_{{{StepRequest::checkpoint, TouchFile::checkpoint, abilities.saves},
+                {StepRequest::validate, TouchFile::validate, abilities.validates},
+                {StepRequest::report, TouchFile::report, true}}} {
     if (!folder.empty()) {
         files_.emplace(folder);
     }
-    untold_.reserve(2 * num_errands);
+    untold_.reserve(2 * num_pending);
 }
 
-void Requests::put_into(Wishes& wishes) {
+void Requests::put_into(StepRequests& step_requests) {
     if (signals_.take_checkpoint_request()) {
-        ask(errands_.front(), "received SIGUSR2");
+        ask(pending_.front(), "received SIGUSR2");
     }
     if (files_) {
-        for (auto& errand : errands_) {
+        for (auto& errand : pending_) {
             if (!errand.is_pending && files_->is_there(errand.file)) {
                 ask(errand, fmt::format("found {}", name_of(errand.file)));
             }
@@ -48,24 +48,24 @@ void Requests::put_into(Wishes& wishes) {
             cause_ = is_file_there ? StopCause::touch_file : StopCause::time_limit;
         }
     }
-    for (const auto& errand : errands_) {
+    for (const auto& errand : pending_) {
         if (errand.is_pending) {
-            wishes[errand.wish] = 1;
+            step_requests[errand.step_request] = 1;
         }
     }
-    wishes.ask_to_stop(requested());
+    step_requests.ask_to_stop(requested());
 }
 
-void Requests::ask(Errand& errand, const std::string& who) {
+void Requests::ask(PendingRequest& errand, const std::string& who) {
     if (errand.is_possible) {
-        const auto* what = errand.wish == Wish::checkpoint ? "saves"
-                           : errand.wish == Wish::validate ? "validates"
-                                                           : "tells the account";
+        const auto* what = errand.step_request == StepRequest::checkpoint ? "saves"
+                           : errand.step_request == StepRequest::validate ? "validates"
+                                                                          : "tells the account";
         untold_.push_back(fmt::format("{}: {} after this step, then goes on", who, what));
         errand.is_pending = true;
         return;
     }
-    untold_.push_back(errand.wish == Wish::checkpoint
+    untold_.push_back(errand.step_request == StepRequest::checkpoint
                           ? who + ", but checkpoints are off (checkpoint.every is none): goes on without one"
                           : who +
                                 ", but there is nothing to validate on (data.validation, data.held_out): "
@@ -85,12 +85,12 @@ void Requests::obey(TouchFile file) {
     }
 }
 
-void Requests::step_ended(const Wishes& agreed, double step_seconds, Wishes& wishes) {
-    for (auto& errand : errands_) {
+void Requests::step_ended(const StepRequests& agreed, double step_seconds, StepRequests& step_requests) {
+    for (auto& errand : pending_) {
         // Whoever asked: what was asked for during the step is granted by what comes after it.
-        if (agreed[errand.wish] > 0) {
+        if (agreed[errand.step_request] > 0) {
             if (errand.is_pending) {
-                wishes[errand.wish] = 0;
+                step_requests[errand.step_request] = 0;
             }
             errand.is_pending = false;
             obey(errand.file);

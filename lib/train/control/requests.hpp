@@ -11,7 +11,7 @@
 #include "train/control/stop_signals.hpp"
 #include "train/control/time_limit.hpp"
 #include "train/control/touch_files.hpp"
-#include "train/step/wishes.hpp"
+#include "train/step/step_requests.hpp"
 
 namespace ziggurat::train {
 
@@ -37,8 +37,8 @@ struct RequestNews {
     int level = 0;       ///< of StopSignals
 };
 
-/// Signals of this process and, on rank 0, touch files and the time limit, turned into wishes for the end of
-/// a step; and what ranks have agreed on, turned back into something to say.
+/// Signals of this process and, on rank 0, touch files and the time limit, turned into step_requests for the
+/// end of a step; and what ranks have agreed on, turned back into something to say.
 ///
 /// Collective: local. Cheap between ops: some atomic loads and, with a time limit, the clock.
 class Requests {
@@ -57,9 +57,10 @@ class Requests {
              const Abilities& abilities);
 
     /// Adds what this rank asks for; between ops, so that a step's end takes it along as late as it can.
-    void put_into(Wishes& wishes);
-    /// All ranks have agreed on `agreed`; `wishes` are this rank's own, from which what was granted is taken.
-    void step_ended(const Wishes& agreed, double step_seconds, Wishes& wishes);
+    void put_into(StepRequests& step_requests);
+    /// All ranks have agreed on `agreed`; `step_requests` are this rank's own, from which what was granted is
+    /// taken.
+    void step_ended(const StepRequests& agreed, double step_seconds, StepRequests& step_requests);
     /// A stop that ranks have agreed on outside of a step.
     void agreed_to_stop(int level);
     void checkpoint_took(double seconds) noexcept;
@@ -76,17 +77,17 @@ class Requests {
     std::string reason() const;
 
   private:
-    static constexpr std::size_t num_errands = 3;
+    static constexpr std::size_t num_pending = 3;
 
     /// Something to be done at a step's end, and then never mind.
-    struct Errand {
-        Wish wish;
+    struct PendingRequest {
+        StepRequest step_request;
         TouchFile file;
         bool is_possible = false;
         bool is_pending = false;
     };
 
-    void ask(Errand& errand, const std::string& who);
+    void ask(PendingRequest& errand, const std::string& who);
     void obey(TouchFile file);
     void find_cause();
     std::string stop_text(const Moment& now) const;
@@ -95,7 +96,7 @@ class Requests {
     std::optional<TouchFiles> files_;
     std::optional<TimeLimit> limit_;
     Abilities abilities_;
-    std::array<Errand, num_errands> errands_;
+    std::array<PendingRequest, num_pending> pending_;
     std::vector<std::string> untold_;
     StopCause cause_ = StopCause::none;
     int own_level_ = 0;  ///< asked for by a file or the time limit

@@ -1,6 +1,6 @@
 #include "train/control/time_limit.hpp"
 
-#include "spec/counts.hpp"
+#include "layout/counts.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -14,7 +14,7 @@ constexpr double assumed_bytes_per_second = 1e9;
 std::optional<TimeLimit> find_time_limit(const spec::RunSpec& spec,
                                          std::int64_t begin_ns,
                                          std::optional<std::int64_t> stop_at_ns) {
-    const auto parameters = static_cast<double>(spec::count_parameters(spec.model).total);
+    const auto parameters = static_cast<double>(layout::count_parameters(spec.model).total);
     const double guess =
         spec.checkpoint.every ? parameters * checkpoint_bytes_per_parameter / assumed_bytes_per_second : 0;
     std::optional<TimeLimit> limit;

@@ -11,9 +11,9 @@
 #include "base/clock.hpp"
 #include "base/units.hpp"
 #include "comm/node_topology.hpp"
-#include "spec/counts.hpp"
+#include "layout/counts.hpp"
+#include "spec/budgets.hpp"
 #include "spec/home_text.hpp"
-#include "spec/tensors.hpp"
 #include "train/report/banner.hpp"
 #include "train/step/gather_places.hpp"
 #include "train/step/threads.hpp"
@@ -23,10 +23,6 @@ extern char** environ;
 
 namespace ziggurat::train {
 namespace {
-
-const char* name_of(spec::Family family) {
-    return family == spec::Family::gpt2 ? "gpt2" : "llama";
-}
 
 const char* name_of(spec::DType type) {
     return type == spec::DType::f32 ? "fp32" : "bf16";
@@ -76,14 +72,14 @@ std::string memory_line(const spec::RunSpec& spec) {
 
 std::string model_line(const spec::RunSpec& spec) {
     const auto& m = spec.model;
-    const auto all = spec::count_parameters(m).total;
-    const auto trained = spec::count_trained(spec);
+    const auto all = layout::count_parameters(m).total;
+    const auto trained = layout::count_trained(spec);
     return fmt::format(
         "{} {} layers x {} wide, {} heads, vocabulary {}: {} parameters{}, {:.3g} MFLOP/token ({}), {} "
         "compute",
-        name_of(m.family), m.layers, m.hidden, m.heads, m.vocab, all,
+        m.family, m.layers, m.hidden, m.heads, m.vocab, all,
         trained == all ? "" : fmt::format(" ({} of them trained)", trained),
-        spec::flops_per_token(spec) * 1e-6, spec::flops_formula(spec), name_of(spec.precision.compute));
+        layout::flops_per_token(spec) * 1e-6, layout::flops_formula(spec), name_of(spec.precision.compute));
 }
 
 /// What the utilisation is measured against.
@@ -170,9 +166,9 @@ RunFacts run_facts(const spec::RunSpec& spec, const std::string& version) {
     made.ranks = spec.parallel.ranks;
     made.threads = spec.parallel.threads;
     made.steps = spec.train.steps;
-    made.parameters = spec::count_parameters(spec.model).total;
+    made.parameters = layout::count_parameters(spec.model).total;
     made.tokens_per_step = spec.train.global_batch * spec.data.seq;
-    made.flops_per_token = spec::flops_per_token(spec);
+    made.flops_per_token = layout::flops_per_token(spec);
     made.seed = spec.run.seed;
     made.budget_bytes = spec::budgets_of_rank(spec);
     return made;

@@ -12,7 +12,7 @@
 #include "train/control/time_limit.hpp"
 #include "train/report/console.hpp"
 #include "train/report/metrics.hpp"
-#include "train/report/utilisation.hpp"
+#include "train/account/utilisation.hpp"
 
 namespace ziggurat::train {
 

@@ -13,7 +13,7 @@
 #include "train/account/run_end.hpp"
 #include "train/account/step_fields.hpp"
 #include "train/account/step_report.hpp"
-#include "train/report/utilisation.hpp"
+#include "train/account/utilisation.hpp"
 
 namespace ziggurat::train {
 

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "comm/watch/liveness.hpp"
-#include "spec/counts.hpp"
+#include "layout/counts.hpp"
 #include "train/report/checkpoint_line.hpp"
 #include "train/report/event_lines.hpp"
 #include "train/report/introduction.hpp"

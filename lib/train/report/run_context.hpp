@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "train/report/utilisation.hpp"
+#include "train/account/utilisation.hpp"
 
 namespace ziggurat::train {
 

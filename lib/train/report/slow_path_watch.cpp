@@ -6,19 +6,19 @@
 
 namespace ziggurat::train {
 
-void SlowPathWatch::step_ended(const Wishes& agreed) {
+void SlowPathWatch::step_ended(const StepRequests& agreed) {
     if (is_told_) {
         return;
     }
-    if (agreed[Wish::slow_path] > 0) {
+    if (agreed[StepRequest::slow_path] > 0) {
         is_told_ = true;
-        assembly_.wishes()[Wish::slow_path] = 0;
+        assembly_.step_requests()[StepRequest::slow_path] = 0;
         reporter_.say(message(Severity::warning, comm::first_text(world_, found_)));
         return;
     }
     if (found_.empty()) {
         found_ = slow_path(assembly_.path_uses());
-        assembly_.wishes()[Wish::slow_path] = found_.empty() ? 0 : 1;
+        assembly_.step_requests()[StepRequest::slow_path] = found_.empty() ? 0 : 1;
     }
 }
 

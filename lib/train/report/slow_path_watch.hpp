@@ -16,9 +16,9 @@ class SlowPathWatch {
 
     /// What this rank finds travels with the end of the next step; then rank 0 says what the first has found.
     ///
-    /// \param agreed  the wishes of all ranks at the end of this step
+    /// \param agreed  the step_requests of all ranks at the end of this step
     /// Collective: over all ranks when some rank has found a slow path, else local
-    void step_ended(const Wishes& agreed);
+    void step_ended(const StepRequests& agreed);
 
   private:
     const comm::Communicator& world_;

@@ -23,7 +23,7 @@
 #include "storage/direct_file.hpp"
 #include "storage/directory.hpp"
 #include "storage/hdf5_types.hpp"
-#include "train/control/stillness.hpp"
+#include "train/control/stall_detector.hpp"
 #include "train/report/run_context.hpp"
 #include "train/report/shard_summaries.hpp"
 #include "train/save/data_guard.hpp"
@@ -89,7 +89,7 @@ Checkpointer::Checkpointer(const spec::RunSpec& spec,
                            const RunContext& context,
                            const comm::Communicator& world,
                            const HeldState& state,
-                           Wishes& mine,
+                           StepRequests& mine,
                            Reporter& reporter,
                            Account& account,
                            std::int64_t saved_step,
@@ -130,9 +130,9 @@ void Checkpointer::look() {
     }
 }
 
-bool Checkpointer::after_step(const checkpoint::Progress& progress, const Wishes& counts) {
+bool Checkpointer::after_step(const checkpoint::Progress& progress, const StepRequests& counts) {
     learn(counts);
-    const bool is_asked = counts[Wish::checkpoint] > 0;
+    const bool is_asked = counts[StepRequest::checkpoint] > 0;
     const bool is_due = due_ && due_->is_due(progress.step, progress.tokens);
     if (!is_asked && !is_due) {
         return false;
@@ -141,7 +141,7 @@ bool Checkpointer::after_step(const checkpoint::Progress& progress, const Wishes
         const ScopedActivity time{account_, stall_activity_};
         wait();
     }
-    mine_[Wish::checkpoint] = 0;  // time may have been up while waiting: this save is the answer
+    mine_[StepRequest::checkpoint] = 0;  // time may have been up while waiting: this save is the answer
     const ScopedActivity time{account_, saving_activity_};
     begin(progress, snapshot_.has_copy());
     if (!is_asynchronous_) {
@@ -180,7 +180,7 @@ void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
         fail(ready.trouble);
         return;
     }
-    snapshot_.settle();
+    snapshot_.drain();
     if (is_async) {
         snapshot_.take();
     }
@@ -208,8 +208,8 @@ double Checkpointer::stood_still_seconds() const {
                             : seconds_between(last_begin_ns_, monotonic_ns());
 }
 
-SaveNews Checkpointer::learn(const Wishes& counts) {
-    if (protocol_.owes_word() && counts[Wish::save_failed] > 0) {
+SaveNews Checkpointer::learn(const StepRequests& counts) {
+    if (protocol_.owes_word() && counts[StepRequest::save_failed] > 0) {
         task_.give_up();  // what the others write is of no use any more
     }
     const auto news = protocol_.learn(counts, mine_);
@@ -325,7 +325,7 @@ std::int64_t Checkpointer::newest_left() const {
 
 void Checkpointer::wait() {
     if (protocol_.phase() == SavePhase::writing) {
-        snapshot_.settle();
+        snapshot_.drain();
         if (streams_) {
             stream_.stay_home();
         }
@@ -335,20 +335,20 @@ void Checkpointer::wait() {
     const auto watch = [this] {
         // Rank 0 may have to wait for others' files to appear, and moves nothing meanwhile.
         const double least = protocol_.phase() == SavePhase::committing ? patience_seconds : 0;
-        return Stillness{std::max(spec_.run.hang_timeout_seconds, least)};
+        return StallDetector{std::max(spec_.run.hang_timeout_seconds, least)};
     };
-    auto stillness = watch();
+    auto stall_detector = watch();
     bool gives_up = false;
     while (protocol_.phase() != SavePhase::idle) {
         look();
-        std::array<std::int64_t, 4> words{mine_[Wish::save_ended], mine_[Wish::save_failed],
+        std::array<std::int64_t, 4> words{mine_[StepRequest::save_ended], mine_[StepRequest::save_failed],
                                           storage::bytes_moved(), gives_up ? 1 : 0};
         comm::all_reduce_sum(world_, words);
-        Wishes counts;
-        counts[Wish::save_ended] = words[0];
-        counts[Wish::save_failed] = words[1];
+        StepRequests counts;
+        counts[StepRequest::save_ended] = words[0];
+        counts[StepRequest::save_failed] = words[1];
         if (learn(counts) != SaveNews::none) {
-            stillness = watch();
+            stall_detector = watch();
             gives_up = false;
             continue;
         }
@@ -356,14 +356,14 @@ void Checkpointer::wait() {
             leave_hanging_save();
         }
         const auto news =
-            world_.rank() == 0 ? stillness.see(words[2], monotonic_ns()) : Stillness::News::none;
-        if (news == Stillness::News::warn) {
+            world_.rank() == 0 ? stall_detector.see(words[2], monotonic_ns()) : StallDetector::News::none;
+        if (news == StallDetector::News::warn) {
             reporter_.say(
                 message(Severity::warning,
                         fmt::format("the save of step {} has moved nothing for {:.0f} s; waiting on",
-                                    progress_.step, stillness.seconds())));
+                                    progress_.step, stall_detector.seconds())));
         }
-        gives_up = news == Stillness::News::give_up;
+        gives_up = news == StallDetector::News::give_up;
         std::this_thread::sleep_for(nap);
     }
 }

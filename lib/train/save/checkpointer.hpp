@@ -18,7 +18,7 @@
 #include "train/save/save_protocol.hpp"
 #include "train/save/snapshot.hpp"
 #include "train/step/held_state.hpp"
-#include "train/step/wishes.hpp"
+#include "train/step/step_requests.hpp"
 
 namespace ziggurat::train {
 
@@ -41,7 +41,7 @@ class Checkpointer {
     /// So many saves in a row may fail; with the next one the run ends.
     static constexpr int most_failures = 5;
 
-    /// \param mine        this rank's wishes, which take its word along
+    /// \param mine        this rank's step_requests, which take its word along
     /// \param saved_step  the newest step of which run.dir has a checkpoint; -1: none
     /// \param data        looked at before each save, and recorded with it; outlives this; null: neither
     /// Collective: over `world`
@@ -49,7 +49,7 @@ class Checkpointer {
                  const RunContext& context,
                  const comm::Communicator& world,
                  const HeldState& state,
-                 Wishes& mine,
+                 StepRequests& mine,
                  Reporter& reporter,
                  Account& account,
                  std::int64_t saved_step,
@@ -59,7 +59,7 @@ class Checkpointer {
     bool is_on() const noexcept { return spec_.checkpoint.every.has_value(); }
 
     /// Somebody asks for a checkpoint after the step under way. Any rank may; local.
-    void request() noexcept { mine_[Wish::checkpoint] = 1; }
+    void request() noexcept { mine_[StepRequest::checkpoint] = 1; }
 
     /// Between ops: whether this rank's part is done, or time is up. Cheap, no allocation unless something
     /// is.
@@ -70,12 +70,12 @@ class Checkpointer {
     /// Between steps: what all ranks have learned, and a new save where one is due.
     ///
     /// \param progress  as it will be found when the run goes on
-    /// \param counts    wishes of all ranks at the end of the step
+    /// \param counts    step_requests of all ranks at the end of the step
     /// Returns whether one has begun.
     ///
     /// Collective: over all ranks
     /// Errors:     Error{resource} on all ranks alike after most_failures + 1 failures in a row
-    bool after_step(const checkpoint::Progress& progress, const Wishes& counts);
+    bool after_step(const checkpoint::Progress& progress, const StepRequests& counts);
 
     /// At the end of a run: what is under way ends; then, if the run saves at all and this step is not saved
     /// yet, it is, from where the state lies. False when that failed.
@@ -97,7 +97,7 @@ class Checkpointer {
     /// All ranks begin, or all have failed already.
     void begin(const checkpoint::Progress& progress, bool is_async);
     /// What all ranks have learned: goes on with the save.
-    SaveNews learn(const Wishes& counts);
+    SaveNews learn(const StepRequests& counts);
     std::string reason_of_all();
     void commit();
     void succeed();
@@ -115,7 +115,7 @@ class Checkpointer {
     const spec::RunSpec& spec_;
     const RunContext& context_;
     const comm::Communicator& world_;
-    Wishes& mine_;
+    StepRequests& mine_;
     Reporter& reporter_;
     Account& account_;
     CheckpointPlace place_;

@@ -10,23 +10,11 @@ namespace ziggurat::train {
 
 using checkpoint::Box;
 using layout::ElementRange;
-using schedule::StateKind;
 
 namespace {
 
 /// Of what is zeroed at a time.
 constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
-
-checkpoint::PieceKind kind_of(StateKind kind) {
-    switch (kind) {
-        case StateKind::first_moment:
-            return checkpoint::PieceKind::first_moment;
-        case StateKind::second_moment:
-            return checkpoint::PieceKind::second_moment;
-        default:
-            return checkpoint::PieceKind::weights;
-    }
-}
 
 /// Without rows of padding.
 std::vector<std::int64_t> shape_of(const layout::Parameter& parameter) {
@@ -73,7 +61,8 @@ void add_pieces(const schedule::ModelLayout& model,
     }
     const std::int64_t width = schedule::element_bytes(buffer);
     HeldPiece held;
-    held.piece = {kind_of(buffer.state), parameter.name, shape_of(parameter), buffer.type, {}};
+    held.piece = {layout::row_of(buffer.state).piece.value(), parameter.name, shape_of(parameter), buffer.type,
+                  {}};
     held.buffer = buffer_index;
     held.offset_bytes = (first - buffer.first_element) * width;
     held.is_saved = model.counts(buffer.unit, parameter_index);

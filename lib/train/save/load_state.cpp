@@ -22,7 +22,6 @@
 namespace ziggurat::train {
 
 using checkpoint::PieceKind;
-using schedule::StateKind;
 
 namespace {
 
@@ -39,10 +38,20 @@ Shapes stored_shapes(const checkpoint::Manifest& manifest, PieceKind kind) {
     return shapes;
 }
 
-/// Trained tensors whose moments nobody has stored.
+/// Whether the kind is zero for a tensor that was frozen when the checkpoint was written.
+bool may_be_missing(layout::StateKind kind) {
+    return layout::row_of(kind).restore == layout::Restore::read_or_zero;
+}
+
+/// Trained tensors that the checkpoint has weights alone of: they were frozen when it was written.
 std::set<std::string> tensors_without_moments(const layout::FamilyTable& table,
                                               const checkpoint::Manifest& manifest) {
-    const auto stored = stored_shapes(manifest, PieceKind::first_moment);
+    Shapes stored;
+    for (const auto kind : layout::state_kinds) {
+        if (may_be_missing(kind)) {
+            stored.merge(stored_shapes(manifest, layout::row_of(kind).piece.value()));
+        }
+    }
     std::set<std::string> found;
     for (const auto& unit : table.units) {
         for (const auto& parameter : unit.parameters) {
@@ -54,12 +63,13 @@ std::set<std::string> tensors_without_moments(const layout::FamilyTable& table,
     return found;
 }
 
-/// What this rank reads; the moments of `without_moments` become zero.
+/// The pieces that this rank reads; what `without_moments` are without becomes zero.
 std::vector<checkpoint::Target> targets_of(const HeldState& state,
                                            const std::set<std::string>& without_moments) {
     std::vector<checkpoint::Target> targets;
     for (auto& held : held_pieces(state.model, state.program, Extent::finest)) {
-        if (held.piece.kind != PieceKind::weights && without_moments.contains(held.piece.tensor)) {
+        const auto kind = state.program.buffers[static_cast<std::size_t>(held.buffer)].state;
+        if (may_be_missing(kind) && without_moments.contains(held.piece.tensor)) {
             fill_zero(state, held);
         } else {
             targets.push_back(target_at_home(state, std::move(held)));

@@ -1,7 +1,7 @@
 /// How ranks agree on the way of one save, beside training.
 #pragma once
 
-#include "train/step/wishes.hpp"
+#include "train/step/step_requests.hpp"
 
 namespace ziggurat::train {
 
@@ -21,9 +21,9 @@ enum class SaveNews {
     not_complete,  ///< rank 0 could not commit
 };
 
-/// A small state machine, one copy on each rank, which moves by the wishes `save_ended` and `save_failed`
-/// alone: they come with the step's own small sum, so all copies move at the end of the same step. Each of
-/// those who work in a phase says once how it went; when all have, the phase is over.
+/// A small state machine, one copy on each rank, which moves by the step_requests `save_ended` and
+/// `save_failed` alone: they come with the step's own small sum, so all copies move at the end of the same
+/// step. Each of those who work in a phase says once how it went; when all have, the phase is over.
 ///
 /// Collective: local; the ranks call learn() at the end of each step
 class SaveProtocol {
@@ -42,10 +42,10 @@ class SaveProtocol {
     /// This rank's work of the phase is done; `mine` takes the word along.
     ///
     /// \pre owes_word()
-    void tell(bool is_well, Wishes& mine);
+    void tell(bool is_well, StepRequests& mine);
     /// \param counts  over all ranks
     /// \param mine    loses what was told once the phase is over
-    SaveNews learn(const Wishes& counts, Wishes& mine);
+    SaveNews learn(const StepRequests& counts, StepRequests& mine);
 
   private:
     int ranks_;

@@ -28,7 +28,7 @@ class Snapshot {
     /// Async: spread over the stream's threads; done on return
     void take();
     /// Returns when live() is what the steps done have made of it. Collective: over all ranks
-    void settle() const { state_.settle(); }
+    void drain() const { state_.drain(); }
 
     /// Of take(); where nothing is copied the same as live(). What lies on NVMe is where it is at home.
     std::span<const checkpoint::Source> copied() const noexcept { return copied_; }

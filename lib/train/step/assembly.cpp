@@ -214,7 +214,7 @@ void Assembly::set_initial_values() {
                               parts_->model.tensor_rank, parts_->memory);
 }
 
-Executor& Assembly::trainer() {
+Executor& Assembly::train_executor() {
     return parts_->trainer;
 }
 
@@ -238,8 +238,8 @@ kernels::StepInputs& Assembly::step_inputs() {
     return parts_->step_inputs;
 }
 
-Wishes& Assembly::wishes() {
-    return parts_->step_end.wishes();
+StepRequests& Assembly::step_requests() {
+    return parts_->step_end.step_requests();
 }
 
 const StepOutcome& Assembly::outcome() const {

@@ -20,7 +20,7 @@
 #include "train/step/node_times.hpp"
 #include "train/step/path_use.hpp"
 #include "train/step/step_outcome.hpp"
-#include "train/step/wishes.hpp"
+#include "train/step/step_requests.hpp"
 
 namespace ziggurat::train {
 
@@ -64,7 +64,7 @@ class Assembly {
     void set_initial_values();
 
     /// One optimizer step over train_slots().
-    Executor& trainer();
+    Executor& train_executor();
     /// When its ops, and those of the other ranks' trainers of this node, began and ended lately.
     const NodeTimes& times() const;
     /// Forward and losses of one micro-batch, evaluate_slot(), without dropout.
@@ -75,7 +75,7 @@ class Assembly {
     /// To be filled before each step.
     kernels::StepInputs& step_inputs();
     /// What this rank asks for; every rank learns of it with the outcome of the step. Stays until changed.
-    Wishes& wishes();
+    StepRequests& step_requests();
     const StepOutcome& outcome() const;
 
     /// After a run of the evaluator: logits of one token of the evaluated micro-batch, [vocab].
@@ -99,10 +99,10 @@ class Assembly {
     /// Bytes that the op should have moved and has not, since they are zero: moments before they are first
     /// updated are not read.
     std::int64_t bytes_spared(int op) const;
-    /// All that the trainer's collectives have moved. After trainer().finish(): steps done times
+    /// All that the trainer's collectives have moved. After train_executor().finish(): steps done times
     /// schedule::bytes_sent_by_purpose of its program.
     schedule::BytesByPurpose bytes_moved() const;
-    /// All that the trainer's ops have moved between tiers. After trainer().finish(): steps done times
+    /// All that the trainer's ops have moved between tiers. After train_executor().finish(): steps done times
     /// schedule::bytes_by_link of its program, less bytes_spared().
     schedule::BytesByLink bytes_by_link() const;
     /// Gives one tensor its values, in master weights and parameters alike; each rank keeps what it holds of

@@ -19,7 +19,7 @@ struct HeldState {
     const state::TierMemory& memory;
     const device::Stream& stream;
     SaveStream& stream_to_save;    ///< of what lies on NVMe, into checkpoints
-    std::function<void()> settle;  ///< returns when nothing of the steps done is on its way any more
+    std::function<void()> drain;  ///< returns when nothing of the steps done is on its way any more
 };
 
 }  // namespace ziggurat::train

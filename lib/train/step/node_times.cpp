@@ -33,7 +33,7 @@ NodeTimes times_of_one(const schedule::Program& program) {
         std::make_unique<device::Arena>(OpTimes::bytes_for(program.ops.size()), "the times of a step's ops");
     const OpTimes times{memory->data(), program.ops.size()};
     return {.ranks = {{program.rank, times, engines_of(program)}},
-            .meetings = Meetings{{meeting_keys(program)}},
+            .collectives = CollectiveMatch{{collective_keys(program)}},
             .own_memory = std::move(memory)};
 }
 
@@ -58,7 +58,7 @@ NodeTimes share_times(const comm::Communicator& world,
         return reinterpret_cast<ToldOp*>(memory + static_cast<std::int64_t>(local) * bytes);
     };
     const auto me = static_cast<std::size_t>(node.local_rank_of(world.rank()));
-    const auto my_keys = meeting_keys(program);
+    const auto my_keys = collective_keys(program);
     const auto my_engines = engines_of(program);
     told_by(me)[0] = {program.ops.size(), 0};
     for (std::size_t op = 0; op < my_keys.size(); ++op) {
@@ -81,7 +81,7 @@ NodeTimes share_times(const comm::Communicator& world,
         const OpTimes times{end - OpTimes::bytes_for(static_cast<std::size_t>(most_ops)), num_ops};
         ranks.push_back({world_ranks[local], times, std::move(engines)});
     }
-    return {.ranks = std::move(ranks), .me = static_cast<int>(me), .meetings = Meetings{keys}};
+    return {.ranks = std::move(ranks), .me = static_cast<int>(me), .collectives = CollectiveMatch{keys}};
 }
 
 }  // namespace ziggurat::train

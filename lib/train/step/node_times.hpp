@@ -9,7 +9,7 @@
 #include "comm/node/node_memory.hpp"
 #include "device/arena.hpp"
 #include "schedule/step_program.hpp"
-#include "train/step/meetings.hpp"
+#include "train/step/collective_match.hpp"
 #include "train/step/op_times.hpp"
 
 namespace ziggurat::train {
@@ -25,7 +25,7 @@ struct RankTimes {
 struct NodeTimes {
     std::vector<RankTimes> ranks;
     int me = 0;  ///< index into ranks
-    Meetings meetings;
+    CollectiveMatch collectives;
     std::unique_ptr<device::Arena> own_memory = nullptr;  ///< of a rank that is alone
 
     OpTimes& own() noexcept { return ranks[static_cast<std::size_t>(me)].times; }

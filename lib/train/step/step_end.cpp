@@ -9,8 +9,8 @@ namespace ziggurat::train {
 namespace {
 
 constexpr int limbs = ExactSum::num_limbs;
-/// Squares, losses, how many ranks have each wish.
-constexpr int num_words = 2 * limbs + static_cast<int>(num_wishes);
+/// Squares, losses, how many ranks have each step_request.
+constexpr int num_words = 2 * limbs + static_cast<int>(num_step_requests);
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void StepEnd::start(std::span<const BatchSlot> slots) {
     const auto words = sum_.words();
     std::ranges::copy(squares_.limbs(), words.begin());
     std::ranges::copy(losses.limbs(), words.begin() + limbs);
-    std::ranges::copy(wishes_.counts(), words.begin() + 2 * limbs);
+    std::ranges::copy(step_requests_.counts(), words.begin() + 2 * limbs);
     sum_.start();
 }
 
@@ -59,9 +59,9 @@ void StepEnd::finish(kernels::StepInputs& of_updates) {
     outcome_.loss_sum = all_losses.is_finite() ? all_losses.value() : std::nan("");
     outcome_.grad_norm = all_squares.is_finite() ? std::sqrt(all_squares.value()) : std::nan("");
     outcome_.is_skipped = !all_squares.is_finite() || !all_losses.is_finite();
-    std::copy_n(words.begin() + 2 * limbs, num_wishes, outcome_.wishes.counts().begin());
+    std::copy_n(words.begin() + 2 * limbs, num_step_requests, outcome_.step_requests.counts().begin());
 
-    outcome_.is_abandoned = outcome_.wishes[Wish::stop_after_microbatch] > 0;
+    outcome_.is_abandoned = outcome_.step_requests[StepRequest::stop_after_microbatch] > 0;
 
     const bool clips =
         optimizer_.clip == spec::ClipPolicy::global && outcome_.grad_norm > optimizer_.clip_norm;

@@ -10,11 +10,12 @@
 #include "train/step/batch_slots.hpp"
 #include "train/step/executor.hpp"
 #include "train/step/step_outcome.hpp"
-#include "train/step/wishes.hpp"
+#include "train/step/step_requests.hpp"
 
 namespace ziggurat::train {
 
-/// Global norm and loss as exact sums, clip factor, skip flag and the ranks' wishes, in one small all-reduce.
+/// Global norm and loss as exact sums, clip factor, skip flag and the ranks' step_requests, in one small
+/// all-reduce.
 ///
 /// Source:     Pascanu et al., "On the difficulty of training recurrent neural networks", 2013, algorithm 1
 ///             (clipping)
@@ -31,7 +32,7 @@ class StepEnd {
             const ExactSum& squares);
 
     /// Taken along when the next exchange starts.
-    Wishes& wishes() noexcept { return wishes_; }
+    StepRequests& step_requests() noexcept { return step_requests_; }
 
     /// Sums the slots' losses, exchanges, and leaves the inputs of the step, with clip factor and skip flag,
     /// in `of_updates`.
@@ -48,7 +49,7 @@ class StepEnd {
     const device::Stream& stream_;
     comm::AsyncSum sum_;
     const ExactSum& squares_;
-    Wishes wishes_;
+    StepRequests step_requests_;
     StepOutcome outcome_;
 };
 

@@ -15,7 +15,7 @@ namespace {
 using test::count;
 
 TEST(BuildProgram, HasTheOpsOfAHandCount) {
-    auto spec = test::small_spec(spec::Family::llama, 2);
+    auto spec = test::small_spec("llama", 2);
     spec.model.layers = 3;
     spec.train.micro_batches = 4;
     spec.tiers.chunk_elements = 4096;
@@ -53,7 +53,7 @@ TEST(BuildProgram, HoldsTheStateThatSpansLeave) {
                           Case{1, 8, 8, ReducePlan::each_microbatch, 8},
                           Case{8, 8, 8, ReducePlan::by_span, 8}, Case{2, 4, 8, ReducePlan::by_span, 4}}) {
         for (const auto type : {spec::DType::f32, spec::DType::bf16}) {
-            auto spec = test::small_spec(spec::Family::llama, 8);
+            auto spec = test::small_spec("llama", 8);
             spec.sharding.parameters = c.p;
             spec.sharding.gradients = c.g;
             spec.sharding.optimizer = c.o;
@@ -102,7 +102,7 @@ TEST(BuildProgram, NamesEveryBufferOfABatchForEveryMicrobatch) {
 }
 
 TEST(BuildProgram, ChangesNoStateWhenItEvaluates) {
-    const auto program = build_program(test::small_spec(spec::Family::gpt2), 0, Variant::evaluate);
+    const auto program = build_program(test::small_spec("gpt2"), 0, Variant::evaluate);
 
     for (const auto& op : program.ops) {
         for (const auto& operand : op.writes) {
@@ -114,7 +114,7 @@ TEST(BuildProgram, ChangesNoStateWhenItEvaluates) {
 }
 
 TEST(BuildProgram, IsTheSameForTheSameSpec) {
-    const auto spec = test::small_spec(spec::Family::gpt2, 2);
+    const auto spec = test::small_spec("gpt2", 2);
 
     EXPECT_EQ(test::labels(build_program(spec, 1, Variant::train)),
               test::labels(build_program(spec, 1, Variant::train)));
@@ -122,7 +122,7 @@ TEST(BuildProgram, IsTheSameForTheSameSpec) {
 
 /// Members of a group do their collectives in one order, whatever else they do.
 TEST(BuildProgram, OrdersCollectivesAlikeOnAllMembers) {
-    auto spec = test::small_spec(spec::Family::gpt2, 4);
+    auto spec = test::small_spec("gpt2", 4);
     spec.model.layers = 4;
     spec.train.micro_batches = 4;
     spec.parallel.stages = 2;

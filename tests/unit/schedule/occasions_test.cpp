@@ -1,4 +1,4 @@
-#include "schedule/passes/occasions.hpp"
+#include "schedule/passes/unit_passes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,23 +27,23 @@ Program layer_and_head() {
     return program;
 }
 
-TEST(Occasions, CountTheHeadOnceHoweverManyTurnsItTakes) {
-    const Occasions occasions{layer_and_head()};
+TEST(UnitPasses, CountTheHeadOnceHoweverManyTurnsItTakes) {
+    const UnitPasses occasions{layer_and_head()};
 
     EXPECT_EQ(occasions.issued_at(6, 1), 2);
     EXPECT_EQ(occasions.issued_at(6, 2), 0);
 }
 
-TEST(Occasions, EndWhereTheNextBegins) {
-    const Occasions occasions{layer_and_head()};
+TEST(UnitPasses, EndWhereTheNextBegins) {
+    const UnitPasses occasions{layer_and_head()};
 
     EXPECT_EQ(occasions.settled_at(1, 1), 2);
     EXPECT_EQ(occasions.settled_at(1, 2), 6);
     EXPECT_EQ(occasions.settled_at(1, 3), 1);  // there is none so late
 }
 
-TEST(Occasions, AreNotNeededWhenNothingIsAhead) {
-    const Occasions occasions{layer_and_head()};
+TEST(UnitPasses, AreNotNeededWhenNothingIsAhead) {
+    const UnitPasses occasions{layer_and_head()};
 
     EXPECT_EQ(occasions.issued_at(4, 0), 4);
     EXPECT_EQ(occasions.settled_at(4, 0), 4);

@@ -13,7 +13,7 @@ namespace ziggurat::schedule {
 namespace {
 
 spec::RunSpec sharded(int data, int p, int o) {
-    auto spec = test::small_spec(spec::Family::gpt2, data);
+    auto spec = test::small_spec("gpt2", data);
     spec.sharding.parameters = spec.sharding.gradients = p;
     spec.sharding.optimizer = o;
     spec.tiers.chunk_elements = 1024;

@@ -14,7 +14,7 @@ namespace {
 
 /// Weights on NVMe that the device and the host update, as the home of the moments says.
 spec::RunSpec weights_on_nvme(const spec::Home& moments) {
-    auto spec = test::small_spec(spec::Family::llama);
+    auto spec = test::small_spec("llama");
     spec.tiers.parameters = {0, 0, 1};
     spec.tiers.optimizer = moments;
     spec.tiers.chunk_elements = 2048;

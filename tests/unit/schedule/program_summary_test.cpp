@@ -16,7 +16,7 @@ const std::vector<std::string> units{"embedding", "layers.0", "layers.1", "layer
 
 /// Three layers on two ranks.
 Program three_layers() {
-    auto spec = test::small_spec(spec::Family::llama, 2);
+    auto spec = test::small_spec("llama", 2);
     spec.model.layers = 3;
     spec.sharding.parameters = spec.sharding.gradients = spec.sharding.optimizer = 2;
     spec.sharding.reduce = spec::ReducePlan::by_span;

@@ -15,7 +15,7 @@ namespace {
 
 using spec::RecomputeKind;
 
-spec::RunSpec spec_of(spec::Family family, RecomputeKind kind, int layers = 1, int every = 1) {
+spec::RunSpec spec_of(const std::string& family, RecomputeKind kind, int layers = 1, int every = 1) {
     auto spec = test::small_spec(family);
     spec.model.layers = layers;
     spec.train.micro_batches = 1;
@@ -46,11 +46,11 @@ std::vector<std::string> redone(const spec::RunSpec& spec) {
 using Phases = std::vector<std::string>;
 
 TEST(RecomputePass, DoesNothingWhenAllIsKept) {
-    EXPECT_EQ(redone(spec_of(spec::Family::llama, RecomputeKind::none)), Phases{});
+    EXPECT_EQ(redone(spec_of("llama", RecomputeKind::none)), Phases{});
 }
 
 TEST(RecomputePass, RepeatsNoProductWithWeightsWhenSelective) {
-    for (const auto family : {spec::Family::gpt2, spec::Family::llama}) {
+    for (const std::string family : {"gpt2", "llama"}) {
         EXPECT_EQ(
             redone(spec_of(family, RecomputeKind::selective)),
             (Phases{"layers.0.attn_norm", "layers.0.attention", "layers.0.mlp_norm", "layers.0.activation"}));
@@ -58,13 +58,13 @@ TEST(RecomputePass, RepeatsNoProductWithWeightsWhenSelective) {
 }
 
 TEST(RecomputePass, RepeatsALayerUpToWhatBackwardReads) {
-    EXPECT_EQ(redone(spec_of(spec::Family::llama, RecomputeKind::full)),
+    EXPECT_EQ(redone(spec_of("llama", RecomputeKind::full)),
               (Phases{"layers.0.attn_norm", "layers.0.qkv", "layers.0.rope", "layers.0.attention",
                       "layers.0.projection", "layers.0.mlp_norm", "layers.0.mlp_in", "layers.0.activation"}));
 }
 
 TEST(RecomputePass, RepeatsRunsOfLayersFromTheirInput) {
-    const auto phases = redone(spec_of(spec::Family::gpt2, RecomputeKind::full, 3, 2));
+    const auto phases = redone(spec_of("gpt2", RecomputeKind::full, 3, 2));
 
     ASSERT_EQ(phases.size(), 7u + 9u + 7u);  // layer 2, then 0 to its end and 1
     EXPECT_EQ(phases.front(), "layers.2.attn_norm");
@@ -74,7 +74,7 @@ TEST(RecomputePass, RepeatsRunsOfLayersFromTheirInput) {
 }
 
 TEST(RecomputePass, GathersTheTokensOfOthersAgain) {
-    auto spec = spec_of(spec::Family::llama, RecomputeKind::selective);
+    auto spec = spec_of("llama", RecomputeKind::selective);
     spec.parallel.tensor = spec.parallel.ranks = 2;
     spec.parallel.sequence = true;
 
@@ -105,17 +105,17 @@ TEST(RecomputePass, KeepsWhatItSays) {
     const std::int64_t value = 32 * 32 * 4;  // one value of the model's width
     const std::int64_t row = 32 * 4;         // one number per token
     // GPT-2: attn_norm, 3 qkv, attended, sum, mlp_norm, 4 up, 4 active, output; 2 statistics twice, 4 lse
-    EXPECT_EQ(kept_bytes(spec_of(spec::Family::gpt2, RecomputeKind::none)), 16 * value + 8 * row);
+    EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::none)), 16 * value + 8 * row);
     // qkv, branch of attention, up, output
-    EXPECT_EQ(kept_bytes(spec_of(spec::Family::gpt2, RecomputeKind::selective)), 9 * value);
+    EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::selective)), 9 * value);
     // the output of each run of layers
-    EXPECT_EQ(kept_bytes(spec_of(spec::Family::gpt2, RecomputeKind::full)), 1 * value);
-    EXPECT_EQ(kept_bytes(spec_of(spec::Family::gpt2, RecomputeKind::full, 4)), 4 * value);
-    EXPECT_EQ(kept_bytes(spec_of(spec::Family::gpt2, RecomputeKind::full, 4, 2)), 2 * value);
+    EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::full)), 1 * value);
+    EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::full, 4)), 4 * value);
+    EXPECT_EQ(kept_bytes(spec_of("gpt2", RecomputeKind::full, 4, 2)), 2 * value);
 }
 
 TEST(RecomputePass, ChangesNoBitOfTheState) {
-    for (const auto family : {spec::Family::gpt2, spec::Family::llama}) {
+    for (const std::string family : {"gpt2", "llama"}) {
         for (const double dropout : {0.0, 0.1}) {
             const auto state = [&](RecomputeKind kind, int every) {
                 auto spec = spec_of(family, kind, 3, every);

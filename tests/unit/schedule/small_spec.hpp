@@ -6,20 +6,20 @@
 namespace ziggurat::test {
 
 /// One layer of width 32, two micro-batches of two sequences of 16, on `data` ranks with ZeRO 0.
-inline spec::RunSpec small_spec(spec::Family family = spec::Family::llama, int data = 1) {
+inline spec::RunSpec small_spec(const std::string& family = "llama", int data = 1) {
     spec::RunSpec spec;
     auto& model = spec.model;
     model.family = family;
     model.layers = 1;
     model.hidden = 32;
     model.heads = 4;
-    model.kv_heads = family == spec::Family::llama ? 2 : 4;
+    model.kv_heads = family == "llama" ? 2 : 4;
     model.head_dim = 8;
-    model.ffn_hidden = family == spec::Family::llama ? 48 : 128;
+    model.ffn_hidden = family == "llama" ? 48 : 128;
     model.vocab = 61;
     model.vocab_padded = 64;
     model.max_seq = 32;
-    model.tie_embeddings = family == spec::Family::gpt2;
+    model.tie_embeddings = family == "gpt2";
     spec.data.seq = 16;
     spec.train.steps = 4;
     spec.train.micro_batch = 2;

@@ -11,7 +11,7 @@ namespace {
 
 /// Two micro-batches whose gradients are added up where they are at home: half of them on the host.
 spec::RunSpec half_on_the_host() {
-    auto spec = test::small_spec(spec::Family::llama);
+    auto spec = test::small_spec("llama");
     spec.train.micro_batches = 2;
     spec.sharding.reduce = spec::ReducePlan::each_microbatch;
     spec.tiers.chunk_elements = 256;

@@ -77,11 +77,11 @@ class SymbolicMemory {
         return hash;
     }
 
-    template <class Memory, class Visit>
+    template <class Memory, class Visitor>
     static void visit_cells(Memory& arenas,
                             const schedule::Program& program,
                             const schedule::Operand& operand,
-                            Visit&& visit) {
+                            Visitor&& visit) {
         const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
         if (operand.role == "workspace") {
             return;  // scratch: written before it is read, within one op; its place is judged by its buffer
@@ -96,12 +96,12 @@ class SymbolicMemory {
             }
         }
     }
-    template <class Visit>
-    void each_cell(const schedule::Operand& operand, Visit&& visit) const {
+    template <class Visitor>
+    void each_cell(const schedule::Operand& operand, Visitor&& visit) const {
         visit_cells(arenas_, program_, operand, visit);
     }
-    template <class Visit>
-    void each_cell(const schedule::Operand& operand, Visit&& visit) {
+    template <class Visitor>
+    void each_cell(const schedule::Operand& operand, Visitor&& visit) {
         visit_cells(arenas_, program_, operand, visit);
     }
 

@@ -11,14 +11,15 @@
 #include "schedule/build_program.hpp"
 #include "schedule/passes/passing_state.hpp"
 #include "schedule/passes/saved_runs.hpp"
-#include "spec/tensors.hpp"
+#include "layout/tensors.hpp"
+#include "spec/tensor_pattern.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
 
 namespace ziggurat::train {
 namespace {
 
-using checkpoint::Kind;
+using checkpoint::PieceKind;
 using schedule::StateKind;
 
 /// One rank's view of a run.
@@ -54,8 +55,8 @@ std::int64_t global_number(const layout::Parameter& parameter,
 }
 
 /// Calls `visit(number in the tensor, bytes from the start of the buffer)` for all elements of a piece.
-template <class Visit>
-void for_each_element(const HeldPiece& held, std::int64_t width, const Visit& visit) {
+template <class Visitor>
+void for_each_element(const HeldPiece& held, std::int64_t width, const Visitor& visit) {
     const auto& box = held.piece.box;
     auto index = box.begin;
     for (std::int64_t i = 0; i < box.elements(); ++i) {
@@ -95,16 +96,16 @@ void expect_places(const Rank& rank, const HeldPiece& held) {
     });
 }
 
-using Times = std::map<std::tuple<Kind, std::string>, std::vector<int>>;
+using Times = std::map<std::tuple<PieceKind, std::string>, std::vector<int>>;
 
 Times count_saved(const spec::RunSpec& run, const std::vector<Rank>& ranks) {
     Times times;
-    for (const auto& tensor : spec::tensors(run.model)) {
+    for (const auto& tensor : layout::tensors(run.model)) {
         const auto elements = static_cast<std::size_t>(tensor.elements);
-        times[{Kind::weights, tensor.name}].resize(elements);
+        times[{PieceKind::weights, tensor.name}].resize(elements);
         if (spec::is_trained(run.train, tensor.name)) {
-            times[{Kind::first_moment, tensor.name}].resize(elements);
-            times[{Kind::second_moment, tensor.name}].resize(elements);
+            times[{PieceKind::first_moment, tensor.name}].resize(elements);
+            times[{PieceKind::second_moment, tensor.name}].resize(elements);
         }
     }
     for (const auto& rank : ranks) {
@@ -171,7 +172,7 @@ TEST(HeldPieces, AreTheSameOfRanksThatHoldTheSameShard) {
     run.train.global_batch = 4 * run.train.micro_batch * run.train.micro_batches;
     const auto ranks = all_ranks(run);
 
-    const auto pieces = [&](int rank, Kind kind, Extent extent) {
+    const auto pieces = [&](int rank, PieceKind kind, Extent extent) {
         std::vector<checkpoint::Piece> found;
         const auto& of = ranks[static_cast<std::size_t>(rank)];
         for (const auto& held : held_pieces(of.model, of.program, extent)) {
@@ -182,9 +183,9 @@ TEST(HeldPieces, AreTheSameOfRanksThatHoldTheSameShard) {
         return found;
     };
 
-    EXPECT_EQ(pieces(0, Kind::first_moment, Extent::held), pieces(2, Kind::first_moment, Extent::held));
-    EXPECT_NE(pieces(0, Kind::first_moment, Extent::held), pieces(1, Kind::first_moment, Extent::held));
-    EXPECT_NE(pieces(0, Kind::first_moment, Extent::finest), pieces(2, Kind::first_moment, Extent::finest));
+    EXPECT_EQ(pieces(0, PieceKind::first_moment, Extent::held), pieces(2, PieceKind::first_moment, Extent::held));
+    EXPECT_NE(pieces(0, PieceKind::first_moment, Extent::held), pieces(1, PieceKind::first_moment, Extent::held));
+    EXPECT_NE(pieces(0, PieceKind::first_moment, Extent::finest), pieces(2, PieceKind::first_moment, Extent::finest));
 }
 
 TEST(SavedRuns, FillTheSnapshotExactlyWhereTrainingChangesThem) {

@@ -21,7 +21,7 @@ constexpr Moment in_step{.steps_done = 1360, .is_in_step = true, .step_seconds =
 struct Rank {
     StopSignals signals;
     Requests requests;
-    Wishes wishes;
+    StepRequests step_requests;
 
     explicit Rank(const Requests::Abilities& abilities = everything,
                   const std::string& folder = "",
@@ -29,10 +29,10 @@ struct Rank {
         : requests{signals, folder, std::move(limit), abilities} {}
 
     /// Agrees with ranks that ask for nothing.
-    Wishes step() {
-        requests.put_into(wishes);
-        const Wishes agreed = wishes;
-        requests.step_ended(agreed, 1, wishes);
+    StepRequests step() {
+        requests.put_into(step_requests);
+        const StepRequests agreed = step_requests;
+        requests.step_ended(agreed, 1, step_requests);
         return agreed;
     }
     std::string said() {
@@ -42,9 +42,9 @@ struct Rank {
 };
 
 /// Steps until rank 0 has noticed a file; patience only for a test that fails.
-Wishes step_until(Rank& rank, Wish wish) {
-    Wishes agreed;
-    for (int i = 0; i < 1000 && agreed[wish] == 0; ++i) {
+StepRequests step_until(Rank& rank, StepRequest step_request) {
+    StepRequests agreed;
+    for (int i = 0; i < 1000 && agreed[step_request] == 0; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds{10});
         agreed = rank.step();
     }
@@ -92,9 +92,9 @@ TEST(Requests, DoNotPromiseToSaveWhereCheckpointsAreOff) {
 
 TEST(Requests, TellOfAnotherRanksSignal) {
     Rank rank;
-    Wishes agreed;
+    StepRequests agreed;
     agreed.ask_to_stop(StopSignals::after_step);
-    rank.requests.step_ended(agreed, 1, rank.wishes);
+    rank.requests.step_ended(agreed, 1, rank.step_requests);
 
     EXPECT_EQ(rank.requests.agreed(), 1);
     EXPECT_EQ(rank.requests.reason(), "another rank");
@@ -106,53 +106,53 @@ TEST(Requests, TellOfAnotherRanksSignal) {
 TEST(Requests, Usr2AsksForOneCheckpoint) {
     Rank rank;
     raise(SIGUSR2);
-    Wishes agreed = rank.step();
-    EXPECT_EQ(agreed[Wish::checkpoint], 1);
+    StepRequests agreed = rank.step();
+    EXPECT_EQ(agreed[StepRequest::checkpoint], 1);
     EXPECT_EQ(agreed.stop_level(), 0);
     EXPECT_EQ(rank.said(), "received SIGUSR2: saves after this step, then goes on");
-    EXPECT_EQ(rank.step()[Wish::checkpoint], 0) << "granted";
+    EXPECT_EQ(rank.step()[StepRequest::checkpoint], 0) << "granted";
 }
 
 TEST(Requests, KeepAWishThatCameTooLateForTheStep) {
     Rank rank;
-    rank.requests.put_into(rank.wishes);
-    const Wishes taken = rank.wishes;
+    rank.requests.put_into(rank.step_requests);
+    const StepRequests taken = rank.step_requests;
     raise(SIGUSR2);
-    rank.requests.put_into(rank.wishes);
-    rank.requests.step_ended(taken, 1, rank.wishes);
+    rank.requests.put_into(rank.step_requests);
+    rank.requests.step_ended(taken, 1, rank.step_requests);
 
-    EXPECT_EQ(rank.step()[Wish::checkpoint], 1);
+    EXPECT_EQ(rank.step()[StepRequest::checkpoint], 1);
 }
 
 TEST(Requests, AreGrantedByACheckpointThatAnotherRankAskedFor) {
     Rank rank;
     raise(SIGUSR2);
-    rank.requests.put_into(rank.wishes);
-    Wishes agreed;
-    agreed[Wish::checkpoint] = 1;
-    rank.requests.step_ended(agreed, 1, rank.wishes);
+    rank.requests.put_into(rank.step_requests);
+    StepRequests agreed;
+    agreed[StepRequest::checkpoint] = 1;
+    rank.requests.step_ended(agreed, 1, rank.step_requests);
 
-    EXPECT_EQ(rank.step()[Wish::checkpoint], 0) << "two would be one too many";
+    EXPECT_EQ(rank.step()[StepRequest::checkpoint], 0) << "two would be one too many";
 }
 
 TEST(Requests, LeaveWishesOfOthersOfThisRankAlone) {
     Rank rank;
-    rank.wishes[Wish::checkpoint] = 1;  // it is due
+    rank.step_requests[StepRequest::checkpoint] = 1;  // it is due
     rank.step();
-    EXPECT_EQ(rank.wishes[Wish::checkpoint], 1);
+    EXPECT_EQ(rank.step_requests[StepRequest::checkpoint], 1);
 }
 
 TEST(Requests, SayWhatCannotBeDone) {
     const test::ScratchFolder folder;
     Rank rank{{.saves = false, .validates = false}, folder.path()};
     raise(SIGUSR2);
-    EXPECT_EQ(rank.step()[Wish::checkpoint], 0);
+    EXPECT_EQ(rank.step()[StepRequest::checkpoint], 0);
     EXPECT_EQ(rank.said(),
               "received SIGUSR2, but checkpoints are off (checkpoint.every is none): goes on without one");
     std::ofstream{folder.file("VALIDATE")} << "";
     for (int i = 0; i < 1000 && std::filesystem::exists(folder.file("VALIDATE")); ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds{10});
-        EXPECT_EQ(rank.step()[Wish::validate], 0);
+        EXPECT_EQ(rank.step()[StepRequest::validate], 0);
     }
     EXPECT_NE(rank.said().find("found VALIDATE, but there is nothing to validate on"), std::string::npos);
 }
@@ -162,7 +162,7 @@ TEST(Requests, StopForAFileAndDeleteIt) {
     Rank rank{everything, folder.path()};
     std::ofstream{folder.file("STOP")} << "";
 
-    EXPECT_EQ(step_until(rank, Wish::stop_after_step).stop_level(), 1);
+    EXPECT_EQ(step_until(rank, StepRequest::stop_after_step).stop_level(), 1);
 
     EXPECT_EQ(rank.said(), "found STOP: stops after step 1361 (in about 2.00 s), saves, then exits 75");
     EXPECT_EQ(rank.said(), "");
@@ -175,7 +175,7 @@ TEST(Requests, ReportForAFileAndDeleteIt) {
     Rank rank{everything, folder.path()};
     std::ofstream{folder.file("REPORT")} << "";
 
-    EXPECT_EQ(step_until(rank, Wish::report)[Wish::report], 1);
+    EXPECT_EQ(step_until(rank, StepRequest::report)[StepRequest::report], 1);
 
     EXPECT_EQ(rank.said(), "found REPORT: tells the account after this step, then goes on");
     EXPECT_FALSE(std::filesystem::exists(folder.file("REPORT")));

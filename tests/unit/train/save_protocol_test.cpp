@@ -34,13 +34,13 @@ class PretendedRanks {
 
     /// One step of all ranks; what they have learned, which must be the same.
     SaveNews step() {
-        Wishes counts;
+        StepRequests counts;
         for (std::size_t rank = 0; rank < protocols_.size(); ++rank) {
             if (protocols_[rank].owes_word() && left_[rank]-- == 0) {
                 protocols_[rank].tell(is_well_[rank], mine_[rank]);
             }
-            for (const auto wish : {Wish::save_ended, Wish::save_failed}) {
-                counts[wish] += mine_[rank][wish];
+            for (const auto step_request : {StepRequest::save_ended, StepRequest::save_failed}) {
+                counts[step_request] += mine_[rank][step_request];
             }
         }
         std::vector<SaveNews> news;
@@ -53,11 +53,11 @@ class PretendedRanks {
     }
 
     SavePhase phase() const { return protocols_.front().phase(); }
-    const Wishes& wishes(int rank) const { return mine_[static_cast<std::size_t>(rank)]; }
+    const StepRequests& step_requests(int rank) const { return mine_[static_cast<std::size_t>(rank)]; }
 
   private:
     std::vector<SaveProtocol> protocols_;
-    std::vector<Wishes> mine_;
+    std::vector<StepRequests> mine_;
     std::vector<int> left_;
     std::vector<bool> is_well_;
 };
@@ -71,7 +71,7 @@ TEST(SaveProtocol, MovesOnWhenTheSlowestRankHasWritten) {
     }
     EXPECT_EQ(ranks.step(), SaveNews::written);
     EXPECT_EQ(ranks.phase(), SavePhase::committing);
-    EXPECT_EQ(ranks.wishes(1)[Wish::save_ended], 0) << "what was told would count again";
+    EXPECT_EQ(ranks.step_requests(1)[StepRequest::save_ended], 0) << "what was told would count again";
 
     ranks.commit(1, true);
     EXPECT_EQ(ranks.step(), SaveNews::none);

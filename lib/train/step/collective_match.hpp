@@ -14,25 +14,25 @@ namespace ziggurat::train {
 ///
 /// Numerics: members of a group do its collectives in the same order, so a group and a place in that order
 /// name one.
-std::vector<std::uint64_t> meeting_keys(const schedule::Program& program);
+std::vector<std::uint64_t> collective_keys(const schedule::Program& program);
 
 /// Finds the other ranks' ops of a collective. No allocation after construction.
-class Meetings {
+class CollectiveMatch {
   public:
     struct Member {
         int rank = 0;  ///< of the node
         int op = -1;   ///< of its program
     };
 
-    /// \param keys  [rank of the node][op]: meeting_keys of its program
-    explicit Meetings(const std::vector<std::vector<std::uint64_t>>& keys);
+    /// \param keys  [rank of the node][op]: collective_keys of its program
+    explicit CollectiveMatch(const std::vector<std::vector<std::uint64_t>>& keys);
 
     /// All of this node that take part in it, the rank itself too; empty: no collective.
     std::span<const Member> of(int rank, int op) const noexcept;
 
   private:
-    std::vector<std::vector<int>> meeting_of_;  ///< [rank][op], -1: none
-    std::vector<std::size_t> first_member_;     ///< by meeting, and one more
+    std::vector<std::vector<int>> collective_of_;  ///< [rank][op], -1: none
+    std::vector<std::size_t> first_member_;        ///< by collective, and one more
     std::vector<Member> members_;
 };
 

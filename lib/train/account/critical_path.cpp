@@ -1,4 +1,4 @@
-#include "train/account/wait_chain.hpp"
+#include "train/account/critical_path.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@ namespace ziggurat::train {
 
 using schedule::Engine;
 
-WaitChain::WaitChain(const schedule::Program& program, const NodeTimes& times) : times_{times} {
+CriticalPath::CriticalPath(const schedule::Program& program, const NodeTimes& times) : times_{times} {
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
         if (program.ops[op].kind == schedule::OpKind::step_end) {
             step_end_ = static_cast<int>(op);
@@ -14,14 +14,14 @@ WaitChain::WaitChain(const schedule::Program& program, const NodeTimes& times) :
     }
 }
 
-bool WaitChain::computes(int number, int op) const {
+bool CriticalPath::computes(int number, int op) const {
     return rank(number).engines[static_cast<std::size_t>(op)] == Engine::compute;
 }
 
-void WaitChain::split(std::span<const LaneRecord> records,
-                      std::int64_t begin_ns,
-                      std::int64_t end_ns,
-                      const Blame& blame) const {
+void CriticalPath::split(std::span<const LaneRecord> records,
+                         std::int64_t begin_ns,
+                         std::int64_t end_ns,
+                         const Visitor& visitor) const {
     const int me = times_.me;
     const LaneRecord* step_end = nullptr;
     std::int64_t free_ns = begin_ns;  // since when the compute lane has nothing to do
@@ -36,7 +36,7 @@ void WaitChain::split(std::span<const LaneRecord> records,
             continue;
         }
         if (record.begin_ns > free_ns) {
-            follow({free_ns, record.begin_ns}, {me, -1, record.ready_ns, record.after}, -1, blame);
+            follow({free_ns, record.begin_ns}, {me, -1, record.ready_ns, record.after}, -1, visitor);
         }
         free_ns = std::max(free_ns, record.end_ns);
         if (record.op == step_end_) {
@@ -44,32 +44,32 @@ void WaitChain::split(std::span<const LaneRecord> records,
             if (last && last->who.rank != me && last->times.begin_ns > record.begin_ns) {
                 follow({record.begin_ns, std::min(last->times.begin_ns, record.end_ns)},
                        {last->who.rank, last->who.op, last->times.ready_ns, last->times.after}, record.op,
-                       blame);
+                       visitor);
             }
         }
     }
     if (step_end != nullptr && end_ns > free_ns) {
-        follow({free_ns, end_ns}, {me, -1, step_end->end_ns, step_end_}, -1, blame);
+        follow({free_ns, end_ns}, {me, -1, step_end->end_ns, step_end_}, -1, visitor);
     }
 }
 
-void WaitChain::split_rest(std::span<const LaneRecord> records,
-                           std::int64_t begin_ns,
-                           std::int64_t end_ns,
-                           const Blame& blame) const {
+void CriticalPath::split_rest(std::span<const LaneRecord> records,
+                              std::int64_t begin_ns,
+                              std::int64_t end_ns,
+                              const Visitor& visitor) const {
     const LaneRecord* last = nullptr;
     for (const auto& record : records) {
         const bool is_later = last == nullptr || record.end_ns > last->end_ns;
         last = record.cause < 0 && is_later ? &record : last;
     }
     if (last != nullptr && end_ns > begin_ns) {
-        follow({begin_ns, end_ns}, {times_.me, -1, last->end_ns, last->op}, -1, blame);
+        follow({begin_ns, end_ns}, {times_.me, -1, last->end_ns, last->op}, -1, visitor);
     }
 }
 
-std::optional<WaitChain::Arrival> WaitChain::last_arrival(int number, int op, std::int64_t step) const {
+std::optional<CriticalPath::Arrival> CriticalPath::last_arrival(int number, int op, std::int64_t step) const {
     std::optional<Arrival> last;
-    for (const auto& member : times_.meetings.of(number, op)) {
+    for (const auto& member : times_.collectives.of(number, op)) {
         const auto times = rank(member.rank).times.of(member.op, step);
         if (times && (!last || times->begin_ns > last->times.begin_ns)) {
             last = Arrival{member, *times};
@@ -78,7 +78,7 @@ std::optional<WaitChain::Arrival> WaitChain::last_arrival(int number, int op, st
     return last;
 }
 
-void WaitChain::follow(const Gap& gap, Waiting waiting, int via, const Blame& blame) const {
+void CriticalPath::follow(const Gap& gap, Waiting waiting, int via, const Visitor& visitor) const {
     auto until_ns = gap.end_ns;
     // Each hop goes back in time, or to another rank at one time; more hops than ops are none of a real step.
     for (auto hops = 4 * rank(times_.me).engines.size() + 16; hops > 0 && until_ns > gap.begin_ns; --hops) {
@@ -86,7 +86,7 @@ void WaitChain::follow(const Gap& gap, Waiting waiting, int via, const Blame& bl
         // been missing is done.
         const auto ready_ns = std::clamp(waiting.ready_ns, gap.begin_ns, until_ns);
         const bool has_waited = waiting.ready_ns > gap.begin_ns;
-        name_work({ready_ns, until_ns}, waiting.rank, has_waited ? waiting.after : waiting.op, via, blame);
+        name_work({ready_ns, until_ns}, waiting.rank, has_waited ? waiting.after : waiting.op, via, visitor);
         until_ns = ready_ns;
         if (!has_waited || waiting.after < 0) {
             return;
@@ -94,7 +94,7 @@ void WaitChain::follow(const Gap& gap, Waiting waiting, int via, const Blame& bl
         const auto missing = rank(waiting.rank).times.latest(waiting.after, until_ns);
         if (!missing) {
             // It is under way still, or was done long ago.
-            name_work({gap.begin_ns, until_ns}, waiting.rank, waiting.after, via, blame);
+            name_work({gap.begin_ns, until_ns}, waiting.rank, waiting.after, via, visitor);
             return;
         }
         const auto last = last_arrival(waiting.rank, waiting.after, missing->step);
@@ -104,7 +104,7 @@ void WaitChain::follow(const Gap& gap, Waiting waiting, int via, const Blame& bl
         const auto& held_up = waits_for_other ? last->times : *missing;
         const auto began_ns = std::clamp(held_up.begin_ns, gap.begin_ns, until_ns);
         if (began_ns < until_ns) {
-            blame({waiting.rank, waiting.after, via >= 0 ? via : waiting.after}, began_ns, until_ns);
+            visitor({waiting.rank, waiting.after, via >= 0 ? via : waiting.after}, began_ns, until_ns);
         }
         until_ns = began_ns;
         if (waits_for_other) {
@@ -116,10 +116,11 @@ void WaitChain::follow(const Gap& gap, Waiting waiting, int via, const Blame& bl
     }
 }
 
-void WaitChain::name_work(const Gap& gap, int number, int fallback, int via, const Blame& blame) const {
+void CriticalPath::name_work(
+    const Gap& gap, int number, int fallback, int via, const Visitor& visitor) const {
     const auto name = [&](int op, std::int64_t from_ns, std::int64_t to_ns) {
         if (op >= 0 && from_ns < to_ns) {
-            blame({number, op, via >= 0 ? via : op}, from_ns, to_ns);
+            visitor({number, op, via >= 0 ? via : op}, from_ns, to_ns);
         }
     };
     const auto& times = rank(number).times;

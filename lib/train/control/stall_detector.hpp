@@ -6,11 +6,11 @@
 namespace ziggurat::train {
 
 /// Watches a count that grows while work is done; time is told, not asked.
-class Stillness {
+class StallDetector {
   public:
     enum class News { none, warn, give_up };
 
-    explicit Stillness(double patience_seconds) : patience_seconds_{patience_seconds} {}
+    explicit StallDetector(double patience_seconds) : patience_seconds_{patience_seconds} {}
 
     /// What to do after a look at the count: to warn once per patience in which it has not changed, and to
     /// give up after most_patiences of them.

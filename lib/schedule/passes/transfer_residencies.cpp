@@ -1,4 +1,4 @@
-#include "schedule/passes/transfer_visits.hpp"
+#include "schedule/passes/transfer_residencies.hpp"
 
 #include <algorithm>
 
@@ -11,8 +11,8 @@ const char* suffix_of(Tier tier) {
     return tier == Tier::device ? " (device)" : tier == Tier::host ? " (host)" : " (nvme)";
 }
 
-/// By buffer: its visits, as long as nobody else has used it. Those of one buffer are apart.
-using OpenVisits = std::map<int, std::vector<std::size_t>>;
+/// By buffer: its residencies, as long as nobody else has used it. Those of one buffer are apart.
+using OpenResidencies = std::map<int, std::vector<std::size_t>>;
 
 class Finder {
   public:
@@ -20,8 +20,8 @@ class Finder {
         go_home(homes);
     }
 
-    Visits run() {
-        OpenVisits open;
+    Residencies run() {
+        OpenResidencies open;
         for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
             auto& op = program_.ops[static_cast<std::size_t>(i)];
             const auto tier = workplace(op, open);
@@ -36,9 +36,10 @@ class Finder {
                 }
             }
         }
-        std::erase_if(found_.visits, [](const Visit& visit) { return visit.operands.empty(); });
-        for (auto& visit : found_.visits) {
-            write_whole_pages(visit);
+        std::erase_if(found_.residencies,
+                      [](const Residency& residency) { return residency.operands.empty(); });
+        for (auto& residency : found_.residencies) {
+            write_whole_pages(residency);
         }
         return std::move(found_);
     }
@@ -75,7 +76,7 @@ class Finder {
         }
         found_.parts.resize(program_.buffers.size());
         // What is made of state on the device and is wanted on the host, such as the reduced gradient of one
-        // micro-batch, visits it like the state itself.
+        // micro-batch, residencies it like the state itself.
         for (std::size_t b = 0; b < homes.size(); ++b) {
             const auto& made = program_.buffers[b];
             if (made.lifetime == Lifetime::transient && made.state != StateKind::none && homes[b].empty()) {
@@ -97,13 +98,13 @@ class Finder {
 
     /// Where an op works; nothing computes on NVMe. An update works where its moments are, a sum or a norm
     /// where all its gradients are.
-    Tier workplace(const Op& op, const OpenVisits& open) const {
+    Tier workplace(const Op& op, const OpenResidencies& open) const {
         const bool is_update = op.kind == OpKind::update;
         if (!is_update && op.kind != OpKind::add && op.kind != OpKind::norm) {
             return Tier::device;
         }
-        if (const auto* visit = visit_of_norm(op, open)) {
-            return visit->tier;
+        if (const auto* residency = residency_of_norm(op, open)) {
+            return residency->tier;
         }
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
@@ -121,8 +122,8 @@ class Finder {
         return Tier::device;
     }
 
-    /// The visit that a norm looks in on instead of bringing back from NVMe what has just been there.
-    const Visit* visit_of_norm(const Op& op, const OpenVisits& open) const {
+    /// The residency that a norm looks in on instead of bringing back from NVMe what has just been there.
+    const Residency* residency_of_norm(const Op& op, const OpenResidencies& open) const {
         if (op.kind != OpKind::norm) {
             return nullptr;
         }
@@ -134,14 +135,14 @@ class Finder {
             return nullptr;
         }
         for (const auto v : known->second) {
-            if (ByteRuns{gradients.runs}.without(found_.visits[v].all).empty()) {
-                return &found_.visits[v];
+            if (ByteRuns{gradients.runs}.without(found_.residencies[v].all).empty()) {
+                return &found_.residencies[v];
             }
         }
         return nullptr;
     }
 
-    void use(int i, Op& op, Operand& operand, bool writes, Tier tier, OpenVisits& open) {
+    void use(int i, Op& op, Operand& operand, bool writes, Tier tier, OpenResidencies& open) {
         const int home = operand.buffer;
         const ByteRuns runs{operand.runs};
         const auto at = touched(operand);
@@ -153,63 +154,66 @@ class Finder {
             if (writes) {
                 found_.in_place[home].push_back({i, runs});
             }
-            std::erase_if(open[home], [&](std::size_t v) { return found_.visits[v].all.overlaps(runs); });
+            std::erase_if(open[home],
+                          [&](std::size_t v) { return found_.residencies[v].all.overlaps(runs); });
             move_operand(op, operand, at.front()->buffer, at.front()->begin);
             return;
         }
-        auto& visit = found_.visits[visit_for(i, op, home, runs, tier, open)];
-        visit.last_op = i;
-        visit.operands.emplace_back(i, &operand);
+        auto& residency = found_.residencies[residency_for(i, op, home, runs, tier, open)];
+        residency.last_op = i;
+        residency.operands.emplace_back(i, &operand);
         const bool adds = writes && op.accumulate && op.kind == OpKind::compute;
         if (!writes || adds) {
-            visit.fetched.add(runs.without(visit.written));
+            residency.fetched.add(runs.without(residency.written));
         }
         if (writes) {
-            visit.written.add(runs);
-            visit.last_write = i;
+            residency.written.add(runs);
+            residency.last_write = i;
         }
-        visit.all.add(runs);
+        residency.all.add(runs);
     }
 
-    /// The visit that `runs` join, or a new one. What lies far from the other bytes of a buffer that an op
-    /// of a segment or a collective uses, as a bias behind all weights, visits by itself: nothing is reserved
-    /// for what lies between.
-    std::size_t visit_for(int i, const Op& op, int home, const ByteRuns& runs, Tier tier, OpenVisits& open) {
-        const auto* looked_in = visit_of_norm(op, open);
-        const auto occasion = looked_in != nullptr ? looked_in->occasion : occasion_of(op, i);
-        auto& visits = open[home];
+    /// The residency that `runs` join, or a new one. What lies far from the other bytes of a buffer that an
+    /// op of a segment or a collective uses, as a bias behind all weights, residencies by itself: nothing is
+    /// reserved for what lies between.
+    std::size_t residency_for(
+        int i, const Op& op, int home, const ByteRuns& runs, Tier tier, OpenResidencies& open) {
+        const auto* looked_in = residency_of_norm(op, open);
+        const auto unit_pass = looked_in != nullptr ? looked_in->unit_pass : unit_pass_of(op, i);
+        auto& residencies = open[home];
         const bool may_be_apart = op.kind != OpKind::compute || op.segment >= 0;
         std::vector<std::size_t> near;
         bool can_stay = true;
         bool joins = true;
-        for (const auto v : visits) {
-            const auto& visit = found_.visits[v];
-            can_stay = can_stay && visit.occasion == occasion && visit.tier == tier;
-            if (!may_be_apart || are_near(visit.all, runs)) {
+        for (const auto v : residencies) {
+            const auto& residency = found_.residencies[v];
+            can_stay = can_stay && residency.unit_pass == unit_pass && residency.tier == tier;
+            if (!may_be_apart || are_near(residency.all, runs)) {
                 near.push_back(v);
-                joins = joins && can_join(visit, occasion, tier, runs);
+                joins = joins && can_join(residency, unit_pass, tier, runs);
             }
         }
         if (can_stay && joins && !near.empty()) {
             for (auto v = near.begin() + 1; v != near.end(); ++v) {
-                merge(found_.visits[near.front()], found_.visits[*v]);
-                std::erase(visits, *v);
+                merge(found_.residencies[near.front()], found_.residencies[*v]);
+                std::erase(residencies, *v);
             }
             return near.front();
         }
-        std::erase_if(visits, [&](std::size_t v) { return !can_stay || std::ranges::count(near, v) > 0; });
-        visits.push_back(found_.visits.size());
-        found_.visits.push_back({});
-        auto& made = found_.visits.back();
+        std::erase_if(residencies,
+                      [&](std::size_t v) { return !can_stay || std::ranges::count(near, v) > 0; });
+        residencies.push_back(found_.residencies.size());
+        found_.residencies.push_back({});
+        auto& made = found_.residencies.back();
         made.home = home;
         made.tier = tier;
-        made.occasion = occasion;
+        made.unit_pass = unit_pass;
         made.first_op = i;
-        return visits.back();
+        return residencies.back();
     }
 
     /// Lets `into` be for all that `other` was for.
-    static void merge(Visit& into, Visit& other) {
+    static void merge(Residency& into, Residency& other) {
         into.last_op = std::max(into.last_op, other.last_op);
         into.last_write = std::max(into.last_write, other.last_write);
         into.operands.insert(into.operands.end(), other.operands.begin(), other.operands.end());
@@ -224,35 +228,39 @@ class Finder {
         return a.begin() < b.end() + 2 * page_bytes && b.begin() < a.end() + 2 * page_bytes;
     }
 
-    /// Whether a visit may be for `runs` as well: what it fetches, it fetches before its first op.
-    bool can_join(const Visit& visit, const Occasion& occasion, Tier tier, const ByteRuns& runs) const {
-        if (visit.occasion != occasion || visit.tier != tier) {
+    /// Whether a residency may be for `runs` as well: what it fetches, it fetches before its first op.
+    bool can_join(const Residency& residency,
+                  const UnitPass& unit_pass,
+                  Tier tier,
+                  const ByteRuns& runs) const {
+        if (residency.unit_pass != unit_pass || residency.tier != tier) {
             return false;
         }
-        const auto changes = found_.in_place.find(visit.home);
+        const auto changes = found_.in_place.find(residency.home);
         if (changes == found_.in_place.end()) {
             return true;
         }
-        const auto since = std::ranges::lower_bound(changes->second, visit.first_op, {}, &Change::last_op);
+        const auto since =
+            std::ranges::lower_bound(changes->second, residency.first_op, {}, &Change::last_op);
         return std::none_of(since, changes->second.end(),
                             [&](const Change& change) { return change.written.overlaps(runs); });
     }
 
     /// On NVMe, what shares a page with changed bytes is written with them, so it must have been read.
-    void write_whole_pages(Visit& visit) const {
-        for (const auto& part : found_.parts[static_cast<std::size_t>(visit.home)]) {
+    void write_whole_pages(Residency& residency) const {
+        for (const auto& part : found_.parts[static_cast<std::size_t>(residency.home)]) {
             if (part.tier == Tier::nvme) {
-                const auto changed = visit.written.within(part.begin, part.end);
+                const auto changed = residency.written.within(part.begin, part.end);
                 const auto paged = changed.in_pages(part.end);
-                visit.fetched.add(paged.without(changed));
-                visit.written.add(paged);
-                visit.all.add(paged);
+                residency.fetched.add(paged.without(changed));
+                residency.written.add(paged);
+                residency.all.add(paged);
             }
         }
     }
 
     Program& program_;
-    Visits found_;
+    Residencies found_;
 };
 
 }  // namespace
@@ -274,7 +282,7 @@ void move_operand(Op& op, Operand& operand, int buffer, std::int64_t shift) {
     }
 }
 
-Visits find_visits(Program& program, const std::vector<std::vector<HomePart>>& homes) {
+Residencies find_residencies(Program& program, const std::vector<std::vector<HomePart>>& homes) {
     return Finder{program, homes}.run();
 }
 

@@ -1,4 +1,4 @@
-#include "train/account/limit.hpp"
+#include "train/account/bottleneck.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/units.hpp"
-#include "spec/counts.hpp"
+#include "spec/budgets.hpp"
 #include "train/account/accounting_links.hpp"
 #include "train/account/step_report.hpp"
 
@@ -117,7 +117,7 @@ std::string home_text(const std::array<double, 3>& shares) {
 }
 
 /// What moves most over `link` of all that is at home in a slower tier than `to`.
-Cargo heaviest(const LimitFacts& facts, Link link, Tier to) {
+Cargo heaviest(const BottleneckFacts& facts, Link link, Tier to) {
     const auto away = [&](std::size_t cargo) {
         const auto& home = facts.at_home[cargo];
         return home[2] + (to == Tier::device ? home[1] : 0);
@@ -132,7 +132,7 @@ Cargo heaviest(const LimitFacts& facts, Link link, Tier to) {
 }
 
 /// A larger share of it in the next faster tier, as far as its budget reaches.
-std::string nearer_home(const LimitFacts& facts, Link link, double bytes_per_second, double waited) {
+std::string nearer_home(const BottleneckFacts& facts, Link link, double bytes_per_second, double waited) {
     const auto to = is_of_disk(link) ? Tier::host : Tier::device;
     const auto cargo = heaviest(facts, link, to);
     const auto& home = facts.at_home[static_cast<std::size_t>(cargo)];
@@ -170,7 +170,7 @@ std::string nearer_home(const LimitFacts& facts, Link link, double bytes_per_sec
 }
 
 /// What helps where a link is the limit.
-std::string relief_of_link(const LimitFacts& facts, Link link, const LinkSum& use, double waited) {
+std::string relief_of_link(const BottleneckFacts& facts, Link link, const LinkSum& use, double waited) {
     if (const double rate = throttle_of(facts.throttle, link); rate > 0) {
         return fmt::format("debug.throttle holds it at {}/s", format_bytes(static_cast<std::int64_t>(rate)));
     }
@@ -207,8 +207,8 @@ std::string relief_of(Stall stall) {
 
 }  // namespace
 
-LimitFacts limit_facts(const spec::RunSpec& spec, const schedule::Program& program) {
-    LimitFacts facts;
+BottleneckFacts bottleneck_facts(const spec::RunSpec& spec, const schedule::Program& program) {
+    BottleneckFacts facts;
     facts.budget_bytes = spec::budgets_of_rank(spec);
     for (const auto tier : {Tier::device, Tier::host, Tier::nvme}) {
         facts.reserved_bytes[static_cast<std::size_t>(tier)] = program.tier_bytes(tier);
@@ -224,7 +224,7 @@ LimitFacts limit_facts(const spec::RunSpec& spec, const schedule::Program& progr
     return facts;
 }
 
-std::string limit_sentence(std::span<const AccountRecord> ranks, const LimitFacts& facts) {
+std::string bottleneck_sentence(std::span<const AccountRecord> ranks, const BottleneckFacts& facts) {
     if (ranks.empty() || ranks.front().steps() == 0) {
         return {};
     }
@@ -257,7 +257,7 @@ std::string limit_sentence(std::span<const AccountRecord> ranks, const LimitFact
     return text + ". What helps: " + relief_of_link(facts, *link, *use, *longest) + ".";
 }
 
-std::string wear_sentence(std::span<const AccountRecord> ranks, const LimitFacts& facts) {
+std::string wear_sentence(std::span<const AccountRecord> ranks, const BottleneckFacts& facts) {
     double bytes = 0, seconds = 0;
     for (const auto& record : ranks) {
         seconds = std::max(seconds, record.wall_seconds);

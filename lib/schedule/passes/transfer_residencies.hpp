@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "schedule/passes/homes.hpp"
-#include "schedule/passes/occasions.hpp"
+#include "schedule/passes/unit_passes.hpp"
 #include "schedule/step_program.hpp"
 #include "schedule/transfer_runs.hpp"
 
@@ -21,10 +21,10 @@ struct PlacedPart {
 };
 
 /// One buffer's stay in a tier that is not the home of all its bytes there.
-struct Visit {
+struct Residency {
     int home = -1;  ///< the buffer as the passes before name it; runs count in its bytes
     spec::Tier tier = spec::Tier::device;
-    Occasion occasion;
+    UnitPass unit_pass;
     int first_op = -1;
     int last_op = -1;
     int last_write = -1;                             ///< behind it, changes may go home
@@ -34,22 +34,22 @@ struct Visit {
     ByteRuns all;
 };
 
-/// Bytes at home that an op has changed, by a visit or in place.
+/// Bytes at home that an op has changed, by a residency or in place.
 struct Change {
     int last_op = -1;
     ByteRuns written;
 };
 
-struct Visits {
+struct Residencies {
     std::vector<std::vector<PlacedPart>> parts;  ///< by buffer; empty for what is no state
-    std::vector<Visit> visits;                   ///< by first op
+    std::vector<Residency> residencies;          ///< by first op
     /// By buffer as the passes before name it; those of one in the order of their ops.
     std::map<int, std::vector<Change>> in_place;
 };
 
 /// Gives every part of the state its buffer at home, chooses for every op the tier that it works in, lets
-/// operands that lie there name the buffer at home, and finds the visits that the others need.
-Visits find_visits(Program& program, const std::vector<std::vector<HomePart>>& homes);
+/// operands that lie there name the buffer at home, and finds the residencies that the others need.
+Residencies find_residencies(Program& program, const std::vector<std::vector<HomePart>>& homes);
 
 /// Lets an operand of `op`, and the blocks of a collective that lie in it, name `buffer`, in which their
 /// bytes lie `shift` lower.

@@ -1,11 +1,11 @@
-#include "schedule/passes/occasions.hpp"
+#include "schedule/passes/unit_passes.hpp"
 
 #include <algorithm>
 #include <iterator>
 
 namespace ziggurat::schedule {
 
-Occasion occasion_of(const Op& op, int index) {
+UnitPass unit_pass_of(const Op& op, int index) {
     if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
         const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
         return {op.unit, op.microbatch, is_forward ? 0 : 1, op.segment};
@@ -13,7 +13,7 @@ Occasion occasion_of(const Op& op, int index) {
     return {-1, index, 0, -1};
 }
 
-Occasions::Occasions(const Program& program) {
+UnitPasses::UnitPasses(const Program& program) {
     std::tuple<int, int, int> last;
     for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
         const auto& op = program.ops[static_cast<std::size_t>(i)];
@@ -25,12 +25,12 @@ Occasions::Occasions(const Program& program) {
     }
 }
 
-void Occasions::sort() {
+void UnitPasses::sort() {
     std::sort(begins_.begin(), begins_.end());
     begins_.erase(std::unique(begins_.begin(), begins_.end()), begins_.end());
 }
 
-int Occasions::issued_at(int needed, int ahead) const {
+int UnitPasses::issued_at(int needed, int ahead) const {
     if (ahead == 0) {
         return needed;
     }
@@ -38,7 +38,7 @@ int Occasions::issued_at(int needed, int ahead) const {
     return at >= ahead ? begins_[static_cast<std::size_t>(at - ahead)] : 0;
 }
 
-int Occasions::settled_at(int done, int behind) const {
+int UnitPasses::settled_at(int done, int behind) const {
     if (behind == 0) {
         return done;
     }

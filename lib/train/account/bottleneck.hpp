@@ -14,7 +14,7 @@
 namespace ziggurat::train {
 
 /// What of a run's plan decides what helps.
-struct LimitFacts {
+struct BottleneckFacts {
     /// Bytes of a rank by spec::Tier: reserved, and what it may reserve.
     std::array<std::int64_t, 3> reserved_bytes{}, budget_bytes{};
     /// What a step of a rank moves: [cargo][link].
@@ -30,17 +30,18 @@ struct LimitFacts {
 };
 
 /// Of one rank's program. Pure
-LimitFacts limit_facts(const spec::RunSpec& spec, const schedule::Program& program);
+BottleneckFacts bottleneck_facts(const spec::RunSpec& spec, const schedule::Program& program);
 
 /// One sentence that says what the steps wait for most, or that they compute, and one that says what would
 /// relieve it, with what it would bring where that follows from bytes and rates. Empty when no step was done.
 /// Pure; rank r's record is at index r.
 ///
-/// Numerics: what the compute lane waited for (WaitChain) is the mean over ranks; a lane is named from 5 % of
-/// the time in steps on. What a home would bring is its bytes at the rate of the busy link, at most the wait.
-std::string limit_sentence(std::span<const AccountRecord> ranks, const LimitFacts& facts);
+/// Numerics: what the compute lane waited for (CriticalPath) is the mean over ranks; a lane is named from 5 %
+/// of the time in steps on. What a home would bring is its bytes at the rate of the busy link, at most the
+/// wait.
+std::string bottleneck_sentence(std::span<const AccountRecord> ranks, const BottleneckFacts& facts);
 
 /// Bytes written per day to each path, and how long it stands that. Empty when nothing is written. Pure
-std::string wear_sentence(std::span<const AccountRecord> ranks, const LimitFacts& facts);
+std::string wear_sentence(std::span<const AccountRecord> ranks, const BottleneckFacts& facts);
 
 }  // namespace ziggurat::train

@@ -1,4 +1,4 @@
-#include "train/account/limit.hpp"
+#include "train/account/bottleneck.hpp"
 
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ LinkUse use_of(Link link, std::int64_t bytes_per_step, double busy_seconds) {
 }
 
 /// Twelve GiB of optimizer state on NVMe, and room for three on the host.
-LimitFacts some_facts() {
-    LimitFacts facts;
+BottleneckFacts some_facts() {
+    BottleneckFacts facts;
     facts.budget_bytes = {4 * gib, 8 * gib, 100 * gib};
     facts.reserved_bytes = {4 * gib, 5 * gib, 12 * gib};
     facts.at_home[static_cast<std::size_t>(Cargo::optimizer)] = {0, 0, 12 * gib};
@@ -49,7 +49,7 @@ TEST(LimitSentence, NamesTheLaneAndAHomeThatHelps) {
     record.links = {use_of(Link::nvme_read, 12 * gib, 9.5)};
 
     EXPECT_EQ(
-        limit_sentence(std::vector{record, record}, some_facts()),
+        bottleneck_sentence(std::vector{record, record}, some_facts()),
         "NVMe reads limit the step: 750 ms of 1.00 s (75%) wait for them, 12.00 GiB a step and rank at "
         "12.63 GiB/s. What helps: tiers.home.optimizer: {host: 25%, nvme: rest} fits the host budget and "
         "takes up to 238 ms off each step; more nodes, another disk in tiers.nvme.paths or a faster one "
@@ -72,17 +72,17 @@ TEST(LimitSentence, NamesEachLane) {
              {Link::nvme_read, Link::nvme_write, Link::host_to_device, Link::device_to_host}) {
             record.links.push_back(use_of(link, gib, 1));
         }
-        const auto sentence = limit_sentence(std::vector{record}, some_facts());
+        const auto sentence = bottleneck_sentence(std::vector{record}, some_facts());
         EXPECT_EQ(sentence.substr(0, std::string{text}.size()), text);
         EXPECT_NE(sentence.find("What helps: "), std::string::npos) << sentence;
     }
 }
 
 TEST(LimitSentence, SaysThatComputingLimitsWhereNoLaneIsWaitedFor) {
-    const auto sentence = limit_sentence(std::vector{record_with(Stall::nvme_read, 0.04)}, some_facts());
+    const auto sentence = bottleneck_sentence(std::vector{record_with(Stall::nvme_read, 0.04)}, some_facts());
 
     EXPECT_EQ(sentence.find("Computing limits the step: 960 ms of 1.00 s (96%)"), 0U) << sentence;
-    EXPECT_EQ(limit_sentence(std::vector{AccountRecord{}}, some_facts()), "");
+    EXPECT_EQ(bottleneck_sentence(std::vector{AccountRecord{}}, some_facts()), "");
 }
 
 TEST(LimitSentence, KnowsThrottlesFullBudgetsAndIdleLanes) {
@@ -90,7 +90,7 @@ TEST(LimitSentence, KnowsThrottlesFullBudgetsAndIdleLanes) {
     record.links = {use_of(Link::nvme_read, 12 * gib, 4)};
     auto facts = some_facts();
     facts.reserved_bytes[1] = facts.budget_bytes[1];
-    const auto full = limit_sentence(std::vector{record}, facts);
+    const auto full = bottleneck_sentence(std::vector{record}, facts);
     EXPECT_NE(
         full.find("the host budget has no room for more of tiers.home.optimizer; the lane works 40% of the "
                   "time, so overlap.prefetch above 1 may help"),
@@ -98,7 +98,7 @@ TEST(LimitSentence, KnowsThrottlesFullBudgetsAndIdleLanes) {
         << full;
 
     facts.throttle.nvme_read = 1e9;
-    const auto throttled = limit_sentence(std::vector{record}, facts);
+    const auto throttled = bottleneck_sentence(std::vector{record}, facts);
     EXPECT_NE(throttled.find("What helps: debug.throttle holds it at 953.7 MiB/s."), std::string::npos)
         << throttled;
 }
@@ -106,7 +106,7 @@ TEST(LimitSentence, KnowsThrottlesFullBudgetsAndIdleLanes) {
 TEST(LimitSentence, BringsParametersToTheDeviceWhereItHasRoom) {
     auto record = record_with(Stall::host_to_device, 0.5);
     record.links = {use_of(Link::host_to_device, 2 * gib, 9.5)};
-    LimitFacts facts;
+    BottleneckFacts facts;
     facts.budget_bytes = {4 * gib, gib, 0};
     facts.reserved_bytes = {gib, gib, 0};
     facts.at_home[static_cast<std::size_t>(Cargo::parameters)] = {0, 2 * gib, 0};
@@ -114,7 +114,7 @@ TEST(LimitSentence, BringsParametersToTheDeviceWhereItHasRoom) {
         2 * gib;
     facts.microbatches = 2;
 
-    const auto sentence = limit_sentence(std::vector{record}, facts);
+    const auto sentence = bottleneck_sentence(std::vector{record}, facts);
 
     EXPECT_NE(
         sentence.find("tiers.home.parameters: device fits the device budget and takes up to 500 ms off each "

@@ -8,9 +8,9 @@ namespace ziggurat::schedule::simulation {
 void Simulation::join(int index) {
     auto& lane = lane_at(index);
     const auto& group = group_of(lane.rank, op_of(lane));
-    auto& meeting = meetings_[{group.name, group.members}];
-    meeting.lanes.resize(group.members.size(), -1);
-    auto& seat = meeting.lanes[static_cast<std::size_t>(group.my_index)];
+    auto& collective = collectives_[{group.name, group.members}];
+    collective.lanes.resize(group.members.size(), -1);
+    auto& seat = collective.lanes[static_cast<std::size_t>(group.my_index)];
     if (seat >= 0) {
         note({FindingKind::malformed, lane.rank, lane.op(),
               name(lane) + " starts in group '" + group.name + "' beside " + name(lane_at(seat))});
@@ -18,11 +18,11 @@ void Simulation::join(int index) {
         return;
     }
     seat = index;
-    if (++meeting.present < group.size()) {
+    if (++collective.present < group.size()) {
         return;
     }
-    const auto members = std::exchange(meeting.lanes, {});
-    meeting.present = 0;
+    const auto members = std::exchange(collective.lanes, {});
+    collective.present = 0;
     if (!judge_match(members, group)) {
         is_stopped_ = true;
         return;

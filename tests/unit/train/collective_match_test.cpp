@@ -1,4 +1,4 @@
-#include "train/step/meetings.hpp"
+#include "train/step/collective_match.hpp"
 
 #include <gtest/gtest.h>
 
@@ -29,17 +29,17 @@ struct Rank {
     }
 };
 
-Meetings meetings_of(const std::vector<Rank>& ranks) {
+CollectiveMatch collectives_of(const std::vector<Rank>& ranks) {
     std::vector<std::vector<std::uint64_t>> keys;
     for (const auto& rank : ranks) {
-        keys.push_back(meeting_keys(rank.program));
+        keys.push_back(collective_keys(rank.program));
     }
-    return Meetings{keys};
+    return CollectiveMatch{keys};
 }
 
 /// The op of `rank` that takes part; -1: none.
-int op_of(const Meetings& meetings, int of_rank, int op, int rank) {
-    for (const auto& member : meetings.of(of_rank, op)) {
+int op_of(const CollectiveMatch& collectives, int of_rank, int op, int rank) {
+    for (const auto& member : collectives.of(of_rank, op)) {
         if (member.rank == rank) {
             return member.op;
         }
@@ -47,7 +47,7 @@ int op_of(const Meetings& meetings, int of_rank, int op, int rank) {
     return -1;
 }
 
-TEST(Meetings, FindsCollectivesByTheirPlaceInTheOrderOfTheGroup) {
+TEST(CollectiveMatch, FindsCollectivesByTheirPlaceInTheOrderOfTheGroup) {
     std::vector<Rank> ranks{Rank{0}, Rank{1}, Rank{2}};
     const int first = ranks[0].add(OpKind::all_gather, "data", {0, 1, 2});
     const int second = ranks[0].add(OpKind::reduce_scatter, "data", {0, 1, 2});
@@ -58,37 +58,37 @@ TEST(Meetings, FindsCollectivesByTheirPlaceInTheOrderOfTheGroup) {
     ranks[2].add(OpKind::all_gather, "pair", {1, 2});
     ranks[2].add(OpKind::all_gather, "data", {0, 1, 2});
 
-    const auto meetings = meetings_of(ranks);
+    const auto collectives = collectives_of(ranks);
 
-    EXPECT_EQ(op_of(meetings, 0, first, 1), first_of_1);
-    EXPECT_EQ(op_of(meetings, 0, first, 2), 1);
-    EXPECT_EQ(op_of(meetings, 0, second, 1), second_of_1);
-    EXPECT_EQ(op_of(meetings, 0, second, 2), -1) << "rank 2 has no second one";
-    EXPECT_EQ(op_of(meetings, 1, 2, 2), 0) << "the pair's own";
-    EXPECT_EQ(op_of(meetings, 1, 2, 0), -1);
-    EXPECT_TRUE(meetings.of(1, 0).empty()) << "computing is no collective";
+    EXPECT_EQ(op_of(collectives, 0, first, 1), first_of_1);
+    EXPECT_EQ(op_of(collectives, 0, first, 2), 1);
+    EXPECT_EQ(op_of(collectives, 0, second, 1), second_of_1);
+    EXPECT_EQ(op_of(collectives, 0, second, 2), -1) << "rank 2 has no second one";
+    EXPECT_EQ(op_of(collectives, 1, 2, 2), 0) << "the pair's own";
+    EXPECT_EQ(op_of(collectives, 1, 2, 0), -1);
+    EXPECT_TRUE(collectives.of(1, 0).empty()) << "computing is no collective";
 }
 
-TEST(Meetings, BringsTogetherASendAndItsReceive) {
+TEST(CollectiveMatch, BringsTogetherASendAndItsReceive) {
     std::vector<Rank> ranks{Rank{0}, Rank{1}};
     const int there = ranks[0].add(OpKind::send, "stages", {0, 1}, 1);
     const int back = ranks[0].add(OpKind::receive, "stages", {0, 1}, 1);
     const int answer = ranks[1].add(OpKind::send, "stages", {0, 1}, 0);
     const int heard = ranks[1].add(OpKind::receive, "stages", {0, 1}, 0);
 
-    const auto meetings = meetings_of(ranks);
+    const auto collectives = collectives_of(ranks);
 
-    EXPECT_EQ(op_of(meetings, 0, there, 1), heard);
-    EXPECT_EQ(op_of(meetings, 0, back, 1), answer);
+    EXPECT_EQ(op_of(collectives, 0, there, 1), heard);
+    EXPECT_EQ(op_of(collectives, 0, back, 1), answer);
 }
 
-TEST(Meetings, AllRanksEndTheStepTogether) {
+TEST(CollectiveMatch, AllRanksEndTheStepTogether) {
     std::vector<Rank> ranks{Rank{0}, Rank{1}};
     ranks[0].add(OpKind::compute);
     const int end = ranks[0].add(OpKind::step_end);
     const int end_of_1 = ranks[1].add(OpKind::step_end);
 
-    EXPECT_EQ(op_of(meetings_of(ranks), 0, end, 1), end_of_1);
+    EXPECT_EQ(op_of(collectives_of(ranks), 0, end, 1), end_of_1);
 }
 
 }  // namespace

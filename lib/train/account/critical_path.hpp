@@ -24,18 +24,18 @@ namespace ziggurat::train {
 /// keeps another clock and is not followed: waiting for it is waiting for the collective.
 ///
 /// Collective: local. No allocation after construction.
-class WaitChain {
+class CriticalPath {
   public:
     /// Who was busy.
-    struct Culprit {
+    struct Owner {
         int rank = 0;  ///< of the node
         int op = -1;   ///< of that rank's program
         int via = -1;  ///< the op of this rank's program that was waited for in its place, or that it is
     };
-    using Blame = std::function<void(const Culprit& culprit, std::int64_t begin_ns, std::int64_t end_ns)>;
+    using Visitor = std::function<void(const Owner& owner, std::int64_t begin_ns, std::int64_t end_ns)>;
 
     /// \param times  of the ranks of this node, with `program` this rank's; both outlive this
-    WaitChain(const schedule::Program& program, const NodeTimes& times);
+    CriticalPath(const schedule::Program& program, const NodeTimes& times);
 
     /// The records of one step that lasted from `begin_ns` to `end_ns`. Stretches come in no order and do not
     /// overlap. The end of the step is an op of the compute lane in which it waits for others: for that part
@@ -43,12 +43,12 @@ class WaitChain {
     void split(std::span<const LaneRecord> records,
                std::int64_t begin_ns,
                std::int64_t end_ns,
-               const Blame& blame) const;
+               const Visitor& visitor) const;
     /// The same of the time in which, behind the last op of the compute lane, other lanes came to their end.
     void split_rest(std::span<const LaneRecord> records,
                     std::int64_t begin_ns,
                     std::int64_t end_ns,
-                    const Blame& blame) const;
+                    const Visitor& visitor) const;
 
   private:
     struct Gap {
@@ -63,7 +63,7 @@ class WaitChain {
         int after = -1;
     };
     struct Arrival {
-        Meetings::Member who;
+        CollectiveMatch::Member who;
         OpTimes::Times times;
     };
 
@@ -71,9 +71,9 @@ class WaitChain {
     bool computes(int number, int op) const;
     /// Who came last to the collective of that op; nothing: it is none.
     std::optional<Arrival> last_arrival(int number, int op, std::int64_t step) const;
-    void follow(const Gap& gap, Waiting waiting, int via, const Blame& blame) const;
+    void follow(const Gap& gap, Waiting waiting, int via, const Visitor& visitor) const;
     /// What the thread of a rank did within the gap; the rest is of `fallback`, -1: nobody.
-    void name_work(const Gap& gap, int number, int fallback, int via, const Blame& blame) const;
+    void name_work(const Gap& gap, int number, int fallback, int via, const Visitor& visitor) const;
 
     const NodeTimes& times_;
     int step_end_ = -1;

@@ -1,10 +1,10 @@
-#include "train/control/stillness.hpp"
+#include "train/control/stall_detector.hpp"
 
 #include "base/clock.hpp"
 
 namespace ziggurat::train {
 
-Stillness::News Stillness::see(std::int64_t count, std::int64_t now_ns) {
+StallDetector::News StallDetector::see(std::int64_t count, std::int64_t now_ns) {
     if (count != count_) {
         count_ = count;
         since_ns_ = now_ns;

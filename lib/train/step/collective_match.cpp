@@ -1,4 +1,4 @@
-#include "train/step/meetings.hpp"
+#include "train/step/collective_match.hpp"
 
 #include <algorithm>
 #include <map>
@@ -32,7 +32,7 @@ enum class Kind : std::uint64_t { step_end, group, message };
 
 }  // namespace
 
-std::vector<std::uint64_t> meeting_keys(const schedule::Program& program) {
+std::vector<std::uint64_t> collective_keys(const schedule::Program& program) {
     std::vector<std::uint64_t> keys;
     keys.reserve(program.ops.size());
     std::map<std::tuple<int, int, int, int>, std::uint64_t> seen;  // calls so far
@@ -69,10 +69,10 @@ std::vector<std::uint64_t> meeting_keys(const schedule::Program& program) {
     return keys;
 }
 
-Meetings::Meetings(const std::vector<std::vector<std::uint64_t>>& keys) {
+CollectiveMatch::CollectiveMatch(const std::vector<std::vector<std::uint64_t>>& keys) {
     std::map<std::uint64_t, std::vector<Member>> members_of;
     for (std::size_t rank = 0; rank < keys.size(); ++rank) {
-        meeting_of_.emplace_back(keys[rank].size(), -1);
+        collective_of_.emplace_back(keys[rank].size(), -1);
         for (std::size_t op = 0; op < keys[rank].size(); ++op) {
             if (keys[rank][op] != 0) {
                 members_of[keys[rank][op]].push_back({static_cast<int>(rank), static_cast<int>(op)});
@@ -81,7 +81,7 @@ Meetings::Meetings(const std::vector<std::vector<std::uint64_t>>& keys) {
     }
     for (const auto& [key, members] : members_of) {
         for (const auto& member : members) {
-            meeting_of_[static_cast<std::size_t>(member.rank)][static_cast<std::size_t>(member.op)] =
+            collective_of_[static_cast<std::size_t>(member.rank)][static_cast<std::size_t>(member.op)] =
                 static_cast<int>(first_member_.size());
         }
         first_member_.push_back(members_.size());
@@ -90,13 +90,14 @@ Meetings::Meetings(const std::vector<std::vector<std::uint64_t>>& keys) {
     first_member_.push_back(members_.size());
 }
 
-std::span<const Meetings::Member> Meetings::of(int rank, int op) const noexcept {
-    const int meeting = meeting_of_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(op)];
-    if (meeting < 0) {
+std::span<const CollectiveMatch::Member> CollectiveMatch::of(int rank, int op) const noexcept {
+    const int collective = collective_of_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(op)];
+    if (collective < 0) {
         return {};
     }
-    const auto first = first_member_[static_cast<std::size_t>(meeting)];
-    return std::span{members_}.subspan(first, first_member_[static_cast<std::size_t>(meeting) + 1] - first);
+    const auto first = first_member_[static_cast<std::size_t>(collective)];
+    return std::span{members_}.subspan(first,
+                                       first_member_[static_cast<std::size_t>(collective) + 1] - first);
 }
 
 }  // namespace ziggurat::train

@@ -1,4 +1,4 @@
-#include "train/account/wait_chain.hpp"
+#include "train/account/critical_path.hpp"
 
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ class Timeline {
 
     /// What all ranks know, as they would have written it.
     NodeTimes times() {
-        NodeTimes made{.ranks = {}, .meetings = Meetings{keys()}};
+        NodeTimes made{.ranks = {}, .collectives = CollectiveMatch{keys()}};
         for (auto& rank : ranks) {
             rank.memory.assign(static_cast<std::size_t>(OpTimes::bytes_for(rank.program.ops.size())) / 8, 0);
             OpTimes times{reinterpret_cast<std::byte*>(rank.memory.data()), rank.program.ops.size()};
@@ -72,15 +72,15 @@ class Timeline {
         return made;
     }
     /// Time of rank 0 by op, each of another rank as 100 * rank + op.
-    std::map<int, std::int64_t> blame(std::int64_t begin, std::int64_t end) {
+    std::map<int, std::int64_t> visitor(std::int64_t begin, std::int64_t end) {
         const auto known = times();
-        const WaitChain chain{of(0).program, known};
+        const CriticalPath chain{of(0).program, known};
         std::map<int, std::int64_t> times;
         chain.split(of(0).records, begin, end,
-                    [&](const WaitChain::Culprit& culprit, std::int64_t from, std::int64_t to) {
+                    [&](const CriticalPath::Owner& owner, std::int64_t from, std::int64_t to) {
                         EXPECT_LT(from, to);
-                        times[100 * culprit.rank + culprit.op] += to - from;
-                        via[100 * culprit.rank + culprit.op] = culprit.via;
+                        times[100 * owner.rank + owner.op] += to - from;
+                        via[100 * owner.rank + owner.op] = owner.via;
                     });
         return times;
     }
@@ -100,13 +100,13 @@ class Timeline {
     std::vector<std::vector<std::uint64_t>> keys() const {
         std::vector<std::vector<std::uint64_t>> made;
         for (const auto& rank : ranks) {
-            made.push_back(meeting_keys(rank.program));
+            made.push_back(collective_keys(rank.program));
         }
         return made;
     }
 };
 
-TEST(WaitChain, FollowsACopyToTheReadThatHeldItUp) {
+TEST(CriticalPath, FollowsACopyToTheReadThatHeldItUp) {
     Timeline line;
     const int compute = line.add(Engine::compute);
     const int read = line.add(Engine::nvme_read);
@@ -115,10 +115,10 @@ TEST(WaitChain, FollowsACopyToTheReadThatHeldItUp) {
     line.done(copy, 70, 90, 70, read);
     line.done(compute, 90, 100, 90, copy);
 
-    EXPECT_EQ(line.blame(0, 100), (std::map<int, std::int64_t>{{read, 70}, {copy, 20}}));
+    EXPECT_EQ(line.visitor(0, 100), (std::map<int, std::int64_t>{{read, 70}, {copy, 20}}));
 }
 
-TEST(WaitChain, BooksAWriteThatWaitsForAReadOnTheRead) {
+TEST(CriticalPath, BooksAWriteThatWaitsForAReadOnTheRead) {
     Timeline line;
     const int compute = line.add(Engine::compute);
     const int read = line.add(Engine::nvme_read);
@@ -130,10 +130,10 @@ TEST(WaitChain, BooksAWriteThatWaitsForAReadOnTheRead) {
     line.done(write, 84, 90, 84, update);
     line.done(compute, 90, 100, 90, write);
 
-    EXPECT_EQ(line.blame(0, 100), (std::map<int, std::int64_t>{{read, 70}, {update, 4}, {write, 6}}));
+    EXPECT_EQ(line.visitor(0, 100), (std::map<int, std::int64_t>{{read, 70}, {update, 4}, {write, 6}}));
 }
 
-TEST(WaitChain, NamesWhatTheThreadDidForOtherLanes) {
+TEST(CriticalPath, NamesWhatTheThreadDidForOtherLanes) {
     Timeline line;
     const int compute = line.add(Engine::compute);
     const int copy = line.add(Engine::device_to_host);
@@ -142,10 +142,10 @@ TEST(WaitChain, NamesWhatTheThreadDidForOtherLanes) {
     line.done(copy, 12, 30, 10, compute);
     line.done(compute, 31, 40, 10, compute);
 
-    EXPECT_EQ(line.blame(0, 40), (std::map<int, std::int64_t>{{copy, 18}})) << "3 ms are the thread's own";
+    EXPECT_EQ(line.visitor(0, 40), (std::map<int, std::int64_t>{{copy, 18}})) << "3 ms are the thread's own";
 }
 
-TEST(WaitChain, BooksALateStartOnWhatTheThreadWasAt) {
+TEST(CriticalPath, BooksALateStartOnWhatTheThreadWasAt) {
     Timeline line;
     const int compute = line.add(Engine::compute);
     const int out = line.add(Engine::device_to_host);
@@ -157,20 +157,20 @@ TEST(WaitChain, BooksALateStartOnWhatTheThreadWasAt) {
     line.worked(in, 40, 60);
     line.done(compute, 60, 70, 60, in);
 
-    EXPECT_EQ(line.blame(0, 70), (std::map<int, std::int64_t>{{out, 30}, {in, 20}}));
+    EXPECT_EQ(line.visitor(0, 70), (std::map<int, std::int64_t>{{out, 30}, {in, 20}}));
 }
 
-TEST(WaitChain, NamesTheEndOfTheStepBehindTheLastOp) {
+TEST(CriticalPath, NamesTheEndOfTheStepBehindTheLastOp) {
     Timeline line;
     const int compute = line.add(Engine::compute);
     const int norm = line.add_step_end(0, Engine::collective);
     line.done(compute, 0, 10);
     line.done(norm, 10, 25, 10, compute);
 
-    EXPECT_EQ(line.blame(0, 26), (std::map<int, std::int64_t>{{norm, 16}}));
+    EXPECT_EQ(line.visitor(0, 26), (std::map<int, std::int64_t>{{norm, 16}}));
 }
 
-TEST(WaitChain, SplitsTimeWithoutOverlap) {
+TEST(CriticalPath, SplitsTimeWithoutOverlap) {
     Timeline line;
     const int compute = line.add(Engine::compute);
     const int first = line.add(Engine::nvme_read);
@@ -179,7 +179,7 @@ TEST(WaitChain, SplitsTimeWithoutOverlap) {
     line.done(second, 2, 60, 0, first);  // beside the first
     line.done(compute, 60, 70, 60, second);
 
-    const auto times = line.blame(0, 70);
+    const auto times = line.visitor(0, 70);
 
     std::int64_t sum = 0;
     for (const auto& [op, time] : times) {
@@ -188,7 +188,7 @@ TEST(WaitChain, SplitsTimeWithoutOverlap) {
     EXPECT_EQ(sum, 60);
 }
 
-TEST(WaitChain, FollowsACollectiveToTheReadOfTheRankThatCameLast) {
+TEST(CriticalPath, FollowsACollectiveToTheReadOfTheRankThatCameLast) {
     Timeline line{2};
     const int compute = line.add(Engine::compute);
     const int gather = line.add_collective(0);
@@ -199,12 +199,12 @@ TEST(WaitChain, FollowsACollectiveToTheReadOfTheRankThatCameLast) {
     line.done(read, 5, 80, 5, -1, 1);
     line.done(gather_there, 82, 90, 80, read, 1);
 
-    EXPECT_EQ(line.blame(10, 100), (std::map<int, std::int64_t>{{100 + read, 72}, {gather, 13}}))
+    EXPECT_EQ(line.visitor(10, 100), (std::map<int, std::int64_t>{{100 + read, 72}, {gather, 13}}))
         << "the other rank's thread was slow to see that the read was done";
     EXPECT_EQ(line.via[100 + read], gather) << "that is what this rank waited for";
 }
 
-TEST(WaitChain, GoesBackOverManyCollectivesFromRankToRank) {
+TEST(CriticalPath, GoesBackOverManyCollectivesFromRankToRank) {
     // Each rank reads before every other collective: both always wait, never for their own disk alone.
     Timeline line{2};
     const int compute = line.add(Engine::compute);
@@ -230,11 +230,11 @@ TEST(WaitChain, GoesBackOverManyCollectivesFromRankToRank) {
     line.done(second_read, 60, 90, 60, there[1], 1);
     line.done(there[2], 90, 90, 90, second_read, 1);
 
-    EXPECT_EQ(line.blame(0, 100),
+    EXPECT_EQ(line.visitor(0, 100),
               (std::map<int, std::int64_t>{{100 + other_read, 30}, {read, 30}, {100 + second_read, 30}}));
 }
 
-TEST(WaitChain, KeepsACollectiveThatNobodyIsLateFor) {
+TEST(CriticalPath, KeepsACollectiveThatNobodyIsLateFor) {
     Timeline line{2};
     const int compute = line.add(Engine::compute);
     const int gather = line.add_collective(0);
@@ -245,10 +245,10 @@ TEST(WaitChain, KeepsACollectiveThatNobodyIsLateFor) {
     line.done(read, 0, 10, 0, -1, 1);
     line.done(gather_there, 10, 45, 10, read, 1);
 
-    EXPECT_EQ(line.blame(20, 60), (std::map<int, std::int64_t>{{gather, 30}}));
+    EXPECT_EQ(line.visitor(20, 60), (std::map<int, std::int64_t>{{gather, 30}}));
 }
 
-TEST(WaitChain, NamesWhatTheThreadOfTheLateRankWasAt) {
+TEST(CriticalPath, NamesWhatTheThreadOfTheLateRankWasAt) {
     Timeline line{2};
     const int compute = line.add(Engine::compute);
     const int gather = line.add_collective(0);
@@ -262,11 +262,11 @@ TEST(WaitChain, NamesWhatTheThreadOfTheLateRankWasAt) {
     line.worked(compute_there, 5, 45, 1);  // while it could have begun the collective from 20 on
     line.done(gather_there, 45, 48, 20, read, 1);
 
-    EXPECT_EQ(line.blame(0, 60),
+    EXPECT_EQ(line.visitor(0, 60),
               (std::map<int, std::int64_t>{{100 + read, 20}, {100 + compute_there, 25}, {gather, 5}}));
 }
 
-TEST(WaitChain, NamesWhoIsLateForTheEndOfTheStep) {
+TEST(CriticalPath, NamesWhoIsLateForTheEndOfTheStep) {
     Timeline line{2};
     const int end = line.add_step_end();
     const int read = line.add(Engine::nvme_read, 1);
@@ -275,14 +275,14 @@ TEST(WaitChain, NamesWhoIsLateForTheEndOfTheStep) {
     line.done(read, 0, 50, 0, -1, 1);
     line.done(end_there, 55, 58, 50, read, 1);
 
-    const auto times = line.blame(10, 60);
+    const auto times = line.visitor(10, 60);
 
     EXPECT_EQ(times, (std::map<int, std::int64_t>{{100 + read, 45}}))
         << "the rest of the end of the step is its own";
     EXPECT_EQ(line.via[100 + read], end);
 }
 
-TEST(WaitChain, TellsTheStepsOfAnOpApart) {
+TEST(CriticalPath, TellsTheStepsOfAnOpApart) {
     Timeline line{2};
     const int compute = line.add(Engine::compute);
     const int gather = line.add_collective(0);
@@ -299,18 +299,18 @@ TEST(WaitChain, TellsTheStepsOfAnOpApart) {
     line.done(gather, 305, 312, 305);
     line.done(compute, 312, 320, 312, gather);
 
-    EXPECT_EQ(line.blame(305, 320), (std::map<int, std::int64_t>{{100 + read, 5}, {gather, 2}}));
+    EXPECT_EQ(line.visitor(305, 320), (std::map<int, std::int64_t>{{100 + read, 5}, {gather, 2}}));
 }
 
-TEST(WaitChain, DoesNotAllocate) {
+TEST(CriticalPath, DoesNotAllocate) {
     Timeline line;
     const int compute = line.add(Engine::compute);
     const int read = line.add(Engine::nvme_read);
     line.done(read, 0, 30);
     line.done(compute, 30, 40, 30, read);
     const auto known = line.times();
-    const WaitChain chain{line.of(0).program, known};
-    const WaitChain::Blame ignore = [](const WaitChain::Culprit&, std::int64_t, std::int64_t) {};
+    const CriticalPath chain{line.of(0).program, known};
+    const CriticalPath::Visitor ignore = [](const CriticalPath::Owner&, std::int64_t, std::int64_t) {};
     const test::CountedAllocations counted;
     chain.split(line.of(0).records, 0, 40, ignore);
     EXPECT_EQ(counted.allocations(), 0);
