@@ -61,8 +61,8 @@ void add_pieces(const schedule::ModelLayout& model,
     }
     const std::int64_t width = schedule::element_bytes(buffer);
     HeldPiece held;
-    held.piece = {layout::row_of(buffer.state).piece.value(), parameter.name, shape_of(parameter), buffer.type,
-                  {}};
+    held.piece = {
+        layout::row_of(buffer.state).piece.value(), parameter.name, shape_of(parameter), buffer.type, {}};
     held.buffer = buffer_index;
     held.offset_bytes = (first - buffer.first_element) * width;
     held.is_saved = model.counts(buffer.unit, parameter_index);
