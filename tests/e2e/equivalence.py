@@ -126,12 +126,12 @@ class Runner:
         if broken:
             raise Failure(f"{case.name}: not finite in step {broken[0]}")
         ends = [event for event in events if event["event"] == "end"]
-        if len(ends) != 1 or not ends[0].get("weights_hash"):
+        if not ends or not ends[-1].get("weights_hash"):
             raise Failure(f"{case.name}: metrics.jsonl has no `end` with a weights_hash")
         losses = [event["loss"] for event in steps]
         if float(losses[-1]) >= float(losses[0]):
             raise Failure(f"{case.name}: the loss did not fall: {losses[0]} to {losses[-1]}")
-        return Curve(losses, [event["grad_norm"] for event in steps], ends[0]["weights_hash"],
+        return Curve(losses, [event["grad_norm"] for event in steps], ends[-1]["weights_hash"],
                      [event["loss"] for event in events if event["event"] == "validate"])
 
 
