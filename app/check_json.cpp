@@ -4,11 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "deck/values/units.hpp"
+#include "layout/counts.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "plan/time_to_train.hpp"
-#include "spec/counts.hpp"
 #include "spec/home_text.hpp"
-#include "spec/tensors.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -40,7 +39,7 @@ Json problems_json(const deck::Diagnostics& found) {
 
 Json model_json(const spec::RunSpec& run) {
     const auto& model = run.model;
-    return {{"family", model.family == spec::Family::llama ? "llama" : "gpt2"},
+    return {{"family", model.family},
             {"layers", model.layers},
             {"hidden", model.hidden},
             {"heads", model.heads},
@@ -49,10 +48,10 @@ Json model_json(const spec::RunSpec& run) {
             {"ffn_hidden", model.ffn_hidden},
             {"vocab", model.vocab},
             {"tied_embeddings", model.tie_embeddings},
-            {"parameters", spec::count_parameters(model).total},
-            {"trained_parameters", spec::count_trained(run)},
-            {"flops_per_token", spec::flops_per_token(run)},
-            {"flops_formula", spec::flops_formula(run)}};
+            {"parameters", layout::count_parameters(model).total},
+            {"trained_parameters", layout::count_trained(run)},
+            {"flops_per_token", layout::flops_per_token(run)},
+            {"flops_formula", layout::flops_formula(run)}};
 }
 
 std::int64_t tokens_of_step(const spec::RunSpec& run) {

@@ -3,33 +3,31 @@
 #include "app/check.hpp"
 #include "base/units.hpp"
 #include "deck/values/units.hpp"
+#include "layout/counts.hpp"
 #include "plan/checkpoint_size.hpp"
-#include "spec/counts.hpp"
 #include "spec/home_text.hpp"
-#include "spec/tensors.hpp"
 
 namespace ziggurat::app {
 namespace {
 
 std::string model_line(const spec::RunSpec& run) {
     const spec::Model& model = run.model;
-    const bool is_llama = model.family == spec::Family::llama;
     return fmt::format(
-        "model     {}, {} layers, hidden {}, heads {} ({} channels{}), mlp {}, vocab {}{}\n",
-        is_llama ? "llama" : "gpt2", model.layers, model.hidden, model.heads, model.head_dim,
+        "model     {}, {} layers, hidden {}, heads {} ({} channels{}), mlp {}, vocab {}{}\n", model.family,
+        model.layers, model.hidden, model.heads, model.head_dim,
         model.kv_heads == model.heads ? "" : fmt::format(", {} of keys and values", model.kv_heads),
         model.ffn_hidden, model.vocab, model.tie_embeddings ? ", embeddings tied" : "");
 }
 
 std::string size_line(const spec::RunSpec& run) {
-    const double flops = spec::flops_per_token(run);
-    const spec::StateBytes state = spec::count_state_bytes(run);
-    const auto all = spec::count_parameters(run.model).total;
-    const auto trained = spec::count_trained(run);
+    const double flops = layout::flops_per_token(run);
+    const layout::StateBytes state = layout::count_state_bytes(run);
+    const auto all = layout::count_parameters(run.model).total;
+    const auto trained = layout::count_trained(run);
     return fmt::format("size      {} parameters{}, {}FLOP/token ({}), model state {} per rank\n",
                        format_grouped(all),
                        trained == all ? "" : fmt::format(" ({} of them trained)", format_grouped(trained)),
-                       format_count(flops), spec::flops_formula(run), format_bytes(state.total()));
+                       format_count(flops), layout::flops_formula(run), format_bytes(state.total()));
 }
 
 std::string batch_line(const spec::RunSpec& run) {

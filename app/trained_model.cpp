@@ -15,7 +15,7 @@
 #include "checkpoint/tensor_list.hpp"
 #include "comm/control.hpp"
 #include "deck/load.hpp"
-#include "spec/counts.hpp"
+#include "layout/counts.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -26,9 +26,9 @@ void expect_its_model(const spec::Model& model,
                       const std::string& path) {
     std::int64_t stored = 0;
     for (const auto& tensor : checkpoint::stored_tensors(manifest)) {
-        stored += tensor.kind == checkpoint::Kind::weights ? tensor.elements() : 0;
+        stored += tensor.kind == checkpoint::PieceKind::weights ? tensor.elements() : 0;
     }
-    if (const std::int64_t described = spec::count_parameters(model).total; described != stored) {
+    if (const std::int64_t described = layout::count_parameters(model).total; described != stored) {
         throw Error{
             ErrorKind::checkpoint,
             fmt::format("the deck in '{}' describes another model than its tensors are of ({} parameters and "

@@ -20,8 +20,8 @@ import tempfile
 LAYERS = [
     ["base"],
     ["spec", "plot"],
-    ["layout", "device", "deck"],
-    ["schedule", "tensor"],
+    ["layout", "device"],
+    ["deck", "schedule", "tensor"],
     ["kernels", "comm", "storage"],
     ["codec", "optim", "data"],
     ["state", "model"],

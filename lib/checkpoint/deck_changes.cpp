@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "deck/compose/compose.hpp"
 #include "deck/values/reader.hpp"
+#include "layout/family_descriptor.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {
@@ -17,12 +18,13 @@ using deck::Row;
 using deck::Schema;
 using deck::Type;
 using deck::Value;
+using layout::Positions;
 
 struct KeyClass {
     const char* key;
     DeckChangeClass change_class;
-    const char* in_family = nullptr;  ///< another class holds for this family
-    DeckChangeClass class_in_family = DeckChangeClass::noted;
+    std::optional<Positions> positions = {};  ///< another class holds for families with these
+    DeckChangeClass class_with_positions = DeckChangeClass::noted;
 };
 
 /// The one table: a key has the class of the longest entry that it is, or lies below.
@@ -35,9 +37,9 @@ constexpr KeyClass classes[] = {
     {"model", DeckChangeClass::refused},
     {"model.preset", DeckChangeClass::noted},        // its keys are written out
     {"model.vocab_pad_to", DeckChangeClass::noted},  // tensors are stored without padding
-    // gpt2 learns a row for each position; llama's positions are no tensors
-    {"model.max_seq", DeckChangeClass::refused, "llama", DeckChangeClass::warned},
-    {"model.rope_theta", DeckChangeClass::refused, "gpt2", DeckChangeClass::noted},
+    // Learned positions are rows of a tensor, rotary ones are not.
+    {"model.max_seq", DeckChangeClass::refused, Positions::rotary, DeckChangeClass::warned},
+    {"model.rope_theta", DeckChangeClass::refused, Positions::learned, DeckChangeClass::noted},
     {"model.dropout", DeckChangeClass::warned},
     {"model.init", DeckChangeClass::noted},  // only a beginning has it
     {"model.init_std", DeckChangeClass::noted},
@@ -204,8 +206,10 @@ DeckChangeClass class_of(std::string_view key, std::string_view family) {
     if (closest == nullptr) {
         throw Error{ErrorKind::internal, fmt::format("no class for the key '{}' of a deck", key)};
     }
-    return closest->in_family != nullptr && family == closest->in_family ? closest->class_in_family
-                                                                         : closest->change_class;
+    const auto* described = layout::find_family(family);
+    const bool is_other =
+        closest->positions && described != nullptr && described->positions == *closest->positions;
+    return is_other ? closest->class_with_positions : closest->change_class;
 }
 
 std::vector<std::string> classified_keys() {

@@ -33,7 +33,7 @@ std::vector<DeckChange> changes(const std::string& checkpoint_effective_deck,
                                 const std::string& present_effective_deck);
 
 /// The class of a key of the schema, such as `data.train[].path`, by the one table of classes; `family` is
-/// the model's, `gpt2` or `llama`, for the keys that mean tensors in one of them alone.
+/// the model's, for the keys that mean tensors in some families alone.
 DeckChangeClass class_of(std::string_view key, std::string_view family);
 
 /// The keys of the table of classes: a key of the schema takes its class from itself or the closest of them

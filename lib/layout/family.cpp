@@ -1,38 +1,18 @@
 #include "layout/family.hpp"
 
-#include <cmath>
-
 #include "base/contract.hpp"
+#include "layout/family_descriptor.hpp"
 #include "layout/unit_builder.hpp"
-#include "spec/tensors.hpp"
+#include "spec/tensor_pattern.hpp"
 
 namespace ziggurat::layout {
-
-int attention_phase(UnitBuilder& unit, int qkv) {
-    const auto& model = unit.model();
-    const auto width = model.heads * model.head_dim;
-    const int out = unit.value("attended", width, Placement::split_width);
-    const int lse = unit.value("lse", model.heads, Placement::split_width, ElementType::f32);
-    auto& made = unit.phase("attention", PhaseKind::attention);
-    made.reads = {{qkv, "input", Placement::split_width}};
-    made.writes = {{out, "output", Placement::split_width}, {lse, "lse", Placement::split_width}};
-    made.kept = {{qkv, "input", Placement::split_width},
-                 {out, "output", Placement::split_width},
-                 {lse, "lse", Placement::split_width}};
-    made.has_dropout = model.dropout > 0;
-    made.redone_by_selective = true;
-    made.flops_per_token_and_key = 4.0 * static_cast<double>(width) / unit.tensor();
-    return out;
-}
-
-namespace {
 
 Unit embedding_unit(const spec::Model& model, int tensor, bool sequence) {
     UnitBuilder unit{model, "embedding", UnitKind::embedding, -1, tensor, sequence};
     const int table = unit.parameter("embedding.token", "table", {model.vocab_padded, model.hidden},
                                      Initial::normal, 0, model.init_std);
     std::vector<ParameterUse> parameters{{table}};
-    if (model.family == spec::Family::gpt2) {
+    if (family_of(model).positions == Positions::learned) {
         parameters.push_back(
             {unit.parameter("embedding.position", "position_table", {model.max_seq, model.hidden},
                             Initial::normal, -1, model.init_std)});
@@ -53,11 +33,11 @@ Unit embedding_unit(const spec::Model& model, int tensor, bool sequence) {
     return built;
 }
 
-Unit head_unit(const spec::Model& model, NormKind norm, int tensor, bool sequence) {
+Unit head_unit(const spec::Model& model, int tensor, bool sequence) {
     UnitBuilder unit{model, "head", UnitKind::head, -1, tensor, sequence};
     const int x = unit.value("x", model.hidden, unit.outside());
     unit.input(x);
-    const int h = unit.norm("final_norm", norm, x);
+    const int h = unit.norm("final_norm", family_of(model).norm, x);
 
     ParameterUse weight{0, 0};  // tied: the embedding's table
     if (!model.tie_embeddings) {
@@ -87,21 +67,25 @@ Unit head_unit(const spec::Model& model, NormKind norm, int tensor, bool sequenc
     return built;
 }
 
-}  // namespace
+Unit layer_unit(const spec::Model& model, int layer, int tensor, bool sequence) {
+    return family_of(model).layer(model, layer, tensor, sequence);
+}
+
+std::string layer_name(int layer) {
+    return "layers." + std::to_string(layer);
+}
 
 FamilyTable family_table(const spec::Model& model, int tensor, bool sequence) {
     ZG_EXPECTS(tensor >= 1);
     ZG_EXPECTS(model.heads % tensor == 0 && model.kv_heads % tensor == 0);
     ZG_EXPECTS(model.ffn_hidden % tensor == 0 && model.vocab_padded % tensor == 0);
     FamilyTable table;
-    const bool is_gpt2 = model.family == spec::Family::gpt2;
-    table.norm = is_gpt2 ? NormKind::layer_norm : NormKind::rms_norm;
+    table.norm = family_of(model).norm;
     table.units.push_back(embedding_unit(model, tensor, sequence));
     for (int layer = 0; layer < model.layers; ++layer) {
-        table.units.push_back(is_gpt2 ? gpt2_layer(model, layer, tensor, sequence)
-                                      : llama_layer(model, layer, tensor, sequence));
+        table.units.push_back(layer_unit(model, layer, tensor, sequence));
     }
-    table.units.push_back(head_unit(model, table.norm, tensor, sequence));
+    table.units.push_back(head_unit(model, tensor, sequence));
     return table;
 }
 

@@ -146,8 +146,12 @@ std::int64_t local_elements(const Parameter& parameter, int tensor);
 /// Elements of `value` per token of the whole sequence on one rank: its width, cut where it is split.
 std::int64_t local_width(const Value& value, Placement placement, int tensor);
 
-// One file per family: its decoder layer, and what it puts before and after the layers.
-Unit gpt2_layer(const spec::Model& model, int layer, int tensor, bool sequence);
-Unit llama_layer(const spec::Model& model, int layer, int tensor, bool sequence);
+// The units of that table, one by one.
+Unit embedding_unit(const spec::Model& model, int tensor, bool sequence);
+Unit layer_unit(const spec::Model& model, int layer, int tensor, bool sequence);
+Unit head_unit(const spec::Model& model, int tensor, bool sequence);
+
+/// Name of a layer's unit: `layers.3`.
+std::string layer_name(int layer);
 
 }  // namespace ziggurat::layout

@@ -1,65 +1,80 @@
 /// Llama: RMSNorm before each branch, rotary positions, grouped queries, SwiGLU, no biases.
 ///
 /// Source: Touvron et al., "LLaMA", 2023, section 2.2; Grattafiori et al., "The Llama 3 Herd of Models",
-/// 2024, 3.2.
-#include <cmath>
-
-#include "layout/unit_builder.hpp"
+/// 2024, 3.2; presets: its table 3, and llama-1b: the configuration of Llama 3.2 1B, whose positions are
+/// scaled beyond 8192 tokens.
+#include "layout/family_descriptor.hpp"
+#include "layout/layer_parts.hpp"
 
 namespace ziggurat::layout {
 
-Unit llama_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
-    UnitBuilder unit{model, "layers." + std::to_string(layer), UnitKind::layer, layer, tensor, sequence};
-    const double std = model.init_std;
-    const double residual_std = std / std::sqrt(2.0 * static_cast<double>(model.layers));
-    const auto hidden = model.hidden;
-    const auto q_width = model.heads * model.head_dim;
-    const auto kv_width = model.kv_heads * model.head_dim;
+const FamilyDescriptor& llama_family();
 
-    const int x = unit.value("x", hidden, unit.outside());
+namespace {
+
+Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequence) {
+    UnitBuilder unit{model, layer_name(layer), UnitKind::layer, layer, tensor, sequence};
+    const int x = unit.value("x", model.hidden, unit.outside());
     unit.input(x);
     const int h1 = unit.norm("attn_norm", NormKind::rms_norm, x);
-
-    const int qw = unit.parameter("attention.q.weight", "weight", {q_width, hidden}, Initial::normal, 0, std);
-    const int kw =
-        unit.joined_parameter("attention.k.weight", "weight", {kv_width, hidden}, Initial::normal, 0, std);
-    const int vw =
-        unit.joined_parameter("attention.v.weight", "weight", {kv_width, hidden}, Initial::normal, 0, std);
-    const int raw = unit.column_linear("qkv", h1, "qkv.raw", q_width + 2 * kv_width, {qw, kw, vw});
-
-    const int qkv = unit.value("qkv", q_width + 2 * kv_width, Placement::split_width);
-    auto& rope = unit.phase("rope", PhaseKind::rope);
-    rope.reads = {{raw, "input", Placement::split_width}};
-    rope.writes = {{qkv, "output", Placement::split_width}};
-    rope.gradient = GradientRule::in_place;
-    rope.writes_in_place = true;
-
+    const int qkv = rope_phase(unit, qkv_product(unit, h1, "qkv.raw", Biases::none));
     const int attended = attention_phase(unit, qkv);
-
-    const int ow =
-        unit.parameter("attention.out.weight", "weight", {hidden, q_width}, Initial::normal, 1, residual_std);
-    const int a = unit.row_linear("projection", attended, "attention.branch", q_width, {ow});
+    const int a = attention_projection(unit, attended, Biases::none);
     const auto [sum, h2] = unit.residual_norm("mlp_norm", NormKind::rms_norm, x, a);
 
-    const int gw =
-        unit.parameter("mlp.gate.weight", "weight", {model.ffn_hidden, hidden}, Initial::normal, 0, std);
-    const int uw =
-        unit.joined_parameter("mlp.up.weight", "weight", {model.ffn_hidden, hidden}, Initial::normal, 0, std);
-    const int gate_up = unit.column_linear("mlp_in", h2, "mlp.gate_up", 2 * model.ffn_hidden, {gw, uw});
-
-    const int active = unit.value("mlp.active", model.ffn_hidden, Placement::split_width);
-    auto& swiglu = unit.phase("activation", PhaseKind::swiglu);
-    swiglu.reads = {{gate_up, "input", Placement::split_width}};
-    swiglu.writes = {{active, "output", Placement::split_width}};
-    swiglu.kept = {{gate_up, "input", Placement::split_width}};
-    swiglu.gradient = GradientRule::fresh;
-    swiglu.redone_by_selective = true;
-
-    const int dw = unit.parameter("mlp.down.weight", "weight", {hidden, model.ffn_hidden}, Initial::normal, 1,
-                                  residual_std);
-    const int b = unit.row_linear("mlp_out", active, "mlp.branch", model.ffn_hidden, {dw});
-    unit.output(unit.residual("residual", sum, b));
+    const std::vector<std::int64_t> extents{model.ffn_hidden, model.hidden};
+    const int gate = unit.parameter("mlp.gate.weight", "weight", extents, Initial::normal, 0, model.init_std);
+    const int up =
+        unit.joined_parameter("mlp.up.weight", "weight", extents, Initial::normal, 0, model.init_std);
+    const int gate_up = unit.column_linear("mlp_in", h2, "mlp.gate_up", 2 * model.ffn_hidden, {gate, up});
+    const int active = activation_phase(unit, PhaseKind::swiglu, gate_up, GradientRule::fresh);
+    unit.output(unit.residual("residual", sum, mlp_down(unit, active, Biases::none)));
     return unit.take();
+}
+
+spec::Model model_of(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t ffn_hidden) {
+    spec::Model model;
+    model.family = "llama";
+    model.layers = layers;
+    model.hidden = hidden;
+    model.heads = heads;
+    model.kv_heads = 8;
+    model.ffn_hidden = ffn_hidden;
+    model.vocab = 128256;
+    model.max_seq = 8192;
+    model.tie_embeddings = false;
+    model.rope_theta = 500000;
+    return model;
+}
+
+Preset llama_1b() {
+    auto model = model_of(16, 2048, 32, 8192);
+    model.tie_embeddings = true;
+    return {"llama-1b", model};
+}
+
+/// 8/3 hidden, so that three matrices have the size of two that are 4 hidden wide.
+std::int64_t usual_ffn_hidden(std::int64_t hidden) {
+    constexpr std::int64_t multiple = 256;
+    return ((8 * hidden + 2) / 3 + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+const FamilyDescriptor& llama_family() {
+    static const FamilyDescriptor described{
+        .name = "llama",
+        .doc = "RMSNorm, SwiGLU, rotary positions, grouped queries",
+        .norm = NormKind::rms_norm,
+        .positions = Positions::rotary,
+        .has_grouped_queries = true,
+        .usual_ffn_hidden = usual_ffn_hidden,
+        .usual_ffn_formula = "8/3 hidden, up to a multiple of 256",
+        .layer = decoder_layer,
+        .presets = {llama_1b(), Preset{"llama-8b", model_of(32, 4096, 32, 14336)},
+                    Preset{"llama-70b", model_of(80, 8192, 64, 28672)}},
+    };
+    return described;
 }
 
 }  // namespace ziggurat::layout

@@ -1,4 +1,4 @@
-/// Writes the units of a family as a list of phases; only family_*.cpp includes it.
+/// Writes the units of a family as a list of phases; only family*.cpp and layer_parts.* include it.
 #pragma once
 
 #include <string>
@@ -69,8 +69,5 @@ class UnitBuilder {
     bool sequence_;
     Placement outside_;
 };
-
-/// Causal attention over qkv; its weights are never stored. Returns the value of width heads * head_dim.
-int attention_phase(UnitBuilder& unit, int qkv);
 
 }  // namespace ziggurat::layout

@@ -6,7 +6,6 @@
 
 #include "base/units.hpp"
 #include "layout/family.hpp"
-#include "spec/counts.hpp"
 #include "spec/home_text.hpp"
 
 namespace ziggurat::plan {

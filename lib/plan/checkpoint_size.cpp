@@ -1,15 +1,14 @@
 #include "plan/checkpoint_size.hpp"
 
-#include "spec/counts.hpp"
+#include "layout/counts.hpp"
 #include "spec/dtype.hpp"
-#include "spec/tensors.hpp"
 
 namespace ziggurat::plan {
 
 CheckpointSize checkpoint_size(const spec::RunSpec& spec) {
     constexpr std::int64_t bytes_of_trained = 3 * 4;
-    const auto all = spec::count_parameters(spec.model).total;
-    const auto trained = spec::count_trained(spec);
+    const auto all = layout::count_parameters(spec.model).total;
+    const auto trained = layout::count_trained(spec);
     const auto& keep = spec.checkpoint;
     CheckpointSize size;
     size.bytes = bytes_of_trained * trained + spec::element_bytes(spec.precision.compute) * (all - trained);

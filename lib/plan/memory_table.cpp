@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/units.hpp"
-#include "spec/counts.hpp"
+#include "spec/budgets.hpp"
 
 namespace ziggurat::plan {
 namespace {

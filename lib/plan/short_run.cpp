@@ -8,10 +8,10 @@
 
 #include "base/units.hpp"
 #include "layout/chunk_layout.hpp"
+#include "layout/tensors.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "spec/tensor_pattern.hpp"
-#include "spec/tensors.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -58,7 +58,7 @@ bool are_layers_alike(const spec::RunSpec& spec) {
     std::vector<std::pair<bool, std::ptrdiff_t>> first;  // by tensor of a layer
     int unit = 0;
     std::size_t place = 0;
-    for (const auto& tensor : spec::tensors(spec.model)) {
+    for (const auto& tensor : layout::tensors(spec.model)) {
         place = tensor.unit == unit ? place + 1 : 0;
         unit = tensor.unit;
         const bool is_layer = unit >= 1 && unit <= spec.model.layers;

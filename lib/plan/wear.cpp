@@ -6,8 +6,8 @@
 #include <array>
 
 #include "base/units.hpp"
+#include "layout/counts.hpp"
 #include "schedule/volumes/link_traffic.hpp"
-#include "spec/counts.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -49,7 +49,7 @@ Wear wear(const spec::RunSpec& spec,
     const auto bytes = moved(spec, program, layers);
     const double per_node = std::max(spec.parallel.ranks_per_node, 1);
     const auto paths = static_cast<double>(std::max<std::size_t>(spec.tiers.nvme_paths.size(), 1));
-    const double flops = spec::flops_per_token(spec) * static_cast<double>(spec.train.global_batch) *
+    const double flops = layout::flops_per_token(spec) * static_cast<double>(spec.train.global_batch) *
                          static_cast<double>(spec.data.seq) / spec.parallel.ranks;
     Wear made;
     made.bytes_per_step = bytes[static_cast<std::size_t>(Link::nvme_write)] * per_node / paths;

@@ -35,25 +35,29 @@ struct Run {
 
 // ---------------------------------------------------------------- model
 
-enum class Family { gpt2, llama };
-
 struct Model {
-    Family family = Family::gpt2;
+    std::string family;  ///< one of layout::families()
     std::int64_t layers = 0;
     std::int64_t hidden = 0;
     std::int64_t heads = 0;
-    std::int64_t kv_heads = 0;    ///< = heads without grouped queries
-    std::int64_t head_dim = 0;    ///< hidden / heads
-    std::int64_t ffn_hidden = 0;  ///< gpt2: 4 hidden; llama: as given
+    std::int64_t kv_heads = 0;  ///< = heads without grouped queries
+    std::int64_t head_dim = 0;  ///< hidden / heads
+    std::int64_t ffn_hidden = 0;
     std::int64_t vocab = 0;
     std::int64_t vocab_padded = 0;  ///< rows of the embedding; the added ones are zero and never trained
     std::int64_t max_seq = 0;
-    bool tie_embeddings = true;  ///< default: gpt2 true, llama false
+    bool tie_embeddings = true;
     double norm_epsilon = 1e-5;
-    double rope_theta = 10000;   ///< llama
-    double dropout = 0;          ///< gpt2: embedding, attention weights and both branches of a layer
+    double rope_theta = 10000;   ///< of families with rotary positions
+    double rotary_fraction = 1;  ///< of the channels of a head: the first ones, which are turned
+    double dropout = 0;          ///< of embedding, attention weights and both branches of a layer
     double init_std = 0.02;      ///< projections into the residual stream: init_std / sqrt(2 layers)
     std::string init_path = {};  ///< a checkpoint, or run, whose weights training begins with; empty: random
+
+    /// Channels of a head that positions turn, in pairs.
+    std::int64_t rotary_channels() const {
+        return static_cast<std::int64_t>(static_cast<double>(head_dim) * rotary_fraction);
+    }
 
     bool operator==(const Model&) const = default;
 };

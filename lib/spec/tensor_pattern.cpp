@@ -44,4 +44,8 @@ std::vector<std::string> unmatched_patterns(std::span<const std::string> pattern
     return unmatched;
 }
 
+bool is_trained(const Train& train, std::string_view tensor) {
+    return train.only.empty() || matches_any(train.only, tensor);
+}
+
 }  // namespace ziggurat::spec

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "spec/run_spec.hpp"
+
 namespace ziggurat::spec {
 
 /// True if the whole of `name` fits: `*` stands for any characters, also none and dots; `?` for one; every
@@ -18,5 +20,8 @@ bool matches_any(std::span<const std::string> patterns, std::string_view name) n
 /// Those patterns that fit no name at all: most likely misspelt.
 std::vector<std::string> unmatched_patterns(std::span<const std::string> patterns,
                                             std::span<const std::string> names);
+
+/// Whether the tensor is trained; one that is not is frozen: it has no gradient and no optimizer state.
+bool is_trained(const Train& train, std::string_view tensor);
 
 }  // namespace ziggurat::spec

@@ -9,7 +9,7 @@
 
 #include "deck/load.hpp"
 #include "deck/machine/machine.hpp"
-#include "spec/counts.hpp"
+#include "layout/counts.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -99,7 +99,7 @@ TEST_F(ShippedDecks, LoadAndReloadAndHaveTheSizeThatTheySay) {
         if (std::regex_search(text, match, size_pattern)) {
             std::string digits = match[1];
             std::erase(digits, ',');
-            EXPECT_EQ(spec::count_parameters(loaded.run.model).total, std::stoll(digits)) << entry.path();
+            EXPECT_EQ(layout::count_parameters(loaded.run.model).total, std::stoll(digits)) << entry.path();
         }
         ++checked;
     }

@@ -11,11 +11,11 @@
 
 #include "deck/load.hpp"
 #include "deck/machine/machine.hpp"
+#include "layout/counts.hpp"
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
 #include "plan/memory_report.hpp"
 #include "plan/plan_run.hpp"
-#include "spec/counts.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -106,7 +106,7 @@ TEST_F(SystemDecks, LoadAsTheirFirstLinesSay) {
         if (std::regex_search(text, match, size)) {
             std::string digits = match[1];
             std::erase(digits, ',');
-            EXPECT_EQ(spec::count_parameters(loaded.run.model).total, std::stoll(digits)) << name;
+            EXPECT_EQ(layout::count_parameters(loaded.run.model).total, std::stoll(digits)) << name;
         }
         ++checked;
     }

@@ -10,7 +10,7 @@
 #include "tests/support/norm_gap.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tensor_file.hpp"
-#include "train/assembly.hpp"
+#include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -42,7 +42,7 @@ std::string path_of(const std::string& file) {
 spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, std::int64_t steps) {
     spec::RunSpec run;
     const auto& model = config.at("model");
-    run.model.family = model.at("family") == "gpt2" ? spec::Family::gpt2 : spec::Family::llama;
+    run.model.family = model.at("family");
     run.model.layers = model.at("layers");
     run.model.hidden = model.at("hidden");
     run.model.heads = model.at("heads");
@@ -120,7 +120,7 @@ struct Trained {
     double step(std::int64_t index) {
         assembly.step_inputs() = optim::make_step_inputs(spec.optimizer, spec.schedule, spec.train.steps,
                                                          index, index + 1, targets);
-        assembly.trainer().run_step();
+        assembly.train_executor().run_step();
         return assembly.outcome().loss_sum / double(targets);
     }
 
@@ -183,7 +183,7 @@ TEST_P(Oracle, WalksTenStepsOfAdamW) {
         const double loss = model.step(std::int64_t(i));
         EXPECT_NEAR(loss / double(losses[i]), 1, model.bounds.at("losses")) << "step " << i;
     }
-    model.assembly.trainer().finish();
+    model.assembly.train_executor().finish();
     const auto kind = GetParam().compute == spec::DType::f32 ? schedule::StateKind::parameters
                                                              : schedule::StateKind::master;
     test::SquaredGap all;

@@ -206,7 +206,7 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
 
 void Coverage::note(const spec::RunSpec& s) {
     const auto number = [](auto value) { return std::to_string(value); };
-    note("model.family", s.model.family == "gpt2" ? "gpt2" : "llama");
+    note("model.family", s.model.family);
     note("model.layers", number(s.model.layers));
     note("model.tie_embeddings", s.model.tie_embeddings ? "true" : "false");
     note("model.dropout", s.model.dropout > 0 ? "some" : "none");

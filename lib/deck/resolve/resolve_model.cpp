@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
 #include "deck/resolve/resolve.hpp"
+#include "deck/schema/family_texts.hpp"
 #include "deck/values/reader.hpp"
-#include "spec/presets.hpp"
+#include "layout/family_descriptor.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -30,7 +31,7 @@ void take_from_preset(Resolution& resolution, const std::string& path, const std
 }
 
 void apply_preset(Resolution& resolution) {
-    const spec::Model* preset = spec::find_preset(resolution.values.word("model.preset"));
+    const spec::Model* preset = layout::find_preset(resolution.values.word("model.preset"));
     if (preset == nullptr) {
         return;
     }
@@ -38,17 +39,21 @@ void apply_preset(Resolution& resolution) {
         take_from_preset(resolution, path, text);
     };
     const auto count = [](std::int64_t value) { return fmt::format("{}", value); };
-    const bool is_llama = preset->family == spec::Family::llama;
-    take("model.family", is_llama ? "llama" : "gpt2");
+    const auto& family = layout::family_of(*preset);
+    take("model.family", family.name);
     take("model.layers", count(preset->layers));
     take("model.hidden", count(preset->hidden));
     take("model.heads", count(preset->heads));
     take("model.vocab", count(preset->vocab));
     take("model.max_seq", count(preset->max_seq));
     take("model.tie_embeddings", preset->tie_embeddings ? "true" : "false");
-    if (is_llama) {  // for gpt2 both follow from hidden and heads
+    if (family.has_grouped_queries) {
         take("model.kv_heads", count(preset->kv_heads));
+    }
+    if (preset->ffn_hidden != family.usual_ffn_hidden(preset->hidden)) {
         take("model.ffn_hidden", count(preset->ffn_hidden));
+    }
+    if (family.has_rotary_positions()) {
         take("model.rope_theta", write_real(preset->rope_theta));
     }
 }
@@ -59,22 +64,19 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 void settle_widths(Resolution& resolution) {
     spec::Model& model = resolution.run.model;
+    const auto& family = layout::family_of(model);
     Values& values = resolution.values;
     if (resolution.is_auto("model.kv_heads")) {
         resolution.settle_integer("model.kv_heads", model.heads, "one per head");
     }
     model.kv_heads = values.integer("model.kv_heads");
     if (resolution.is_auto("model.ffn_hidden")) {
-        if (model.family == spec::Family::gpt2) {
-            resolution.settle_integer("model.ffn_hidden", 4 * model.hidden, "4 hidden");
-        } else {
-            resolution.settle_integer("model.ffn_hidden", round_up((8 * model.hidden + 2) / 3, 256),
-                                      "8/3 hidden, up to a multiple of 256");
-        }
+        resolution.settle_integer("model.ffn_hidden", family.usual_ffn_hidden(model.hidden),
+                                  family.usual_ffn_formula);
     }
     model.ffn_hidden = values.integer("model.ffn_hidden");
     if (resolution.is_auto("model.tie_embeddings")) {
-        const bool is_tied = model.family == spec::Family::gpt2;
+        const bool is_tied = family.ties_embeddings;
         values.settle("model.tie_embeddings", is_tied, is_tied ? "true" : "false", "as the family has it");
     }
     model.tie_embeddings = values.truth("model.tie_embeddings");
@@ -103,16 +105,19 @@ void settle_vocabulary(Resolution& resolution) {
 void resolve_model(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Model& model = resolution.run.model;
+    model.family = layout::families().front()->name;  // until the deck has named one
     if (values.is_bad("model.preset") || values.is_bad("model")) {
         values.mark_bad("model");  // nothing more can be said about it
         return;
     }
     apply_preset(resolution);
-    resolution.require("model.family", "it says which layers the model is made of: gpt2 or llama");
+    resolution.require("model.family", "it says which layers the model is made of: " + all_families_or());
     resolution.require("model.layers", "a model without a preset needs its depth");
     resolution.require("model.hidden", "a model without a preset needs its width");
     resolution.require("model.heads", "a model without a preset needs its attention heads");
-    model.family = values.is_word("model.family", "llama") ? spec::Family::llama : spec::Family::gpt2;
+    if (const auto* family = layout::find_family(values.word("model.family")); family != nullptr) {
+        model.family = family->name;
+    }
     model.layers = values.integer("model.layers");
     model.hidden = values.integer("model.hidden");
     model.heads = values.integer("model.heads");
@@ -121,8 +126,8 @@ void resolve_model(Resolution& resolution) {
     settle_vocabulary(resolution);
     model.norm_epsilon = values.real("model.norm_epsilon");
     model.rope_theta = values.real("model.rope_theta");
-    if (model.family == spec::Family::gpt2 && !values.is_written("model.rope_theta")) {
-        values.erase("model.rope_theta");  // gpt2 has no rotary positions
+    if (!layout::family_of(model).has_rotary_positions() && !values.is_written("model.rope_theta")) {
+        values.erase("model.rope_theta");
     }
     model.dropout = values.real("model.dropout");
     model.init_std = values.real("model.init_std");

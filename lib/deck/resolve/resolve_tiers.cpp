@@ -6,7 +6,7 @@
 #include "deck/machine/machine.hpp"
 #include "deck/resolve/resolve.hpp"
 #include "deck/values/reader.hpp"
-#include "spec/counts.hpp"
+#include "layout/counts.hpp"
 #include "spec/home_text.hpp"
 
 namespace ziggurat::deck {
@@ -101,7 +101,7 @@ std::int64_t first_chunk(const Resolution& resolution) {
     }
     const std::int64_t pieces =
         std::int64_t{run.parallel.tensor} * run.parallel.stages * run.sharding.optimizer;
-    return spec::usual_chunk(spec::count_parameters(run.model).total / std::max<std::int64_t>(1, pieces));
+    return spec::usual_chunk(layout::count_parameters(run.model).total / std::max<std::int64_t>(1, pieces));
 }
 
 }  // namespace

@@ -5,9 +5,9 @@
 
 #include "deck/rules/rules.hpp"
 #include "deck/values/reader.hpp"
+#include "layout/tensors.hpp"
 #include "spec/depths.hpp"
 #include "spec/tensor_pattern.hpp"
-#include "spec/tensors.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -186,7 +186,7 @@ bool is_of_one_dimension(std::string_view tensor) {
 }
 
 void patterns_take_decay_away(const Resolution& at) {
-    const auto tensors = spec::tensors(at.run.model);
+    const auto tensors = layout::tensors(at.run.model);
     for (const auto& pattern : at.run.optimizer.no_decay) {
         bool fits = false;
         bool has_decay = false;

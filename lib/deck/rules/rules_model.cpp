@@ -4,6 +4,8 @@
 
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
+#include "deck/schema/family_texts.hpp"
+#include "layout/family_descriptor.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -23,7 +25,8 @@ void heads_divide_the_width(const Resolution& at) {
 
 void rotary_channels_come_in_pairs(const Resolution& at) {
     const spec::Model& model = at.run.model;
-    if (model.family != spec::Family::llama || model.hidden % model.heads != 0 || model.head_dim % 2 == 0) {
+    if (!layout::family_of(model).has_rotary_positions() || model.hidden % model.heads != 0 ||
+        model.head_dim % 2 == 0) {
         return;
     }
     at.found.error(at.values.place("model.heads"),
@@ -33,10 +36,13 @@ void rotary_channels_come_in_pairs(const Resolution& at) {
 
 void query_heads_share_key_heads_evenly(const Resolution& at) {
     const spec::Model& model = at.run.model;
-    if (model.family == spec::Family::gpt2 && model.kv_heads != model.heads) {
+    const auto& family = layout::family_of(model);
+    if (!family.has_grouped_queries && model.kv_heads != model.heads) {
         at.found.error(at.values.place("model.kv_heads"),
                        fmt::format("model.kv_heads = {} with {} heads", model.kv_heads, model.heads),
-                       "gpt2 has keys and values for every head", "Leave it out, or use family llama.");
+                       fmt::format("{} has keys and values for every head", family.name),
+                       fmt::format("Leave it out, or use family {}.",
+                                   families_or([](const auto& f) { return f.has_grouped_queries; })));
     } else if (model.heads % model.kv_heads != 0) {
         at.found.error(
             at.values.place("model.kv_heads"),
@@ -65,18 +71,24 @@ void bytes_fit_the_vocabulary(const Resolution& at) {
                    "the bytes tokenizer makes 256 different tokens", "Use 256 or more, or leave it out.");
 }
 
-void dropout_is_for_gpt2(const Resolution& at) {
-    if (at.run.model.family == spec::Family::llama && at.run.model.dropout > 0) {
-        at.found.error(at.values.place("model.dropout"),
-                       fmt::format("model.dropout = {}", at.run.model.dropout), "llama has no dropout",
-                       "Use 0, or family gpt2.");
+void dropout_has_a_place(const Resolution& at) {
+    const auto& family = layout::family_of(at.run.model);
+    if (!family.has_dropout && at.run.model.dropout > 0) {
+        at.found.error(
+            at.values.place("model.dropout"), fmt::format("model.dropout = {}", at.run.model.dropout),
+            fmt::format("{} has no dropout", family.name),
+            fmt::format("Use 0, or family {}.", families_or([](const auto& f) { return f.has_dropout; })));
     }
 }
 
-void rotary_base_is_for_llama(const Resolution& at) {
-    if (at.run.model.family == spec::Family::gpt2 && at.values.is_written("model.rope_theta")) {
-        at.found.error(at.values.place("model.rope_theta"), "model.rope_theta is given for gpt2",
-                       "gpt2 learns its positions", "Remove it, or use family llama.");
+void rotary_positions_are_those_of_the_family(const Resolution& at) {
+    const auto& family = layout::family_of(at.run.model);
+    if (!family.has_rotary_positions() && at.values.is_written("model.rope_theta")) {
+        at.found.error(at.values.place("model.rope_theta"),
+                       fmt::format("model.rope_theta is given for {}", family.name),
+                       fmt::format("{} learns its positions", family.name),
+                       fmt::format("Remove it, or use family {}.",
+                                   families_or([](const auto& f) { return f.has_rotary_positions(); })));
     }
 }
 
@@ -112,8 +124,8 @@ constexpr std::array rules = {
     Rule{query_heads_share_key_heads_evenly, "model.heads model.kv_heads model.family"},
     Rule{sequences_fit_the_model, "data.seq model.max_seq"},
     Rule{bytes_fit_the_vocabulary, "model.vocab data.tokenizer.kind"},
-    Rule{dropout_is_for_gpt2, "model.family model.dropout"},
-    Rule{rotary_base_is_for_llama, "model.family model.rope_theta"},
+    Rule{dropout_has_a_place, "model.family model.dropout"},
+    Rule{rotary_positions_are_those_of_the_family, "model.family model.rope_theta"},
     Rule{kept_inputs_are_apart_where_layers_are_redone, "recompute model.layers"},
     Rule{document_token_is_in_the_vocabulary, "model.vocab data.document_token"},
 };

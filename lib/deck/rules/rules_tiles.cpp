@@ -4,17 +4,17 @@
 #include <array>
 
 #include "deck/rules/rules.hpp"
-#include "spec/tensors.hpp"
+#include "layout/tensors.hpp"
 #include "spec/tile_rules.hpp"
 
 namespace ziggurat::deck {
 namespace {
 
 void tile_rules_fit_weights(const Resolution& at) {
-    const auto tensors = spec::tensors(at.run.model);
+    const auto tensors = layout::tensors(at.run.model);
     for (std::size_t i = 0; i < at.run.tiers.tiles.size(); ++i) {
         const auto& match = at.run.tiers.tiles[i].match;
-        const bool fits = std::any_of(tensors.begin(), tensors.end(), [&](const spec::Tensor& tensor) {
+        const bool fits = std::any_of(tensors.begin(), tensors.end(), [&](const layout::Tensor& tensor) {
             return spec::can_be_cut(tensor.name) && spec::names_tensor(match, tensor.name);
         });
         if (!fits) {

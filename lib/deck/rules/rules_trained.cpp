@@ -6,8 +6,8 @@
 
 #include "deck/messages/nearest.hpp"
 #include "deck/rules/rules.hpp"
+#include "layout/tensors.hpp"
 #include "spec/tensor_pattern.hpp"
-#include "spec/tensors.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -28,13 +28,13 @@ std::vector<std::string> kinds_of_tensors(const spec::Model& model) {
     spec::Model shallow = model;
     shallow.layers = 1;
     std::vector<std::string> kinds;
-    for (const auto& tensor : spec::tensors(shallow)) {
+    for (const auto& tensor : layout::tensors(shallow)) {
         kinds.push_back(of_any_layer(tensor.name));
     }
     return kinds;
 }
 
-std::vector<std::string> names_of(const std::vector<spec::Tensor>& tensors) {
+std::vector<std::string> names_of(const std::vector<layout::Tensor>& tensors) {
     std::vector<std::string> names;
     for (const auto& tensor : tensors) {
         names.push_back(tensor.name);
@@ -61,7 +61,7 @@ std::string advice_on(const std::string& pattern, const spec::Model& model) {
 }
 
 void expect_tensors(const Resolution& at, const std::string& key, const std::vector<std::string>& patterns) {
-    const auto names = names_of(spec::tensors(at.run.model));
+    const auto names = names_of(layout::tensors(at.run.model));
     for (const auto& pattern : spec::unmatched_patterns(patterns, names)) {
         at.found.error(
             at.values.place(key), fmt::format("{}: {} fits no tensor of the model", key, in_quotes(pattern)),
@@ -87,7 +87,7 @@ void something_is_trained(const Resolution& at) {
 }
 
 void parts_of_a_matrix_are_trained_together(const Resolution& at) {
-    const auto tensors = spec::tensors(at.run.model);
+    const auto tensors = layout::tensors(at.run.model);
     for (std::size_t i = 1; i < tensors.size(); ++i) {
         const auto* trained = &tensors[i - 1];
         const auto* frozen = &tensors[i];

@@ -1,5 +1,7 @@
 #include "deck/schema/schema.hpp"
 
+#include "deck/schema/family_texts.hpp"
+
 namespace ziggurat::deck {
 namespace {
 
@@ -8,9 +10,11 @@ constexpr double most_ranks = 1 << 20;
 constexpr double most_elements = 1 << 24;
 constexpr double most_count = 1e12;
 
-// A table reads by its rows.
-// clang-format off
-constexpr Row rows[] = {
+/// Made at the first use: some words and sentences are those of the families of models.
+std::span<const Row> deck_rows() {
+    // A table reads by its rows.
+    // clang-format off
+    static const Row rows[] = {
     {.path = "deck_version", .type = Type::integer, .min = 1, .max = 1,
      .doc = "The version of this schema; required."},
     {.path = "include", .type = Type::texts,
@@ -37,10 +41,10 @@ constexpr Row rows[] = {
 
     {.path = "model", .doc = "The model. With a preset, any key here overrides it."},
     {.path = "model.preset", .type = Type::word,
-     .words = "gpt2-124m gpt2-350m gpt2-774m gpt2-1558m llama-1b llama-8b llama-70b",
+     .words = family_texts().presets.c_str(),
      .doc = "A published shape that fills the keys of `model`."},
-    {.path = "model.family", .type = Type::word, .words = "gpt2 llama",
-     .doc = "gpt2: LayerNorm, GELU, learned positions. llama: RMSNorm, SwiGLU, rotary positions, grouped queries."},
+    {.path = "model.family", .type = Type::word, .words = family_texts().names.c_str(),
+     .doc = family_texts().families.c_str()},
     {.path = "model.layers", .type = Type::integer, .noun = "layers", .min = 1, .max = 10000,
      .doc = "Decoder layers."},
     {.path = "model.hidden", .type = Type::integer, .min = 1, .max = 1 << 17,
@@ -50,7 +54,7 @@ constexpr Row rows[] = {
      .doc = "Heads of keys and values; auto is one per head."},
     {.path = "model.ffn_hidden", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1,
      .max = most_elements,
-     .doc = "Width inside the MLP; auto is 4 hidden (gpt2) or 8/3 hidden rounded up to a multiple of 256 (llama)."},
+     .doc = family_texts().ffn_hidden.c_str()},
     {.path = "model.vocab", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 2,
      .max = most_elements, .doc = "Tokens in the vocabulary; auto is 256 for bytes."},
     {.path = "model.vocab_pad_to", .type = Type::integer, .fallback = "128", .min = 1, .max = 65536,
@@ -58,13 +62,13 @@ constexpr Row rows[] = {
     {.path = "model.max_seq", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1,
      .max = most_elements, .doc = "Longest sequence of the model; auto is data.seq."},
     {.path = "model.tie_embeddings", .type = Type::boolean, .fallback = "auto", .words = "auto",
-     .doc = "The head uses the weights of the embedding; auto is true for gpt2, false for llama."},
+     .doc = family_texts().ties.c_str()},
     {.path = "model.norm_epsilon", .type = Type::real, .fallback = "1.0e-5", .min = 1e-30, .max = 1,
-     .doc = "Added to the variance (gpt2) or mean square (llama) of a norm."},
+     .doc = family_texts().norm_epsilon.c_str()},
     {.path = "model.rope_theta", .type = Type::real, .fallback = "10000", .min = 1, .max = 1e12,
-     .doc = "Base of the rotary frequencies; llama only."},
+     .doc = family_texts().rope_theta.c_str()},
     {.path = "model.dropout", .type = Type::real, .fallback = "0", .min = 0, .max = 0.99,
-     .doc = "Of the embedding, the attention weights and both branches of a layer; gpt2 only."},
+     .doc = family_texts().dropout.c_str()},
     {.path = "model.init_std", .type = Type::real, .fallback = "0.02", .min = 0, .max = 10,
      .doc = "Standard deviation of initial weights; projections into the residual stream get it / sqrt(2 layers)."},
     {.path = "model.init", .shorthand = "from", .doc = "What a run that begins afresh begins with."},
@@ -337,8 +341,12 @@ constexpr Row rows[] = {
      .doc = "From the device to the host."},
     {.path = "debug.nodes", .type = Type::integer, .fallback = "none", .words = "none auto", .min = 1, .max = most_ranks,
      .doc = "Splits the ranks of one machine into so many pretended nodes: for the words `node` and for collectives."},
-};
+    };
+    // clang-format on
+    return rows;
+}
 
+// clang-format off
 constexpr Row machine_rows[] = {
     {.path = "machine_version", .type = Type::integer, .min = 1, .max = 1,
      .doc = "The version of this schema; required."},
@@ -367,12 +375,12 @@ constexpr Row machine_rows[] = {
 };
 // clang-format on
 
-constexpr Schema the_deck{rows};
 constexpr Schema the_machine{machine_rows};
 
 }  // namespace
 
 const Schema& deck_schema() {
+    static const Schema the_deck{deck_rows()};
     return the_deck;
 }
 

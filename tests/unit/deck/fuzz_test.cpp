@@ -13,7 +13,7 @@
 #include <random>
 
 #include "deck/load.hpp"
-#include "spec/counts.hpp"
+#include "layout/counts.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -338,7 +338,7 @@ TEST(Fuzz, EveryDeckGetsAVerdict) {
                 continue;
             }
             ++accepted;
-            EXPECT_GT(spec::count_state_bytes(loaded.run).total(), 0) << deck;
+            EXPECT_GT(layout::count_state_bytes(loaded.run).total(), 0) << deck;
             options.ranks = loaded.run.parallel.ranks;
             const Loaded again = load_text(loaded.effective, "effective.yaml", {}, options);
             EXPECT_TRUE(again.ok()) << deck << "\n" << loaded.effective << again.found.print();

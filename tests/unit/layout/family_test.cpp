@@ -7,14 +7,15 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "spec/tensors.hpp"
+#include "layout/counts.hpp"
+#include "layout/tensors.hpp"
 
 namespace ziggurat::layout {
 namespace {
 
 spec::Model gpt2_124m() {
     spec::Model model;
-    model.family = spec::Family::gpt2;
+    model.family = "gpt2";
     model.layers = 12;
     model.hidden = 768;
     model.heads = model.kv_heads = 12;
@@ -27,7 +28,7 @@ spec::Model gpt2_124m() {
 
 spec::Model llama_8b() {
     spec::Model model;
-    model.family = spec::Family::llama;
+    model.family = "llama";
     model.layers = 32;
     model.hidden = 4096;
     model.heads = 32;
@@ -66,7 +67,7 @@ TEST(Family, HasTheTensorsThatTheSpecNames) {
     for (auto model : {gpt2_124m(), llama_8b()}) {
         for (const bool tied : {false, true}) {
             model.tie_embeddings = tied;
-            std::vector<spec::Tensor> found;
+            std::vector<layout::Tensor> found;
             const auto table = family_table(model, 1, false);
             for (std::size_t u = 0; u < table.units.size(); ++u) {
                 for (const auto& parameter : table.units[u].parameters) {
@@ -77,7 +78,7 @@ TEST(Family, HasTheTensorsThatTheSpecNames) {
                         {parameter.name, static_cast<int>(u), rows * columns, parameter.joined_to_previous});
                 }
             }
-            EXPECT_EQ(found, spec::tensors(model));
+            EXPECT_EQ(found, layout::tensors(model));
         }
     }
 }

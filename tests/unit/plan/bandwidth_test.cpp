@@ -11,7 +11,7 @@ using spec::Home;
 
 /// A trillion parameters on the sixteen devices of a DGX-2, as in the paper's examples.
 spec::RunSpec trillion() {
-    auto spec = test::small_spec(spec::Family::gpt2, 16);
+    auto spec = test::small_spec("gpt2", 16);
     spec.model.layers = 128;
     spec.model.hidden = 25600;
     spec.model.heads = 256;

@@ -17,7 +17,7 @@ constexpr spec::OpenDepths both{.prefetch = true, .chunk = true};
 
 /// All state on NVMe, cut over two ranks.
 spec::RunSpec away(std::int64_t layers = 8) {
-    auto spec = test::small_spec(spec::Family::llama, 2);
+    auto spec = test::small_spec("llama", 2);
     spec.model.layers = layers;
     spec.model.hidden = 128;
     spec.model.head_dim = 32;

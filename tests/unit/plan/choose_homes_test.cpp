@@ -18,7 +18,7 @@ constexpr std::int64_t MiB = 1 << 20;
 
 /// Nearly all of its memory is state.
 spec::RunSpec all_open(std::int64_t layers, int ranks = 1) {
-    auto spec = test::small_spec(spec::Family::llama, ranks);
+    auto spec = test::small_spec("llama", ranks);
     spec.model.layers = layers;
     spec.model.hidden = 256;
     spec.model.heads = 8;

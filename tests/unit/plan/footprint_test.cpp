@@ -23,7 +23,7 @@ std::int64_t needed(const Footprint& footprint, Tier tier) {
 
 /// Some of everything in every tier.
 spec::RunSpec tiered(int ranks) {
-    auto spec = test::small_spec(spec::Family::llama, ranks);
+    auto spec = test::small_spec("llama", ranks);
     spec.model.layers = 6;
     spec.precision.compute = spec::DType::bf16;
     spec.sharding = {ranks, ranks, ranks, 0, spec::ReducePlan::each_microbatch, ranks};
@@ -187,7 +187,7 @@ TEST(Footprint, OfALongStepIsThatOfItsWholeProgramWhereThatDecides) {
 }
 
 TEST(Footprint, AddsUpTheStagesOfANode) {
-    auto spec = test::small_spec(spec::Family::gpt2);
+    auto spec = test::small_spec("gpt2");
     spec.model.layers = 5;
     spec.parallel.stages = spec.parallel.ranks = 4;
     spec.parallel.ranks_per_node = 2;
@@ -275,7 +275,7 @@ TEST(MemoryReport, NamesHomesFurtherOut) {
 }
 
 TEST(MemoryReport, NamesMoreRanks) {
-    auto spec = test::small_spec(spec::Family::llama, 2);
+    auto spec = test::small_spec("llama", 2);
     spec.model.hidden = 256;
     spec.model.ffn_hidden = 512;
     spec.model.layers = 12;

@@ -17,7 +17,7 @@ constexpr int data_ranks = 8;
 /// Few tokens of a wide model, of which next to nothing is kept: only state grows with its depth.
 spec::RunSpec model_of(std::int64_t layers, DType compute, const spec::Sharding& sharding) {
     spec::RunSpec run;
-    run.model.family = spec::Family::llama;
+    run.model.family = "llama";
     run.model.layers = layers;
     run.model.hidden = 1024;
     run.model.heads = 16;

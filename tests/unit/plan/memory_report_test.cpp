@@ -2,16 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "layout/counts.hpp"
 #include "plan/plan_run.hpp"
 #include "schedule/build_program.hpp"
-#include "spec/counts.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
 spec::RunSpec wide() {
-    auto spec = test::small_spec(spec::Family::gpt2);
+    auto spec = test::small_spec("gpt2");
     spec.model.layers = 8;
     spec.data.seq = 512;
     spec.train.micro_batch = 4;
@@ -76,7 +76,7 @@ TEST(MemoryReport, NamesStagesThatFit) {
 }
 
 TEST(MemoryReport, NamesSpansWhereTheDeckDoes) {
-    auto spec = test::small_spec(spec::Family::llama, 2);
+    auto spec = test::small_spec("llama", 2);
     spec.sharding.is_by_span = true;
     auto cut = spec;
     cut.sharding.optimizer = 2;
@@ -90,7 +90,7 @@ TEST(MemoryReport, NamesSpansWhereTheDeckDoes) {
 }
 
 TEST(MemoryReport, NamesFetchingNothingAhead) {
-    auto spec = test::small_spec(spec::Family::llama, 2);
+    auto spec = test::small_spec("llama", 2);
     spec.model.hidden = 256;
     spec.model.ffn_hidden = 512;
     spec.model.layers = 6;
@@ -113,7 +113,7 @@ TEST(MemoryReport, NamesSavesWithoutACopyWhereTheHostIsShort) {
     spec.checkpoint.every = spec::Interval{.steps = 100};
     const auto program = schedule::build_program(spec, 0, schedule::Variant::train);
     const auto copy = program.tier_bytes(spec::Tier::host);
-    EXPECT_GE(copy, 12 * spec::count_parameters(spec.model).total) << "weights and both moments";
+    EXPECT_GE(copy, 12 * layout::count_parameters(spec.model).total) << "weights and both moments";
 
     spec.tiers.host_budget_bytes = copy - 1;
     EXPECT_EQ(overrides_that_fit(spec).front(), "checkpoint.async=false");

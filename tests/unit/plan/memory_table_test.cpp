@@ -78,7 +78,7 @@ TEST(MemoryTable, SharesTheBudgetOfANodeAmongItsRanks) {
 
 TEST(MemoryTable, AddsUpToTheArenaOfARealProgram) {
     for (const auto type : {spec::DType::f32, spec::DType::bf16}) {
-        auto spec = test::small_spec(spec::Family::gpt2, 2);
+        auto spec = test::small_spec("gpt2", 2);
         spec.precision.compute = type;
         spec.sharding.optimizer = 2;
         const schedule::ModelLayout model{spec, 1};
@@ -114,7 +114,7 @@ std::string detail(const spec::RunSpec& spec, const std::string& consumer) {
 }
 
 TEST(MemoryTable, ShowsThatSumsAtTheEndKeepWholeGradients) {
-    auto spec = test::small_spec(spec::Family::llama, 2);
+    auto spec = test::small_spec("llama", 2);
     spec.sharding.gradients = spec.sharding.optimizer = 2;
 
     EXPECT_EQ(detail(spec, "gradients"), "f32, unsharded: reduce is at_end");
@@ -123,7 +123,7 @@ TEST(MemoryTable, ShowsThatSumsAtTheEndKeepWholeGradients) {
 }
 
 TEST(MemoryTable, SaysHowStateIsCut) {
-    auto spec = test::small_spec(spec::Family::llama, 8);
+    auto spec = test::small_spec("llama", 8);
     EXPECT_EQ(detail(spec, "parameters"), "f32, also the master");
     EXPECT_EQ(detail(spec, "leases"), "no such line");
     EXPECT_EQ(detail(spec, "optimizer"), "2 f32 moments");

@@ -20,7 +20,7 @@ using spec::Home;
 
 /// A deep and narrow model whose state and activations are what counts.
 spec::RunSpec deep(std::int64_t layers, int ranks = 1) {
-    auto spec = test::small_spec(spec::Family::llama, ranks);
+    auto spec = test::small_spec("llama", ranks);
     spec.model.layers = layers;
     spec.precision.compute = spec::DType::bf16;
     spec.tiers.chunk_elements = 16384;

@@ -201,7 +201,7 @@ TEST(Throttled, IsTheMachineAsTheThrottleLeavesIt) {
 }
 
 TEST(Rates, AreTheMachinesWhereTheThrottleIsNotLower) {
-    auto spec = test::small_spec(spec::Family::llama, 2);
+    auto spec = test::small_spec("llama", 2);
     spec.debug.throttle = {.nvme_read = 5e9, .host_to_device = 1e6};
     const spec::MachineSpec machine{
         .nvme_read_rate = 8e9, .nvme_write_rate = 6e9, .device_to_host_rate = 2e9, .device_flops = 7e9};

@@ -17,7 +17,7 @@ spec::MachineSpec machine_with_rates() {
 }
 
 TEST(TimeToTrain, IsThatOfTheProgram) {
-    const auto spec = test::small_spec(spec::Family::llama, 2);
+    const auto spec = test::small_spec("llama", 2);
     const auto machine = machine_with_rates();
 
     const auto seconds = planned_step_seconds(spec, machine);
@@ -28,7 +28,7 @@ TEST(TimeToTrain, IsThatOfTheProgram) {
 }
 
 TEST(TimeToTrain, GoesOnForWhatIsNotPlanned) {
-    auto spec = test::small_spec(spec::Family::llama, 1);
+    auto spec = test::small_spec("llama", 1);
     spec.model.layers = 30;
     spec.train.micro_batches = 20;
     spec.train.global_batch = 40;

@@ -10,7 +10,7 @@ namespace ziggurat::plan {
 namespace {
 
 spec::RunSpec on_nvme() {
-    auto spec = test::small_spec(spec::Family::llama, 2);
+    auto spec = test::small_spec("llama", 2);
     spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
     spec.tiers.optimizer = spec.tiers.gradients = spec::Home{0, 0, 1};
     spec.tiers.nvme_paths = {"/a", "/b"};

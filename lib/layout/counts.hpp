@@ -1,18 +1,18 @@
-/// Size of a run in closed form: parameters, floating-point operations, bytes of model state.
+/// Sizes of a run in closed form: parameters, floating-point operations, bytes of model state.
 ///
-/// Pure arithmetic on the spec, so that `check` says it in no time at any size.
+/// Derived from the units of the model's family: one layer stands for all of them, so that `check` says it in
+/// no time at any size.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "spec/run_spec.hpp"
 
-namespace ziggurat::spec {
+namespace ziggurat::layout {
 
 /// Numbers that a model has; rows that only pad the vocabulary do not count.
 struct ParameterCount {
-    std::int64_t embedding = 0;  ///< token table and, for gpt2, position table
+    std::int64_t embedding = 0;  ///< token table and, where positions are learned, position table
     std::int64_t layer = 0;      ///< one decoder layer
     std::int64_t layers = 0;     ///< all of them
     std::int64_t head = 0;       ///< last norm and, unless tied, the product with the vocabulary
@@ -21,10 +21,13 @@ struct ParameterCount {
     bool operator==(const ParameterCount&) const = default;
 };
 
-ParameterCount count_parameters(const Model& model);
+ParameterCount count_parameters(const spec::Model& model);
+
+/// Numbers in tensors that the run trains; a tied table counts once.
+std::int64_t count_trained(const spec::RunSpec& run);
 
 /// Formula behind flops_per_token, for the line that shows it.
-const char* flops_formula(const RunSpec& run);
+const char* flops_formula(const spec::RunSpec& run);
 
 /// Floating-point operations of training on one token: forward and backward, recomputation not counted.
 ///
@@ -33,7 +36,7 @@ const char* flops_formula(const RunSpec& run);
 /// that are only looked up: position table, and token table unless it is the head's too. Of the 6, 2 are
 /// forward's, 2 those of the gradient of the input, which nothing below the first trained tensor needs, and 2
 /// those of the gradient of the weight, which a frozen one does not have; of attention's 6, backward has 4.
-double flops_per_token(const RunSpec& run);
+double flops_per_token(const spec::RunSpec& run);
 
 /// Bytes of model state by kind.
 struct StateBytes {
@@ -47,9 +50,6 @@ struct StateBytes {
 
 /// Model state of one rank, spread evenly over its spans and over tensor ranks and stages; padding not
 /// counted. Frozen tensors have parameters only. The compiled program's memory table is the exact one.
-StateBytes count_state_bytes(const RunSpec& run);
+StateBytes count_state_bytes(const spec::RunSpec& run);
 
-/// By Tier, a rank's equal part of the budgets; 0 where there is no limit.
-std::array<std::int64_t, 3> budgets_of_rank(const RunSpec& run);
-
-}  // namespace ziggurat::spec
+}  // namespace ziggurat::layout

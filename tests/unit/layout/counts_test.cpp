@@ -1,21 +1,20 @@
-#include "spec/counts.hpp"
+#include "layout/counts.hpp"
 
 #include <gtest/gtest.h>
 
-#include "spec/presets.hpp"
-#include "spec/tensors.hpp"
+#include "layout/family_descriptor.hpp"
 
-namespace ziggurat::spec {
+namespace ziggurat::layout {
 namespace {
 
-Model preset(const char* name) {
-    Model model = *find_preset(name);
+spec::Model preset(const char* name) {
+    auto model = *find_preset(name);
     model.head_dim = model.hidden / model.heads;
     return model;
 }
 
-RunSpec preset_run(const char* name, std::int64_t seq) {
-    RunSpec run;
+spec::RunSpec preset_run(const char* name, std::int64_t seq) {
+    spec::RunSpec run;
     run.model = preset(name);
     run.data.seq = seq;
     return run;
@@ -68,17 +67,17 @@ TEST(FlopsPerToken, LeavesOutWhatFrozenTensorsSave) {
 }
 
 TEST(CountStateBytes, AddsUpTheTypesOfAllKinds) {
-    RunSpec run;
+    spec::RunSpec run;
     run.model = preset("gpt2-124m");
 
     EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (4 + 4 + 12));
 
-    run.precision.compute = DType::bf16;
+    run.precision.compute = spec::DType::bf16;
     EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (2 + 4 + 12));
 }
 
 TEST(CountStateBytes, SharesEachKindOverItsSpan) {
-    RunSpec run;
+    spec::RunSpec run;
     run.model = preset("llama-8b");
     run.sharding = {.parameters = 1, .gradients = 2, .optimizer = 4};
 
@@ -90,7 +89,7 @@ TEST(CountStateBytes, SharesEachKindOverItsSpan) {
 }
 
 TEST(CountStateBytes, GivesFrozenTensorsParametersOnly) {
-    RunSpec run;
+    spec::RunSpec run;
     run.model = preset("gpt2-124m");
     run.train.only = {"layers.*.attn_norm.bias", "embedding.token"};
     const std::int64_t trained = 12 * 768 + 50257 * 768;
@@ -103,7 +102,7 @@ TEST(CountStateBytes, GivesFrozenTensorsParametersOnly) {
 
 TEST(CountTrained, CountsEverythingByDefault) {
     for (const auto* name : {"gpt2-124m", "llama-8b"}) {
-        RunSpec run;
+        spec::RunSpec run;
         run.model = preset(name);
         EXPECT_EQ(count_trained(run), count_parameters(run.model).total);
     }
@@ -114,4 +113,4 @@ TEST(FindPreset, KnowsNoOtherNames) {
 }
 
 }  // namespace
-}  // namespace ziggurat::spec
+}  // namespace ziggurat::layout

@@ -1,0 +1,119 @@
+#include "deck/schema/family_texts.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+#include <vector>
+
+namespace ziggurat::deck {
+namespace {
+
+using layout::FamilyDescriptor;
+using Names = std::vector<std::string>;
+
+Names names_of(bool (*has)(const FamilyDescriptor&)) {
+    Names names;
+    for (const auto* family : layout::families()) {
+        if (has(*family)) {
+            names.emplace_back(family->name);
+        }
+    }
+    return names;
+}
+
+/// `a, b or c`
+std::string joined(const Names& names, const char* conjunction) {
+    std::string text;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        text += i == 0 ? "" : i + 1 == names.size() ? fmt::format(" {} ", conjunction) : ", ";
+        text += names[i];
+    }
+    return text;
+}
+
+/// `4 hidden (gpt2)`, by what the families have in common, in the order of the families.
+Names shared(std::string (*text)(const FamilyDescriptor&)) {
+    std::vector<std::pair<std::string, Names>> groups;
+    for (const auto* family : layout::families()) {
+        auto group = groups.begin();
+        while (group != groups.end() && group->first != text(*family)) {
+            ++group;
+        }
+        if (group == groups.end()) {
+            group = groups.insert(group, {text(*family), {}});
+        }
+        group->second.emplace_back(family->name);
+    }
+    Names lines;
+    for (const auto& [said, names] : groups) {
+        lines.push_back(fmt::format("{} ({})", said, fmt::join(names, ", ")));
+    }
+    return lines;
+}
+
+bool has_rotary_positions(const FamilyDescriptor& family) {
+    return family.has_rotary_positions();
+}
+
+bool has_dropout(const FamilyDescriptor& family) {
+    return family.has_dropout;
+}
+
+bool ties(const FamilyDescriptor& family) {
+    return family.ties_embeddings;
+}
+
+bool ties_not(const FamilyDescriptor& family) {
+    return !family.ties_embeddings;
+}
+
+std::string ffn_formula(const FamilyDescriptor& family) {
+    return family.usual_ffn_formula;
+}
+
+std::string base_of_norm(const FamilyDescriptor& family) {
+    return family.norm == layout::NormKind::layer_norm ? "the variance" : "the mean square";
+}
+
+FamilyTexts make() {
+    FamilyTexts texts;
+    Names presets;
+    Names described;
+    for (const auto* family : layout::families()) {
+        described.push_back(fmt::format("{}: {}.", family->name, family->doc));
+        for (const auto& preset : family->presets) {
+            presets.emplace_back(preset.name);
+        }
+    }
+    texts.names = fmt::format("{}", fmt::join(names_of([](const auto&) { return true; }), " "));
+    texts.presets = fmt::format("{}", fmt::join(presets, " "));
+    texts.families = fmt::format("{}", fmt::join(described, " "));
+    texts.ffn_hidden = fmt::format("Width inside the MLP; auto is {}.", joined(shared(ffn_formula), "or"));
+    texts.ties = fmt::format("The head uses the weights of the embedding; auto is true for {}, false for {}.",
+                             joined(names_of(ties), "and"), joined(names_of(ties_not), "and"));
+    texts.norm_epsilon = fmt::format("Added to {} of a norm.", joined(shared(base_of_norm), "or"));
+    texts.rope_theta = fmt::format("Base of the rotary frequencies; {} only.",
+                                   joined(names_of(has_rotary_positions), "and"));
+    texts.dropout =
+        fmt::format("Of the embedding, the attention weights and both branches of a layer; {} only.",
+                    joined(names_of(has_dropout), "and"));
+    return texts;
+}
+
+}  // namespace
+
+std::string families_or(bool (*has)(const FamilyDescriptor&)) {
+    return joined(names_of(has), "or");
+}
+
+std::string all_families_or() {
+    return families_or([](const auto&) { return true; });
+}
+
+const FamilyTexts& family_texts() {
+    static const FamilyTexts texts = make();
+    return texts;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,96 @@
+#include "layout/counts.hpp"
+
+#include <algorithm>
+
+#include "layout/tensors.hpp"
+#include "spec/tensor_pattern.hpp"
+
+namespace ziggurat::layout {
+namespace {
+
+std::int64_t elements_of(const Unit& unit) {
+    std::int64_t elements = 0;
+    for (const auto& parameter : unit.parameters) {
+        elements += unpadded_elements(parameter);
+    }
+    return elements;
+}
+
+/// Of the forward pass of one layer, by the mean number of keys that a query sees without a mask.
+double flops_per_token_and_key(const spec::Model& model) {
+    double flops = 0;
+    for (const auto& phase : layer_unit(model, 0, 1, false).phases) {
+        flops += phase.flops_per_token_and_key;
+    }
+    return flops;
+}
+
+}  // namespace
+
+ParameterCount count_parameters(const spec::Model& model) {
+    ParameterCount count;
+    count.embedding = elements_of(embedding_unit(model, 1, false));
+    count.layer = elements_of(layer_unit(model, 0, 1, false));
+    count.layers = model.layers * count.layer;
+    count.head = elements_of(head_unit(model, 1, false));
+    count.total = count.embedding + count.layers + count.head;
+    return count;
+}
+
+std::int64_t count_trained(const spec::RunSpec& run) {
+    if (run.train.only.empty()) {
+        return count_parameters(run.model).total;
+    }
+    std::int64_t count = 0;
+    for (const auto& tensor : tensors(run.model)) {
+        count += spec::is_trained(run.train, tensor.name) ? tensor.elements : 0;
+    }
+    return count;
+}
+
+const char* flops_formula(const spec::RunSpec& run) {
+    return count_trained(run) == count_parameters(run.model).total
+               ? "6 (N - E) + 6 L C T"
+               : "6 (N - E) + 6 L C T, less what frozen tensors save";
+}
+
+double flops_per_token(const spec::RunSpec& run) {
+    const auto& model = run.model;
+    const int head = static_cast<int>(model.layers) + 1;
+    const auto all = tensors(model);
+    const auto first = std::find_if(all.begin(), all.end(), [&](const Tensor& tensor) {
+        return spec::is_trained(run.train, tensor.name);
+    });
+    const int first_trained = first == all.end() ? head + 1 : first->unit;
+    std::int64_t products = 0;
+    for (const auto& tensor : all) {
+        const bool is_tied_table = model.tie_embeddings && &tensor == &all.front();
+        const int unit = is_tied_table ? head : tensor.unit;
+        if (unit > 0) {
+            const int passes =
+                1 + (unit >= first_trained ? 1 : 0) + (spec::is_trained(run.train, tensor.name) ? 1 : 0);
+            products += 2 * passes * tensor.elements;
+        }
+    }
+    const auto backward_layers = std::clamp<std::int64_t>(model.layers + 1 - first_trained, 0, model.layers);
+    // A query sees half of the keys on average; backward takes twice as many as forward.
+    const double attention =
+        static_cast<double>(model.layers + 2 * backward_layers) * (flops_per_token_and_key(model) / 2);
+    return static_cast<double>(products) + attention * static_cast<double>(run.data.seq);
+}
+
+StateBytes count_state_bytes(const spec::RunSpec& run) {
+    const std::int64_t parts = static_cast<std::int64_t>(run.parallel.tensor) * run.parallel.stages;
+    const auto share = [&](std::int64_t numbers, std::int64_t bytes_each, int span) {
+        return (numbers + parts - 1) / parts * bytes_each / span;
+    };
+    const std::int64_t all = count_parameters(run.model).total;
+    const std::int64_t trained = count_trained(run);
+    return {
+        .parameters = share(all, spec::element_bytes(run.precision.compute), run.sharding.parameters),
+        .gradients = share(trained, spec::element_bytes(run.precision.gradient), run.sharding.gradients),
+        .optimizer = share(trained, spec::element_bytes(run.precision.master) + 8, run.sharding.optimizer),
+    };
+}
+
+}  // namespace ziggurat::layout

@@ -1,0 +1,42 @@
+#include <algorithm>
+#include <array>
+
+#include "base/contract.hpp"
+#include "layout/family_descriptor.hpp"
+
+namespace ziggurat::layout {
+
+// One line for each family; its descriptor is in family_<name>.cpp.
+const FamilyDescriptor& gpt2_family();
+const FamilyDescriptor& llama_family();
+
+std::span<const FamilyDescriptor* const> families() {
+    static const std::array all{&gpt2_family(), &llama_family()};
+    return all;
+}
+
+const FamilyDescriptor* find_family(std::string_view name) {
+    const auto all = families();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto* family) { return family->name == name; });
+    return found == all.end() ? nullptr : *found;
+}
+
+const FamilyDescriptor& family_of(const spec::Model& model) {
+    const auto* family = find_family(model.family);
+    ZG_EXPECTS(family != nullptr);
+    return *family;
+}
+
+const spec::Model* find_preset(std::string_view name) {
+    for (const auto* family : families()) {
+        for (const auto& preset : family->presets) {
+            if (preset.name == name) {
+                return &preset.model;
+            }
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace ziggurat::layout

@@ -1,0 +1,15 @@
+#include "spec/budgets.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::spec {
+
+std::array<std::int64_t, 3> budgets_of_rank(const RunSpec& run) {
+    const auto part = [](std::int64_t budget, int ranks) { return budget == unlimited ? 0 : budget / ranks; };
+    const int ranks = std::max(run.parallel.ranks_per_node, 1);
+    const auto& tiers = run.tiers;
+    return {part(tiers.device_budget_bytes, 1), part(tiers.host_budget_bytes, ranks),
+            part(tiers.nvme_budget_bytes, ranks)};
+}
+
+}  // namespace ziggurat::spec
