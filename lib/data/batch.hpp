@@ -1,4 +1,4 @@
-/// What a model is fed with.
+/// A batch as a model reads it: tokens, targets, positions, documents.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Fills batches from tokens, in a given order.
+/// Source of batches: fills them from tokens, in a given order.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// All token sources of a run.
+/// Corpus of a run: all its token sources.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Whether the bytes that are trained on stay what they were.
+/// Watch over data files, so that the bytes that are trained on stay the same.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What becomes of a process that reads a page of a mapped file which is not there any more.
+/// Handling of reads of a mapped file's pages that are gone: the process ends with a message.
 #pragma once
 
 #include <cstddef>

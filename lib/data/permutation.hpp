@@ -1,4 +1,4 @@
-/// Shuffling without memory.
+/// Permutation of indices without memory, for shuffling.
 #pragma once
 
 #include <cstdint>

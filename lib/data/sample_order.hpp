@@ -1,4 +1,4 @@
-/// Which tokens a sample is made of: a function of its global index alone.
+/// Order of samples: the tokens of a sample are a function of its global index alone.
 #pragma once
 
 #include <cstdint>

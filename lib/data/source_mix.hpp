@@ -1,4 +1,4 @@
-/// Which of several sources each sample comes from.
+/// Mix of several sources: the one that each sample comes from.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What a token file says of itself, before anybody trains on it.
+/// Head of a token file: format, number of tokens, vocabulary, before it is trained on.
 #pragma once
 
 #include <cstdint>

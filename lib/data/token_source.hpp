@@ -1,4 +1,4 @@
-/// Where tokens come from.
+/// Token source: the interface to files of tokens.
 #pragma once
 
 #include <cstdint>

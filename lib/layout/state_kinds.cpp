@@ -55,14 +55,15 @@ spec::DType type_of(StateKind kind, const spec::Precision& precision) {
     return spec::DType::f32;
 }
 
-int shard_degree(StateKind kind, const spec::Sharding& sharding) {
+int shard_degree(StateKind kind, const Spans& spans) {
+    ZG_EXPECTS(row_of(kind).presence != Presence::within_step);
     switch (row_of(kind).group) {
         case StateGroup::parameters:
-            return row_of(kind).presence == Presence::within_step ? sharding.secondary : sharding.parameters;
+            return spans.parameters;
         case StateGroup::gradients:
-            return sharding.gradients;
+            return spans.gradients;
         case StateGroup::optimizer:
-            return sharding.optimizer;
+            return spans.optimizer;
     }
     return 1;
 }

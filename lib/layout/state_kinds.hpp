@@ -14,6 +14,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "layout/shard_map.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::layout {
@@ -184,6 +185,16 @@ constexpr bool is_optimizer_state(StateKind kind) {
     return kind != StateKind::none && row_of(kind).group == StateGroup::optimizer;
 }
 
+/// Collectives touch it where it is kept.
+constexpr bool is_communicated(StateKind kind) {
+    return kind != StateKind::none && row_of(kind).is_communicated;
+}
+
+/// Parameters of a fresh run, and their master.
+constexpr bool is_drawn_at_start(StateKind kind) {
+    return kind != StateKind::none && row_of(kind).start == Start::drawn;
+}
+
 /// Zero until an update writes it: master weights are not, nor is what each step makes anew.
 constexpr bool is_zero_at_start(StateKind kind) {
     return kind != StateKind::none && row_of(kind).start == Start::zero;
@@ -212,8 +223,8 @@ bool is_kept(StateKind kind, const spec::Precision& precision);
 
 /// \pre kind is not `none`
 spec::DType type_of(StateKind kind, const spec::Precision& precision);
-/// Data ranks over which the kind is cut. \pre kind is not `none`
-int shard_degree(StateKind kind, const spec::Sharding& sharding);
+/// Data ranks over which the kind is cut. \pre it is kept from step to step
+int shard_degree(StateKind kind, const Spans& spans);
 /// The home of the kind; null for `none` and for what no deck gives a home: it lives within a step.
 const spec::Home* home_of(StateKind kind, const spec::Tiers& tiers);
 

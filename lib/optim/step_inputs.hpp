@@ -1,4 +1,4 @@
-/// What a step's kernels need to know of it.
+/// Inputs of a step's kernels: learning rate, bias corrections, weight decay, clipping.
 #pragma once
 
 #include <cstdint>

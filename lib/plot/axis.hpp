@@ -1,4 +1,4 @@
-/// From values to places along an axis, and the ticks beside it.
+/// Axis of a figure: positions of values along it, and its ticks.
 #pragma once
 
 #include <string>

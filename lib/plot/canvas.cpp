@@ -29,16 +29,16 @@ Canvas::Canvas(int columns, int rows, bool has_unicode, bool has_marks)
       down_{has_unicode && !has_marks ? 4 : 1},
       has_unicode_{has_unicode},
       has_marks_{has_marks},
-      places_(static_cast<std::size_t>(columns * rows)) {}
+      cells_(static_cast<std::size_t>(columns * rows)) {}
 
 void Canvas::dot(int x, int y, std::size_t owner) {
     if (x < 0 || y < 0 || x >= dots_across() || y >= dots_down()) {
         return;
     }
-    auto& place = places_[static_cast<std::size_t>(y / down_ * columns_ + x / across_)];
+    auto& cell = cells_[static_cast<std::size_t>(y / down_ * columns_ + x / across_)];
     const auto bit = across_ == 2 ? static_cast<std::size_t>(y % down_ * 2 + x % across_) : 0;
-    place.dots = static_cast<std::uint8_t>(place.dots | dot_bits[bit]);
-    place.owner = owner;
+    cell.dots = static_cast<std::uint8_t>(cell.dots | dot_bits[bit]);
+    cell.owner = owner;
 }
 
 void Canvas::line(int x0, int y0, int x1, int y1, std::size_t owner) {
@@ -54,27 +54,27 @@ void Canvas::mark(int x, int y, std::size_t owner, const char* utf8, char ascii)
     if (x < 0 || y < 0 || x >= dots_across() || y >= dots_down()) {
         return;
     }
-    auto& place = places_[static_cast<std::size_t>(y / down_ * columns_ + x / across_)];
-    place.mark = utf8;
-    place.ascii_mark = ascii;
-    place.owner = owner;
+    auto& cell = cells_[static_cast<std::size_t>(y / down_ * columns_ + x / across_)];
+    cell.mark = utf8;
+    cell.ascii_mark = ascii;
+    cell.owner = owner;
 }
 
 std::string Canvas::row(int row, bool has_colours) const {
     std::string text;
     for (int column = 0; column < columns_; ++column) {
-        const auto& place = places_[static_cast<std::size_t>(row * columns_ + column)];
-        const bool is_empty = place.dots == 0 && place.mark == nullptr;
+        const auto& cell = cells_[static_cast<std::size_t>(row * columns_ + column)];
+        const bool is_empty = cell.dots == 0 && cell.mark == nullptr;
         if (is_empty) {
             text += ' ';
             continue;
         }
-        text += has_colours ? colour_of(place.owner) : "";
-        if (place.mark != nullptr) {
-            text += has_unicode_ ? std::string{place.mark} : std::string(1, place.ascii_mark);
+        text += has_colours ? colour_of(cell.owner) : "";
+        if (cell.mark != nullptr) {
+            text += has_unicode_ ? std::string{cell.mark} : std::string(1, cell.ascii_mark);
         } else {
             text +=
-                across_ == 2 ? braille(place.dots) : std::string(1, has_marks_ ? mark_of(place.owner) : '*');
+                across_ == 2 ? braille(cell.dots) : std::string(1, has_marks_ ? mark_of(cell.owner) : '*');
         }
         text += has_colours ? "\x1b[0m" : "";
     }

@@ -32,16 +32,16 @@ class Canvas {
     static std::string colour_of(std::size_t owner);
 
   private:
-    struct Place {
+    struct Cell {
         std::uint8_t dots = 0;
         std::size_t owner = 0;
-        const char* mark = nullptr;  ///< in its place
+        const char* mark = nullptr;  ///< in the place of dots
         char ascii_mark = 0;
     };
 
     int columns_, rows_, across_, down_;
     bool has_unicode_, has_marks_;
-    std::vector<Place> places_;
+    std::vector<Cell> cells_;
 };
 
 }  // namespace ziggurat::plot

@@ -1,4 +1,4 @@
-/// A few hundred points that stand for all steps of a run.
+/// Curve of a few hundred points that stand for all steps of a run.
 #pragma once
 
 #include <cstdint>

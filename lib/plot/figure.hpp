@@ -1,4 +1,4 @@
-/// What a picture shows, before it is known how it is drawn.
+/// Contents of a figure, before it is known how it is drawn.
 #pragma once
 
 #include <cstdint>

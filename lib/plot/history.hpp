@@ -1,4 +1,4 @@
-/// What metrics.jsonl tells of a run, as numbers.
+/// History of a run: the numbers of its metrics.jsonl.
 #pragma once
 
 #include <array>

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/contract.hpp"
+#include "layout/state_kinds.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -48,7 +49,8 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       chunk_units(static_cast<std::size_t>(spec.parallel.chunks_per_stage)),
       is_tied{spec.model.tie_embeddings},
       tokens{spec.train.micro_batch * (spec.data.seq / spec.parallel.context)},
-      element_bytes{spec::element_bytes(spec.precision.compute)} {
+      element_bytes{spec::element_bytes(spec.precision.compute)},
+      has_master{layout::has_master(spec.precision)} {
     ZG_EXPECTS(spec.data.seq % spec.parallel.context == 0);
     const auto stage_of = virtual_stage_of_units(spec.model.layers, virtual_stages);
     ZG_ENSURES(stage_of.size() == table.units.size());

@@ -46,6 +46,7 @@ struct ModelLayout {
     bool is_tied = false;         ///< the head's product uses the embedding table
     std::int64_t tokens = 0;      ///< of a micro-batch on this rank, before any cut over the tensor axis
     int element_bytes = 4;        ///< of the compute type
+    bool has_master = false;      ///< trained parameters have a master beside them
 
     /// Index of a chunk's virtual stage in the model.
     int virtual_stage(int chunk) const { return chunk * mesh.degree(spec::Axis::pipeline) + stage; }

@@ -13,7 +13,6 @@
 namespace ziggurat::state {
 
 using layout::ElementRange;
-using schedule::StateKind;
 
 namespace {
 
@@ -109,11 +108,7 @@ void set_initial_values(const spec::RunSpec& spec,
                         int tensor_rank,
                         TierMemory& memory) {
     for (const auto& buffer : program.buffers) {
-        if (buffer.state != StateKind::parameters && buffer.state != StateKind::frozen &&
-            buffer.state != StateKind::master) {
-            continue;
-        }
-        if (buffer.lifetime != schedule::Lifetime::persistent) {
+        if (buffer.lifetime != schedule::Lifetime::persistent || !layout::is_drawn_at_start(buffer.state)) {
             continue;
         }
         const auto& unit = table.units.at(static_cast<std::size_t>(buffer.unit));

@@ -1,4 +1,4 @@
-/// What the parameters are before the first step.
+/// Initial values of parameters and their master.
 #pragma once
 
 #include "device/stream.hpp"

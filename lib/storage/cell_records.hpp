@@ -1,4 +1,4 @@
-/// What was written where, so that what is read can be trusted.
+/// Records of the checksums of written cells, so that damage is found when they are read.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// What a checkpoint asks of directories.
+/// Operations on directories that checkpoints need.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What the sources of this module share of HDF5; no other module sees the library.
+/// HDF5 handles shared by the sources of this module; no other module sees the library.
 #pragma once
 
 #include <hdf5.h>

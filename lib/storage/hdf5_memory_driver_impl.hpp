@@ -1,4 +1,4 @@
-/// How HDF5 writes into a SparseImage.
+/// HDF5 file driver that writes into a SparseImage.
 #pragma once
 
 #include "storage/hdf5_handles_impl.hpp"

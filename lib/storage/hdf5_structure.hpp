@@ -1,4 +1,4 @@
-/// What an HDF5 file says of itself.
+/// Structure of an HDF5 file: its datasets, as the library reads them.
 #pragma once
 
 #include <cstdint>

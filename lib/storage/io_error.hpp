@@ -1,4 +1,4 @@
-/// What the system says of a failed operation on a file, as an error that reaches a person.
+/// Error of a failed operation on a file, with the system's reason and a remedy.
 #pragma once
 
 #include <cstdint>

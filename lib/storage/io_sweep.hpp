@@ -1,4 +1,4 @@
-/// How fast disks are, by the size and the number of the blocks that they are asked for at a time.
+/// Sweep of a disk's speed over block sizes and queue depths.
 #pragma once
 
 #include <cstdint>

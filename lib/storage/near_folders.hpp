@@ -1,4 +1,4 @@
-/// Which disks are close to the processors of a process.
+/// Folders on disks that are close to the processors of a process.
 #pragma once
 
 #include <optional>

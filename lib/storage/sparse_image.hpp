@@ -1,4 +1,4 @@
-/// The bytes of a file that is still in memory, of which most are not there.
+/// Image of a file in memory that has only those of its bytes that were written.
 #pragma once
 
 #include <array>

@@ -15,7 +15,7 @@ namespace ziggurat::storage {
 namespace {
 
 constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
-/// Who writes a part of a cell has to read it first; a checksum takes 24 bytes.
+/// Largest cell: a write of a part of a cell has to read it first; a checksum takes 24 bytes.
 constexpr std::int64_t most_cell_bytes = std::int64_t{256} << 10;
 
 /// What each folder takes, in whole stripes; all of it where the file system does not say.

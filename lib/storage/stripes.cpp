@@ -83,7 +83,7 @@ void Stripes::deal(std::int64_t count, const std::vector<std::int64_t>& room_byt
     }
 }
 
-Stripes::Place Stripes::at(std::int64_t offset_bytes) const {
+Stripes::FilePart Stripes::at(std::int64_t offset_bytes) const {
     ZG_EXPECTS(offset_bytes >= 0 && offset_bytes < bytes_);
     if (bytes_in_.size() == 1) {
         return {0, offset_bytes, bytes_ - offset_bytes};

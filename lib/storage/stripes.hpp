@@ -1,4 +1,4 @@
-/// How one run of bytes is dealt out to several files.
+/// Striping of one run of bytes over several files.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace ziggurat::storage {
 /// cut short, and then lies where there is room for that.
 class Stripes {
   public:
-    struct Place {
+    struct FilePart {
         int file = 0;
         std::int64_t offset_bytes = 0;  ///< in the file
         std::int64_t bytes = 0;         ///< up to the end of the stripe, or to the end of all in a lone file
@@ -28,7 +28,7 @@ class Stripes {
                      std::int64_t stripe_bytes);
 
     /// \pre 0 <= offset_bytes < bytes
-    Place at(std::int64_t offset_bytes) const;
+    FilePart at(std::int64_t offset_bytes) const;
     std::int64_t bytes_in(int file) const { return bytes_in_.at(static_cast<std::size_t>(file)); }
     /// What no place goes over; 0 where there is but one file.
     std::int64_t stripe_bytes() const noexcept { return bytes_in_.size() > 1 ? stripe_bytes_ : 0; }

@@ -1,4 +1,4 @@
-/// Transfers of files that go on while others compute.
+/// Transfer thread: moves bytes of files while other threads compute.
 #pragma once
 
 #include <array>

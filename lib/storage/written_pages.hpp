@@ -1,4 +1,4 @@
-/// Which pages of a run of bytes were ever written.
+/// Pages of a run of bytes that were ever written.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What a model is worth so far: its loss on text that it was not trained on, and a sample of its own.
+/// Evaluation of a model in training: its loss on validation data, and a sample of its text.
 #pragma once
 
 #include <cstdint>

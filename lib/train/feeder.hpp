@@ -1,4 +1,4 @@
-/// Brings samples into the memory that programs read.
+/// Feeder of samples into the batch buffers that programs read.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// A trained model that is only looked at: the weights of a checkpoint, in a layout for the ranks at hand.
+/// Inference with the weights of a checkpoint, in a layout for the ranks at hand.
 #pragma once
 
 #include <cstdint>

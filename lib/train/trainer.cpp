@@ -110,7 +110,7 @@ class Trainer {
             reporter_.say(message(Severity::warning, note));
         }
         give_back_heap();  // what making ready has left
-        is_to_stop();      // who was asked while all this was made ready
+        is_to_stop();      // a request that came while all this was made ready
         reporter_.busy("trains the first step");
         while (step_ < spec_.train.steps && requests_.agreed() == 0) {
             one_step();

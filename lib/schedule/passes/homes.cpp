@@ -12,7 +12,7 @@ using spec::Tier;
 
 /// Kinds that share an address space: what is frozen lies behind the trained part of its unit.
 StateKind space_of(StateKind kind) {
-    return kind == StateKind::frozen ? StateKind::parameters : kind;
+    return layout::is_of_frozen(kind) ? StateKind::parameters : kind;
 }
 
 /// Chunks of one tier, one after another.
@@ -35,24 +35,6 @@ std::array<TierChunks, 3> chunks_by_tier(const spec::Home& home, int n) {
 
 }  // namespace
 
-const spec::Home* home_of(const spec::Tiers& tiers, StateKind kind) {
-    switch (kind) {
-        case StateKind::parameters:
-        case StateKind::frozen:
-            return &tiers.parameters;
-        case StateKind::gradients:
-            return &tiers.gradients;
-        case StateKind::master:
-        case StateKind::first_moment:
-        case StateKind::second_moment:
-            return &tiers.optimizer;
-        case StateKind::secondary:
-        case StateKind::none:
-            return nullptr;
-    }
-    return nullptr;
-}
-
 std::int64_t chunk_alignment(const spec::RunSpec& spec) {
     const auto& tiers = spec.tiers;
     const bool has_nvme = tiers.parameters.nvme > 0 || tiers.gradients.nvme > 0 || tiers.optimizer.nvme > 0;
@@ -66,7 +48,7 @@ std::vector<std::vector<HomePart>> home_parts(const Program& program,
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const auto& buffer = program.buffers[b];
         if (buffer.unit >= 0 && buffer.lifetime == Lifetime::persistent &&
-            home_of(spec.tiers, buffer.state) != nullptr) {
+            layout::home_of(buffer.state, spec.tiers) != nullptr) {
             at_home[static_cast<std::size_t>(buffer.unit)].push_back(static_cast<int>(b));
         }
     }
@@ -80,7 +62,7 @@ std::vector<std::vector<HomePart>> home_parts(const Program& program,
     }
     std::vector<std::vector<HomePart>> parts(program.buffers.size());
     for (const auto& [kind, buffers] : spaces) {
-        const auto& home = *home_of(spec.tiers, kind);
+        const auto& home = *layout::home_of(kind, spec.tiers);
         const layout::ChunkLayout chunks{buffers, spec.tiers.chunk_elements, chunk_alignment(spec)};
         for (const auto& [tier, begin, end] : chunks_by_tier(home, chunks.num_chunks())) {
             for (const auto& [buffer, range] : chunks.chunks(begin, end)) {

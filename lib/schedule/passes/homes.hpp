@@ -18,9 +18,6 @@ struct HomePart {
     bool operator==(const HomePart&) const = default;
 };
 
-/// Where what is of that kind is at home; null where nobody says.
-const spec::Home* home_of(const spec::Tiers& tiers, StateKind kind);
-
 /// The multiple at which every shard begins in a rank's address space: whole pages where some state lies on
 /// NVMe.
 std::int64_t chunk_alignment(const spec::RunSpec& spec);

@@ -19,8 +19,7 @@ SavedOfUnits passing(const ModelLayout& model, const Program& program) {
     SavedOfUnits on_nvme;
     for (const auto& saved : saved_runs(model, program)) {
         const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
-        if (home.tier == spec::Tier::nvme &&
-            (home.state == StateKind::parameters || is_optimizer_state(home.state))) {
+        if (home.tier == spec::Tier::nvme && !layout::is_of_frozen(home.state)) {
             on_nvme[home.unit].push_back(saved);
         }
     }

@@ -12,7 +12,7 @@ bool counts(const ModelLayout& model, const Buffer& buffer) {
     const auto& parameters = model.table.units[static_cast<std::size_t>(buffer.unit)].parameters;
     for (int p = 0; p < static_cast<int>(parameters.size()); ++p) {
         const bool is_frozen = !parameters[static_cast<std::size_t>(p)].is_trained;
-        if (is_frozen == (buffer.state == StateKind::frozen) && model.counts(buffer.unit, p)) {
+        if (is_frozen == layout::is_of_frozen(buffer.state) && model.counts(buffer.unit, p)) {
             return true;
         }
     }
@@ -22,20 +22,13 @@ bool counts(const ModelLayout& model, const Buffer& buffer) {
 }  // namespace
 
 std::vector<SavedRun> saved_runs(const ModelLayout& model, const Program& program) {
-    const bool has_master =
-        std::any_of(program.buffers.begin(), program.buffers.end(),
-                    [](const Buffer& buffer) { return buffer.state == StateKind::master; });
-    const auto weights = has_master ? StateKind::master : StateKind::parameters;
     std::vector<SavedRun> runs;
     for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const auto& buffer = program.buffers[b];
-        const bool is_frozen = buffer.state == StateKind::frozen;
-        const bool is_saved = is_frozen || buffer.state == weights ||
-                              buffer.state == StateKind::first_moment ||
-                              buffer.state == StateKind::second_moment;
-        if (buffer.lifetime != Lifetime::persistent || !is_saved) {
+        if (buffer.lifetime != Lifetime::persistent || !layout::is_saved(buffer.state, model.has_master)) {
             continue;
         }
+        const bool is_frozen = layout::is_of_frozen(buffer.state);
         const auto unit = static_cast<std::size_t>(buffer.unit);
         const auto& shards = is_frozen ? model.frozen_shards[unit] : model.shards[unit];
         const auto whole = shards.shard(model.spans.data, model.data_rank);

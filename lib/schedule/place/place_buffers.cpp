@@ -18,8 +18,7 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
 void choose_arenas(Program& program) {
     for (auto& buffer : program.buffers) {
         buffer.is_shared = buffer.lifetime == Lifetime::persistent && buffer.tier != spec::Tier::nvme &&
-                           (buffer.state == StateKind::parameters || buffer.state == StateKind::frozen ||
-                            buffer.state == StateKind::gradients || buffer.state == StateKind::secondary);
+                           layout::is_communicated(buffer.state);
     }
     for (const auto& op : program.ops) {
         if (op.kind < OpKind::all_gather || op.kind > OpKind::receive) {

@@ -18,20 +18,20 @@ void World::judge_gradients(int rank, int op, int step, const Found& found) {
         for (const auto& piece : found.reads[r]) {
             const auto begin = piece.content.first;
             const auto end = begin + piece.bytes() / piece.content.element_bytes;
-            for (const auto& stretch : truth_->stretches(described.unit, {begin, end})) {
-                if (stretch.parameter < 0) {
+            for (const auto& part : truth_->parameter_ranges(described.unit, {begin, end})) {
+                if (part.parameter < 0) {
                     continue;
                 }
-                const auto complaint = truth_->complaint(rank, described.unit, stretch.parameter, step,
-                                                         piece.content.term, terms_);
+                const auto complaint =
+                    truth_->complaint(rank, described.unit, part.parameter, step, piece.content.term, terms_);
                 if (!complaint.empty()) {
                     const auto& unit =
                         truth_->layout(rank).table.units[static_cast<std::size_t>(described.unit)];
                     complain(FindingKind::wrong_gradient, rank, op,
                              "of step " + std::to_string(step) + " takes a wrong gradient of '" +
-                                 unit.parameters[static_cast<std::size_t>(stretch.parameter)].name +
-                                 "', elements " + std::to_string(stretch.elements.begin) + " to " +
-                                 std::to_string(stretch.elements.end) + " of its unit: " + complaint);
+                                 unit.parameters[static_cast<std::size_t>(part.parameter)].name +
+                                 "', elements " + std::to_string(part.elements.begin) + " to " +
+                                 std::to_string(part.elements.end) + " of its unit: " + complaint);
                     return;
                 }
             }
@@ -46,10 +46,9 @@ void World::count_in_norm(int rank, int step, const Pieces& pieces, int unit) {
     for (const auto& piece : pieces) {
         const auto begin = piece.content.first;
         const auto end = begin + piece.bytes() / piece.content.element_bytes;
-        for (const auto& stretch : truth_->stretches(unit, {begin, end})) {
-            if (stretch.parameter >= 0) {
-                counted_[{step, truth_->holders_key(rank, unit, stretch.parameter)}].push_back(
-                    stretch.elements);
+        for (const auto& part : truth_->parameter_ranges(unit, {begin, end})) {
+            if (part.parameter >= 0) {
+                counted_[{step, truth_->holders_key(rank, unit, part.parameter)}].push_back(part.elements);
             }
         }
     }
@@ -110,9 +109,7 @@ std::uint64_t World::judge_states(int steps) {
         const auto& buffers = program(rank).buffers;
         for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
             const auto& described = buffers[static_cast<std::size_t>(b)];
-            const bool is_versioned = described.state == StateKind::parameters ||
-                                      described.state == StateKind::frozen ||
-                                      is_optimizer_state(described.state);
+            const bool is_versioned = layout::is_restored(described.state);
             if (described.lifetime != Lifetime::persistent || described.unit < 0 || !is_versioned) {
                 continue;
             }
@@ -120,13 +117,13 @@ std::uint64_t World::judge_states(int steps) {
                 const auto& content = piece.content;
                 const auto begin = described.first_element + piece.begin / content.element_bytes;
                 const auto end = begin + piece.bytes() / content.element_bytes;
-                for (const auto& stretch : truth_->stretches(described.unit, {begin, end})) {
-                    if (stretch.parameter < 0) {
+                for (const auto& part : truth_->parameter_ranges(described.unit, {begin, end})) {
+                    if (part.parameter < 0) {
                         continue;
                     }
                     const auto where = "rank " + std::to_string(rank) + ": '" + described.name +
-                                       "' at element " + std::to_string(stretch.elements.begin);
-                    const int wanted = described.state == StateKind::frozen ? Content::every_step : steps;
+                                       "' at element " + std::to_string(part.elements.begin);
+                    const int wanted = layout::is_of_frozen(described.state) ? Content::every_step : steps;
                     if (content.thing != state_thing(described.state, described.unit) ||
                         content.first != begin || content.step != wanted) {
                         report_({FindingKind::wrong_state, rank, content.op,
@@ -134,12 +131,12 @@ std::uint64_t World::judge_states(int steps) {
                                      " after " + std::to_string(steps) + " steps"});
                         return 0;
                     }
-                    if (described.state != StateKind::parameters && described.state != StateKind::frozen) {
+                    if (layout::is_optimizer_state(described.state)) {
                         continue;
                     }
-                    auto& known = first_holders[truth_->holders_key(rank, described.unit, stretch.parameter)];
+                    auto& known = first_holders[truth_->holders_key(rank, described.unit, part.parameter)];
                     Pieces others;
-                    known.read(stretch.elements.begin, stretch.elements.end, 0, others);
+                    known.read(part.elements.begin, part.elements.end, 0, others);
                     for (const auto& other : others) {
                         if (other.content.thing != 0 && other.content.term != content.term) {
                             report_({FindingKind::wrong_state, rank, content.op,
@@ -151,8 +148,8 @@ std::uint64_t World::judge_states(int steps) {
                     kept.first = 0;
                     kept.element_bytes = 1;
                     kept.step = kept.buffer = kept.op = kept.microbatch = -1;
-                    kept.first = stretch.elements.begin;
-                    known.write(stretch.elements.begin, stretch.elements.end, kept);
+                    kept.first = part.elements.begin;
+                    known.write(part.elements.begin, part.elements.end, kept);
                 }
             }
         }

@@ -17,8 +17,9 @@ bool holds_state(const Buffer& buffer) {
 }  // namespace
 
 std::uint64_t state_thing(StateKind kind, int unit) {
-    const bool is_copy = kind == StateKind::secondary || kind == StateKind::frozen;
-    const auto shown = is_copy ? StateKind::parameters : kind;
+    const bool is_parameter =
+        kind != StateKind::none && layout::row_of(kind).group == layout::StateGroup::parameters;
+    const auto shown = is_parameter ? StateKind::parameters : kind;
     return mixed(mixed(0x57a7e, static_cast<std::uint64_t>(shown)), static_cast<std::uint64_t>(unit));
 }
 
@@ -55,7 +56,7 @@ void World::fill_initially(int rank) {
     const auto& buffers = program(rank).buffers;
     for (int b = 0; b < static_cast<int>(buffers.size()); ++b) {
         const auto& described = buffers[static_cast<std::size_t>(b)];
-        if (described.lifetime != Lifetime::persistent || described.state == StateKind::secondary) {
+        if (described.lifetime != Lifetime::persistent) {
             continue;
         }
         Content content{.thing = hash_of(described.name), .term = Terms::zero, .step = 0, .buffer = b};
@@ -66,22 +67,20 @@ void World::fill_initially(int rank) {
         }
         content.thing = state_thing(described.state, described.unit);
         content.element_bytes = static_cast<int>(element_bytes(described));
-        content.step = described.state == StateKind::frozen ? Content::every_step : 0;
+        content.step = layout::is_of_frozen(described.state) ? Content::every_step : 0;
         const auto first = described.first_element;
         const auto end = first + described.bytes / content.element_bytes;
-        std::vector<SimulationTruth::Stretch> stretches{{{first, end}, -1}};
+        std::vector<SimulationTruth::ParameterRange> parameter_ranges{{{first, end}, -1}};
         if (truth_ != nullptr) {
-            stretches = truth_->stretches(described.unit, {first, end});
+            parameter_ranges = truth_->parameter_ranges(described.unit, {first, end});
         }
-        for (const auto& stretch : stretches) {
-            const bool has_value = truth_ != nullptr && (described.state == StateKind::parameters ||
-                                                         described.state == StateKind::frozen ||
-                                                         described.state == StateKind::master);
-            content.first = stretch.elements.begin;
+        for (const auto& part : parameter_ranges) {
+            const bool has_value = truth_ != nullptr && layout::is_drawn_at_start(described.state);
+            content.first = part.elements.begin;
             content.term =
-                has_value ? truth_->initial_term(rank, described.unit, stretch.parameter) : Terms::zero;
-            memory(rank, b).write(at + (stretch.elements.begin - first) * content.element_bytes,
-                                  at + (stretch.elements.end - first) * content.element_bytes, content);
+                has_value ? truth_->initial_term(rank, described.unit, part.parameter) : Terms::zero;
+            memory(rank, b).write(at + (part.elements.begin - first) * content.element_bytes,
+                                  at + (part.elements.end - first) * content.element_bytes, content);
         }
     }
 }

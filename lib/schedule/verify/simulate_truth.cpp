@@ -41,10 +41,10 @@ SimulationTruth::SimulationTruth(const spec::RunSpec& spec) : spec_{spec} {
     }
 }
 
-std::vector<SimulationTruth::Stretch> SimulationTruth::stretches(int unit,
-                                                                 layout::ElementRange elements) const {
+std::vector<SimulationTruth::ParameterRange> SimulationTruth::parameter_ranges(
+    int unit, layout::ElementRange elements) const {
     const auto& flat = layouts_.front().flats.at(static_cast<std::size_t>(unit));
-    std::vector<Stretch> found;
+    std::vector<ParameterRange> found;
     auto position = elements.begin;
     const auto add = [&](std::int64_t end, int parameter) {
         if (end > position) {

@@ -24,11 +24,11 @@ class SimulationTruth {
     const ModelLayout& layout(int rank) const { return layouts_.at(static_cast<std::size_t>(rank)); }
 
     /// Parameters of a unit cut at the begin and end of each; parameter -1 lies between them.
-    struct Stretch {
+    struct ParameterRange {
         layout::ElementRange elements;
         int parameter = -1;
     };
-    std::vector<Stretch> stretches(int unit, layout::ElementRange elements) const;
+    std::vector<ParameterRange> parameter_ranges(int unit, layout::ElementRange elements) const;
 
     /// The value before the first step: that of a slice of its own where the tensor axis cuts the parameter.
     std::uint64_t initial_term(int rank, int unit, int parameter) const;

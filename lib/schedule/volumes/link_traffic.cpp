@@ -61,8 +61,7 @@ std::int64_t moments_read(const Program& program) {
     for (const auto& op : program.ops) {
         for (std::size_t i = 0; op.kind == OpKind::read && i < op.reads.size(); ++i) {
             const auto state = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer)).state;
-            const bool is_moment = state == StateKind::first_moment || state == StateKind::second_moment;
-            bytes += is_moment ? bytes_of_operand(op, i) : 0;
+            bytes += layout::is_zero_at_start(state) ? bytes_of_operand(op, i) : 0;
         }
     }
     return bytes;
@@ -75,19 +74,16 @@ const char* to_string(Cargo cargo) {
 }
 
 Cargo cargo_of(const Buffer& buffer) {
-    switch (buffer.state) {
-        case StateKind::parameters:
-        case StateKind::secondary:
-        case StateKind::frozen:
+    if (buffer.state == StateKind::none) {
+        return Cargo::activations;
+    }
+    switch (layout::row_of(buffer.state).group) {
+        case layout::StateGroup::parameters:
             return Cargo::parameters;
-        case StateKind::gradients:
+        case layout::StateGroup::gradients:
             return Cargo::gradients;
-        case StateKind::master:
-        case StateKind::first_moment:
-        case StateKind::second_moment:
+        case layout::StateGroup::optimizer:
             return Cargo::optimizer;
-        case StateKind::none:
-            break;
     }
     return Cargo::activations;
 }

@@ -1,4 +1,4 @@
-/// Where the time of a run went, on each rank.
+/// Account of a run: the time of each rank by activity.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// The part of the account that speaks of tiers: what moved between them, and how busy the ways were.
+/// Links in the account of a run: bytes moved between tiers, and how busy each link was.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// The parts of the account that speak of ranks and each other: what was moved, and what was waited for.
+/// Traffic in the account of a run: bytes sent between ranks, and waits for ranks and lanes.
 #pragma once
 
 #include <span>

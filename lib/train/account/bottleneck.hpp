@@ -1,4 +1,4 @@
-/// Which lane limits a run, and what would relieve it.
+/// Bottleneck of a run: the lane that limits it, and what would relieve it.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
-/// Whom the compute lane waited for: the chain of waits, followed to the lane, and to the rank, that was
-/// busy.
+/// Critical path: waits of the compute lane, followed to the lane and the rank that was busy.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace ziggurat::train {
 
-/// Splits the time between ops of the compute lane into stretches, each with the op of another lane that was
+/// Splits the time between ops of the compute lane into intervals, each with the op of another lane that was
 /// under way and on which the next op of the compute lane depended, directly or through others: when that
 /// waits for a copy that was held up by a read, the read is named for as long as it took, then the copy. What
 /// the thread of the compute lane did for other lanes meanwhile is named where nothing was waited for. No op
@@ -26,7 +25,7 @@ namespace ziggurat::train {
 /// Collective: local. No allocation after construction.
 class CriticalPath {
   public:
-    /// Who was busy.
+    /// The op that was busy.
     struct Owner {
         int rank = 0;  ///< of the node
         int op = -1;   ///< of that rank's program
@@ -37,7 +36,7 @@ class CriticalPath {
     /// \param times  of the ranks of this node, with `program` this rank's; both outlive this
     CriticalPath(const schedule::Program& program, const NodeTimes& times);
 
-    /// The records of one step that lasted from `begin_ns` to `end_ns`. Stretches come in no order and do not
+    /// The records of one step that lasted from `begin_ns` to `end_ns`. Intervals come in no order and do not
     /// overlap. The end of the step is an op of the compute lane in which it waits for others: for that part
     /// of it, they are named with it as `via`.
     void split(std::span<const LaneRecord> records,
@@ -69,7 +68,7 @@ class CriticalPath {
 
     const RankTimes& rank(int number) const { return times_.ranks[static_cast<std::size_t>(number)]; }
     bool computes(int number, int op) const;
-    /// Who came last to the collective of that op; nothing: it is none.
+    /// The rank that came last to the collective of that op; nothing: it is none.
     std::optional<Arrival> last_arrival(int number, int op, std::int64_t step) const;
     void follow(const Gap& gap, Waiting waiting, int via, const Visitor& visitor) const;
     /// What the thread of a rank did within the gap; the rest is of `fallback`, -1: nobody.

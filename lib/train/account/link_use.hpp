@@ -1,4 +1,4 @@
-/// What a rank's links between tiers have moved, beside what the plan says, and how busy they were.
+/// Use of a rank's links between tiers: bytes moved beside those planned, and busy time.
 #pragma once
 
 #include <array>

@@ -107,22 +107,22 @@ OpAccount::OpAccount(const schedule::Program& program,
         wait = wait < 0 ? account.activity(wait_name(stall)) : wait;
     };
     for (const auto& op : program.ops) {
-        Place place;
+        Category category;
         const auto engine = program.lanes[static_cast<std::size_t>(op.lane)].engine;
-        place.stall = stall_of(engine);
-        place.bytes = schedule::bytes_moved(op, program);
+        category.stall = stall_of(engine);
+        category.bytes = schedule::bytes_moved(op, program);
         if (engine == Engine::compute) {
-            place.activity = account.activity(activity_of(op));
-            place.kernel = account.kernel(phase_of(op, table), to_string(op.direction));
-            place.flops = op.flops;
+            category.activity = account.activity(activity_of(op));
+            category.kernel = account.kernel(phase_of(op, table), to_string(op.direction));
+            category.flops = op.flops;
             if (op.kind == OpKind::step_end) {
-                place.cause = causes_.cause(place.stall, op.label + " over all ranks");
+                category.cause = causes_.cause(category.stall, op.label + " over all ranks");
             }
         } else {
-            place.cause = causes_.cause(place.stall, cause_of(op, program, table));
-            note_wait(place.stall);
+            category.cause = causes_.cause(category.stall, cause_of(op, program, table));
+            note_wait(category.stall);
         }
-        places_.push_back(place);
+        categories_.push_back(category);
     }
     for (const auto& rank : times.ranks) {
         late_causes_.emplace_back().fill(-1);
@@ -174,23 +174,22 @@ void OpAccount::add_wait(const CriticalPath::Owner& owner,
     const bool is_mine = owner.rank == times_.me;
     const auto& rank = times_.ranks[static_cast<std::size_t>(owner.rank)];
     const auto engine = rank.engines[static_cast<std::size_t>(owner.op)];
-    auto place = places_[static_cast<std::size_t>(owner.via)];
-    const bool is_computed = place.kernel >= 0;
+    auto category = categories_[static_cast<std::size_t>(owner.via)];
+    const bool is_computed = category.kernel >= 0;
     const bool is_another = !is_mine || owner.op != owner.via;
     if (is_another && is_apart(engine)) {
-        place.stall = stall_of(engine);
-        place.cause =
-            is_mine
-                ? places_[static_cast<std::size_t>(owner.op)].cause
-                : late_causes_[static_cast<std::size_t>(owner.rank)][static_cast<std::size_t>(place.stall)];
+        category.stall = stall_of(engine);
+        category.cause = is_mine ? categories_[static_cast<std::size_t>(owner.op)].cause
+                                 : late_causes_[static_cast<std::size_t>(owner.rank)]
+                                               [static_cast<std::size_t>(category.stall)];
         for_others_s_ += is_computed ? seconds_between(begin_ns, end_ns) : 0;
     } else if (is_computed) {
         return;  // an op of the compute lane is told by its own record
     }
     const double seconds =
         is_mine ? without_checkpoint(owner.op, begin_ns, end_ns) : seconds_between(begin_ns, end_ns);
-    add_stall(place.stall, place.cause, seconds, report);
-    account_.add(wait_activities_[static_cast<std::size_t>(place.stall)], seconds);
+    add_stall(category.stall, category.cause, seconds, report);
+    account_.add(wait_activities_[static_cast<std::size_t>(category.stall)], seconds);
 }
 
 void OpAccount::add(const Executor& executor,
@@ -204,17 +203,17 @@ void OpAccount::add(const Executor& executor,
                  [this, &report](const CriticalPath::Owner& owner, std::int64_t begin_ns,
                                  std::int64_t end_ns) { add_wait(owner, begin_ns, end_ns, report); });
     for (const auto& record : executor.records()) {
-        const auto& place = places_[static_cast<std::size_t>(record.op)];
-        if (record.cause >= 0 || place.kernel < 0) {
+        const auto& category = categories_[static_cast<std::size_t>(record.op)];
+        if (record.cause >= 0 || category.kernel < 0) {
             continue;
         }
         const bool is_step_end = program_.ops[static_cast<std::size_t>(record.op)].kind == OpKind::step_end;
         const double seconds =
             without_checkpoint(record.op, record.begin_ns, record.end_ns) - (is_step_end ? for_others_s_ : 0);
-        account_.add(place.activity, seconds);
-        account_.add_kernel(place.kernel, seconds, place.flops);
+        account_.add(category.activity, seconds);
+        account_.add_kernel(category.kernel, seconds, category.flops);
         if (is_step_end) {
-            add_stall(place.stall, place.cause, seconds, report);
+            add_stall(category.stall, category.cause, seconds, report);
         } else {
             report.compute_s += seconds;
         }
@@ -247,7 +246,7 @@ void OpAccount::add_to(Trace& trace, std::span<const LaneRecord> records) const 
         if (record.cause >= 0) {
             traced.cause = program_.ops[static_cast<std::size_t>(record.cause)].label;
         } else {
-            traced.bytes = places_[static_cast<std::size_t>(record.op)].bytes;
+            traced.bytes = categories_[static_cast<std::size_t>(record.op)].bytes;
         }
         trace.add(traced);
     }

@@ -1,4 +1,4 @@
-/// From the executor's records to the numbers that a person reads.
+/// Accounting of ops: from the records of the executor to times by activity, kernel and stall.
 #pragma once
 
 #include <array>
@@ -48,7 +48,8 @@ class OpAccount {
     std::vector<std::string> trace_lanes() const;
 
   private:
-    struct Place {
+    /// The lines of the account that an op counts to.
+    struct Category {
         int activity = -1;
         int kernel = -1;  ///< -1: not of the compute lane
         int cause = -1;   ///< of waits for it; -1: nothing waits for it but its own lane
@@ -69,7 +70,7 @@ class OpAccount {
     const schedule::Program& program_;
     const NodeTimes& times_;
     Account& account_;
-    std::vector<Place> places_;         ///< by op
+    std::vector<Category> categories_;  ///< by op
     std::vector<int> wait_activities_;  ///< by stall
     StallCauses causes_;
     /// [rank of the node][stall]: what that rank was late for; -1: no lane of it.

@@ -1,4 +1,4 @@
-/// How much memory of this process is in use.
+/// Memory of this process that is in use.
 #pragma once
 
 #include <cstdint>

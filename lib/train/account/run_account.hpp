@@ -1,4 +1,4 @@
-/// All that one rank counts while it trains: time by activity and op, traffic, the trace.
+/// Counters of one rank while it trains: time by activity and op, traffic, the trace.
 #pragma once
 
 #include <cstdint>

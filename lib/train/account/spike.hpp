@@ -1,4 +1,4 @@
-/// When a loss stands out from those before it.
+/// Spike of a loss above those before it.
 #pragma once
 
 #include <cmath>

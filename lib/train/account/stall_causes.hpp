@@ -1,4 +1,4 @@
-/// What the compute lane of a rank waited for, by name.
+/// Causes of stalls of a rank's compute lane, by name.
 #pragma once
 
 #include <array>

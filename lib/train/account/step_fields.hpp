@@ -1,4 +1,4 @@
-/// The numbers of a step that a run tells of.
+/// Fields of a step in metrics.jsonl: those that can become anything but 0 in a run.
 #pragma once
 
 #include <array>

@@ -1,5 +1,4 @@
-/// What one step, one validation and one whole run report: the numbers behind the step line and
-/// metrics.jsonl.
+/// Reports of a step, a validation and a run: the numbers behind step line and metrics.jsonl.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-/// What each lane did and why it waited, in the format of Chrome's and Perfetto's trace viewers.
+/// Trace of all lanes, with their waits, in the format of Chrome's and Perfetto's viewers.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What a rank's collectives have moved, beside what the plan says.
+/// Bytes that a rank's collectives have moved, beside those planned.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Work on a thread of its own that somebody asks about now and then.
+/// A task on a thread of its own, whose result is polled.
 #pragma once
 
 #include <atomic>

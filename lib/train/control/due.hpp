@@ -1,4 +1,4 @@
-/// When something that is done every so often is due.
+/// Schedule of something that is done at intervals of steps, tokens or seconds.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What people and schedulers ask of a running training, from wherever they ask.
+/// Requests to a running training, from signals, files, time limits and other ranks.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-/// How many updates in a row may be skipped.
+/// Limit on updates skipped in a row.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-/// When to lose patience with files that do not answer.
+/// Patience with files that do not answer: a stall is no progress for too long.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// When a run has to stop so that its last checkpoint is complete before its time is over.
+/// Time by which a run has to stop so that its last checkpoint is complete within its limit.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Files that somebody puts into the run's folder to be heard: works where signals do not.
+/// Touch files in the folder of a run as requests to it: they work where signals do not.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-/// When a run validates.
+/// Schedule of validations.
 #pragma once
 
 #include <cstdint>

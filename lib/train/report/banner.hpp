@@ -1,4 +1,4 @@
-/// What a run says first: which program, where, on what and what it is about to do.
+/// Banner of a run: program, machine, ranks and threads.
 #pragma once
 
 #include <cstdint>

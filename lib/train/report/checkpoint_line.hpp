@@ -1,4 +1,4 @@
-/// What people read about a checkpoint.
+/// Lines about checkpoints for people.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// What rank 0 says: to the terminal and, the same text, into run.log.
+/// Console of rank 0: the terminal and, with the same text, run.log.
 #pragma once
 
 #include <mutex>

@@ -1,4 +1,4 @@
-/// What a person reads between the step lines.
+/// Lines for people between the step lines.
 #pragma once
 
 #include <cstdint>

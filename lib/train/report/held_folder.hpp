@@ -19,7 +19,7 @@ enum class Whereabouts {
 /// into no other that has taken its name. Collective: local; each rank that writes has one.
 class HeldFolder {
   public:
-    /// Where it cannot be opened, way() is the name itself, and who writes there meets the reason.
+    /// Where it cannot be opened, way() is the name itself, and writing there meets the reason.
     explicit HeldFolder(const std::string& name);
 
     bool is_held() const noexcept { return static_cast<bool>(folder_); }

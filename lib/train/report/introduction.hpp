@@ -1,4 +1,4 @@
-/// What a run says of itself before it trains.
+/// Introduction of a run before it trains: layout, memory, model and data.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 #include "comm/communicator.hpp"
 #include "data/corpus.hpp"
 #include "spec/run_spec.hpp"
+#include "train/account/utilisation.hpp"
 #include "train/control/time_limit.hpp"
 #include "train/report/console.hpp"
 #include "train/report/metrics.hpp"
-#include "train/account/utilisation.hpp"
 
 namespace ziggurat::train {
 

@@ -1,4 +1,4 @@
-/// The last line of metrics.jsonl, of a rank that its watch over the others makes leave.
+/// Last line of metrics.jsonl of a rank that leaves because others have failed.
 #pragma once
 
 #include <string>

@@ -75,7 +75,7 @@ class Metrics {
     void end(const RunEnd& facts);
 
     const std::string& path() const noexcept { return path_; }
-    /// Another descriptor of the file, for who flushes it meanwhile; none where nothing is written any more.
+    /// Another descriptor of the file, for a flush beside training; none where nothing is written any more.
     FileHandle again() const;
     /// Goes on in a new file of the same path: the old one was removed.
     /// Errors: Error{resource}

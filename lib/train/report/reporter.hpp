@@ -1,4 +1,4 @@
-/// What a run tells while it trains: lines on the console, metrics.jsonl, files of the run directory.
+/// Reporter of a training: lines on the console, metrics.jsonl, files of the run directory.
 #pragma once
 
 #include <functional>
@@ -62,7 +62,7 @@ class Reporter {
     /// Errors: Error{resource}, also when another run has taken its place
     void renew_folder();
 
-    /// A descriptor of metrics.jsonl for who flushes it beside training; none on other ranks.
+    /// A descriptor of metrics.jsonl for a flush beside training; none on other ranks.
     FileHandle metrics_again() const { return files_ ? files_->metrics.again() : FileHandle{}; }
     /// For messages about it.
     std::string metrics_path() const { return files_ ? files_->metrics.path() : std::string{}; }

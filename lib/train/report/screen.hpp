@@ -1,4 +1,4 @@
-/// Where lines for people are shown: how wide it is, and whether it has colours.
+/// Terminal that lines are shown on: its width, and whether it has colours.
 #pragma once
 
 #include "base/file_handle.hpp"

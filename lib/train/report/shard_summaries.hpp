@@ -1,4 +1,4 @@
-/// What ranks tell rank 0 of the files that they have written.
+/// Summaries of the files of a checkpoint, sent by the ranks that wrote them to rank 0.
 #pragma once
 
 #include <string>

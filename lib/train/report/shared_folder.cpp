@@ -70,12 +70,12 @@ void expect_folder_on_all_nodes(const spec::RunSpec& spec,
     if (world.rank() == 0) {
         mark = fmt::format(".seen-by-all-{}-{}", ::getpid(), monotonic_ns());
         const FileHandle file{::open((run_dir + "/" + mark).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666)};
-        mark = file ? mark : "";  // who writes there says why that cannot be
+        mark = file ? mark : "";  // writing there tells why that cannot be
     }
     mark = comm::broadcast(world, mark);
     std::string problem;
     if (!mark.empty() && nodes.rank_in_node == 0) {
-        // Long before those who wait for this take it for a hang.
+        // Long before the ranks that wait for this take it for a hang.
         problem = look_for(run_dir, mark, spec.run.hang_timeout_seconds / 3);
         if (!problem.empty()) {
             problem = fmt::format(

@@ -1,4 +1,4 @@
-/// Whether all nodes see the folder of the run.
+/// Check that all nodes see the same folder of the run.
 #pragma once
 
 #include <string>

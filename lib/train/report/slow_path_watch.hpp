@@ -1,4 +1,4 @@
-/// Says once when a path of the NVMe tier holds up the others.
+/// Notice, given once, of an NVMe path that holds up the others.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// The columns of the step line: what they say, and which of them fit.
+/// Columns of the step line, and the choice of those that fit.
 #pragma once
 
 #include <array>

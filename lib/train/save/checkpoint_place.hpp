@@ -1,4 +1,4 @@
-/// Where a run's checkpoints go: `ckpt` in its folder, whatever somebody calls or does to that meanwhile.
+/// Folder of a run's checkpoints: `ckpt` in the run's folder, even if that is renamed meanwhile.
 #pragma once
 
 #include <cstdint>

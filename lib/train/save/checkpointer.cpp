@@ -331,7 +331,7 @@ void Checkpointer::wait() {
         }
     }
     // In step with the others, so that nobody waits long for anybody: writing may take longer than the
-    // patience of those who watch for hangs. Rank 0's clock says when files have stood still for too long.
+    // patience of the watch for hangs. Rank 0's clock says when files have stood still for too long.
     const auto watch = [this] {
         // Rank 0 may have to wait for others' files to appear, and moves nothing meanwhile.
         const double least = protocol_.phase() == SavePhase::committing ? patience_seconds : 0;

@@ -1,4 +1,4 @@
-/// Saves the state of a run beside training.
+/// Checkpointer: saves the state of a run beside training.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// All ranks train on the same bytes, from the first step to the last.
+/// Guard that all ranks train on the same bytes, from the first step to the last.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// A rank's state as pieces of the model's tensors.
+/// Pieces of the model's tensors that a rank's state is made of.
 #pragma once
 
 #include <cstdint>

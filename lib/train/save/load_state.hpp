@@ -1,4 +1,4 @@
-/// From a checkpoint, written on any layout, into the state of a run.
+/// Loading of a checkpoint, written on any layout, into the state of a run.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct Loaded {
 
 /// Fills master weights, moments, frozen parameters and, from them, parameters on all ranks.
 ///
-/// Every rank reads its own piece over the whole data axis, whatever the spans: so ranks together read the
-/// checkpoint once. Those that hold the same shard then get the rest from each other; nothing is staged in
-/// memory of its own. Parameters of a lower precision than their master are its rounding.
+/// Every rank reads its own piece over the whole data axis, whatever the shard degrees: so ranks together
+/// read the checkpoint once. Those that hold the same shard then get the rest from each other; nothing is
+/// staged in memory of its own. Parameters of a lower precision than their master are its rounding.
 ///
 /// Collective: over `world`
 /// Numerics:   values as stored; converted only where the stored type is another

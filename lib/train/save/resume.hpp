@@ -1,4 +1,4 @@
-/// What a run goes on from.
+/// Resume of a run from a checkpoint.
 #pragma once
 
 #include <cstdint>

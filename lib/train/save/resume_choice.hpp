@@ -1,4 +1,4 @@
-/// Which checkpoint a run goes on from, as rank 0 sees the folders.
+/// Choice of the checkpoint that a run resumes from, as rank 0 sees the folders.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-/// Whether a run goes on with the data that its checkpoint was written with.
+/// Comparison of a run's data with the data that its checkpoint was written with.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-/// How ranks agree on the way of one save, beside training.
+/// Protocol by which ranks agree on the phases of one save, beside training.
 #pragma once
 
 #include "train/step/step_requests.hpp"
@@ -23,7 +23,7 @@ enum class SaveNews {
 
 /// A small state machine, one copy on each rank, which moves by the step_requests `save_ended` and
 /// `save_failed` alone: they come with the step's own small sum, so all copies move at the end of the same
-/// step. Each of those who work in a phase says once how it went; when all have, the phase is over.
+/// step. Each rank that works in a phase says once how it went; when all have, the phase is over.
 ///
 /// Collective: local; the ranks call learn() at the end of each step
 class SaveProtocol {

@@ -40,7 +40,7 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
             continue;
         }
         auto* const from = state.memory.at(buffer) + saved.run.offset;
-        stretches_.push_back(
+        to_copy_.push_back(
             {words_at<const float>(from, saved.run.bytes), words_at<float>(copy + used, saved.run.bytes)});
         copies[saved.buffer] = {copy + used, saved.run.offset};
         used += saved.run.bytes;
@@ -62,8 +62,8 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
 
 void Snapshot::take() {
     ZG_EXPECTS(has_copy());
-    for (const auto& stretch : stretches_) {
-        kernels::convert<float, float>(state_.stream, stretch.from, stretch.to);
+    for (const auto& copy : to_copy_) {
+        kernels::convert<float, float>(state_.stream, copy.from, copy.to);
     }
 }
 

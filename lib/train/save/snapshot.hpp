@@ -1,4 +1,5 @@
-/// What a rank writes into a checkpoint: where it lies, or a copy that training does not touch.
+/// Snapshot of the state that a rank writes into a checkpoint: its place in memory, or a copy
+/// that training does not touch.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +41,14 @@ class Snapshot {
     std::int64_t payload_bytes() const noexcept { return payload_bytes_; }
 
   private:
-    struct Stretch {
+    struct CopyRange {
         std::span<const float> from;  ///< the type does not matter: whole words
         std::span<float> to;
     };
 
     HeldState state_;
     bool has_copy_ = false;
-    std::vector<Stretch> stretches_;
+    std::vector<CopyRange> to_copy_;
     std::vector<checkpoint::Source> live_;
     std::vector<checkpoint::Source> copied_;
     std::vector<HomePlace> places_;

@@ -1,4 +1,4 @@
-/// One rank's file of a checkpoint from state of which some passes by while it is written.
+/// A rank's file of a checkpoint, where some of the state passes by while the file is written.
 #pragma once
 
 #include <atomic>

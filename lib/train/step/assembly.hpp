@@ -33,7 +33,7 @@ struct Programs {
 /// What parameters and masters are when an assembly is made; every other state is zero.
 enum class StateAtFirst {
     initial,  ///< state::set_initial_values()
-    zero,     ///< for who fills them: nothing is written that is written over
+    zero,     ///< filled by the caller: nothing is written that is written over
 };
 
 /// Collective: local

@@ -1,4 +1,4 @@
-/// Where a program reads its micro-batches from, and leaves what it makes of them.
+/// Batch slots: buffers that a program reads a micro-batch from, and leaves its losses in.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,6 @@ namespace ziggurat::train {
 namespace {
 
 using schedule::OpKind;
-using schedule::StateKind;
 using storage::Segment;
 using storage::TransferKind;
 
@@ -39,23 +38,22 @@ void append(std::vector<Segment>& all, std::vector<Segment> more) {
 }
 
 /// Whole pages of the NVMe tier and where they are in memory.
-struct Stretch {
+struct PageRange {
     std::int64_t offset_bytes = 0;
     std::int64_t bytes = 0;
     std::byte* memory = nullptr;
     bool is_moment = false;
 };
 
-std::vector<Stretch> stretches(const schedule::Program& program,
-                               const schedule::Op& op,
-                               const state::TierMemory& memory) {
-    std::vector<Stretch> found;
+std::vector<PageRange> page_ranges(const schedule::Program& program,
+                                   const schedule::Op& op,
+                                   const state::TierMemory& memory) {
+    std::vector<PageRange> found;
     for (std::size_t i = 0; i < op.reads.size(); ++i) {
         const auto& on_disk = op.kind == OpKind::read ? op.reads[i] : op.writes[i];
         const auto& in_memory = op.kind == OpKind::read ? op.writes[i] : op.reads[i];
         const auto& disk = buffer_of(program, on_disk);
-        const bool is_moment =
-            disk.state == StateKind::first_moment || disk.state == StateKind::second_moment;
+        const bool is_moment = layout::is_zero_at_start(disk.state);
         ZG_EXPECTS(on_disk.runs.size() == in_memory.runs.size());
         for (std::size_t r = 0; r < on_disk.runs.size(); ++r) {
             ZG_EXPECTS(on_disk.runs[r].bytes == in_memory.runs[r].bytes);
@@ -92,11 +90,11 @@ class NvmeLanes::ReadWithMoments {
                     storage::TransferThread& thread,
                     int whole,
                     int others,
-                    std::vector<Stretch> moments)
+                    std::vector<PageRange> moments)
         : file_{file}, thread_{thread}, whole_{whole}, others_{others}, moments_{std::move(moments)} {}
 
     void start() {
-        is_written_ = is_written_ || std::ranges::any_of(moments_, [this](const Stretch& moment) {
+        is_written_ = is_written_ || std::ranges::any_of(moments_, [this](const PageRange& moment) {
                           return !file_.is_blank(moment.offset_bytes, moment.bytes);
                       });
         current_ = is_written_ ? whole_ : others_;
@@ -113,7 +111,7 @@ class NvmeLanes::ReadWithMoments {
     storage::TransferThread& thread_;
     int whole_, others_;
     int current_ = -1;
-    std::vector<Stretch> moments_;
+    std::vector<PageRange> moments_;
     bool is_written_ = false;
     std::int64_t spared_bytes_ = 0;
 };
@@ -174,13 +172,13 @@ Action NvmeLanes::bind(const schedule::Program& program, const schedule::Op& op)
 
 Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op& op) {
     std::vector<Segment> all, others;
-    std::vector<Stretch> moments;
-    for (const auto& stretch : stretches(program, op, memory_)) {
+    std::vector<PageRange> moments;
+    for (const auto& pages : page_ranges(program, op, memory_)) {
         const auto segments =
-            memory_.nvme()->segments(TransferKind::read, stretch.offset_bytes, stretch.memory, stretch.bytes);
+            memory_.nvme()->segments(TransferKind::read, pages.offset_bytes, pages.memory, pages.bytes);
         append(all, segments);
-        if (stretch.is_moment) {
-            moments.push_back(stretch);
+        if (pages.is_moment) {
+            moments.push_back(pages);
         } else {
             append(others, segments);
         }
@@ -208,10 +206,10 @@ Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op
 Action NvmeLanes::bind_write(const schedule::Program& program, const schedule::Op& op) {
     ZG_EXPECTS(op.kind == OpKind::write);
     std::vector<Segment> segments;
-    const auto all = stretches(program, op, memory_);
-    for (const auto& stretch : all) {
-        append(segments, memory_.nvme()->segments(TransferKind::write, stretch.offset_bytes, stretch.memory,
-                                                  stretch.bytes));
+    const auto all = page_ranges(program, op, memory_);
+    for (const auto& pages : all) {
+        append(segments,
+               memory_.nvme()->segments(TransferKind::write, pages.offset_bytes, pages.memory, pages.bytes));
     }
     auto& thread = *writes_;
     const int transfer = thread.add(TransferKind::write, segments, urgency_of(program, op));

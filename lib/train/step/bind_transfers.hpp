@@ -19,7 +19,7 @@ namespace ziggurat::train {
 /// A thread for each direction between NVMe and the host, as far as programs use them.
 class NvmeLanes {
   public:
-    /// \param node  whose bell wakes this rank when a transfer is done
+    /// \param node  its bell wakes this rank when a transfer is done
     /// Errors: Error{resource} when the system has no threads
     NvmeLanes(const spec::Tiers& tiers, const state::TierMemory& memory, const comm::NodeMemory& node);
 

@@ -28,7 +28,7 @@ class Key {
     std::uint64_t value_ = 0xcbf29ce484222325;
 };
 
-enum class Kind : std::uint64_t { step_end, group, message };
+enum class CallKind : std::uint64_t { step_end, group, message };
 
 }  // namespace
 
@@ -39,7 +39,7 @@ std::vector<std::uint64_t> collective_keys(const schedule::Program& program) {
     for (const auto& op : program.ops) {
         Key key;
         if (op.kind == OpKind::step_end) {
-            key.add(static_cast<std::uint64_t>(Kind::step_end));
+            key.add(static_cast<std::uint64_t>(CallKind::step_end));
             keys.push_back(key.value());
             continue;
         }
@@ -53,7 +53,7 @@ std::vector<std::uint64_t> collective_keys(const schedule::Program& program) {
         const int receiver = op.kind == OpKind::send ? op.peer : group.my_index;
         const auto place =
             is_message ? std::tuple{op.group, sender, receiver, op.tag} : std::tuple{op.group, -1, -1, -1};
-        key.add(static_cast<std::uint64_t>(is_message ? Kind::message : Kind::group));
+        key.add(static_cast<std::uint64_t>(is_message ? CallKind::message : CallKind::group));
         key.add(group.name);
         for (const int member : group.members) {
             key.add(static_cast<std::uint64_t>(member));

@@ -1,4 +1,4 @@
-/// Which ops of the ranks of a node are parts of one collective.
+/// Match of ops of a node's ranks that are parts of one collective.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Carries a step program out.
+/// Executor of step programs.
 #pragma once
 
 #include <cstdint>
@@ -48,16 +48,15 @@ struct LaneRecord {
 ///
 /// Knows nothing of ZeRO, tiers or pipelines: an op begins when it is the next of its lane (of a lane that
 /// overlaps itself: one of the next few) and everything that it waits for, in this step and the one
-/// before, is done. Lanes other than the compute lane may finish
-/// a step's ops while the next step is already under way; nothing drains in between. No allocation after
-/// construction.
+/// before, is done. Lanes other than the compute lane may finish a step's ops while the next step is already
+/// under way; nothing drains in between. No allocation after construction.
 class Executor final : public comm::Background {
   public:
     /// \param actions       by op
     /// \param abort         where waits are published
     /// \param node          where a waiting rank sleeps; nothing: short naps
-    /// \param hang_seconds  waiting longer than this for one op is an error, unless somebody watches the
-    ///                      ranks, who then knows better whom to blame
+    /// \param hang_seconds  waiting longer than this for one op is an error, unless a watch over the
+    ///                      ranks is there, which knows better which of them to blame
     Executor(const schedule::Program& program,
              std::vector<Action> actions,
              const comm::AbortFlag& abort,
@@ -82,7 +81,7 @@ class Executor final : public comm::Background {
 
     /// Between steps: does what can be done of the steps begun. One rank's compute lane may be done while
     /// another's still waits for exchanges in which both take part, as when their shares differ in length. So
-    /// who waits for others between steps has to call it.
+    /// it has to be called while other ranks are waited for between steps.
     void advance() override;
 
     /// Returns when all lanes have done all ops of the steps begun.

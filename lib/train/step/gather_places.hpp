@@ -1,4 +1,4 @@
-/// Where all ranks run, on rank 0.
+/// Host and cores of every rank, gathered on rank 0.
 #pragma once
 
 #include <vector>

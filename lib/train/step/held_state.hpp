@@ -1,4 +1,4 @@
-/// What of an assembly checkpoints read and write.
+/// State of an assembly that checkpoints read and write.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct HeldState {
     const schedule::Program& program;  ///< of training: its persistent buffers are the state
     const state::TierMemory& memory;
     const device::Stream& stream;
-    SaveStream& stream_to_save;    ///< of what lies on NVMe, into checkpoints
+    SaveStream& stream_to_save;   ///< of what lies on NVMe, into checkpoints
     std::function<void()> drain;  ///< returns when nothing of the steps done is on its way any more
 };
 

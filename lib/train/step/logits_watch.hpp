@@ -1,4 +1,4 @@
-/// The logits of one token, for who samples from them.
+/// Logits of one token, for sampling.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// What the ranks of a node know of each other's step: when ops began and ended, and which meet.
+/// Times of ops on all ranks of a node, and the matching of those that meet in one collective.
 #pragma once
 
 #include <cstdint>

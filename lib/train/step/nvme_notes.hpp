@@ -1,4 +1,4 @@
-/// What of the NVMe tier is not as it was asked for, or not as fast as it could be.
+/// Notes on an NVMe tier that is not as it was asked for, or not as fast as it could be.
 #pragma once
 
 #include <string>

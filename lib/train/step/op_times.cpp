@@ -13,15 +13,16 @@ constexpr auto kept = static_cast<std::size_t>(OpTimes::steps_kept);
 }  // namespace
 
 std::int64_t OpTimes::bytes_for(std::size_t num_ops) noexcept {
-    const auto bytes = header_bytes + kept * num_ops * sizeof(Entry) + places_for(num_ops) * sizeof(Place);
+    const auto bytes =
+        header_bytes + kept * num_ops * sizeof(Entry) + work_slots_for(num_ops) * sizeof(WorkSlot);
     return static_cast<std::int64_t>((bytes + 63) / 64 * 64);
 }
 
 OpTimes::OpTimes(std::byte* memory, std::size_t num_ops) noexcept
     : num_works_{reinterpret_cast<std::atomic<std::int64_t>*>(memory)},
       entries_{reinterpret_cast<Entry*>(memory + header_bytes), kept * num_ops},
-      places_{reinterpret_cast<Place*>(memory + header_bytes + kept * num_ops * sizeof(Entry)),
-              places_for(num_ops)} {}
+      work_slots_{reinterpret_cast<WorkSlot*>(memory + header_bytes + kept * num_ops * sizeof(Entry)),
+                  work_slots_for(num_ops)} {}
 
 OpTimes::Entry& OpTimes::entry(int op, std::int64_t step) const noexcept {
     return entries_[static_cast<std::size_t>(op) * kept + static_cast<std::size_t>(step % steps_kept)];
@@ -41,20 +42,20 @@ void OpTimes::ended(int op, std::int64_t step, std::int64_t end_ns) noexcept {
     entry(op, step).end_ns.store(end_ns, std::memory_order_release);
 }
 
-OpTimes::Place& OpTimes::place(std::int64_t work) const noexcept {
-    return places_[static_cast<std::size_t>(work) % places_.size()];
+OpTimes::WorkSlot& OpTimes::work_slot(std::int64_t work) const noexcept {
+    return work_slots_[static_cast<std::size_t>(work) % work_slots_.size()];
 }
 
 void OpTimes::was_busy(const Work& work) noexcept {
     const auto number = num_works_->load(relaxed);
     if (number > 0) {
-        auto& last = place(number - 1);
+        auto& last = work_slot(number - 1);
         if (last.op.load(relaxed) == work.op && work.begin_ns - last.end_ns.load(relaxed) < at_once_ns) {
             last.end_ns.store(work.end_ns, relaxed);
             return;
         }
     }
-    auto& next = place(number);
+    auto& next = work_slot(number);
     next.op.store(work.op, relaxed);
     next.begin_ns.store(work.begin_ns, relaxed);
     next.end_ns.store(work.end_ns, relaxed);
@@ -89,11 +90,11 @@ std::optional<OpTimes::Times> OpTimes::latest(int op, std::int64_t time_ns) cons
 
 std::int64_t OpTimes::first_work_behind(std::int64_t time_ns) const noexcept {
     const auto number = num_works_->load(std::memory_order_acquire);
-    // Its rank may write on meanwhile, so the older half of the places is left alone.
-    auto first = std::max<std::int64_t>(0, number - static_cast<std::int64_t>(places_.size()) / 2);
+    // Its rank may write on meanwhile, so the older half of the slots is left alone.
+    auto first = std::max<std::int64_t>(0, number - static_cast<std::int64_t>(work_slots_.size()) / 2);
     for (auto last = number; first < last;) {
         const auto middle = first + (last - first) / 2;
-        if (place(middle).end_ns.load(relaxed) <= time_ns) {
+        if (work_slot(middle).end_ns.load(relaxed) <= time_ns) {
             first = middle + 1;
         } else {
             last = middle;
@@ -106,7 +107,7 @@ std::optional<OpTimes::Work> OpTimes::work(std::int64_t number) const noexcept {
     if (number >= num_works_->load(std::memory_order_acquire)) {
         return std::nullopt;
     }
-    const auto& found = place(number);
+    const auto& found = work_slot(number);
     return Work{static_cast<int>(found.op.load(relaxed)), found.begin_ns.load(relaxed),
                 found.end_ns.load(relaxed)};
 }

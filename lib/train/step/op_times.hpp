@@ -1,4 +1,4 @@
-/// When the ops of one rank began and ended lately, where other ranks of its node can read it.
+/// Times of a rank's latest ops in memory that other ranks of its node can read.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace ziggurat::train {
 /// A view of memory that one rank's executor writes and the accounts of all ranks of its node read, without
 /// messages and without locks.
 ///
-/// It keeps the last `steps_kept` steps of each op. That is enough: who accounts for step s + 1 reads times
-/// of steps s and s + 1, and nobody is further than s + 2, whose end needs everybody's. No allocation.
+/// It keeps the last `steps_kept` steps of each op. That is enough: a rank that accounts for step s + 1 reads
+/// times of steps s and s + 1, and no rank is further than s + 2, whose end needs all ranks. No allocation.
 class OpTimes {
   public:
     static constexpr std::int64_t steps_kept = 3;
@@ -62,21 +62,21 @@ class OpTimes {
         std::atomic<std::int64_t> begin_ns, end_ns, ready_ns;
         std::atomic<std::int64_t> after;
     };
-    struct Place {
+    struct WorkSlot {
         std::atomic<std::int64_t> op, begin_ns, end_ns;
     };
     static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
     static constexpr std::size_t works_per_op = 8;
-    static std::size_t places_for(std::size_t num_ops) noexcept { return works_per_op * num_ops + 16; }
+    static std::size_t work_slots_for(std::size_t num_ops) noexcept { return works_per_op * num_ops + 16; }
 
     Entry& entry(int op, std::int64_t step) const noexcept;
-    Place& place(std::int64_t work) const noexcept;
+    WorkSlot& work_slot(std::int64_t work) const noexcept;
     static std::optional<Times> read(const Entry& entry) noexcept;
 
     std::atomic<std::int64_t>* num_works_;
     std::span<Entry> entries_;
-    std::span<Place> places_;
+    std::span<WorkSlot> work_slots_;
 };
 
 }  // namespace ziggurat::train

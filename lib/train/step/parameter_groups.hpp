@@ -1,4 +1,4 @@
-/// Which elements of a unit are trained how.
+/// Parameter groups: the elements of a unit with one weight decay.
 #pragma once
 
 #include <vector>

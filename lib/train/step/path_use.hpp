@@ -1,4 +1,4 @@
-/// What each path of the NVMe tier has moved for a rank, and whether one of them holds up the others.
+/// Use of the paths of the NVMe tier by a rank, and detection of one that holds up the others.
 #pragma once
 
 #include <cstdint>

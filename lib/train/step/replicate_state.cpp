@@ -1,6 +1,7 @@
 #include "train/step/replicate_state.hpp"
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -21,20 +22,12 @@ constexpr std::int64_t window_bytes = std::int64_t{4} << 20;
 
 /// Whether a checkpoint or the masters give its values.
 bool is_restored(const schedule::Buffer& buffer) {
-    return buffer.lifetime == Lifetime::persistent &&
-           (buffer.state == StateKind::parameters || buffer.state == StateKind::frozen ||
-            is_optimizer_state(buffer.state));
+    return buffer.lifetime == Lifetime::persistent && layout::is_restored(buffer.state);
 }
 
 const layout::ShardMap& shards_of(const schedule::ModelLayout& model, const schedule::Buffer& buffer) {
     const auto unit = static_cast<std::size_t>(buffer.unit);
-    return buffer.state == StateKind::frozen ? model.frozen_shards[unit] : model.shards[unit];
-}
-
-/// Over how many data ranks the kind is cut.
-int span_of(const schedule::ModelLayout& model, const schedule::Buffer& buffer) {
-    const bool is_parameters = buffer.state == StateKind::parameters || buffer.state == StateKind::frozen;
-    return is_parameters ? model.spans.parameters : model.spans.optimizer;
+    return layout::is_of_frozen(buffer.state) ? model.frozen_shards[unit] : model.shards[unit];
 }
 
 layout::ElementRange common_part(layout::ElementRange a, layout::ElementRange b) {
@@ -94,12 +87,15 @@ void round_masters(const HeldState& state) {
     }
 }
 
-/// Data ranks that hold the same shard of what is cut over `span` ranks give each other their pieces of it,
+/// Exchanges the pieces of all state of one shard degree among the data ranks that hold the same shard of it,
 /// as much of each at a time as fits into a small window.
-void share(const comm::Communicator& world, const comm::AbortFlag& abort, const HeldState& state, int span) {
+void share(const comm::Communicator& world,
+           const comm::AbortFlag& abort,
+           const HeldState& state,
+           int shard_degree) {
     const auto& model = state.model;
-    const auto members = layout::data_group(model.data_rank, span, model.spans.data);
-    const auto ranks = model.data_members(span, model.spans.data);
+    const auto members = layout::data_group(model.data_rank, shard_degree, model.spans.data);
+    const auto ranks = model.data_members(shard_degree, model.spans.data);
     const auto group = world.split(*std::ranges::min_element(ranks), model.data_rank);
     ZG_ENSURES(group.size() == std::ssize(members));
     if (group.size() == 1) {
@@ -126,7 +122,7 @@ void share(const comm::Communicator& world, const comm::AbortFlag& abort, const 
     };
 
     for (const auto& buffer : state.program.buffers) {
-        if (!is_restored(buffer) || span_of(model, buffer) != span) {
+        if (!is_restored(buffer) || layout::shard_degree(buffer.state, model.spans) != shard_degree) {
             continue;
         }
         // Those that hold the same shard have cut it alike between their tiers.
@@ -164,10 +160,14 @@ void share(const comm::Communicator& world, const comm::AbortFlag& abort, const 
 
 void replicate_state(const comm::Communicator& world, const comm::AbortFlag& abort, const HeldState& state) {
     round_masters(state);
-    const auto& spans = state.model.spans;
-    share(world, abort, state, spans.parameters);
-    if (spans.optimizer != spans.parameters) {
-        share(world, abort, state, spans.optimizer);
+    std::set<int> degrees;
+    for (const auto kind : layout::state_kinds) {
+        if (layout::is_restored(kind)) {
+            degrees.insert(layout::shard_degree(kind, state.model.spans));
+        }
+    }
+    for (const int degree : degrees) {
+        share(world, abort, state, degree);
     }
 }
 

@@ -1,4 +1,4 @@
-/// Whether all ranks run the same program.
+/// Check that all ranks run the same program.
 #pragma once
 
 #include <string>

@@ -37,9 +37,9 @@ SaveStream::SaveStream(const schedule::ModelLayout& model,
             updates_.push_back({run.op, {}});
         }
         const auto& staged = train.buffers[static_cast<std::size_t>(run.staged)];
-        updates_.back().stretches.push_back({run.home, run.at_home.offset,
-                                             memory.at(staged) + run.staged_offset,
-                                             static_cast<std::size_t>(run.at_home.bytes)});
+        updates_.back().passing.push_back({run.home, run.at_home.offset,
+                                           memory.at(staged) + run.staged_offset,
+                                           static_cast<std::size_t>(run.at_home.bytes)});
     }
     waits_.reserve(updates_.size());
 }
@@ -101,9 +101,9 @@ void SaveStream::pass(std::size_t update) {
     }
     lock.unlock();
     auto* to = place(update);
-    for (const auto& stretch : updates_[update].stretches) {
-        std::memcpy(to, stretch.from, stretch.bytes);
-        to += stretch.bytes;
+    for (const auto& part : updates_[update].passing) {
+        std::memcpy(to, part.from, part.bytes);
+        to += part.bytes;
     }
     lock.lock();
     ++passed_;
@@ -121,9 +121,9 @@ SaveStream::Next SaveStream::next(bool waits) {
 
 void SaveStream::take(const std::function<void(const Part&)>& use) {
     const auto* from = place(taken_);
-    for (const auto& stretch : updates_[taken_].stretches) {
-        use({stretch.home, stretch.home_offset, {from, stretch.bytes}});
-        from += stretch.bytes;
+    for (const auto& part : updates_[taken_].passing) {
+        use({part.home, part.home_offset, {from, part.bytes}});
+        from += part.bytes;
     }
     const std::lock_guard lock{mutex_};
     ++taken_;

@@ -81,7 +81,7 @@ class SaveStream {
     void leave();
 
   private:
-    struct Stretch {
+    struct PassingBytes {
         int home;
         std::int64_t home_offset;
         const std::byte* from;
@@ -89,7 +89,7 @@ class SaveStream {
     };
     struct Update {
         int op;
-        std::vector<Stretch> stretches;
+        std::vector<PassingBytes> passing;
     };
 
     void pass(std::size_t update);

@@ -1,4 +1,4 @@
-/// The end of a step: what all ranks must know alike before states change.
+/// End of a step: norm, clip factor and requests, alike on all ranks before states change.
 #pragma once
 
 #include "base/exact_sum.hpp"

@@ -1,4 +1,4 @@
-/// What a step has come to.
+/// Outcome of a step.
 #pragma once
 
 #include "train/step/step_requests.hpp"

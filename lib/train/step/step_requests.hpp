@@ -1,4 +1,4 @@
-/// What ranks ask of each other at the end of a step.
+/// Requests that ranks tell each other at the end of a step.
 #pragma once
 
 #include <array>

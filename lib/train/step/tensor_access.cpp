@@ -61,7 +61,7 @@ TensorAccess::TensorAccess(comm::Communicator data_ranks,
                            const state::TierMemory& memory)
     : data_ranks_{std::move(data_ranks)}, model_{model}, program_{program}, memory_{memory} {}
 
-TensorAccess::Place TensorAccess::place_of(const std::string& name) const {
+TensorAccess::TensorRange TensorAccess::range_of(const std::string& name) const {
     for (const int unit : model_.units) {
         const auto& parameters = model_.table.units[static_cast<std::size_t>(unit)].parameters;
         const auto at = std::ranges::find(parameters, name, &layout::Parameter::name);
@@ -89,9 +89,12 @@ std::vector<const schedule::Buffer*> TensorAccess::buffers_of(StateKind kind, in
 }
 
 void TensorAccess::set(const std::string& name, std::span<const float> values) const {
-    const auto [unit, range] = place_of(name);
+    const auto [unit, range] = range_of(name);
     ZG_EXPECTS(unit >= 0 && range.size() == std::ssize(values));
-    for (const auto kind : {StateKind::parameters, StateKind::master, StateKind::frozen}) {
+    for (const auto kind : layout::state_kinds) {
+        if (!layout::is_drawn_at_start(kind)) {
+            continue;
+        }
         for (const auto* buffer : buffers_of(kind, unit)) {
             const auto held = common_part(schedule::elements_of(*buffer), range);
             if (!held.empty()) {
@@ -104,7 +107,7 @@ void TensorAccess::set(const std::string& name, std::span<const float> values) c
 }
 
 std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) const {
-    const auto [unit, range] = place_of(name);
+    const auto [unit, range] = range_of(name);
     ZG_EXPECTS(unit >= 0);
     const bool is_frozen = range.begin >= model_.flats[static_cast<std::size_t>(unit)].trained_elements();
     ZG_EXPECTS(!is_frozen || kind == StateKind::parameters || kind == StateKind::master);

@@ -1,4 +1,4 @@
-/// Whole tensors in and out of state that is spread over the data axis.
+/// Access to whole tensors in state that is spread over the data axis.
 #pragma once
 
 #include <span>
@@ -12,7 +12,8 @@
 
 namespace ziggurat::train {
 
-/// Reads and writes single tensors by name, whatever the spans. For tests, imports and tools: no step does.
+/// Reads and writes single tensors by name, whatever the shard degrees. For tests, imports and tools: no step
+/// does.
 ///
 /// A tensor is that of this rank's place on the tensor axis, without rows of padding.
 class TensorAccess {
@@ -41,11 +42,11 @@ class TensorAccess {
 
   private:
     /// Where a tensor's data lies in the flat range of its unit.
-    struct Place {
+    struct TensorRange {
         int unit = -1;
         layout::ElementRange range;
     };
-    Place place_of(const std::string& name) const;
+    TensorRange range_of(const std::string& name) const;
     /// More than one where a kind is at home in several tiers.
     std::vector<const schedule::Buffer*> buffers_of(schedule::StateKind kind, int unit) const;
 

@@ -1,4 +1,4 @@
-/// How many threads a rank computes with.
+/// Number of threads that a rank computes with.
 #pragma once
 
 #include <span>

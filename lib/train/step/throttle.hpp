@@ -1,4 +1,4 @@
-/// Ways between tiers that are made slower than they are.
+/// Throttle that makes links between tiers slower than they are.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace ziggurat::train {
 /// thread that starts them computes.
 class Throttle {
   public:
-    /// \param node  whose bell wakes this rank when the time of an op has come
+    /// \param node  its bell wakes this rank when the time of an op has come
     /// Errors: Error{resource} when the system has no thread
     Throttle(const spec::Throttle& rates, const comm::NodeMemory& node);
     ~Throttle();

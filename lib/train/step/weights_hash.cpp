@@ -10,8 +10,6 @@
 
 namespace ziggurat::train {
 
-using schedule::StateKind;
-
 namespace {
 
 constexpr auto block = layout::FlatLayout::block;
@@ -53,15 +51,13 @@ std::uint64_t weights_hash(const comm::Communicator& world,
                            const schedule::ModelLayout& model,
                            const schedule::Program& program,
                            const state::TierMemory& memory) {
-    const auto has_master = std::ranges::any_of(
-        program.buffers, [](const schedule::Buffer& buffer) { return buffer.state == StateKind::master; });
-    const auto kind = has_master ? StateKind::master : StateKind::parameters;
     std::uint64_t sum = 0;
     for (const auto& buffer : program.buffers) {
-        const bool is_frozen = buffer.state == StateKind::frozen;
+        const bool is_frozen = layout::is_of_frozen(buffer.state);
         const bool is_copy = buffer.unit == 0 && model.has_copy_of_embedding();
-        if (buffer.lifetime != schedule::Lifetime::persistent || (buffer.state != kind && !is_frozen) ||
-            is_copy || model.context_rank != 0) {
+        if (buffer.lifetime != schedule::Lifetime::persistent || !is_saved(buffer.state, model.has_master) ||
+            layout::row_of(buffer.state).piece != layout::PieceKind::weights || is_copy ||
+            model.context_rank != 0) {
             continue;
         }
         const auto unit = static_cast<std::size_t>(buffer.unit);

@@ -1,4 +1,4 @@
-/// One number for all weights, so that two trainings can be compared.
+/// Hash of all weights, so that two trainings can be compared.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace ziggurat::train {
 /// frozen.
 ///
 /// Each block is hashed by the rank in whose piece over the data axis it lies, and replicas on other axes
-/// count once; what pads a unit to equal pieces does not count. So the number does not depend on any span nor
-/// on the data degree, and nothing but 8 bytes travels.
+/// count once; what pads a unit to equal pieces does not count. So the number does not depend on any shard
+/// degree nor on the data degree, and nothing but 8 bytes travels.
 ///
 /// \param program  the train program: its persistent buffers are the state
 /// Collective: over `world`

@@ -105,14 +105,14 @@ TEST(StateKinds, OfFrozenTensorsAreParametersInTheirComputeType) {
 }
 
 TEST(StateKinds, AreCutOverTheShardDegreeOfTheirGroup) {
-    const spec::Sharding sharding{.parameters = 2, .gradients = 4, .optimizer = 8, .secondary = 3};
+    const Spans spans{.parameters = 2, .gradients = 4, .optimizer = 8, .data = 16};
     std::vector<int> degrees;
 
-    for (const auto kind : state_kinds) {
-        degrees.push_back(shard_degree(kind, sharding));
+    for (const auto kind : kinds_where([](StateKind k) { return is_kept(k, {.compute = DType::bf16}); })) {
+        degrees.push_back(shard_degree(kind, spans));
     }
 
-    EXPECT_EQ(degrees, (std::vector{2, 2, 4, 8, 8, 8, 3}));
+    EXPECT_EQ(degrees, (std::vector{2, 2, 4, 8, 8, 8}));
 }
 
 TEST(StateKinds, HaveTheHomeOfTheirGroupUnlessTheyLiveWithinAStep) {
