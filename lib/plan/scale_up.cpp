@@ -134,7 +134,7 @@ class Scaling {
         }
         std::erase_if(kinds, [](const auto& kind) { return kind.second.all == 0; });
         for (const auto& [kind, held] : kinds) {
-            const auto* home = schedule::home_of(whole_.tiers, kind);
+            const auto* home = layout::home_of(kind, whole_.tiers);
             const double sum = held.now[0] + held.now[1] + held.now[2];
             const auto wanted = [&](std::size_t t) {
                 const std::array shares{home == nullptr ? 0 : home->device, home == nullptr ? 0 : home->host,
