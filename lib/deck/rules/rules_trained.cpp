@@ -53,8 +53,8 @@ std::string advice_on(const std::string& pattern, const spec::Model& model) {
         return fmt::format("Layers are 0 to {}.", model.layers - 1);
     }
     auto meant = nearest(everywhere, {kinds.begin(), kinds.end()});
-    if (meant.empty() && fits("*" + pattern + "*")) {
-        meant = "*" + pattern + "*";
+    if (const auto around = fmt::format("*{}*", pattern); meant.empty() && fits(around)) {
+        meant = around;
     }
     return meant.empty() ? fmt::format("There are {}.", fmt::join(kinds, ", "))
                          : fmt::format("Did you mean '{}'?", meant);
