@@ -1,33 +1,21 @@
 #include "train/save/checkpointer.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <cstdio>
-#include <exception>
-#include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/heap.hpp"
-#include "base/message.hpp"
-#include "base/units.hpp"
 #include "checkpoint/shard_file.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
-#include "comm/watch/liveness.hpp"
-#include "storage/direct_file.hpp"
-#include "storage/directory.hpp"
 #include "storage/hdf5_types.hpp"
-#include "train/control/stall_detector.hpp"
-#include "train/report/run_context.hpp"
 #include "train/report/shard_summaries.hpp"
 #include "train/save/data_guard.hpp"
-#include "train/save/resumed_data.hpp"
+#include "train/save/save_commit.hpp"
 #include "train/save/streamed_shard.hpp"
 #include "train/step/save_stream.hpp"
 
@@ -37,37 +25,11 @@ namespace {
 /// For COMPLETE, master.h5 and the folder, beside the shards; by piece of a shard.
 constexpr std::int64_t spare_bytes = std::int64_t{1} << 20;
 constexpr std::int64_t spare_bytes_of_piece = 1024;
-/// Until rank 0 sees what ranks of other nodes have written.
-constexpr double patience_seconds = 30;
-/// Between two looks at a save that is waited for.
-constexpr std::chrono::milliseconds nap{1};
-
-/// The spread that wrote a checkpoint, for people.
-std::string layout_line(const spec::RunSpec& spec) {
-    const auto& p = spec.parallel;
-    return fmt::format(
-        "{} rank{}: tensor {}, context {}, data {}, pipeline {}; spans {} (parameters), {} (gradients), "
-        "{} (optimizer)",
-        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.data, p.stages, spec.sharding.parameters,
-        spec.sharding.gradients, spec.sharding.optimizer);
-}
 
 /// A save takes memory for once; what is left of it would make every save look like a leak of the next few.
 void give_back_memory() {
     storage::tidy_hdf5();
     give_back_heap();
-}
-
-/// What is to be told of it: that it failed, else nothing.
-std::string flushed(const FileHandle& file, const std::string& path) {
-    try {
-        if (file) {
-            storage::flush_file(file.get(), path);
-        }
-        return "";
-    } catch (const Error& error) {
-        return message(Severity::warning, error.what()) + "\n";
-    }
 }
 
 std::optional<Due> due_of(const spec::RunSpec& spec) {
@@ -246,31 +208,14 @@ void Checkpointer::commit() {
     if (world_.rank() != 0) {
         return;
     }
-    checkpoint::Manifest manifest;
-    manifest.program = context_.version;
-    manifest.progress = progress_;
-    manifest.deck = context_.effective_deck;
-    manifest.layout = layout_line(spec_);
-    manifest.ranks = world_.size();
-    manifest.data = data_ != nullptr ? for_manifest(data_->files()) : manifest.data;
+    auto manifest = manifest_of_save(spec_, context_, world_.size(), progress_, data_);
     const auto metrics = std::make_shared<FileHandle>(reporter_.metrics_again());
     task_.start([this, metrics, metrics_path = reporter_.metrics_path(), shards = std::move(shards),
                  manifest = std::move(manifest)]() mutable -> std::string {
-        const auto begin_ns = monotonic_ns();
-        // A machine that loses power keeps the rows of what it keeps the weights of.
-        std::string lines = flushed(*metrics, metrics_path);
-        work_seconds_ = add_shards(shards, manifest);
-        expect_files_here(commit_->folder(), manifest, patience_seconds);
-        // While updates are skipped, those before may be the last good ones: none of them goes.
-        const bool is_broken = progress_.skipped_in_a_row > 0;
-        const auto notes = commit_->finish(
-            std::move(manifest), {.last = is_broken ? checkpoint::Keep::all : spec_.checkpoint.keep_last,
-                                  .every_steps = spec_.checkpoint.keep_every_steps});
-        work_seconds_ += seconds_between(begin_ns, monotonic_ns());
-        for (const auto& note : notes) {
-            lines += message(Severity::note, note) + "\n";
-        }
-        return lines;
+        auto committed =
+            commit_save(*commit_, std::move(manifest), shards, spec_.checkpoint, *metrics, metrics_path);
+        work_seconds_ = committed.seconds;
+        return std::move(committed.notes);
     });
 }
 
@@ -321,69 +266,6 @@ std::int64_t Checkpointer::newest_left() const {
     std::array<std::int64_t, 1> newest{world_.rank() == 0 ? place_.newest_left(saved_step_) : -1};
     comm::all_reduce_max(world_, newest);
     return newest[0];
-}
-
-void Checkpointer::wait() {
-    if (protocol_.phase() == SavePhase::writing) {
-        snapshot_.drain();
-        if (streams_) {
-            stream_.stay_home();
-        }
-    }
-    // In step with the others, so that nobody waits long for anybody: writing may take longer than the
-    // patience of the watch for hangs. Rank 0's clock says when files have stood still for too long.
-    const auto watch = [this] {
-        // Rank 0 may have to wait for others' files to appear, and moves nothing meanwhile.
-        const double least = protocol_.phase() == SavePhase::committing ? patience_seconds : 0;
-        return StallDetector{std::max(spec_.run.hang_timeout_seconds, least)};
-    };
-    auto stall_detector = watch();
-    bool gives_up = false;
-    while (protocol_.phase() != SavePhase::idle) {
-        look();
-        std::array<std::int64_t, 4> words{mine_[StepRequest::save_ended], mine_[StepRequest::save_failed],
-                                          storage::bytes_moved(), gives_up ? 1 : 0};
-        comm::all_reduce_sum(world_, words);
-        StepRequests counts;
-        counts[StepRequest::save_ended] = words[0];
-        counts[StepRequest::save_failed] = words[1];
-        if (learn(counts) != SaveNews::none) {
-            stall_detector = watch();
-            gives_up = false;
-            continue;
-        }
-        if (words[3] > 0) {
-            leave_hanging_save();
-        }
-        const auto news =
-            world_.rank() == 0 ? stall_detector.see(words[2], monotonic_ns()) : StallDetector::News::none;
-        if (news == StallDetector::News::warn) {
-            reporter_.say(
-                message(Severity::warning,
-                        fmt::format("the save of step {} has moved nothing for {:.0f} s; waiting on",
-                                    progress_.step, stall_detector.seconds())));
-        }
-        gives_up = news == StallDetector::News::give_up;
-        std::this_thread::sleep_for(nap);
-    }
-}
-
-void Checkpointer::leave_hanging_save() {
-    const auto mine = protocol_.owes_word() ? fmt::format("rank {} ({})", world_.rank(), comm::machine_name())
-                                            : std::string{};
-    const auto who = comm::first_text(world_, mine);
-    const auto text = fmt::format(
-        "cannot write the checkpoint of step {} in '{}': no bytes have moved for much longer than "
-        "run.hang_timeout, and {} is not done. {}. Look at the disks of that rank, or raise "
-        "run.hang_timeout.",
-        progress_.step, place_.said(place_.root()), who,
-        saved_step_ < 0 ? std::string{"There is no checkpoint"}
-                        : fmt::format("The newest checkpoint is of step {}", saved_step_));
-    if (auto* liveness = world_.liveness()) {
-        std::fflush(nullptr);
-        liveness->fail(static_cast<int>(ErrorKind::resource), text);  // at once: what hangs is not waited for
-    }
-    throw Error{ErrorKind::resource, text};
 }
 
 }  // namespace ziggurat::train
