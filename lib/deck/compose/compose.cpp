@@ -59,7 +59,7 @@ class Composer {
         }
         if (root->kind != Node::Kind::map) {
             found_.error(root->at, "this is not a deck", "a deck is a map of keys",
-                         "Begin with deck_version: 1.");
+                         fmt::format("Begin with deck_version: {}.", deck_version));
             return std::nullopt;
         }
         expand_shorthands(schema_, *root, found_);

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "deck/machine/machine.hpp"
+#include "deck/schema/schema.hpp"
 #include "deck/values/units.hpp"
 
 namespace ziggurat::deck {
@@ -60,8 +61,9 @@ void add_measured(const std::string& path, spec::MachineSpec& machine, Diagnosti
 
 std::string machine_text(const spec::MachineSpec& machine) {
     return fmt::format(
-               "machine_version: 1\nname: {}\nhas_device: {}\nranks_per_node: {}\ncores_per_node: {}\n",
-               write_text(machine.name), machine.has_device, machine.ranks_per_node, machine.cores_per_node) +
+               "machine_version: {}\nname: {}\nhas_device: {}\nranks_per_node: {}\ncores_per_node: {}\n",
+               machine_version, write_text(machine.name), machine.has_device, machine.ranks_per_node,
+               machine.cores_per_node) +
            line("device_memory", write_bytes(machine.device_bytes), machine.has_device) +
            fmt::format("host_memory: {}\n", write_bytes(machine.host_bytes)) +
            line("nvme_space", write_bytes(machine.nvme_bytes), machine.nvme_bytes != spec::unknown_space) +

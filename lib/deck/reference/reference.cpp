@@ -86,7 +86,7 @@ std::string table_row(const Row& row) {
 std::string reference_page() {
     std::string page =
         "# Everything that a deck may say\n\n"
-        "Generated from `lib/deck/schema/schema.cpp` by the target `deck_reference`; do not edit.\n\n"
+        "Generated from the tables in `lib/deck/schema` by the target `deck_reference`; do not edit.\n\n"
         "A deck is YAML. Unknown, duplicated and mistyped keys are errors. Sizes, durations and intervals "
         "carry\n"
         "units; `auto` is taken where it is listed, and `ziggurat check DECK --print` shows what it became.\n"

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/clock.hpp"
+#include "deck/schema/schema.hpp"
 
 namespace ziggurat::deck {
 
@@ -33,7 +34,9 @@ void Resolution::settle_integer(const std::string& path, std::int64_t number, co
 }
 
 void resolve(Resolution& resolution) {
-    resolution.require("deck_version", "it says which schema the deck was written for; this one is 1");
+    resolution.require(
+        "deck_version",
+        fmt::format("it says which schema the deck was written for; this one is {}", deck_version));
     resolve_run(resolution);
     resolve_model(resolution);
     resolve_data(resolution);

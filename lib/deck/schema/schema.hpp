@@ -1,4 +1,4 @@
-/// The one table of everything that a deck may say.
+/// The schema: one table of everything that a deck may say.
 ///
 /// The parser, the defaults, the type errors, `--explain`, decks/REFERENCE.md and decks/schema.json all come
 /// from it: a key that is not here does not exist.
@@ -12,7 +12,7 @@
 
 namespace ziggurat::deck {
 
-/// What a value is.
+/// Type of a value.
 enum class Type {
     map,        ///< keys of its own
     list,       ///< a list of maps; their keys are rows whose path has `[]`
@@ -37,9 +37,27 @@ enum class Type {
     word_list,  ///< a list, each one of `words`
 };
 
-/// Whether the program can already do what the key asks for. A key that is not built yet keeps its default;
-/// deck/rules/not_built.hpp also has the values that are missing of keys that are built.
+/// State of a key's implementation. A key that is not built yet keeps its default; deck/rules/not_built.hpp
+/// also has the values that are missing of keys that are built.
 enum class Built { yes, no };
+
+/// Versions of the two schemas; a deck and a machine file name theirs.
+inline constexpr int deck_version = 1;
+inline constexpr int machine_version = 1;
+
+/// Effect of a changed value on a training that goes on from a checkpoint.
+enum class OnResume {
+    unsaid,              ///< of rows without a value
+    noted,               ///< how work is spread, what is reported, where things lie: the training is the same
+    warned,              ///< the training goes on differently
+    refused,             ///< stored tensors would have other shapes, or mean something else
+    refused_if_learned,  ///< refused where positions are learned, and so rows of a tensor; else warned
+};
+
+/// False for maps, whose keys have the values, and for aliases.
+constexpr bool has_value(Type type) {
+    return type != Type::map && type != Type::alias;
+}
 
 struct Row {
     const char* path;
@@ -53,6 +71,7 @@ struct Row {
     const char* shorthand =
         "";  ///< of a map: the key that a scalar in its place means; of an alias: its target
     Built built = Built::yes;
+    OnResume on_resume = OnResume::unsaid;
     const char* doc = "";
 };
 
@@ -88,13 +107,13 @@ std::string without_indices(std::string_view path);
 /// `words` at its spaces.
 std::vector<std::string_view> split_words(std::string_view words);
 
-/// What the row means, as the reason in a complaint: its first sentence, no capital, no full stop.
+/// Meaning of the row, as the reason in a complaint: its first sentence, no capital, no full stop.
 std::string reason_of(const Row& row);
 
-/// What a value of this type is called: "a size".
+/// Name of a value of this type: "a size".
 const char* noun_of(Type type);
 
-/// What a value of this row looks like: "a size with its unit, such as 512MiB or 2TiB, or auto".
+/// Forms that a value of this row takes: "a size with its unit, such as 512MiB or 2TiB, or auto".
 std::string accepted_forms(const Row& row);
 
 }  // namespace ziggurat::deck

@@ -1,0 +1,52 @@
+#include "deck/schema/deck_rows.hpp"
+
+namespace ziggurat::deck {
+
+using enum OnResume;
+
+namespace {
+
+// clang-format off
+constexpr Row rows[] = {
+    {.path = "data", .doc = "Tokens: where they come from and how they are cut."},
+    {.path = "data.tokenizer", .shorthand = "kind", .doc = "From text to tokens."},
+    {.path = "data.tokenizer.kind", .type = Type::word, .fallback = "bytes", .words = "bytes none",
+     .on_resume = warned, .doc = "bytes: a token per byte of text. none: the sources hold token numbers."},
+    {.path = "data.seq", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "tokens", .min = 1,
+     .max = most_elements, .on_resume = warned,
+     .doc = "Tokens of a training sequence; auto is model.max_seq."},
+    {.path = "data.train", .type = Type::list,
+     .on_resume = warned, .doc = "Training sources; a sequence comes from one in proportion to the weights."},
+    {.path = "data.train[].format", .type = Type::word, .words = "text llmc megatron",
+     .on_resume = warned, .doc = "text: any file. llmc: llm.c's .bin. megatron: PATH.bin with PATH.idx."},
+    {.path = "data.train[].path", .type = Type::path,
+     .on_resume = warned, .doc = "File, or a pattern such as data/*.bin; megatron: the path without its suffix."},
+    {.path = "data.train[].weight", .type = Type::real, .fallback = "1", .min = 1e-9, .max = 1e9,
+     .on_resume = warned, .doc = "Share of the sequences, relative to the other sources."},
+    {.path = "data.validation", .type = Type::list, .on_resume = noted,
+     .doc = "Validation sources, besides what is held out."},
+    {.path = "data.validation[].format", .type = Type::word, .words = "text llmc megatron",
+     .on_resume = noted, .doc = "As in data.train."},
+    {.path = "data.validation[].path", .type = Type::path, .on_resume = noted,
+     .doc = "As in data.train."},
+    {.path = "data.held_out", .type = Type::share, .fallback = "0%", .min = 0, .max = 0.9,
+     .on_resume = warned, .doc = "Share of the end of each training source that is kept for validation."},
+    {.path = "data.shuffle", .type = Type::boolean, .fallback = "true",
+     .on_resume = warned, .doc = "Sequences in an order given by the seed; false: as they lie in the sources."},
+    {.path = "data.reset_at_document", .type = Type::boolean, .fallback = "false",
+     .on_resume = warned, .doc = "Attention and positions start anew at each document."},
+    {.path = "data.document_token", .type = Type::integer, .fallback = "none", .words = "none", .min = 0,
+     .max = most_elements,
+     .on_resume = warned,
+     .doc = "The token between documents; none where the format knows them (megatron) or there are none."},
+};
+// clang-format on
+static_assert(say_what_resumes_do(rows));
+
+}  // namespace
+
+std::span<const Row> data_rows() {
+    return rows;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,34 @@
+/// Rows of the deck's schema, section by section.
+///
+/// A section is a file: `tiers_rows.cpp` has the keys of `tiers`. Sections that are short share one.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "deck/schema/schema.hpp"
+
+namespace ziggurat::deck {
+
+// Bounds are far beyond any run; they keep products of a few of them within 63 bits.
+inline constexpr double most_ranks = 1 << 20;
+inline constexpr double most_elements = 1 << 24;
+inline constexpr double most_count = 1e12;
+
+std::span<const Row> run_rows();  ///< the top level and `run`
+std::span<const Row> model_rows();
+std::span<const Row> data_rows();
+std::span<const Row> train_rows();     ///< `train` and `validate`
+std::span<const Row> parallel_rows();  ///< `parallel` and `sharding`
+std::span<const Row> tiers_rows();
+std::span<const Row> overlap_rows();     ///< `overlap`, `recompute`, `compression` and `precision`
+std::span<const Row> optimizer_rows();   ///< `optimizer` and `schedule`
+std::span<const Row> checkpoint_rows();  ///< `checkpoint`, `logging` and `debug`
+
+/// True when each row that has a value says what another value means to a run that goes on.
+constexpr bool say_what_resumes_do(std::span<const Row> rows) {
+    return std::ranges::all_of(
+        rows, [](const Row& row) { return has_value(row.type) == (row.on_resume != OnResume::unsaid); });
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,43 @@
+#include "deck/schema/schema.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+// clang-format off
+constexpr Row rows[] = {
+    {.path = "machine_version", .type = Type::integer, .min = machine_version, .max = machine_version,
+     .doc = "The version of this schema; required."},
+    {.path = "name", .type = Type::text, .doc = "Name in reports."},
+    {.path = "has_device", .type = Type::boolean, .fallback = "true",
+     .doc = "Whether there are GPUs, one for each rank."},
+    {.path = "ranks_per_node", .type = Type::integer, .min = 1, .max = 4096, .doc = "Ranks on a node."},
+    {.path = "cores_per_node", .type = Type::integer, .min = 1, .max = 65536, .doc = "Processor cores of a node."},
+    {.path = "device_memory", .type = Type::size, .doc = "Memory of one device; without devices, leave it out."},
+    {.path = "host_memory", .type = Type::size, .doc = "Memory of a node."},
+    {.path = "nvme_space", .type = Type::size, .fallback = "0B", .doc = "Space on fast disks of a node; none where this is left out."},
+    {.path = "nvme_read_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",
+     .doc = "Of all fast disks of a node together."},
+    {.path = "nvme_write_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",
+     .doc = "Of all fast disks of a node together."},
+    {.path = "nvme_block", .type = Type::size, .fallback = "unknown", .words = "unknown", .min = 4096, .max = 1 << 30,
+     .doc = "Bytes of one transfer with which fast disks are fastest: what tiers.nvme.block = auto stands for."},
+    {.path = "nvme_queue_depth", .type = Type::integer, .fallback = "unknown", .words = "unknown", .min = 1,
+     .max = 1024, .doc = "The same for tiers.nvme.queue_depth."},
+    {.path = "host_to_device_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",
+     .doc = "Of one rank's link while those of all others are busy."},
+    {.path = "device_to_host_rate", .type = Type::rate, .fallback = "unknown", .words = "unknown",
+     .doc = "Of one rank's link while those of all others are busy."},
+    {.path = "device_flops", .type = Type::integer, .fallback = "unknown", .words = "unknown", .noun = "FLOP/s",
+     .min = 1, .max = 1e18, .doc = "What matrix products reach in the compute type, for each rank."},
+};
+// clang-format on
+
+constexpr Schema the_schema{rows};
+
+}  // namespace
+
+const Schema& machine_schema() {
+    return the_schema;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,60 @@
+#include "deck/schema/deck_rows.hpp"
+#include "deck/schema/family_texts.hpp"
+
+namespace ziggurat::deck {
+
+using enum OnResume;
+
+/// Made at the first use: some words and sentences are those of the families of models.
+std::span<const Row> model_rows() {
+    // clang-format off
+    static const Row rows[] = {
+    {.path = "model", .doc = "The model. With a preset, any key here overrides it."},
+    {.path = "model.preset", .type = Type::word,
+     .words = family_texts().presets.c_str(),
+     .on_resume = noted, .doc = "A published shape that fills the keys of `model`."},
+    {.path = "model.family", .type = Type::word, .words = family_texts().names.c_str(),
+     .on_resume = refused, .doc = family_texts().families.c_str()},
+    {.path = "model.layers", .type = Type::integer, .noun = "layers", .min = 1, .max = 10000,
+     .on_resume = refused, .doc = "Decoder layers."},
+    {.path = "model.hidden", .type = Type::integer, .min = 1, .max = 1 << 17,
+     .on_resume = refused, .doc = "Width of the residual stream."},
+    {.path = "model.heads", .type = Type::integer, .min = 1, .max = 1 << 16, .on_resume = refused,
+     .doc = "Attention heads."},
+    {.path = "model.kv_heads", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1, .max = 1 << 16,
+     .on_resume = refused, .doc = "Heads of keys and values; auto is one per head."},
+    {.path = "model.ffn_hidden", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1,
+     .max = most_elements,
+     .on_resume = refused, .doc = family_texts().ffn_hidden.c_str()},
+    {.path = "model.vocab", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 2,
+     .max = most_elements, .on_resume = refused,
+     .doc = "Tokens in the vocabulary; auto is 256 for bytes."},
+    {.path = "model.vocab_pad_to", .type = Type::integer, .fallback = "128", .min = 1, .max = 65536,
+     .on_resume = noted, .doc = "The embedding gets rows up to a multiple of this; they are zero and never trained."},
+    {.path = "model.max_seq", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1,
+     .max = most_elements, .on_resume = refused_if_learned,
+     .doc = "Longest sequence of the model; auto is data.seq."},
+    {.path = "model.tie_embeddings", .type = Type::boolean, .fallback = "auto", .words = "auto",
+     .on_resume = refused, .doc = family_texts().ties.c_str()},
+    {.path = "model.norm_epsilon", .type = Type::real, .fallback = "1.0e-5", .min = 1e-30, .max = 1,
+     .on_resume = refused, .doc = family_texts().norm_epsilon.c_str()},
+    {.path = "model.rope_theta", .type = Type::real, .fallback = "10000", .min = 1, .max = 1e12,
+     .on_resume = refused, .doc = family_texts().rope_theta.c_str()},
+    {.path = "model.dropout", .type = Type::real, .fallback = "0", .min = 0, .max = 0.99,
+     .on_resume = warned, .doc = family_texts().dropout.c_str()},
+    {.path = "model.init_std", .type = Type::real, .fallback = "0.02", .min = 0, .max = 10,
+     .on_resume = noted,
+     .doc = "Standard deviation of initial weights; projections into the residual stream get it / sqrt(2 layers)."},
+    {.path = "model.init", .shorthand = "from", .doc = "What a run that begins afresh begins with."},
+    {.path = "model.init.from", .type = Type::word, .fallback = "random", .words = "random checkpoint",
+     .on_resume = noted,
+     .doc = "random weights, or those of a checkpoint: its weights alone, as of step 0. Resuming is run.resume."},
+    {.path = "model.init.path", .type = Type::text, .fallback = "none", .words = "none",
+     .on_resume = noted,
+     .doc = "The folder of a checkpoint (RUN/ckpt/step-000001000) or of a run, whose newest one it then is."},
+    };
+    // clang-format on
+    return rows;
+}
+
+}  // namespace ziggurat::deck

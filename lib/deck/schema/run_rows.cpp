@@ -1,0 +1,51 @@
+#include "deck/schema/deck_rows.hpp"
+
+namespace ziggurat::deck {
+
+using enum OnResume;
+
+namespace {
+
+// clang-format off
+constexpr Row rows[] = {
+    {.path = "deck_version", .type = Type::integer, .min = deck_version, .max = deck_version,
+     .on_resume = noted, .doc = "The version of this schema; required."},
+    {.path = "include", .type = Type::texts,
+     .on_resume = noted,
+     .doc = "Decks read first, relative to this file: maps merge, anything else of this file wins."},
+    {.path = "vars", .type = Type::variables,
+     .on_resume = noted,
+     .doc = "Texts for ${name} in any value; ${env:NAME} and ${env:NAME:-default} read the environment."},
+
+    {.path = "run", .doc = "The run as a whole."},
+    {.path = "run.name", .type = Type::text, .fallback = "run", .on_resume = noted,
+     .doc = "Name in the banner and in paths."},
+    {.path = "run.dir", .type = Type::path, .fallback = "auto", .words = "auto",
+     .on_resume = noted, .doc = "Folder for everything that the run writes; auto is runs/ and the name."},
+    {.path = "run.seed", .type = Type::integer, .fallback = "1234", .min = 0, .max = 9e15,
+     .on_resume = warned, .doc = "Seed of initial weights, data order and dropout."},
+    {.path = "run.resume", .type = Type::text, .fallback = "auto", .words = "auto never must",
+     .on_resume = noted,
+     .doc = "auto goes on from the newest checkpoint, if any; must needs one; never starts afresh; or a path."},
+    {.path = "run.time_limit", .type = Type::duration, .fallback = "auto", .words = "none auto", .min = 1, .max = 1e9,
+     .on_resume = noted,
+     .doc = "From the start of the program; stops in time, with a checkpoint. auto: until the end of the Slurm job, if any."},
+    {.path = "run.trace", .type = Type::boolean, .fallback = "false",
+     .on_resume = noted, .doc = "Writes the start and end of every operation for Perfetto."},
+    {.path = "run.hang_timeout", .type = Type::duration, .fallback = "10min", .min = 1, .max = 1e9,
+     .on_resume = noted,
+     .doc = "After this long without progress, names the rank and the operation and ends the run. A save gets three times as long."},
+    {.path = "run.accept_data_change", .type = Type::boolean, .fallback = "false",
+     .on_resume = noted,
+     .doc = "A run goes on though training files have changed since its checkpoint, with the order that the new ones give."},
+};
+// clang-format on
+static_assert(say_what_resumes_do(rows));
+
+}  // namespace
+
+std::span<const Row> run_rows() {
+    return rows;
+}
+
+}  // namespace ziggurat::deck
