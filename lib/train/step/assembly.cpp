@@ -1,175 +1,13 @@
 #include "train/step/assembly.hpp"
 
-#include <deque>
-#include <functional>
-#include <variant>
+#include <utility>
 
-#include "base/contract.hpp"
-#include "comm/node/node_memory.hpp"
-#include "model/binder.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/model_layout.hpp"
 #include "state/initial_values.hpp"
-#include "state/tier_memory.hpp"
-#include "tensor/bfloat16.hpp"
-#include "train/step/batch_slots.hpp"
-#include "train/step/bind_collectives.hpp"
-#include "train/step/bind_state_ops.hpp"
-#include "train/step/bind_transfers.hpp"
-#include "train/step/logits_watch.hpp"
-#include "train/step/nvme_notes.hpp"
-#include "train/step/save_stream.hpp"
-#include "train/step/step_end.hpp"
-#include "train/step/tensor_access.hpp"
-#include "train/step/throttle.hpp"
+#include "train/step/assembly_parts.hpp"
 #include "train/step/weights_hash.hpp"
 
 namespace ziggurat::train {
-
-using schedule::Op;
-using schedule::OpKind;
-using schedule::Program;
-
-namespace {
-
-using AnyBinder = std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>>;
-
-AnyBinder make_binder(const spec::RunSpec& spec,
-                      const schedule::ModelLayout& model,
-                      const device::Stream& stream) {
-    if (spec.precision.compute == spec::DType::f32) {
-        return AnyBinder{std::in_place_type<model::Binder<float>>, spec, model.table, stream};
-    }
-    return AnyBinder{std::in_place_type<model::Binder<tensor::bfloat16>>, spec, model.table, stream};
-}
-
-/// The ranks that differ from this one only on the data axis. Collective: over `world`.
-comm::Communicator data_ranks(const comm::Communicator& world, const schedule::ModelLayout& model) {
-    return world.split(model.mesh.neighbour(spec::Axis::data, model.rank, 0), model.data_rank);
-}
-
-/// Lets the ranks of the node read what collectives touch.
-state::TierMemory shared_with(comm::NodeMemory& node, state::TierMemory memory) {
-    for (const auto& arena : memory.shared()) {
-        node.share(arena);
-    }
-    return memory;
-}
-
-state::NvmeSpace nvme_space(const spec::Tiers& tiers) {
-    return {.folders = tiers.nvme_paths,
-            .stripe_bytes = tiers.nvme_block_bytes,
-            .is_checked = tiers.nvme_verify,
-            .is_near = tiers.nvme_near};
-}
-
-}  // namespace
-
-struct Assembly::Parts {
-    spec::RunSpec spec;
-    const comm::Communicator& world;
-    device::Stream stream;
-    schedule::ModelLayout model;
-    Program train;
-    Program evaluate;
-    comm::NodeMemory node;
-    state::TierMemory memory;
-    NvmeLanes nvme;
-    std::deque<std::int64_t> copied;  ///< bytes by copy op
-    Throttle throttle;
-    SaveStream saves;
-    AnyBinder binder;
-    std::vector<BatchSlot> train_slots;
-    std::vector<BatchSlot> evaluate_slots;
-    kernels::StepInputs& step_inputs;
-    kernels::StepInputs& update_inputs;
-    ExactSum& squares;  ///< all bits zero is an empty sum
-    StepEnd step_end;
-    GroupCollectives train_groups;
-    GroupCollectives evaluate_groups;
-    TensorAccess tensors;
-    LogitsWatch watch;
-    NodeTimes times;
-    Executor trainer;
-    Executor evaluator;
-    std::vector<std::string> notes;
-
-    Parts(const spec::RunSpec& asked,
-          Programs programs,
-          const comm::Communicator& all,
-          const device::Stream& on,
-          const comm::AbortFlag& abort)
-        : spec{asked},
-          world{all},
-          stream{on},
-          model{spec, world.rank()},
-          train{std::move(programs.train)},
-          evaluate{std::move(programs.evaluate)},
-          node{world, {.pretended_nodes = spec.debug.nodes, .threads = spec.parallel.threads}},
-          memory{shared_with(node, {{&train, &evaluate}, world.size(), nvme_space(spec.tiers)})},
-          nvme{spec.tiers, memory, node},
-          throttle{spec.debug.throttle, node},
-          saves{model, train, memory, abort},
-          binder{make_binder(spec, model, stream)},
-          train_slots{batch_slots(train, memory)},
-          evaluate_slots{batch_slots(evaluate, memory)},
-          step_inputs{memory.span<kernels::StepInputs>(input_buffer(train, "step_inputs")).front()},
-          update_inputs{memory.span<kernels::StepInputs>(input_buffer(train, "update_inputs")).front()},
-          squares{reinterpret_cast<ExactSum&>(*memory.at(input_buffer(train, "exact_sums")))},
-          step_end{world, node, spec.optimizer, stream, squares},
-          train_groups{world, node, train, spec},
-          evaluate_groups{world, node, evaluate, spec},
-          tensors{data_ranks(world, model), model, train, memory},
-          watch{spec.model.vocab, spec.precision.compute},
-          times{share_times(world, node, train)},
-          trainer{train, actions(train, train_groups), abort, spec.run.hang_timeout_seconds, &node},
-          evaluator{evaluate, actions(evaluate, evaluate_groups), abort, spec.run.hang_timeout_seconds,
-                    &node} {
-        trainer.keep_times_in(times.own());
-        notes = nvme_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
-    }
-
-    std::vector<Action> actions(const Program& program, GroupCollectives& groups) {
-        std::vector<Action> made;
-        made.reserve(program.ops.size());
-        for (const auto& op : program.ops) {
-            made.push_back(action(program, op, groups));
-        }
-        return made;
-    }
-
-    std::function<void()> kernel(const Program& program, const Op& op) {
-        return std::visit([&](auto& b) { return b.bind(program, op, memory.arenas()); }, binder);
-    }
-
-    Action action(const Program& program, const Op& op, GroupCollectives& groups) {
-        const StateContext context{spec, model, program, memory, stream, squares};
-        switch (op.kind) {
-            case OpKind::compute:
-            case OpKind::loss:
-                return watch.applied_to(program, op, memory, {.run = kernel(program, op)});
-            case OpKind::fill:
-                return bind_fill(context, op);
-            case OpKind::add:
-                return bind_add(context, op);
-            case OpKind::copy:
-                return throttle.applied_to(program, op,
-                                           bind_copy(program, op, memory, copied.emplace_back()));
-            case OpKind::read:
-            case OpKind::write:
-                return throttle.applied_to(program, op, nvme.bind(program, op));
-            case OpKind::norm:
-                return bind_norm(context, op);
-            case OpKind::update:
-                return saves.applied_to(static_cast<int>(&op - program.ops.data()), bind_update(context, op));
-            case OpKind::step_end:
-                return step_end.action(train_slots, step_inputs, update_inputs);
-            default:
-                ZG_ENSURES(is_collective(op.kind));
-                return groups.bind(program, op, memory);
-        }
-    }
-};
 
 void Assembly::set_tensor(const std::string& name, std::span<const float> values) {
     parts_->tensors.set(name, values);
@@ -200,11 +38,11 @@ Assembly::Assembly(const spec::RunSpec& spec,
     if (at_first == StateAtFirst::initial) {
         set_initial_values();
     }
-    world.go_on_with(&parts_->trainer);
+    world.go_on_with(&parts_->train_executor);
 }
 
 Assembly::~Assembly() {
-    if (parts_->world.background() == &parts_->trainer) {
+    if (parts_->world.background() == &parts_->train_executor) {
         parts_->world.go_on_with(nullptr);
     }
 }
@@ -215,7 +53,7 @@ void Assembly::set_initial_values() {
 }
 
 Executor& Assembly::train_executor() {
-    return parts_->trainer;
+    return parts_->train_executor;
 }
 
 const NodeTimes& Assembly::times() const {
@@ -223,7 +61,7 @@ const NodeTimes& Assembly::times() const {
 }
 
 Executor& Assembly::evaluator() {
-    return parts_->evaluator;
+    return parts_->evaluate_executor;
 }
 
 std::span<const BatchSlot> Assembly::train_slots() const {
@@ -255,11 +93,11 @@ std::span<const float> Assembly::watched_logits() const {
 }
 
 std::int64_t Assembly::bytes_moved(int op) const {
-    return parts_->train_groups.bytes_moved(op) + parts_->trainer.bytes_moved(op);
+    return parts_->train_groups.bytes_moved(op) + parts_->train_executor.bytes_moved(op);
 }
 
 std::int64_t Assembly::bytes_spared(int op) const {
-    return parts_->trainer.bytes_spared(op);
+    return parts_->train_executor.bytes_spared(op);
 }
 
 schedule::BytesByPurpose Assembly::bytes_moved() const {
@@ -275,7 +113,7 @@ schedule::BytesByLink Assembly::bytes_by_link() const {
     schedule::BytesByLink moved{};
     for (std::size_t i = 0; i < parts_->train.ops.size(); ++i) {
         if (const auto link = schedule::link_of(parts_->train.ops[i], parts_->train)) {
-            moved[static_cast<std::size_t>(*link)] += parts_->trainer.bytes_moved(static_cast<int>(i));
+            moved[static_cast<std::size_t>(*link)] += parts_->train_executor.bytes_moved(static_cast<int>(i));
         }
     }
     return moved;
@@ -303,7 +141,7 @@ std::int64_t Assembly::private_arena_bytes() const {
 
 HeldState Assembly::state() const {
     return {parts_->model,  parts_->train, parts_->memory,
-            parts_->stream, parts_->saves, [parts = parts_.get()] { parts->trainer.finish(); }};
+            parts_->stream, parts_->saves, [parts = parts_.get()] { parts->train_executor.finish(); }};
 }
 
 std::uint64_t Assembly::weights_hash() const {

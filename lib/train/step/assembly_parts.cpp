@@ -1,0 +1,125 @@
+#include "train/step/assembly_parts.hpp"
+
+#include <utility>
+
+#include "base/contract.hpp"
+#include "train/step/bind_state_ops.hpp"
+#include "train/step/nvme_notes.hpp"
+
+namespace ziggurat::train {
+
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+
+namespace {
+
+using AnyBinder = std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>>;
+
+AnyBinder make_binder(const spec::RunSpec& spec,
+                      const schedule::ModelLayout& model,
+                      const device::Stream& stream) {
+    if (spec.precision.compute == spec::DType::f32) {
+        return AnyBinder{std::in_place_type<model::Binder<float>>, spec, model.table, stream};
+    }
+    return AnyBinder{std::in_place_type<model::Binder<tensor::bfloat16>>, spec, model.table, stream};
+}
+
+/// The ranks that differ from this one only on the data axis. Collective: over `world`.
+comm::Communicator data_ranks(const comm::Communicator& world, const schedule::ModelLayout& model) {
+    return world.split(model.mesh.neighbour(spec::Axis::data, model.rank, 0), model.data_rank);
+}
+
+/// Lets the ranks of the node read what collectives touch.
+state::TierMemory shared_with(comm::NodeMemory& node, state::TierMemory memory) {
+    for (const auto& arena : memory.shared()) {
+        node.share(arena);
+    }
+    return memory;
+}
+
+state::NvmeSpace nvme_space(const spec::Tiers& tiers) {
+    return {.folders = tiers.nvme_paths,
+            .stripe_bytes = tiers.nvme_block_bytes,
+            .is_checked = tiers.nvme_verify,
+            .is_near = tiers.nvme_near};
+}
+
+}  // namespace
+
+Assembly::Parts::Parts(const spec::RunSpec& asked,
+                       Programs programs,
+                       const comm::Communicator& all,
+                       const device::Stream& on,
+                       const comm::AbortFlag& abort)
+    : spec{asked},
+      world{all},
+      stream{on},
+      model{spec, world.rank()},
+      train{std::move(programs.train)},
+      evaluate{std::move(programs.evaluate)},
+      node{world, {.pretended_nodes = spec.debug.nodes, .threads = spec.parallel.threads}},
+      memory{shared_with(node, {{&train, &evaluate}, world.size(), nvme_space(spec.tiers)})},
+      nvme{spec.tiers, memory, node},
+      throttle{spec.debug.throttle, node},
+      saves{model, train, memory, abort},
+      binder{make_binder(spec, model, stream)},
+      train_slots{batch_slots(train, memory)},
+      evaluate_slots{batch_slots(evaluate, memory)},
+      step_inputs{memory.span<kernels::StepInputs>(input_buffer(train, "step_inputs")).front()},
+      update_inputs{memory.span<kernels::StepInputs>(input_buffer(train, "update_inputs")).front()},
+      squares{reinterpret_cast<ExactSum&>(*memory.at(input_buffer(train, "exact_sums")))},
+      step_end{world, node, spec.optimizer, stream, squares},
+      train_groups{world, node, train, spec},
+      evaluate_groups{world, node, evaluate, spec},
+      tensors{data_ranks(world, model), model, train, memory},
+      watch{spec.model.vocab, spec.precision.compute},
+      times{share_times(world, node, train)},
+      train_executor{train, actions(train, train_groups), abort, spec.run.hang_timeout_seconds, &node},
+      evaluate_executor{evaluate, actions(evaluate, evaluate_groups), abort, spec.run.hang_timeout_seconds,
+                        &node} {
+    train_executor.keep_times_in(times.own());
+    notes = nvme_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
+}
+
+std::vector<Action> Assembly::Parts::actions(const Program& program, GroupCollectives& groups) {
+    std::vector<Action> made;
+    made.reserve(program.ops.size());
+    for (const auto& op : program.ops) {
+        made.push_back(action(program, op, groups));
+    }
+    return made;
+}
+
+std::function<void()> Assembly::Parts::kernel(const Program& program, const Op& op) {
+    return std::visit([&](auto& b) { return b.bind(program, op, memory.arenas()); }, binder);
+}
+
+Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollectives& groups) {
+    const StateContext context{spec, model, program, memory, stream, squares};
+    switch (op.kind) {
+        case OpKind::compute:
+        case OpKind::loss:
+            return watch.applied_to(program, op, memory, {.run = kernel(program, op)});
+        case OpKind::fill:
+            return bind_fill(context, op);
+        case OpKind::add:
+            return bind_add(context, op);
+        case OpKind::copy:
+            return throttle.applied_to(program, op, bind_copy(program, op, memory, copied.emplace_back()));
+        case OpKind::read:
+        case OpKind::write:
+            return throttle.applied_to(program, op, nvme.bind(program, op));
+        case OpKind::norm:
+            return bind_norm(context, op);
+        case OpKind::update:
+            return saves.applied_to(static_cast<int>(&op - program.ops.data()), bind_update(context, op));
+        case OpKind::step_end:
+            return step_end.action(train_slots, step_inputs, update_inputs);
+        default:
+            ZG_ENSURES(is_collective(op.kind));
+            return groups.bind(program, op, memory);
+    }
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,71 @@
+/// Parts of an assembly, in the order in which they are made.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/exact_sum.hpp"
+#include "comm/node/node_memory.hpp"
+#include "model/binder.hpp"
+#include "schedule/model_layout.hpp"
+#include "state/tier_memory.hpp"
+#include "tensor/bfloat16.hpp"
+#include "train/step/assembly.hpp"
+#include "train/step/bind_collectives.hpp"
+#include "train/step/bind_transfers.hpp"
+#include "train/step/logits_watch.hpp"
+#include "train/step/save_stream.hpp"
+#include "train/step/step_end.hpp"
+#include "train/step/tensor_access.hpp"
+#include "train/step/throttle.hpp"
+
+namespace ziggurat::train {
+
+/// Members are made in this order, each from those above it; actions of the executors use all of them.
+struct Assembly::Parts {
+    spec::RunSpec spec;
+    const comm::Communicator& world;
+    device::Stream stream;
+    schedule::ModelLayout model;
+    schedule::Program train;
+    schedule::Program evaluate;
+    comm::NodeMemory node;
+    state::TierMemory memory;
+    NvmeLanes nvme;
+    std::deque<std::int64_t> copied;  ///< bytes by copy op
+    Throttle throttle;
+    SaveStream saves;
+    std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>> binder;
+    std::vector<BatchSlot> train_slots;
+    std::vector<BatchSlot> evaluate_slots;
+    kernels::StepInputs& step_inputs;
+    kernels::StepInputs& update_inputs;
+    ExactSum& squares;  ///< all bits zero is an empty sum
+    StepEnd step_end;
+    GroupCollectives train_groups;
+    GroupCollectives evaluate_groups;
+    TensorAccess tensors;
+    LogitsWatch watch;
+    NodeTimes times;
+    Executor train_executor;
+    Executor evaluate_executor;
+    std::vector<std::string> notes;
+
+    Parts(const spec::RunSpec& asked,
+          Programs programs,
+          const comm::Communicator& all,
+          const device::Stream& on,
+          const comm::AbortFlag& abort);
+
+  private:
+    /// One for each op of `program`.
+    std::vector<Action> actions(const schedule::Program& program, GroupCollectives& groups);
+    Action action(const schedule::Program& program, const schedule::Op& op, GroupCollectives& groups);
+    std::function<void()> kernel(const schedule::Program& program, const schedule::Op& op);
+};
+
+}  // namespace ziggurat::train
