@@ -1,0 +1,94 @@
+/// Training loop of one rank: all steps of a run, with its validations, saves and reports.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.hpp"
+#include "comm/abort_flag.hpp"
+#include "comm/communicator.hpp"
+#include "data/corpus.hpp"
+#include "device/stream.hpp"
+#include "schedule/model_layout.hpp"
+#include "spec/run_spec.hpp"
+#include "train/account/resident_memory.hpp"
+#include "train/account/run_account.hpp"
+#include "train/control/requests.hpp"
+#include "train/control/skip_limit.hpp"
+#include "train/control/validation_due.hpp"
+#include "train/evaluation.hpp"
+#include "train/feeder.hpp"
+#include "train/report/reporter.hpp"
+#include "train/report/run_context.hpp"
+#include "train/report/slow_path_watch.hpp"
+#include "train/save/checkpointer.hpp"
+#include "train/save/data_guard.hpp"
+#include "train/save/resume.hpp"
+#include "train/step/assembly.hpp"
+
+namespace ziggurat::train {
+
+/// Everything that lives from the first step to the last, and the step itself.
+///
+/// Collective: construction and run(), over `world`
+class TrainingLoop {
+  public:
+    /// Resumes from a checkpoint or sets initial values.
+    ///
+    /// Errors: those of Assembly and resume()
+    TrainingLoop(const spec::RunSpec& spec,
+                 const comm::Communicator& world,
+                 const comm::AbortFlag& abort,
+                 const data::Corpus& corpus,
+                 DataGuard& data,
+                 const RunContext& context,
+                 Requests& requests,
+                 Reporter& reporter);
+
+    /// Trains until all steps are done or the run is asked to stop. Returns the exit code.
+    int run();
+
+  private:
+    /// All steps were done by an earlier job in the same folder.
+    bool was_finished() const;
+    checkpoint::Progress progress() const;
+    void one_step();
+    /// Warns once: there may be many such batches.
+    void warn_of_no_targets();
+    void say_news(bool is_in_step = true);
+    /// Memory of this process besides arenas, in no tier.
+    std::int64_t process_bytes() const;
+    /// Whether all ranks leave off what they are at. Collective: over all ranks
+    bool is_to_stop();
+    /// Validates and samples; what remains is left out when the run is to stop.
+    void validate();
+    /// Writes the account so far: asked for, or the last one if the run is killed before the next.
+    void tell_account(bool is_shown);
+    void report_end(int exit_code);
+    Account& times() { return account_.times(); }
+
+    const spec::RunSpec& spec_;
+    const comm::Communicator& world_;
+    Requests& requests_;
+    Reporter& reporter_;
+    DataGuard& data_;
+    ResidentMemory resident_;
+    device::Stream stream_;
+    std::int64_t begin_ns_ = monotonic_ns();
+    Assembly assembly_;
+    schedule::ModelLayout model_;
+    Resumed resumed_;
+    Feeder feeder_;
+    Evaluation evaluation_;
+    std::int64_t step_ = resumed_.progress.step;  ///< steps done
+    RunAccount account_;
+    Checkpointer checkpointer_;
+    int data_activity_ = -1, validation_activity_ = -1, sampling_activity_ = -1, logging_activity_ = -1;
+    std::int64_t tokens_ = resumed_.progress.tokens;
+    ValidationDue validation_due_{spec_, world_, tokens_};
+    SlowPathWatch slow_path_{world_, assembly_, reporter_};
+    SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
+    std::int64_t process_peak_bytes_ = 0;
+    bool has_warned_of_no_targets_ = false;
+};
+
+}  // namespace ziggurat::train
