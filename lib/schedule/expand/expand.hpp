@@ -1,6 +1,7 @@
 /// Stages into units into phases: the first form of a step program.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,15 +17,16 @@ inline constexpr std::int64_t rows_per_logits_block = 1024;
 
 /// The state of one unit on this rank, as indices of buffers; -1 where there is none.
 struct UnitState {
-    int parameters = -1;       ///< this rank's shard over the span of parameters, in the compute type
-    int frozen = -1;           ///< the same of those that are not trained
-    int full_parameters = -1;  ///< what phases read: `parameters` itself, or a placeholder for leases
-    int full_frozen = -1;      ///< the same of `frozen`; one placeholder stands for both
-    int gradients = -1;        ///< the accumulator that lives through the step, in precision.gradient
-    int full_gradients = -1;   ///< what phases write: `gradients` itself, or a placeholder for reduce_pass
-    int master = -1;           ///< -1 with f32 compute: the parameters are the master
-    int first_moment = -1;
-    int second_moment = -1;
+    UnitState() { kept.fill(-1); }
+
+    /// This rank's shard of a kind that is kept from step to step (layout::is_kept). Of gradients: the
+    /// accumulator.
+    int operator[](StateKind kind) const { return kept[static_cast<std::size_t>(kind)]; }
+
+    std::array<int, layout::num_state_kinds + 1> kept;  ///< by kind
+    int full_parameters = -1;  ///< read by phases: those that are kept, or a placeholder for leases
+    int full_frozen = -1;      ///< the same of frozen ones; one placeholder stands for both
+    int full_gradients = -1;   ///< written by phases: those that are kept, or a placeholder for reduce_pass
 };
 
 /// Buffers that all phases and passes share.

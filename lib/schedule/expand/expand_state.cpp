@@ -9,12 +9,62 @@ namespace {
 constexpr std::int64_t step_inputs_bytes = 128;
 constexpr std::int64_t exact_sums_bytes = 1024;
 
+/// The line of the memory table that a group of kinds counts to.
+const char* line_of(layout::StateGroup group) {
+    switch (group) {
+        case layout::StateGroup::parameters:
+            return consumer::parameters;
+        case layout::StateGroup::gradients:
+            return consumer::gradients;
+        case layout::StateGroup::optimizer:
+            return consumer::optimizer;
+    }
+    return "";
+}
+
+/// Whether this rank keeps the kind of the unit from step to step.
+bool is_kept(const spec::RunSpec& spec, const ModelLayout& model, int unit, StateKind kind) {
+    const bool has_tensors = layout::is_of_frozen(kind)
+                                 ? model.flats[static_cast<std::size_t>(unit)].frozen_elements() > 0
+                                 : model.trains(unit);
+    return has_tensors && layout::is_kept(kind, spec.precision);
+}
+
+/// Data ranks over which the kind is cut here: gradients by the plan of their sum.
+int shard_degree(const spec::RunSpec& spec, const ModelLayout& model, StateKind kind) {
+    if (kind != StateKind::gradients) {
+        return layout::shard_degree(kind, model.spans);
+    }
+    switch (spec.sharding.reduce) {
+        case spec::ReducePlan::at_end:
+            return 1;
+        case spec::ReducePlan::each_microbatch:
+            return model.spans.optimizer;
+        case spec::ReducePlan::by_span:
+            return model.spans.gradients;
+    }
+    return 1;
+}
+
+/// This rank's shard of the unit's region that has the kind.
+layout::ElementRange kept_elements(const spec::RunSpec& spec,
+                                   const ModelLayout& model,
+                                   int unit,
+                                   StateKind kind) {
+    const auto u = static_cast<std::size_t>(unit);
+    const bool is_frozen = layout::is_of_frozen(kind);
+    const int degree = shard_degree(spec, model, kind);
+    if (degree == 1) {
+        return is_frozen ? model.flats[u].frozen() : model.flats[u].trained();
+    }
+    return (is_frozen ? model.frozen_shards[u] : model.shards[u]).shard(degree, model.data_rank);
+}
+
 /// Makes one persistent buffer of a unit that holds `range` of its flat elements.
 int state_buffer(Program& program,
                  const ModelLayout& model,
                  int unit,
                  StateKind kind,
-                 const char* line,
                  layout::ElementRange range,
                  spec::DType type) {
     Buffer buffer;
@@ -22,7 +72,7 @@ int state_buffer(Program& program,
     buffer.bytes = range.size() * spec::element_bytes(type);
     buffer.lifetime = Lifetime::persistent;
     buffer.state = kind;
-    buffer.consumer = line;
+    buffer.consumer = line_of(layout::row_of(kind).group);
     buffer.unit = unit;
     buffer.first_element = range.begin;
     buffer.type = type;
@@ -33,7 +83,7 @@ int state_buffer(Program& program,
 int placeholder(Program& program, const ModelLayout& model, int unit, StateKind kind, spec::DType type) {
     const bool is_gradient = kind == StateKind::gradients;
     const int made = state_buffer(
-        program, model, unit, kind, is_gradient ? consumer::gradients : consumer::parameters,
+        program, model, unit, kind,
         is_gradient ? model.flats[static_cast<std::size_t>(unit)].trained() : model.held(unit), type);
     auto& buffer = program.buffers[static_cast<std::size_t>(made)];
     buffer.lifetime = Lifetime::transient;
@@ -66,59 +116,33 @@ bool adds_in_place(const spec::RunSpec& spec) {
 StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
     StateBuffers state;
     state.units.resize(model.table.units.size());
-    const auto spans = model.spans;
-    const auto compute = spec.precision.compute;
-    const int gradient_span = spec.sharding.reduce == spec::ReducePlan::at_end            ? 1
-                              : spec.sharding.reduce == spec::ReducePlan::each_microbatch ? spans.optimizer
-                                                                                          : spans.gradients;
     for (const int u : model.units) {
-        auto& unit = state.units[static_cast<std::size_t>(u)];
-        const auto& shards = model.shards[static_cast<std::size_t>(u)];
-        const auto& flat = model.flats[static_cast<std::size_t>(u)];
-        const auto all = flat.trained();
-        const auto held = spans.parameters == 1 ? all : shards.shard(spans.parameters, model.data_rank);
-        const auto summed = gradient_span == 1 ? all : shards.shard(gradient_span, model.data_rank);
-        const auto updated = shards.shard(spans.optimizer, model.data_rank);
-        const auto add = [&](StateKind kind, const char* line, layout::ElementRange range, spec::DType type) {
-            return state_buffer(program, model, u, kind, line, range, type);
-        };
-        if (model.trains(u)) {
-            unit.parameters = add(StateKind::parameters, consumer::parameters, held, compute);
+        for (const auto kind : layout::state_kinds) {
+            if (is_kept(spec, model, u, kind)) {
+                state.units[static_cast<std::size_t>(u)].kept[static_cast<std::size_t>(kind)] =
+                    state_buffer(program, model, u, kind, kept_elements(spec, model, u, kind),
+                                 layout::type_of(kind, spec.precision));
+            }
         }
-        if (flat.frozen_elements() > 0) {
-            const auto& frozen = model.frozen_shards[static_cast<std::size_t>(u)];
-            unit.frozen =
-                add(StateKind::frozen, consumer::parameters,
-                    spans.parameters == 1 ? flat.frozen() : frozen.shard(spans.parameters, model.data_rank),
-                    compute);
-        }
-        if (!model.trains(u)) {
-            continue;
-        }
-        unit.gradients = add(StateKind::gradients, consumer::gradients, summed, spec.precision.gradient);
-        if (compute != spec::DType::f32) {
-            unit.master = add(StateKind::master, consumer::optimizer, updated, spec::DType::f32);
-        }
-        unit.first_moment = add(StateKind::first_moment, consumer::optimizer, updated, spec::DType::f32);
-        unit.second_moment = add(StateKind::second_moment, consumer::optimizer, updated, spec::DType::f32);
     }
     state.step_inputs = shared_buffer(program, "step_inputs", step_inputs_bytes);
     state.update_inputs = shared_buffer(program, "update_inputs", step_inputs_bytes);
     state.exact_sums = shared_buffer(program, "exact_sums", exact_sums_bytes);
     for (const int u : model.units) {
         auto& unit = state.units[static_cast<std::size_t>(u)];
-        if (spans.parameters == 1) {
-            unit.full_parameters = unit.parameters;
-            unit.full_frozen = unit.frozen;
+        if (model.spans.parameters == 1) {
+            unit.full_parameters = unit[StateKind::parameters];
+            unit.full_frozen = unit[StateKind::frozen];
         } else {
-            unit.full_parameters = placeholder(program, model, u, StateKind::parameters, compute);
+            unit.full_parameters =
+                placeholder(program, model, u, StateKind::parameters, spec.precision.compute);
             unit.full_frozen = unit.full_parameters;
         }
         if (!model.trains(u)) {
             continue;
         }
         unit.full_gradients = adds_in_place(spec)
-                                  ? unit.gradients
+                                  ? unit[StateKind::gradients]
                                   : placeholder(program, model, u, StateKind::gradients, spec::DType::f32);
     }
     return state;

@@ -203,11 +203,13 @@ class Gathers {
         const auto& state = draft_.state.units[unit];
         auto op = collective(lease, Purpose::parameters, model_.spans.parameters);
         for (const auto& part : lease.parts) {
-            if (state.parameters >= 0) {
-                add_region(op, part, state.parameters, model_.flats[unit].trained(), model_.shards[unit]);
+            if (state[StateKind::parameters] >= 0) {
+                add_region(op, part, state[StateKind::parameters], model_.flats[unit].trained(),
+                           model_.shards[unit]);
             }
-            if (state.frozen >= 0) {
-                add_region(op, part, state.frozen, model_.flats[unit].frozen(), model_.frozen_shards[unit]);
+            if (state[StateKind::frozen] >= 0) {
+                add_region(op, part, state[StateKind::frozen], model_.flats[unit].frozen(),
+                           model_.frozen_shards[unit]);
             }
         }
         return op;

@@ -53,12 +53,14 @@ class UpdateWriter {
                 op.reads.push_back({buffer, role, {run_in(buffer, range)}});
                 op.writes.push_back({buffer, role, {run_in(buffer, range)}});
             };
-            op.reads.push_back({state.gradients, "gradient", {run_in(state.gradients, range)}});
-            both(state.master < 0 ? state.parameters : state.master, "master");
-            both(state.first_moment, "first_moment");
-            both(state.second_moment, "second_moment");
-            if (state.master >= 0) {
-                op.writes.push_back({state.parameters, "parameters", {run_in(state.parameters, range)}});
+            const int gradients = state[StateKind::gradients];
+            const int parameters = state[StateKind::parameters];
+            op.reads.push_back({gradients, "gradient", {run_in(gradients, range)}});
+            both(model_.has_master ? state[StateKind::master] : parameters, "master");
+            both(state[StateKind::first_moment], "first_moment");
+            both(state[StateKind::second_moment], "second_moment");
+            if (model_.has_master) {
+                op.writes.push_back({parameters, "parameters", {run_in(parameters, range)}});
             }
         }
         op.reads.push_back(whole(program, draft_.state.update_inputs, "update_inputs"));
@@ -83,7 +85,7 @@ class UpdateWriter {
         const auto members =
             draft_.names_blocks ? layout::data_group(model_.data_rank, inner, span) : std::vector<int>{};
         for (const int u : units) {
-            const int buffer = draft_.state.units[static_cast<std::size_t>(u)].parameters;
+            const int buffer = draft_.state.units[static_cast<std::size_t>(u)][StateKind::parameters];
             const auto& shards = model_.shards[static_cast<std::size_t>(u)];
             for (const int member : members) {
                 op.blocks.push_back(run_in(buffer, shards.shard(span, member)));

@@ -51,7 +51,9 @@ class BucketWriter {
     const layout::ShardMap& shards(int unit) const { return model_.shards[static_cast<std::size_t>(unit)]; }
     /// Gradients are added up in a type narrower than that in which they are computed.
     bool is_narrow() const { return spec_.precision.gradient != spec::DType::f32; }
-    int accumulator(int unit) const { return draft_.state.units[static_cast<std::size_t>(unit)].gradients; }
+    int accumulator(int unit) const {
+        return draft_.state.units[static_cast<std::size_t>(unit)][StateKind::gradients];
+    }
     Run run_in(int buffer, layout::ElementRange range) const;
     layout::ElementRange part_of_shard(const BucketPart& part, int span, int rank) const;
     std::vector<int> named_members(int inner, int span) const;

@@ -192,7 +192,7 @@ class MicrobatchGradients {
         }
         if (microbatch == 0 && first_span(spec_, model_) == 1 &&
             spec_.precision.gradient == spec::DType::f32) {
-            return state.gradients;  // nothing to sum over ranks before it is added up
+            return state[StateKind::gradients];  // nothing to sum over ranks before it is added up
         }
         auto made = draft_.program.buffers[static_cast<std::size_t>(state.full_gradients)];
         made.name = model_.table.units[static_cast<std::size_t>(unit)].name + ".gradients of micro-batch " +
