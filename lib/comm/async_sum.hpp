@@ -1,4 +1,4 @@
-/// A small sum of integers over the ranks of a group, started and polled beside other work.
+/// Sum of a few integers over the ranks of a group, started and polled beside other work.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ class NodeMemory;
 
 /// The limbs of exact sums, counts and flags of a step. For a few words, never payload.
 ///
-/// Where all members share a node, the words travel in their seats: each reads what all others have posted,
-/// no MPI is polled, and who waits may sleep on his bell. Else it is an all-reduce of MPI.
+/// Where all members share a node, the words travel in their seats: each reads the words of all others, no
+/// MPI is polled, and a rank that waits may sleep on its bell. Else it is an all-reduce of MPI.
 class AsyncSum {
   public:
-    /// \param node  where the group may find seats; outlives this. nullptr: MPI
+    /// \param node  gives the group its seats; outlives this. nullptr: MPI
     /// Collective: over `group`
     AsyncSum(const Communicator& group, int num_words, NodeMemory* node = nullptr);
     ~AsyncSum();
@@ -35,7 +35,7 @@ class AsyncSum {
     /// True once words() holds the sums modulo 2^64.
     bool poll();
 
-    /// Whether it goes without MPI. For the record of a run, and for tests.
+    /// True when it goes without MPI.
     bool is_shared() const noexcept { return seats_.has_value(); }
 
   private:

@@ -1,12 +1,12 @@
-/// What a rank goes on with while it waits for others.
+/// Background of a wait: work that a rank goes on with while it waits for others.
 #pragma once
 
 namespace ziggurat::comm {
 
-/// Work that others may be waiting for, in pieces.
+/// Work in pieces, which others may be waiting for.
 class Background {
   public:
-    /// Does what can be done now; does not wait.
+    /// Does as much as can be done now; does not wait.
     virtual void advance() = 0;
 
   protected:

@@ -1,4 +1,4 @@
-/// Whether all members of a group describe the same call.
+/// Agreement of all members of a group about a call.
 #pragma once
 
 #include "comm/collectives.hpp"

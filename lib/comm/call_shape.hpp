@@ -1,4 +1,4 @@
-/// What follows from a call's description alone, for members that read each other's memory.
+/// Shape of a call: numbers that follow from its description alone.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ std::int64_t bytes_of_all(std::span<const Block> blocks) noexcept;
 /// From the first to the last byte of the blocks that have any.
 Block hull(std::span<const Block> blocks) noexcept;
 
-/// What others read of this member's input, measured from where `input` and its offset point.
+/// Part of this member's input that others read, measured from `input` plus its offset.
 Block part_read_by_others(const CollectiveCall& call, int rank) noexcept;
 
-/// Bytes of all inputs and outputs of all members: whether the caches hold a call.
+/// Bytes of all inputs and outputs of all members: too many, and the caches do not hold the call.
 std::int64_t bytes_touched(const CollectiveCall& call, int size) noexcept;
 
-/// What member `rank` reads from and writes to the memory of others in one execution.
+/// Bytes that member `rank` reads from and writes to the memory of others in one execution.
 ///
 /// \param pulls  all_to_all: by member m, which block of m's input is for this one
 std::int64_t bytes_to_pull(const CollectiveCall& call, std::span<const Block> pulls, int size, int rank);

@@ -1,4 +1,4 @@
-/// Safe passage into MPI: return codes become `Error`s, counts are checked.
+/// Checks of MPI calls: return codes become `Error`s, counts must fit.
 #pragma once
 
 #include <cstdint>

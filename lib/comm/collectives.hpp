@@ -1,4 +1,4 @@
-/// Collective operations as the executor sees them: described once, then started and polled.
+/// Collectives as the executor sees them: described once, then started and polled.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,10 @@ struct Block {
 // clang-format off
 /// One call, described once at assembly and executed each step.
 ///
-/// `input` and `output` are where this member's vectors begin after `input_offset_bytes` and
-/// `output_offset_bytes` are added; below, `in` and `out` are the sums of both. Block m belongs to
-/// member m. What each kind reads and writes on member r:
+/// This member's vectors begin at `in` = `input` + `input_offset_bytes` and `out` = `output` +
+/// `output_offset_bytes`. Block m belongs to member m. On member r, each kind reads and writes:
 ///
-///     all_gather      reads [in, in + |block r|), writes block m of `out` with what member m read, all m
+///     all_gather      reads [in, in + |block r|), writes block m of `out` with the bytes that member m read
 ///     reduce_scatter  reads all blocks of `in`, writes [out, out + |block r|): the sum of block r over members
 ///     all_reduce      reads all blocks of `in`, writes all blocks of `out`; member m does the sum of block m
 ///     all_to_all      reads block m of `in`, for member m; writes output block m of `out`, from member m
@@ -53,9 +52,9 @@ struct CollectiveCall {
     std::int64_t input_offset_bytes = 0;
     std::int64_t output_offset_bytes = 0;
     std::vector<Block> blocks = {};         ///< one per member; one alone for broadcast, send, receive
-    std::vector<Block> output_blocks = {};  ///< all_to_all: where what comes from each member lands
+    std::vector<Block> output_blocks = {};  ///< all_to_all: of `out`, by the member that sends it
     int peer = -1;                          ///< broadcast: the root; send, receive: the other member
-    int tag = 0;                            ///< send, receive: which of several between the same two, >= 0
+    int tag = 0;                            ///< send, receive: tells messages of the same two apart, >= 0
     int sum_group = 0;                      ///< members summed together before groups are; 0: all (flat)
     std::string label = {};                 ///< for messages
 };
@@ -74,9 +73,8 @@ const char* name_of(CollectiveKind kind) noexcept;
 
 /// The collective operations of one group of ranks. One thread calls.
 ///
-/// Numerics: sums are left folds in fp32: over the members of each run of `sum_group` in their order, then
-/// over
-///           the runs in theirs; rounded once to `type`. Independent of timing and of the implementation.
+/// Numerics: sums are left folds in fp32, over the members of each run of `sum_group` in their order, then
+///           over the runs in theirs; rounded once to `type`. Independent of timing and implementation.
 class Collectives {
   public:
     virtual ~Collectives() = default;
@@ -101,8 +99,8 @@ class Collectives {
     virtual bool has_result(int call) { return poll(call); }
 
     /// Bytes that all executions of `call` so far have moved between this member and others, counted by the
-    /// member that copies them: by who sends with messages, by who reads or writes others' memory with
-    /// shared memory. Of equal blocks, so much as a ring would send.
+    /// member that copies them: with messages the sender, with shared memory the one that reads or writes
+    /// others' memory. With equal blocks it is as much as a ring would send.
     virtual std::int64_t bytes_moved(int call) const = 0;
 
     virtual int size() const = 0;

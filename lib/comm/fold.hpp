@@ -1,4 +1,4 @@
-/// The one order of sums: what every implementation of reduce-scatter and all-reduce must give, bit for bit.
+/// Fold, the one order of sums: every reduce-scatter and all-reduce must give its bits.
 #pragma once
 
 #include <cstddef>

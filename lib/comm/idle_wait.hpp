@@ -1,4 +1,4 @@
-/// What a waiting rank does between two looks.
+/// Idle time of a waiting rank between two looks.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class IdleWait {
     IdleWait(const IdleWait&) = delete;
     IdleWait& operator=(const IdleWait&) = delete;
 
-    /// Nothing had changed: wait a little, longer each time, at most 100 ms. Who dies meanwhile is not this
-    /// loop's concern (liveness.hpp).
+    /// Nothing had changed: waits a little, longer each time, at most 100 ms. Ranks that die meanwhile are
+    /// not this loop's concern (liveness.hpp).
     void idle();
     /// Something has changed: begin anew.
     void reset() noexcept;

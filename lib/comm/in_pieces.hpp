@@ -1,4 +1,4 @@
-/// Long work on one vector, dealt to a rank's threads.
+/// Pieces of long work on one vector, dealt to a rank's threads.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Which implementation of `Collectives` a group gets.
+/// Choice of the implementation of `Collectives` that a group gets.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// Which ranks share a machine.
+/// Topology of a job: the nodes, and the ranks on each.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct NodeTopology {
 /// Reads nodes off a list that has the same number for ranks of the same node.
 NodeTopology topology_of(const std::vector<int>& color_of_rank, int rank);
 
-/// Finds who shares memory (MPI_COMM_TYPE_SHARED).
+/// Finds the ranks that share memory (MPI_COMM_TYPE_SHARED).
 ///
 /// \param pretended_nodes  0: the real ones; N: as if the ranks sat on N nodes, consecutive ranks together
 /// Collective: over `group`

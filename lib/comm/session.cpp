@@ -20,7 +20,7 @@ std::optional<int> number_in(const char* variable) {
     return text != nullptr ? std::optional<int>{std::atoi(text)} : std::nullopt;
 }
 
-/// What earlier jobs have left on this node, by its first rank.
+/// Removes segments that earlier jobs have left on this node, on its first rank.
 void tidy_up_shared_memory() {
     if (number_in("OMPI_COMM_WORLD_LOCAL_RANK").value_or(0) == 0) {
         const auto host = machine_name();

@@ -1,4 +1,4 @@
-/// The life of MPI in this process.
+/// Session of MPI in this process.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 
 namespace ziggurat::comm {
 
-/// What the launcher told this process, as far as it shows a launch gone wrong.
+/// Words of the launcher to this process, as far as they show a launch gone wrong.
 struct LaunchEnvironment {
     std::optional<int> slurm_tasks = {};  ///< SLURM_NTASKS
     std::optional<int> launcher_ranks =
-        {};  ///< what mpirun, mpiexec or srun --mpi=pmi2 say of the world's size
+        {};  ///< size of the world, as mpirun, mpiexec or srun --mpi=pmi2 tell it
 
     /// Reads the environment of this process.
     static LaunchEnvironment of_process();
 };
 
-/// Why a world of `world_size` ranks cannot be meant; nothing when it can.
+/// Reason why a world of `world_size` ranks cannot be meant; nothing when it can.
 ///
 /// A launcher that the MPI library cannot talk to (Slurm's `srun` without the right PMI, or another MPI's
 /// mpirun) starts every task as a world of its own: N trainings of one rank that overwrite each other's

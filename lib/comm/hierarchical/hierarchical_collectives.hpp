@@ -17,9 +17,9 @@ namespace ziggurat::comm {
 
 class HierarchicalExchange;
 
-/// Sums what lies on a node there, from its members' memory, and exchanges between nodes one partial sum per
-/// run of `sum_group`; brings each block to each node once and spreads it from there. See HierarchicalPlan
-/// for who does what. The bits are those of `fold`, whatever the nodes.
+/// Sums the addends of a node there, from its members' memory, and exchanges between nodes one partial sum
+/// per run of `sum_group`; brings each block to each node once and spreads it from there. HierarchicalPlan
+/// says which member does each part. The bits are those of `fold` on any nodes.
 ///
 /// Messages between two members, and calls whose vectors lie outside of shared arenas on a node of several
 /// members, go by MpiCollectives; the members of a group agree on the latter when the call is prepared.

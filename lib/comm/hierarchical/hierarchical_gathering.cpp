@@ -80,7 +80,7 @@ int HierarchicalGathering::rounds_ready() const {
         }
     };
     for (const auto& [owner, number] : arrivals_) {
-        const Stream& stream = (*streams_)[number];
+        const MessageStream& stream = (*streams_)[number];
         limit_to(stream.done * stream.piece_bytes, stream.bytes);
     }
     if (sums_ != nullptr) {

@@ -1,4 +1,4 @@
-/// The way of finished blocks between nodes: to one member of each other node, and on from there.
+/// Gathering of finished blocks between nodes: to one member of each other node, and on from there.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace ziggurat::comm {
 
 /// One member's share of an all-gather or a broadcast, and of the second half of an all-reduce.
 ///
-/// Every owner sends his block to its gatherer on each other node, straight into the gatherer's output. What
+/// Every owner sends its block to its gatherer on each other node, straight into the gatherer's output. What
 /// members hold, neighbours read in *rounds*: after round k all neighbours hold the first (k + 1) x
 /// round_bytes of the blocks that they gathered, and, in an all-reduce, of their own.
 class HierarchicalGathering {

@@ -1,4 +1,5 @@
-/// Who does what in a collective whose members sit on several nodes. Pure arithmetic: no MPI, no memory.
+/// Plan of a collective whose members sit on several nodes: the part of each. Pure arithmetic: no MPI, no
+/// memory.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace ziggurat::comm {
 
-/// Consecutive members of one run of `sum_group` who bring one addend to a block on another node: all of the
-/// run, summed, where the run lies on one node; else one member and his own input.
+/// Consecutive members of one run of `sum_group` that bring one addend to a block on another node: all of the
+/// run, summed, where the run lies on one node; else one member and its own input.
 struct SumPart {
     int first = 0;  ///< member
     int count = 1;
@@ -25,7 +26,7 @@ struct SumPart {
 ///
 /// A block belongs to its owner. Its addends from the owner's own node are read there, in shared memory; from
 /// every other node comes one addend per part, made by the part's *summer*. A finished block goes to each
-/// other node once, to the node's *gatherer*, from whom the others of that node read it. With two nodes of
+/// other node once, to the node's *gatherer*, from which the others of that node read it. With two nodes of
 /// two:
 ///
 ///     node      0     0     1     1
@@ -34,7 +35,7 @@ struct SumPart {
 ///     all owner 3   .    summer .    owner
 ///
 /// Each node deals the blocks of foreign owners to its members in turn, so that on nodes of equal size a
-/// member serves the owners of his own place on their nodes.
+/// member serves the owners of the same place on their nodes.
 class HierarchicalPlan {
   public:
     /// \param node_of_member  nodes are 0, 1, ... in the order of their first members
@@ -55,21 +56,21 @@ class HierarchicalPlan {
         return parts_[static_cast<std::size_t>(part_of_[static_cast<std::size_t>(member)])];
     }
 
-    /// The member of `part` who sums its addends to the block of `owner`. He alone reads what he himself has
-    /// of that block, if he is the gatherer; so a gathered block may land where his addend lay.
+    /// The member of `part` that sums its addends to the block of `owner`. If it is the gatherer, no other
+    /// member reads its own addend to that block; so a gathered block may land where that addend lay.
     ///
     /// \pre `owner` sits on another node
     int summer(const SumPart& part, int owner) const;
 
-    /// The member of `node` to whom the block of `owner` is sent.
+    /// The member of `node` to which the block of `owner` is sent.
     ///
     /// \pre `owner` sits on another node
     int gatherer(int node, int owner) const;
 
-    /// Partial sums that pass through memory of `member`: those that he makes and those that come to him.
+    /// Partial sums that pass through memory of `member`: those that it makes and those that come to it.
     int num_staged(int member) const;
 
-    /// How long the pieces of all partial sums of a call are; the same on all members.
+    /// Length of the pieces of all partial sums of a call; the same on all members.
     std::int64_t piece_elements() const noexcept { return piece_elements_; }
     /// Memory for the pieces of one running call on `member`.
     std::int64_t staging_bytes(int member) const;
@@ -78,7 +79,7 @@ class HierarchicalPlan {
     static constexpr std::int64_t calls_at_a_time = 2;
 
   private:
-    /// How many foreign owners, as `node` sees it, come before `owner`.
+    /// Number of foreign owners, as `node` sees it, that come before `owner`.
     int turn_of(int node, int owner) const;
 
     std::vector<int> node_of_;                  // by member

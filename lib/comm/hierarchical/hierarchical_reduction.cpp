@@ -44,7 +44,7 @@ void HierarchicalReduction::add_departures(const HierarchicalTask& task) {
             continue;
         }
         Departure departure{.owner = owner, .stream = 0, .inputs = {}, .made = 0};
-        Stream stream{.peer = owner, .tag = task.tag, .is_send = true};
+        MessageStream stream{.peer = owner, .tag = task.tag, .is_send = true};
         if (part.count == 1) {
             stream.base = MessageStreams::without_const(task.in() + block.offset_bytes);
             stream.bytes = block.bytes;
@@ -109,7 +109,7 @@ std::int64_t HierarchicalReduction::staging_bytes() const noexcept {
 }
 
 void HierarchicalReduction::stage_at(std::byte* area) {
-    const auto lend = [&](Stream& stream) {
+    const auto lend = [&](MessageStream& stream) {
         stream.base = area;
         area += ring_pieces * stream.piece_bytes;
     };
@@ -147,7 +147,7 @@ void HierarchicalReduction::sum(std::byte* output,
 }
 
 bool HierarchicalReduction::make_piece(Departure& departure, std::int64_t& bytes_moved) {
-    const Stream& stream = (*streams_)[departure.stream];
+    const MessageStream& stream = (*streams_)[departure.stream];
     if (departure.inputs.empty() || departure.made == stream.num_pieces() ||
         departure.made == stream.done + stream.window) {
         return false;
@@ -196,7 +196,7 @@ bool HierarchicalReduction::sum_some(std::int64_t& bytes_moved) {
 
 void HierarchicalReduction::allow() {
     for (const auto s : arriving_) {
-        Stream& stream = (*streams_)[s];
+        MessageStream& stream = (*streams_)[s];
         stream.allowed = has_staging_ ? summed_ + stream.window : 0;
     }
     for (const auto& departure : departures_) {

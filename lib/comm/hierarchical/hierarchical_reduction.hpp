@@ -1,4 +1,4 @@
-/// The sums of a call between nodes: partial sums for owners elsewhere, and the own block.
+/// Sums of a call between nodes: partial sums for owners elsewhere, and the own block.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace ziggurat::comm {
 /// One member's share of a reduce-scatter, and of the first half of an all-reduce.
 ///
 /// Piece by piece: neighbours' inputs are summed into a ring, whose pieces leave for the block's owner while
-/// the next is summed; what arrives for the own block waits in other rings until all parts have brought that
-/// piece. The rings lie in memory that is lent for a run.
+/// the next is summed; addends of the own block wait in other rings until all parts have brought that piece.
+/// The rings lie in memory that is lent for a run.
 class HierarchicalReduction {
   public:
     /// \param to       where the sum of the own block goes
@@ -33,14 +33,14 @@ class HierarchicalReduction {
     ///
     /// \pre all neighbours have their inputs ready
     bool sum_some(std::int64_t& bytes_moved);
-    /// Says how far the streams may go.
+    /// Lets the streams go as far as they may.
     void allow();
 
     std::int64_t piece_bytes() const noexcept { return piece_bytes_; }
     /// Pieces of the own block that are summed.
     std::int64_t pieces_done() const noexcept { return summed_; }
-    /// Pieces of the block of `owner`, on another node, that this member needs no more where they lie: he has
-    /// summed or sent them, or leaves them to another of his part, without whom there is no sum.
+    /// Pieces of the block of `owner`, on another node, that this member needs no more where they lie: it has
+    /// summed or sent them, or leaves them to another of its part, without which there is no sum.
     std::int64_t pieces_used(int owner) const;
 
     bool has_sums() const noexcept { return summed_ == num_pieces_; }

@@ -1,4 +1,4 @@
-/// What one member knows of a call between nodes: the call, who does what, and where neighbours keep theirs.
+/// Task of one member in a call between nodes: the call, its plan, and the vectors of its neighbours.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,16 @@
 
 namespace ziggurat::comm {
 
-/// What the members of a node show each other, by place in HierarchicalPlan::members_on, this one among them.
+/// Vectors that the members of a node show each other, by place in HierarchicalPlan::members_on, this one
+/// among them.
 struct NeighbourVectors {
     std::vector<const std::byte*> inputs = {};  ///< where `in` begins; all_gather, broadcast: the own block
     std::vector<std::byte*> outputs = {};       ///< where `out` begins
     std::vector<std::int64_t> offsets_for_me = {};  ///< all_to_all: in `inputs`, of the block for this member
 };
 
-/// Tells neighbours where the vectors of a call lie, and learns it from them; nothing, on all members, when
-/// on some node of several members not all of a vector lies in an arena that they share.
+/// Exchanges the places of a call's vectors between neighbours. Nothing, on all members, when a part of a
+/// vector lies outside of the shared arenas on a node of several members.
 ///
 /// \param node_of     by member
 /// \param neighbours  a channel of the members of this node

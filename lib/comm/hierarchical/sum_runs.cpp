@@ -54,7 +54,7 @@ void store(std::byte* __restrict to, const float* __restrict sum, std::int64_t n
     }
 }
 
-/// Where the run that begins at `first` ends.
+/// End of the run that begins at `first`.
 std::size_t end_of_run(std::span<const Addend> addends, std::size_t first) {
     std::size_t end = first + 1;
     while (end < addends.size() && !addends[end].begins_run) {
@@ -76,21 +76,21 @@ bool needs_brackets(std::span<const Addend> addends) {
 /// fp32 vectors added from left to right, not before they must be.
 class LeftFold {
   public:
-    /// Whether so many inputs are too many to be added in one go.
-    static constexpr bool settles(std::size_t inputs) noexcept { return inputs > most_inputs; }
+    /// True for more inputs than are added in one go.
+    static constexpr bool needs_buffer(std::size_t inputs) noexcept { return inputs > most_inputs; }
 
-    /// \param sum  where a sum may settle; unused for few inputs
+    /// \param sum  buffer of a sum so far; unused for few inputs
     LeftFold(float* sum, std::int64_t elements)
         : sum_{reinterpret_cast<std::byte*>(sum)}, elements_{elements} {}
 
     void add(const std::byte* input) {
         if (count_ == most_inputs) {
-            settle();
+            add_up();
         }
         inputs_[count_++] = input;
     }
-    /// The sum so far, after which the inputs may change.
-    const std::byte* settle() {
+    /// Adds up the inputs so far, which may change afterwards; gives their sum.
+    const std::byte* add_up() {
         sum_to(sum_, Stores::ordinary);
         inputs_[0] = sum_;
         count_ = 1;
@@ -116,7 +116,7 @@ void sum_fp32(
     alignas(64) float total_sum[strip];
     alignas(64) float run_sum[strip];
     const std::int64_t at_once =
-        needs_brackets(addends) || LeftFold::settles(addends.size()) ? strip : end - begin;
+        needs_brackets(addends) || LeftFold::needs_buffer(addends.size()) ? strip : end - begin;
     for (std::int64_t first = begin; first < end; first += at_once) {
         const std::int64_t n = std::min(at_once, end - first);
         LeftFold total{total_sum, n};
@@ -129,8 +129,8 @@ void sum_fp32(
                 sum.add(addends[a].at + first * 4);
             }
             if (is_bracket) {
-                total.add(run.settle());
-                total.settle();
+                total.add(run.add_up());
+                total.add_up();
                 run.clear();
             }
         }

@@ -17,7 +17,7 @@ MessageStreams::~MessageStreams() {
     }
 }
 
-std::size_t MessageStreams::add(Stream stream) {
+std::size_t MessageStreams::add(MessageStream stream) {
     stream.first_request = requests_.size();
     requests_.resize(requests_.size() + static_cast<std::size_t>(stream.window), MPI_REQUEST_NULL);
     finished_.resize(requests_.size());
@@ -60,7 +60,7 @@ bool MessageStreams::post(std::int64_t& bytes_sent) {
     return has_posted;
 }
 
-bool MessageStreams::post(Stream& stream, std::int64_t& bytes_sent) {
+bool MessageStreams::post(MessageStream& stream, std::int64_t& bytes_sent) {
     const std::int64_t before = stream.posted;
     const std::int64_t limit = std::min({stream.allowed, stream.num_pieces(), stream.done + stream.window});
     for (; stream.posted < limit; ++stream.posted) {
@@ -79,12 +79,13 @@ bool MessageStreams::post(Stream& stream, std::int64_t& bytes_sent) {
 }
 
 bool MessageStreams::is_complete() const noexcept {
-    return std::all_of(streams_.begin(), streams_.end(), [](const Stream& s) { return s.is_complete(); });
+    return std::all_of(streams_.begin(), streams_.end(),
+                       [](const MessageStream& s) { return s.is_complete(); });
 }
 
 bool MessageStreams::has_arrived() const noexcept {
     return std::all_of(streams_.begin(), streams_.end(),
-                       [](const Stream& s) { return s.is_send || s.is_complete(); });
+                       [](const MessageStream& s) { return s.is_send || s.is_complete(); });
 }
 
 }  // namespace ziggurat::comm

@@ -15,7 +15,7 @@ inline constexpr int direct_window = 4;
 
 /// Some consecutive bytes that go to or come from one member, cut into pieces of which `window` travel at a
 /// time.
-struct Stream {
+struct MessageStream {
     int peer = 0;
     int tag = 0;
     bool is_send = false;
@@ -56,13 +56,13 @@ class MessageStreams {
     MessageStreams(const MessageStreams&) = delete;
     MessageStreams& operator=(const MessageStreams&) = delete;
 
-    /// MPI takes what it sends as const; a Stream has one pointer for both directions.
+    /// MPI takes what it sends as const; a MessageStream has one pointer for both directions.
     static std::byte* without_const(const std::byte* pointer) { return const_cast<std::byte*>(pointer); }
 
     /// Gives the stream's number, from 0.
-    std::size_t add(Stream stream);
-    Stream& operator[](std::size_t stream) { return streams_[stream]; }
-    const Stream& operator[](std::size_t stream) const { return streams_[stream]; }
+    std::size_t add(MessageStream stream);
+    MessageStream& operator[](std::size_t stream) { return streams_[stream]; }
+    const MessageStream& operator[](std::size_t stream) const { return streams_[stream]; }
 
     /// Ready to run from the first piece, everything allowed.
     void rewind();
@@ -76,10 +76,10 @@ class MessageStreams {
     bool has_arrived() const noexcept;
 
   private:
-    bool post(Stream& stream, std::int64_t& bytes_sent);
+    bool post(MessageStream& stream, std::int64_t& bytes_sent);
 
     MPI_Comm comm_;
-    std::vector<Stream> streams_;
+    std::vector<MessageStream> streams_;
     std::vector<MPI_Request> requests_;  // of all streams
     std::vector<int> finished_;          // for MPI_Testsome
     int num_active_ = 0;

@@ -9,7 +9,7 @@
 
 namespace ziggurat::comm {
 
-/// How MpiCollectives cuts and stages sums; pure, so that a plan can count it.
+/// Pieces and staging of the sums of MpiCollectives; pure, so that a plan can count them.
 struct MpiStaging {
     static constexpr std::int64_t largest_piece_bytes = 256 * 1024;
     static constexpr std::int64_t smallest_piece_bytes = 4 * 1024;
@@ -19,13 +19,13 @@ struct MpiStaging {
 
     /// The same on all members, so that their messages match.
     static std::int64_t piece_bytes(int size);
-    /// What a group of `size` members reserves on each of them once it has prepared a sum.
+    /// Bytes that a group of `size` members reserves on each of them once it has prepared a sum.
     static std::int64_t bytes(int size);
 };
 
 class MpiExchange;
 
-/// Every member sends each other member what is his, in pieces, and sums what he receives himself in the
+/// Every member sends each other member its blocks, in pieces, and sums the blocks that it receives in the
 /// order of `fold`; MPI's own reductions, slow and of unstated order, are not used.
 ///
 /// Owns two duplicates of the communicator: one for the group's calls, one for send and receive. After each
@@ -56,7 +56,7 @@ class MpiCollectives final : public Collectives {
     std::vector<std::unique_ptr<MpiExchange>> calls_;
     std::vector<int> running_;                    // in the order of starts
     std::vector<std::byte> staging_;              // calls_at_a_time areas, once a sum is prepared
-    std::vector<const MpiExchange*> area_users_;  // by area: who receives into it
+    std::vector<const MpiExchange*> area_users_;  // by area: the call that receives into it
     std::vector<std::int64_t> bytes_moved_;       // by call
     int num_group_calls_ = 0;
 };

@@ -84,7 +84,7 @@ void MpiExchange::add_sums(std::byte* out, bool is_in_place) {
                                            .piece_bytes = piece,
                                            .window = direct_window});
         if (is_in_place) {
-            // The addend for `from` left this memory as the stream to him: its place in the ring of sends.
+            // The addend for `from` leaves this memory in the stream to it: its place in the ring of sends.
             const auto send = static_cast<std::size_t>((from - rank_ + size_) % size_ - 1);
             overwrites_.push_back({receive, send});
         }

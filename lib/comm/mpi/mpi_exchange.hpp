@@ -12,8 +12,8 @@
 
 namespace ziggurat::comm {
 
-/// All streams of a call and where it stands. Phase one brings blocks to who sums them (or simply to whom
-/// they belong), phase two brings the sums of an all-reduce to everybody, piece by piece as they appear.
+/// All streams of a call and its progress. Phase one brings blocks to the members that sum them (or simply
+/// own them), phase two brings the sums of an all-reduce to all members, piece by piece as they appear.
 class MpiExchange {
   public:
     /// \param tag  two consecutive tags of `comm` are this call's own
@@ -23,7 +23,7 @@ class MpiExchange {
     bool is_running() const noexcept { return is_running_; }
     /// Everything has arrived and is summed; own messages may still be leaving.
     bool has_result() const noexcept;
-    /// Receives what it sums into staging, which it must be given before it can.
+    /// Receives its addends into staging, which must be lent first.
     bool needs_staging() const noexcept { return !arriving_.empty(); }
     bool has_staging() const noexcept { return has_staging_; }
 
@@ -49,7 +49,7 @@ class MpiExchange {
 
     MessageStreams streams_;
 
-    /// What this member passes to itself.
+    /// Block that this member passes to itself.
     struct Copy {
         const std::byte* from = nullptr;
         std::byte* to = nullptr;

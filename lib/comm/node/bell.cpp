@@ -19,7 +19,7 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 
 void ring(Bell& bell) noexcept {
     // With the fence of announce_sleep: either the sleeper's last look sees what was published, or this load
-    // sees him asleep.
+    // sees it asleep.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (bell.asleep.load(std::memory_order_seq_cst) != 0) {
         bell.rung.fetch_add(1, std::memory_order_seq_cst);

@@ -1,4 +1,4 @@
-/// Sleeping and waking between processes of a node.
+/// Bells between processes of a node: one sleeps, the others wake it.
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,21 @@ struct alignas(64) Bell {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// Wakes the bell's owner if he sleeps or is about to. Whoever publishes something, publishes it first.
+/// Wakes the bell's owner if it sleeps or is about to. Called after something has been published.
 void ring(Bell& bell) noexcept;
 
-/// What ended a sleep.
+/// Ends of a sleep.
 enum class Woken { by_bell, by_time };
 
-/// Says that the owner is about to sleep; gives what sleep_until_rung wants. Between the two calls the owner
-/// looks once more at everything that he waits for: what was published before is seen then, what is
-/// published later rings.
+/// Says that the owner is about to sleep; gives the number that sleep_until_rung wants. Between the two calls
+/// the owner looks once more at everything that it waits for: it sees all that was published before, and all
+/// that is published later rings.
 std::uint32_t announce_sleep(Bell& bell) noexcept;
 
 /// Sleeps unless the bell was rung since it was announced. Also returns for a signal, as if rung.
 Woken sleep_until_rung(Bell& bell, std::uint32_t announced, std::int64_t at_most_ns) noexcept;
 
-/// The owner is up again, or has changed his mind.
+/// The owner is up again, or does not sleep after all.
 void withdraw_sleep(Bell& bell) noexcept;
 
 }  // namespace ziggurat::comm

@@ -12,12 +12,12 @@
 
 namespace ziggurat::comm {
 
-/// What the sender says of a message.
+/// Description of a message by its sender.
 struct Message {
     std::int32_t tag = 0;
     std::uint64_t number = 0;  ///< in the sender's order: equal tags are taken in this order
     std::int64_t bytes = 0;
-    SharedPlace place = {};  ///< not shared: it comes another way
+    SharedPlace place = {};  ///< not shared: it comes in another way
 };
 
 /// The messages under way from one member to another. Lies in shared memory; zeroed memory is an empty one.
@@ -49,7 +49,7 @@ std::optional<int> find_message(const Mailbox& box, int tag) noexcept;
 /// The receiver has copied what the slot names: the sender may overwrite it.
 void take_message(Mailbox& box, Bell& sender, int slot) noexcept;
 
-/// Only the sender asks, for a slot that he has filled.
+/// Only the sender asks, for a slot that it has filled.
 inline bool is_taken(const Mailbox& box, int slot) noexcept {
     return box.slots[static_cast<std::size_t>(slot)].is_full.load(std::memory_order_acquire) == 0;
 }

@@ -73,7 +73,7 @@ void NodeMemory::find_wait_policy() {
     int threads = options_.threads;
     ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, &threads, 1, MPI_INT, MPI_SUM, machine.native()));
     is_oversubscribed_ = threads > cores;
-    // Messages' form depends on it, so nobody may think otherwise than his peers.
+    // The form of messages depends on it, so all ranks must think alike.
     std::int64_t anywhere = is_oversubscribed_ ? 1 : 0;
     all_reduce_max(world_, {&anywhere, 1});
     is_oversubscribed_ = anywhere != 0;

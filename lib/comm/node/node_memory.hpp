@@ -1,4 +1,4 @@
-/// What the ranks of one node share: arenas, seats of groups, bells.
+/// Memory that the ranks of one node share: arenas, seats of groups, bells.
 #pragma once
 
 #include <atomic>
@@ -19,19 +19,19 @@
 
 namespace ziggurat::comm {
 
-/// How a rank waits before it sleeps on its bell.
+/// Spins and yields of a waiting rank before it sleeps on its bell.
 struct WaitPolicy {
     int spins = 0;
     int yields = 0;
 
     /// A spinning rank must not take the core that its peer needs; one that yields to strangers loses a
-    /// whole time slice, so who has a core for himself never yields.
+    /// whole time slice, so a rank with a core of its own never yields.
     static WaitPolicy of(int threads_on_machine, int cores) noexcept {
         return threads_on_machine <= cores ? WaitPolicy{2000, 0} : WaitPolicy{100, 20};
     }
 };
 
-/// How often this rank slept; a lost wake-up would show as `timeouts`.
+/// Sleeps of this rank so far; a lost wake-up would show as `timeouts`.
 struct WaitCounts {
     std::int64_t sleeps = 0;
     std::int64_t timeouts = 0;
@@ -40,7 +40,7 @@ struct WaitCounts {
 /// Made once per assembly and outlives all collectives made with it.
 ///
 /// Owns the bells of a (pretended) node and the seats of groups; maps the arenas that peers share.
-/// Nothing has a name anywhere: whoever dies, nothing is left behind.
+/// Nothing has a name anywhere, so nothing is left behind when ranks die.
 class NodeMemory {
   public:
     struct Options {
@@ -49,7 +49,7 @@ class NodeMemory {
         bool may_share = true;    ///< false: as on a system that denies it
         std::optional<WaitPolicy> wait = {};
         std::int64_t longest_sleep_ns = 100'000'000;  ///< on a bell
-        std::uint32_t first_operation = 0;            ///< what the counters of groups start at
+        std::uint32_t first_operation = 0;            ///< at which the counters of groups start
     };
 
     /// Collective: over `world`
@@ -103,11 +103,11 @@ class NodeMemory {
     WaitCounts& wait_counts() noexcept { return counts_; }
     /// News may come that rings no bell: from another node, or of MPI requests.
     bool must_poll() const noexcept { return !is_shared() || nodes_.num_nodes > 1 || mpi_requests_ > 0; }
-    /// Brackets the time in which somebody polls MPI requests.
+    /// Brackets of the time in which this rank polls MPI requests.
     void mpi_request_started() noexcept { ++mpi_requests_; }
     void mpi_request_ended() noexcept { --mpi_requests_; }
 
-    /// Where this rank sleeps; there without sharing too, though then only he knows it.
+    /// Bell that this rank sleeps on. Without shared memory there is one too, though no other rank knows it.
     Bell& bell() const noexcept { return bells_[me_]; }
 
   private:

@@ -1,4 +1,4 @@
-/// The arenas of all ranks of a node, as this process has mapped them.
+/// Arenas of all ranks of a node, as this process has mapped them.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class PeerArenas {
     /// \param by_local_rank  where the next arena of each rank of the node lies in this process
     void add(std::vector<std::span<std::byte>> by_local_rank);
 
-    /// Where the `bytes` from `address` lie if all of them are in one arena of `local_rank`. Without bytes
+    /// Place of the `bytes` from `address`, if all of them are in one arena of `local_rank`. Without bytes
     /// any place will do.
     SharedPlace find(int local_rank, const std::byte* address, std::int64_t bytes) const noexcept;
 

@@ -1,4 +1,4 @@
-/// The protocol of one group of ranks of a node: who has posted which operation, who is done with it.
+/// Seats of one group of ranks of a node, and the protocol of its operations: posted, then done.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 
 namespace ziggurat::comm {
 
-/// What a member says about an operation: enough to read his memory and to notice that he means another one.
+/// Description of an operation by one member: enough to read its memory, and to notice one that means another
+/// operation.
 struct PostedCall {
     std::uint32_t call = 0;  ///< its number among the group's prepared calls
     std::uint32_t kind = 0;
@@ -23,7 +24,8 @@ struct PostedCall {
     SharedPlace output = {};
 };
 
-/// One member's place in a group. Only he writes to it. Lies in shared memory; made by `new (place) Seat`.
+/// Seat of one member in a group, which alone writes to it. Lies in shared memory; made by
+/// `new (place) Seat`.
 struct alignas(64) Seat {
     static constexpr std::uint32_t ring_operations = 4;
     static constexpr std::int64_t payload_bytes = 4096;
@@ -69,8 +71,8 @@ struct SeatGroup {
 ///     finish(k)           I am done with others' memory; in the order of posts
 ///     all_done(k)         others are done with mine
 ///
-/// Async: what a member wrote before post(k) is seen after all_posted(k), what he wrote before finish(k)
-///        after all_done(k). Non-temporal stores need their sfence before either.
+/// Async: all that a member wrote before post(k) is seen after all_posted(k), and all that it wrote before
+///        finish(k) after all_done(k). Non-temporal stores need their sfence before either.
 class SeatChannel {
   public:
     using Operation = std::uint32_t;
@@ -87,8 +89,8 @@ class SeatChannel {
     /// \param payload  copied into the seat for others to read; at most Seat::payload_bytes
     Operation post(const PostedCall& call, std::span<const std::byte> payload = {}) noexcept;
 
-    /// Where the payload of the next operation lies: what is packed piece by piece is written here, then
-    /// posted without one. Valid while can_post().
+    /// Payload of the next operation: packed here piece by piece, then posted without one. Valid while
+    /// can_post().
     std::span<std::byte> next_payload() noexcept;
 
     bool all_posted(Operation operation) noexcept;
@@ -99,11 +101,11 @@ class SeatChannel {
     const std::byte* payload(int member, Operation operation) const noexcept {
         return slot(member, operation).payload.data();
     }
-    /// Where `place`, named by `member`, lies in this process.
+    /// Address in this process of `place`, which `member` has named.
     std::byte* address(int member, const SharedPlace& place) const noexcept {
         return group_.arenas->at(group_.local_rank_of[static_cast<std::size_t>(member)], place);
     }
-    /// How this member names a buffer of his own; is_shared() is false when it lies outside of the arenas.
+    /// Place of a buffer of this member, as others know it; is_shared() is false outside of the arenas.
     SharedPlace place_of(const std::byte* address, std::int64_t bytes) const noexcept {
         return group_.arenas->find(group_.local_rank_of[static_cast<std::size_t>(group_.me)], address, bytes);
     }
@@ -122,7 +124,7 @@ class SeatChannel {
 
     SeatGroup group_;
     Operation last_;
-    // What was last seen of each member's counters: most looks need no foreign cache line.
+    // Counters of each member as last seen: most looks need no foreign cache line.
     std::vector<std::uint32_t> seen_posted_;
     std::vector<std::uint32_t> seen_done_;
 };

@@ -11,7 +11,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// What a thread takes at a time from a large pull.
+/// Bytes that a thread takes at a time from a large pull.
 constexpr std::int64_t piece_bytes = 256 * 1024;
 
 }  // namespace
@@ -113,7 +113,8 @@ bool SharedCalls::is_complete(int number) {
 }
 
 bool SharedCalls::has_result(int number) {
-    // Others push their blocks into the output of an all-reduce; the rest each member pulls himself.
+    // Others push their blocks into the output of an all-reduce; of the other kinds each member pulls its
+    // own.
     const Call& call = calls_.at(static_cast<std::size_t>(number));
     return is_complete(number) ||
            (call.state == State::pulled && call.call.kind != CollectiveKind::all_reduce);

@@ -1,4 +1,4 @@
-/// The calls of one group over its seats: posted early, pulled late.
+/// Calls of one group over its seats: posted early, pulled late.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ziggurat::comm {
 
-/// How calls are carried out. What changes no bits may differ between members.
+/// Settings of how calls are carried out. Those that change no bits may differ between members.
 struct PullSettings {
     int threads = 1;                   ///< of this rank, for large pulls
     std::int64_t inline_bytes = 1024;  ///< vectors up to this travel inside the seats; alike on all members
@@ -25,7 +25,7 @@ struct PullSettings {
 ///
 /// start() posts a call as soon as the ring has room; progress() does this member's part of the oldest call
 /// once everybody has posted it: that needs nobody else's help. Small vectors travel inside the seats, in one
-/// phase: each member copies his own into his seat, and everybody reads and sums all of them.
+/// phase: each member copies its own into its seat, and all members read and sum all of them.
 class SharedCalls {
   public:
     SharedCalls(SeatGroup group, PullSettings settings);

@@ -1,4 +1,4 @@
-/// Collectives of a group whose members are all on one node: peers' memory is read where it lies.
+/// Collectives of a group whose members are all on one node, which read each other's memory where it lies.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,11 @@ class SharedCollectives final : public Collectives {
     int size() const override { return group_.size(); }
     int rank() const override { return group_.rank(); }
 
-    /// Whether a prepared call needs no MPI. For the record of a run, and for tests.
+    /// True for a prepared call that needs no MPI.
     bool is_shared(int call) const { return route_of(call).by_mpi < 0; }
 
   private:
-    /// Who carries a call: its number there, -1 where it is unknown.
+    /// Numbers of a call at those that can carry it, -1 where it is unknown.
     struct Route {
         int shared = -1;
         int message = -1;

@@ -70,7 +70,7 @@ bool SharedMessages::advance_send(Traffic& message) {
         message.state = State::idle;
         return true;
     }
-    // A slot is free once its last sender has seen that it was taken: whoever came earlier is asked first.
+    // A slot is free once its last sender has seen that it was taken: earlier sends are asked first.
     const auto free = std::find(is_occupied.begin(), is_occupied.end(), false);
     if (free == is_occupied.end()) {
         return false;

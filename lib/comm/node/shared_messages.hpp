@@ -31,9 +31,9 @@ class SharedMessages {
     bool progress();
     bool is_complete(int message) const { return at(message).state == State::idle; }
 
-    /// A send from memory that the receiver cannot see: whoever owns this carries it himself.
+    /// A send from memory that the receiver cannot see: the owner of this carries it in another way.
     bool is_carried_elsewhere(int message) const;
-    /// A receive that has found such a send: to be carried elsewhere from now on. Says so once; the message
+    /// A receive that has found such a send: to be carried in another way from now on. True once; the message
     /// is complete here.
     bool must_be_fetched(int message);
 

@@ -14,7 +14,7 @@
 
 namespace ziggurat::comm {
 
-/// How another process finds a segment: a descriptor of its owner, and what must be found behind it.
+/// Address of a segment for other processes: a descriptor of its owner, and the file that must be behind it.
 /// Travels over MPI as plain words.
 struct SegmentAddress {
     std::int64_t process = 0;
@@ -24,7 +24,7 @@ struct SegmentAddress {
     std::int64_t bytes = 0;
 };
 
-/// How peers find `arena`; without a descriptor when it is not shared.
+/// Address of `arena` for peers; without a descriptor when it is not shared.
 SegmentAddress address_of(const device::Arena& arena);
 
 /// Owns a mapping of a peer's segment, 2 MiB aligned, kept out of forked children and of core dumps.
@@ -67,7 +67,7 @@ class CommonSegment {
     std::optional<PeerMapping> peer_;
 };
 
-/// What each rank passes, by rank.
+/// Addresses that the ranks pass, by rank.
 ///
 /// Collective: over `group`
 std::vector<SegmentAddress> gather_addresses(const Communicator& group, const SegmentAddress& mine);

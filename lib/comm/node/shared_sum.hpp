@@ -9,7 +9,7 @@
 
 namespace ziggurat::comm {
 
-/// Whether results go through the caches. Past them, the bytes of the lines written need not be read first:
+/// Stores through the caches or past them. Past them, the bytes of the lines written need not be read first:
 /// better as soon as a call touches more than the last-level cache holds, worse before.
 enum class Stores { ordinary, non_temporal };
 
@@ -25,7 +25,7 @@ struct SharedSum {
 /// Sums elements [begin, end) in one pass over all inputs.
 ///
 /// Numerics: the bits of `fold`, for any range, alignment and kind of stores
-/// Async:    what is stored past the caches is visible to whoever sees a later store of this thread
+/// Async:    a reader that sees a later store of this thread sees those past the caches, too
 void sum_shared(const SharedSum& sum, std::int64_t begin, std::int64_t end);
 
 /// Copies bytes between places that do not overlap.

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int spins = 100;
 constexpr int yields = 20;
-/// A post rings; what else the waiting rank looks after may not.
+/// A post rings; other things that the waiting rank looks after may not.
 constexpr std::int64_t longest_sleep_ns = 1'000'000;
 
 }  // namespace

@@ -1,4 +1,4 @@
-/// Small exchanges between all ranks of a job that runs on one machine.
+/// Exchanges of a few words between all ranks of a job that runs on one machine.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::comm {
 
-/// Every rank posts a few words and reads everybody's: no MPI, and who waits sleeps.
+/// Every rank posts a few words and reads those of all others: no MPI, and a rank that waits sleeps.
 ///
 ///     exchange.post(mine);
 ///     while (!exchange.is_complete()) {

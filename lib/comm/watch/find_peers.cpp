@@ -4,8 +4,8 @@
 
 #include <array>
 #include <fstream>
-#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -20,7 +20,7 @@
 namespace ziggurat::comm {
 namespace {
 
-/// What a rank tells all others of itself; travels as plain words.
+/// Card of a rank for all others; travels as plain words.
 struct Card {
     std::int64_t machine = 0;
     std::int64_t pid = 0;
@@ -37,7 +37,7 @@ std::string link_target(const char* path) {
     return {target.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
 }
 
-/// A number that ranks share who see each other's processes: the same boot of the same machine, and the same
+/// Number that is the same on ranks that see each other's processes: of the boot of the machine, and of the
 /// numbering of processes (containers have their own).
 std::int64_t machine_number() {
     std::string boot;
@@ -107,20 +107,18 @@ bool agree(MPI_Comm world, int size, int rank, bool mine) {
     return all != 0;
 }
 
-/// The ranks of other machines, of each of which one is asked whether it runs: by other ranks another one.
-std::vector<HostLink::Far> far_ranks(const std::vector<Card>& cards,
-                                     std::int64_t own_machine,
-                                     std::size_t me) {
-    std::map<std::int64_t, std::vector<std::size_t>> machines;
+/// Ranks of other machines.
+///
+/// \param asks  this rank asks the first of each machine whether it runs
+std::vector<HostLink::Far> far_ranks(const std::vector<Card>& cards, std::int64_t own_machine, bool asks) {
+    std::set<std::int64_t> machines;
     std::vector<HostLink::Far> far;
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
         if (cards[rank].machine != own_machine) {
-            machines[cards[rank].machine].push_back(far.size());
-            far.push_back({.rank = static_cast<int>(rank), .card = cards[rank].link});
+            const bool is_first = machines.insert(cards[rank].machine).second;
+            far.push_back(
+                {.rank = static_cast<int>(rank), .card = cards[rank].link, .is_asked = asks && is_first});
         }
-    }
-    for (const auto& [machine, places] : machines) {
-        far[places[me % places.size()]].is_asked = true;
     }
     return far;
 }
@@ -156,12 +154,6 @@ WatchList find_peers(MPI_Comm world) {
         peers.push_back({rank, static_cast<pid_t>(card.pid), card.started_at});
     }
 
-    if (std::ssize(peers) == size) {
-        link.reset();
-    } else {
-        link->connect(cards.front().link.token, far_ranks(cards, mine.machine, me));
-    }
-
     // The first rank's board serves all.
     const Card& host = cards[static_cast<std::size_t>(first)];
     const bool is_host = first == own_rank;
@@ -170,14 +162,18 @@ WatchList find_peers(MPI_Comm world) {
                      : MachineBoard::open(static_cast<pid_t>(host.pid), static_cast<int>(host.board), size);
     const bool is_shared = agree(world, size, own_rank, is_host || board.has_value());
     own.close_descriptor();
-    return {.peers = std::move(peers),
-            .me = me,
-            .world_size = size,
-            .host = machine_name(),
-            .board = is_shared && !is_host ? std::move(*board) : std::move(own),
-            .is_shared = is_shared,
-            .launcher = find_launcher(),
-            .link = std::move(link)};
+    WatchList list{.peers = std::move(peers),
+                   .me = me,
+                   .world_size = size,
+                   .host = machine_name(),
+                   .board = is_shared && !is_host ? std::move(*board) : std::move(own),
+                   .is_shared = is_shared,
+                   .launcher = find_launcher()};
+    if (list.num_elsewhere() > 0) {
+        link->connect(cards.front().link.token, far_ranks(cards, mine.machine, list.asks_elsewhere()));
+        list.link = std::move(link);
+    }
+    return list;
 }
 
 }  // namespace ziggurat::comm

@@ -1,4 +1,4 @@
-/// Finding the ranks of this machine, so that they can be watched.
+/// Peers, the ranks of this machine: found at the start, so that they can be watched.
 #pragma once
 
 #include <mpi.h>
@@ -7,11 +7,11 @@
 
 namespace ziggurat::comm {
 
-/// Who shares this machine and its process numbers with this rank, a board for all of them, and the launcher.
-/// Pretended nodes are one machine here.
+/// Ranks that share this machine and its process numbers with this one, a board for all of them, and the
+/// launcher. Pretended nodes are one machine here.
 ///
-/// Called before anything else that communicates: who dies before all know each other is found missing by
-/// looking at the processes of the machine (launched_ranks.hpp).
+/// Called before anything else that communicates: a rank that dies before all know each other is found
+/// missing among the processes of the machine (launched_ranks.hpp).
 ///
 /// Collective: over `world`
 /// Errors:     Error{communication} when a rank is missing, or does not come within

@@ -12,10 +12,6 @@ namespace {
 /// Looks at a wait so many times within the patience, so that a stopped rank is named before it is over.
 constexpr int looks_per_patience = 20;
 constexpr std::int64_t longest_tick_ns = 1'000'000'000;
-/// A rank that waited this share of the patience is judged: the rest is for the looks between.
-constexpr double judged_share = 0.8;
-/// From this share of it on, what the others have computed and moved is compared: a short wait reads nothing.
-constexpr double noted_share = 0.3;
 /// A rank that used less of the time than this does not compute.
 constexpr double least_cpu_share = 0.01;
 
@@ -31,9 +27,13 @@ std::int64_t HangWatch::tick_ns(double patience_seconds) noexcept {
     return std::min(longest_tick_ns, static_cast<std::int64_t>(patience_seconds * 1e9 / looks_per_patience));
 }
 
+std::int64_t HangWatch::longest_pause_ns(double patience_seconds) noexcept {
+    return 3 * tick_ns(patience_seconds) + longest_tick_ns;
+}
+
 std::optional<HangVerdict> HangWatch::look(double patience_seconds, const std::vector<bool>& ended) {
     now_ns_ = monotonic_ns();
-    if (now_ns_ - last_look_ns_ > 3 * tick_ns(patience_seconds) + longest_tick_ns) {
+    if (now_ns_ - last_look_ns_ > longest_pause_ns(patience_seconds)) {
         patient_since_ns_ = now_ns_;
         neighbour_stopped_ns_ = 0;
     }
@@ -78,9 +78,6 @@ std::optional<HangVerdict> HangWatch::check_own_wait(double patience_seconds) {
     if (noted_ns_ == 0) {
         note_work();
     }
-    if (list_.link) {
-        list_.link->ask();
-    }
     if (waited < judged_share * patience_seconds) {
         return std::nullopt;
     }
@@ -108,10 +105,10 @@ std::optional<HangVerdict> HangWatch::judge(double waited, double patience_secon
                 process_io_bytes(list_.peers[p].pid) > io_before_[p];
         }
     }
-    const std::string silent = list_.link ? list_.link->describe_silent(noted_ns_) : std::string{};
+    const std::string silent = list_.link ? list_.board.silent_elsewhere() : std::string{};
     const HangVerdict verdict = judge_hang(reports, list_.me, list_.num_elsewhere(), rounds_, silent);
     if (verdict.leaves && verdict.culprit < 0 && list_.link && waited < patience_seconds) {
-        return std::nullopt;  // whoever knows better, on another machine, is let speak first
+        return std::nullopt;  // a rank of another machine that knows better may speak first
     }
     ++rounds_;
     patient_since_ns_ = now_ns_;

@@ -1,4 +1,4 @@
-/// When it is time to ask who is to blame, and what is known then.
+/// Patience of a rank: waits that take too long, and a neighbour that is stopped.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ziggurat::comm {
 
-/// The patience of one rank: looks at its own wait, as published on the board, and at one neighbour, so that
-/// every rank is looked at by somebody, whatever the others do.
+/// Looks at this rank's own wait, as published on the board, and at one neighbour, so that every rank is
+/// looked at by somebody, whatever the others do.
 ///
 /// Time in which this process did not run itself (stopped with the whole job, the machine asleep) does not
 /// count.
@@ -25,8 +25,16 @@ class HangWatch {
     /// \returns what this rank should say or do, if anything
     std::optional<HangVerdict> look(double patience_seconds, const std::vector<bool>& ended);
 
-    /// Often enough to judge within the patience, seldom enough to cost nothing.
+    /// Time between two looks: often enough to judge within the patience, seldom enough to cost nothing.
     static std::int64_t tick_ns(double patience_seconds) noexcept;
+    /// A longer time between two looks means that this process did not run.
+    static std::int64_t longest_pause_ns(double patience_seconds) noexcept;
+
+    /// A rank that waited this share of the patience is judged: the rest is for the looks between.
+    static constexpr double judged_share = 0.8;
+    /// From this share of it on, the work of the others is compared, and other machines are asked: a short
+    /// wait costs nothing.
+    static constexpr double noted_share = 0.3;
 
   private:
     std::optional<HangVerdict> check_neighbour(double patience_seconds, const std::vector<bool>& ended);

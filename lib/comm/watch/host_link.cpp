@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <random>
 #include <type_traits>
@@ -17,10 +18,10 @@
 namespace ziggurat::comm {
 namespace {
 
-/// Machines that are told of in a message.
-constexpr int most_told = 4;
+/// Ranks that a message names.
+constexpr int most_named = 4;
 
-enum class Kind : std::int32_t { verdict = 1, failure, question, answer };
+enum class MessageKind : std::int32_t { verdict = 1, failure, question, answer };
 
 /// IPv4 addresses of this machine that others may reach.
 std::array<std::uint32_t, 6> own_addresses() {
@@ -48,13 +49,15 @@ std::string name_in(const HostCard& card) {
 
 }  // namespace
 
-/// What is sent; machines of one job have the same order of bytes.
+/// Datagram, up to as much of its text as there is; machines of one job have the same order of bytes.
 struct HostLink::Message {
     std::uint64_t token = 0;
-    Kind kind = Kind::question;
+    MessageKind kind = MessageKind::question;
     std::int32_t exit_code = 0;
-    std::uint64_t port = 0;  ///< of who sends it: by which an answer finds its rank, whatever way it came
+    std::uint64_t port = 0;  ///< of its sender: tells whose answer it is
     std::array<char, 504> text{};
+
+    static constexpr std::size_t head_bytes = question_bytes;
 };
 
 HostLink::HostLink(std::string_view host)
@@ -81,86 +84,97 @@ void HostLink::connect(std::uint64_t token, std::vector<Far> far) {
     ask();
 }
 
-void HostLink::send(const Message& message, const HostCard& to) const noexcept {
+void HostLink::send(const Message& message, std::size_t text, const HostCard& to) const noexcept {
+    static_assert(std::is_trivially_copyable_v<Message> && offsetof(Message, text) == Message::head_bytes);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = static_cast<in_port_t>(to.port);
-    for (const std::uint32_t way : to.addresses) {
-        if (socket_ && to.port != 0 && way != 0) {
-            address.sin_addr.s_addr = way;
-            ::sendto(socket_.get(), &message, sizeof message, MSG_NOSIGNAL,
+    for (const std::uint32_t reachable_at : to.addresses) {
+        if (socket_ && to.port != 0 && reachable_at != 0) {
+            address.sin_addr.s_addr = reachable_at;
+            ::sendto(socket_.get(), &message, Message::head_bytes + text, MSG_NOSIGNAL,
                      reinterpret_cast<const sockaddr*>(&address), sizeof address);
         }
     }
 }
 
 void HostLink::tell(const FarVerdict& verdict) const noexcept {
-    static_assert(std::is_trivially_copyable_v<Message>);
     Message message{.token = token_,
-                    .kind = verdict.is_failure ? Kind::failure : Kind::verdict,
+                    .kind = verdict.is_failure ? MessageKind::failure : MessageKind::verdict,
                     .exit_code = verdict.exit_code,
                     .port = card_.port};
-    std::copy_n(verdict.text.begin(), std::min(verdict.text.size(), message.text.size()),
-                message.text.begin());
+    const std::size_t text = std::min(verdict.text.size(), message.text.size());
+    std::copy_n(verdict.text.begin(), text, message.text.begin());
     for (int time = 0; time < 2; ++time) {
         for (const Far& far : far_) {
-            send(message, far.card);
+            send(message, text, far.card);
         }
     }
 }
 
-void HostLink::ask() const noexcept {
-    for (const Far& far : far_) {
+void HostLink::ask() noexcept {
+    for (Far& far : far_) {
         if (far.is_asked) {
-            send({.token = token_, .kind = Kind::question, .port = card_.port}, far.card);
+            HostCard to = far.card;
+            if (far.heard_ns > far.asked_ns) {
+                to.addresses = {far.heard_from};
+            }
+            far.asked_ns = monotonic_ns();
+            send({.token = token_, .kind = MessageKind::question, .port = card_.port}, 0, to);
         }
     }
 }
 
 std::optional<FarVerdict> HostLink::receive() {
     std::optional<FarVerdict> verdict;
-    Message message;
-    sockaddr_in from{};
-    socklen_t length = sizeof from;
-    while (socket_ && ::recvfrom(socket_.get(), &message, sizeof message, 0,
-                                 reinterpret_cast<sockaddr*>(&from), &length) == sizeof message) {
-        length = sizeof from;
-        if (message.token != token_ || token_ == 0) {
+    while (socket_) {
+        Message message;
+        sockaddr_in from{};
+        socklen_t length = sizeof from;
+        const ssize_t bytes = ::recvfrom(socket_.get(), &message, sizeof message, 0,
+                                         reinterpret_cast<sockaddr*>(&from), &length);
+        if (bytes < 0) {
+            break;
+        }
+        if (bytes < static_cast<ssize_t>(Message::head_bytes) || message.token != token_ || token_ == 0) {
             continue;  // of somebody else, or before this rank knows of any
         }
-        if (message.kind == Kind::question) {
+        if (message.kind == MessageKind::question) {
             HostCard back{.port = from.sin_port};
             back.addresses[0] = from.sin_addr.s_addr;
-            send({.token = token_, .kind = Kind::answer, .port = card_.port}, back);
-        } else if (message.kind == Kind::answer) {
-            for (Far& far : far_) {
-                const auto& ways = far.card.addresses;
-                if (far.card.port == message.port &&
-                    std::ranges::find(ways, from.sin_addr.s_addr) != ways.end()) {
-                    far.heard_ns = monotonic_ns();
-                    ++far.answers;
-                }
-            }
+            send({.token = token_, .kind = MessageKind::answer, .port = card_.port}, 0, back);
+        } else if (message.kind == MessageKind::answer) {
+            note_answer(message.port, from.sin_addr.s_addr);
         } else if (!verdict) {
             const std::size_t size = ::strnlen(message.text.data(), message.text.size());
             verdict = FarVerdict{.exit_code = message.exit_code,
-                                 .is_failure = message.kind == Kind::failure,
+                                 .is_failure = message.kind == MessageKind::failure,
                                  .text = {message.text.data(), size}};
         }
     }
     return verdict;
 }
 
+void HostLink::note_answer(std::uint64_t port, std::uint32_t from) noexcept {
+    for (Far& far : far_) {
+        const auto& addresses = far.card.addresses;
+        if (far.card.port == port && std::ranges::find(addresses, from) != addresses.end()) {
+            far.heard_ns = monotonic_ns();
+            far.heard_from = from;
+        }
+    }
+}
+
 std::string HostLink::describe_silent(std::int64_t since_ns) const {
     std::string text;
     int silent = 0;
     for (const Far& far : far_) {
-        if (far.is_asked && far.answers > 0 && far.heard_ns < since_ns && ++silent <= most_told) {
+        if (far.is_asked && far.heard_ns > 0 && far.heard_ns < since_ns && ++silent <= most_named) {
             text +=
                 (text.empty() ? "rank " : ", rank ") + std::to_string(far.rank) + " on " + name_in(far.card);
         }
     }
-    return silent > most_told ? text + " and " + std::to_string(silent - most_told) + " more" : text;
+    return silent > most_named ? text + " and " + std::to_string(silent - most_named) + " more" : text;
 }
 
 }  // namespace ziggurat::comm

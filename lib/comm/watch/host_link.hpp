@@ -1,12 +1,12 @@
-/// Datagrams between ranks of different machines: what one has to say before it leaves, and whether it still
-/// runs.
+/// Datagrams between ranks of different machines: the reason why one leaves, and whether it still runs.
 ///
 /// A help beside MPI, whose connections say nothing of a peer that is killed or stopped. It needs IPv4
-/// between the nodes and no firewall there; without, ranks know of other machines what the launcher and MPI
-/// tell them.
+/// between the nodes and no firewall there; without, ranks know of other machines only as much as the
+/// launcher and MPI tell them.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,21 +17,22 @@
 
 namespace ziggurat::comm {
 
-/// Where a rank can be reached; travels as plain words.
+/// Addresses and port at which a rank can be reached; travels as plain words.
 struct HostCard {
-    std::uint64_t token = 0;                   ///< of the job, by which strangers are told apart
+    std::uint64_t token = 0;                   ///< of the job; datagrams without it are strangers'
     std::uint64_t port = 0;                    ///< 0: nowhere
     std::array<std::uint32_t, 6> addresses{};  ///< IPv4, in the order of the network; 0: none
     std::array<char, 64> host{};
 };
 
-/// Why a rank of another machine ends the job.
+/// Reason why a rank of another machine ends the job.
 struct FarVerdict {
     int exit_code = 0;
     bool is_failure = false;  ///< it has failed by itself, and says why: else it names another rank
     std::string text = {};
 };
 
+/// One rank's socket, and the ranks of other machines.
 class HostLink {
   public:
     /// Opens a socket for this rank; without one, card() leads nowhere.
@@ -44,25 +45,32 @@ class HostLink {
     struct Far {
         int rank = 0;
         HostCard card;
-        bool is_asked = false;  ///< this rank asks it whether it runs; one for each machine
-        std::int64_t heard_ns = 0;
-        std::int64_t answers = 0;
+        bool is_asked = false;         ///< this rank asks it whether it runs
+        std::int64_t asked_ns = 0;     ///< last question; 0: none yet
+        std::int64_t heard_ns = 0;     ///< last answer; 0: none yet
+        std::uint32_t heard_from = 0;  ///< address that the last answer came from
     };
-    /// Who is elsewhere, and asks those to be asked for the first time.
+    /// Takes the ranks of other machines, and asks those to be asked for the first time.
     void connect(std::uint64_t token, std::vector<Far> far);
 
-    /// Tells all ranks of other machines, twice: nobody acknowledges anything, for who tells it leaves.
+    /// Tells all ranks of other machines, twice: nobody acknowledges anything, for this rank leaves.
     void tell(const FarVerdict& verdict) const noexcept;
-    /// Asks the ranks to be asked whether they run.
-    void ask() const noexcept;
-    /// Takes in what has arrived, and answers who asks; the first verdict, if there is one. Never waits.
+    /// Asks the ranks to be asked whether they run: at the address that the last answer came from, or at all
+    /// of their addresses when there was no answer to the last question.
+    void ask() noexcept;
+    /// Takes in what has arrived, and answers questions; the first verdict, if there is one. Never waits.
     std::optional<FarVerdict> receive();
-    /// The ranks that once answered and have not since; empty when there are none.
+    /// Names of the ranks that have answered before `since_ns` and not after it; empty when there are none.
     std::string describe_silent(std::int64_t since_ns) const;
+
+    /// Bytes of a question and of an answer; a verdict has its text besides.
+    static constexpr std::size_t question_bytes = 24;
 
   private:
     struct Message;
-    void send(const Message& message, const HostCard& to) const noexcept;
+    /// \param text  bytes of the message's text that are sent
+    void send(const Message& message, std::size_t text, const HostCard& to) const noexcept;
+    void note_answer(std::uint64_t port, std::uint32_t from) noexcept;
 
     HostCard card_;
     FileHandle socket_;

@@ -56,17 +56,18 @@ std::optional<std::string> describe_missing_ranks(const LaunchedRank& mine,
     if (missing <= 0) {
         return std::nullopt;
     }
-    std::string who;
+    std::string missing_ranks;
     if (mine.on_node == world_size) {
         for (int rank = 0; rank < world_size; ++rank) {
             if (!std::binary_search(found.begin(), found.end(), rank)) {
-                who += (who.empty() ? "rank " : ", rank ") + std::to_string(rank);
+                missing_ranks += (missing_ranks.empty() ? "rank " : ", rank ") + std::to_string(rank);
             }
         }
     } else {
-        who = std::to_string(missing) + " of the " + std::to_string(mine.on_node) + " ranks of this machine";
+        missing_ranks =
+            std::to_string(missing) + " of the " + std::to_string(mine.on_node) + " ranks of this machine";
     }
-    return who +
+    return missing_ranks +
            " died while the ranks started (killed, or out of memory?). Look at the system's log, and start "
            "the job again.";
 }

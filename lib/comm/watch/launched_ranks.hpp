@@ -1,4 +1,4 @@
-/// The ranks of this job on this machine, as the system shows them: for the moment before they can talk.
+/// Ranks of this job on this machine as the system shows them, for the moment before they can talk.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace ziggurat::comm {
 
-/// What Open MPI's launcher tells each process of a job.
+/// Place of a process in its job, as Open MPI's launcher tells it.
 struct LaunchedRank {
     std::string job;  ///< PMIX_NAMESPACE
     int rank = 0;     ///< OMPI_COMM_WORLD_RANK
@@ -17,7 +17,7 @@ struct LaunchedRank {
     bool operator==(const LaunchedRank&) const = default;
 };
 
-/// Reads an environment, a list of `name=value` each ended by a zero; nothing when it is no rank's.
+/// Reads an environment, a list of `name=value` each ended by a zero; nothing when it is not that of a rank.
 std::optional<LaunchedRank> parse_launched_rank(std::string_view environment);
 
 /// Says that ranks which were started here are no longer there; nothing when all are, or it cannot be known.

@@ -9,25 +9,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/printable.hpp"
-#include "comm/watch/error_file.hpp"
 
 namespace ziggurat::comm {
 namespace {
 
-constexpr int exit_code_of_loss = static_cast<int>(ErrorKind::communication);
 /// Where ends of processes cannot be waited for, their states are read this often.
 constexpr std::int64_t polling_tick_ns = 100'000'000;
-/// Launchers report the exit code of the process that they see end first: it should be the one to blame.
-constexpr auto courtesy_pause = std::chrono::milliseconds{100};
-/// What a rank has to say before it leaves takes no longer.
-constexpr auto last_words_pause = std::chrono::milliseconds{2000};
-/// How long before the death that explains it a call may fail.
+/// A call may fail this long before the death that explains it is seen.
 constexpr int loss_tries = 30;
 constexpr auto loss_pause = std::chrono::milliseconds{10};
 
@@ -40,25 +33,7 @@ bool is_process(pid_t pid) {
     return ::kill(pid, 0) == 0 || errno != ESRCH;
 }
 
-/// One write, so that lines of several ranks do not mix; a reader that has gone is no reason to stay.
-void say(const std::string& line) {
-    const std::string whole = "ziggurat: " + printable(line, Newlines::kept) + "\n";
-    [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, whole.data(), whole.size());
-}
-
-/// Ends the process then, if it has not by itself: files and terminals may take what is said late, or never.
-void end_after(std::chrono::milliseconds pause, int exit_code) noexcept {
-    try {
-        std::thread{[pause, exit_code] {
-            std::this_thread::sleep_for(pause);
-            ::_exit(exit_code);
-        }}.detach();
-    } catch (const std::system_error&) {
-        // Without another thread, what is said is waited for.
-    }
-}
-
-/// Signals are the main thread's: its waits must be the ones that are interrupted.
+/// Time in which no signal is taken: they are the main thread's, whose waits must be the ones interrupted.
 class SignalsBlocked {
   public:
     SignalsBlocked() {
@@ -81,6 +56,9 @@ Liveness::Liveness(WatchList list)
       processes_(list_.peers.size()),
       ended_(list_.peers.size(), false),
       wake_{::eventfd(0, EFD_CLOEXEC)},
+      departure_{list_},
+      reasons_{list_, departure_},
+      questions_{list_},
       hangs_{list_} {
     for (std::size_t p = 0; p < list_.peers.size(); ++p) {
         if (p != list_.me) {
@@ -118,21 +96,6 @@ void Liveness::set_patience(double seconds) noexcept {
     wake();
 }
 
-void Liveness::keep_errors_in(const std::string& path) {
-    const std::lock_guard lock{naming_};
-    error_file_ = path;
-}
-
-std::string Liveness::error_file() const {
-    const std::lock_guard lock{naming_};
-    return error_file_;
-}
-
-void Liveness::before_leaving(std::function<void(int, const std::string&)> told) {
-    const std::lock_guard lock{naming_};
-    told_before_leaving_ = std::move(told);
-}
-
 void Liveness::does(std::string_view what, std::int64_t since_ns) noexcept {
     auto& activity = list_.my_line().activity;
     activity.is_waiting.store(0, std::memory_order_relaxed);
@@ -163,7 +126,7 @@ void Liveness::moves() noexcept {
 void Liveness::takes_leave() noexcept {
     does("the end of the job", monotonic_ns());
     if (!list_.is_shared) {
-        stops_ = true;  // whoever ends now may well have finished: nothing here tells
+        stops_ = true;  // a rank that ends now may well have finished: nothing here tells
     }
 }
 
@@ -173,12 +136,12 @@ void Liveness::look() {
         return;
     }
     if (const auto far = list_.link ? list_.link->receive() : std::nullopt) {
-        leave_for_far(*far);
+        reasons_.told_from_elsewhere(*far);
     }
     if (launcher_ && is_ended(launcher_)) {
-        leave_without_launcher();
+        reasons_.lost_launcher();
     }
-    // Who died without a word is the reason; who failed or gave up may only follow from it.
+    // A rank that died without a word is the reason; one that failed or gave up may only follow from it.
     std::optional<std::size_t> failed;
     for (std::size_t p = 0; p < list_.peers.size(); ++p) {
         if (p == list_.me || ended_[p] || !is_dead(p)) {
@@ -192,11 +155,11 @@ void Liveness::look() {
                 failed = p;
                 break;
             case Stage::running:
-                leave_for_dead(p);
+                reasons_.dead_peer(p);
         }
     }
     if (failed) {
-        leave_for_failed(*failed);
+        reasons_.failed_peer(*failed);
     }
 }
 
@@ -250,160 +213,26 @@ void Liveness::run() {
 
 void Liveness::judge() {
     const std::lock_guard lock{looking_};
+    questions_.look(monotonic_ns(), patience_seconds_);
     const auto verdict = hangs_.look(patience_seconds_, ended_);
-    if (!verdict) {
-        return;
+    if (verdict && verdict->leaves) {
+        reasons_.hang(*verdict);
     }
-    if (!verdict->leaves) {
-        return say("warning: " + list_.own_work() + ": " + verdict->text);
+    if (verdict) {
+        say_on_stderr("warning: " + list_.own_work() + ": " + verdict->text);
     }
-    const bool is_first = list_.board.claim_verdict(
-        {static_cast<int>(list_.me), list_.place_of(verdict->culprit), exit_code_of_loss, verdict->text});
-    if (is_first && verdict->culprit >= 0) {
-        tell_far(exit_code_of_loss, "on " + list_.host + ", " + verdict->text, false);
-    }
-    leave(exit_code_of_loss, "error: " + list_.own_work() + ": " + verdict->text,
-          is_first ? Words::kept : Words::said);
-}
-
-std::optional<Verdict> Liveness::verdict_of_others() const {
-    auto verdict = list_.board.verdict();
-    return verdict && verdict->author != static_cast<int>(list_.me) ? verdict : std::nullopt;
-}
-
-void Liveness::leave_for_dead(std::size_t peer) {
-    const RankReport report = list_.report_of(peer);
-    std::string text = name_of_rank(report.rank, report.pid) + " on " + list_.host + " has died";
-    if (const auto work = describe_work(report); !work.empty()) {
-        text += ", it " + work;
-    }
-    text += " (killed, or out of memory?). Look at the system's log, and start the job again.";
-    const bool is_first = list_.board.claim_verdict(
-        {static_cast<int>(list_.me), static_cast<int>(peer), exit_code_of_loss, text});
-    if (is_first) {
-        tell_far(exit_code_of_loss, text, false);
-    }
-    const auto verdict = is_first ? std::nullopt : verdict_of_others();
-    if (verdict && verdict->culprit != static_cast<int>(peer)) {
-        leave_for(*verdict);  // launchers kill who is left after a first loss: this may be such a death
-    }
-    leave_after_others(exit_code_of_loss, "error: " + list_.own_work() + ": " + text,
-                       is_first ? Words::kept : Words::said);
-}
-
-void Liveness::leave_for_failed(std::size_t peer) {
-    if (const auto verdict = verdict_of_others()) {
-        leave_for(*verdict);
-    }
-    const Peer& who = list_.peers[peer];
-    const int exit_code = list_.line(peer).exit_code;
-    leave_after_others(exit_code, "note: " + list_.own_work() + ": leaves, for " +
-                                      name_of_rank(who.rank, who.pid) + " on " + list_.host +
-                                      " has failed with exit code " + std::to_string(exit_code) +
-                                      ". Its own message says why.");
-}
-
-void Liveness::leave_for(const Verdict& verdict) {
-    if (verdict.culprit == static_cast<int>(list_.me)) {
-        leave_after_others(
-            verdict.exit_code,
-            "error: " + list_.own_name() + ": the others have given this rank up (" + verdict.reason + ")");
-    }
-    if (verdict.culprit != verdict.author) {
-        leave_after_others(verdict.exit_code, "error: " + list_.own_work() + ": " + verdict.reason);
-    }
-    const Peer& author = list_.peers[static_cast<std::size_t>(verdict.author)];
-    leave_after_others(verdict.exit_code, "note: " + list_.own_work() + ": leaves, for " +
-                                              name_of_rank(author.rank, author.pid) + " on " + list_.host +
-                                              " has failed with exit code " +
-                                              std::to_string(verdict.exit_code) + ": " + verdict.reason);
-}
-
-void Liveness::tell_far(int exit_code, const std::string& text, bool is_failure) const {
-    if (list_.link) {
-        list_.link->tell({.exit_code = exit_code, .is_failure = is_failure, .text = text});
-    }
-}
-
-void Liveness::leave_for_far(const FarVerdict& far) {
-    const bool is_first =
-        list_.board.claim_verdict({static_cast<int>(list_.me), -1, far.exit_code, far.text});
-    if (const auto verdict = is_first ? std::nullopt : verdict_of_others()) {
-        leave_for(*verdict);
-    }
-    if (far.is_failure) {
-        leave_after_others(far.exit_code, "note: " + list_.own_work() + ": leaves, for " + far.text);
-    }
-    leave_after_others(far.exit_code, "error: " + list_.own_work() + ": " + far.text,
-                       is_first ? Words::kept : Words::said);
-}
-
-void Liveness::leave_without_launcher() {
-    const std::string text = "the launcher (pid " + std::to_string(*list_.launcher) +
-                             ") is gone, and with it who would end this job. Start the job again.";
-    const bool is_first =
-        list_.board.claim_verdict({static_cast<int>(list_.me), -1, exit_code_of_loss, text});
-    if (is_first) {
-        tell_far(exit_code_of_loss, "on " + list_.host + ", " + text, false);
-    }
-    leave(exit_code_of_loss, "error: " + list_.own_work() + ": " + text,
-          is_first ? Words::kept : Words::said);
 }
 
 void Liveness::fail(int exit_code, const std::string& message) {
-    // What a call says that has lost a peer (a connection reset, a file of his that is gone) is less than
-    // what is known here a moment later.
+    // A call that has lost a peer says less (a connection reset, a file of that peer that is gone) than is
+    // known here a moment later.
     for (int i = 0; i < loss_tries; ++i) {
         look();
         std::this_thread::sleep_for(loss_pause);
     }
-    const int me = static_cast<int>(list_.me);
-    const bool is_first = list_.board.claim_verdict({me, me, exit_code, message});
-    if (is_first) {
-        const Peer& self = list_.peers[list_.me];
-        tell_far(exit_code,
-                 name_of_rank(self.rank, self.pid) + " on " + list_.host + " has failed with exit code " +
-                     std::to_string(exit_code) + ": " + message,
-                 true);
-    }
+    const bool is_first = reasons_.claim_failure(exit_code, message);
     const std::lock_guard lock{looking_};  // if the watching thread leaves just now, it leaves for both
-    const auto verdict = is_first ? std::nullopt : verdict_of_others();
-    if (verdict && message.starts_with(verdict->reason)) {
-        const Peer& author = list_.peers[static_cast<std::size_t>(verdict->author)];
-        leave(exit_code,
-              "note: " + list_.own_name() + ": the same error as on rank " + std::to_string(author.rank));
-    }
-    leave(exit_code, "error: " + list_.own_name() + ": " + message, Words::kept);
-}
-
-void Liveness::leave_after_others(int exit_code, const std::string& line, Words words) {
-    begin_to_leave(exit_code, line, words);
-    std::this_thread::sleep_for(courtesy_pause);
-    ::_exit(exit_code);
-}
-
-void Liveness::leave(int exit_code, const std::string& line, Words words) {
-    begin_to_leave(exit_code, line, words);
-    ::_exit(exit_code);
-}
-
-void Liveness::begin_to_leave(int exit_code, const std::string& line, Words words) {
-    is_ending_ = true;
-    end_after(last_words_pause, exit_code);
-    auto& mine = list_.my_line();
-    mine.exit_code = exit_code;
-    mine.stage = Stage::failed;
-    say(line);
-    {
-        const std::lock_guard lock{naming_};
-        if (told_before_leaving_) {
-            told_before_leaving_(exit_code, line);
-        }
-    }
-    // Whoever follows another rank, or saw what another has told first, leaves nothing that is not there.
-    if (const auto path = error_file(); !path.empty() && words == Words::kept) {
-        append_error(path, line);
-    }
+    reasons_.own_failure(exit_code, message, is_first);
 }
 
 }  // namespace ziggurat::comm

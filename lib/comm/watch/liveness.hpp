@@ -1,4 +1,4 @@
-/// No rank waits for ever: who dies, stops or fails is named by all others, and they leave.
+/// Liveness of the ranks: one that dies, stops or fails is named by all others, and they leave.
 #pragma once
 
 #include <poll.h>
@@ -7,27 +7,29 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "comm/watch/departure.hpp"
+#include "comm/watch/far_questions.hpp"
 #include "comm/watch/hang_watch.hpp"
+#include "comm/watch/reasons_to_leave.hpp"
 #include "comm/watch/watch_list.hpp"
 
 namespace ziggurat::comm {
 
 /// Watches the ranks of this machine and their launcher from a thread of its own, which sleeps until one of
-/// them ends: it needs no help from whoever waits, computes or sits in a library, and costs nothing.
+/// them ends: it needs no help from a rank that waits, computes or sits in a library, and costs nothing.
 ///
-/// The first to notice something wrong writes it on the board. Every rank prints one line that names the
-/// culprit (rank, process, machine, what it was doing and what this rank was waiting for) and leaves by
-/// _exit(2), in a moment of its own choosing and without waiting for anybody: launchers kill soon after the
-/// first death.
+/// The first rank to notice something wrong writes it on the board. Every rank prints one line that names the
+/// culprit (rank, process, machine, its work, and what this rank was waiting for) and leaves by _exit(2), in
+/// a moment of its own choosing and without waiting for anybody: launchers kill soon after the first death.
 ///
-/// This rank publishes what it does and waits for, so that those who wait for it can say so, and so that a
-/// wait that takes longer than the patience is judged (watchdog.hpp).
+/// This rank publishes its work and its waits, so that those that wait for it can say so, and so that a wait
+/// that takes longer than the patience is judged (watchdog.hpp).
 class Liveness {
   public:
     /// Patience until set_patience() is called: a run's default.
@@ -42,16 +44,18 @@ class Liveness {
 
     void set_patience(double seconds) noexcept;
 
-    /// What this rank has to say first when it leaves is also written into the file at `path`, whose folder
-    /// is made then. Before this is called, it is only printed.
-    void keep_errors_in(const std::string& path);
+    /// The line that this rank prints when it leaves for a reason of its own is also written into the file at
+    /// `path`, whose folder is made then. Before this is called, it is only printed.
+    void keep_errors_in(const std::string& path) { departure_.keep_errors_in(path); }
     /// The file of keep_errors_in(); empty when there is none.
-    std::string error_file() const;
+    std::string error_file() const { return departure_.error_file(); }
 
-    /// `told` is called once, by whatever thread makes this rank leave, with the exit code and what is said;
-    /// an empty one takes it back. It must be short, for the process ends soon whether it has returned or
-    /// not, and touch nothing that another thread may be changing.
-    void before_leaving(std::function<void(int exit_code, const std::string& line)> told);
+    /// `told` is called once, by the thread that makes this rank leave, with the exit code and the line that
+    /// is printed; an empty one takes it back. It must be short, for the process ends soon whether it has
+    /// returned or not, and touch nothing that another thread may be changing.
+    void before_leaving(std::function<void(int exit_code, const std::string& line)> told) {
+        departure_.before_leaving(std::move(told));
+    }
 
     /// This rank begins to do `what`. For every op of a step: some stores, no clock, no lock.
     void does(std::string_view what, std::int64_t since_ns) noexcept;
@@ -62,8 +66,8 @@ class Liveness {
 
     /// Looks at once, in the calling thread: leaves if a peer is dead, returns if all is well.
     void look();
-    /// The job is being ended; what comes now (signals of the launcher, errors of libraries) means nothing.
-    bool is_ending() const noexcept { return is_ending_.load(std::memory_order_relaxed); }
+    /// The job is being ended: signals of the launcher and errors of libraries mean nothing any more.
+    bool is_ending() const noexcept { return departure_.has_begun(); }
 
     /// This rank has failed: tells the others and leaves with `exit_code`. Prints `message` unless another
     /// rank has said the same.
@@ -81,20 +85,6 @@ class Liveness {
     void wake() noexcept;
     void judge();
     bool is_dead(std::size_t peer) const;
-    [[noreturn]] void leave_for_dead(std::size_t peer);
-    [[noreturn]] void leave_for_failed(std::size_t peer);
-    [[noreturn]] void leave_for(const Verdict& verdict);
-    [[noreturn]] void leave_without_launcher();
-    [[noreturn]] void leave_for_far(const FarVerdict& verdict);
-    /// Of the ranks on other machines, none of which sees this board.
-    void tell_far(int exit_code, const std::string& text, bool is_failure) const;
-    /// Whether what is said goes into the error file as well.
-    enum class Words { said, kept };
-    [[noreturn]] void leave(int exit_code, const std::string& line, Words words = Words::said);
-    [[noreturn]] void leave_after_others(int exit_code, const std::string& line, Words words = Words::said);
-    void begin_to_leave(int exit_code, const std::string& line, Words words);
-    /// Of another rank.
-    std::optional<Verdict> verdict_of_others() const;
 
     WatchList list_;
     std::vector<FileHandle> processes_;  ///< by peer; empty for this rank, and where it cannot be had
@@ -102,13 +92,12 @@ class Liveness {
     FileHandle launcher_;
     FileHandle wake_;  ///< ends the thread's sleep
     std::atomic<double> patience_seconds_{first_patience_seconds};
-    std::atomic<bool> is_ending_{false};
     std::atomic<bool> stops_{false};
     std::mutex looking_;
-    mutable std::mutex naming_;
-    std::string error_file_;
-    std::function<void(int, const std::string&)> told_before_leaving_;
-    bool is_waiting_ = false;    ///< of the thread that waits; mirrors the board
+    bool is_waiting_ = false;  ///< of the thread that waits; mirrors the board
+    Departure departure_;
+    ReasonsToLeave reasons_;
+    FarQuestions questions_;     ///< of the watching thread
     HangWatch hangs_;            ///< of the watching thread
     std::vector<pollfd> asked_;  ///< of the watching thread
     std::thread thread_;

@@ -22,7 +22,7 @@ constexpr int verdict_tries = 100;
 constexpr auto verdict_pause = std::chrono::milliseconds{1};
 
 std::size_t bytes_of(int num_lines) {
-    return sizeof(BoardVerdict) + static_cast<std::size_t>(num_lines) * sizeof(BoardLine);
+    return sizeof(BoardHead) + static_cast<std::size_t>(num_lines) * sizeof(BoardLine);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ std::optional<MachineBoard> MachineBoard::open(pid_t pid, int descriptor, int nu
 }
 
 bool MachineBoard::claim_verdict(const Verdict& verdict) const {
-    auto& shared = shared_verdict();
+    auto& shared = head().verdict;
     std::int32_t nobody = 0;
     if (!shared.author.compare_exchange_strong(nobody, verdict.author + 1)) {
         return false;
@@ -86,7 +86,7 @@ bool MachineBoard::claim_verdict(const Verdict& verdict) const {
 }
 
 std::optional<Verdict> MachineBoard::verdict() const {
-    const auto& shared = shared_verdict();
+    const auto& shared = head().verdict;
     for (int i = 0; i < verdict_tries && shared.author.load() != 0; ++i) {
         if (shared.is_written.load(std::memory_order_acquire) != 0) {
             return Verdict{shared.author - 1, shared.culprit - 1, shared.exit_code, shared.reason.load()};
@@ -97,7 +97,7 @@ std::optional<Verdict> MachineBoard::verdict() const {
 }
 
 BoardLine& MachineBoard::line(int index) const noexcept {
-    auto* const lines = reinterpret_cast<BoardLine*>(static_cast<char*>(memory_) + sizeof(BoardVerdict));
+    auto* const lines = reinterpret_cast<BoardLine*>(static_cast<char*>(memory_) + sizeof(BoardHead));
     return lines[index];
 }
 

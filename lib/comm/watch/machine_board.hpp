@@ -1,4 +1,4 @@
-/// What the ranks of one machine know of each other, in memory that all of them see.
+/// Board of a machine: memory in which its ranks write what they do, for all of them to read.
 #pragma once
 
 #include <sys/types.h>
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "base/file_handle.hpp"
@@ -16,21 +17,21 @@
 
 namespace ziggurat::comm {
 
-/// How far a rank is in its life.
+/// Stage of a rank's life.
 enum class Stage : std::int32_t {
     running = 0,
     failed,    ///< has said why, or is about to, and ends with `exit_code`
     finished,  ///< may end at any moment without harm to anybody
 };
 
-/// What a rank does or waits for, written by that rank alone, for those who wait for it.
-struct Activity {
+/// Work or wait of a rank, written by that rank alone, for those that wait for it.
+struct RankActivity {
     std::atomic<std::int64_t> since_ns{0};    ///< monotonic_ns() when it began what it does
     std::atomic<std::int32_t> is_waiting{0};  ///< for others; else it computes, reads, writes ...
     SharedText<120> what{};                   ///< the op, or what is waited for
 };
 
-/// What a rank posts for all others (board_exchange.hpp).
+/// Words that a rank posts for all others (board_exchange.hpp).
 struct BoardSeat {
     static constexpr std::size_t max_words = 32;
 
@@ -43,16 +44,16 @@ struct BoardSeat {
 struct alignas(64) BoardLine {
     std::atomic<Stage> stage{Stage::running};
     std::atomic<std::int32_t> exit_code{0};
-    Activity activity{};
+    RankActivity activity{};
     BoardSeat seat{};
 };
 
-/// Why the job ends, written by the first rank that knew.
+/// Reason why the job ends, written by the first rank that knew it.
 struct Verdict {
     int author = -1;   ///< a line
     int culprit = -1;  ///< a line; -1: none of this machine
     int exit_code = 0;
-    std::string reason = {};  ///< says it all, in one sentence
+    std::string reason = {};  ///< one sentence that says it all
 };
 
 /// The same in shared memory.
@@ -64,11 +65,17 @@ struct alignas(64) BoardVerdict {
     SharedText<504> reason{};
 };
 
+/// Beginning of the board, before its lines.
+struct BoardHead {
+    BoardVerdict verdict{};
+    SharedText<504> silent_elsewhere{};
+};
+
 static_assert(std::is_standard_layout_v<BoardLine> && std::atomic<std::int64_t>::is_always_lock_free &&
               std::atomic<Stage>::is_always_lock_free);
 
 /// The memory of a board: an unnamed segment that ends with the last process that maps it, so nothing is
-/// left behind, whoever dies.
+/// left behind when ranks die.
 class MachineBoard {
   public:
     /// A new board. Where the system has no unnamed segments, one that nobody else can open.
@@ -85,19 +92,24 @@ class MachineBoard {
     int num_lines() const noexcept { return num_lines_; }
     BoardLine& line(int index) const noexcept;
 
-    /// True for the first rank that claims; what the others would have said does not count.
+    /// True for the first rank that claims; the verdicts of the others do not count.
     bool claim_verdict(const Verdict& verdict) const;
     /// Nothing when nobody has claimed it, or did not live to write it down.
     std::optional<Verdict> verdict() const;
 
-    /// What others open it by, until close_descriptor().
+    /// Ranks of other machines that do not answer any more, for people; empty: none is known. One rank of
+    /// the machine asks and writes it (far_questions.hpp).
+    void set_silent_elsewhere(std::string_view ranks) const { head().silent_elsewhere.store(ranks); }
+    std::string silent_elsewhere() const { return head().silent_elsewhere.load(); }
+
+    /// Descriptor by which others open it, until close_descriptor().
     int descriptor() const noexcept { return descriptor_.get(); }
     /// All have opened it: the mappings keep the memory.
     void close_descriptor() noexcept { descriptor_ = {}; }
 
   private:
     MachineBoard(FileHandle descriptor, void* memory, int num_lines) noexcept;
-    BoardVerdict& shared_verdict() const noexcept { return *static_cast<BoardVerdict*>(memory_); }
+    BoardHead& head() const noexcept { return *static_cast<BoardHead*>(memory_); }
 
     FileHandle descriptor_;
     void* memory_;

@@ -1,4 +1,4 @@
-/// What the system says of a process.
+/// State of a process, as the system tells it.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ std::string read_proc_file(const std::string& path);
 struct ProcessState {
     char code = '?';              ///< R, S, D, T, t, Z, X ...
     std::int64_t cpu_ticks = 0;   ///< user and system time of all its threads
-    std::int64_t started_at = 0;  ///< ticks since boot: tells a process from a later one of the same number
+    std::int64_t started_at = 0;  ///< ticks since boot: a later process of the same number has another
 
     bool is_dead() const noexcept { return code == 'Z' || code == 'X' || code == 'x'; }
     bool is_stopped() const noexcept { return code == 'T'; }

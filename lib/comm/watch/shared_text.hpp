@@ -1,4 +1,4 @@
-/// A short text that one process writes and others may read at any moment.
+/// Short texts that one process writes and others may read at any moment.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace ziggurat::comm {
 
 /// Up to Bytes characters in shared memory; longer texts are cut. All bits zero is an empty text.
 ///
-/// Made of atomic words, so a reader never sees half a word; who reads while the text changes may see parts
-/// of both, which is good enough for what it is read for: messages to people. One writer at a time.
+/// Made of atomic words, so a reader never sees half a word; one that reads while the text changes may see
+/// parts of both, which is good enough for messages to people. One writer at a time.
 template <std::size_t Bytes>
 class SharedText {
     static_assert(Bytes % sizeof(std::uint64_t) == 0);

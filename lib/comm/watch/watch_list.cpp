@@ -13,8 +13,8 @@ int WatchList::place_of(int rank) const noexcept {
 }
 
 RankReport WatchList::report_of(std::size_t peer) const {
-    const Peer& who = peers[peer];
-    RankReport report{.rank = who.rank, .pid = who.pid, .state = process_state(who.pid)};
+    const auto& [rank, pid, started_at] = peers[peer];
+    RankReport report{.rank = rank, .pid = pid, .state = process_state(pid)};
     if (is_shared || peer == me) {
         const auto& activity = line(peer).activity;
         report.is_waiting = activity.is_waiting.load(std::memory_order_acquire) != 0;

@@ -1,4 +1,4 @@
-/// Who watches whom.
+/// List of all that a rank watches.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ struct Peer {
     std::int64_t started_at = 0;  ///< as ProcessState has it
 };
 
-/// All that one rank watches.
+/// Ranks of this machine, its board, its launcher and the link to other machines, as one rank sees them.
 struct WatchList {
     std::vector<Peer> peers;  ///< all ranks of this machine, this one among them
     std::size_t me = 0;       ///< this rank's place in `peers`
@@ -33,13 +33,15 @@ struct WatchList {
     std::optional<pid_t> launcher;        ///< whose death ends the job
     std::unique_ptr<HostLink> link = {};  ///< to the ranks of other machines; nullptr: there are none
 
+    /// This rank asks other machines for all ranks that see its board.
+    bool asks_elsewhere() const noexcept { return me == 0 || !is_shared; }
     int num_elsewhere() const noexcept { return world_size - static_cast<int>(peers.size()); }
     /// Place of a world rank among the peers; -1 when it is none.
     int place_of(int rank) const noexcept;
     BoardLine& line(std::size_t peer) const noexcept { return board.line(static_cast<int>(peer)); }
     BoardLine& my_line() const noexcept { return line(me); }
 
-    /// What the system and the board say of a peer at this moment.
+    /// State and work of a peer at this moment, as the system and the board tell them.
     RankReport report_of(std::size_t peer) const;
     /// `rank 1 of 4 (host)`.
     std::string own_name() const;

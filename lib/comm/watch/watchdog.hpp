@@ -1,4 +1,4 @@
-/// Who is to blame when nothing moves: a judgement over what is known of all ranks of a machine.
+/// Verdict over the ranks of a machine when nothing moves: which of them is to blame.
 #pragma once
 
 #include <sys/types.h>
@@ -11,20 +11,20 @@
 
 namespace ziggurat::comm {
 
-/// What is known of one rank of this machine.
+/// State, wait and work of one rank of this machine, as far as they are known.
 struct RankReport {
     int rank = 0;
     pid_t pid = 0;
     std::optional<ProcessState> state = {};  ///< nothing: there is no such process any more
     bool is_waiting = false;                 ///< for others, as it says itself
     double seconds = 0;                      ///< that it has been waiting, or busy with `what`
-    std::string what = {};                   ///< it waits for, or does; empty: not known
+    std::string what = {};                   ///< that it waits for or does; empty: not known
     bool has_moved = true;                   ///< has used processors or files lately
 };
 
-/// What a rank that has waited too long does about it.
+/// Verdict of a rank that has waited too long.
 struct HangVerdict {
-    bool leaves = false;  ///< else it only says so and waits on
+    bool leaves = false;  ///< else it only warns, and waits on
     int culprit = -1;     ///< a rank; -1: none is known
     std::string text = {};
 };
@@ -44,7 +44,7 @@ HangVerdict judge_hang(std::span<const RankReport> reports,
                        int rounds,
                        const std::string& silent = {});
 
-/// A rank that computes may take this many times the patience of those who wait.
+/// A rank that computes may take this many times the patience of those that wait for it.
 inline constexpr int most_rounds = 10;
 
 /// `rank 2 (pid 15730)`.

@@ -4,6 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
 
 #include "base/clock.hpp"
 
@@ -60,6 +66,68 @@ TEST_F(HostLinkTest, StrangersAreNotHeard) {
     connect(2);
     b_.tell({.exit_code = 6, .text = "of another job"});
     EXPECT_FALSE(receive(a_, short_ms));
+}
+
+/// A rank of another machine as its datagrams show it: a socket of its own with two addresses, of which only
+/// the first can be reached.
+class Datagrams {
+  public:
+    Datagrams() {
+        sockaddr_in any{};
+        any.sin_family = AF_INET;
+        any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t length = sizeof any;
+        EXPECT_EQ(0, ::bind(socket_.get(), reinterpret_cast<sockaddr*>(&any), sizeof any));
+        EXPECT_EQ(0, ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&any), &length));
+        card_.port = any.sin_port;
+        card_.addresses = {htonl(INADDR_LOOPBACK), htonl(INADDR_LOOPBACK)};
+    }
+
+    const HostCard& card() const { return card_; }
+    /// Lengths of what has come so far.
+    std::vector<ssize_t> lengths() {
+        std::vector<ssize_t> found;
+        std::array<std::byte, 1024> bytes{};
+        pollfd asked{socket_.get(), POLLIN, 0};
+        while (::poll(&asked, 1, found.empty() ? 10'000 : 50) > 0) {
+            socklen_t length = sizeof from_;
+            found.push_back(::recvfrom(socket_.get(), bytes.data(), bytes.size(), 0,
+                                       reinterpret_cast<sockaddr*>(&from_), &length));
+            std::copy_n(bytes.begin(), HostLink::question_bytes, last_.begin());
+        }
+        return found;
+    }
+    /// Sends the last question back as an answer.
+    void answer() {
+        constexpr std::int32_t answer_kind = 4;
+        std::memcpy(last_.data() + 8, &answer_kind, sizeof answer_kind);
+        std::memcpy(last_.data() + 16, &card_.port, sizeof card_.port);
+        from_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        EXPECT_EQ(std::ssize(last_), ::sendto(socket_.get(), last_.data(), last_.size(), 0,
+                                              reinterpret_cast<sockaddr*>(&from_), sizeof from_));
+    }
+
+  private:
+    FileHandle socket_{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    HostCard card_;
+    sockaddr_in from_{};
+    std::array<std::byte, HostLink::question_bytes> last_{};
+};
+
+TEST_F(HostLinkTest, QuestionsAreShortAndGoWhereTheLastAnswerCameFrom) {
+    constexpr ssize_t question = HostLink::question_bytes;
+    Datagrams far;
+
+    a_.connect(1, {{.rank = 5, .card = far.card(), .is_asked = true}});
+    EXPECT_EQ((std::vector<ssize_t>{question, question}), far.lengths()) << "to both of its addresses";
+    far.answer();
+    receive(a_, long_ms);
+    a_.ask();
+    EXPECT_EQ(std::vector<ssize_t>{question}, far.lengths()) << "to the one that has answered";
+    a_.ask();
+    EXPECT_EQ((std::vector<ssize_t>{question, question}), far.lengths()) << "it has not answered any more";
+    a_.tell({.exit_code = 6, .text = "four"});
+    EXPECT_EQ(std::vector<ssize_t>(4, question + 4), far.lengths()) << "twice, to both";
 }
 
 TEST_F(HostLinkTest, WhoOnceAnsweredAndDoesNotAnyMoreIsSilent) {

@@ -20,7 +20,7 @@ using namespace ziggurat::test;
 
 /// sum_shared() without the machine's own vector instructions.
 void sum_shared_portably(const SharedSum& sum, std::int64_t begin, std::int64_t end) {
-    shared_sum::sum_with<stream::Portable>(sum, begin, end);
+    shared_sum::sum_with<stream::PortableFloats>(sum, begin, end);
 }
 
 constexpr std::int64_t lengths[] = {0, 1, 15, 16, 17, 63, 64, 65, 1000};

@@ -92,16 +92,18 @@ TEST_F(TransferThreads, MoveScatteredRunsThereAndBackAgainAndAgain) {
 TEST_F(TransferThreads, CallWhatBelongsToATransferAroundIt) {
     std::vector<std::string> calls;
     std::atomic<int> ends{0};
-    TransferThread out{{.depth = 1, .block_bytes = page_bytes, .when_done = [&] { ++ends; }}};
-    const int write = out.add(
-        TransferKind::write, {{&file, 0, memory.bytes().data(), 3 * page_bytes}}, Urgency::urgent,
-        [&] { calls.emplace_back("before"); }, [&] { calls.emplace_back("after"); });
-    const int nothing = out.add(TransferKind::write, {});
+    {
+        TransferThread out{{.depth = 1, .block_bytes = page_bytes, .when_done = [&] { ++ends; }}};
+        const int write = out.add(
+            TransferKind::write, {{&file, 0, memory.bytes().data(), 3 * page_bytes}}, Urgency::urgent,
+            [&] { calls.emplace_back("before"); }, [&] { calls.emplace_back("after"); });
+        const int nothing = out.add(TransferKind::write, {});
 
-    out.start(write);
-    out.start(nothing);
-    wait_for(out, write);
-    wait_for(out, nothing);
+        out.start(write);
+        out.start(nothing);
+        wait_for(out, write);
+        wait_for(out, nothing);
+    }  // the thread has ended: its last call may come after the transfer's end is seen
 
     EXPECT_EQ(calls, (std::vector<std::string>{"before", "after"}));
     EXPECT_EQ(2, ends.load());

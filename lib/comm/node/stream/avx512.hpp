@@ -12,7 +12,7 @@
 
 namespace ziggurat::comm::stream {
 
-struct Avx512 {
+struct Avx512Floats {
     using Float = __m512;
     static constexpr std::size_t alignment = 64;
 

@@ -9,7 +9,7 @@
 namespace ziggurat::comm::stream {
 
 /// What the compiler makes of it. Has no stores past the caches.
-struct Portable {
+struct PortableFloats {
     struct Float {
         float lane[16];
     };

@@ -1,0 +1,83 @@
+#include "comm/watch/departure.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/printable.hpp"
+#include "comm/watch/error_file.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+constexpr auto courtesy_pause = std::chrono::milliseconds{100};
+/// Last words take no longer.
+constexpr auto last_words_pause = std::chrono::milliseconds{2000};
+
+/// Ends the process then, if it has not by itself: files and terminals may take a line late, or never.
+void end_after(std::chrono::milliseconds pause, int exit_code) noexcept {
+    try {
+        std::thread{[pause, exit_code] {
+            std::this_thread::sleep_for(pause);
+            ::_exit(exit_code);
+        }}.detach();
+    } catch (const std::system_error&) {
+        // Without another thread, the last words are waited for.
+    }
+}
+
+}  // namespace
+
+void say_on_stderr(std::string_view line) {
+    const std::string whole = "ziggurat: " + printable(line, Newlines::kept) + "\n";
+    [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, whole.data(), whole.size());
+}
+
+void Departure::keep_errors_in(const std::string& path) {
+    const std::lock_guard lock{naming_};
+    error_file_ = path;
+}
+
+std::string Departure::error_file() const {
+    const std::lock_guard lock{naming_};
+    return error_file_;
+}
+
+void Departure::before_leaving(std::function<void(int, const std::string&)> told) {
+    const std::lock_guard lock{naming_};
+    told_before_leaving_ = std::move(told);
+}
+
+void Departure::leave_after_others(int exit_code, const std::string& line, Words words) {
+    begin(exit_code, line, words);
+    std::this_thread::sleep_for(courtesy_pause);
+    ::_exit(exit_code);
+}
+
+void Departure::leave(int exit_code, const std::string& line, Words words) {
+    begin(exit_code, line, words);
+    ::_exit(exit_code);
+}
+
+void Departure::begin(int exit_code, const std::string& line, Words words) {
+    has_begun_ = true;
+    end_after(last_words_pause, exit_code);
+    auto& mine = list_.my_line();
+    mine.exit_code = exit_code;
+    mine.stage = Stage::failed;
+    say_on_stderr(line);
+    {
+        const std::lock_guard lock{naming_};
+        if (told_before_leaving_) {
+            told_before_leaving_(exit_code, line);
+        }
+    }
+    if (const auto path = error_file(); !path.empty() && words == Words::kept) {
+        append_error(path, line);
+    }
+}
+
+}  // namespace ziggurat::comm

@@ -1,0 +1,48 @@
+#include "comm/watch/far_questions.hpp"
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "comm/watch/hang_watch.hpp"
+
+namespace ziggurat::comm {
+
+FarQuestions::FarQuestions(const WatchList& list) : list_{list} {}
+
+void FarQuestions::look(std::int64_t now_ns, double patience_seconds) {
+    if (!list_.link || !list_.asks_elsewhere()) {
+        return;
+    }
+    const bool has_slept = now_ns - last_look_ns_ > HangWatch::longest_pause_ns(patience_seconds);
+    last_look_ns_ = now_ns;
+    if (!is_long_wait(now_ns, HangWatch::noted_share * patience_seconds)) {
+        if (since_ns_ != 0) {
+            list_.board.set_silent_elsewhere("");
+        }
+        since_ns_ = 0;
+        return;
+    }
+    if (since_ns_ == 0 || has_slept) {
+        since_ns_ = now_ns;
+    } else {
+        // A wait is judged so long after it was noted: who runs has answered in that time.
+        const double window = (HangWatch::judged_share - HangWatch::noted_share) * patience_seconds;
+        const auto window_ns = static_cast<std::int64_t>(window * 1e9);
+        list_.board.set_silent_elsewhere(
+            list_.link->describe_silent(std::max(since_ns_, now_ns - window_ns)));
+    }
+    list_.link->ask();
+}
+
+bool FarQuestions::is_long_wait(std::int64_t now_ns, double seconds) const {
+    for (std::size_t peer = 0; peer < list_.peers.size(); ++peer) {
+        const auto& activity = list_.line(peer).activity;
+        if (activity.is_waiting.load(std::memory_order_acquire) != 0 &&
+            seconds_between(activity.since_ns.load(), now_ns) >= seconds) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace ziggurat::comm

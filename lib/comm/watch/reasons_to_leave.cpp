@@ -1,0 +1,136 @@
+#include "comm/watch/reasons_to_leave.hpp"
+
+#include "base/error.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+constexpr int exit_code_of_loss = static_cast<int>(ErrorKind::communication);
+
+using Words = Departure::Words;
+
+Words kept_if(bool is_first) {
+    return is_first ? Words::kept : Words::said;
+}
+
+}  // namespace
+
+std::optional<Verdict> ReasonsToLeave::verdict_of_others() const {
+    auto verdict = list_.board.verdict();
+    return verdict && verdict->author != static_cast<int>(list_.me) ? verdict : std::nullopt;
+}
+
+bool ReasonsToLeave::claim(int place, int exit_code, const std::string& reason) const {
+    return list_.board.claim_verdict({static_cast<int>(list_.me), place, exit_code, reason});
+}
+
+void ReasonsToLeave::tell_elsewhere(int exit_code, const std::string& text, bool is_failure) const {
+    if (list_.link) {
+        list_.link->tell({.exit_code = exit_code, .is_failure = is_failure, .text = text});
+    }
+}
+
+void ReasonsToLeave::dead_peer(std::size_t peer) {
+    const RankReport report = list_.report_of(peer);
+    std::string text = name_of_rank(report.rank, report.pid) + " on " + list_.host + " has died";
+    if (const auto work = describe_work(report); !work.empty()) {
+        text += ", it " + work;
+    }
+    text += " (killed, or out of memory?). Look at the system's log, and start the job again.";
+    const bool is_first = claim(static_cast<int>(peer), exit_code_of_loss, text);
+    if (is_first) {
+        tell_elsewhere(exit_code_of_loss, text, false);
+    }
+    const auto verdict = is_first ? std::nullopt : verdict_of_others();
+    if (verdict && verdict->culprit != static_cast<int>(peer)) {
+        verdict_of_another(*verdict);  // launchers kill the rest after a first loss: this may be such a death
+    }
+    departure_.leave_after_others(exit_code_of_loss, "error: " + list_.own_work() + ": " + text,
+                                  kept_if(is_first));
+}
+
+void ReasonsToLeave::failed_peer(std::size_t peer) {
+    if (const auto verdict = verdict_of_others()) {
+        verdict_of_another(*verdict);
+    }
+    const Peer& failed = list_.peers[peer];
+    const int exit_code = list_.line(peer).exit_code;
+    departure_.leave_after_others(exit_code, "note: " + list_.own_work() + ": leaves, for " +
+                                                 name_of_rank(failed.rank, failed.pid) + " on " + list_.host +
+                                                 " has failed with exit code " + std::to_string(exit_code) +
+                                                 ". Its own message says why.");
+}
+
+void ReasonsToLeave::verdict_of_another(const Verdict& verdict) {
+    if (verdict.culprit == static_cast<int>(list_.me)) {
+        departure_.leave_after_others(
+            verdict.exit_code,
+            "error: " + list_.own_name() + ": the others have given this rank up (" + verdict.reason + ")");
+    }
+    if (verdict.culprit != verdict.author) {
+        departure_.leave_after_others(verdict.exit_code,
+                                      "error: " + list_.own_work() + ": " + verdict.reason);
+    }
+    const Peer& author = list_.peers[static_cast<std::size_t>(verdict.author)];
+    departure_.leave_after_others(verdict.exit_code, "note: " + list_.own_work() + ": leaves, for " +
+                                                         name_of_rank(author.rank, author.pid) + " on " +
+                                                         list_.host + " has failed with exit code " +
+                                                         std::to_string(verdict.exit_code) + ": " +
+                                                         verdict.reason);
+}
+
+void ReasonsToLeave::hang(const HangVerdict& verdict) {
+    const bool is_first = claim(list_.place_of(verdict.culprit), exit_code_of_loss, verdict.text);
+    if (is_first && verdict.culprit >= 0) {
+        tell_elsewhere(exit_code_of_loss, "on " + list_.host + ", " + verdict.text, false);
+    }
+    departure_.leave(exit_code_of_loss, "error: " + list_.own_work() + ": " + verdict.text,
+                     kept_if(is_first));
+}
+
+void ReasonsToLeave::told_from_elsewhere(const FarVerdict& far) {
+    const bool is_first = claim(-1, far.exit_code, far.text);
+    if (const auto verdict = is_first ? std::nullopt : verdict_of_others()) {
+        verdict_of_another(*verdict);
+    }
+    if (far.is_failure) {
+        departure_.leave_after_others(far.exit_code,
+                                      "note: " + list_.own_work() + ": leaves, for " + far.text);
+    }
+    departure_.leave_after_others(far.exit_code, "error: " + list_.own_work() + ": " + far.text,
+                                  kept_if(is_first));
+}
+
+void ReasonsToLeave::lost_launcher() {
+    const std::string text = "the launcher (pid " + std::to_string(*list_.launcher) +
+                             ") is gone, and nothing else would end this job. Start the job again.";
+    const bool is_first = claim(-1, exit_code_of_loss, text);
+    if (is_first) {
+        tell_elsewhere(exit_code_of_loss, "on " + list_.host + ", " + text, false);
+    }
+    departure_.leave(exit_code_of_loss, "error: " + list_.own_work() + ": " + text, kept_if(is_first));
+}
+
+bool ReasonsToLeave::claim_failure(int exit_code, const std::string& message) {
+    const bool is_first = claim(static_cast<int>(list_.me), exit_code, message);
+    if (is_first) {
+        const Peer& self = list_.peers[list_.me];
+        tell_elsewhere(exit_code,
+                       name_of_rank(self.rank, self.pid) + " on " + list_.host +
+                           " has failed with exit code " + std::to_string(exit_code) + ": " + message,
+                       true);
+    }
+    return is_first;
+}
+
+void ReasonsToLeave::own_failure(int exit_code, const std::string& message, bool is_first) {
+    const auto verdict = is_first ? std::nullopt : verdict_of_others();
+    if (verdict && message.starts_with(verdict->reason)) {
+        const Peer& author = list_.peers[static_cast<std::size_t>(verdict->author)];
+        departure_.leave(exit_code, "note: " + list_.own_name() + ": the same error as on rank " +
+                                        std::to_string(author.rank));
+    }
+    departure_.leave(exit_code, "error: " + list_.own_name() + ": " + message, Words::kept);
+}
+
+}  // namespace ziggurat::comm

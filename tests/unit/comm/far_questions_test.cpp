@@ -1,0 +1,123 @@
+#include "comm/watch/far_questions.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include "base/clock.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+constexpr double patience = 100;
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+/// A machine of two ranks, and a rank of another one: its link, on this machine's loopback.
+class FarQuestionsTest : public ::testing::Test {
+  protected:
+    HostLink far_{"zgb"};
+    WatchList list_ = list_of(0);
+    std::int64_t now_ns_ = monotonic_ns();
+
+    WatchList list_of(std::size_t me) {
+        WatchList list{.peers = {{0, 1, 0}, {1, 2, 0}},
+                       .me = me,
+                       .world_size = 3,
+                       .host = "zga",
+                       .board = MachineBoard::create(2),
+                       .is_shared = true,
+                       .launcher = std::nullopt,
+                       .link = std::make_unique<HostLink>("zga")};
+        HostCard card = far_.card();
+        card.addresses = {htonl(INADDR_LOOPBACK)};
+        far_.connect(7, {});
+        list.link->connect(7, {{.rank = 2, .card = card, .is_asked = list.asks_elsewhere()}});
+        return list;
+    }
+    /// Rank 1 has waited so long.
+    void waits(double seconds) {
+        auto& activity = list_.line(1).activity;
+        activity.since_ns = now_ns_ - static_cast<std::int64_t>(seconds * 1e9);
+        activity.is_waiting = seconds > 0 ? 1 : 0;
+    }
+    /// Whether something comes, and what it is: questions are answered.
+    static bool hears(HostLink& link, int patience_ms) {
+        pollfd asked{link.descriptor(), POLLIN, 0};
+        const bool has_come = ::poll(&asked, 1, patience_ms) > 0;
+        link.receive();
+        return has_come;
+    }
+    bool is_asked() { return hears(far_, 50); }
+    void first_answer() {
+        ASSERT_TRUE(hears(far_, 10'000));
+        ASSERT_TRUE(hears(*list_.link, 10'000));
+    }
+};
+
+TEST_F(FarQuestionsTest, AreAskedOnceARankOfTheMachineWaitsForLong) {
+    FarQuestions questions{list_};
+    first_answer();
+
+    waits(29);
+    questions.look(now_ns_, patience);
+    EXPECT_FALSE(is_asked());
+    waits(31);
+    questions.look(now_ns_, patience);
+    EXPECT_TRUE(is_asked());
+}
+
+TEST_F(FarQuestionsTest, AreAskedByOneRankOfTheMachine) {
+    first_answer();
+    WatchList second = list_of(1);
+    FarQuestions questions{second};
+    EXPECT_FALSE(is_asked()) << "not at the start either";
+
+    second.line(1).activity.since_ns = now_ns_ - 60 * second_ns;
+    second.line(1).activity.is_waiting = 1;
+    questions.look(now_ns_, patience);
+    EXPECT_FALSE(is_asked());
+    second.is_shared = false;  // then each is the only one that it knows
+    EXPECT_TRUE(second.asks_elsewhere());
+}
+
+TEST_F(FarQuestionsTest, LeaveOnTheBoardWhoDoesNotAnswerAnyMore) {
+    FarQuestions questions{list_};
+    first_answer();
+    now_ns_ = monotonic_ns();
+
+    waits(31);
+    questions.look(now_ns_, patience);
+    EXPECT_EQ("", list_.board.silent_elsewhere()) << "it has had no time to answer";
+    now_ns_ += second_ns;
+    questions.look(now_ns_, patience);
+    EXPECT_EQ("rank 2 on zgb", list_.board.silent_elsewhere());
+    first_answer();
+    now_ns_ += second_ns;
+    questions.look(now_ns_, patience);
+    EXPECT_EQ("", list_.board.silent_elsewhere()) << "it has answered since the first question";
+}
+
+TEST_F(FarQuestionsTest, BeginAnewAfterAWaitAndAfterASleep) {
+    FarQuestions questions{list_};
+    first_answer();
+    now_ns_ = monotonic_ns();
+    waits(31);
+    questions.look(now_ns_, patience);
+    now_ns_ += second_ns;
+    questions.look(now_ns_, patience);
+    ASSERT_EQ("rank 2 on zgb", list_.board.silent_elsewhere());
+
+    waits(0);
+    questions.look(now_ns_, patience);
+    EXPECT_EQ("", list_.board.silent_elsewhere());
+
+    waits(31);
+    questions.look(now_ns_, patience);
+    now_ns_ += 10 * second_ns;  // the whole process, or the machine, did not run
+    waits(41);
+    questions.look(now_ns_, patience);
+    EXPECT_EQ("", list_.board.silent_elsewhere()) << "nobody could have answered";
+}
+
+}  // namespace
+}  // namespace ziggurat::comm
