@@ -81,16 +81,21 @@ double flops_per_token(const spec::RunSpec& run) {
 
 StateBytes count_state_bytes(const spec::RunSpec& run) {
     const std::int64_t parts = static_cast<std::int64_t>(run.parallel.tensor) * run.parallel.stages;
-    const auto share = [&](std::int64_t numbers, std::int64_t bytes_each, int span) {
-        return (numbers + parts - 1) / parts * bytes_each / span;
-    };
-    const std::int64_t all = count_parameters(run.model).total;
     const std::int64_t trained = count_trained(run);
-    return {
-        .parameters = share(all, spec::element_bytes(run.precision.compute), run.sharding.parameters),
-        .gradients = share(trained, spec::element_bytes(run.precision.gradient), run.sharding.gradients),
-        .optimizer = share(trained, spec::element_bytes(run.precision.master) + 8, run.sharding.optimizer),
-    };
+    const std::int64_t frozen = count_parameters(run.model).total - trained;
+    const Spans spans{run.sharding.parameters, run.sharding.gradients, run.sharding.optimizer,
+                      run.parallel.data};
+    StateBytes bytes;
+    for (const auto kind : state_kinds) {
+        if (!is_kept(kind, run.precision)) {
+            continue;
+        }
+        const auto numbers = is_of_frozen(kind) ? frozen : trained;
+        bytes.of(row_of(kind).group) += (numbers + parts - 1) / parts *
+                                        spec::element_bytes(type_of(kind, run.precision)) /
+                                        shard_degree(kind, spans);
+    }
+    return bytes;
 }
 
 }  // namespace ziggurat::layout

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "layout/state_kinds.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::layout {
@@ -38,18 +39,30 @@ const char* flops_formula(const spec::RunSpec& run);
 /// those of the gradient of the weight, which a frozen one does not have; of attention's 6, backward has 4.
 double flops_per_token(const spec::RunSpec& run);
 
-/// Bytes of model state by kind.
+/// Bytes of model state by group of its kinds.
 struct StateBytes {
-    std::int64_t parameters = 0;  ///< compute type
-    std::int64_t gradients = 0;   ///< accumulator
-    std::int64_t optimizer = 0;   ///< master weights and two moments
+    std::int64_t parameters = 0;
+    std::int64_t gradients = 0;
+    std::int64_t optimizer = 0;
+
+    std::int64_t& of(StateGroup group) {
+        switch (group) {
+            case StateGroup::parameters:
+                return parameters;
+            case StateGroup::gradients:
+                return gradients;
+            case StateGroup::optimizer:
+                break;
+        }
+        return optimizer;
+    }
     std::int64_t total() const { return parameters + gradients + optimizer; }
 
     bool operator==(const StateBytes&) const = default;
 };
 
-/// Model state of one rank, spread evenly over its spans and over tensor ranks and stages; padding not
-/// counted. Frozen tensors have parameters only. The compiled program's memory table is the exact one.
+/// Model state of one rank, spread evenly over the shard degrees of its kinds and over tensor ranks and
+/// stages; padding not counted. The compiled program's memory table is the exact one.
 StateBytes count_state_bytes(const spec::RunSpec& run);
 
 }  // namespace ziggurat::layout

@@ -70,13 +70,13 @@ TEST(CountStateBytes, AddsUpTheTypesOfAllKinds) {
     spec::RunSpec run;
     run.model = preset("gpt2-124m");
 
-    EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (4 + 4 + 12));
+    EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (4 + 4 + 8));  // parameters are the master
 
     run.precision.compute = spec::DType::bf16;
     EXPECT_EQ(count_state_bytes(run).total(), 124'439'808LL * (2 + 4 + 12));
 }
 
-TEST(CountStateBytes, SharesEachKindOverItsSpan) {
+TEST(CountStateBytes, SharesEachKindOverItsShardDegree) {
     spec::RunSpec run;
     run.model = preset("llama-8b");
     run.sharding = {.parameters = 1, .gradients = 2, .optimizer = 4};
@@ -85,7 +85,7 @@ TEST(CountStateBytes, SharesEachKindOverItsSpan) {
 
     EXPECT_EQ(state.parameters, 4 * 8'030'261'248);
     EXPECT_EQ(state.gradients, 2 * 8'030'261'248);
-    EXPECT_EQ(state.optimizer, 3 * 8'030'261'248);
+    EXPECT_EQ(state.optimizer, 2 * 8'030'261'248);
 }
 
 TEST(CountStateBytes, GivesFrozenTensorsParametersOnly) {
@@ -97,7 +97,7 @@ TEST(CountStateBytes, GivesFrozenTensorsParametersOnly) {
     EXPECT_EQ(count_trained(run), trained);
     EXPECT_EQ(count_state_bytes(run).parameters, 4 * 124'439'808LL);
     EXPECT_EQ(count_state_bytes(run).gradients, 4 * trained);
-    EXPECT_EQ(count_state_bytes(run).optimizer, 12 * trained);
+    EXPECT_EQ(count_state_bytes(run).optimizer, 8 * trained);
 }
 
 TEST(CountTrained, CountsEverythingByDefault) {
