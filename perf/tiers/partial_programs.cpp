@@ -24,16 +24,8 @@ int first_update(const Program& program) {
 
 bool is_of_optimizer(const Program& program, const Op& op, int index) {
     const auto& buffer = program.buffers[static_cast<std::size_t>(op.reads.front().buffer)];
-    switch (buffer.state) {
-        case StateKind::master:
-        case StateKind::first_moment:
-        case StateKind::second_moment:
-            return true;
-        case StateKind::gradients:
-            return index > first_update(program);
-        default:
-            return false;
-    }
+    return buffer.state == StateKind::gradients ? index > first_update(program)
+                                                : layout::is_optimizer_state(buffer.state);
 }
 
 Part part_of(const Program& program, const Op& op, int index) {

@@ -17,9 +17,8 @@ bool holds_state(const Buffer& buffer) {
 }  // namespace
 
 std::uint64_t state_thing(StateKind kind, int unit) {
-    const bool is_parameter =
-        kind != StateKind::none && layout::row_of(kind).group == layout::StateGroup::parameters;
-    const auto shown = is_parameter ? StateKind::parameters : kind;
+    const bool is_copy = kind == StateKind::secondary || layout::is_of_frozen(kind);
+    const auto shown = is_copy ? StateKind::parameters : kind;
     return mixed(mixed(0x57a7e, static_cast<std::uint64_t>(shown)), static_cast<std::uint64_t>(unit));
 }
 
