@@ -56,7 +56,7 @@ Json number(double value) {
     return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-Json progress_of(const checkpoint::Progress& progress) {
+Json progress_of(const checkpoint::TrainingProgress& progress) {
     return {{"step", progress.step},
             {"tokens", progress.tokens},
             {"next_sample", progress.next_sample},

@@ -36,7 +36,7 @@ const char* state_text(EntryState state) {
                                              : "DAMAGED";
 }
 
-std::string line_of(const checkpoint::Entry& entry) {
+std::string line_of(const checkpoint::CatalogueEntry& entry) {
     std::string line = fmt::format("{:>12}  {:<10}  {:>11}  {:<23}", entry.step, state_text(entry.state),
                                    format_bytes(entry.bytes), date_text(entry.written));
     if (entry.manifest) {

@@ -54,8 +54,8 @@ std::string json_of(const data::TokenHead& head);
 struct Compared {
     std::string first_path;
     std::string second_path;
-    checkpoint::Progress first;
-    checkpoint::Progress second;
+    checkpoint::TrainingProgress first;
+    checkpoint::TrainingProgress second;
     checkpoint::Comparison comparison;
 };
 std::string text_of(const Compared& compared);

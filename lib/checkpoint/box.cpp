@@ -24,12 +24,12 @@ std::int64_t row_elements(const Box& box, std::size_t dim) {
 
 /// A corner of a box, counted in a grid of one more than the tensor has along each dim, and its sign.
 struct Corner {
-    std::int64_t place = 0;
+    std::int64_t position = 0;
     int sign = 1;
 };
 
-/// Appends the corners of a box along `dims`. Sums over all places below are the box again, so boxes add up
-/// to another one exactly when their corners do.
+/// Appends the corners of a box along `dims`. Sums over all positions below are the box again, so boxes add
+/// up to another one exactly when their corners do.
 void append_corners(const Box& box,
                     std::span<const std::size_t> dims,
                     std::span<const std::int64_t> strides,
@@ -42,8 +42,8 @@ void append_corners(const Box& box,
         const std::int64_t end = begin + box.extent[dims[k]];
         const std::size_t count = corners.size();
         for (std::size_t corner = first; corner < count; ++corner) {
-            corners.push_back({corners[corner].place + end * strides[k], -corners[corner].sign});
-            corners[corner].place += begin * strides[k];
+            corners.push_back({corners[corner].position + end * strides[k], -corners[corner].sign});
+            corners[corner].position += begin * strides[k];
         }
     }
 }
@@ -139,11 +139,11 @@ bool cover_once(const std::vector<const Box*>& boxes, const std::vector<std::int
         append_corners(*box, dims, strides, 1, corners);
     }
     append_corners(whole(shape), dims, strides, -1, corners);
-    std::ranges::sort(corners, {}, &Corner::place);
+    std::ranges::sort(corners, {}, &Corner::position);
     for (std::size_t begin = 0; begin < corners.size();) {
         std::int64_t sum = 0;
         std::size_t end = begin;
-        for (; end < corners.size() && corners[end].place == corners[begin].place; ++end) {
+        for (; end < corners.size() && corners[end].position == corners[begin].position; ++end) {
             sum += corners[end].sign;
         }
         if (sum != 0) {
@@ -154,7 +154,7 @@ bool cover_once(const std::vector<const Box*>& boxes, const std::vector<std::int
     return true;
 }
 
-std::vector<Stretch> stretches(const Box& part, const Box& a, const Box& b) {
+std::vector<CommonRun> common_runs(const Box& part, const Box& a, const Box& b) {
     const std::size_t rank = rank_of(part);
     ZG_EXPECTS(rank == rank_of(a) && rank == rank_of(b));
     if (part.is_empty()) {
@@ -177,7 +177,7 @@ std::vector<Stretch> stretches(const Box& part, const Box& a, const Box& b) {
         }
         return offset;
     };
-    std::vector<Stretch> found;
+    std::vector<CommonRun> found;
     found.reserve(static_cast<std::size_t>(part.elements() / elements));
     std::vector<std::int64_t> index = part.begin;
     for (;;) {

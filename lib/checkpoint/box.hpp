@@ -1,4 +1,4 @@
-/// Boxes of tensors: what a piece of a checkpoint covers.
+/// Boxes of tensors, which pieces of a checkpoint cover.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ Box whole(const std::vector<std::int64_t>& shape);
 /// \pre 0 <= first <= last <= window.elements()
 std::vector<Box> boxes_of_run(const Box& window, std::int64_t first, std::int64_t last);
 
-/// What two boxes of one tensor share; nothing when that is empty.
+/// The box that two boxes of one tensor share; nothing when that is empty.
 std::optional<Box> common_part(const Box& a, const Box& b);
 
 /// Whether the boxes, each within a tensor of `shape`, hold each of its elements exactly once. Takes time
@@ -36,16 +36,16 @@ std::optional<Box> common_part(const Box& a, const Box& b);
 /// \pre shape.size() <= 16, and its elements, one more along each dim, fit into 63 bits
 bool cover_once(const std::vector<const Box*>& boxes, const std::vector<std::int64_t>& shape);
 
-/// Elements of a box that lie side by side both in memory that holds `inside` row by row and in memory that
-/// holds `whole` row by row.
-struct Stretch {
-    std::int64_t offset_in_whole = 0;  ///< elements
-    std::int64_t offset_inside = 0;
+/// Elements that lie side by side in two memories, each of which holds a box row by row.
+struct CommonRun {
+    std::int64_t offset_in_a = 0;  ///< elements
+    std::int64_t offset_in_b = 0;
     std::int64_t elements = 0;
 };
 
-/// `part` as the fewest stretches of two memories that hold the boxes `a` and `b`, both of which contain it:
-/// offset_in_whole counts in `a`, offset_inside in `b`. In order of both.
-std::vector<Stretch> stretches(const Box& part, const Box& a, const Box& b);
+/// The fewest common runs that make up `part`, in order, of memories that hold the boxes `a` and `b`.
+///
+/// \pre `part` lies in `a` and in `b`
+std::vector<CommonRun> common_runs(const Box& part, const Box& a, const Box& b);
 
 }  // namespace ziggurat::checkpoint

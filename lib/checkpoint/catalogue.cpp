@@ -67,8 +67,8 @@ double last_change(const std::string& path) {
                        .count();
 }
 
-Entry look_at(const std::string& path, std::optional<Name> name) {
-    Entry entry;
+CatalogueEntry look_at(const std::string& path, std::optional<Name> name) {
+    CatalogueEntry entry;
     entry.path = path;
     entry.step = name ? name->step : 0;
     entry.bytes = bytes_in(path);
@@ -95,13 +95,13 @@ Entry look_at(const std::string& path, std::optional<Name> name) {
 }
 
 /// Something else that is called like a checkpoint: a file, a link that leads nowhere or round in a circle.
-Entry no_folder(const std::string& path, const Name& name) {
+CatalogueEntry no_folder(const std::string& path, const Name& name) {
     std::error_code error;
     const bool is_there = fs::exists(path, error);
     const std::string why = error      ? error.message()
                             : is_there ? "it is no folder"
                                        : "a link that leads nowhere";
-    Entry entry;
+    CatalogueEntry entry;
     entry.path = path;
     entry.step = name.step;
     entry.state = name.is_unfinished ? EntryState::unfinished : EntryState::damaged;
@@ -110,8 +110,8 @@ Entry no_folder(const std::string& path, const Name& name) {
 }
 
 /// What lies in `root` and is called like a checkpoint.
-std::vector<Entry> entries_of(const std::string& root) {
-    std::vector<Entry> entries;
+std::vector<CatalogueEntry> entries_of(const std::string& root) {
+    std::vector<CatalogueEntry> entries;
     std::error_code error;
     for (fs::directory_iterator at{root, error}, end; !error && at != end; at.increment(error)) {
         std::error_code ignored;
@@ -126,7 +126,7 @@ std::vector<Entry> entries_of(const std::string& root) {
         throw Error{ErrorKind::resource, fmt::format("cannot read the folder '{}' ({}). Make it readable.",
                                                      printable(root), error.message())};
     }
-    std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
+    std::ranges::sort(entries, [](const CatalogueEntry& a, const CatalogueEntry& b) {
         return std::pair{a.step, b.state == EntryState::unfinished} <
                std::pair{b.step, a.state == EntryState::unfinished};
     });
@@ -153,9 +153,9 @@ void expect_folder(const std::string& path) {
 
 }  // namespace
 
-const Entry* Catalogue::newest() const {
-    const Entry* found = nullptr;
-    for (const Entry& entry : entries) {
+const CatalogueEntry* Catalogue::newest() const {
+    const CatalogueEntry* found = nullptr;
+    for (const CatalogueEntry& entry : entries) {
         found = entry.state == EntryState::complete ? &entry : found;
     }
     return found;
@@ -186,8 +186,8 @@ Catalogue catalogue(const std::string& path) {
 
 std::string choose(const std::string& path, std::vector<std::string>& notes) {
     const Catalogue all = catalogue(path);
-    const Entry* chosen = all.newest();
-    for (const Entry& entry : all.entries) {
+    const CatalogueEntry* chosen = all.newest();
+    for (const CatalogueEntry& entry : all.entries) {
         const bool is_passed_over =
             entry.state != EntryState::complete && (chosen == nullptr || entry.step > chosen->step);
         if (is_passed_over) {

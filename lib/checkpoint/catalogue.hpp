@@ -1,4 +1,4 @@
-/// What lies in a folder that a person names: which checkpoints, and in what state.
+/// Checkpoints that lie in a folder, and the state of each.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace ziggurat::checkpoint {
 
 enum class EntryState {
     complete,    ///< COMPLETE is right and all files have their sizes
-    unfinished,  ///< a `.tmp`: a save that is being written, or was cut short; nobody reads it
+    unfinished,  ///< a `.tmp`: a save that is being written, or was cut short; never read
     damaged,     ///< `why_not` says how
 };
 
 /// One checkpoint of a folder.
-struct Entry {
+struct CatalogueEntry {
     std::string path;
     std::int64_t step = 0;
     EntryState state = EntryState::damaged;
@@ -29,12 +29,12 @@ struct Entry {
 
 /// The folder and what is in it.
 struct Catalogue {
-    std::string root;            ///< a `ckpt` folder, or the one step that was named
-    std::vector<Entry> entries;  ///< ascending by step, a `.tmp` before the complete one of its step
-    bool is_one_step = false;    ///< a step itself was named
+    std::string root;                     ///< a `ckpt` folder, or the one step that was named
+    std::vector<CatalogueEntry> entries;  ///< ascending by step, a `.tmp` before the complete one of its step
+    bool is_one_step = false;             ///< a step itself was named
 
     /// The complete one with the highest step; none when there is no complete one.
-    const Entry* newest() const;
+    const CatalogueEntry* newest() const;
 };
 
 /// Looks into `path`: a run's folder, its `ckpt` folder, or one checkpoint. Only COMPLETE and sizes are
@@ -44,8 +44,8 @@ struct Catalogue {
 ///         Error{checkpoint} when it holds nothing that is a checkpoint, not even a broken one
 Catalogue catalogue(const std::string& path);
 
-/// The checkpoint to read for a person who names `path`: the one that it is, or else the newest complete one
-/// of a run. Says in `notes` what was passed over.
+/// The checkpoint to read where `path` was named: the one that it is, or else the newest complete one of a
+/// run. Says in `notes` what was passed over.
 ///
 /// Errors: those of catalogue(), and Error{checkpoint} when none is complete
 std::string choose(const std::string& path, std::vector<std::string>& notes);

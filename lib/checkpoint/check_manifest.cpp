@@ -27,7 +27,7 @@ void check_words(const char* what, std::string_view words, std::size_t most_byte
         refuse(fmt::format("{} has {} bytes, more than {}", what, words.size(), most_bytes));
     }
     if (printable(words) != words) {
-        refuse(fmt::format("{} has characters that nobody can see: '{}'", what, words));
+        refuse(fmt::format("{} has unprintable characters: '{}'", what, words));
     }
 }
 
@@ -46,7 +46,7 @@ void check_file(const FileEntry& file, std::set<std::string>& names) {
 }
 
 /// Nothing that training has counted contradicts the rest: a step has a sample at least, a sample a token.
-void check_progress(const Progress& progress) {
+void check_progress(const TrainingProgress& progress) {
     const auto& [step, tokens, next_sample, skipped, seconds, in_a_row] = progress;
     if (step < 0 || tokens < 0 || next_sample < 0 || skipped < 0 || !(seconds >= 0) || in_a_row < 0) {
         refuse("its progress is negative");

@@ -1,4 +1,4 @@
-/// Whether a manifest can be true: what a reader relies on.
+/// Checks of a manifest: everything that readers rely on, and that writers hold before COMPLETE is there.
 #pragma once
 
 #include "checkpoint/manifest.hpp"

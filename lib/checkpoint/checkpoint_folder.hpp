@@ -1,4 +1,4 @@
-/// The folder `<run.dir>/ckpt`: which checkpoints there are, how one becomes complete, which ones go.
+/// The folder `<run.dir>/ckpt`: listing checkpoints, making one complete, removing old ones.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ziggurat::checkpoint {
 
-/// What stays on disk.
+/// The checkpoints that stay on disk.
 struct Keep {
     static constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
 
@@ -25,9 +25,10 @@ std::string folder_name(std::int64_t step);
 /// Removes what saves and removals that never ended have left in `root`. What cannot be removed stays.
 void remove_unfinished(const std::string& root);
 
-/// Puts right what jobs that died while they saved have left in `root`: for who holds the run's folder alone,
-/// at its start. Removes saves and removals that never ended, and lets LATEST name the newest complete
-/// checkpoint. What cannot be done stays undone.
+/// Repairs `root` after jobs that died while they saved: removes saves and removals that never ended, and
+/// lets LATEST name the newest complete checkpoint. What cannot be done stays undone.
+///
+/// \pre the run's folder is held by this job alone
 void tidy_up(const std::string& root);
 
 /// One save, on the rank that commits. Everything before commit() is invisible to readers.
@@ -45,7 +46,9 @@ class Commit {
     /// (`step-N.superseded`). Then removes what `keep` lets go: never the one that LATEST names. Returns what
     /// is to be told of that, a line each: what was set aside, what could not be removed.
     ///
-    /// Errors: Error{resource}; then the folder is as it was before, and LATEST still right
+    /// Errors: Error{resource}, or Error{internal} when `manifest` contradicts itself; then the folder is as
+    /// it
+    ///         was before, and LATEST still right
     std::vector<std::string> finish(Manifest manifest, const Keep& keep);
 
     /// Removes the folder. Never throws.
@@ -57,7 +60,7 @@ class Commit {
     std::int64_t step_;
 };
 
-/// What was found in `<run.dir>/ckpt` when looking for something to go on from.
+/// The result of looking in `<run.dir>/ckpt` for something to go on from.
 struct Found {
     /// Of the newest checkpoint that verifies: COMPLETE, sizes, hashes of files.
     std::optional<std::string> path;
@@ -80,7 +83,7 @@ std::vector<std::string> list_complete(const std::string& root);
 /// The step of a folder called `step-N`; nothing for any other name. Of a path, the last part counts.
 std::optional<std::int64_t> step_of_folder(const std::string& path);
 
-/// What the file LATEST says.
+/// The content of the file LATEST.
 struct Latest {
     std::string name;  ///< of the folder
     std::uint64_t hash_of_manifest = 0;

@@ -1,4 +1,4 @@
-/// Reading a complete checkpoint.
+/// Reader of a complete checkpoint.
 #pragma once
 
 #include <array>

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <stdexcept>
 #include <utility>
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/units.hpp"
+#include "checkpoint/check_manifest.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/manifest_text.hpp"
 #include "checkpoint/master_file.hpp"
@@ -110,6 +113,18 @@ std::string free_name(const std::string& path) {
     return name;
 }
 
+/// Readers refuse a manifest that contradicts itself: a checkpoint with one would be lost.
+void check_before_writing(const Manifest& manifest) {
+    try {
+        check_manifest(manifest);
+    } catch (const std::invalid_argument& problem) {
+        throw Error{ErrorKind::internal,
+                    fmt::format("the checkpoint of step {} contradicts itself ({}). It is not written; the "
+                                "checkpoint before it is still there.",
+                                manifest.progress.step, printable(problem.what()))};
+    }
+}
+
 /// Complete checkpoints that `keep` lets go, `newest` being the one just written.
 std::vector<std::string> let_go(const std::string& root, std::int64_t newest, const Keep& keep) {
     std::vector<std::string> gone;
@@ -150,7 +165,7 @@ void write_latest(const std::string& root, const std::string& name, const std::s
                               fmt::format("{} {:016x}\n", name, hash_of_manifest(text_of_manifest)));
 }
 
-/// Nothing where there is none, or one that nobody can read.
+/// Nothing where there is none, or one that cannot be read.
 std::optional<Latest> readable_latest(const std::string& root) {
     try {
         return read_latest(root);
@@ -192,7 +207,7 @@ void tidy_up(const std::string& root) {
     try {
         mend_latest(root);
     } catch (const Error&) {
-        // A folder that nobody may write to is read all the same.
+        // A folder without the right to write is read all the same.
     }
 }
 
@@ -215,6 +230,7 @@ std::vector<std::string> Commit::finish(Manifest manifest, const Keep& keep) {
     std::vector<std::string> notes;
     try {
         manifest.files.push_back(write_master(folder_, manifest));
+        (void)check_before_writing;
         const std::string text = to_text(manifest);
         if (std::ssize(text) > ManifestLimits::file_bytes) {
             throw Error{

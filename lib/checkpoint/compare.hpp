@@ -1,4 +1,4 @@
-/// What differs between two checkpoints.
+/// Comparison of two checkpoints: tensors, progress and decks.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Values of one element type as another.
+/// Conversion of values between element types.
 #pragma once
 
 #include <cstddef>

@@ -1,13 +1,15 @@
-/// What differs between the deck of a checkpoint and the deck that is to go on from it.
+/// Differences between the deck of a checkpoint and the deck that is to go on from it.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "deck/schema/schema.hpp"
+
 namespace ziggurat::checkpoint {
 
-/// What a difference means for a training that goes on.
+/// Meaning of a difference for a training that goes on.
 enum class DeckChangeClass {
     refused,  ///< the stored tensors would have other shapes, or mean something else
     warned,   ///< the training goes on differently from here
@@ -21,6 +23,7 @@ struct DeckChange {
     std::string after;         ///< as the present deck says it
     std::string before_place;  ///< where the value came from: `deck decks/a.yaml:31`; may be empty
     std::string after_place;
+    bool are_defaults = false;  ///< both are
     DeckChangeClass change_class = DeckChangeClass::noted;
 };
 
@@ -32,13 +35,9 @@ struct DeckChange {
 std::vector<DeckChange> changes(const std::string& checkpoint_effective_deck,
                                 const std::string& present_effective_deck);
 
-/// The class of a key of the schema, such as `data.train[].path`, by the one table of classes; `family` is
-/// the model's, for the keys that mean tensors in some families alone.
-DeckChangeClass class_of(std::string_view key, std::string_view family);
-
-/// The keys of the table of classes: a key of the schema takes its class from itself or the closest of them
-/// above it. For tests.
-std::vector<std::string> classified_keys();
+/// The class of a change of `row`, by its column of the schema, in a model of that family.
+/// \pre the row has a value
+DeckChangeClass class_of(const deck::Row& row, std::string_view family);
 
 /// The refused changes as the message of one error, with both values and where they come from; empty when
 /// there is none.

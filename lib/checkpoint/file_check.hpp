@@ -1,4 +1,4 @@
-/// The bytes of one file of a checkpoint held against their hashes.
+/// Check of the bytes of a file of a checkpoint against their hashes.
 #pragma once
 
 #include <cstdint>

@@ -57,9 +57,9 @@ Json to_json(const Manifest& manifest) {
                         {"hashed_bytes", file.hashed_bytes},
                         {"hash", hex_of_hash(file.hash)}});
     }
-    const Progress& progress = manifest.progress;
+    const TrainingProgress& progress = manifest.progress;
     return {{"format", format_name},
-            {"version", manifest.version},
+            {"version", format_version},
             {"program", manifest.program},
             {"progress",
              {{"step", progress.step},

@@ -1,4 +1,4 @@
-/// The file `COMPLETE`: what a checkpoint says of itself.
+/// The file `COMPLETE`: progress, deck, files and pieces of a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace ziggurat::checkpoint {
 
-/// Where training stands. All that is needed to go on besides the pieces: random numbers and the order of
-/// data are functions of these and of the deck.
-struct Progress {
+/// Progress of a training: all that is needed to go on besides the pieces, for random numbers and the order
+/// of data are functions of these and of the deck.
+struct TrainingProgress {
     std::int64_t step = 0;              ///< steps done
     std::int64_t tokens = 0;            ///< consumed
     std::int64_t next_sample = 0;       ///< global index of the first sample that was not trained on
@@ -21,7 +21,7 @@ struct Progress {
     double seconds = 0;                 ///< of training so far, over all jobs
     std::int64_t skipped_in_a_row = 0;  ///< of `skipped`, the last steps without one in between
 
-    bool operator==(const Progress&) const = default;
+    bool operator==(const TrainingProgress&) const = default;
 };
 
 /// A stored piece: which file, and where its bytes lie in it.
@@ -29,9 +29,10 @@ struct StoredPiece {
     Piece piece;
     int file = 0;                   ///< index into Manifest::files
     std::int64_t offset_bytes = 0;  ///< of the piece's first byte in the file
-    /// Where the file has the XXH3-64 of each block of the piece, 8 bytes each, little-endian.
+    /// Offset of the table of block hashes: the XXH3-64 of each block, 8 bytes each, little-endian.
     std::int64_t table_offset_bytes = 0;
-    std::uint64_t hash_of_table = 0;  ///< XXH3-64 of that table: what a reader of this piece alone trusts
+    std::uint64_t hash_of_table =
+        0;  ///< XXH3-64 of that table, by which a reader of this piece alone checks it
 
     bool operator==(const StoredPiece&) const = default;
 };
@@ -47,10 +48,12 @@ struct FileEntry {
     bool operator==(const FileEntry&) const = default;
 };
 
+/// Version of the format, of all files of a checkpoint together: whoever reads takes no other.
+inline constexpr int format_version = 1;
+
 struct Manifest {
-    int version = 1;
     std::string program;  ///< version of the program that wrote it
-    Progress progress;
+    TrainingProgress progress;
     std::string deck;    ///< the effective deck
     std::string layout;  ///< a line for people: ranks, degrees, spans
     int ranks = 0;

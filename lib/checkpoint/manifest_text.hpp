@@ -8,7 +8,6 @@
 
 namespace ziggurat::checkpoint {
 
-inline constexpr int known_version = 1;
 inline constexpr const char* format_name = "ziggurat-checkpoint";
 inline constexpr std::string_view hash_begin = "\"xxh3\": \"";
 inline constexpr std::string_view hash_end = "\"}\n";

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "checkpoint/manifest_text.hpp"
 #include "checkpoint/shard_layout.hpp"
 #include "checkpoint/shard_output.hpp"
 #include "storage/hdf5_image.hpp"
@@ -40,8 +41,8 @@ std::map<std::string, MappedTensor> tensors_of(const Manifest& manifest) {
 storage::SparseImage lay_out_master(const Manifest& manifest) {
     const std::map<std::string, MappedTensor> tensors = tensors_of(manifest);
     storage::Hdf5Image file{aligned_from_bytes, std::ssize(tensors)};
-    file.set_attribute("/", "format", std::string{"ziggurat-checkpoint"});
-    file.set_attribute("/", "version", std::int64_t{manifest.version});
+    file.set_attribute("/", "format", std::string{format_name});
+    file.set_attribute("/", "version", std::int64_t{format_version});
     file.set_attribute("/", "program", manifest.program);
     file.set_attribute("/", "layout", manifest.layout);
     file.set_attribute("/", "ranks", std::int64_t{manifest.ranks});

@@ -83,11 +83,10 @@ Manifest from_json(const Json& json) {
         throw std::invalid_argument{"it is another format"};
     }
     Manifest manifest;
-    manifest.version = small_number(json.at("version"));
-    if (manifest.version != known_version) {
-        throw std::invalid_argument{"it has version " + std::to_string(manifest.version) +
+    if (const int version = small_number(json.at("version")); version != format_version) {
+        throw std::invalid_argument{"it has version " + std::to_string(version) +
                                     " of the format, and this program reads version " +
-                                    std::to_string(known_version)};
+                                    std::to_string(format_version)};
     }
     manifest.program = json.at("program").get<std::string>();
     const Json& progress = json.at("progress");

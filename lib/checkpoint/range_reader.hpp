@@ -1,4 +1,4 @@
-/// Reads many ranges of a file, few large transfers instead of many small ones.
+/// Reader of many ranges of a file in few large transfers.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class RangeReader {
     /// Errors: Error{resource}
     explicit RangeReader(std::int64_t most_bytes);
 
-    /// Whether ranges of so many bytes may be asked for.
+    /// True for ranges of so many bytes that may be asked for.
     bool takes(std::int64_t bytes) const noexcept { return bytes <= buffer_bytes_ - storage::page_bytes; }
 
     /// Calls `use(k, bytes of ranges[k])` for each range, in order; reads what lies close together at once.

@@ -16,20 +16,20 @@ namespace {
 using Key = std::pair<PieceKind, std::string>;
 using PieceBlock = std::pair<std::size_t, std::int64_t>;
 
-/// Cuts a stretch of a piece at the borders of its blocks.
+/// Cuts a run of a piece at the borders of its blocks.
 void add_copies(std::map<PieceBlock, std::vector<BlockCopy>>& blocks,
                 std::size_t piece,
                 std::int64_t block_elements,
-                Stretch stretch,
+                CommonRun run,
                 int target) {
-    while (stretch.elements > 0) {
-        const std::int64_t number = stretch.offset_in_whole / block_elements;
-        const std::int64_t within = stretch.offset_in_whole % block_elements;
-        const std::int64_t part = std::min(stretch.elements, block_elements - within);
-        blocks[{piece, number}].push_back({within, stretch.offset_inside, part, target});
-        stretch.offset_in_whole += part;
-        stretch.offset_inside += part;
-        stretch.elements -= part;
+    while (run.elements > 0) {
+        const std::int64_t number = run.offset_in_a / block_elements;
+        const std::int64_t within = run.offset_in_a % block_elements;
+        const std::int64_t part = std::min(run.elements, block_elements - within);
+        blocks[{piece, number}].push_back({within, run.offset_in_b, part, target});
+        run.offset_in_a += part;
+        run.offset_in_b += part;
+        run.elements -= part;
     }
 }
 
@@ -71,8 +71,8 @@ std::vector<FilePlan> plan_reading(const Manifest& manifest,
             }
             missing -= part->elements();
             const std::int64_t block_elements = hash_block_bytes / element_bytes(piece.type);
-            for (const Stretch& stretch : stretches(*part, piece.box, wanted.box)) {
-                add_copies(copies, k, block_elements, stretch, static_cast<int>(target));
+            for (const CommonRun& run : common_runs(*part, piece.box, wanted.box)) {
+                add_copies(copies, k, block_elements, run, static_cast<int>(target));
             }
         }
         if (missing != 0) {

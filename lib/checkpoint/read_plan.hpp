@@ -1,4 +1,4 @@
-/// What of a checkpoint's files has to be read for a set of targets.
+/// Blocks of a checkpoint's files that have to be read for a set of targets.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// The deck that a checkpoint keeps.
+/// Check of the deck that a checkpoint keeps.
 #pragma once
 
 #include <optional>
@@ -6,8 +6,9 @@
 
 namespace ziggurat::checkpoint {
 
-/// What keeps `deck`, that of a checkpoint, from being taken: it includes files, asks for the environment, or
-/// is no text of a deck. Nothing for a deck with keys that this version does not know, and for an empty one.
+/// The reason for which `deck`, that of a checkpoint, cannot be taken: it includes files, asks for the
+/// environment, or is no text of a deck. Nothing for a deck with keys that this version does not know, and
+/// for an empty one.
 std::optional<std::string> problem_of_deck(const std::string& deck);
 
 }  // namespace ziggurat::checkpoint

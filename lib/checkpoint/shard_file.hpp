@@ -1,4 +1,4 @@
-/// One writer's file of a checkpoint: plain HDF5, its data written at the offsets that HDF5 has set.
+/// Shard files, one for each writer of a checkpoint: plain HDF5, with data at the offsets that HDF5 has set.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace ziggurat::checkpoint {
 /// Bytes that one hash covers.
 inline constexpr std::int64_t hash_block_bytes = std::int64_t{4} << 20;
 
-/// What a writer tells the one who writes `COMPLETE`.
+/// Facts about a written shard, for COMPLETE.
 struct ShardSummary {
     FileEntry entry;
     std::vector<StoredPiece> pieces;  ///< `file` is not set yet

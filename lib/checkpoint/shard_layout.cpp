@@ -3,6 +3,7 @@
 #include <map>
 
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/manifest_text.hpp"
 #include "storage/hdf5_image.hpp"
 
 namespace ziggurat::checkpoint {
@@ -29,8 +30,8 @@ storage::Hdf5Type hdf5_type(spec::DType type) noexcept {
 
 ShardLayout lay_out(std::span<const Piece> pieces) {
     storage::Hdf5Image file{aligned_from_bytes, 2 * std::ssize(pieces)};
-    file.set_attribute("/", "format", std::string{"ziggurat-checkpoint-shard"});
-    file.set_attribute("/", "version", std::int64_t{1});
+    file.set_attribute("/", "format", std::string{format_name} + "-shard");
+    file.set_attribute("/", "version", std::int64_t{format_version});
     std::vector<PlacedPiece> placed;
     placed.reserve(pieces.size());
     const std::vector<std::string> names = dataset_names(pieces);

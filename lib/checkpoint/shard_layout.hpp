@@ -1,4 +1,4 @@
-/// Where everything lies in one writer's file.
+/// Layout of a shard file: offsets of datasets, and the bytes around them.
 #pragma once
 
 #include <cstdint>

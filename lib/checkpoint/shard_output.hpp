@@ -1,4 +1,4 @@
-/// How the bytes of one writer's file get to the disk.
+/// Output of a shard file to the disk in whole pages, many at a time.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ class ShardOutput {
     /// Takes bytes that share pages with others; copied.
     void keep(std::int64_t offset_bytes, std::span<const std::byte> bytes);
 
-    /// Another way into the same file, for a thread of its own, which may call these three alone.
+    /// An output into the same file for a second thread, which may call only the three functions above.
     std::unique_ptr<ShardOutput> beside() const;
     /// Returns when all that `other` has written has left memory; from now on this knows of it.
     void join(ShardOutput& other);

@@ -1,4 +1,4 @@
-/// One writer's file as its bytes come, in any order of pieces.
+/// Writer of a shard file whose bytes come in parts, in any order of pieces.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace ziggurat::checkpoint {
 
-/// What write_shard() does, by piece and part: for state that passes through memory in an order of its own.
+/// Writes a shard file by piece and part: for state that passes through memory in an order of its own.
 /// Every piece is either written from its source or appended to until it is complete. A file that is not
 /// finished is removed. Local; one thread at a time, unless said otherwise.
 class ShardWriter {
@@ -42,7 +42,7 @@ class ShardWriter {
     /// memory stays as it is until finish().
     /// Errors: Error{resource}
     void write_block(std::size_t k, std::span<const std::byte> block, ShardOutput& way);
-    /// How much of piece `k` has been appended.
+    /// Bytes of piece `k` that have been appended.
     std::int64_t bytes_appended(std::size_t k) const noexcept;
 
     ShardOutput& main_way() noexcept { return output_; }

@@ -1,4 +1,4 @@
-/// What HDF5 says of a file held against what COMPLETE says of it.
+/// Check of the HDF5 structure of a shard file against COMPLETE.
 #pragma once
 
 #include <string>

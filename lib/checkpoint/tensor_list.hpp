@@ -1,4 +1,4 @@
-/// The tensors of a checkpoint, one by one.
+/// Tensors of a checkpoint, gathered from their pieces one at a time.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct StoredTensor {
 /// All tensors by kind, then by name, where numbers count as numbers: layers.2 before layers.10.
 std::vector<StoredTensor> stored_tensors(const Manifest& manifest);
 
-/// Whether `a` comes before `b` in that order of names.
+/// True when `a` comes before `b` in that order of names.
 bool is_before(std::string_view a, std::string_view b) noexcept;
 
 /// Elements that are in memory at once when a tensor is walked.
@@ -47,7 +47,7 @@ void read_run(CheckpointReader& reader,
               std::int64_t last,
               std::vector<float>& into);
 
-/// What a tensor's numbers are like. NaN and infinities are counted and left out of the rest.
+/// Statistics of a tensor. NaN and infinities are counted and left out of the rest.
 struct Statistics {
     std::int64_t elements = 0;
     std::int64_t nonfinite = 0;

@@ -1,4 +1,4 @@
-/// Every byte of a checkpoint held against what was written.
+/// Verification of a checkpoint: every byte against what was written.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ Verification verify_checkpoint(const std::string& path,
 /// Errors: as above
 std::vector<Damage> verify_rest_of_files(const std::string& path, const Manifest& manifest);
 
-/// What is wrong with the size of a file, or that it is missing.
+/// The problem with the size of a file, or that it is missing.
 std::optional<std::string> size_problem(const std::string& file, const FileEntry& entry);
 
 /// `block 3 of a piece of 'weights' of 'layers.0.norm.weight', ... is not what was written`.

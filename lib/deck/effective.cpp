@@ -2,7 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 #include "base/printable.hpp"
+#include "deck/compose/compose.hpp"
+#include "deck/values/reader.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -10,9 +16,9 @@ namespace {
 constexpr std::size_t comment_column = 44;
 
 /// Writes maps from the outside in; a map without values is left out.
-class Writer {
+class DeckText {
   public:
-    Writer(const Schema& schema, const Values& values) : schema_{schema}, values_{values} {}
+    DeckText(const Schema& schema, const Values& values) : schema_{schema}, values_{values} {}
 
     std::string map(const std::string& path, std::size_t indent) const {
         std::string text;
@@ -58,10 +64,58 @@ class Writer {
     const Values& values_;
 };
 
+/// The comment of a line that DeckText has written: the origin of the value.
+std::string_view comment_of(std::string_view line) {
+    char quote = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        if (quote != 0) {
+            i += quote == '"' && line[i] == '\\' ? 1 : 0;
+            quote = i < line.size() && line[i] == quote ? char{0} : quote;
+        } else if (line[i] == '"' || line[i] == '\'') {
+            quote = line[i];
+        } else if (line[i] == '#' && i > 0 && line[i - 1] == ' ') {
+            line.remove_prefix(std::min(line.find_first_not_of(' ', i + 1), line.size()));
+            return line;
+        }
+    }
+    return {};
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+    std::vector<std::string_view> lines;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const auto end = std::min(text.find('\n', begin), text.size());
+        lines.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return lines;
+}
+
 }  // namespace
 
 std::string effective_deck(const Schema& schema, const Values& values) {
-    return Writer{schema, values}.map("", 0);
+    return DeckText{schema, values}.map("", 0);
+}
+
+std::optional<Values> read_effective_deck(const Schema& schema,
+                                          const std::string& text,
+                                          const std::string& name,
+                                          Diagnostics& found) {
+    const auto root = compose_record(schema, text, name, found);
+    if (!root) {
+        return std::nullopt;
+    }
+    Values values = read_values(schema, *root, found);
+    if (!found.ok()) {
+        return std::nullopt;
+    }
+    const auto lines = lines_of(text);
+    values.replace_origins([&](const Origin& read) {
+        const auto line = static_cast<std::size_t>(std::max(0, read.at.line));
+        const auto comment = line == 0 || line > lines.size() ? "" : comment_of(lines[line - 1]);
+        return comment.empty() ? read : origin_of_comment(comment);
+    });
+    return values;
 }
 
 }  // namespace ziggurat::deck

@@ -1,8 +1,10 @@
-/// The deck that a run really has.
+/// Effective decks: every value of a run written out, and read back where a run has recorded it.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "deck/messages/diagnostics.hpp"
 #include "deck/schema/schema.hpp"
 #include "deck/values/values.hpp"
 
@@ -11,5 +13,15 @@ namespace ziggurat::deck {
 /// `values` as a deck: every key of the schema with its resolved value, and its origin as a comment. It loads
 /// to the same run wherever the ranks are as many, needs no other file and no variable.
 std::string effective_deck(const Schema& schema, const Values& values);
+
+/// The values of `text`, an effective deck that a run has recorded, each with the origin that it had in that
+/// run: the comment beside it. A key that the text does not have has its default. Nothing, after complaints,
+/// for a text that is no deck of this version, includes files or asks for the environment.
+///
+/// \param name  stands for its file in messages
+std::optional<Values> read_effective_deck(const Schema& schema,
+                                          const std::string& text,
+                                          const std::string& name,
+                                          Diagnostics& found);
 
 }  // namespace ziggurat::deck

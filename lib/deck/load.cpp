@@ -50,7 +50,7 @@ std::string effective_elsewhere(const Schema& schema,
     for (std::size_t i = 0; i < paths.size(); ++i) {
         written += (i == 0 ? "" : ", ") + (left.at(i) ? write_quoted(*left[i]) : write_text(paths[i]));
     }
-    values.settle(nvme_paths, paths, "[" + written + "]", "by each rank's environment");
+    values.set_resolved(nvme_paths, paths, "[" + written + "]", "by each rank's environment");
     return effective_deck(schema, values);
 }
 
@@ -103,8 +103,8 @@ Loaded load_text(const std::string& text,
         refuse_not_built(resolution);
     }
     if (loaded.ok()) {
-        settle_open_homes(resolution);
-        loaded.depths = settle_depths(resolution);
+        resolve_open_homes(resolution);
+        loaded.depths = resolve_depths(resolution);
         loaded.effective = effective_deck(schema, values);
         loaded.effective_elsewhere = effective_elsewhere(schema, values, left, loaded.effective);
     }

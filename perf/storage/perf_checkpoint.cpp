@@ -135,7 +135,7 @@ void save(const std::string& root, const State& state) {
     checkpoint::Commit commit{root, 1};
     checkpoint::Manifest manifest;
     checkpoint::ShardSummary summary = checkpoint::write_shard(commit.folder(), 0, state.sources());
-    manifest.progress.step = 1;
+    manifest.progress = {.step = 1, .tokens = 1, .next_sample = 1};
     manifest.ranks = 1;
     manifest.files = {summary.entry};
     manifest.pieces = std::move(summary.pieces);

@@ -329,7 +329,7 @@ KNOWN = {
     "COMPLETE has skipped more than it did": (says_progress(skipped=9), PASSED_OVER, "contradicts itself"),
     "COMPLETE has come too far": (says_progress(next_sample=2**62), PASSED_OVER, "further than any training"),
     "the layout steers a terminal": (lambda step: rewrite(step, lambda told: told.update(layout="\x1b[31m")),
-                                     PASSED_OVER, "nobody can see"),
+                                     PASSED_OVER, "unprintable characters"),
     "its deck includes a file": (says_deck("include: [/etc/passwd]"), DECK_REFUSED,
                                  "a recorded deck includes files"),
     "its deck asks for the environment": (asks_environment,

@@ -19,11 +19,11 @@ Saving::Saving(const spec::RunSpec& run,
     assembly.train_executor().between_ops([this] { checkpointer_->look(); });
 }
 
-void Saving::after_step(const checkpoint::Progress& progress) {
+void Saving::after_step(const checkpoint::TrainingProgress& progress) {
     checkpointer_->after_step(progress, assembly_.outcome().step_requests);
 }
 
-void Saving::finish(const checkpoint::Progress& progress) {
+void Saving::finish(const checkpoint::TrainingProgress& progress) {
     checkpointer_->finish(progress);
     assembly_.train_executor().between_ops({});
 }

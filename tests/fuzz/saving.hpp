@@ -28,10 +28,10 @@ class Saving {
            train::Assembly& assembly);
 
     /// What was done before.
-    const checkpoint::Progress& before() const noexcept { return before_; }
-    void after_step(const checkpoint::Progress& progress);
+    const checkpoint::TrainingProgress& before() const noexcept { return before_; }
+    void after_step(const checkpoint::TrainingProgress& progress);
     /// What is under way ends, and the last step is saved.
-    void finish(const checkpoint::Progress& progress);
+    void finish(const checkpoint::TrainingProgress& progress);
 
   private:
     train::RunContext context_{.version = "test", .libraries = "", .command = "", .effective_deck = ""};
@@ -39,7 +39,7 @@ class Saving {
     train::Reporter reporter_;
     train::Account account_;
     train::Assembly& assembly_;
-    checkpoint::Progress before_;
+    checkpoint::TrainingProgress before_;
     std::optional<train::Checkpointer> checkpointer_;
 };
 

@@ -128,10 +128,10 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
         updates = first_step - saving->before().skipped;
     }
     const auto progress = [&](std::int64_t step) {
-        return checkpoint::Progress{.step = step,
-                                    .tokens = step * batch * run.data.seq,
-                                    .next_sample = step * batch,
-                                    .skipped = step - updates};
+        return checkpoint::TrainingProgress{.step = step,
+                                            .tokens = step * batch * run.data.seq,
+                                            .next_sample = step * batch,
+                                            .skipped = step - updates};
     };
     const auto steps = course.steps > 0 ? course.steps : run.train.steps;
     for (std::int64_t step = first_step; step < steps; ++step) {

@@ -79,7 +79,7 @@ TEST(Feeder, GoesOnAfterTheLastSampleWhateverTheBatchWas) {
     const data::Corpus corpus{run.data, 256, 1};
     Feeder before{run, corpus.training(), 0};
     EXPECT_EQ(samples_of_step(before, run, 4), numbers(48, 60));
-    const checkpoint::Progress progress{.step = 5, .next_sample = before.first_sample(5)};
+    const checkpoint::TrainingProgress progress{.step = 5, .next_sample = before.first_sample(5)};
     EXPECT_EQ(progress.next_sample, 60);
 
     auto smaller = run_with(4);
@@ -88,7 +88,7 @@ TEST(Feeder, GoesOnAfterTheLastSampleWhateverTheBatchWas) {
 
     EXPECT_EQ(samples_of_step(after, smaller, 5), numbers(60, 64));
     EXPECT_EQ(samples_of_step(after, smaller, 6), numbers(64, 68));
-    const checkpoint::Progress later{.step = 7, .next_sample = after.first_sample(7)};
+    const checkpoint::TrainingProgress later{.step = 7, .next_sample = after.first_sample(7)};
     Feeder again{run, corpus.training(), 0, later};
     EXPECT_EQ(samples_of_step(again, run, 7), numbers(68, 80));
 }

@@ -52,9 +52,9 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
     std::optional<train::Checkpointer> checkpointer;
     train::Assembly* assembly = nullptr;
     const auto progress = [&](std::int64_t step) {
-        return checkpoint::Progress{.step = step,
-                                    .tokens = step * run.train.global_batch * run.data.seq,
-                                    .next_sample = step * run.train.global_batch};
+        return checkpoint::TrainingProgress{.step = step,
+                                            .tokens = step * run.train.global_batch * run.data.seq,
+                                            .next_sample = step * run.train.global_batch};
     };
 
     TinyHooks hooks;

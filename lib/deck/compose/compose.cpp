@@ -23,13 +23,13 @@ bool is_value(const Schema& schema, const std::string& path) {
 
 /// Puts `from` over `into`, both at `path`, key by key: maps of keys merge, anything else replaces.
 void merge(const Schema& schema, const std::string& path, Node& into, Node&& from) {
-    if (into.kind != Node::Kind::map || from.kind != Node::Kind::map || is_value(schema, path)) {
+    if (into.kind != NodeKind::map || from.kind != NodeKind::map || is_value(schema, path)) {
         into = std::move(from);
         return;
     }
-    for (Entry& entry : from.entries) {
+    for (MapEntry& entry : from.entries) {
         const auto same = std::find_if(into.entries.begin(), into.entries.end(),
-                                       [&](const Entry& other) { return other.key == entry.key; });
+                                       [&](const MapEntry& other) { return other.key == entry.key; });
         if (same == into.entries.end()) {
             into.entries.push_back(std::move(entry));
         } else {
@@ -54,10 +54,10 @@ class Composer {
         if (!root) {
             return std::nullopt;
         }
-        if (root->kind == Node::Kind::null) {
-            root->kind = Node::Kind::map;
+        if (root->kind == NodeKind::null) {
+            root->kind = NodeKind::map;
         }
-        if (root->kind != Node::Kind::map) {
+        if (root->kind != NodeKind::map) {
             found_.error(root->at, "this is not a deck", "a deck is a map of keys",
                          fmt::format("Begin with deck_version: {}.", deck_version));
             return std::nullopt;
@@ -69,7 +69,7 @@ class Composer {
   private:
     std::optional<Node> with_includes(Node root, const std::string& name) {
         const Node* list = root.find("include");
-        if (list == nullptr || list->kind == Node::Kind::null) {
+        if (list == nullptr || list->kind == NodeKind::null) {
             return root;
         }
         if (includes_ == Includes::refused) {
@@ -77,14 +77,14 @@ class Composer {
                          "Somebody has changed it: do not trust it.");
             return std::nullopt;
         }
-        if (list->kind != Node::Kind::list) {
+        if (list->kind != NodeKind::list) {
             found_.error(list->at, "include is not a list", "several decks may be included, the later win",
                          "Write [common.yaml].");
             return std::nullopt;
         }
         open_.push_back(identity(name));
         std::optional<Node> base{std::in_place};
-        base->kind = Node::Kind::map;
+        base->kind = NodeKind::map;
         for (const Node& item : list->items) {
             auto included = include(item, name);
             if (!included) {
@@ -103,7 +103,7 @@ class Composer {
     }
 
     std::optional<Node> include(const Node& item, const std::string& from) {
-        if (item.kind != Node::Kind::scalar || item.text.empty()) {
+        if (item.kind != NodeKind::scalar || item.text.empty()) {
             found_.error(item.at, "include names no file", "each item is a path", "Write [common.yaml].");
             return std::nullopt;
         }
@@ -147,7 +147,7 @@ class Composer {
 
 std::optional<std::string> read_file(const std::string& path,
                                      const char* what,
-                                     const Place& at,
+                                     const SourceLocation& at,
                                      Diagnostics& found) {
     const auto refuse = [&](const std::string& why) {
         found.error(at, fmt::format("cannot read the {} {}", what, in_quotes(path)), why, "Check the path.");

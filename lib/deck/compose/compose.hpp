@@ -15,7 +15,7 @@ namespace ziggurat::deck {
 /// readable or too long. `what` names it in the complaint: "deck", "included deck".
 std::optional<std::string> read_file(const std::string& path,
                                      const char* what,
-                                     const Place& at,
+                                     const SourceLocation& at,
                                      Diagnostics& found);
 
 /// The tree of a deck with everything that it includes; the file that includes wins, key by key: maps of keys

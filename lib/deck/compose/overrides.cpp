@@ -60,8 +60,8 @@ class Override {
             complain(fmt::format("{} is not an override", in_quotes(text)), "one reads path.to.key=value");
             return;
         }
-        const TextSource source{command_line_name, Writer::command_line, at_.line,
-                                static_cast<int>(equals) + 2};
+        const DocumentSource source{command_line_name, Writer::command_line, at_.line,
+                                    static_cast<int>(equals) + 2};
         const std::string_view said = std::string_view{text}.substr(equals + 1);
         if (said.find_first_not_of(' ') == std::string_view::npos) {
             found_.error(at_, fmt::format("{} has no value", in_quotes(text.substr(0, equals))),
@@ -103,7 +103,7 @@ class Override {
         if (row != nullptr && row->type == Type::alias) {
             return row->shorthand;
         }
-        const bool is_short = value.kind == Node::Kind::scalar || value.kind == Node::Kind::list;
+        const bool is_short = value.kind == NodeKind::scalar || value.kind == NodeKind::list;
         if (row != nullptr && row->type == Type::map && *row->shorthand != '\0' && is_short) {
             return fmt::format("{}.{}", path, row->shorthand);
         }
@@ -112,9 +112,10 @@ class Override {
 
     /// YAML leaves out what follows '#', and takes some signs for something else than a value.
     bool is_taken_whole(std::string_view said, const Node& value, int column) {
-        const std::size_t comment = (" " + std::string{said}).find(" #");
+        const std::size_t space = said.find(" #");
+        const std::size_t comment = said.starts_with('#') ? 0 : space == said.npos ? space : space + 1;
         const bool is_plain =
-            value.kind == Node::Kind::null || (value.kind == Node::Kind::scalar && !value.is_quoted);
+            value.kind == NodeKind::null || (value.kind == NodeKind::scalar && !value.is_quoted);
         const bool is_null = said == "null" || said == "~" || said == "Null" || said == "NULL";
         if (is_plain && comment != std::string::npos) {
             found_.error({at_.file, at_.line, column + static_cast<int>(comment)}, "a comment in an override",
@@ -122,7 +123,7 @@ class Override {
                          fmt::format("Put the value in quotes: '{}'.", said));
             return false;
         }
-        if (value.kind == Node::Kind::null && !is_null) {
+        if (value.kind == NodeKind::null && !is_null) {
             found_.error(at_, fmt::format("{} is no value", in_quotes(said)),
                          "its first sign means something else to YAML",
                          fmt::format("Put it in quotes: '{}'.", said));
@@ -133,9 +134,9 @@ class Override {
 
     Node* walk(Node& from, const Step& step, std::string& walked) {
         if (step.index) {
-            if (from.kind != Node::Kind::list || *step.index >= from.items.size()) {
+            if (from.kind != NodeKind::list || *step.index >= from.items.size()) {
                 complain(fmt::format("{}[{}] does not exist", walked, *step.index),
-                         from.kind == Node::Kind::list
+                         from.kind == NodeKind::list
                              ? fmt::format("the list in the deck ends before, at [{}]",
                                            static_cast<std::ptrdiff_t>(from.items.size()) - 1)
                              : "the deck has no list there");
@@ -144,11 +145,11 @@ class Override {
             walked += fmt::format("[{}]", *step.index);
             return &from.items[*step.index];
         }
-        if (from.kind == Node::Kind::null) {
-            from.kind = Node::Kind::map;
+        if (from.kind == NodeKind::null) {
+            from.kind = NodeKind::map;
             from.at = at_;
         }
-        if (from.kind != Node::Kind::map) {
+        if (from.kind != NodeKind::map) {
             complain(fmt::format("'{}.{}' cannot be set", walked, step.key),
                      fmt::format("{} is not a map in the deck", in_quotes(walked)));
             return nullptr;
@@ -168,7 +169,7 @@ class Override {
 
     const Schema& schema_;
     Node& root_;
-    Place at_;
+    SourceLocation at_;
     Diagnostics& found_;
 };
 

@@ -28,7 +28,7 @@ class Substitution {
     }
 
     void tree(Node& node) {
-        if (node.kind == Node::Kind::scalar && node.text.find("${") != std::string::npos) {
+        if (node.kind == NodeKind::scalar && node.text.find("${") != std::string::npos) {
             const std::size_t errors = found_.errors();
             node.text = expanded(node.text, node.at);
             node.is_failed = found_.errors() > errors || is_broken_;
@@ -37,7 +37,7 @@ class Substitution {
         for (Node& item : node.items) {
             tree(item);
         }
-        for (Entry& entry : node.entries) {
+        for (MapEntry& entry : node.entries) {
             tree(entry.value);
         }
     }
@@ -46,7 +46,7 @@ class Substitution {
     bool is_used(const std::string& name) const { return used_.contains(name); }
 
   private:
-    std::string expanded(const std::string& text, const Place& at) {
+    std::string expanded(const std::string& text, const SourceLocation& at) {
         std::string out;
         for (std::size_t i = 0; i < text.size();) {
             if (text.compare(i, 3, "$${") == 0) {
@@ -79,7 +79,7 @@ class Substitution {
         return out;
     }
 
-    std::string variable(const std::string& name, const Place& at) {
+    std::string variable(const std::string& name, const SourceLocation& at) {
         constexpr std::string_view prefix = "env:";
         if (name.starts_with(prefix)) {
             return environment_variable(name.substr(prefix.size()), at);
@@ -94,7 +94,7 @@ class Substitution {
             unknown(name, at);
             return {};
         }
-        if (node->kind != Node::Kind::scalar) {
+        if (node->kind != NodeKind::scalar) {
             is_broken_ = true;  // said once, at the variable
             return {};
         }
@@ -109,7 +109,7 @@ class Substitution {
         return values_[name] = value;
     }
 
-    std::string environment_variable(const std::string& text, const Place& at) {
+    std::string environment_variable(const std::string& text, const SourceLocation& at) {
         const std::size_t cut = text.find(":-");
         const std::string name = text.substr(0, cut);
         const auto value = environment_(name);
@@ -135,10 +135,10 @@ class Substitution {
         return {};
     }
 
-    void unknown(const std::string& name, const Place& at) {
+    void unknown(const std::string& name, const SourceLocation& at) {
         std::vector<std::string_view> names;
         if (variables_ != nullptr) {
-            for (const Entry& entry : variables_->entries) {
+            for (const MapEntry& entry : variables_->entries) {
                 names.push_back(entry.key);
             }
         }
@@ -148,7 +148,7 @@ class Substitution {
                                : fmt::format("Did you mean '{}'?", meant));
     }
 
-    void complain(const Place& at, std::string problem, std::string why, std::string advice) {
+    void complain(const SourceLocation& at, std::string problem, std::string why, std::string advice) {
         found_.error(at, std::move(problem), std::move(why), std::move(advice));
     }
 
@@ -174,23 +174,23 @@ std::optional<std::string> process_environment(const std::string& name) {
 void substitute_variables(Node& root, const Environment& environment, Diagnostics& found) {
     const Node* declared = root.find("vars");
     const Node variables = declared == nullptr ? Node{} : *declared;
-    if (variables.kind != Node::Kind::map && variables.kind != Node::Kind::null) {
+    if (variables.kind != NodeKind::map && variables.kind != NodeKind::null) {
         found.error(variables.at, "vars is not a map", "it gives names to texts", "Write {name: value}.");
         return;
     }
-    for (const Entry& entry : variables.entries) {
-        if (entry.value.kind != Node::Kind::scalar) {
+    for (const MapEntry& entry : variables.entries) {
+        if (entry.value.kind != NodeKind::scalar) {
             found.error(entry.key_at, fmt::format("the variable {} is not a text", in_quotes(entry.key)),
                         "variables stand inside of values", "Give it a number or a text.");
         }
     }
     Substitution substitution{&variables, environment, found};
-    for (Entry& entry : root.entries) {
+    for (MapEntry& entry : root.entries) {
         if (entry.key != "vars" && entry.key != "include") {
             substitution.tree(entry.value);
         }
     }
-    for (const Entry& entry : variables.entries) {
+    for (const MapEntry& entry : variables.entries) {
         if (found.ok() && !substitution.is_used(entry.key) && entry.value.writer != Writer::include) {
             found.warning(entry.key_at, fmt::format("the variable {} has no effect", in_quotes(entry.key)),
                           fmt::format("no value has ${{{}}}", entry.key), "Remove it, or check its name.");

@@ -24,7 +24,7 @@ std::size_t count_nodes(const Node& node) {
     for (const Node& item : node.items) {
         count += count_nodes(item);
     }
-    for (const Entry& entry : node.entries) {
+    for (const MapEntry& entry : node.entries) {
         count += count_nodes(entry.value);
     }
     return count;
@@ -33,20 +33,20 @@ std::size_t count_nodes(const Node& node) {
 /// Builds our tree from the events of the YAML parser, which know everything that YAML::Node forgets.
 class TreeBuilder final : public YAML::EventHandler {
   public:
-    TreeBuilder(const TextSource& source, Diagnostics& found) : source_{source}, found_{found} {}
+    TreeBuilder(const DocumentSource& source, Diagnostics& found) : source_{source}, found_{found} {}
 
     std::optional<Node> root;
 
     void OnDocumentStart(const YAML::Mark& mark) override {
         if (++documents_ > 1) {
-            stop(place(mark), "a second YAML document", "a deck is one document",
+            stop(location(mark), "a second YAML document", "a deck is one document",
                  "Remove the line with three dashes.");
         }
     }
     void OnDocumentEnd() override {}
 
     void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-        Node node = make(Node::Kind::null, mark);
+        Node node = make(NodeKind::null, mark);
         if (is_value_wanted()) {
             node.at = open_.back().pending.key_at;
         }
@@ -58,7 +58,7 @@ class TreeBuilder final : public YAML::EventHandler {
                   YAML::anchor_t anchor,
                   const std::string& value) override {
         refuse_tag(tag, mark);
-        Node node = make(Node::Kind::scalar, mark);
+        Node node = make(NodeKind::scalar, mark);
         node.text = value;
         node.is_quoted = tag == "!";
         put(std::move(node), anchor);
@@ -67,10 +67,10 @@ class TreeBuilder final : public YAML::EventHandler {
     void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
         const auto known = anchors_.find(anchor);
         if (known == anchors_.end()) {
-            stop(place(mark), "an alias inside its own anchor", "it would never end",
+            stop(location(mark), "an alias inside its own anchor", "it would never end",
                  "Write the values out.");
         }
-        spend(count_nodes(known->second), place(mark));
+        spend(count_nodes(known->second), location(mark));
         if (static_cast<int>(open_.size()) + depth_of(known->second) > Limits::depth) {
             too_deep(mark);
         }
@@ -82,7 +82,7 @@ class TreeBuilder final : public YAML::EventHandler {
                          YAML::anchor_t anchor,
                          YAML::EmitterStyle::value) override {
         refuse_tag(tag, mark);
-        start(make(Node::Kind::list, mark), anchor, mark);
+        start(make(NodeKind::list, mark), anchor, mark);
     }
     void OnSequenceEnd() override { finish(); }
 
@@ -91,7 +91,7 @@ class TreeBuilder final : public YAML::EventHandler {
                     YAML::anchor_t anchor,
                     YAML::EmitterStyle::value) override {
         refuse_tag(tag, mark);
-        start(make(Node::Kind::map, mark), anchor, mark);
+        start(make(NodeKind::map, mark), anchor, mark);
     }
     void OnMapEnd() override {
         merge_inherited(open_.back());
@@ -102,36 +102,36 @@ class TreeBuilder final : public YAML::EventHandler {
     struct Open {
         Node node;
         YAML::anchor_t anchor = YAML::NullAnchor;
-        Entry pending;  ///< a key that waits for its value
+        MapEntry pending;  ///< a key that waits for its value
         bool has_key = false;
         std::unordered_set<std::string> keys;
         std::vector<Node> inherited;  ///< values of `<<`
     };
 
-    Place place(const YAML::Mark& mark) const {
+    SourceLocation location(const YAML::Mark& mark) const {
         const bool is_first_line = mark.line <= 0;
         return {source_.file, source_.line + std::max(mark.line, 0),
                 std::max(mark.column, 0) + (is_first_line ? source_.column : 1)};
     }
 
-    [[noreturn]] void stop(Place at, std::string problem, std::string why, std::string advice) {
+    [[noreturn]] void stop(SourceLocation at, std::string problem, std::string why, std::string advice) {
         found_.error(std::move(at), std::move(problem), std::move(why), std::move(advice));
         throw Stop{};
     }
 
     [[noreturn]] void too_deep(const YAML::Mark& mark) {
-        stop(place(mark), fmt::format("nested deeper than {} levels", Limits::depth), "no key lies that deep",
-             "Flatten it.");
+        stop(location(mark), fmt::format("nested deeper than {} levels", Limits::depth),
+             "no key lies that deep", "Flatten it.");
     }
 
     void refuse_tag(const std::string& tag, const YAML::Mark& mark) {
         if (!tag.empty() && tag != "?" && tag != "!") {
-            stop(place(mark), "the YAML tag " + in_quotes(tag), "the type of a value follows from its key",
+            stop(location(mark), "the YAML tag " + in_quotes(tag), "the type of a value follows from its key",
                  "Remove the tag.");
         }
     }
 
-    void spend(std::size_t nodes, const Place& at) {
+    void spend(std::size_t nodes, const SourceLocation& at) {
         nodes_ += nodes;
         if (nodes_ > Limits::nodes) {
             stop(at, fmt::format("more than {} values", Limits::nodes),
@@ -144,23 +144,23 @@ class TreeBuilder final : public YAML::EventHandler {
         for (const Node& item : node.items) {
             deepest = std::max(deepest, depth_of(item));
         }
-        for (const Entry& entry : node.entries) {
+        for (const MapEntry& entry : node.entries) {
             deepest = std::max(deepest, depth_of(entry.value));
         }
         return deepest + 1;
     }
 
-    Node make(Node::Kind kind, const YAML::Mark& mark) {
-        spend(1, place(mark));
+    Node make(NodeKind kind, const YAML::Mark& mark) {
+        spend(1, location(mark));
         Node node;
         node.kind = kind;
-        node.at = place(mark);
+        node.at = location(mark);
         node.writer = source_.writer;
         return node;
     }
 
     bool is_value_wanted() const {
-        return !open_.empty() && open_.back().node.kind == Node::Kind::map && open_.back().has_key;
+        return !open_.empty() && open_.back().node.kind == NodeKind::map && open_.back().has_key;
     }
 
     void start(Node node, YAML::anchor_t anchor, const YAML::Mark& mark) {
@@ -189,7 +189,7 @@ class TreeBuilder final : public YAML::EventHandler {
             return;
         }
         Open& parent = open_.back();
-        if (parent.node.kind == Node::Kind::list) {
+        if (parent.node.kind == NodeKind::list) {
             parent.node.items.push_back(std::move(node));
         } else if (!parent.has_key) {
             take_key(parent, std::move(node));
@@ -199,7 +199,7 @@ class TreeBuilder final : public YAML::EventHandler {
     }
 
     void take_key(Open& parent, Node key) {
-        if (key.kind != Node::Kind::scalar) {
+        if (key.kind != NodeKind::scalar) {
             stop(key.at, "a key that is not a word", "a map's keys are plain words", "Write `key: value`.");
         }
         parent.has_key = true;
@@ -209,7 +209,7 @@ class TreeBuilder final : public YAML::EventHandler {
         }
         if (!parent.keys.insert(key.text).second) {
             const auto first = std::find_if(parent.node.entries.begin(), parent.node.entries.end(),
-                                            [&](const Entry& entry) { return entry.key == key.text; });
+                                            [&](const MapEntry& entry) { return entry.key == key.text; });
             found_.error(key.at, "duplicate key " + in_quotes(key.text),
                          fmt::format("it is already at line {}", first->key_at.line), "Remove one of them.");
         }
@@ -227,14 +227,14 @@ class TreeBuilder final : public YAML::EventHandler {
 
     void merge_inherited(Open& map) {
         for (Node& value : map.inherited) {
-            if (value.kind == Node::Kind::map) {
+            if (value.kind == NodeKind::map) {
                 inherit(map, value);
                 continue;
             }
             for (Node& item : value.items) {
                 inherit(map, item);
             }
-            if (value.kind != Node::Kind::list) {
+            if (value.kind != NodeKind::list) {
                 stop(value.at, "'<<' merges a map or a list of maps", "this is neither",
                      "Name an anchored map.");
             }
@@ -242,17 +242,17 @@ class TreeBuilder final : public YAML::EventHandler {
     }
 
     void inherit(Open& map, Node& from) {
-        if (from.kind != Node::Kind::map) {
+        if (from.kind != NodeKind::map) {
             stop(from.at, "'<<' merges a map or a list of maps", "this is neither", "Name an anchored map.");
         }
-        for (Entry& entry : from.entries) {
+        for (MapEntry& entry : from.entries) {
             if (map.keys.insert(entry.key).second) {
                 map.node.entries.push_back(std::move(entry));
             }
         }
     }
 
-    const TextSource& source_;
+    const DocumentSource& source_;
     Diagnostics& found_;
     std::vector<Open> open_;
     std::map<YAML::anchor_t, Node> anchors_;
@@ -264,7 +264,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
 Node* Node::find(std::string_view key) {
     const auto found =
-        std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key == key; });
+        std::find_if(entries.begin(), entries.end(), [&](const MapEntry& entry) { return entry.key == key; });
     return found == entries.end() ? nullptr : &found->value;
 }
 
@@ -272,7 +272,7 @@ const Node* Node::find(std::string_view key) const {
     return const_cast<Node*>(this)->find(key);
 }
 
-std::optional<Node> parse_document(std::string_view text, const TextSource& source, Diagnostics& found) {
+std::optional<Node> parse_document(std::string_view text, const DocumentSource& source, Diagnostics& found) {
     if (!is_plain_text(text, source, found)) {
         return std::nullopt;
     }

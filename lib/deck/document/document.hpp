@@ -14,22 +14,22 @@
 
 namespace ziggurat::deck {
 
-/// Who wrote a value.
+/// Author of a value.
 enum class Writer { deck, include, command_line };
 
-struct Entry;
+struct MapEntry;
+
+enum class NodeKind { null, scalar, list, map };
 
 /// A scalar, a list, a map, or nothing.
 struct Node {
-    enum class Kind { null, scalar, list, map };
-
-    Kind kind = Kind::null;
-    std::string text;            ///< of a scalar
-    bool is_quoted = false;      ///< a quoted '<<' is a key like any other
-    bool is_failed = false;      ///< there was a complaint about it already
-    std::vector<Node> items;     ///< of a list
-    std::vector<Entry> entries;  ///< of a map, in the order of the file
-    Place at;
+    NodeKind kind = NodeKind::null;
+    std::string text;               ///< of a scalar
+    bool is_quoted = false;         ///< a quoted '<<' is a key like any other
+    bool is_failed = false;         ///< there was a complaint about it already
+    std::vector<Node> items;        ///< of a list
+    std::vector<MapEntry> entries;  ///< of a map, in the order of the file
+    SourceLocation at;
     Writer writer = Writer::deck;
 
     Node* find(std::string_view key);
@@ -37,9 +37,9 @@ struct Node {
 };
 
 /// One `key: value` of a map.
-struct Entry {
+struct MapEntry {
     std::string key;
-    Place key_at;
+    SourceLocation key_at;
     Node value;
 };
 
@@ -54,8 +54,8 @@ struct Limits {
     static constexpr std::size_t expanded_bytes = 1024 * 1024;  ///< of all values with variables
 };
 
-/// What a text is parsed as: its name in messages, its author, and where its first character stands.
-struct TextSource {
+/// Name of a text in messages, its author, and the position of its first character.
+struct DocumentSource {
     std::string file;
     Writer writer = Writer::deck;
     int line = 1;
@@ -64,10 +64,10 @@ struct TextSource {
 
 /// The tree of `text`, or nothing when it is not one document that we take; complaints go to `found`.
 /// An empty text is an empty map.
-std::optional<Node> parse_document(std::string_view text, const TextSource& source, Diagnostics& found);
+std::optional<Node> parse_document(std::string_view text, const DocumentSource& source, Diagnostics& found);
 
 /// False, with a complaint, for a text that may not reach the YAML parser: too long, not UTF-8, control
 /// characters, tabs.
-bool is_plain_text(std::string_view text, const TextSource& source, Diagnostics& found);
+bool is_plain_text(std::string_view text, const DocumentSource& source, Diagnostics& found);
 
 }  // namespace ziggurat::deck

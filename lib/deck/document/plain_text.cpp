@@ -4,14 +4,14 @@
 #include "deck/document/document.hpp"
 
 namespace ziggurat::deck {
-bool is_plain_text(std::string_view text, const TextSource& source, Diagnostics& found) {
+bool is_plain_text(std::string_view text, const DocumentSource& source, Diagnostics& found) {
     if (text.size() > Limits::file_bytes) {
         found.error({source.file, 0, 0},
                     fmt::format("the deck has more than {} KiB", Limits::file_bytes / 1024),
                     "a deck is written by people", "Is this the right file?");
         return false;
     }
-    Place at{source.file, source.line, source.column};
+    SourceLocation at{source.file, source.line, source.column};
     bool in_comment = false;
     char before = ' ';
     for (std::size_t i = 0; i < text.size();) {

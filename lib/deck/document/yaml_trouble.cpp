@@ -42,7 +42,7 @@ class OpenAtTheEnd {
 
     struct Mark {
         char sign;
-        TextPlace at;
+        TextPosition at;
     };
     std::optional<Mark> innermost() const {
         return quote_ ? quote_ : open_.empty() ? std::nullopt : std::optional{open_.back()};
@@ -72,7 +72,7 @@ class OpenAtTheEnd {
         }
     }
 
-    TextPlace here_;
+    TextPosition here_;
     char before_ = '\n';
     char last_ = '\n';  ///< of those that are no spaces
     bool in_comment_ = false;
@@ -101,7 +101,7 @@ std::string in_quotes_advice(std::string_view value) {
 
 }  // namespace
 
-YamlTrouble explain_yaml(std::string_view text, TextPlace at, const std::string& message) {
+YamlTrouble explain_yaml(std::string_view text, TextPosition at, const std::string& message) {
     const std::string_view line = line_of(text, at.line);
     const auto byte = [&](std::size_t column) { return column < line.size() ? line[column] : '\n'; };
     if (byte(at.column) == '{' && at.column > 0 && byte(at.column - 1) == '$') {

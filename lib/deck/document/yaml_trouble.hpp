@@ -8,19 +8,19 @@
 namespace ziggurat::deck {
 
 /// A place in a text; line and column count from 0, columns in bytes.
-struct TextPlace {
+struct TextPosition {
     std::size_t line = 0;
     std::size_t column = 0;
 };
 
 struct YamlTrouble {
-    TextPlace at;
+    TextPosition at;
     std::string problem;
     std::string why;
     std::string advice;
 };
 
 /// What is wrong with `text`, which the parser gave up at `at` with `message`.
-YamlTrouble explain_yaml(std::string_view text, TextPlace at, const std::string& message);
+YamlTrouble explain_yaml(std::string_view text, TextPosition at, const std::string& message);
 
 }  // namespace ziggurat::deck

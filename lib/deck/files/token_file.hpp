@@ -10,7 +10,7 @@
 namespace ziggurat::deck {
 
 /// What a look at a source showed.
-struct TokenFile {
+struct TokenFileFacts {
     std::optional<std::string> trouble = {};  ///< what is wrong with it, as the reason in a complaint
     std::int64_t tokens = 0;
     bool is_missing = false;  ///< the trouble is that there is no such file
@@ -19,6 +19,6 @@ struct TokenFile {
 
 /// Reads the headers of `source`, no more.
 /// Source: the layouts are those of llm.c (dev/data/data_common.py) and Megatron-LM (indexed_dataset.py).
-TokenFile inspect(const spec::Source& source);
+TokenFileFacts inspect(const spec::Source& source);
 
 }  // namespace ziggurat::deck

@@ -28,7 +28,7 @@ bool is_complete(const Values& values, Diagnostics& found) {
         const bool is_needed = row.fallback == nullptr &&
                                (std::string_view{row.path} != "device_memory" || values.truth("has_device"));
         if (is_needed && !values.has(row.path) && !values.is_bad(row.path)) {
-            found.error(values.place(row.path), fmt::format("missing key '{}'", row.path), row.doc,
+            found.error(values.location(row.path), fmt::format("missing key '{}'", row.path), row.doc,
                         "Add it.");
             complete = false;
         }

@@ -39,7 +39,7 @@ std::string counted(std::size_t count, const char* noun) {
 
 }  // namespace
 
-std::string Place::text() const {
+std::string SourceLocation::text() const {
     return line == 0 ? file : fmt::format("{}:{}:{}", file, line, column);
 }
 
@@ -77,11 +77,11 @@ void Diagnostics::add(Problem problem) {
     }
 }
 
-void Diagnostics::error(Place at, std::string problem, std::string why, std::string advice) {
+void Diagnostics::error(SourceLocation at, std::string problem, std::string why, std::string advice) {
     add({Severity::error, std::move(at), std::move(problem), std::move(why), std::move(advice)});
 }
 
-void Diagnostics::lack(Place at, std::string problem, std::string why, std::string advice) {
+void Diagnostics::lack(SourceLocation at, std::string problem, std::string why, std::string advice) {
     add({Severity::error, std::move(at), std::move(problem), std::move(why), std::move(advice),
          ErrorKind::resource});
 }
@@ -90,11 +90,11 @@ int Diagnostics::exit_code() const noexcept {
     return ok() ? 0 : static_cast<int>(lacks_ == errors_ ? ErrorKind::resource : ErrorKind::deck);
 }
 
-void Diagnostics::warning(Place at, std::string problem, std::string why, std::string advice) {
+void Diagnostics::warning(SourceLocation at, std::string problem, std::string why, std::string advice) {
     add({Severity::warning, std::move(at), std::move(problem), std::move(why), std::move(advice)});
 }
 
-void Diagnostics::note(Place at, std::string problem, std::string why, std::string advice) {
+void Diagnostics::note(SourceLocation at, std::string problem, std::string why, std::string advice) {
     add({Severity::note, std::move(at), std::move(problem), std::move(why), std::move(advice)});
 }
 
@@ -127,7 +127,7 @@ std::vector<Problem> Diagnostics::sorted() const {
     return ordered;
 }
 
-std::string Diagnostics::caret(const Place& at) const {
+std::string Diagnostics::caret(const SourceLocation& at) const {
     const auto found = lines_.find(at.file);
     if (found == lines_.end() || at.line < 1 || static_cast<std::size_t>(at.line) > found->second.size()) {
         return {};

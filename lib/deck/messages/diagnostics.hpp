@@ -20,20 +20,20 @@ inline constexpr const char* command_line_name = "command line";
 
 /// Where a value was written. Lines and columns (in bytes, as compilers count them) begin with 1; line 0
 /// means the file as a whole.
-struct Place {
+struct SourceLocation {
     std::string file;
     int line = 0;
     int column = 0;
 
     /// `decks/a.yaml:31:10`, or the file alone.
     std::string text() const;
-    bool operator==(const Place&) const = default;
+    bool operator==(const SourceLocation&) const = default;
 };
 
 /// One thing that a person should read. `why` and `advice` may be empty.
 struct Problem {
     Severity severity = Severity::error;
-    Place at;
+    SourceLocation at;
     std::string problem;
     std::string why;
     std::string advice;
@@ -53,11 +53,11 @@ class Diagnostics {
     static constexpr std::size_t most_kept = 1000;
 
     void add(Problem problem);
-    void error(Place at, std::string problem, std::string why, std::string advice);
+    void error(SourceLocation at, std::string problem, std::string why, std::string advice);
     /// An error that the deck cannot help: the machine lacks something.
-    void lack(Place at, std::string problem, std::string why, std::string advice);
-    void warning(Place at, std::string problem, std::string why, std::string advice);
-    void note(Place at, std::string problem, std::string why = {}, std::string advice = {});
+    void lack(SourceLocation at, std::string problem, std::string why, std::string advice);
+    void warning(SourceLocation at, std::string problem, std::string why, std::string advice);
+    void note(SourceLocation at, std::string problem, std::string why = {}, std::string advice = {});
 
     /// Keeps the text of `file`, for the line above a caret. Files print in the order of the first mention.
     void remember(std::string file, std::string_view text);
@@ -81,7 +81,7 @@ class Diagnostics {
 
   private:
     std::size_t file_rank(const std::string& file) const;
-    std::string caret(const Place& at) const;
+    std::string caret(const SourceLocation& at) const;
 
     std::vector<Problem> kept_;
     std::vector<std::string> files_;

@@ -18,19 +18,21 @@ bool Resolution::require(const std::string& path, const std::string& why) const 
         return true;
     }
     if (values.is_empty(path)) {
-        const Place at = values.place(path);
+        const SourceLocation at = values.location(path);
         found.error(
             at, fmt::format("'{}' has no value", path), why,
             at.file == command_line_name ? "Write one behind the '='." : "Write one behind the colon.");
     } else {
-        found.error(values.place(path), fmt::format("missing key '{}'", path), why, "Add it.");
+        found.error(values.location(path), fmt::format("missing key '{}'", path), why, "Add it.");
     }
     values.mark_bad(path);
     return false;
 }
 
-void Resolution::settle_integer(const std::string& path, std::int64_t number, const std::string& why) const {
-    values.settle(path, number, fmt::format("{}", number), why);
+void Resolution::set_resolved_integer(const std::string& path,
+                                      std::int64_t number,
+                                      const std::string& why) const {
+    values.set_resolved(path, number, fmt::format("{}", number), why);
 }
 
 void resolve(Resolution& resolution) {
@@ -54,15 +56,15 @@ namespace {
 constexpr double seconds_to_leave = 10;
 
 /// Of a job that ends, what is left of it for this run.
-void settle_time_limit(Resolution& resolution) {
+void resolve_time_limit(Resolution& resolution) {
     const auto end = resolution.options.job_end ? resolution.options.job_end() : std::nullopt;
     if (!end) {
-        resolution.values.settle("run.time_limit", {}, "none", "no batch job that ends");
+        resolution.values.set_resolved("run.time_limit", {}, "none", "no batch job that ends");
         return;
     }
     const double left = std::max(1.0, std::floor(end->at - calendar_seconds() - seconds_to_leave));
-    resolution.values.settle("run.time_limit", left, write_duration(left),
-                             fmt::format("{} ends at {}", end->source, format_calendar(end->at)));
+    resolution.values.set_resolved("run.time_limit", left, write_duration(left),
+                                   fmt::format("{} ends at {}", end->source, format_calendar(end->at)));
 }
 
 }  // namespace
@@ -73,7 +75,7 @@ void resolve_run(Resolution& resolution) {
     run.name = values.text("run.name");
     if (resolution.is_auto("run.dir")) {
         const std::string dir = "runs/" + run.name;
-        values.settle("run.dir", dir, write_text(dir), "runs/ and run.name");
+        values.set_resolved("run.dir", dir, write_text(dir), "runs/ and run.name");
     }
     run.dir = values.text("run.dir");
     run.seed = static_cast<std::uint64_t>(values.integer("run.seed"));
@@ -85,7 +87,7 @@ void resolve_run(Resolution& resolution) {
     run.resume_path = values.text("run.resume");
     run.trace = values.truth("run.trace");
     if (resolution.is_auto("run.time_limit")) {
-        settle_time_limit(resolution);
+        resolve_time_limit(resolution);
     }
     if (const double limit = values.real("run.time_limit"); limit > 0) {
         run.time_limit_seconds = limit;

@@ -11,7 +11,7 @@
 
 namespace ziggurat::deck {
 
-/// What the resolvers of the deck's sections share. Each fills its part of `run` from `values` and settles
+/// What the resolvers of the deck's sections share. Each fills its part of `run` from `values` and resolves
 /// the autos in `values`, whose text becomes the effective deck.
 struct Resolution {
     Values& values;
@@ -24,7 +24,7 @@ struct Resolution {
     bool require(const std::string& path, const std::string& why) const;
 
     /// Resolves the auto at `path` to `number`.
-    void settle_integer(const std::string& path, std::int64_t number, const std::string& why) const;
+    void set_resolved_integer(const std::string& path, std::int64_t number, const std::string& why) const;
 
     bool is_auto(const std::string& path) const { return values.is_word(path, "auto"); }
 };
@@ -41,11 +41,11 @@ void resolve_sharding(Resolution& resolution);
 void resolve_tiers(Resolution& resolution);
 void resolve_numerics(Resolution& resolution);
 
-/// Asks for the homes that are open and settles them. After the rules: a program is built of the run.
-void settle_open_homes(Resolution& resolution);
+/// Asks for the homes that are open and resolves them. After the rules: a program is built of the run.
+void resolve_open_homes(Resolution& resolution);
 
-/// Asks for the depths that are open and settles them, when homes are known. What it says is Loaded::depths.
-std::string settle_depths(Resolution& resolution);
+/// Asks for the depths that are open and resolves them, when homes are known. What it says is Loaded::depths.
+std::string resolve_depths(Resolution& resolution);
 
 /// Consecutive data ranks that share a node, or one of debug.nodes.
 int data_ranks_per_node(const Resolution& resolution);

@@ -6,11 +6,11 @@ namespace ziggurat::deck {
 namespace {
 
 /// Steps from tokens where the deck counts tokens.
-void settle_steps(Resolution& resolution) {
+void resolve_steps(Resolution& resolution) {
     Values& values = resolution.values;
     const bool by_tokens = values.has("train.tokens");
     if (by_tokens && values.has("train.steps")) {
-        resolution.found.error(values.place("train.tokens"), "train.steps and train.tokens are both given",
+        resolution.found.error(values.location("train.tokens"), "train.steps and train.tokens are both given",
                                "either says how long the run is", "Remove one of them.");
         values.mark_bad("train.steps");
         return;
@@ -60,7 +60,7 @@ void resolve_batch(Resolution& resolution) {
     resolution.require("train.global_batch", "it says how many sequences an optimizer step sees");
     resolution.require("train.micro_batch",
                        "it says how many sequences a rank takes at once, and so the memory");
-    settle_steps(resolution);
+    resolve_steps(resolution);
     train.steps = values.integer("train.steps");
     train.global_batch = values.integer("train.global_batch");
     train.micro_batch = values.integer("train.micro_batch");
@@ -80,7 +80,7 @@ void resolve_batch(Resolution& resolution) {
     spec::Checkpoint& checkpoint = resolution.run.checkpoint;
     if (resolution.is_auto("checkpoint.every")) {
         const spec::Interval half_an_hour{.steps = 0, .seconds = 1800};
-        values.settle("checkpoint.every", half_an_hour, "30min", "and at the end");
+        values.set_resolved("checkpoint.every", half_an_hour, "30min", "and at the end");
     }
     if (values.has("checkpoint.every") && !values.is_word("checkpoint.every", "none")) {
         checkpoint.every = values.as<spec::Interval>("checkpoint.every");

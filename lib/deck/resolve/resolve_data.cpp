@@ -23,7 +23,7 @@ std::vector<spec::Source> sources(Resolution& resolution, const std::string& lis
 }
 
 /// Each of the two lengths stands in for the other.
-void settle_lengths(Resolution& resolution) {
+void resolve_lengths(Resolution& resolution) {
     Values& values = resolution.values;
     const bool seq_follows = resolution.is_auto("data.seq");
     const bool max_seq_follows = resolution.is_auto("model.max_seq");
@@ -32,9 +32,9 @@ void settle_lengths(Resolution& resolution) {
         values.mark_bad("model.max_seq");
         resolution.require("data.seq", "neither it nor model.max_seq says how long a sequence is");
     } else if (seq_follows && values.has("model.max_seq")) {
-        resolution.settle_integer("data.seq", values.integer("model.max_seq"), "model.max_seq");
+        resolution.set_resolved_integer("data.seq", values.integer("model.max_seq"), "model.max_seq");
     } else if (max_seq_follows && values.has("data.seq")) {
-        resolution.settle_integer("model.max_seq", values.integer("data.seq"), "data.seq");
+        resolution.set_resolved_integer("model.max_seq", values.integer("data.seq"), "data.seq");
     }
 }
 
@@ -43,13 +43,13 @@ void settle_lengths(Resolution& resolution) {
 void resolve_data(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Data& data = resolution.run.data;
-    settle_lengths(resolution);
+    resolve_lengths(resolution);
     resolution.run.model.max_seq = values.integer("model.max_seq");
     data.seq = values.integer("data.seq");
     data.tokenizer =
         values.is_word("data.tokenizer.kind", "none") ? spec::Tokenizer::none : spec::Tokenizer::bytes;
     if (values.is_empty_list("data.train")) {
-        resolution.found.error(values.place("data.train"), "'data.train' is an empty list",
+        resolution.found.error(values.location("data.train"), "'data.train' is an empty list",
                                "there is nothing to train on",
                                "Give it a source, such as [{format: text, path: input.txt}].");
         values.mark_bad("data.train");

@@ -14,7 +14,7 @@ std::string because(const std::string& why) {
 
 }  // namespace
 
-std::string settle_depths(Resolution& resolution) {
+std::string resolve_depths(Resolution& resolution) {
     spec::RunSpec& run = resolution.run;
     const auto& options = resolution.options;
     const spec::OpenDepths open{.prefetch = resolution.is_auto("overlap.prefetch"),
@@ -26,17 +26,17 @@ std::string settle_depths(Resolution& resolution) {
     }
     if (open.prefetch) {
         run.overlap.prefetch = found.prefetch;
-        resolution.settle_integer("overlap.prefetch", found.prefetch, found.why_prefetch);
+        resolution.set_resolved_integer("overlap.prefetch", found.prefetch, found.why_prefetch);
     }
     if (open.optimizer_prefetch) {
         found.optimizer_prefetch = run.tiers.optimizer.nvme > 0 ? found.optimizer_prefetch : 0;
         run.overlap.optimizer_prefetch = found.optimizer_prefetch;
-        resolution.settle_integer("overlap.optimizer_prefetch", found.optimizer_prefetch,
-                                  found.why_optimizer_prefetch);
+        resolution.set_resolved_integer("overlap.optimizer_prefetch", found.optimizer_prefetch,
+                                        found.why_optimizer_prefetch);
     }
     if (open.chunk) {
         run.tiers.chunk_elements = found.chunk_elements;
-        resolution.settle_integer("tiers.chunk", found.chunk_elements, found.why_chunk);
+        resolution.set_resolved_integer("tiers.chunk", found.chunk_elements, found.why_chunk);
     }
     if (!spec::is_any_state_away(run.tiers)) {
         return "";

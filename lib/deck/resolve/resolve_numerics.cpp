@@ -43,8 +43,8 @@ void resolve_schedule(Resolution& resolution) {
     schedule.warmup_steps = steps_of(resolution, "schedule.warmup");
     if (resolution.is_auto("schedule.decay")) {
         const std::int64_t steps = kind == "wsd" ? (resolution.run.train.steps + 4) / 5 : 0;
-        values.settle("schedule.decay", Extent{.steps = steps}, fmt::format("{} steps", steps),
-                      kind == "wsd" ? "20% of the steps" : "only wsd has it");
+        values.set_resolved("schedule.decay", Extent{.steps = steps}, fmt::format("{} steps", steps),
+                            kind == "wsd" ? "20% of the steps" : "only wsd has it");
     }
     schedule.decay_steps = kind == "wsd" ? steps_of(resolution, "schedule.decay") : 0;
     schedule.final_fraction = values.real("schedule.final_fraction");
@@ -85,21 +85,21 @@ void resolve_numerics(Resolution& resolution) {
                          : kind == "full"    ? spec::RecomputeKind::full
                                              : spec::RecomputeKind::none;
     run.recompute.every = static_cast<int>(values.integer("recompute.every"));
-    if (!resolution.is_auto("overlap.prefetch")) {  // else settle_depths does it
+    if (!resolution.is_auto("overlap.prefetch")) {  // else resolve_depths does it
         run.overlap.prefetch = static_cast<int>(values.integer("overlap.prefetch"));
     }
     if (!resolution.is_auto("overlap.optimizer_prefetch")) {
         run.overlap.optimizer_prefetch = static_cast<int>(values.integer("overlap.optimizer_prefetch"));
     }
     if (resolution.is_auto("overlap.bucket")) {
-        resolution.settle_integer("overlap.bucket", 0, "each unit alone");
+        resolution.set_resolved_integer("overlap.bucket", 0, "each unit alone");
     }
     run.overlap.bucket_elements = values.integer("overlap.bucket");
     run.overlap.optimizer_with_backward = values.truth("overlap.optimizer_with_backward");
     run.overlap.delayed_update = values.truth("overlap.delayed_update.enabled");
     run.overlap.delayed_update_after = steps_of(resolution, "overlap.delayed_update.after");
     if (resolution.is_auto("debug.nodes")) {
-        values.settle("debug.nodes", {}, "none", "the real nodes");
+        values.set_resolved("debug.nodes", {}, "none", "the real nodes");
     }
     run.debug.nodes = static_cast<int>(values.integer("debug.nodes"));
     run.debug.throttle = {.nvme_read = values.real("debug.throttle.nvme_read"),

@@ -33,7 +33,7 @@ std::int64_t stated_degrees(const spec::Parallel& parallel) {
     return static_cast<std::int64_t>(parallel.tensor) * parallel.context * parallel.stages;
 }
 
-void settle_data_degree(Resolution& resolution) {
+void resolve_data_degree(Resolution& resolution) {
     spec::Parallel& parallel = resolution.run.parallel;
     const std::int64_t others = stated_degrees(parallel);
     const bool is_free = resolution.is_auto("parallel.data");
@@ -45,7 +45,7 @@ void settle_data_degree(Resolution& resolution) {
                          : static_cast<int>(std::min(std::min(others, most) * stated, most));
     if (is_free) {
         const std::int64_t degree = std::max<std::int64_t>(1, parallel.ranks / others);
-        resolution.settle_integer(
+        resolution.set_resolved_integer(
             "parallel.data", degree,
             fmt::format("{} rank{} / (tensor {} x context {} x stages {})", parallel.ranks,
                         parallel.ranks == 1 ? "" : "s", parallel.tensor, parallel.context, parallel.stages));
@@ -53,12 +53,12 @@ void settle_data_degree(Resolution& resolution) {
     parallel.data = static_cast<int>(resolution.values.integer("parallel.data"));
 }
 
-void settle_threads(Resolution& resolution) {
+void resolve_threads(Resolution& resolution) {
     spec::Parallel& parallel = resolution.run.parallel;
     if (resolution.is_auto("parallel.threads")) {
         const int asked = resolution.options.threads;
         const int share = std::max(1, resolution.machine.cores_per_node / parallel.ranks_per_node);
-        resolution.settle_integer(
+        resolution.set_resolved_integer(
             "parallel.threads", asked > 0 ? asked : share,
             asked > 0 ? std::string{"as the program was started"}
                       : fmt::format("{} cores / {} rank{} of a node", resolution.machine.cores_per_node,
@@ -88,12 +88,12 @@ void resolve_parallel(Resolution& resolution) {
     for (const std::string& word : values.as<std::vector<std::string>>("parallel.order")) {
         parallel.order.push_back(axis(word));
     }
-    settle_data_degree(resolution);
+    resolve_data_degree(resolution);
     const int on_a_node = resolution.options.ranks_per_node > 0 ? resolution.options.ranks_per_node
                           : resolution.options.machine          ? resolution.machine.ranks_per_node
                                                                 : parallel.ranks;
     parallel.ranks_per_node = std::clamp(on_a_node, 1, parallel.ranks);
-    settle_threads(resolution);
+    resolve_threads(resolution);
 }
 
 int data_ranks_per_node(const Resolution& resolution) {

@@ -15,9 +15,9 @@ int span_of(Resolution& resolution, const std::string& path) {
     const spec::Parallel& parallel = resolution.run.parallel;
     const std::string word = resolution.values.word(path);
     if (word == "all") {
-        resolution.settle_integer(path, parallel.data, "all data ranks");
+        resolution.set_resolved_integer(path, parallel.data, "all data ranks");
     } else if (word == "node") {
-        resolution.settle_integer(path, data_ranks_per_node(resolution), "data ranks of a node");
+        resolution.set_resolved_integer(path, data_ranks_per_node(resolution), "data ranks of a node");
     }
     return resolution.values.has(path) && !resolution.is_auto(path)
                ? static_cast<int>(resolution.values.integer(path))
@@ -31,14 +31,15 @@ void spans_of_stage(spec::Sharding& sharding, std::int64_t stage, int data) {
 }
 
 /// A stage, or spans; a deck that says neither keeps everything whole.
-void settle_spans(Resolution& resolution) {
+void resolve_spans(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
     bool has_spans = false;
     for (const char* key : span_keys) {
         has_spans = has_spans || values.has(key);
         if (values.has(key) && values.has("sharding.zero")) {
-            resolution.found.error(values.place(key), fmt::format("{} and sharding.zero are both given", key),
+            resolution.found.error(values.location(key),
+                                   fmt::format("{} and sharding.zero are both given", key),
                                    "a ZeRO stage is a choice of the three spans", "Remove one of them.");
             values.mark_bad("sharding");
             return;
@@ -66,7 +67,7 @@ spec::ReducePlan reduce_plan(const std::string& word) {
                                      : spec::ReducePlan::at_end;
 }
 
-void settle_reduce(Resolution& resolution) {
+void resolve_reduce(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
     std::string word = values.word("sharding.reduce");
@@ -79,10 +80,10 @@ void settle_reduce(Resolution& resolution) {
         word = leaves_device || (span > 1 && span >= resolution.run.parallel.data) ? "each_microbatch"
                : span > 1                                                          ? "by_span"
                                                                                    : "at_end";
-        values.settle("sharding.reduce", {}, word,
-                      leaves_device ? "gradients at home away from the device"
-                                    : fmt::format("the gradient span is {} of {} data ranks", span,
-                                                  resolution.run.parallel.data));
+        values.set_resolved("sharding.reduce", {}, word,
+                            leaves_device ? "gradients at home away from the device"
+                                          : fmt::format("the gradient span is {} of {} data ranks", span,
+                                                        resolution.run.parallel.data));
     }
     sharding.reduce = reduce_plan(word);
 }
@@ -91,36 +92,37 @@ void settle_reduce(Resolution& resolution) {
 void close_home_of_gradients(Resolution& resolution) {
     const std::string word = resolution.values.word("sharding.reduce");
     if (word != "auto" && word != "each_microbatch" && resolution.is_auto("tiers.home.gradients")) {
-        resolution.values.settle("tiers.home.gradients", spec::Home{}, "device",
-                                 fmt::format("sharding.reduce = {} keeps them there", word));
+        resolution.values.set_resolved("tiers.home.gradients", spec::Home{}, "device",
+                                       fmt::format("sharding.reduce = {} keeps them there", word));
     }
 }
 
-void settle_sum_group(Resolution& resolution) {
+void resolve_sum_group(Resolution& resolution) {
     const spec::Parallel& parallel = resolution.run.parallel;
     const std::string word = resolution.values.word("sharding.sum_group");
     if (word == "flat") {
-        resolution.settle_integer("sharding.sum_group", parallel.data, "flat: all data ranks");
+        resolution.set_resolved_integer("sharding.sum_group", parallel.data, "flat: all data ranks");
     } else if (word == "node") {
-        resolution.settle_integer("sharding.sum_group",
-                                  std::gcd(parallel.data, data_ranks_per_node(resolution)),
-                                  "data ranks of a node");
+        resolution.set_resolved_integer("sharding.sum_group",
+                                        std::gcd(parallel.data, data_ranks_per_node(resolution)),
+                                        "data ranks of a node");
     }
     resolution.run.sharding.sum_group = static_cast<int>(resolution.values.integer("sharding.sum_group"));
 }
 
 /// The word `node` means a copy where one helps: cut over fewer ranks than the parameters, and over several.
-void settle_secondary(Resolution& resolution) {
+void resolve_secondary(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
     if (values.is_word("sharding.secondary", "node")) {
         const int span = std::gcd(sharding.parameters, data_ranks_per_node(resolution));
         if (span == sharding.parameters) {
-            values.settle("sharding.secondary", {}, "none", "parameters are not cut over more than a node");
+            values.set_resolved("sharding.secondary", {}, "none",
+                                "parameters are not cut over more than a node");
         } else if (span == 1) {
-            values.settle("sharding.secondary", {}, "none", "no data ranks share a node");
+            values.set_resolved("sharding.secondary", {}, "none", "no data ranks share a node");
         } else {
-            resolution.settle_integer("sharding.secondary", span, "data ranks of a node");
+            resolution.set_resolved_integer("sharding.secondary", span, "data ranks of a node");
         }
     }
     sharding.secondary = static_cast<int>(values.integer("sharding.secondary"));
@@ -129,11 +131,11 @@ void settle_secondary(Resolution& resolution) {
 }  // namespace
 
 void resolve_sharding(Resolution& resolution) {
-    settle_spans(resolution);
-    settle_secondary(resolution);
+    resolve_spans(resolution);
+    resolve_secondary(resolution);
     close_home_of_gradients(resolution);
-    settle_reduce(resolution);
-    settle_sum_group(resolution);
+    resolve_reduce(resolution);
+    resolve_sum_group(resolution);
 }
 
 }  // namespace ziggurat::deck

@@ -22,7 +22,7 @@ std::int64_t budget(Resolution& resolution,
         return amount.bytes;
     }
     const auto bytes = static_cast<std::int64_t>(amount.share * static_cast<double>(whole));
-    resolution.values.settle(
+    resolution.values.set_resolved(
         path, Amount{.bytes = bytes}, fmt::format("{}B", bytes),
         fmt::format("{} of {} {}", write_share(amount.share), format_bytes(whole), what));
     return bytes;
@@ -49,7 +49,7 @@ std::vector<spec::TileRule> tile_rules(Resolution& resolution) {
 }
 
 /// Without a described machine, the disks are those of this one, as full as they are.
-void settle_nvme_budget(Resolution& resolution) {
+void resolve_nvme_budget(Resolution& resolution) {
     spec::Tiers& tiers = resolution.run.tiers;
     const bool is_here = !resolution.options.machine && !resolution.options.as_record;
     const bool is_asked = is_here && !tiers.nvme_paths.empty();
@@ -60,14 +60,14 @@ void settle_nvme_budget(Resolution& resolution) {
                is_asked ? "free in tiers.nvme.paths" : "of a node");
 }
 
-void settle_home(Resolution& resolution, bool is_open, const std::string& path, spec::Home& home) {
+void resolve_home(Resolution& resolution, bool is_open, const std::string& path, spec::Home& home) {
     if (!is_open) {
         return;
     }
     const std::string text = spec::write_home(home);
     const Value value = value_of(*deck_schema().find(path), text);
     home = std::get<spec::Home>(value.data);  // as the effective deck says it
-    resolution.values.settle(path, home, text, "device, then host, then nvme, to their budgets");
+    resolution.values.set_resolved(path, home, text, "device, then host, then nvme, to their budgets");
 }
 
 /// Size and number of transfers at a time: what the disks were found to do best, or what most do well.
@@ -81,18 +81,20 @@ void resolve_transfers(Resolution& resolution) {
     if (resolution.is_auto("tiers.nvme.block")) {
         const bool is_known = machine.nvme_block_bytes > 0;
         const auto bytes = is_known ? machine.nvme_block_bytes : usual_block_bytes;
-        values.settle("tiers.nvme.block", bytes, write_bytes(bytes), is_known ? measured : not_measured);
+        values.set_resolved("tiers.nvme.block", bytes, write_bytes(bytes),
+                            is_known ? measured : not_measured);
     }
     if (resolution.is_auto("tiers.nvme.queue_depth")) {
         const bool is_known = machine.nvme_queue_depth > 0;
-        resolution.settle_integer("tiers.nvme.queue_depth", is_known ? machine.nvme_queue_depth : usual_depth,
-                                  is_known ? measured : not_measured);
+        resolution.set_resolved_integer("tiers.nvme.queue_depth",
+                                        is_known ? machine.nvme_queue_depth : usual_depth,
+                                        is_known ? measured : not_measured);
     }
     resolution.run.tiers.nvme_block_bytes = values.integer("tiers.nvme.block");
     resolution.run.tiers.nvme_queue_depth = static_cast<int>(values.integer("tiers.nvme.queue_depth"));
 }
 
-/// Until settle_depths settles it. Where homes are open they are cut between chunks, so these are small as
+/// Until resolve_depths resolves it. Where homes are open they are cut between chunks, so these are small as
 /// the model is.
 std::int64_t first_chunk(const Resolution& resolution) {
     const spec::RunSpec& run = resolution.run;
@@ -126,7 +128,7 @@ void resolve_tiers(Resolution& resolution) {
             budget(resolution, "tiers.host.budget", half, "of a node: the other half of its memory");
     }
     tiers.nvme_paths = values.as<std::vector<std::string>>("tiers.nvme.paths");
-    settle_nvme_budget(resolution);
+    resolve_nvme_budget(resolution);
     tiers.nvme_near = values.is_word("tiers.nvme.map", "near");
     resolve_transfers(resolution);
     tiers.nvme_verify = values.truth("tiers.nvme.verify");
@@ -149,28 +151,29 @@ void resolve_tiers(Resolution& resolution) {
     tiers.open.prefetch = tiers.open.tiles && resolution.is_auto("overlap.prefetch");
 }
 
-void settle_open_homes(Resolution& resolution) {
+void resolve_open_homes(Resolution& resolution) {
     spec::RunSpec& run = resolution.run;
     if (!(run.tiers.open.any() || run.tiers.open.tiles) || !resolution.options.choose_homes) {
         return;
     }
     const spec::OpenHomes open = run.tiers.open;
     run = resolution.options.choose_homes(run, resolution.machine);
-    settle_home(resolution, open.parameters, "tiers.home.parameters", run.tiers.parameters);
-    settle_home(resolution, open.gradients, "tiers.home.gradients", run.tiers.gradients);
-    settle_home(resolution, open.optimizer, "tiers.home.optimizer", run.tiers.optimizer);
-    settle_home(resolution, open.activations, "tiers.home.activations", run.tiers.activations);
+    resolve_home(resolution, open.parameters, "tiers.home.parameters", run.tiers.parameters);
+    resolve_home(resolution, open.gradients, "tiers.home.gradients", run.tiers.gradients);
+    resolve_home(resolution, open.optimizer, "tiers.home.optimizer", run.tiers.optimizer);
+    resolve_home(resolution, open.activations, "tiers.home.activations", run.tiers.activations);
     if (open.tiles) {
         std::string text;
         for (const auto& rule : run.tiers.tiles) {
             text += fmt::format("{}{{match: '{}', out: {}}}", text.empty() ? "" : ", ", rule.match, rule.out);
         }
-        resolution.values.settle("tiers.tile", {}, text.empty() ? "off" : "[" + text + "]",
-                                 "the fewest that fit the budgets, or up to twice as many to fetch ahead");
+        resolution.values.set_resolved(
+            "tiers.tile", {}, text.empty() ? "off" : "[" + text + "]",
+            "the fewest that fit the budgets, or up to twice as many to fetch ahead");
     }
     if (open.reduce && run.tiers.gradients.device < 1) {
-        resolution.values.settle("sharding.reduce", {}, "each_microbatch",
-                                 "gradients at home away from the device");
+        resolution.values.set_resolved("sharding.reduce", {}, "each_microbatch",
+                                       "gradients at home away from the device");
     }
 }
 

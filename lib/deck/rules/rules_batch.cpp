@@ -16,7 +16,7 @@ void global_batch_is_made_of_micro_batches(const Resolution& at) {
         return;
     }
     at.found.error(
-        at.values.place("train.global_batch"),
+        at.values.location("train.global_batch"),
         fmt::format("train.global_batch = {} cannot be made from this layout", train.global_batch),
         fmt::format("global_batch = micro_batch {} x data {} x accumulation, and {} / {} is not whole",
                     train.micro_batch, at.run.parallel.data, train.global_batch, at_once),
@@ -30,7 +30,7 @@ void a_step_can_be_listed(const Resolution& at) {
     const auto passes = layers * at.run.train.micro_batches;
     if (passes > most) {
         at.found.error(
-            at.values.place("train.global_batch"),
+            at.values.location("train.global_batch"),
             fmt::format("{} micro-batches through {} layers in one step", at.run.train.micro_batches, layers),
             fmt::format("a rank passes {} layers, and its step program can list {}", passes, most),
             "Use a larger train.micro_batch, more ranks, or a smaller train.global_batch.");
@@ -40,7 +40,7 @@ void a_step_can_be_listed(const Resolution& at) {
 void warmup_ends_within_the_run(const Resolution& at) {
     const spec::LearningRate& schedule = at.run.schedule;
     if (schedule.warmup_steps > at.run.train.steps) {
-        at.found.error(at.values.place("schedule.warmup"),
+        at.found.error(at.values.location("schedule.warmup"),
                        fmt::format("a warm-up of {} steps", schedule.warmup_steps),
                        fmt::format("the run has {}", at.run.train.steps), "Shorten it.");
     }
@@ -50,7 +50,7 @@ void decay_fits_behind_the_warmup(const Resolution& at) {
     const spec::LearningRate& schedule = at.run.schedule;
     const bool is_wsd = schedule.kind == spec::ScheduleKind::warmup_stable_decay;
     if (is_wsd && schedule.warmup_steps + schedule.decay_steps > at.run.train.steps) {
-        at.found.error(at.values.place("schedule.decay"),
+        at.found.error(at.values.location("schedule.decay"),
                        fmt::format("a warm-up of {} and a decay of {} steps", schedule.warmup_steps,
                                    schedule.decay_steps),
                        fmt::format("the run has {}", at.run.train.steps), "Shorten one of them.");
@@ -63,7 +63,7 @@ bool has_validation_data(const spec::Data& data) {
 
 void validation_has_data(const Resolution& at) {
     if (at.run.validate.every && !has_validation_data(at.run.data)) {
-        at.found.error(at.values.place("validate.every"), "there is nothing to validate on",
+        at.found.error(at.values.location("validate.every"), "there is nothing to validate on",
                        "data.validation is empty and data.held_out is 0%", "Give one of them.");
     }
 }
@@ -71,14 +71,14 @@ void validation_has_data(const Resolution& at) {
 void validation_data_is_looked_at(const Resolution& at) {
     if (!at.run.validate.every && has_validation_data(at.run.data)) {
         const char* key = at.run.data.validation.empty() ? "data.held_out" : "data.validation";
-        at.found.warning(at.values.place(key), "validation data that is never looked at",
+        at.found.warning(at.values.location(key), "validation data that is never looked at",
                          "validate.every is none", "Set it, for instance to 100 steps.");
     }
 }
 
 void samples_can_be_read(const Resolution& at) {
     if (at.run.validate.sample && at.run.data.tokenizer == spec::Tokenizer::none) {
-        at.found.error(at.values.place("validate.sample"), "a sample without a tokenizer",
+        at.found.error(at.values.location("validate.sample"), "a sample without a tokenizer",
                        "a prompt becomes tokens and tokens become text by it",
                        "Remove it, or use tokenizer: bytes.");
     }
@@ -87,7 +87,7 @@ void samples_can_be_read(const Resolution& at) {
 void prompts_say_something(const Resolution& at) {
     const auto& sample = at.run.validate.sample;
     if (sample && sample->prompt.empty()) {
-        at.found.error(at.values.place("validate.sample.prompt"), "an empty prompt",
+        at.found.error(at.values.location("validate.sample.prompt"), "an empty prompt",
                        "the first token is predicted from it", "Write a few words.");
     }
 }
@@ -96,7 +96,7 @@ void names_are_folders(const Resolution& at) {
     const std::string& name = at.run.run.name;
     if (name.empty() || name.size() > 100 || name.find('/') != std::string::npos || name == "." ||
         name == ".." || printable(name) != name) {
-        at.found.error(at.values.place("run.name"),
+        at.found.error(at.values.location("run.name"),
                        fmt::format("run.name = {} cannot be a folder", in_quotes(name)),
                        "files of the run are named for it",
                        "Use up to 100 characters that can be printed, without '/'.");

@@ -37,10 +37,10 @@ void expect_a_checkpoint(
         return;
     }
     if (!at.options.needs_data && !fs::exists(path, error)) {
-        at.found.note(at.values.place(key), fmt::format("{} is not here", in_quotes(path)),
+        at.found.note(at.values.location(key), fmt::format("{} is not here", in_quotes(path)),
                       trouble + "; a plan does without, a training does not");
     } else {
-        at.found.error(at.values.place(key), fmt::format("cannot {} {}", use, in_quotes(path)), trouble,
+        at.found.error(at.values.location(key), fmt::format("cannot {} {}", use, in_quotes(path)), trouble,
                        advice);
     }
 }
@@ -60,10 +60,10 @@ void initial_weights_are_a_checkpoint(const Resolution& at) {
     const bool has_path = !at.values.is_word("model.init.path", "none");
     const char* advice = "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run.";
     if (is_wanted && !has_path) {
-        at.found.error(at.values.place("model.init.from"), "no checkpoint to begin with",
+        at.found.error(at.values.location("model.init.from"), "no checkpoint to begin with",
                        "model.init.path is none", advice);
     } else if (!is_wanted && has_path) {
-        at.found.error(at.values.place("model.init.path"), "a checkpoint that nobody would read",
+        at.found.error(at.values.location("model.init.path"), "a checkpoint that nobody would read",
                        "model.init.from is random", "Set model.init.from=checkpoint, or leave the path out.");
     } else if (is_wanted) {
         expect_a_checkpoint(at, "model.init.path", "begin with", at.run.model.init_path, advice);
@@ -72,7 +72,7 @@ void initial_weights_are_a_checkpoint(const Resolution& at) {
 
 void something_is_saved(const Resolution& at) {
     if (!at.run.checkpoint.every) {
-        at.found.warning(at.values.place("checkpoint.every"), "nothing is saved",
+        at.found.warning(at.values.location("checkpoint.every"), "nothing is saved",
                          "checkpoint.every is none: what is trained is lost when the run ends or is stopped",
                          "Leave it out to save every 30min and at the end.");
     }

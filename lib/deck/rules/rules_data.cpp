@@ -33,7 +33,7 @@ void for_each_source(const Resolution& at, Visitor visit) {
 void expect_a_window(const Resolution& at, const std::string& path, std::int64_t tokens, const char* use) {
     const std::int64_t needed = at.run.data.seq + 1;
     if (tokens < needed && !at.values.is_bad("data.seq")) {
-        at.found.error(at.values.place(path + ".path"),
+        at.found.error(at.values.location(path + ".path"),
                        fmt::format("{} has {} tokens for {}", path, tokens, use),
                        fmt::format("a sequence of {} and its last target are {}", at.run.data.seq, needed),
                        "Use more data, a shorter data.seq or another data.held_out.");
@@ -42,16 +42,16 @@ void expect_a_window(const Resolution& at, const std::string& path, std::int64_t
 
 void sources_are_what_they_are_called(const Resolution& at) {
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
-        const TokenFile file = inspect(source);
-        const Place place = at.values.place(path + ".path");
+        const TokenFileFacts file = inspect(source);
+        const SourceLocation location = at.values.location(path + ".path");
         if (file.is_missing && !at.options.needs_data) {
-            at.found.note(place, fmt::format("{} is not here", in_quotes(source.path)),
+            at.found.note(location, fmt::format("{} is not here", in_quotes(source.path)),
                           *file.trouble + "; a plan does without, a training does not");
             return;
         }
         if (file.trouble) {
             at.found.error(
-                place,
+                location,
                 fmt::format("cannot use {} as {}", in_quotes(source.path), at.values.word(path + ".format")),
                 *file.trouble, file.advice.empty() ? "Check the path and the format." : file.advice);
             return;
@@ -75,7 +75,7 @@ void tokenizers_match_formats(const Resolution& at) {
         if (is_text == (at.run.data.tokenizer == spec::Tokenizer::bytes)) {
             return;
         }
-        at.found.error(at.values.place(path + ".format"),
+        at.found.error(at.values.location(path + ".format"),
                        is_text ? "text without a tokenizer" : "token numbers with the bytes tokenizer",
                        is_text ? "data.tokenizer is none" : "this format holds token numbers, not text",
                        is_text ? "Use tokenizer: bytes." : "Use tokenizer: none.");
@@ -89,7 +89,7 @@ void documents_can_be_told_apart(const Resolution& at) {
     bool is_complained = false;
     for_each_source(at, [&](const std::string&, const spec::Source& source) {
         if (source.format != spec::TokenFormat::megatron && !is_complained) {
-            at.found.error(at.values.place("data.reset_at_document"), "documents cannot be told apart",
+            at.found.error(at.values.location("data.reset_at_document"), "documents cannot be told apart",
                            "only megatron files say where they begin", "Set data.document_token.");
             is_complained = true;
         }

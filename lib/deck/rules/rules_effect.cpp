@@ -136,12 +136,12 @@ constexpr std::array idle_keys = {
 
 /// Keeps quiet where an error stands: what is wrong there will change.
 void warn(const Resolution& at, const std::string& key, const char* why, const char* advice) {
-    const Place place = at.values.place(key);
+    const SourceLocation location = at.values.location(key);
     const auto problems = at.found.sorted();
     if (std::none_of(problems.begin(), problems.end(), [&](const Problem& problem) {
-            return problem.severity == Severity::error && problem.at == place;
+            return problem.severity == Severity::error && problem.at == location;
         })) {
-        at.found.warning(place, fmt::format("{} has no effect", key), why, advice);
+        at.found.warning(location, fmt::format("{} has no effect", key), why, advice);
     }
 }
 
@@ -196,7 +196,7 @@ void patterns_take_decay_away(const Resolution& at) {
             has_decay = has_decay || (is_meant && !is_of_one_dimension(tensor.name));
         }
         if (fits && !has_decay && at.run.optimizer.weight_decay != 0) {
-            at.found.warning(at.values.place("optimizer.no_decay"),
+            at.found.warning(at.values.location("optimizer.no_decay"),
                              fmt::format("optimizer.no_decay: {} has no effect", in_quotes(pattern)),
                              "it fits tensors of one dimension alone, which have no decay anyway",
                              "Remove it.");

@@ -26,10 +26,10 @@ void degrees_fill_the_ranks(const Resolution& at) {
         !at.values.is_written("parallel.data") || others > parallel.ranks ? "parallel" : "parallel.data";
     constexpr std::int64_t most_ranks = 1 << 20;  // as of --ranks
     if (product > most_ranks) {
-        at.found.error(at.values.place(key), cannot_be_laid_out, sum, "Use smaller degrees.");
+        at.found.error(at.values.location(key), cannot_be_laid_out, sum, "Use smaller degrees.");
         return;
     }
-    at.found.error(at.values.place(key), cannot_be_laid_out, sum,
+    at.found.error(at.values.location(key), cannot_be_laid_out, sum,
                    fmt::format("Start {} ranks, or change a degree.",
                                list_or(at.values.is_written("parallel.data")
                                            ? std::vector{product}
@@ -42,7 +42,7 @@ void splits_over_tensor_ranks(const Resolution& at, const char* key, std::int64_
     if (number % degree == 0) {
         return;
     }
-    at.found.error(at.values.place("parallel.tensor.degree"),
+    at.found.error(at.values.location("parallel.tensor.degree"),
                    fmt::format("parallel.tensor = {} does not divide {} = {}", degree, key, number), why,
                    fmt::format("Use {}.", list_or(divisors(number))));
 }
@@ -75,7 +75,7 @@ void positions_split_evenly(const Resolution& at) {
         return;
     }
     const char* key = parallel.context > 1 ? "parallel.context.degree" : "parallel.sequence";
-    at.found.error(at.values.place(key),
+    at.found.error(at.values.location(key),
                    fmt::format("data.seq = {} does not split into {}", at.run.data.seq, parts),
                    "context ranks, and tensor ranks with parallel.sequence, hold equal runs of positions",
                    fmt::format("Use a length of {}.", list_or(nearest_multiples(at.run.data.seq, parts))));
@@ -87,7 +87,7 @@ void ulysses_has_heads_to_exchange(const Resolution& at) {
     if (parallel.context_kind != spec::ContextKind::ulysses || at.run.model.heads % parts == 0) {
         return;
     }
-    at.found.error(at.values.place("parallel.context.degree"),
+    at.found.error(at.values.location("parallel.context.degree"),
                    fmt::format("context {} x tensor {} does not divide model.heads = {}", parallel.context,
                                parallel.tensor, at.run.model.heads),
                    "ulysses gives each rank whole heads", "Use kind: ring, or fewer ranks.");
@@ -99,7 +99,7 @@ void stages_have_layers(const Resolution& at) {
     if (at.run.model.layers >= runs) {
         return;
     }
-    at.found.error(at.values.place("parallel.pipeline.stages"),
+    at.found.error(at.values.location("parallel.pipeline.stages"),
                    fmt::format("{} layers do not fill stages {} x chunks_per_stage {} = {}",
                                at.run.model.layers, parallel.stages, parallel.chunks_per_stage, runs),
                    "each holds at least one layer", "Use fewer stages.");
@@ -110,7 +110,7 @@ void only_interleaved_has_chunks(const Resolution& at) {
     const bool is_interleaved = parallel.pipeline_schedule == spec::PipelineSchedule::interleaved;
     if (parallel.chunks_per_stage > 1 && !is_interleaved) {
         at.found.error(
-            at.values.place("parallel.pipeline.chunks_per_stage"),
+            at.values.location("parallel.pipeline.chunks_per_stage"),
             fmt::format("chunks_per_stage = {} without schedule interleaved", parallel.chunks_per_stage),
             "the other schedules pass each stage once", "Add schedule: interleaved.");
     }
@@ -120,7 +120,7 @@ void interleaved_goes_in_rounds(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
     const bool is_interleaved = parallel.pipeline_schedule == spec::PipelineSchedule::interleaved;
     if (is_interleaved && at.run.train.micro_batches % parallel.stages != 0) {
-        at.found.error(at.values.place("parallel.pipeline.schedule"),
+        at.found.error(at.values.location("parallel.pipeline.schedule"),
                        fmt::format("{} micro-batches are no multiple of {} stages",
                                    at.run.train.micro_batches, parallel.stages),
                        "interleaved goes through the chunks in rounds of as many micro-batches as stages",
@@ -133,7 +133,7 @@ void order_names_each_axis_once(const Resolution& at) {
     std::sort(order.begin(), order.end());
     const std::vector all = {spec::Axis::tensor, spec::Axis::context, spec::Axis::data, spec::Axis::pipeline};
     if (order != all) {
-        at.found.error(at.values.place("parallel.order"), "parallel.order does not name each axis once",
+        at.found.error(at.values.location("parallel.order"), "parallel.order does not name each axis once",
                        "ranks are numbered along all four axes",
                        "Write [tensor, context, data, pipeline] in some order.");
     }

@@ -28,7 +28,7 @@ void spans_nest(const Resolution& at) {
             continue;
         }
         at.found.error(
-            at.values.place(spans[i].key),
+            at.values.location(spans[i].key),
             fmt::format("{} = {} does not divide {} = {}", spans[i].key, spans[i].ranks,
                         is_last ? "the data degree" : spans[i + 1].key, outer),
             "spans nest: parameters in gradients, gradients in optimizer, optimizer in all data ranks",
@@ -41,7 +41,7 @@ void gradients_follow_one_of_the_others(const Resolution& at) {
     if (sharding.gradients == sharding.parameters || sharding.gradients == sharding.optimizer) {
         return;
     }
-    at.found.error(at.values.place("sharding.gradients"),
+    at.found.error(at.values.location("sharding.gradients"),
                    fmt::format("sharding.gradients = {}", sharding.gradients),
                    "a gradient is reduced to where its parameter is used or to where it is updated",
                    fmt::format("Use {}.", list_or({sharding.parameters, sharding.optimizer})));
@@ -55,7 +55,7 @@ void secondary_is_inside_the_parameters_span(const Resolution& at) {
     }
     auto choices = divisors(sharding.parameters);
     std::erase(choices, 1);
-    at.found.error(at.values.place("sharding.secondary"),
+    at.found.error(at.values.location("sharding.secondary"),
                    fmt::format("sharding.secondary = {} does not divide the span of parameters, {}",
                                sharding.secondary, sharding.parameters),
                    "the second copy is cut inside the first",
@@ -66,7 +66,7 @@ void pretended_nodes_have_ranks(const Resolution& at) {
     const int ranks = at.run.parallel.ranks;
     if (at.run.debug.nodes > ranks) {
         at.found.error(
-            at.values.place("debug.nodes"),
+            at.values.location("debug.nodes"),
             fmt::format("debug.nodes = {} with {} rank{}", at.run.debug.nodes, ranks, ranks == 1 ? "" : "s"),
             "every pretended node has at least one rank",
             fmt::format("Use at most {}, or start more ranks.", ranks));
@@ -78,7 +78,7 @@ void sum_groups_are_equal(const Resolution& at) {
     if (data % at.run.sharding.sum_group == 0) {
         return;
     }
-    at.found.error(at.values.place("sharding.sum_group"),
+    at.found.error(at.values.location("sharding.sum_group"),
                    fmt::format("sharding.sum_group = {} does not divide the data degree, {}",
                                at.run.sharding.sum_group, data),
                    "sums run inside equal groups, then over groups",
@@ -88,7 +88,7 @@ void sum_groups_are_equal(const Resolution& at) {
 void absent_gradients_are_summed_at_once(const Resolution& at) {
     const bool leaves = at.run.tiers.gradients.device < 1;
     if (leaves && at.run.sharding.reduce != spec::ReducePlan::each_microbatch) {
-        at.found.error(at.values.place("sharding.reduce"),
+        at.found.error(at.values.location("sharding.reduce"),
                        fmt::format("sharding.reduce = {} with gradients at home away from the device",
                                    at.values.find("sharding.reduce")->written),
                        "an accumulator that leaves after each micro-batch holds sums over ranks",

@@ -29,14 +29,14 @@ std::array<NamedHome, 4> homes(const spec::Tiers& tiers) {
 void nvme_homes_have_folders(const Resolution& at) {
     for (const NamedHome& state : homes(at.run.tiers)) {
         if (state.home.nvme > 0 && at.run.tiers.nvme_paths.empty()) {
-            at.found.error(at.values.place(state.key), fmt::format("{} is on nvme", state.key),
+            at.found.error(at.values.location(state.key), fmt::format("{} is on nvme", state.key),
                            "tiers.nvme.paths names no folder", "Name one for each disk.");
         }
     }
 }
 
 void warn_of_no_effect(const Resolution& at, const std::string& key, const char* why) {
-    at.found.warning(at.values.place(key), fmt::format("{} has no effect", key), why,
+    at.found.warning(at.values.location(key), fmt::format("{} has no effect", key), why,
                      "Remove it, or set a key of tiers.home.");
 }
 
@@ -106,7 +106,8 @@ void folders_are_there(const Resolution& at) {
         std::error_code error;
         const bool is_folder = std::filesystem::is_directory(path, error);
         if (!is_folder || ::access(path.c_str(), W_OK) != 0) {
-            at.found.lack(at.values.place("tiers.nvme.paths"), fmt::format("cannot use {}", in_quotes(path)),
+            at.found.lack(at.values.location("tiers.nvme.paths"),
+                          fmt::format("cannot use {}", in_quotes(path)),
                           error       ? error.message()
                           : is_folder ? "it is not writable"
                                       : "it is not a folder",
@@ -123,7 +124,7 @@ void folders_differ(const Resolution& at) {
     for (const std::string& path : at.run.tiers.nvme_paths) {
         std::error_code error;
         if (!met.insert(std::filesystem::weakly_canonical(path, error)).second) {
-            at.found.error(at.values.place("tiers.nvme.paths"),
+            at.found.error(at.values.location("tiers.nvme.paths"),
                            fmt::format("tiers.nvme.paths names {} twice", in_quotes(path)),
                            "it is one disk, and would be asked for two's share", "Name it once.");
         }
@@ -132,7 +133,7 @@ void folders_differ(const Resolution& at) {
 
 void blocks_are_whole_pages(const Resolution& at) {
     if (at.run.tiers.nvme_block_bytes % 4096 != 0) {
-        at.found.error(at.values.place("tiers.nvme.block"),
+        at.found.error(at.values.location("tiers.nvme.block"),
                        fmt::format("tiers.nvme.block = {} bytes", at.run.tiers.nvme_block_bytes),
                        "disks move multiples of 4 KiB", "Use 1MiB.");
     }
@@ -140,7 +141,7 @@ void blocks_are_whole_pages(const Resolution& at) {
 
 void chunks_are_aligned(const Resolution& at) {
     if (at.run.tiers.chunk_elements % 256 != 0) {
-        at.found.error(at.values.place("tiers.chunk"),
+        at.found.error(at.values.location("tiers.chunk"),
                        fmt::format("tiers.chunk = {}", at.run.tiers.chunk_elements),
                        "shards begin at multiples of 256 elements", "Use a multiple of 256.");
     }
@@ -148,7 +149,7 @@ void chunks_are_aligned(const Resolution& at) {
 
 void budgets_hold_something(const Resolution& at) {
     if (at.run.tiers.device_budget_bytes <= 0) {
-        at.found.error(at.values.place("tiers.device.budget"), "an empty device budget",
+        at.found.error(at.values.location("tiers.device.budget"), "an empty device budget",
                        "every rank computes in it", "Use a share such as 94%.");
     }
 }

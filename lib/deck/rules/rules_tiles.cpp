@@ -18,7 +18,7 @@ void tile_rules_fit_weights(const Resolution& at) {
             return spec::can_be_cut(tensor.name) && spec::names_tensor(match, tensor.name);
         });
         if (!fits) {
-            at.found.error(at.values.place(fmt::format("tiers.tile[{}].match", i)),
+            at.found.error(at.values.location(fmt::format("tiers.tile[{}].match", i)),
                            fmt::format("tiers.tile: '{}' fits no weight of the model", match),
                            "a rule names weights of products, as mlp.down or attention.*, or embedding.token",
                            "Check the spelling, or remove the rule.");
@@ -30,7 +30,7 @@ void tiles_lie_along_outputs(const Resolution& at) {
     for (std::size_t i = 0; i < at.run.tiers.tiles.size(); ++i) {
         const auto& rule = at.run.tiers.tiles[i];
         if (rule.in > 1) {
-            at.found.error(at.values.place(fmt::format("tiers.tile[{}].in", i)),
+            at.found.error(at.values.location(fmt::format("tiers.tile[{}].in", i)),
                            fmt::format("tiers.tile: '{}' has {} tiles along its inputs", rule.match, rule.in),
                            "only tiles along the outputs are built", "Use out instead.");
         }
@@ -39,7 +39,7 @@ void tiles_lie_along_outputs(const Resolution& at) {
 
 void tiles_have_no_second_copy(const Resolution& at) {
     if (!at.run.tiers.tiles.empty() && at.run.sharding.secondary > 0) {
-        at.found.error(at.values.place("tiers.tile"), "tiers.tile together with sharding.secondary",
+        at.found.error(at.values.location("tiers.tile"), "tiers.tile together with sharding.secondary",
                        "a second copy is kept of whole units", "Leave one of them out.");
     }
 }

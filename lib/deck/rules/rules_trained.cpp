@@ -63,9 +63,10 @@ std::string advice_on(const std::string& pattern, const spec::Model& model) {
 void expect_tensors(const Resolution& at, const std::string& key, const std::vector<std::string>& patterns) {
     const auto names = names_of(layout::tensors(at.run.model));
     for (const auto& pattern : spec::unmatched_patterns(patterns, names)) {
-        at.found.error(
-            at.values.place(key), fmt::format("{}: {} fits no tensor of the model", key, in_quotes(pattern)),
-            "a pattern is a whole name, in which * stands for anything", advice_on(pattern, at.run.model));
+        at.found.error(at.values.location(key),
+                       fmt::format("{}: {} fits no tensor of the model", key, in_quotes(pattern)),
+                       "a pattern is a whole name, in which * stands for anything",
+                       advice_on(pattern, at.run.model));
     }
 }
 
@@ -81,7 +82,7 @@ void something_is_trained(const Resolution& at) {
     if (at.values.is_word("train.only", "all") || !at.run.train.only.empty()) {
         return;
     }
-    at.found.error(at.values.place("train.only"), "train.only is an empty list",
+    at.found.error(at.values.location("train.only"), "train.only is an empty list",
                    "a run in which nothing is trained has nothing to do",
                    "Name tensors such as 'layers.*', or leave it out to train all.");
 }
@@ -98,7 +99,7 @@ void parts_of_a_matrix_are_trained_together(const Resolution& at) {
         if (!spec::is_trained(at.run.train, trained->name)) {
             std::swap(trained, frozen);
         }
-        at.found.error(at.values.place("train.only"),
+        at.found.error(at.values.location("train.only"),
                        fmt::format("train.only has '{}' without '{}'", trained->name, frozen->name),
                        "queries, keys and values, and gate and up, are one product each, which is trained as "
                        "a whole or not at all",

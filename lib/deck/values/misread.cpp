@@ -96,7 +96,7 @@ std::string range_beside(const Row& row, const std::string& text) {
 std::string why_no_home(const Node& node) {
     double sum = 0;
     int rests = 0;
-    for (const Entry& entry : node.entries) {
+    for (const MapEntry& entry : node.entries) {
         if (entry.key != "device" && entry.key != "host" && entry.key != "nvme") {
             return fmt::format("{} is not a tier", in_quotes(entry.key));
         }
@@ -120,7 +120,7 @@ std::string why_no_interval(const Node& node) {
     spec::Interval interval{.steps = 0};
     for (const Node& item : node.items) {
         spec::Interval alone{.steps = 0};
-        if (item.kind != Node::Kind::scalar || !read_interval_part(item.text, alone)) {
+        if (item.kind != NodeKind::scalar || !read_interval_part(item.text, alone)) {
             return fmt::format("{} is not one", in_quotes(item.text));
         }
         if (!read_interval_part(item.text, interval)) {
@@ -128,12 +128,12 @@ std::string why_no_interval(const Node& node) {
                                in_quotes(item.text));
         }
     }
-    return node.kind == Node::Kind::list && node.items.empty() ? "the list is empty" : "";
+    return node.kind == NodeKind::list && node.items.empty() ? "the list is empty" : "";
 }
 
 /// What was meant, most likely; empty without a guess.
 std::string meant_by(const Row& row, const Node& node) {
-    if (node.kind != Node::Kind::scalar) {
+    if (node.kind != NodeKind::scalar) {
         return {};
     }
     if (row.type == Type::texts || row.type == Type::word_list) {
@@ -160,7 +160,7 @@ bool is_below_home(std::string_view path) {
 }
 
 std::string written_as(const Row& row, const Node& node, bool is_word) {
-    if (node.kind == Node::Kind::scalar) {
+    if (node.kind == NodeKind::scalar) {
         const bool is_text = row.type == Type::text || row.type == Type::path || row.type == Type::texts;
         return is_text && !is_word ? write_text(node.text) : node.text;
     }
@@ -168,10 +168,10 @@ std::string written_as(const Row& row, const Node& node, bool is_word) {
     for (const Node& item : node.items) {
         text += (text.empty() ? "" : ", ") + (row.type == Type::texts ? write_text(item.text) : item.text);
     }
-    for (const Entry& entry : node.entries) {
+    for (const MapEntry& entry : node.entries) {
         text += (text.empty() ? "" : ", ") + entry.key + ": " + entry.value.text;
     }
-    return node.kind == Node::Kind::list ? "[" + text + "]" : "{" + text + "}";
+    return node.kind == NodeKind::list ? "[" + text + "]" : "{" + text + "}";
 }
 
 void refuse_range(const Row& row, const std::string& path, const Node& node, Diagnostics& found) {
@@ -180,7 +180,7 @@ void refuse_range(const Row& row, const std::string& path, const Node& node, Dia
 }
 
 void refuse_form(const Row& row, const std::string& path, const Node& node, Diagnostics& found) {
-    const bool is_scalar = node.kind == Node::Kind::scalar;
+    const bool is_scalar = node.kind == NodeKind::scalar;
     const std::string shown = in_quotes(is_scalar ? node.text : written_as(row, node, false));
     if (const auto range = is_scalar ? range_beside(row, node.text) : ""; !range.empty()) {
         found.error(node.at, fmt::format("{} = {} is out of range", path, shown), reason_of(row), range);
@@ -193,9 +193,9 @@ void refuse_form(const Row& row, const std::string& path, const Node& node, Diag
     const std::string meant = guess.empty() ? guess : fmt::format("Did you mean {}? ", in_quotes(guess));
     const auto why = row.type == Type::path && is_scalar && is_below_home(node.text)
                          ? "only shells replace '~' by the home folder"
-                     : row.type == Type::home && node.kind == Node::Kind::map ? why_no_home(node)
-                     : row.type == Type::interval && !is_scalar               ? why_no_interval(node)
-                                                                              : std::string{};
+                     : row.type == Type::home && node.kind == NodeKind::map ? why_no_home(node)
+                     : row.type == Type::interval && !is_scalar             ? why_no_interval(node)
+                                                                            : std::string{};
     found.error(node.at, fmt::format("{} = {} {}", path, shown, problem), why.empty() ? reason_of(row) : why,
                 fmt::format("{}Write {}.", meant, accepted_forms(row)));
 }

@@ -31,7 +31,7 @@ class Reader {
     Reader(const Schema& schema, Diagnostics& found) : schema_{schema}, found_{found} {}
 
     Values run(const Node& root) {
-        values_.set_place("", root.at);
+        values_.set_location("", root.at);
         read_map("", root);
         fill_defaults();
         return std::move(values_);
@@ -39,22 +39,22 @@ class Reader {
 
   private:
     void read_map(const std::string& path, const Node& node) {
-        if (node.kind == Node::Kind::null) {
+        if (node.kind == NodeKind::null) {
             return;
         }
-        if (node.kind != Node::Kind::map) {
+        if (node.kind != NodeKind::map) {
             const Row* row = schema_.find(path);
             complain(path, node.at, fmt::format("{} is not a map", shown_map(path)),
                      row == nullptr ? "" : reason_of(*row),
                      "Write its keys below it: " + keys_of(path) + ".");
             return;
         }
-        for (const Entry& entry : node.entries) {
+        for (const MapEntry& entry : node.entries) {
             read_entry(path, entry);
         }
     }
 
-    void read_entry(const std::string& parent, const Entry& entry) {
+    void read_entry(const std::string& parent, const MapEntry& entry) {
         const std::string path = join(parent, entry.key);
         const Row* row = is_plain(entry.key) ? schema_.find(path) : nullptr;
         if (row == nullptr) {
@@ -62,8 +62,8 @@ class Reader {
             return;
         }
         const bool is_overridden = entry.value.writer == Writer::command_line;
-        values_.set_place(path, is_overridden ? entry.value.at : entry.key_at);
-        if (entry.value.kind == Node::Kind::null) {
+        values_.set_location(path, is_overridden ? entry.value.at : entry.key_at);
+        if (entry.value.kind == NodeKind::null) {
             leave_empty(*row, path);
             return;
         }
@@ -73,7 +73,7 @@ class Reader {
         }
         if (row->type == Type::map) {
             read_map(path, entry.value);
-        } else if (row->type == Type::list && entry.value.kind != Node::Kind::scalar) {
+        } else if (row->type == Type::list && entry.value.kind != NodeKind::scalar) {
             read_list(*row, path, entry.value);
         } else if (row->type != Type::variables && path != "include") {
             read_leaf(*row, path, entry.value);
@@ -84,7 +84,7 @@ class Reader {
     void leave_empty(const Row& row, const std::string& path) {
         values_.mark_empty(path);
         if (row.type != Type::map && row.fallback != nullptr && found_.ok()) {
-            found_.note(values_.place(path), fmt::format("'{}' has no value", path),
+            found_.note(values_.location(path), fmt::format("'{}' has no value", path),
                         fmt::format("its default holds, {}", row.fallback));
         }
     }
@@ -99,7 +99,7 @@ class Reader {
     }
 
     void read_list(const Row& row, const std::string& path, const Node& node) {
-        if (node.kind != Node::Kind::list || static_cast<std::int64_t>(node.items.size()) > longest_list) {
+        if (node.kind != NodeKind::list || static_cast<std::int64_t>(node.items.size()) > longest_list) {
             complain(path, node.at, fmt::format("'{}' is not a list of up to {} maps", path, longest_list),
                      reason_of(row), "Write each as `- {" + keys_of(path + "[]") + "}`.");
             return;
@@ -110,8 +110,8 @@ class Reader {
         }
         for (std::size_t i = 0; i < node.items.size(); ++i) {
             const std::string element = fmt::format("{}[{}]", path, i);
-            values_.set_place(element, node.items[i].at);
-            if (node.items[i].kind == Node::Kind::null) {
+            values_.set_location(element, node.items[i].at);
+            if (node.items[i].kind == NodeKind::null) {
                 complain(element, node.items[i].at, fmt::format("{} is empty", element), reason_of(row),
                          "Its keys are " + keys_of(element) + ".");
             }
@@ -141,7 +141,7 @@ class Reader {
         }
     }
 
-    void unknown(const std::string& parent, const Entry& entry) {
+    void unknown(const std::string& parent, const MapEntry& entry) {
         std::vector<std::string_view> names;
         for (const Row* row : schema_.children(parent)) {
             names.push_back(leaf_of(row->path));
@@ -175,8 +175,11 @@ class Reader {
         return keys;
     }
 
-    void complain(
-        const std::string& path, const Place& at, std::string problem, std::string why, std::string advice) {
+    void complain(const std::string& path,
+                  const SourceLocation& at,
+                  std::string problem,
+                  std::string why,
+                  std::string advice) {
         found_.error(at, std::move(problem), std::move(why), std::move(advice));
         values_.mark_bad(path);
     }
@@ -190,21 +193,21 @@ class Reader {
 
 /// Puts what an alias says in its target's place.
 void follow_alias(Node& map, std::size_t at, const std::string& target, Diagnostics& found) {
-    Entry alias = std::move(map.entries[at]);
+    MapEntry alias = std::move(map.entries[at]);
     map.entries.erase(map.entries.begin() + static_cast<std::ptrdiff_t>(at));
     // Targets are siblings or one level below: `clip.norm` as seen from `optimizer`.
     const std::string sibling = target.substr(0, target.find('.'));
     const std::string leaf{leaf_of(target)};
     Node* around = map.find(sibling);
-    if (around != nullptr && around->kind == Node::Kind::map && around->find(leaf) != nullptr) {
+    if (around != nullptr && around->kind == NodeKind::map && around->find(leaf) != nullptr) {
         found.error(alias.key_at,
                     fmt::format("{} and {} are both given", in_quotes(alias.key), in_quotes(target)),
                     "they are two spellings of one key", "Remove one of them.");
         return;
     }
-    if (around == nullptr || around->kind == Node::Kind::null) {
+    if (around == nullptr || around->kind == NodeKind::null) {
         Node made;
-        made.kind = Node::Kind::map;
+        made.kind = NodeKind::map;
         made.at = alias.key_at;
         made.writer = alias.value.writer;
         if (around == nullptr) {
@@ -214,7 +217,7 @@ void follow_alias(Node& map, std::size_t at, const std::string& target, Diagnost
         }
         around = map.find(sibling);
     }
-    if (around->kind == Node::Kind::map) {
+    if (around->kind == NodeKind::map) {
         around->entries.push_back({leaf, alias.key_at, std::move(alias.value)});
     }
 }
@@ -222,12 +225,11 @@ void follow_alias(Node& map, std::size_t at, const std::string& target, Diagnost
 /// A word in a map's place is meant for each of its keys: `throttle: none`.
 void spread_word(const Schema& schema, const Row& row, Node& value) {
     const auto words = split_words(row.words);
-    if (value.kind != Node::Kind::scalar ||
-        std::find(words.begin(), words.end(), value.text) == words.end()) {
+    if (value.kind != NodeKind::scalar || std::find(words.begin(), words.end(), value.text) == words.end()) {
         return;
     }
     Node whole;
-    whole.kind = Node::Kind::map;
+    whole.kind = NodeKind::map;
     whole.at = value.at;
     whole.writer = value.writer;
     for (const Row* key : schema.children(row.path)) {
@@ -245,11 +247,11 @@ void expand(const Schema& schema, const std::string& path, Node& map, Diagnostic
         }
         Node& value = map.entries[i].value;
         const bool is_short =
-            *row->shorthand != '\0' && value.kind != Node::Kind::map && value.kind != Node::Kind::null;
-        if (is_short && (value.kind == Node::Kind::scalar ||
+            *row->shorthand != '\0' && value.kind != NodeKind::map && value.kind != NodeKind::null;
+        if (is_short && (value.kind == NodeKind::scalar ||
                          schema.find(join(here, row->shorthand))->type == Type::interval)) {
             Node whole;
-            whole.kind = Node::Kind::map;
+            whole.kind = NodeKind::map;
             whole.at = value.at;
             whole.writer = value.writer;
             whole.entries.push_back({row->shorthand, value.at, std::move(value)});
@@ -271,7 +273,7 @@ void expand(const Schema& schema, const std::string& path, Node& map, Diagnostic
 }  // namespace
 
 void expand_shorthands(const Schema& schema, Node& root, Diagnostics& found) {
-    if (root.kind == Node::Kind::map) {
+    if (root.kind == NodeKind::map) {
         expand(schema, "", root, found);
     }
 }

@@ -22,13 +22,13 @@ Parsed parsed(const std::optional<T>& value) {
 Origin origin_of(const Node& node) {
     switch (node.writer) {
         case Writer::deck:
-            return {Origin::Kind::deck, node.at, {}};
+            return {OriginKind::deck, node.at, {}};
         case Writer::include:
-            return {Origin::Kind::include, node.at, {}};
+            return {OriginKind::include, node.at, {}};
         case Writer::command_line:
             break;
     }
-    return {Origin::Kind::command_line, node.at, {}};
+    return {OriginKind::command_line, node.at, {}};
 }
 
 bool has_word(const Row& row, std::string_view text) {
@@ -63,7 +63,7 @@ Parsed read_home(const Node& node) {
                : tier == "nvme" ? &home.nvme
                                 : nullptr;
     };
-    if (node.kind == Node::Kind::scalar) {
+    if (node.kind == NodeKind::scalar) {
         double* whole = part(node.text);
         if (whole == nullptr) {
             return std::nullopt;
@@ -73,9 +73,9 @@ Parsed read_home(const Node& node) {
     }
     double sum = 0;
     double* rest = nullptr;
-    for (const Entry& entry : node.entries) {
+    for (const MapEntry& entry : node.entries) {
         double* share = part(entry.key);
-        if (share == nullptr || entry.value.kind != Node::Kind::scalar) {
+        if (share == nullptr || entry.value.kind != NodeKind::scalar) {
             return std::nullopt;
         }
         if (entry.value.text == "rest" && rest == nullptr) {
@@ -98,11 +98,11 @@ Parsed read_home(const Node& node) {
 
 Parsed read_interval(const Node& node) {
     spec::Interval interval{.steps = 0};
-    if (node.kind == Node::Kind::scalar) {
+    if (node.kind == NodeKind::scalar) {
         return read_interval_part(node.text, interval) ? Parsed{interval} : std::nullopt;
     }
     for (const Node& item : node.items) {
-        if (item.kind != Node::Kind::scalar || !read_interval_part(item.text, interval)) {
+        if (item.kind != NodeKind::scalar || !read_interval_part(item.text, interval)) {
             return std::nullopt;
         }
     }
@@ -112,11 +112,11 @@ Parsed read_interval(const Node& node) {
 Parsed read_list(const Row& row, const Node& node) {
     std::vector<std::string> texts;
     std::vector<double> reals;
-    if (node.kind != Node::Kind::list || node.items.size() > longest_list) {
+    if (node.kind != NodeKind::list || node.items.size() > longest_list) {
         return std::nullopt;
     }
     for (const Node& item : node.items) {
-        if (item.kind != Node::Kind::scalar || (row.type == Type::word_list && !has_word(row, item.text))) {
+        if (item.kind != NodeKind::scalar || (row.type == Type::word_list && !has_word(row, item.text))) {
             return std::nullopt;
         }
         texts.push_back(item.text);
@@ -166,15 +166,15 @@ Parsed read_scalar(const Row& row, const std::string& text) {
 Parsed read_data(const Row& row, const Node& node) {
     switch (row.type) {
         case Type::home:
-            return node.kind == Node::Kind::list ? std::nullopt : read_home(node);
+            return node.kind == NodeKind::list ? std::nullopt : read_home(node);
         case Type::interval:
-            return node.kind == Node::Kind::map ? std::nullopt : read_interval(node);
+            return node.kind == NodeKind::map ? std::nullopt : read_interval(node);
         case Type::texts:
         case Type::reals:
         case Type::word_list:
             return read_list(row, node);
         default:
-            return node.kind == Node::Kind::scalar ? read_scalar(row, node.text) : std::nullopt;
+            return node.kind == NodeKind::scalar ? read_scalar(row, node.text) : std::nullopt;
     }
 }
 
@@ -201,7 +201,7 @@ std::optional<Value> read_value(const Row& row,
     Value value;
     value.origin = origin_of(node);
     const bool is_word =
-        node.kind == Node::Kind::scalar && row.type != Type::word_list && has_word(row, node.text);
+        node.kind == NodeKind::scalar && row.type != Type::word_list && has_word(row, node.text);
     value.written = written_as(row, node, is_word);
     if (is_word) {
         value.word = node.text;
@@ -218,7 +218,7 @@ std::optional<Value> read_value(const Row& row,
 
 Value value_of(const Row& row, const std::string& text) {
     Node node;
-    node.kind = Node::Kind::scalar;
+    node.kind = NodeKind::scalar;
     node.text = text;
     Diagnostics found;
     if (text.starts_with('[') || text.starts_with('{')) {

@@ -2,39 +2,92 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
 namespace ziggurat::deck {
+namespace {
+
+/// Of an origin whose note is `FILE:LINE` or `FILE:LINE: NOTE`, the same with all of it where it belongs.
+Origin with_place(Origin origin) {
+    const std::string_view text = origin.note;
+    for (auto colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
+        int line = 0;
+        const auto [stop, problem] =
+            std::from_chars(text.data() + colon + 1, text.data() + text.size(), line);
+        const auto behind = text.substr(static_cast<std::size_t>(stop - text.data()));
+        if (problem == std::errc{} && (behind.empty() || behind.starts_with(": "))) {
+            const std::string note{behind.substr(std::min<std::size_t>(2, behind.size()))};
+            return {origin.kind, {std::string{text.substr(0, colon)}, line, 0}, note};
+        }
+    }
+    return origin;
+}
+
+}  // namespace
 
 std::string Origin::comment() const {
     const std::string more = note.empty() ? "" : ": " + note;
     switch (kind) {
-        case Kind::fallback:
+        case OriginKind::fallback:
             return "default" + more;
-        case Kind::deck:
+        case OriginKind::deck:
             return fmt::format("deck {}:{}", at.file, at.line) + more;
-        case Kind::include:
+        case OriginKind::include:
             return fmt::format("include {}:{}", at.file, at.line) + more;
-        case Kind::command_line:
+        case OriginKind::command_line:
             return command_line_name + more;
-        case Kind::preset:
+        case OriginKind::preset:
             return "preset " + note;
-        case Kind::automatic:
+        case OriginKind::automatic:
             break;
     }
     return "auto" + more;
 }
 
+Origin origin_of_comment(std::string_view comment) {
+    Origin origin{OriginKind::automatic, {}, std::string{comment}};
+    // Whether it says `word`, then nothing or, behind `separator`, a note.
+    const auto says = [&](OriginKind kind, std::string_view word, std::string_view separator) {
+        const bool is_said =
+            comment.starts_with(word) &&
+            (comment.size() == word.size() || comment.substr(word.size()).starts_with(separator));
+        if (is_said) {
+            origin.kind = kind;
+            origin.note = comment.substr(std::min(word.size() + separator.size(), comment.size()));
+        }
+        return is_said;
+    };
+    if (says(OriginKind::deck, "deck", " ") || says(OriginKind::include, "include", " ")) {
+        return with_place(std::move(origin));
+    }
+    if (!says(OriginKind::fallback, "default", ": ") &&
+        !says(OriginKind::command_line, command_line_name, ": ") &&
+        !says(OriginKind::preset, "preset", " ")) {
+        says(OriginKind::automatic, "auto", ": ");
+    }
+    return origin;
+}
+
+void Values::replace_origins(const std::function<Origin(const Origin&)>& replacement) {
+    for (auto& [path, value] : values_) {
+        value.origin = replacement(value.origin);
+    }
+}
+
 void Values::set(std::string path, Value value) {
     if (value.origin.at.line != 0) {
-        places_[path] = value.origin.at;
+        locations_[path] = value.origin.at;
     }
     values_[std::move(path)] = std::move(value);
 }
 
-void Values::settle(const std::string& path, Value::Data data, std::string written, std::string why) {
+void Values::set_resolved(const std::string& path, Value::Data data, std::string written, std::string why) {
     const bool is_new = !values_.contains(path);
     Value& value = values_[path];
     if (is_new || value.word == "auto") {
-        value.origin.kind = Origin::Kind::automatic;
+        value.origin.kind = OriginKind::automatic;
     }
     value.data = std::move(data);
     value.word.clear();
@@ -55,8 +108,8 @@ std::string Values::word(const std::string& path) const {
 bool Values::is_written(const std::string& path) const {
     const Value* value = find(path);
     return value != nullptr &&
-           (value->origin.kind == Origin::Kind::deck || value->origin.kind == Origin::Kind::include ||
-            value->origin.kind == Origin::Kind::command_line);
+           (value->origin.kind == OriginKind::deck || value->origin.kind == OriginKind::include ||
+            value->origin.kind == OriginKind::command_line);
 }
 
 std::int64_t Values::count(const std::string& path) const {
@@ -64,10 +117,10 @@ std::int64_t Values::count(const std::string& path) const {
     return found == counts_.end() ? 0 : found->second;
 }
 
-Place Values::place(std::string path) const {
+SourceLocation Values::location(std::string path) const {
     while (true) {
-        const auto found = places_.find(path);
-        if (found != places_.end()) {
+        const auto found = locations_.find(path);
+        if (found != locations_.end()) {
             return found->second;
         }
         if (path.empty()) {

@@ -1,7 +1,8 @@
-/// The values of a deck by path, each with its origin: what rules judge and resolving fills in.
+/// Values of a deck by path, each with its origin: rules judge them, and resolving fills them in.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -15,17 +16,20 @@
 
 namespace ziggurat::deck {
 
-/// Where a value comes from.
-struct Origin {
-    enum class Kind { fallback, deck, include, command_line, preset, automatic };
+enum class OriginKind { fallback, deck, include, command_line, preset, automatic };
 
-    Kind kind = Kind::fallback;
-    Place at;          ///< of deck, include and command_line
-    std::string note;  ///< name of the preset, or how a word or a share was resolved
+/// Origin of a value.
+struct Origin {
+    OriginKind kind = OriginKind::fallback;
+    SourceLocation at;  ///< of deck, include and command_line
+    std::string note;   ///< name of the preset, or how a word or a share was resolved
 
     /// As in the effective deck: `deck decks/x.yaml:31`, `default`, `auto: 16 ranks / (tensor 2)`.
     std::string comment() const;
 };
+
+/// The origin that says `comment`, as Origin::comment() gives it.
+Origin origin_of_comment(std::string_view comment);
 
 /// Bytes, or a share of what the machine has.
 struct Amount {
@@ -59,12 +63,15 @@ struct Value {
 /// All values of one deck. Paths are full: `data.train[0].path`.
 class Values {
   public:
-    /// Sets the value, and the place that messages about it name.
+    /// Sets the value, and the location that messages about it name.
     void set(std::string path, Value value);
 
     /// Replaces auto, another word or a share by what it stands for here; `why` goes into the comment of the
     /// effective deck.
-    void settle(const std::string& path, Value::Data data, std::string written, std::string why);
+    void set_resolved(const std::string& path, Value::Data data, std::string written, std::string why);
+
+    /// Gives each value the origin that `replacement` makes of its own.
+    void replace_origins(const std::function<Origin(const Origin&)>& replacement);
 
     /// The value is not there (any more).
     void erase(const std::string& path) { values_.erase(path); }
@@ -95,9 +102,9 @@ class Values {
     std::int64_t count(const std::string& path) const;
     void set_count(const std::string& path, std::int64_t count) { counts_[path] = count; }
 
-    /// Where `path`, or else the closest map around it, was written.
-    Place place(std::string path) const;
-    void set_place(const std::string& path, Place at) { places_[path] = std::move(at); }
+    /// The location of `path` in the deck, or else of the closest map around it.
+    SourceLocation location(std::string path) const;
+    void set_location(const std::string& path, SourceLocation at) { locations_[path] = std::move(at); }
 
     /// A list that somebody wrote, with nothing in it.
     bool is_empty_list(const std::string& path) const {
@@ -119,7 +126,7 @@ class Values {
   private:
     std::map<std::string, Value> values_;
     std::map<std::string, std::int64_t> counts_;
-    std::map<std::string, Place> places_;
+    std::map<std::string, SourceLocation> locations_;
     std::set<std::string> bad_;
     std::set<std::string> empty_;
 };

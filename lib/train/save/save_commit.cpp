@@ -43,7 +43,7 @@ std::string flush_or_warn(const FileHandle& file, const std::string& path) {
 checkpoint::Manifest manifest_of_save(const spec::RunSpec& spec,
                                       const RunContext& context,
                                       int ranks,
-                                      const checkpoint::Progress& progress,
+                                      const checkpoint::TrainingProgress& progress,
                                       const DataGuard* data) {
     checkpoint::Manifest manifest;
     manifest.program = context.version;

@@ -24,7 +24,7 @@ inline constexpr double seconds_until_files_appear = 30;
 checkpoint::Manifest manifest_of_save(const spec::RunSpec& spec,
                                       const RunContext& context,
                                       int ranks,
-                                      const checkpoint::Progress& progress,
+                                      const checkpoint::TrainingProgress& progress,
                                       const DataGuard* data);
 
 /// A commit that has succeeded.

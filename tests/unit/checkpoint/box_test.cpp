@@ -97,7 +97,7 @@ TEST(Box, TwoBoxesShareTheirCommonIndices) {
     }
 }
 
-TEST(Box, StretchesLeadFromEachElementOfOneMemoryToTheOther) {
+TEST(Box, CommonRunsLeadFromEachElementOfOneMemoryToTheOther) {
     Draw draw{3};
     for (int round = 0; round < 2000; ++round) {
         const auto shape = draw_shape(static_cast<int>(draw.between(0, 4)), draw);
@@ -111,15 +111,15 @@ TEST(Box, StretchesLeadFromEachElementOfOneMemoryToTheOther) {
         const auto of_b = indices_of(b);
 
         std::vector<std::vector<std::int64_t>> visited;
-        Stretch last{-1, -1, 0};
-        for (const Stretch& stretch : stretches(*part, a, b)) {
-            EXPECT_FALSE(stretch.offset_in_whole == last.offset_in_whole + last.elements &&
-                         stretch.offset_inside == last.offset_inside + last.elements)
-                << "two stretches that could be one";
-            last = stretch;
-            for (std::int64_t k = 0; k < stretch.elements; ++k) {
-                const auto& in_a = of_a[static_cast<std::size_t>(stretch.offset_in_whole + k)];
-                EXPECT_EQ(in_a, of_b[static_cast<std::size_t>(stretch.offset_inside + k)]);
+        CommonRun last{-1, -1, 0};
+        for (const CommonRun& run : common_runs(*part, a, b)) {
+            EXPECT_FALSE(run.offset_in_a == last.offset_in_a + last.elements &&
+                         run.offset_in_b == last.offset_in_b + last.elements)
+                << "two runs that could be one";
+            last = run;
+            for (std::int64_t k = 0; k < run.elements; ++k) {
+                const auto& in_a = of_a[static_cast<std::size_t>(run.offset_in_a + k)];
+                EXPECT_EQ(in_a, of_b[static_cast<std::size_t>(run.offset_in_b + k)]);
                 visited.push_back(in_a);
             }
         }
@@ -127,13 +127,13 @@ TEST(Box, StretchesLeadFromEachElementOfOneMemoryToTheOther) {
     }
 }
 
-TEST(Box, APartOfWholeRowsIsOneStretch) {
+TEST(Box, APartOfWholeRowsIsOneRun) {
     const Box a = whole({8, 5});
     const Box b{{2, 0}, {6, 5}};
-    const auto found = stretches({{3, 0}, {4, 5}}, a, b);
+    const auto found = common_runs({{3, 0}, {4, 5}}, a, b);
     ASSERT_EQ(found.size(), 1u);
-    EXPECT_EQ(found[0].offset_in_whole, 15);
-    EXPECT_EQ(found[0].offset_inside, 5);
+    EXPECT_EQ(found[0].offset_in_a, 15);
+    EXPECT_EQ(found[0].offset_in_b, 5);
     EXPECT_EQ(found[0].elements, 20);
 }
 

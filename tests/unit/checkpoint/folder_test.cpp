@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "base/error.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
@@ -19,11 +20,13 @@ using test::Draw;
 /// A run's `ckpt` with one small tensor in every save.
 class Folder {
   public:
-    std::string save(std::int64_t step, const Keep& keep = {}) {
+    std::string save(std::int64_t step,
+                     const Keep& keep = {},
+                     const std::function<void(Manifest&)>& change = {}) {
         Draw draw{static_cast<std::uint64_t>(step)};
         const std::vector<test::Tensor> tensors{
             test::draw_tensor(PieceKind::weights, "w", {8}, spec::DType::f32, draw)};
-        return test::save(root(), step, test::share_out(tensors, 2, draw), keep);
+        return test::save(root(), step, test::share_out(tensors, 2, draw), keep, change);
     }
     std::string root() const { return scratch_.file("ckpt"); }
     std::string path(std::int64_t step) const { return root() + "/" + folder_name(step); }
@@ -143,6 +146,36 @@ TEST(Folder, StepsOfAPastThatWasGivenUpAreSetAside) {
     EXPECT_EQ(find_newest(folder.root()).path, folder.path(15));
     EXPECT_EQ(folder.entries(), (Names{"LATEST", folder_name(10), folder_name(15),
                                        folder_name(20) + ".superseded", folder_name(30) + ".superseded"}));
+}
+
+TEST(Folder, AManifestThatReadersWouldRefuseIsNotWritten) {
+    const std::vector<std::pair<const char*, std::function<void(Manifest&)>>> mistakes{
+        {"exactly once",
+         [](Manifest& manifest) {
+             for (StoredPiece& stored : manifest.pieces) {
+                 stored.piece.shape = {9};
+             }
+         }},
+        {"share byte", [](Manifest& manifest) { manifest.pieces.push_back(manifest.pieces.front()); }},
+        {"leaves 'shard-", [](Manifest& manifest) { manifest.pieces.front().offset_bytes += 1 << 20; }},
+        {"contradicts itself", [](Manifest& manifest) { manifest.progress.skipped = 100; }},
+        {"unprintable", [](Manifest& manifest) { manifest.layout = "2 ranks\x1b[2J"; }},
+        {"0 ranks", [](Manifest& manifest) { manifest.ranks = 0; }},
+    };
+    for (const auto& [reason, change] : mistakes) {
+        Folder folder;
+        folder.save(10);
+        try {
+            folder.save(20, {}, change);
+            ADD_FAILURE() << "written: " << reason;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.kind(), ErrorKind::internal);
+            EXPECT_NE(std::string{error.what()}.find(reason), std::string::npos) << error.what();
+        }
+        EXPECT_EQ(folder.entries(), (Names{"LATEST", folder_name(10)})) << reason;
+        EXPECT_EQ(folder.latest(), folder_name(10));
+        EXPECT_TRUE(CheckpointReader{folder.path(10)}.verify().empty());
+    }
 }
 
 TEST(Folder, WhatSavesThatNeverEndedHaveLeftGoesWithTheNext) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -114,9 +115,8 @@ inline std::vector<checkpoint::Box> draw_boxes(const checkpoint::Piece& tensor, 
 inline std::vector<std::byte> values_of(const Tensor& tensor, const checkpoint::Box& box) {
     const std::int64_t width = element_bytes(tensor.piece.type);
     std::vector<std::byte> values(static_cast<std::size_t>(box.elements() * width));
-    for (const checkpoint::Stretch& run : stretches(box, tensor.piece.box, box)) {
-        std::memcpy(values.data() + run.offset_inside * width,
-                    tensor.bytes.data() + run.offset_in_whole * width,
+    for (const checkpoint::CommonRun& run : common_runs(box, tensor.piece.box, box)) {
+        std::memcpy(values.data() + run.offset_in_b * width, tensor.bytes.data() + run.offset_in_a * width,
                     static_cast<std::size_t>(run.elements * width));
     }
     return values;
@@ -149,11 +149,12 @@ inline std::vector<WriterShare> share_out(const std::vector<Tensor>& tensors, in
     return shares;
 }
 
-/// Saves as one rank would for all; returns the checkpoint's path.
+/// Saves as one rank would for all, with the manifest as `change` leaves it; returns the checkpoint's path.
 inline std::string save(const std::string& root,
                         std::int64_t step,
                         const std::vector<WriterShare>& shares,
-                        const checkpoint::Keep& keep = {}) {
+                        const checkpoint::Keep& keep = {},
+                        const std::function<void(checkpoint::Manifest&)>& change = {}) {
     checkpoint::Commit commit{root, step};
     checkpoint::Manifest manifest;
     try {
@@ -170,6 +171,9 @@ inline std::string save(const std::string& root,
                 stored.file = static_cast<int>(writer);
                 manifest.pieces.push_back(std::move(stored));
             }
+        }
+        if (change) {
+            change(manifest);
         }
     } catch (...) {
         commit.abandon();

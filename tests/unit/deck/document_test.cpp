@@ -25,9 +25,9 @@ TEST(ParseDocument, RemembersWhereEachValueStands) {
     const Node* seed = root.find("run")->find("seed");
     const Node* name = root.find("run")->find("name");
     EXPECT_EQ(seed->text, "3");
-    EXPECT_EQ(seed->at, (Place{"a.yaml", 2, 9}));
-    EXPECT_EQ(root.find("run")->entries[0].key_at, (Place{"a.yaml", 2, 3}));
-    EXPECT_EQ(name->items[1].at, (Place{"a.yaml", 3, 13}));
+    EXPECT_EQ(seed->at, (SourceLocation{"a.yaml", 2, 9}));
+    EXPECT_EQ(root.find("run")->entries[0].key_at, (SourceLocation{"a.yaml", 2, 3}));
+    EXPECT_EQ(name->items[1].at, (SourceLocation{"a.yaml", 3, 13}));
     EXPECT_TRUE(name->items[1].is_quoted);
     EXPECT_FALSE(name->items[0].is_quoted);
 }
@@ -75,8 +75,8 @@ TEST(ParseDocument, IsBoundedWhateverTheTextSays) {
 }
 
 TEST(ParseDocument, TakesAnEmptyTextForAnEmptyMap) {
-    EXPECT_EQ(tree("").kind, Node::Kind::null);
-    EXPECT_EQ(tree("# nothing\n").kind, Node::Kind::null);
+    EXPECT_EQ(tree("").kind, NodeKind::null);
+    EXPECT_EQ(tree("# nothing\n").kind, NodeKind::null);
 }
 
 }  // namespace

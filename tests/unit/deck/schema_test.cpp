@@ -28,6 +28,13 @@ TEST(Schema, ExplainsEachKeyOnce) {
     }
 }
 
+/// Sections that can be are held to it by the compiler.
+TEST(Schema, SaysOfEachValueWhatAnotherOneMeansToARunThatGoesOn) {
+    for (const Row& row : deck_schema().rows()) {
+        EXPECT_EQ(row.on_resume != OnResume::unsaid, has_value(row.type)) << row.path;
+    }
+}
+
 TEST(Schema, GivesAsAReasonWhatAKeyIsInOneSentence) {
     Row row;
     row.doc = "Something a.b is for: x. y: more. Never less than z. Nor more.";
