@@ -94,7 +94,7 @@ Json memory_json(const plan::MemoryReport& memory) {
     const auto& footprint = memory.footprint;
     Json consumers = Json::array();
     for (const auto& row : memory.usage.rows) {
-        Json line{{"consumer", row.consumer}, {"detail", row.detail}};
+        Json line{{"consumer", to_string(row.consumer)}, {"detail", row.detail}};
         line.update(by_tier(row.bytes));
         consumers.push_back(line);
     }

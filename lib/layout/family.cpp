@@ -9,17 +9,17 @@ namespace ziggurat::layout {
 
 Unit embedding_unit(const spec::Model& model, int tensor, bool sequence) {
     UnitBuilder unit{model, "embedding", UnitKind::embedding, -1, tensor, sequence};
-    const int table = unit.parameter("embedding.token", "table", {model.vocab_padded, model.hidden},
+    const int table = unit.parameter("embedding.token", Role::table, {model.vocab_padded, model.hidden},
                                      Initial::normal, 0, model.init_std);
     std::vector<ParameterUse> parameters{{table}};
     if (family_of(model).positions == Positions::learned) {
         parameters.push_back(
-            {unit.parameter("embedding.position", "position_table", {model.max_seq, model.hidden},
+            {unit.parameter("embedding.position", Role::position_table, {model.max_seq, model.hidden},
                             Initial::normal, -1, model.init_std)});
     }
     const int x = unit.value("x", model.hidden, tensor > 1 ? Placement::partial : Placement::replicated);
     auto& made = unit.phase("embedding", PhaseKind::embedding);
-    made.writes = {{x, "output", Placement::partial}};
+    made.writes = {{x, Role::output, Placement::partial}};
     made.parameters = parameters;
     made.gradient = GradientRule::none;
     made.has_dropout = model.dropout > 0;
@@ -41,15 +41,15 @@ Unit head_unit(const spec::Model& model, int tensor, bool sequence) {
 
     ParameterUse weight{0, 0};  // tied: the embedding's table
     if (!model.tie_embeddings) {
-        weight = {unit.parameter("head.weight", "weight", {model.vocab_padded, model.hidden}, Initial::normal,
-                                 0, model.init_std),
+        weight = {unit.parameter("head.weight", Role::weight, {model.vocab_padded, model.hidden},
+                                 Initial::normal, 0, model.init_std),
                   -1};
     }
     const int logits = unit.value("logits", model.vocab_padded, Placement::split_width);
     auto& product = unit.phase("logits", PhaseKind::logits);
-    product.reads = {{h, "input", Placement::replicated}};
-    product.writes = {{logits, "output", Placement::split_width}};
-    product.kept = {{h, "input", Placement::replicated}};
+    product.reads = {{h, Role::input, Placement::replicated}};
+    product.writes = {{logits, Role::output, Placement::split_width}};
+    product.kept = {{h, Role::input, Placement::replicated}};
     product.parameters = {weight};
     product.in = model.hidden;
     product.out = model.vocab_padded / tensor;
@@ -57,8 +57,8 @@ Unit head_unit(const spec::Model& model, int tensor, bool sequence) {
 
     const int losses = unit.value("losses", 1, Placement::replicated, ElementType::f32);
     auto& loss = unit.phase("loss", PhaseKind::loss);
-    loss.reads = {{logits, "input", Placement::split_width}};
-    loss.writes = {{losses, "losses", Placement::replicated}};
+    loss.reads = {{logits, Role::input, Placement::split_width}};
+    loss.writes = {{losses, Role::losses, Placement::replicated}};
     loss.gradient = GradientRule::in_place;
     auto built = unit.take();
     if (!model.tie_embeddings) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "layout/role.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::layout {
@@ -57,8 +58,8 @@ enum class Initial { normal, zero, one };
 
 /// One tensor of weights.
 struct Parameter {
-    std::string name;  ///< global: "layers.3.attention.q.weight"
-    std::string role;  ///< within its phase: "weight", "bias", "gain", "table", "position_table"
+    std::string name;                   ///< global: "layers.3.attention.q.weight"
+    Role role = Role::weight;           ///< within its phase
     std::vector<std::int64_t> extents;  ///< global
     int tensor_dim = -1;                ///< the dim cut over the tensor axis; -1: replicated
     Initial initial = Initial::normal;
@@ -82,7 +83,7 @@ struct Value {
 
 struct ValueUse {
     int value = -1;
-    std::string role;  ///< what the kernel calls it: "input", "branch", "output", "mean" ...
+    Role role = Role::input;  ///< for the kernel
     Placement wanted = Placement::replicated;
 };
 

@@ -23,9 +23,10 @@ Unit decoder_layer(const spec::Model& model, int layer, int tensor, bool sequenc
     const auto [sum, h2] = unit.residual_norm("mlp_norm", NormKind::rms_norm, x, a);
 
     const std::vector<std::int64_t> extents{model.ffn_hidden, model.hidden};
-    const int gate = unit.parameter("mlp.gate.weight", "weight", extents, Initial::normal, 0, model.init_std);
+    const int gate =
+        unit.parameter("mlp.gate.weight", Role::weight, extents, Initial::normal, 0, model.init_std);
     const int up =
-        unit.joined_parameter("mlp.up.weight", "weight", extents, Initial::normal, 0, model.init_std);
+        unit.joined_parameter("mlp.up.weight", Role::weight, extents, Initial::normal, 0, model.init_std);
     const int gate_up = unit.column_linear("mlp_in", h2, "mlp.gate_up", 2 * model.ffn_hidden, {gate, up});
     const int active = activation_phase(unit, PhaseKind::swiglu, gate_up, GradientRule::fresh);
     unit.output(unit.residual("residual", sum, mlp_down(unit, active, Biases::none)));

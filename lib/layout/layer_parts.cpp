@@ -15,13 +15,17 @@ int qkv_product(UnitBuilder& unit, int h, const std::string& name, Biases biases
     const auto q_width = model.heads * model.head_dim;
     const auto kv_width = model.kv_heads * model.head_dim;
     std::vector<int> parameters{
-        unit.parameter("attention.q.weight", "weight", {q_width, hidden}, Initial::normal, 0, std),
-        unit.joined_parameter("attention.k.weight", "weight", {kv_width, hidden}, Initial::normal, 0, std),
-        unit.joined_parameter("attention.v.weight", "weight", {kv_width, hidden}, Initial::normal, 0, std)};
+        unit.parameter("attention.q.weight", Role::weight, {q_width, hidden}, Initial::normal, 0, std),
+        unit.joined_parameter("attention.k.weight", Role::weight, {kv_width, hidden}, Initial::normal, 0,
+                              std),
+        unit.joined_parameter("attention.v.weight", Role::weight, {kv_width, hidden}, Initial::normal, 0,
+                              std)};
     if (biases == Biases::all) {
-        parameters.push_back(unit.parameter("attention.q.bias", "bias", {q_width}, Initial::zero, 0));
-        parameters.push_back(unit.joined_parameter("attention.k.bias", "bias", {kv_width}, Initial::zero, 0));
-        parameters.push_back(unit.joined_parameter("attention.v.bias", "bias", {kv_width}, Initial::zero, 0));
+        parameters.push_back(unit.parameter("attention.q.bias", Role::bias, {q_width}, Initial::zero, 0));
+        parameters.push_back(
+            unit.joined_parameter("attention.k.bias", Role::bias, {kv_width}, Initial::zero, 0));
+        parameters.push_back(
+            unit.joined_parameter("attention.v.bias", Role::bias, {kv_width}, Initial::zero, 0));
     }
     return unit.column_linear("qkv", h, name, q_width + 2 * kv_width, std::move(parameters));
 }
@@ -31,8 +35,8 @@ int rope_phase(UnitBuilder& unit, int raw) {
     const auto width = (model.heads + 2 * model.kv_heads) * model.head_dim;
     const int qkv = unit.value("qkv", width, Placement::split_width);
     auto& made = unit.phase("rope", PhaseKind::rope);
-    made.reads = {{raw, "input", Placement::split_width}};
-    made.writes = {{qkv, "output", Placement::split_width}};
+    made.reads = {{raw, Role::input, Placement::split_width}};
+    made.writes = {{qkv, Role::output, Placement::split_width}};
     made.gradient = GradientRule::in_place;
     made.writes_in_place = true;
     return qkv;
@@ -44,11 +48,11 @@ int attention_phase(UnitBuilder& unit, int qkv) {
     const int out = unit.value("attended", width, Placement::split_width);
     const int lse = unit.value("lse", model.heads, Placement::split_width, ElementType::f32);
     auto& made = unit.phase("attention", PhaseKind::attention);
-    made.reads = {{qkv, "input", Placement::split_width}};
-    made.writes = {{out, "output", Placement::split_width}, {lse, "lse", Placement::split_width}};
-    made.kept = {{qkv, "input", Placement::split_width},
-                 {out, "output", Placement::split_width},
-                 {lse, "lse", Placement::split_width}};
+    made.reads = {{qkv, Role::input, Placement::split_width}};
+    made.writes = {{out, Role::output, Placement::split_width}, {lse, Role::lse, Placement::split_width}};
+    made.kept = {{qkv, Role::input, Placement::split_width},
+                 {out, Role::output, Placement::split_width},
+                 {lse, Role::lse, Placement::split_width}};
     made.has_dropout = model.dropout > 0;
     made.redone_by_selective = true;
     made.flops_per_token_and_key = 4.0 * static_cast<double>(width) / unit.tensor();
@@ -58,20 +62,20 @@ int attention_phase(UnitBuilder& unit, int qkv) {
 int attention_projection(UnitBuilder& unit, int attended, Biases biases) {
     const auto& model = unit.model();
     const auto width = model.heads * model.head_dim;
-    std::vector<int> parameters{unit.parameter("attention.out.weight", "weight", {model.hidden, width},
+    std::vector<int> parameters{unit.parameter("attention.out.weight", Role::weight, {model.hidden, width},
                                                Initial::normal, 1, residual_std(model))};
     if (biases == Biases::all) {
-        parameters.push_back(unit.parameter("attention.out.bias", "bias", {model.hidden}, Initial::zero));
+        parameters.push_back(unit.parameter("attention.out.bias", Role::bias, {model.hidden}, Initial::zero));
     }
     return unit.row_linear("projection", attended, "attention.branch", width, std::move(parameters));
 }
 
 int mlp(UnitBuilder& unit, int h, PhaseKind activation, Biases biases) {
     const auto& model = unit.model();
-    std::vector<int> parameters{unit.parameter("mlp.up.weight", "weight", {model.ffn_hidden, model.hidden},
-                                               Initial::normal, 0, model.init_std)};
+    std::vector<int> parameters{unit.parameter(
+        "mlp.up.weight", Role::weight, {model.ffn_hidden, model.hidden}, Initial::normal, 0, model.init_std)};
     if (biases == Biases::all) {
-        parameters.push_back(unit.parameter("mlp.up.bias", "bias", {model.ffn_hidden}, Initial::zero, 0));
+        parameters.push_back(unit.parameter("mlp.up.bias", Role::bias, {model.ffn_hidden}, Initial::zero, 0));
     }
     const int up = unit.column_linear("mlp_in", h, "mlp.up", model.ffn_hidden, std::move(parameters));
     return mlp_down(unit, activation_phase(unit, activation, up, GradientRule::in_place), biases);
@@ -80,9 +84,9 @@ int mlp(UnitBuilder& unit, int h, PhaseKind activation, Biases biases) {
 int activation_phase(UnitBuilder& unit, PhaseKind kind, int x, GradientRule gradient) {
     const int active = unit.value("mlp.active", unit.model().ffn_hidden, Placement::split_width);
     auto& made = unit.phase("activation", kind);
-    made.reads = {{x, "input", Placement::split_width}};
-    made.writes = {{active, "output", Placement::split_width}};
-    made.kept = {{x, "input", Placement::split_width}};
+    made.reads = {{x, Role::input, Placement::split_width}};
+    made.writes = {{active, Role::output, Placement::split_width}};
+    made.kept = {{x, Role::input, Placement::split_width}};
     made.gradient = gradient;
     made.redone_by_selective = true;
     return active;
@@ -90,10 +94,11 @@ int activation_phase(UnitBuilder& unit, PhaseKind kind, int x, GradientRule grad
 
 int mlp_down(UnitBuilder& unit, int active, Biases biases) {
     const auto& model = unit.model();
-    std::vector<int> parameters{unit.parameter("mlp.down.weight", "weight", {model.hidden, model.ffn_hidden},
-                                               Initial::normal, 1, residual_std(model))};
+    std::vector<int> parameters{unit.parameter("mlp.down.weight", Role::weight,
+                                               {model.hidden, model.ffn_hidden}, Initial::normal, 1,
+                                               residual_std(model))};
     if (biases == Biases::all) {
-        parameters.push_back(unit.parameter("mlp.down.bias", "bias", {model.hidden}, Initial::zero));
+        parameters.push_back(unit.parameter("mlp.down.bias", Role::bias, {model.hidden}, Initial::zero));
     }
     return unit.row_linear("mlp_out", active, "mlp.branch", model.ffn_hidden, std::move(parameters));
 }

@@ -10,7 +10,7 @@ namespace ziggurat::layout {
 namespace {
 
 bool is_weight(const Parameter& parameter) {
-    return parameter.role == "weight" || parameter.role == "table";
+    return parameter.role == Role::weight || parameter.role == Role::table;
 }
 
 /// The rule for a phase; null where none matches a weight of it.
@@ -48,7 +48,7 @@ bool is_of_vocabulary(const Phase& phase) {
 std::vector<ElementRange> ranges_of(
     const Unit& unit, const Phase& phase, const FlatLayout& flat, ElementRange rows, std::int64_t in) {
     std::vector<ElementRange> found;
-    std::string role;
+    std::optional<Role> role;  // of the parameter found last
     for (const auto& use : phase.parameters) {
         if (use.unit >= 0) {
             continue;
@@ -56,7 +56,7 @@ std::vector<ElementRange> ranges_of(
         const auto& parameter = unit.parameters[static_cast<std::size_t>(use.parameter)];
         const auto range = flat.parameter(use.parameter);
         const bool is_cut = !rows.empty();
-        if (is_cut && phase.kind == PhaseKind::embedding && parameter.role != "table") {
+        if (is_cut && phase.kind == PhaseKind::embedding && parameter.role != Role::table) {
             continue;
         }
         if (is_cut && parameter.role == role) {
@@ -109,7 +109,7 @@ UnitTiling tiling_of(const Unit& unit,
         if (phase.kind == PhaseKind::embedding) {
             Segment shared;
             for (const auto& use : phase.parameters) {
-                if (unit.parameters[static_cast<std::size_t>(use.parameter)].role != "table") {
+                if (unit.parameters[static_cast<std::size_t>(use.parameter)].role != Role::table) {
                     shared.ranges.push_back(flat.parameter(use.parameter));
                 }
             }

@@ -21,14 +21,14 @@ int UnitBuilder::value(std::string name, std::int64_t width, Placement placement
 }
 
 int UnitBuilder::parameter(std::string name,
-                           std::string role,
+                           Role role,
                            std::vector<std::int64_t> extents,
                            Initial initial,
                            int tensor_dim,
                            double std) {
     Parameter added;
     added.name = unit_.kind == UnitKind::layer ? unit_.name + "." + name : std::move(name);
-    added.role = std::move(role);
+    added.role = role;
     added.extents = std::move(extents);
     added.tensor_dim = tensor_dim;
     added.initial = initial;
@@ -39,13 +39,12 @@ int UnitBuilder::parameter(std::string name,
 }
 
 int UnitBuilder::joined_parameter(std::string name,
-                                  std::string role,
+                                  Role role,
                                   std::vector<std::int64_t> extents,
                                   Initial initial,
                                   int tensor_dim,
                                   double std) {
-    const int index =
-        parameter(std::move(name), std::move(role), std::move(extents), initial, tensor_dim, std);
+    const int index = parameter(std::move(name), role, std::move(extents), initial, tensor_dim, std);
     ZG_EXPECTS(index > 0);
     unit_.parameters.back().joined_to_previous = true;
     return index;
@@ -59,20 +58,21 @@ Phase& UnitBuilder::phase(std::string name, PhaseKind kind) {
 }
 
 std::vector<int> UnitBuilder::norm_parameters(const std::string& name, NormKind kind) {
-    std::vector<int> added{parameter(name + ".gain", "gain", {model_.hidden}, Initial::one)};
+    std::vector<int> added{parameter(name + ".gain", Role::gain, {model_.hidden}, Initial::one)};
     if (kind == NormKind::layer_norm) {
-        added.push_back(parameter(name + ".bias", "bias", {model_.hidden}, Initial::zero));
+        added.push_back(parameter(name + ".bias", Role::bias, {model_.hidden}, Initial::zero));
     }
     return added;
 }
 
 void UnitBuilder::keep_statistics(Phase& made, const std::string& name, NormKind kind) {
-    std::vector<const char*> statistics{"inv_std"};
+    std::vector<Role> statistics{Role::inv_std};
     if (kind == NormKind::layer_norm) {
-        statistics.push_back("mean");
+        statistics.push_back(Role::mean);
     }
-    for (const auto* statistic : statistics) {
-        const ValueUse use{value(name + "." + statistic, 1, outside_, ElementType::f32), statistic, outside_};
+    for (const auto statistic : statistics) {
+        const auto full_name = name + "." + to_string(statistic);
+        const ValueUse use{value(full_name, 1, outside_, ElementType::f32), statistic, outside_};
         made.writes.push_back(use);
         made.kept.push_back(use);
     }
@@ -82,9 +82,9 @@ int UnitBuilder::norm(const std::string& name, NormKind kind, int x) {
     const auto parameters = norm_parameters(name, kind);
     const int h = value(name + ".out", model_.hidden, outside_);
     auto& made = phase(name, PhaseKind::norm);
-    made.reads = {{x, "input", outside_}};
-    made.writes = {{h, "output", outside_}};
-    made.kept = {{x, "input", outside_}};
+    made.reads = {{x, Role::input, outside_}};
+    made.writes = {{h, Role::output, outside_}};
+    made.kept = {{x, Role::input, outside_}};
     keep_statistics(made, name, kind);
     for (const int p : parameters) {
         made.parameters.push_back({p});
@@ -99,9 +99,9 @@ std::pair<int, int> UnitBuilder::residual_norm(const std::string& name, NormKind
     const int sum = value(name + ".sum", model_.hidden, outside_);
     const int h = value(name + ".out", model_.hidden, outside_);
     auto& made = phase(name, PhaseKind::residual_norm);
-    made.reads = {{x, "input", outside_}, {branch, "branch", outside_}};
-    made.writes = {{sum, "sum", outside_}, {h, "output", outside_}};
-    made.kept = {{sum, "sum", outside_}};
+    made.reads = {{x, Role::input, outside_}, {branch, Role::branch, outside_}};
+    made.writes = {{sum, Role::sum, outside_}, {h, Role::output, outside_}};
+    made.kept = {{sum, Role::sum, outside_}};
     keep_statistics(made, name, kind);
     for (const int p : parameters) {
         made.parameters.push_back({p});
@@ -117,9 +117,9 @@ int UnitBuilder::column_linear(
     const auto in = unit_.values[static_cast<std::size_t>(x)].width;
     const int made_value = value(y, out, Placement::split_width);
     auto& made = phase(name, PhaseKind::linear);
-    made.reads = {{x, "input", Placement::replicated}};
-    made.writes = {{made_value, "output", Placement::split_width}};
-    made.kept = {{x, "input", Placement::replicated}};
+    made.reads = {{x, Role::input, Placement::replicated}};
+    made.writes = {{made_value, Role::output, Placement::split_width}};
+    made.kept = {{x, Role::input, Placement::replicated}};
     for (const int p : parameters) {
         made.parameters.push_back({p});
     }
@@ -133,9 +133,9 @@ int UnitBuilder::row_linear(
     const std::string& name, int x, const std::string& y, std::int64_t in, std::vector<int> parameters) {
     const int made_value = value(y, model_.hidden, tensor_ > 1 ? Placement::partial : Placement::replicated);
     auto& made = phase(name, PhaseKind::linear);
-    made.reads = {{x, "input", Placement::split_width}};
-    made.writes = {{made_value, "output", Placement::partial}};
-    made.kept = {{x, "input", Placement::split_width}};
+    made.reads = {{x, Role::input, Placement::split_width}};
+    made.writes = {{made_value, Role::output, Placement::partial}};
+    made.kept = {{x, Role::input, Placement::split_width}};
     for (const int p : parameters) {
         made.parameters.push_back({p});
         // The gradient of a sum reaches every rank of it whole, for all tokens.
@@ -150,8 +150,8 @@ int UnitBuilder::row_linear(
 int UnitBuilder::residual(const std::string& name, int x, int branch) {
     const int y = value(name + ".out", model_.hidden, outside_);
     auto& made = phase(name, PhaseKind::residual);
-    made.reads = {{x, "input", outside_}, {branch, "branch", outside_}};
-    made.writes = {{y, "output", outside_}};
+    made.reads = {{x, Role::input, outside_}, {branch, Role::branch, outside_}};
+    made.writes = {{y, Role::output, outside_}};
     made.gradient = GradientRule::pass_through;
     made.has_dropout = model_.dropout > 0;
     made.redone_by_selective = true;

@@ -24,14 +24,14 @@ class UnitBuilder {
               ElementType type = ElementType::compute);
 
     int parameter(std::string name,
-                  std::string role,
+                  Role role,
                   std::vector<std::int64_t> extents,
                   Initial initial,
                   int tensor_dim = -1,
                   double std = 0);
     /// Parameter that lies right behind the previous one.
     int joined_parameter(std::string name,
-                         std::string role,
+                         Role role,
                          std::vector<std::int64_t> extents,
                          Initial initial,
                          int tensor_dim,

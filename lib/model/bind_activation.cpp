@@ -15,20 +15,22 @@ Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, const Oper
     const auto width = binder.spec().model.ffn_hidden / binder.spec().parallel.tensor;
     const bool is_backward = use.op().direction == Direction::backward;
     if (phase.kind == PhaseKind::gelu) {
-        const auto x = use.matrix_in<T>("input", width);
+        const auto x = use.matrix_in<T>(Role::input, width);
         if (is_backward) {
-            return
-                [=, dy = use.matrix_out<T>("d_input", width)] { kernels::gelu_backward<T>(stream, x, dy); };
+            return [=, dy = use.matrix_out<T>(Role::d_input, width)] {
+                kernels::gelu_backward<T>(stream, x, dy);
+            };
         }
-        return [=, y = use.matrix_out<T>("output", width)] { kernels::gelu_forward<T>(stream, x, y); };
+        return [=, y = use.matrix_out<T>(Role::output, width)] { kernels::gelu_forward<T>(stream, x, y); };
     }
-    const auto x = use.matrix_in<T>("input", 2 * width);
+    const auto x = use.matrix_in<T>(Role::input, 2 * width);
     if (is_backward) {
-        return [=, dy = use.matrix_in<T>("d_output", width), dx = use.matrix_out<T>("d_input", 2 * width)] {
+        return [=, dy = use.matrix_in<T>(Role::d_output, width),
+                dx = use.matrix_out<T>(Role::d_input, 2 * width)] {
             kernels::swiglu_backward<T>(stream, x, dy, dx);
         };
     }
-    return [=, y = use.matrix_out<T>("output", width)] { kernels::swiglu_forward<T>(stream, x, y); };
+    return [=, y = use.matrix_out<T>(Role::output, width)] { kernels::swiglu_forward<T>(stream, x, y); };
 }
 
 template Kernel bind_activation<float>(Binder<float>&, const layout::Phase&, const Operands&);

@@ -30,26 +30,26 @@ Kernel bind_attention(Binder<T>& binder,
                       const layout::Phase& phase,
                       const Operands& use) {
     const auto stream = binder.stream();
-    const auto shape = shape_of(binder.spec(), std::ssize(use.in<T>("input")));
+    const auto shape = shape_of(binder.spec(), std::ssize(use.in<T>(Role::input)));
     const auto out_width = shape.heads * shape.head_dim;
     const auto qkv_width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
-    const auto qkv = use.matrix_in<T>("input", qkv_width);
-    const auto starts = use.vector_in<std::int32_t>("document_starts");
+    const auto qkv = use.matrix_in<T>(Role::input, qkv_width);
+    const auto starts = use.vector_in<std::int32_t>(Role::document_starts);
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention);
     const auto workspace = use.workspace();
     const std::array<std::int64_t, 3> lse_extents{shape.batch, shape.heads, shape.seq};
 
     if (use.op().direction == Direction::backward) {
-        const tensor::TensorRef<const float, 3> lse{use.in<float>("lse").data(), lse_extents};
-        return
-            [=, out = use.matrix_in<T>("output", out_width), d_out = use.matrix_in<T>("d_output", out_width),
-             d_qkv = use.matrix_out<T>("d_input", qkv_width)] {
-                kernels::attention_backward<T>(stream, shape, qkv, starts, dropout, out, d_out, lse, d_qkv,
-                                               workspace);
-            };
+        const tensor::TensorRef<const float, 3> lse{use.in<float>(Role::lse).data(), lse_extents};
+        return [=, out = use.matrix_in<T>(Role::output, out_width),
+                d_out = use.matrix_in<T>(Role::d_output, out_width),
+                d_qkv = use.matrix_out<T>(Role::d_input, qkv_width)] {
+            kernels::attention_backward<T>(stream, shape, qkv, starts, dropout, out, d_out, lse, d_qkv,
+                                           workspace);
+        };
     }
-    const tensor::TensorRef<float, 3> lse{use.out<float>("lse").data(), lse_extents};
-    return [=, out = use.matrix_out<T>("output", out_width)] {
+    const tensor::TensorRef<float, 3> lse{use.out<float>(Role::lse).data(), lse_extents};
+    return [=, out = use.matrix_out<T>(Role::output, out_width)] {
         kernels::attention_forward<T>(stream, shape, qkv, starts, dropout, out, lse, workspace);
     };
 }
@@ -58,12 +58,12 @@ template <class T>
 Kernel bind_rope(Binder<T>& binder, const Operands& use) {
     const auto stream = binder.stream();
     const bool is_backward = use.op().direction == Direction::backward;
-    const auto elements = use.out<T>(is_backward ? "d_input" : "output");
+    const auto elements = use.out<T>(is_backward ? Role::d_input : Role::output);
     const auto shape = shape_of(binder.spec(), std::ssize(elements));
     const auto width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto direction = is_backward ? kernels::Direction::backward : kernels::Direction::forward;
-    return [=, positions = use.vector_in<std::int32_t>("positions"), table = binder.rotations(),
-            qkv = use.matrix_out<T>(is_backward ? "d_input" : "output", width)] {
+    return [=, positions = use.vector_in<std::int32_t>(Role::positions), table = binder.rotations(),
+            qkv = use.matrix_out<T>(is_backward ? Role::d_input : Role::output, width)] {
         kernels::rope<T>(stream, shape, positions, table, direction, qkv);
     };
 }

@@ -12,20 +12,21 @@ template <class T>
 Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
-    const auto tokens = use.vector_in<std::int32_t>("tokens");
-    const auto positions = use.vector_in<std::int32_t>("positions");
+    const auto tokens = use.vector_in<std::int32_t>(Role::tokens);
+    const auto positions = use.vector_in<std::int32_t>(Role::positions);
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, -1, dropout_embedding);
 
     if (use.op().direction == Direction::forward || use.op().direction == Direction::recompute) {
-        const auto learned = use.reads("position_table") ? use.matrix_in<T>("position_table", width)
-                                                         : tensor::TensorRef<const T, 2>{};
-        return [=, table = use.matrix_in<T>("table", width), out = use.matrix_out<T>("output", width)] {
-            kernels::embedding_forward<T>(stream, tokens, positions, table, learned, dropout, out);
-        };
+        const auto learned = use.reads(Role::position_table) ? use.matrix_in<T>(Role::position_table, width)
+                                                             : tensor::TensorRef<const T, 2>{};
+        return
+            [=, table = use.matrix_in<T>(Role::table, width), out = use.matrix_out<T>(Role::output, width)] {
+                kernels::embedding_forward<T>(stream, tokens, positions, table, learned, dropout, out);
+            };
     }
-    const auto d_out = use.matrix_in<T>("d_output", width);
-    const auto d_table = use.gradient("d_table", width);
-    const auto d_learned = use.gradient("d_position_table", width);
+    const auto d_out = use.matrix_in<T>(Role::d_output, width);
+    const auto d_table = use.gradient(Role::d_table, width);
+    const auto d_learned = use.gradient(Role::d_position_table, width);
     // A tied head has written its part of the table's gradient before: the lookup's is added to it.
     const auto table_part = binder.spec().model.tie_embeddings ? Accumulate::yes : use.accumulate();
     const auto position_part = use.accumulate();

@@ -15,12 +15,12 @@ template <class T>
 Kernel bind_packing(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
     const auto stream = binder.stream();
     const auto* product = &binder.linear(1, phase.in, phase.out, false);
-    const auto w = use.matrix_in<T>("weight", phase.in);
-    const auto forward = use.out<std::byte>("packed_forward");
-    if (!use.writes("packed_backward")) {
+    const auto w = use.matrix_in<T>(Role::weight, phase.in);
+    const auto forward = use.out<std::byte>(Role::packed_forward);
+    if (!use.writes(Role::packed_backward)) {
         return [=] { product->pack(stream, Packing::forward, w, forward); };
     }
-    return [=, backward = use.out<std::byte>("packed_backward")] {
+    return [=, backward = use.out<std::byte>(Role::packed_backward)] {
         product->pack(stream, Packing::forward, w, forward);
         product->pack(stream, Packing::backward_input, w, backward);
     };
@@ -38,24 +38,26 @@ Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, const Operands
         case Direction::none:
             return bind_packing(binder, phase, use);
         case Direction::backward_input: {
-            const auto dy = use.matrix_in<T>("d_output", out);
+            const auto dy = use.matrix_in<T>(Role::d_output, out);
             const auto* product = &binder.linear(dy.extent(0), in, out, false);
-            return [=, packed = use.in<std::byte>("packed_backward"), dx = use.matrix_out<T>("d_input", in)] {
+            return [=, packed = use.in<std::byte>(Role::packed_backward),
+                    dx = use.matrix_out<T>(Role::d_input, in)] {
                 product->backward_input_packed(stream, dy, packed, dx, workspace);
             };
         }
         case Direction::backward_weight: {
-            const auto dy = use.matrix_in<T>("d_output", out);
+            const auto dy = use.matrix_in<T>(Role::d_output, out);
             const auto* product = &binder.linear(dy.extent(0), in, out, false);
-            return [=, x = use.matrix_in<T>("input", in), dw = use.matrix_out<float>("d_weight", in),
+            return [=, x = use.matrix_in<T>(Role::input, in), dw = use.matrix_out<float>(Role::d_weight, in),
                     accumulate = use.accumulate()] {
                 product->backward_weight(stream, x, dy, dw, accumulate, workspace);
             };
         }
         default: {
-            const auto x = use.matrix_in<T>("input", in);
+            const auto x = use.matrix_in<T>(Role::input, in);
             const auto* product = &binder.linear(x.extent(0), in, out, false);
-            return [=, packed = use.in<std::byte>("packed_forward"), y = use.matrix_out<T>("output", out)] {
+            return [=, packed = use.in<std::byte>(Role::packed_forward),
+                    y = use.matrix_out<T>(Role::output, out)] {
                 product->forward_packed(stream, x, packed, {}, y, workspace);
             };
         }
@@ -67,16 +69,16 @@ Kernel bind_loss(Binder<T>& binder, const Operands& use) {
     const auto stream = binder.stream();
     const auto& model = binder.spec().model;
     const auto vocab = model.vocab;
-    const auto targets = use.vector_in<std::int32_t>("targets");
-    const auto mask = use.vector_in<std::uint8_t>("mask");
-    const auto losses = use.vector_out<float>("losses");
-    if (use.writes("d_input")) {
+    const auto targets = use.vector_in<std::int32_t>(Role::targets);
+    const auto mask = use.vector_in<std::uint8_t>(Role::mask);
+    const auto losses = use.vector_out<float>(Role::losses);
+    if (use.writes(Role::d_input)) {
         const auto* inputs = &use.step_inputs();
-        return [=, logits = use.matrix_out<T>("d_input", model.vocab_padded)] {
+        return [=, logits = use.matrix_out<T>(Role::d_input, model.vocab_padded)] {
             kernels::cross_entropy<T>(stream, logits, vocab, targets, mask, *inputs, losses);
         };
     }
-    return [=, logits = use.matrix_in<T>("input", model.vocab_padded)] {
+    return [=, logits = use.matrix_in<T>(Role::input, model.vocab_padded)] {
         kernels::cross_entropy_loss_only<T>(stream, logits, vocab, targets, mask, losses);
     };
 }

@@ -15,22 +15,22 @@ Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, const Operands
     const auto out = phase.out;
 
     if (use.op().direction == Direction::backward_input) {
-        const auto dy = use.matrix_in<T>("d_output", out);
+        const auto dy = use.matrix_in<T>(Role::d_output, out);
         const auto* product = &binder.linear(dy.extent(0), in, out, false);
-        return [=, w = use.matrix_in<T>("weight", in), dx = use.matrix_out<T>("d_input", in)] {
+        return [=, w = use.matrix_in<T>(Role::weight, in), dx = use.matrix_out<T>(Role::d_input, in)] {
             product->backward_input(stream, dy, w, dx, workspace);
         };
     }
     if (use.op().direction == Direction::backward_weight) {
-        const auto dy = use.matrix_in<T>("d_output", out);
+        const auto dy = use.matrix_in<T>(Role::d_output, out);
         const auto* product = &binder.linear(dy.extent(0), in, out, false);
         const auto accumulate = use.accumulate();
-        const auto db = use.gradient("d_bias");
-        if (!use.writes("d_weight")) {
+        const auto db = use.gradient(Role::d_bias);
+        if (!use.writes(Role::d_weight)) {
             return [=] { kernels::column_sum<T>(stream, dy, db, accumulate, workspace); };
         }
-        const auto x = use.matrix_in<T>("input", in);
-        const auto dw = use.matrix_out<float>("d_weight", in);
+        const auto x = use.matrix_in<T>(Role::input, in);
+        const auto dw = use.matrix_out<float>(Role::d_weight, in);
         if (db.empty()) {
             return [=] { product->backward_weight(stream, x, dy, dw, accumulate, workspace); };
         }
@@ -39,11 +39,11 @@ Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, const Operands
             kernels::column_sum<T>(stream, dy, db, accumulate, workspace);
         };
     }
-    const auto x = use.matrix_in<T>("input", in);
-    const bool has_bias = use.reads("bias");
+    const auto x = use.matrix_in<T>(Role::input, in);
+    const bool has_bias = use.reads(Role::bias);
     const auto* product = &binder.linear(x.extent(0), in, out, has_bias);
-    const auto bias = has_bias ? use.vector_in<T>("bias") : tensor::TensorRef<const T, 1>{};
-    return [=, w = use.matrix_in<T>("weight", in), y = use.matrix_out<T>("output", out)] {
+    const auto bias = has_bias ? use.vector_in<T>(Role::bias) : tensor::TensorRef<const T, 1>{};
+    return [=, w = use.matrix_in<T>(Role::weight, in), y = use.matrix_out<T>(Role::output, out)] {
         product->forward(stream, x, w, bias, y, workspace);
     };
 }

@@ -21,26 +21,26 @@ Kernel norm_forward(Binder<T>& binder,
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
     const auto epsilon = static_cast<float>(binder.spec().model.norm_epsilon);
-    const auto x = use.matrix_in<T>("input", width);
-    const auto gain = use.vector_in<T>("gain");
-    const auto y = use.matrix_out<T>("output", width);
-    const auto inv_std = use.vector_out<float>("inv_std");
-    const bool has_mean = use.writes("mean");
+    const auto x = use.matrix_in<T>(Role::input, width);
+    const auto gain = use.vector_in<T>(Role::gain);
+    const auto y = use.matrix_out<T>(Role::output, width);
+    const auto inv_std = use.vector_out<float>(Role::inv_std);
+    const bool has_mean = use.writes(Role::mean);
 
     if (phase.kind == PhaseKind::norm) {
         if (has_mean) {
-            return [=, bias = use.vector_in<T>("bias"), mean = use.vector_out<float>("mean")] {
+            return [=, bias = use.vector_in<T>(Role::bias), mean = use.vector_out<float>(Role::mean)] {
                 kernels::layer_norm_forward<T>(stream, x, gain, bias, epsilon, y, mean, inv_std);
             };
         }
         return [=] { kernels::rms_norm_forward<T>(stream, x, gain, epsilon, y, inv_std); };
     }
 
-    const auto branch = use.matrix_in<T>("branch", width);
-    const auto sum = use.matrix_out<T>("sum", width);
+    const auto branch = use.matrix_in<T>(Role::branch, width);
+    const auto sum = use.matrix_out<T>(Role::sum, width);
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention_branch);
     if (has_mean) {
-        return [=, bias = use.vector_in<T>("bias"), mean = use.vector_out<float>("mean")] {
+        return [=, bias = use.vector_in<T>(Role::bias), mean = use.vector_out<float>(Role::mean)] {
             kernels::residual_layer_norm_forward<T>(stream, x, branch, dropout, gain, bias, epsilon, sum, y,
                                                     mean, inv_std);
         };
@@ -57,19 +57,19 @@ Kernel norm_backward(Binder<T>& binder,
                      const Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
-    const auto x = use.matrix_in<T>(phase.kind == PhaseKind::norm ? "input" : "sum", width);
-    const auto dy = use.matrix_in<T>("d_output", width);
-    const auto gain = use.vector_in<T>("gain");
-    const auto inv_std = use.vector_in<float>("inv_std");
-    const auto dx = use.matrix_out<T>("d_input", width);
-    const auto d_gain = use.gradient("d_gain");
+    const auto x = use.matrix_in<T>(phase.kind == PhaseKind::norm ? Role::input : Role::sum, width);
+    const auto dy = use.matrix_in<T>(Role::d_output, width);
+    const auto gain = use.vector_in<T>(Role::gain);
+    const auto inv_std = use.vector_in<float>(Role::inv_std);
+    const auto dx = use.matrix_out<T>(Role::d_input, width);
+    const auto d_gain = use.gradient(Role::d_gain);
     const auto accumulate = use.accumulate();
     const auto workspace = use.workspace();
 
     Kernel norm;
-    if (use.reads("mean")) {
-        const auto d_bias = use.gradient("d_bias");
-        norm = [=, mean = use.vector_in<float>("mean")] {
+    if (use.reads(Role::mean)) {
+        const auto d_bias = use.gradient(Role::d_bias);
+        norm = [=, mean = use.vector_in<float>(Role::mean)] {
             kernels::layer_norm_backward<T>(stream, x, dy, gain, mean, inv_std, dx, d_gain, d_bias,
                                             accumulate, workspace);
         };
@@ -78,14 +78,15 @@ Kernel norm_backward(Binder<T>& binder,
             kernels::rms_norm_backward<T>(stream, x, dy, gain, inv_std, dx, d_gain, accumulate, workspace);
         };
     }
-    if (!use.writes("d_branch")) {
+    if (!use.writes(Role::d_branch)) {
         return norm;
     }
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention_branch);
-    return [norm = std::move(norm), stream, dx, dropout, d_branch = use.matrix_out<T>("d_branch", width)] {
-        norm();
-        kernels::dropout_backward<T>(stream, dx, dropout, d_branch);
-    };
+    return
+        [norm = std::move(norm), stream, dx, dropout, d_branch = use.matrix_out<T>(Role::d_branch, width)] {
+            norm();
+            kernels::dropout_backward<T>(stream, dx, dropout, d_branch);
+        };
 }
 
 }  // namespace
@@ -108,12 +109,13 @@ Kernel bind_residual(Binder<T>& binder,
     const auto width = binder.spec().model.hidden;
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_mlp_branch);
     if (use.op().direction == Direction::backward) {
-        return [=, dy = use.matrix_in<T>("d_output", width), dx = use.matrix_out<T>("d_branch", width)] {
-            kernels::dropout_backward<T>(stream, dy, dropout, dx);
-        };
+        return
+            [=, dy = use.matrix_in<T>(Role::d_output, width), dx = use.matrix_out<T>(Role::d_branch, width)] {
+                kernels::dropout_backward<T>(stream, dy, dropout, dx);
+            };
     }
-    return [=, x = use.matrix_in<T>("input", width), branch = use.matrix_in<T>("branch", width),
-            y = use.matrix_out<T>("output", width)] {
+    return [=, x = use.matrix_in<T>(Role::input, width), branch = use.matrix_in<T>(Role::branch, width),
+            y = use.matrix_out<T>(Role::output, width)] {
         kernels::residual_forward<T>(stream, x, branch, dropout, y);
     };
 }

@@ -45,13 +45,13 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, const Ope
     const auto width = use.op().column_end - first;
 
     if (use.op().direction == Direction::backward_input) {
-        const auto dy = use.matrix_in<T>("d_output", phase.out);
+        const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
         const auto* product = &binder.linear(dy.extent(0), in, width, false, true);
         const Columns<T> columns{use.workspace(), dy.extent(0), width};
-        const auto w = use.matrix_in<T>("weight", in);
-        const auto sum = use.matrix_out<float>("d_input_sum", in);
+        const auto w = use.matrix_in<T>(Role::weight, in);
+        const auto sum = use.matrix_out<float>(Role::d_input_sum, in);
         const auto accumulate = first > 0 ? Accumulate::yes : Accumulate::no;
-        const auto dx = use.writes("d_input") ? use.matrix_out<T>("d_input", in) : TensorRef<T, 2>{};
+        const auto dx = use.writes(Role::d_input) ? use.matrix_out<T>(Role::d_input, in) : TensorRef<T, 2>{};
         return [=] {
             kernels::take_columns<T>(stream, dy, first, columns.matrix);
             product->backward_input_sum(stream, read_only(columns.matrix), w, sum, accumulate, columns.rest);
@@ -62,13 +62,13 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, const Ope
         };
     }
     if (use.op().direction == Direction::backward_weight) {
-        const auto dy = use.matrix_in<T>("d_output", phase.out);
+        const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
         const auto* product = &binder.linear(dy.extent(0), in, width, false, true);
         const Columns<T> columns{use.workspace(), dy.extent(0), width};
         const auto accumulate = use.accumulate();
-        const auto db = use.gradient("d_bias");
-        const auto dw = use.gradient("d_weight", in);
-        const auto x = dw.empty() ? TensorRef<const T, 2>{} : use.matrix_in<T>("input", in);
+        const auto db = use.gradient(Role::d_bias);
+        const auto dw = use.gradient(Role::d_weight, in);
+        const auto x = dw.empty() ? TensorRef<const T, 2>{} : use.matrix_in<T>(Role::input, in);
         return [=] {
             kernels::take_columns<T>(stream, dy, first, columns.matrix);
             if (!dw.empty()) {
@@ -79,12 +79,12 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, const Ope
             }
         };
     }
-    const auto x = use.matrix_in<T>("input", in);
-    const bool has_bias = use.reads("bias");
+    const auto x = use.matrix_in<T>(Role::input, in);
+    const bool has_bias = use.reads(Role::bias);
     const auto* product = &binder.linear(x.extent(0), in, width, has_bias, true);
-    const auto bias = has_bias ? use.vector_in<T>("bias") : TensorRef<const T, 1>{};
+    const auto bias = has_bias ? use.vector_in<T>(Role::bias) : TensorRef<const T, 1>{};
     const Columns<T> columns{use.workspace(), x.extent(0), width};
-    return [=, w = use.matrix_in<T>("weight", in), y = use.matrix_out<T>("output", phase.out)] {
+    return [=, w = use.matrix_in<T>(Role::weight, in), y = use.matrix_out<T>(Role::output, phase.out)] {
         product->forward(stream, x, w, bias, columns.matrix, columns.rest);
         kernels::put_columns<T>(stream, read_only(columns.matrix), first, y);
     };
@@ -96,25 +96,26 @@ Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, const 
     const auto width = binder.spec().model.hidden;
     const auto first = use.op().column_begin;
     const bool is_tile = use.op().column_end > 0;
-    const auto indices = use.vector_in<std::int32_t>(is_tile ? "tokens" : "positions");
+    const auto indices = use.vector_in<std::int32_t>(is_tile ? Role::tokens : Role::positions);
     const bool is_forward =
         use.op().direction == Direction::forward || use.op().direction == Direction::recompute;
     const bool drops = phase.has_dropout && !(is_forward && is_tile);
     const auto dropout = use.dropout(binder.spec(), drops, -1, dropout_embedding);
     if (is_forward && is_tile) {
-        return [=, table = use.matrix_in<T>("table", width), out = use.matrix_out<T>("output", width)] {
-            kernels::embedding_tile_forward<T>(stream, indices, table, first, out);
-        };
+        return
+            [=, table = use.matrix_in<T>(Role::table, width), out = use.matrix_out<T>(Role::output, width)] {
+                kernels::embedding_tile_forward<T>(stream, indices, table, first, out);
+            };
     }
     if (is_forward) {
-        const auto learned =
-            use.reads("position_table") ? use.matrix_in<T>("position_table", width) : TensorRef<const T, 2>{};
-        return [=, out = use.matrix_out<T>("output", width)] {
+        const auto learned = use.reads(Role::position_table) ? use.matrix_in<T>(Role::position_table, width)
+                                                             : TensorRef<const T, 2>{};
+        return [=, out = use.matrix_out<T>(Role::output, width)] {
             kernels::embedding_positions_forward<T>(stream, indices, learned, dropout, out);
         };
     }
-    const auto d_out = use.matrix_in<T>("d_output", width);
-    const auto d_table = use.gradient(is_tile ? "d_table" : "d_position_table", width);
+    const auto d_out = use.matrix_in<T>(Role::d_output, width);
+    const auto d_table = use.gradient(is_tile ? Role::d_table : Role::d_position_table, width);
     // A tied head has written its part of the table's gradient before: the lookup's is added to it.
     const bool is_tied = is_tile && binder.spec().model.tie_embeddings;
     const auto accumulate = is_tied ? Accumulate::yes : use.accumulate();

@@ -71,7 +71,7 @@ Kernel Binder<T>::bind(const schedule::Program& program, const schedule::Op& op,
             }
             return bind_logits(*this, phase, operands);
         case PhaseKind::loss:
-            if (operands.reads("statistics") || operands.writes("statistics")) {
+            if (operands.reads(Role::statistics) || operands.writes(Role::statistics)) {
                 return bind_loss_tile(*this, operands);
             }
             return bind_loss(*this, operands);

@@ -1,8 +1,9 @@
 /// What a compute op of the step program does: a kernel with its operands bound.
 ///
-/// The program says which bytes an op reads and writes and what part each plays ("input", "weight",
-/// "d_output"); a binder turns that, once, into a call of a kernel of `kernels` with typed, shaped tensors.
-/// Phases are bound by kind, so a new family needs no code here unless it brings a new kind of phase.
+/// The program says which bytes an op reads and writes and what part each plays (input,
+/// weight, d_output); a binder turns that, once, into a call of a kernel of `kernels` with typed, shaped
+/// tensors. Phases are bound by kind, so a new family needs no code here unless it brings a new kind of
+/// phase.
 #pragma once
 
 #include <array>

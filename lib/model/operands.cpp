@@ -5,15 +5,15 @@
 namespace ziggurat::model {
 namespace {
 
-Error broken(const schedule::Op& op, const std::string& role, const std::string& why) {
-    return Error{ErrorKind::internal, "op '" + op.label + "': operand '" + role + "' " + why +
+Error broken(const schedule::Op& op, Role role, const std::string& why) {
+    return Error{ErrorKind::internal, "op '" + op.label + "': operand '" + to_string(role) + "' " + why +
                                           " (the step program and the kernels disagree). Please report it "
                                           "with the deck."};
 }
 
 }  // namespace
 
-const schedule::Operand& Operands::found(const schedule::Operand* operand, const std::string& role) const {
+const schedule::Operand& Operands::found(const schedule::Operand* operand, Role role) const {
     if (operand == nullptr) {
         throw broken(op_, role, "is missing");
     }
@@ -33,7 +33,7 @@ std::span<std::byte> Operands::bytes(const schedule::Operand& operand) const {
     return {base + buffer.offset + run.offset, static_cast<std::size_t>(run.bytes)};
 }
 
-void Operands::check_width(const std::string& role, std::int64_t elements, std::int64_t width) const {
+void Operands::check_width(Role role, std::int64_t elements, std::int64_t width) const {
     if (width <= 0 || elements % width != 0) {
         throw broken(op_, role,
                      "has " + std::to_string(elements) + " elements, not rows of " + std::to_string(width));
@@ -41,11 +41,11 @@ void Operands::check_width(const std::string& role, std::int64_t elements, std::
 }
 
 const kernels::StepInputs& Operands::step_inputs() const {
-    return *in<kernels::StepInputs>("step_inputs").data();
+    return *in<kernels::StepInputs>(Role::step_inputs).data();
 }
 
 std::span<std::byte> Operands::workspace() const {
-    return writes("workspace") ? out<std::byte>("workspace") : std::span<std::byte>{};
+    return writes(Role::workspace) ? out<std::byte>(Role::workspace) : std::span<std::byte>{};
 }
 
 kernels::Dropout Operands::dropout(const spec::RunSpec& spec, bool has_dropout, int layer, int site) const {
@@ -56,7 +56,7 @@ kernels::Dropout Operands::dropout(const spec::RunSpec& spec, bool has_dropout, 
     made.probability = static_cast<float>(spec.model.dropout);
     made.seed = spec.run.seed;
     made.purpose = static_cast<std::uint32_t>((layer + 1) * 4 + site);
-    made.samples = in<std::int64_t>("samples").data();
+    made.samples = in<std::int64_t>(Role::samples).data();
     made.sequence = spec.data.seq;
     made.inputs = &step_inputs();
     return made;

@@ -6,11 +6,14 @@
 
 #include "kernels/step_inputs.hpp"
 #include "layout/family.hpp"
+#include "layout/role.hpp"
 #include "model/binder.hpp"
 #include "schedule/step_program.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::model {
+
+using layout::Role;
 
 /// Looks operands up by role and gives them shapes; a missing one is a bug that names the op and the role.
 class Operands {
@@ -20,47 +23,47 @@ class Operands {
 
     const schedule::Op& op() const noexcept { return op_; }
     bool is_training() const noexcept { return program_.variant == schedule::Variant::train; }
-    bool reads(const std::string& role) const { return program_.find_read(op_, role) != nullptr; }
-    bool writes(const std::string& role) const { return program_.find_write(op_, role) != nullptr; }
+    bool reads(Role role) const { return program_.find_read(op_, role) != nullptr; }
+    bool writes(Role role) const { return program_.find_write(op_, role) != nullptr; }
 
     template <class E>
-    std::span<const E> in(const std::string& role) const {
+    std::span<const E> in(Role role) const {
         return typed<const E>(found(program_.find_read(op_, role), role));
     }
     template <class E>
-    std::span<E> out(const std::string& role) const {
+    std::span<E> out(Role role) const {
         return typed<E>(found(program_.find_write(op_, role), role));
     }
 
     template <class E>
-    tensor::TensorRef<const E, 1> vector_in(const std::string& role) const {
+    tensor::TensorRef<const E, 1> vector_in(Role role) const {
         const auto data = in<E>(role);
         return {data.data(), {std::ssize(data)}};
     }
     template <class E>
-    tensor::TensorRef<E, 1> vector_out(const std::string& role) const {
+    tensor::TensorRef<E, 1> vector_out(Role role) const {
         const auto data = out<E>(role);
         return {data.data(), {std::ssize(data)}};
     }
     /// Rows of `width` elements each.
     template <class E>
-    tensor::TensorRef<const E, 2> matrix_in(const std::string& role, std::int64_t width) const {
+    tensor::TensorRef<const E, 2> matrix_in(Role role, std::int64_t width) const {
         const auto data = in<E>(role);
         check_width(role, std::ssize(data), width);
         return {data.data(), {std::ssize(data) / width, width}};
     }
     template <class E>
-    tensor::TensorRef<E, 2> matrix_out(const std::string& role, std::int64_t width) const {
+    tensor::TensorRef<E, 2> matrix_out(Role role, std::int64_t width) const {
         const auto data = out<E>(role);
         check_width(role, std::ssize(data), width);
         return {data.data(), {std::ssize(data) / width, width}};
     }
 
     /// The gradient of a parameter, in rows of `width`; empty where it is frozen.
-    tensor::TensorRef<float, 2> gradient(const std::string& role, std::int64_t width) const {
+    tensor::TensorRef<float, 2> gradient(Role role, std::int64_t width) const {
         return writes(role) ? matrix_out<float>(role, width) : tensor::TensorRef<float, 2>{};
     }
-    tensor::TensorRef<float, 1> gradient(const std::string& role) const {
+    tensor::TensorRef<float, 1> gradient(Role role) const {
         return writes(role) ? vector_out<float>(role) : tensor::TensorRef<float, 1>{};
     }
 
@@ -75,9 +78,9 @@ class Operands {
     kernels::Dropout dropout(const spec::RunSpec& spec, bool has_dropout, int layer, int site) const;
 
   private:
-    const schedule::Operand& found(const schedule::Operand* operand, const std::string& role) const;
+    const schedule::Operand& found(const schedule::Operand* operand, Role role) const;
     std::span<std::byte> bytes(const schedule::Operand& operand) const;
-    void check_width(const std::string& role, std::int64_t elements, std::int64_t width) const;
+    void check_width(Role role, std::int64_t elements, std::int64_t width) const;
 
     template <class E>
     std::span<E> typed(const schedule::Operand& operand) const {

@@ -9,6 +9,9 @@
 #include "spec/home_text.hpp"
 
 namespace ziggurat::plan {
+
+using schedule::Consumer;
+
 namespace {
 
 using spec::Home;
@@ -51,7 +54,7 @@ std::string rate(double bytes_per_second) {
     return bytes_per_second > 0 ? fmt::format("{}B/s", format_count(bytes_per_second)) : "-";
 }
 
-std::int64_t planned(const MemoryTable& plan, const std::string& consumer) {
+std::int64_t planned(const MemoryTable& plan, Consumer consumer) {
     for (const auto& row : plan.rows) {
         if (row.consumer == consumer) {
             return row.bytes[0];
@@ -138,14 +141,15 @@ std::string infinity_tables(const spec::RunSpec& spec,
     text += fmt::format(
         "  {:<6} {:<52} {:>12}   plan: leases {}, gradients {}\n", "MSWM",
         fmt::format("weights and gradient of a product of {} x {}", least.largest_in, least.largest_out),
-        format_bytes(least.model_state), format_bytes(planned(plan, "leases")),
-        format_bytes(planned(plan, "gradients")));
-    text += fmt::format(
-        "  {:<6} {:<52} {:>12}   plan: activations {}, working buffers {}, workspaces {}\n", "AWM",
-        fmt::format("between two checkpoints, {} unit{} apart", spec.recompute.every,
-                    spec.recompute.every == 1 ? "" : "s"),
-        format_bytes(least.activations), format_bytes(planned(plan, "activations")),
-        format_bytes(planned(plan, "working buffers")), format_bytes(planned(plan, "workspaces")));
+        format_bytes(least.model_state), format_bytes(planned(plan, Consumer::leases)),
+        format_bytes(planned(plan, Consumer::gradients)));
+    text += fmt::format("  {:<6} {:<52} {:>12}   plan: activations {}, working buffers {}, workspaces {}\n",
+                        "AWM",
+                        fmt::format("between two checkpoints, {} unit{} apart", spec.recompute.every,
+                                    spec.recompute.every == 1 ? "" : "s"),
+                        format_bytes(least.activations), format_bytes(planned(plan, Consumer::activations)),
+                        format_bytes(planned(plan, Consumer::working_buffers)),
+                        format_bytes(planned(plan, Consumer::workspaces)));
     return text;
 }
 

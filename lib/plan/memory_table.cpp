@@ -11,11 +11,10 @@
 namespace ziggurat::plan {
 namespace {
 
+using schedule::Consumer;
 using schedule::Lifetime;
 
 constexpr std::array tiers{spec::Tier::device, spec::Tier::host, spec::Tier::nvme};
-constexpr std::array lines{"parameters",      "leases", "gradients",  "optimizer", "activations",
-                           "working buffers", "logits", "workspaces", "batch",     "snapshot"};
 
 std::size_t index(spec::Tier tier) {
     return static_cast<std::size_t>(tier);
@@ -94,43 +93,46 @@ std::string detail_of_gradients(const spec::RunSpec& spec) {
     return "";
 }
 
-std::string detail_of(const std::string& consumer, const spec::RunSpec& spec) {
+std::string detail_of_activations(const spec::RunSpec& spec) {
+    switch (spec.recompute.kind) {
+        case spec::RecomputeKind::none:
+            return "kept, no recomputation";
+        case spec::RecomputeKind::selective:
+            return "kept, selective recomputation";
+        case spec::RecomputeKind::full:
+            return spec.recompute.every == 1
+                       ? std::string{"inputs of layers"}
+                       : "inputs of every " + std::to_string(spec.recompute.every) + " layers";
+    }
+    return "";
+}
+
+std::string detail_of(Consumer consumer, const spec::RunSpec& spec) {
     const bool is_f32 = spec.precision.compute == spec::DType::f32;
-    if (consumer == "parameters") {
-        return detail_of_parameters(spec);
-    }
-    if (consumer == "leases") {
-        return "whole units while they are used";
-    }
-    if (consumer == "gradients") {
-        return detail_of_gradients(spec);
-    }
-    if (consumer == "optimizer") {
-        return cut(spec.sharding.optimizer, is_f32 ? "2 f32 moments" : "f32 master and 2 moments");
-    }
-    if (consumer == "activations") {
-        switch (spec.recompute.kind) {
-            case spec::RecomputeKind::none:
-                return "kept, no recomputation";
-            case spec::RecomputeKind::selective:
-                return "kept, selective recomputation";
-            case spec::RecomputeKind::full:
-                return spec.recompute.every == 1
-                           ? std::string{"inputs of layers"}
-                           : "inputs of every " + std::to_string(spec.recompute.every) + " layers";
-        }
-    }
-    if (consumer == "working buffers") {
-        return "values and gradients on their way";
-    }
-    if (consumer == "transfers") {
-        return "state on its way between tiers";
-    }
-    if (consumer == "validation") {
-        return "beyond what training needs";
-    }
-    if (consumer == "snapshot") {
-        return cut(spec.parallel.data, "what checkpoints save, copied");
+    switch (consumer) {
+        case Consumer::parameters:
+            return detail_of_parameters(spec);
+        case Consumer::leases:
+            return "whole units while they are used";
+        case Consumer::gradients:
+            return detail_of_gradients(spec);
+        case Consumer::optimizer:
+            return cut(spec.sharding.optimizer, is_f32 ? "2 f32 moments" : "f32 master and 2 moments");
+        case Consumer::activations:
+            return detail_of_activations(spec);
+        case Consumer::working_buffers:
+            return "values and gradients on their way";
+        case Consumer::snapshot:
+            return cut(spec.parallel.data, "what checkpoints save, copied");
+        case Consumer::transfers:
+            return "state on its way between tiers";
+        case Consumer::validation:
+            return "beyond what training needs";
+        case Consumer::none:
+        case Consumer::logits:
+        case Consumer::workspaces:
+        case Consumer::batch:
+            break;
     }
     return "";
 }
@@ -159,7 +161,7 @@ MemoryTable memory_usage(const spec::RunSpec& spec,
                          const std::array<std::int64_t, 3>& reserved) {
     MemoryTable table;
     const auto used = uses(program);
-    std::map<std::string, std::array<std::int64_t, 3>> bytes;
+    std::map<Consumer, std::array<std::int64_t, 3>> bytes;
     for (const auto tier : tiers) {
         const auto t = index(tier);
         const int at = peak(program, used, tier);
@@ -176,18 +178,13 @@ MemoryTable memory_usage(const spec::RunSpec& spec,
         table.total[t] = std::max(program.tier_bytes(tier), reserved[t]);
         table.between[t] = program.tier_bytes(tier) - sum;
         if (table.total[t] > program.tier_bytes(tier)) {
-            bytes["validation"][t] += table.total[t] - program.tier_bytes(tier);
+            bytes[Consumer::validation][t] += table.total[t] - program.tier_bytes(tier);
         }
         table.peak_op[t] = at < 0 ? "" : program.ops[static_cast<std::size_t>(at)].label;
     }
     table.budget = spec::budgets_of_rank(spec);
-    for (const char* consumer : lines) {
-        if (const auto row = bytes.extract(consumer)) {
-            table.rows.push_back({consumer, detail_of(consumer, spec), row.mapped()});
-        }
-    }
     for (const auto& [consumer, in_tiers] : bytes) {
-        table.rows.push_back({consumer, "", in_tiers});
+        table.rows.push_back({consumer, detail_of(consumer, spec), in_tiers});
     }
     return table;
 }
@@ -197,7 +194,7 @@ std::string memory_table(const spec::RunSpec& spec, int rank, const MemoryTable&
                             rank, spec.parallel.ranks);
     text += line("", "", {"device", "host", "nvme"});
     for (const auto& row : table.rows) {
-        text += line(row.consumer, row.detail, cells(row.bytes));
+        text += line(to_string(row.consumer), row.detail, cells(row.bytes));
     }
     text += line("between", "alignment and holes", cells(table.between));
     text += "  " + std::string(16 + 35 + 3 * 13, '-') + "\n";

@@ -13,16 +13,15 @@ namespace ziggurat::plan {
 
 /// One line: bytes of a consumer in each tier, indexed by spec::Tier.
 struct MemoryRow {
-    std::string consumer;
+    schedule::Consumer consumer = schedule::Consumer::none;
     std::string detail;  ///< how the bytes come about
     std::array<std::int64_t, 3> bytes{};
 };
 
 /// Bytes per rank, taken from the buffers that a program has placed.
 ///
-/// Rows are in the order of their lines (parameters, gradients, optimizer, activations, working buffers,
-/// logits, workspaces, batch, snapshot, then others by name). In each tier they are counted at the op during
-/// which the sum over all consumers is greatest; `between` is what the arena holds beyond that because of
+/// Rows are in the order of schedule::Consumer. In each tier they are counted at the op during which the sum
+/// over all consumers is greatest; `between` is what the arena holds beyond that because of
 /// alignment and of holes between live buffers.
 struct MemoryTable {
     std::vector<MemoryRow> rows;

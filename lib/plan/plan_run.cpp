@@ -48,7 +48,7 @@ Program build_shortened(const spec::RunSpec& spec, int rank, std::int64_t weight
     schedule::Buffer others;
     others.name = "batches of the other micro-batches";
     others.lifetime = schedule::Lifetime::inputs;
-    others.consumer = "batch";
+    others.consumer = schedule::Consumer::batch;
     for (const auto& buffer : program.buffers) {
         if (buffer.lifetime == schedule::Lifetime::inputs && buffer.microbatch == 0) {
             others.bytes += buffer.bytes * (spec.train.micro_batches - shorter.train.micro_batches);

@@ -167,11 +167,14 @@ class Scaling {
     }
 
     void scale_saving(double growth) {
-        for (auto& buffer : program_.buffers) {
-            if (buffer.lifetime == Lifetime::persistent && buffer.consumer == schedule::consumer::snapshot) {
-                buffer.bytes = times(buffer.bytes, buffer.name == schedule::save_ring ? chunks_ : growth);
+        const auto grow = [&](int index, double by) {
+            if (index >= 0) {
+                auto& buffer = program_.buffers[static_cast<std::size_t>(index)];
+                buffer.bytes = times(buffer.bytes, by);
             }
-        }
+        };
+        grow(program_.trainer_buffers.snapshot, growth);
+        grow(program_.trainer_buffers.save_ring, chunks_);
     }
 
     void scale_transient(const std::vector<schedule::LiveRange>& ranges) {
@@ -185,7 +188,7 @@ class Scaling {
                 continue;
             }
             const auto turn = turns.find(buffer.microbatch);
-            const bool is_kept = buffer.consumer == schedule::consumer::activations && buffer.unit >= 1 &&
+            const bool is_kept = buffer.consumer == schedule::Consumer::activations && buffer.unit >= 1 &&
                                  buffer.unit <= early && turn != turns.end() &&
                                  ranges[b].first < turn->second && turn->second < ranges[b].last;
             buffer.bytes = times(buffer.bytes, is_kept      ? 1 + more / static_cast<double>(early)
@@ -220,7 +223,7 @@ class Scaling {
         std::vector<bool> is_brought(program_.buffers.size());
         const auto is_staging = [&](const schedule::Operand& operand) {
             return program_.buffers[static_cast<std::size_t>(operand.buffer)].consumer ==
-                   schedule::consumer::staging;
+                   schedule::Consumer::transfers;
         };
         for (const auto& op : program_.ops) {
             for (const auto* operands : {&op.reads, &op.writes}) {

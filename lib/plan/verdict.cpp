@@ -31,7 +31,7 @@ std::string exactly(std::int64_t bytes) {
 std::string consumers(const MemoryTable& table, Tier tier) {
     std::vector<std::pair<std::int64_t, std::string>> most;
     for (const auto& row : table.rows) {
-        most.emplace_back(row.bytes[index(tier)], row.consumer);
+        most.emplace_back(row.bytes[index(tier)], to_string(row.consumer));
     }
     most.emplace_back(table.between[index(tier)], "between");
     std::sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.first > b.first; });

@@ -36,7 +36,7 @@ std::string operands(const Program& program, const std::vector<Operand>& list) {
     for (const auto& operand : list) {
         const auto& buffer = program.buffers.at(static_cast<std::size_t>(operand.buffer));
         text += text.empty() ? "" : ", ";
-        text += operand.role + "=" + buffer.name;
+        text += std::string{to_string(operand.role)} + "=" + buffer.name;
         if (operand.bytes() != buffer.bytes) {
             text += "[" + size(operand.bytes()) + " at " +
                     std::to_string(operand.runs.empty() ? 0 : operand.runs.front().offset) + "]";
@@ -142,7 +142,7 @@ std::string run_as_json(const Run& run) {
 std::string operand_as_json(const Operand& operand) {
     Object object;
     object.add("buffer", operand.buffer);
-    object.add_text("role", operand.role);
+    object.add_text("role", to_string(operand.role));
     object.add("runs", array(operand.runs, run_as_json));
     return object.take();
 }
@@ -152,14 +152,13 @@ const char* type_name(spec::DType type) {
 }
 
 std::string buffer_as_json(const Buffer& buffer) {
-    constexpr std::array lifetimes{"persistent", "transient", "inputs"};
     Object object;
     object.add_text("name", buffer.name);
     object.add_text("tier", tier_names[static_cast<std::size_t>(buffer.tier)]);
     object.add("bytes", buffer.bytes);
-    object.add_text("lifetime", lifetimes[static_cast<std::size_t>(buffer.lifetime)]);
-    object.add_text("state", layout::to_string(buffer.state));
-    object.add_text("consumer", buffer.consumer);
+    object.add_text("lifetime", to_string(buffer.lifetime));
+    object.add_text("state", to_string(buffer.state));
+    object.add_text("consumer", to_string(buffer.consumer));
     object.add("unit", buffer.unit);
     object.add("microbatch", buffer.microbatch);
     object.add("first_element", buffer.first_element);

@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_literals;
 
-const Operand* find(const std::vector<Operand>& operands, const std::string& role) {
+const Operand* find(const std::vector<Operand>& operands, Role role) {
     const auto at =
         std::find_if(operands.begin(), operands.end(), [&](const Operand& o) { return o.role == role; });
     return at == operands.end() ? nullptr : &*at;
@@ -73,50 +73,21 @@ int Program::add_buffer(Buffer buffer) {
     return static_cast<int>(buffers.size()) - 1;
 }
 
-const Operand* Program::find_read(const Op& op, const std::string& role) const {
+const Buffer& Program::buffer(int index) const {
+    ZG_EXPECTS(index >= 0 && index < std::ssize(buffers));
+    return buffers[static_cast<std::size_t>(index)];
+}
+
+const Operand* Program::find_read(const Op& op, Role role) const {
     return find(op.reads, role);
 }
 
-const Operand* Program::find_write(const Op& op, const std::string& role) const {
+const Operand* Program::find_write(const Op& op, Role role) const {
     return find(op.writes, role);
 }
 
-int element_bytes(const Buffer& buffer) {
-    return spec::element_bytes(buffer.type);
-}
-
-layout::ElementRange elements_of(const Buffer& buffer) {
-    return {buffer.first_element, buffer.first_element + buffer.bytes / element_bytes(buffer)};
-}
-
-Operand whole(const Program& program, int buffer, std::string role) {
-    return {buffer, std::move(role), {{0, program.buffers.at(static_cast<std::size_t>(buffer)).bytes}}};
-}
-
-const char* to_string(OpKind kind) {
-    constexpr const char* names[] = {
-        "compute",    "loss",           "fill",          "add",        "update",    "norm", "step_end",
-        "all_gather", "reduce_scatter", "all_reduce",    "all_to_all", "broadcast", "send", "receive",
-        "encode",     "decode",         "decode_reduce", "copy",       "read",      "write"};
-    return names[static_cast<int>(kind)];
-}
-
-const char* to_string(Direction direction) {
-    constexpr const char* names[] = {"",         "forward", "backward", "backward_input", "backward_weight",
-                                     "recompute"};
-    return names[static_cast<int>(direction)];
-}
-
-const char* to_string(Purpose purpose) {
-    constexpr const char* names[] = {"none",   "parameters", "secondary", "gradients", "publication",
-                                     "tensor", "context",    "pipeline",  "control",   "state"};
-    return names[static_cast<int>(purpose)];
-}
-
-const char* to_string(Engine engine) {
-    constexpr const char* names[] = {"compute",        "collective", "channel",    "host_to_device",
-                                     "device_to_host", "nvme_read",  "nvme_write", "host_optimizer"};
-    return names[static_cast<int>(engine)];
+Operand whole(const Program& program, int buffer, Role role) {
+    return {buffer, role, {{0, program.buffers.at(static_cast<std::size_t>(buffer)).bytes}}};
 }
 
 }  // namespace ziggurat::schedule

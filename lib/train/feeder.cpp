@@ -7,6 +7,9 @@
 #include "data/sample_order.hpp"
 
 namespace ziggurat::train {
+
+using schedule::BatchTensor;
+
 namespace {
 
 template <class E>
@@ -18,12 +21,30 @@ void copy_all(const std::vector<E>& from, std::span<E> to) {
 }  // namespace
 
 void copy_into(const data::Batch& batch, const BatchSlot& slot) {
-    copy_all(batch.tokens, slot.tokens);
-    copy_all(batch.targets, slot.targets);
-    copy_all(batch.positions, slot.positions);
-    copy_all(batch.document_starts, slot.document_starts);
-    copy_all(batch.mask, slot.mask);
-    copy_all(batch.samples, slot.samples);
+    for (int b = 0; b < schedule::num_batch_tensors; ++b) {
+        switch (static_cast<BatchTensor>(b)) {
+            case BatchTensor::tokens:
+                copy_all(batch.tokens, slot.tokens);
+                break;
+            case BatchTensor::targets:
+                copy_all(batch.targets, slot.targets);
+                break;
+            case BatchTensor::positions:
+                copy_all(batch.positions, slot.positions);
+                break;
+            case BatchTensor::document_starts:
+                copy_all(batch.document_starts, slot.document_starts);
+                break;
+            case BatchTensor::mask:
+                copy_all(batch.mask, slot.mask);
+                break;
+            case BatchTensor::samples:
+                copy_all(batch.samples, slot.samples);
+                break;
+            case BatchTensor::losses:
+                break;  // what the program makes of them
+        }
+    }
 }
 
 Feeder::Feeder(const spec::RunSpec& spec,

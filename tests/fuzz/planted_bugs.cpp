@@ -47,7 +47,7 @@ void swap_two_blocks(Program&, Op& op) {
 /// What is done to the last block of 256 elements of each run stays undone.
 void stop_a_block_early(Program& program, Op& op) {
     const auto shorten = [&](Operand& operand) {
-        if (operand.role == "update_inputs") {
+        if (operand.role == schedule::Role::update_inputs) {
             return;
         }
         const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
@@ -61,7 +61,8 @@ void stop_a_block_early(Program& program, Op& op) {
 
 /// The new values of a shard stay where the optimizer keeps its own.
 void keep_to_oneself(Program&, Op& op) {
-    std::erase_if(op.writes, [](const Operand& operand) { return operand.role == "parameters"; });
+    std::erase_if(op.writes,
+                  [](const Operand& operand) { return operand.role == schedule::Role::parameters; });
 }
 
 constexpr std::array bugs = {
@@ -83,8 +84,9 @@ constexpr std::array bugs = {
     PlantedBug{"AGatheredShardIsStale",
                [](const Program&, const Op& op) {
                    return op.kind == OpKind::update &&
-                          std::ranges::any_of(
-                              op.writes, [](const auto& operand) { return operand.role == "parameters"; });
+                          std::ranges::any_of(op.writes, [](const auto& operand) {
+                              return operand.role == schedule::Role::parameters;
+                          });
                },
                keep_to_oneself},
     PlantedBug{"ASecondCopyIsStale",

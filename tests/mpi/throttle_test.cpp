@@ -32,7 +32,7 @@ schedule::Program copies_and_a_use(int num_copies) {
         schedule::Op copy;
         copy.kind = OpKind::copy;
         copy.lane = program.lane(Engine::host_to_device);
-        copy.writes = {schedule::whole(program, buffer, "to")};
+        copy.writes = {schedule::whole(program, buffer, schedule::Role::output)};
         copy.label = "copy";
         program.ops.push_back(copy);
     }

@@ -31,7 +31,7 @@ class Ring {
                                       phase(op).kind == layout::PhaseKind::attention;
             if (!is_attention) {
                 program_.ops.push_back(std::move(op));
-            } else if (program_.find_write(op, "d_input") != nullptr) {
+            } else if (program_.find_write(op, Role::d_input) != nullptr) {
                 backward(op);
             } else {
                 forward(op);
@@ -50,7 +50,7 @@ class Ring {
         buffer.name = model_.table.units[static_cast<std::size_t>(of.unit)].name + "." + name;
         buffer.type = type;
         buffer.bytes = model_.tokens * width * spec::element_bytes(type);
-        buffer.consumer = consumer::working_buffers;
+        buffer.consumer = Consumer::working_buffers;
         buffer.unit = of.unit;
         buffer.microbatch = of.microbatch;
         return program_.add_buffer(std::move(buffer));
@@ -74,8 +74,8 @@ class Ring {
 
     void pack(const Op& of, int kv) {
         auto op = part(of, "pack kv", 0);
-        op.reads.push_back(*program_.find_read(of, "input"));
-        op.writes.push_back(whole(program_, kv, "kv"));
+        op.reads.push_back(*program_.find_read(of, Role::input));
+        op.writes.push_back(whole(program_, kv, Role::kv));
         program_.ops.push_back(std::move(op));
     }
 
@@ -96,7 +96,7 @@ class Ring {
         op.label = std::string{to_string(kind)} + " " +
                    program_.buffers[static_cast<std::size_t>(buffer)].name + " " +
                    std::to_string(of.microbatch);
-        (sends ? op.reads : op.writes).push_back(whole(program_, buffer, sends ? "input" : "output"));
+        (sends ? op.reads : op.writes).push_back(whole(program_, buffer, sends ? Role::input : Role::output));
         program_.ops.push_back(std::move(op));
     }
 
@@ -112,10 +112,10 @@ class Ring {
             }
             auto made = part(op, "round " + std::to_string(round), op.flops / size_);
             made.reads = op.reads;
-            made.reads.push_back(whole(program_, kv, "kv"));
+            made.reads.push_back(whole(program_, kv, Role::kv));
             made.writes = op.writes;
             if (round > 0) {
-                for (const auto* role : {"output", "lse"}) {
+                for (const auto role : {Role::output, Role::lse}) {
                     made.reads.push_back(*program_.find_write(op, role));
                 }
             }
@@ -138,14 +138,14 @@ class Ring {
             }
             auto made = part(op, "round " + std::to_string(round), op.flops / size_);
             made.reads = op.reads;
-            made.reads.push_back(whole(program_, kv, "kv"));
+            made.reads.push_back(whole(program_, kv, Role::kv));
             if (round > 0) {
-                made.reads.push_back(whole(program_, d_q, "d_q"));
-                made.reads.push_back(whole(program_, d_kv, "d_kv"));
+                made.reads.push_back(whole(program_, d_q, Role::d_q));
+                made.reads.push_back(whole(program_, d_kv, Role::d_kv));
             }
-            made.writes.push_back(whole(program_, d_q, "d_q"));
-            made.writes.push_back(whole(program_, d_kv, "d_kv"));
-            if (const auto* workspace = program_.find_write(op, "workspace")) {
+            made.writes.push_back(whole(program_, d_q, Role::d_q));
+            made.writes.push_back(whole(program_, d_kv, Role::d_kv));
+            if (const auto* workspace = program_.find_write(op, Role::workspace)) {
                 made.writes.push_back(*workspace);
             }
             program_.ops.push_back(std::move(made));
@@ -157,9 +157,9 @@ class Ring {
             kv = next;
         }
         auto joined = part(op, "join", 0);
-        joined.reads.push_back(whole(program_, d_q, "d_q"));
-        joined.reads.push_back(whole(program_, d_kv, "d_kv"));
-        joined.writes.push_back(*program_.find_write(op, "d_input"));
+        joined.reads.push_back(whole(program_, d_q, Role::d_q));
+        joined.reads.push_back(whole(program_, d_kv, Role::d_kv));
+        joined.writes.push_back(*program_.find_write(op, Role::d_input));
         program_.ops.push_back(std::move(joined));
     }
 

@@ -93,7 +93,7 @@ class SlotWalk {
                                         " from stage " + std::to_string(from % stages),
                                     microbatch);
         auto op = message(OpKind::receive, direction, microbatch, from, to);
-        op.writes.push_back(whole(writer_.program(), buffer, "output"));
+        op.writes.push_back(whole(writer_.program(), buffer, Role::output));
         writer_.program().ops.push_back(std::move(op));
         return buffer;
     }
@@ -105,7 +105,7 @@ class SlotWalk {
             return;
         }
         auto op = message(OpKind::send, direction, microbatch, from, to);
-        op.reads.push_back(whole(writer_.program(), buffer, "input"));
+        op.reads.push_back(whole(writer_.program(), buffer, Role::input));
         writer_.program().ops.push_back(std::move(op));
     }
 

@@ -29,12 +29,9 @@ struct UnitState {
     int full_gradients = -1;   ///< written by phases: those that are kept, or a placeholder for reduce_pass
 };
 
-/// Buffers that all phases and passes share.
+/// Persistent state of all units.
 struct StateBuffers {
     std::vector<UnitState> units;  ///< by unit of the table
-    int step_inputs = -1;          ///< of the step under way: the trainer fills them before its first op
-    int update_inputs = -1;        ///< the same for updates, which may still run when the next step has begun
-    int exact_sums = -1;
 };
 
 /// `elements` in consecutive blocks for `members`, multiples of 16 elements but for the last ones.
@@ -79,8 +76,7 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
 /// Conventions:
 /// - The head runs whole in the backward slot (in the forward slot of `evaluate`): nothing is kept for it.
 /// - Gradients of values are transient and shared where GradientRule says so.
-/// - A micro-batch's tensors "tokens", "targets", "positions", "document_starts", "mask", "samples" and
-///   "losses" are buffers of those names with Lifetime::inputs.
+/// - A micro-batch's tensors (BatchTensor) are buffers with Lifetime::inputs, in Program::trainer_buffers.
 /// - With slots backward_input and backward_weight, the weight products whose operands nothing overwrites
 /// move
 ///   to the latter.

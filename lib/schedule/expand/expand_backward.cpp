@@ -11,8 +11,9 @@ using layout::Placement;
 /// The gradient of a phase's output, as the phase wants it: all ranks of a sum take the whole gradient.
 Place PhaseWriter::d_output(int unit, int phase, int microbatch) {
     const auto& writes = unit_of(unit).phases[static_cast<std::size_t>(phase)].writes;
-    const auto& use = *std::find_if(writes.begin(), writes.end(),
-                                    [](const layout::ValueUse& written) { return written.role == "output"; });
+    const auto& use = *std::find_if(writes.begin(), writes.end(), [](const layout::ValueUse& written) {
+        return written.role == Role::output;
+    });
     const auto place = gradients_.at({microbatch, unit, use.value});
     const auto wanted = use.wanted == Placement::partial ? Placement::replicated : use.wanted;
     const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
@@ -34,7 +35,7 @@ int PhaseWriter::d_stream(int unit, int phase, int value, int microbatch) {
     op.kind = OpKind::fill;
     op.flops = 0;
     op.label = "zeros for " + op.label;
-    op.writes.push_back(whole(draft_.program, made, "output"));
+    op.writes.push_back(whole(draft_.program, made, Role::output));
     add(std::move(op));
     gradients_[key] = {made, placement, true};
     return made;
@@ -58,12 +59,12 @@ void PhaseWriter::leave_gradient(int unit, int phase, int microbatch, int buffer
 }
 
 void PhaseWriter::add_weight_product(Op op, int x, const Place& d_y, std::int64_t workspace_bytes) {
-    if (draft_.program.find_write(op, "d_weight") != nullptr) {
-        op.reads.push_back(whole(draft_.program, x, "input"));
+    if (draft_.program.find_write(op, Role::d_weight) != nullptr) {
+        op.reads.push_back(whole(draft_.program, x, Role::input));
     } else {
         op.flops = 0;  // sums for the bias alone
     }
-    op.reads.push_back(whole(draft_.program, d_y.buffer, "d_output"));
+    op.reads.push_back(whole(draft_.program, d_y.buffer, Role::d_output));
     add_workspace(op, workspace_bytes);
     if (is_deferring_ && !d_y.is_stream) {
         deferred_[{op.microbatch, chunk_}].push_back(std::move(op));
@@ -83,9 +84,9 @@ void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
 
     auto through = compute_op(unit, phase, microbatch, Direction::backward_input);
     if (passes_on) {
-        through.reads.push_back(whole(program, d_y.buffer, "d_output"));
-        add_parameters(through, described, {"weight"});
-        through.writes.push_back(whole(program, d_x, "d_input"));
+        through.reads.push_back(whole(program, d_y.buffer, Role::d_output));
+        add_parameters(through, described, {Role::weight});
+        through.writes.push_back(whole(program, d_x, Role::d_input));
         add_workspace(through, workspace_bytes(described, Direction::backward_input));
         add(std::move(through));
     }
@@ -101,7 +102,6 @@ void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
 
 void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
-    const auto& batch = batch_[static_cast<std::size_t>(microbatch)];
     auto& program = draft_.program;
     if (model_.tiling(unit).cuts(phase)) {
         if (described.kind == PhaseKind::embedding) {
@@ -117,7 +117,7 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
     }
     const auto d_y = d_output(unit, phase, microbatch);
     auto op = compute_op(unit, phase, microbatch, Direction::backward);
-    op.reads.push_back(whole(program, d_y.buffer, "d_output"));
+    op.reads.push_back(whole(program, d_y.buffer, Role::d_output));
     const bool is_norm = described.kind == PhaseKind::norm || described.kind == PhaseKind::residual_norm;
     const bool has_branch = described.reads.size() > 1;
     int d_x = -1;
@@ -128,14 +128,14 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
             break;
         case GradientRule::in_place:
             d_x = d_y.buffer;
-            op.reads.push_back(whole(program, d_x, "d_input"));
+            op.reads.push_back(whole(program, d_x, Role::d_input));
             break;
         case GradientRule::add_in_place: {
             // What later readers of the stream have left: of the sum where there is one, else of the input.
             const int stream = described.kind == PhaseKind::residual_norm ? described.writes.front().value
                                                                           : described.reads.front().value;
             d_x = d_stream(unit, phase, stream, microbatch);
-            op.reads.push_back(whole(program, d_x, "d_input"));
+            op.reads.push_back(whole(program, d_x, Role::d_input));
             break;
         }
         case GradientRule::pass_through:
@@ -148,26 +148,26 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
         op.reads.push_back(whole(program, use_value(unit, use, microbatch, Direction::backward), use.role));
     }
     if (is_norm) {
-        add_parameters(op, described, {"gain"});
+        add_parameters(op, described, {Role::gain});
     }
     if (described.kind == PhaseKind::embedding) {
-        op.reads.push_back(whole(program, batch.tokens, "tokens"));
-        op.reads.push_back(whole(program, batch.positions, "positions"));
+        op.reads.push_back(batch(BatchTensor::tokens, microbatch));
+        op.reads.push_back(batch(BatchTensor::positions, microbatch));
     } else if (described.kind == PhaseKind::rope) {
-        op.reads.push_back(whole(program, batch.positions, "positions"));
+        op.reads.push_back(batch(BatchTensor::positions, microbatch));
     } else if (described.kind == PhaseKind::attention) {
-        op.reads.push_back(whole(program, batch.document_starts, "document_starts"));
+        op.reads.push_back(batch(BatchTensor::document_starts, microbatch));
     }
     if (described.has_dropout) {
         add_dropout_reads(op);
     }
     if (d_x >= 0 && described.gradient != GradientRule::pass_through) {
-        op.writes.push_back(whole(program, d_x, "d_input"));
+        op.writes.push_back(whole(program, d_x, Role::d_input));
     }
     int d_branch = d_x;
     if (has_branch && described.has_dropout) {
         d_branch = gradient_buffer(unit, described.reads[1].value, described.reads[1].wanted, microbatch);
-        op.writes.push_back(whole(program, d_branch, "d_branch"));
+        op.writes.push_back(whole(program, d_branch, Role::d_branch));
     }
     add_gradients(op, described);
     add_workspace(op, workspace_bytes(described, Direction::backward));

@@ -31,7 +31,6 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
         }
         return;
     }
-    const auto& batch = batch_[static_cast<std::size_t>(microbatch)];
     auto& program = draft_.program;
     auto op = compute_op(unit, phase, microbatch, Direction::forward);
     for (const auto& use : described.reads) {
@@ -41,22 +40,29 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
     const bool is_summand = !described.writes.empty() && model_.tensor() > 1 &&
                             described.writes.front().wanted == layout::Placement::partial;
     if (is_summand && model_.tensor_rank != 0) {
-        add_parameters(op, described, {"weight", "table"});
+        add_parameters(op, described, {Role::weight, Role::table});
     } else {
         add_parameters(op, described);
     }
     switch (described.kind) {
         case PhaseKind::embedding:
-            op.reads.push_back(whole(program, batch.tokens, "tokens"));
-            op.reads.push_back(whole(program, batch.positions, "positions"));
+            op.reads.push_back(batch(BatchTensor::tokens, microbatch));
+            op.reads.push_back(batch(BatchTensor::positions, microbatch));
             break;
         case PhaseKind::rope:
-            op.reads.push_back(whole(program, batch.positions, "positions"));
+            op.reads.push_back(batch(BatchTensor::positions, microbatch));
             break;
         case PhaseKind::attention:
-            op.reads.push_back(whole(program, batch.document_starts, "document_starts"));
+            op.reads.push_back(batch(BatchTensor::document_starts, microbatch));
             break;
-        default:
+        case PhaseKind::norm:
+        case PhaseKind::residual_norm:
+        case PhaseKind::linear:
+        case PhaseKind::gelu:
+        case PhaseKind::swiglu:
+        case PhaseKind::residual:
+        case PhaseKind::logits:
+        case PhaseKind::loss:
             break;
     }
     if (described.has_dropout && program.variant == Variant::train) {
@@ -68,7 +74,7 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
             shares ? op.reads.front().buffer
                    : value_buffer(unit, use.value, use.wanted, microbatch, is_kept(unit, use.value));
         if (shares && is_kept(unit, use.value)) {
-            program.buffers[static_cast<std::size_t>(buffer)].consumer = consumer::activations;
+            program.buffers[static_cast<std::size_t>(buffer)].consumer = Consumer::activations;
         }
         values_[{microbatch, unit, use.value}] = {buffer, use.wanted};
         op.writes.push_back(whole(program, buffer, use.role));
@@ -85,7 +91,7 @@ int PhaseWriter::forward(int unit, int microbatch, int input) {
     for (std::size_t p = 0; p < described.phases.size(); ++p) {
         forward_phase(unit, static_cast<int>(p), microbatch);
     }
-    return use_value(unit, {described.output, "output", outside_}, microbatch, Direction::forward);
+    return use_value(unit, {described.output, Role::output, outside_}, microbatch, Direction::forward);
 }
 
 }  // namespace ziggurat::schedule

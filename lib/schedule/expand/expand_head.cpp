@@ -20,7 +20,7 @@ int phase_of(const layout::Unit& unit, PhaseKind kind) {
     return -1;
 }
 
-Operand part(int buffer, const char* role, std::int64_t begin, std::int64_t end, std::int64_t row_bytes) {
+Operand part(int buffer, Role role, std::int64_t begin, std::int64_t end, std::int64_t row_bytes) {
     return {buffer, role, {{begin * row_bytes, (end - begin) * row_bytes}}};
 }
 
@@ -37,11 +37,11 @@ int PhaseWriter::statistics_of(int unit, int mb, std::int64_t begin, std::int64_
     auto& program = draft_.program;
     const auto own_bytes = (end - begin) * loss_statistics_per_row * 4;
     const auto block = std::to_string(begin);
-    const int own = scratch_buffer("loss statistics " + block, own_bytes, consumer::logits, unit, mb);
+    const int own = scratch_buffer("loss statistics " + block, own_bytes, Consumer::logits, unit, mb);
     auto local = loss_op(unit, mb, begin, end, logits);
     local.direction = Direction::none;
     local.label += " statistics";
-    local.writes.push_back(whole(program, own, "statistics"));
+    local.writes.push_back(whole(program, own, Role::statistics));
     add(std::move(local));
 
     return all_statistics(unit, mb, own);
@@ -55,26 +55,25 @@ int PhaseWriter::all_statistics(int unit, int mb, int own) {
     auto& program = draft_.program;
     const auto described = program.buffers[static_cast<std::size_t>(own)];
     const int all = scratch_buffer("all " + described.name, described.bytes * model_.tensor(),
-                                   consumer::logits, unit, mb);
+                                   Consumer::logits, unit, mb);
     auto gather = tensor_op(OpKind::all_gather, unit, mb, Direction::forward);
     gather.payload = spec::DType::f32;
     gather.blocks = equal_blocks(described.bytes / 4 * model_.tensor(), 4, model_.tensor());
-    gather.reads.push_back(whole(program, own, "input"));
-    gather.writes.push_back(whole(program, all, "output"));
+    gather.reads.push_back(whole(program, own, Role::input));
+    gather.writes.push_back(whole(program, all, Role::output));
     add(std::move(gather));
     return all;
 }
 
 Op PhaseWriter::loss_op(int unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
     auto& program = draft_.program;
-    const auto& batch = batch_[static_cast<std::size_t>(mb)];
     auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::forward);
     op.kind = OpKind::loss;
     set_rows(op, op, begin, end);
     op.label += " rows " + std::to_string(begin);
-    op.reads.push_back(whole(program, logits, "input"));
-    op.reads.push_back(part(batch.targets, "targets", begin, end, 4));
-    op.reads.push_back(part(batch.mask, "mask", begin, end, 1));
+    op.reads.push_back(whole(program, logits, Role::input));
+    op.reads.push_back(batch_rows(BatchTensor::targets, mb, begin, end));
+    op.reads.push_back(batch_rows(BatchTensor::mask, mb, begin, end));
     return op;
 }
 
@@ -89,7 +88,7 @@ void PhaseWriter::logits_block(
     const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
     const int logits =
         scratch_buffer("logits of rows " + std::to_string(begin),
-                       (end - begin) * described.out * model_.element_bytes, consumer::logits, unit, mb);
+                       (end - begin) * described.out * model_.element_bytes, Consumer::logits, unit, mb);
     const auto block_op = [&](Direction direction) {
         auto op = compute_op(unit, phase, mb, direction);
         set_rows(op, op, begin, end);
@@ -98,25 +97,24 @@ void PhaseWriter::logits_block(
     };
 
     auto product = block_op(Direction::forward);
-    product.reads.push_back(part(h, "input", begin, end, row_bytes));
-    product.reads.push_back(whole(program, packed.first, "packed_forward"));
-    product.writes.push_back(whole(program, logits, "output"));
+    product.reads.push_back(part(h, Role::input, begin, end, row_bytes));
+    product.reads.push_back(whole(program, packed.first, Role::packed_forward));
+    product.writes.push_back(whole(program, logits, Role::output));
     add_workspace(product, workspace);
     add(std::move(product));
 
     const int statistics = model_.tensor() > 1 ? statistics_of(unit, mb, begin, end, logits) : -1;
     auto loss = loss_op(unit, mb, begin, end, logits);
     if (statistics >= 0) {
-        loss.reads.push_back(whole(program, statistics, "statistics"));
+        loss.reads.push_back(whole(program, statistics, Role::statistics));
     }
-    const auto& batch = batch_[static_cast<std::size_t>(mb)];
     if (program.variant == Variant::train) {
         loss.direction = Direction::backward;
         loss.label = label_of(unit, loss.phase, loss.direction, mb) + " rows " + std::to_string(begin);
-        loss.reads.push_back(whole(program, draft_.state.step_inputs, "step_inputs"));
-        loss.writes.push_back(whole(program, logits, "d_input"));
+        add_step_inputs(loss);
+        loss.writes.push_back(whole(program, logits, Role::d_input));
     }
-    loss.writes.push_back(part(batch.losses, "losses", begin, end, 4));
+    loss.writes.push_back(batch_rows(BatchTensor::losses, mb, begin, end));
     add(std::move(loss));
     if (program.variant == Variant::evaluate) {
         return;
@@ -124,16 +122,16 @@ void PhaseWriter::logits_block(
 
     if (d_h >= 0) {
         auto through = block_op(Direction::backward_input);
-        through.reads.push_back(whole(program, logits, "d_output"));
-        through.reads.push_back(whole(program, packed.second, "packed_backward"));
-        through.writes.push_back(part(d_h, "d_input", begin, end, row_bytes));
+        through.reads.push_back(whole(program, logits, Role::d_output));
+        through.reads.push_back(whole(program, packed.second, Role::packed_backward));
+        through.writes.push_back(part(d_h, Role::d_input, begin, end, row_bytes));
         add_workspace(through, workspace);
         add(std::move(through));
     }
 
     auto weight = block_op(Direction::backward_weight);
-    weight.reads.push_back(part(h, "input", begin, end, row_bytes));
-    weight.reads.push_back(whole(program, logits, "d_output"));
+    weight.reads.push_back(part(h, Role::input, begin, end, row_bytes));
+    weight.reads.push_back(whole(program, logits, Role::d_output));
     if (add_gradients(weight, described)) {
         add_workspace(weight, workspace);
         add(std::move(weight));
@@ -163,15 +161,15 @@ int PhaseWriter::head(int unit, int mb, int input) {
     auto pack = compute_op(unit, logits_phase, mb, Direction::none);
     pack.flops = 0;
     const auto packed_bytes = layout::packed_weight_bytes(product.in, product.out, model_.element_bytes);
-    const auto packed_buffer = [&](const char* role) {
-        const int made =
-            scratch_buffer(std::string{"head "} + role, packed_bytes, consumer::workspaces, unit, mb);
+    const auto packed_buffer = [&](Role role) {
+        const int made = scratch_buffer(std::string{"head "} + to_string(role), packed_bytes,
+                                        Consumer::workspaces, unit, mb);
         pack.writes.push_back(whole(program, made, role));
         return made;
     };
     add_parameters(pack, product);
-    const int forward_packed = packed_buffer("packed_forward");
-    const int backward_packed = passes_on ? packed_buffer("packed_backward") : -1;
+    const int forward_packed = packed_buffer(Role::packed_forward);
+    const int backward_packed = passes_on ? packed_buffer(Role::packed_backward) : -1;
     add(std::move(pack));
 
     const int d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : -1;

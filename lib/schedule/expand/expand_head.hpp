@@ -15,7 +15,7 @@ inline constexpr std::int64_t loss_statistics_per_row = 3;
 int phase_of(const layout::Unit& unit, layout::PhaseKind kind);
 
 /// Rows [begin, end) of a buffer of rows.
-Operand part(int buffer, const char* role, std::int64_t begin, std::int64_t end, std::int64_t row_bytes);
+Operand part(int buffer, Role role, std::int64_t begin, std::int64_t end, std::int64_t row_bytes);
 
 /// Lets an op cover some of the rows, with their share of the FLOPs.
 void set_rows(Op& op, const Op& of_all_rows, std::int64_t begin, std::int64_t end);

@@ -30,10 +30,10 @@ int PhaseWriter::logits_of_tile(int unit, int mb, std::size_t tile, std::int64_t
     const auto columns = op.column_end - op.column_begin;
     const int logits =
         scratch_buffer("logits of tile " + std::to_string(tile) + " rows " + std::to_string(begin),
-                       (end - begin) * columns * model_.element_bytes, consumer::logits, unit, mb);
-    op.reads.push_back(part(h, "input", begin, end, described.in * model_.element_bytes));
+                       (end - begin) * columns * model_.element_bytes, Consumer::logits, unit, mb);
+    op.reads.push_back(part(h, Role::input, begin, end, described.in * model_.element_bytes));
     add_parameters(op, described);
-    op.writes.push_back(whole(program, logits, "output"));
+    op.writes.push_back(whole(program, logits, Role::output));
     add_workspace(op, tile_workspace_bytes(op, end - begin, described.in));
     add(std::move(op));
     return logits;
@@ -41,12 +41,11 @@ int PhaseWriter::logits_of_tile(int unit, int mb, std::size_t tile, std::int64_t
 
 /// The losses of all tokens from what the tiles have left.
 void PhaseWriter::loss_of_tiles(int unit, int mb, int statistics) {
-    const auto& batch = batch_[static_cast<std::size_t>(mb)];
     auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::forward);
     op.kind = OpKind::loss;
-    op.reads.push_back(whole(draft_.program, statistics, "statistics"));
-    op.reads.push_back(whole(draft_.program, batch.mask, "mask"));
-    op.writes.push_back(whole(draft_.program, batch.losses, "losses"));
+    op.reads.push_back(whole(draft_.program, statistics, Role::statistics));
+    op.reads.push_back(batch(BatchTensor::mask, mb));
+    op.writes.push_back(batch(BatchTensor::losses, mb));
     add(std::move(op));
 }
 
@@ -55,11 +54,10 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
     const int loss_phase = phase_of(unit_of(unit), PhaseKind::loss);
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
-    const auto& batch = batch_[static_cast<std::size_t>(mb)];
     const auto row_bytes = described.in * model_.element_bytes;
     const auto tiles = num_tiles(unit, phase);
     const int own = scratch_buffer("loss statistics", model_.tokens * loss_statistics_per_row * 4,
-                                   consumer::logits, unit, mb);
+                                   Consumer::logits, unit, mb);
     const auto loss_op = [&](std::size_t t, std::int64_t begin, std::int64_t end, int logits) {
         auto op = compute_op(unit, loss_phase, mb, Direction::none);
         op.kind = OpKind::loss;
@@ -70,9 +68,9 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
         op.column_begin = columns.begin;
         op.column_end = columns.end;
         op.label += " tile " + std::to_string(t) + " rows " + std::to_string(begin);
-        op.reads.push_back(whole(program, logits, "input"));
-        op.reads.push_back(part(batch.targets, "targets", begin, end, 4));
-        op.reads.push_back(part(batch.mask, "mask", begin, end, 1));
+        op.reads.push_back(whole(program, logits, Role::input));
+        op.reads.push_back(batch_rows(BatchTensor::targets, mb, begin, end));
+        op.reads.push_back(batch_rows(BatchTensor::mask, mb, begin, end));
         return op;
     };
     for (std::size_t t = 0; t < tiles; ++t) {
@@ -81,7 +79,7 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
             const int logits = logits_of_tile(unit, mb, t, begin, Direction::forward);
             auto op = loss_op(t, begin, end, logits);
             op.label += " statistics";
-            const auto kept = part(own, "statistics", begin, end, loss_statistics_per_row * 4);
+            const auto kept = part(own, Role::statistics, begin, end, loss_statistics_per_row * 4);
             if (t > 0) {
                 op.reads.push_back(kept);
             }
@@ -98,7 +96,7 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
     const int sum =
         d_h >= 0 && is_narrow
             ? scratch_buffer("sum of " + program.buffers[static_cast<std::size_t>(d_h)].name,
-                             model_.tokens * described.in * 4, consumer::working_buffers, unit, mb)
+                             model_.tokens * described.in * 4, Consumer::working_buffers, unit, mb)
             : d_h;
     for (std::size_t t = 0; t < tiles; ++t) {
         for (std::int64_t begin = 0; begin < model_.tokens; begin += rows_per_logits_block) {
@@ -108,34 +106,34 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
             loss.direction = Direction::backward;
             loss.label += " gradient";
             loss.reads.push_back(statistics == own
-                                     ? part(own, "statistics", begin, end, loss_statistics_per_row * 4)
-                                     : whole(program, statistics, "statistics"));
-            loss.reads.push_back(whole(program, draft_.state.step_inputs, "step_inputs"));
-            loss.writes.push_back(whole(program, logits, "d_input"));
+                                     ? part(own, Role::statistics, begin, end, loss_statistics_per_row * 4)
+                                     : whole(program, statistics, Role::statistics));
+            add_step_inputs(loss);
+            loss.writes.push_back(whole(program, logits, Role::d_input));
             add(std::move(loss));
             const auto product = [&](Direction direction) {
                 auto op = compute_op(unit, phase, mb, direction, t);
                 set_rows(op, op, begin, end);
                 op.label += " rows " + std::to_string(begin);
-                op.reads.push_back(whole(program, logits, "d_output"));
+                op.reads.push_back(whole(program, logits, Role::d_output));
                 return op;
             };
             if (d_h >= 0) {
                 auto through = product(Direction::backward_input);
                 add_parameters(through, described);
-                const auto total = part(sum, "d_input_sum", begin, end, described.in * 4);
+                const auto total = part(sum, Role::d_input_sum, begin, end, described.in * 4);
                 if (t > 0) {
                     through.reads.push_back(total);
                 }
                 through.writes.push_back(total);
                 if (is_narrow && t + 1 == tiles) {
-                    through.writes.push_back(part(d_h, "d_input", begin, end, row_bytes));
+                    through.writes.push_back(part(d_h, Role::d_input, begin, end, row_bytes));
                 }
                 add_workspace(through, tile_workspace_bytes(through, end - begin, described.in));
                 add(std::move(through));
             }
             auto weight = product(Direction::backward_weight);
-            weight.reads.push_back(part(h, "input", begin, end, row_bytes));
+            weight.reads.push_back(part(h, Role::input, begin, end, row_bytes));
             if (add_gradients(weight, described)) {
                 add_workspace(weight, tile_workspace_bytes(weight, end - begin, described.in));
                 add(std::move(weight));

@@ -13,18 +13,19 @@ namespace {
 
 constexpr std::int64_t gradient_bytes = 4;
 
-int batch_buffer(Program& program, const char* name, int microbatch, std::int64_t bytes) {
+/// A micro-batch's tensor, which the trainer fills.
+int batch_buffer(Program& program, BatchTensor tensor, int microbatch, std::int64_t elements) {
     Buffer buffer;
-    buffer.name = name;
-    buffer.bytes = bytes;
+    buffer.name = to_string(role_of(tensor));
+    buffer.bytes = elements * element_bytes(tensor);
     buffer.lifetime = Lifetime::inputs;
-    buffer.consumer = consumer::batch;
+    buffer.consumer = Consumer::batch;
     buffer.microbatch = microbatch;
     return program.add_buffer(std::move(buffer));
 }
 
 /// Adds `run` to the operand of that role and buffer, behind its last run where they touch.
-void add_run(std::vector<Operand>& operands, int buffer, const std::string& role, Run run) {
+void add_run(std::vector<Operand>& operands, int buffer, Role role, Run run) {
     for (auto& operand : operands) {
         if (operand.role == role && operand.buffer == buffer) {
             auto& last = operand.runs.back();
@@ -40,14 +41,14 @@ void add_run(std::vector<Operand>& operands, int buffer, const std::string& role
 }
 
 /// What a phase calls a parameter; the head calls a tied table its weight.
-std::string role_of(const layout::Parameter& parameter, const layout::ParameterUse& use) {
-    return use.unit >= 0 ? "weight" : parameter.role;
+Role role_of(const layout::Parameter& parameter, const layout::ParameterUse& use) {
+    return use.unit >= 0 ? Role::weight : parameter.role;
 }
 
 /// The elements of a parameter that an op uses. One that covers some rows of a weight uses those, and of the
 /// parts of a joined matrix or vector the first one names all.
 layout::ElementRange used_part(const Op& op,
-                               const std::string& role,
+                               Role role,
                                const layout::FlatLayout& flat,
                                const layout::ParameterUse& use,
                                const layout::Parameter& parameter,
@@ -56,10 +57,10 @@ layout::ElementRange used_part(const Op& op,
     if (op.column_end == 0) {
         return range;
     }
-    if (parameter.joined_to_previous || role == "position_table") {
+    if (parameter.joined_to_previous || role == Role::position_table) {
         return {};
     }
-    const auto width = role == "bias" ? 1 : layout::local_extents(parameter, tensor).back();
+    const auto width = role == Role::bias ? 1 : layout::local_extents(parameter, tensor).back();
     return {range.begin + op.column_begin * width, range.begin + op.column_end * width};
 }
 
@@ -76,17 +77,13 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Va
     program.microbatches = variant == Variant::evaluate ? 1 : static_cast<int>(spec.train.micro_batches);
     program.lane(Engine::compute);
     draft_.state = add_state(program, spec, model);
-    const auto tokens = model.tokens;
     for (int m = 0; m < program.microbatches; ++m) {
-        BatchBuffers made;
-        made.tokens = batch_buffer(program, "tokens", m, tokens * 4);
-        made.targets = batch_buffer(program, "targets", m, tokens * 4);
-        made.positions = batch_buffer(program, "positions", m, tokens * 4);
-        made.document_starts = batch_buffer(program, "document_starts", m, tokens * 4);
-        made.mask = batch_buffer(program, "mask", m, tokens);
-        made.samples = batch_buffer(program, "samples", m, spec.train.micro_batch * 8);
-        made.losses = batch_buffer(program, "losses", m, tokens * 4);
-        batch_.push_back(made);
+        auto& batch = program.trainer_buffers.batch.emplace_back();
+        for (int b = 0; b < num_batch_tensors; ++b) {
+            const auto tensor = static_cast<BatchTensor>(b);
+            const auto elements = tensor == BatchTensor::samples ? spec.train.micro_batch : model.tokens;
+            batch[static_cast<std::size_t>(b)] = batch_buffer(program, tensor, m, elements);
+        }
     }
 }
 
@@ -150,7 +147,7 @@ int PhaseWriter::value_buffer(int unit, int value, Placement placement, int micr
     buffer.type = is_f32 ? spec::DType::f32 : spec_.precision.compute;
     buffer.bytes =
         rows(placement) * layout::local_width(described, placement, model_.tensor()) * element_bytes(buffer);
-    buffer.consumer = kept ? consumer::activations : consumer::working_buffers;
+    buffer.consumer = kept ? Consumer::activations : Consumer::working_buffers;
     buffer.unit = unit;
     buffer.microbatch = microbatch;
     return draft_.program.add_buffer(std::move(buffer));
@@ -168,7 +165,7 @@ int PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
     buffer.name = name;
     buffer.type = spec_.precision.compute;
     buffer.bytes = rows(outside_) * spec_.model.hidden * model_.element_bytes;
-    buffer.consumer = consumer::activations;
+    buffer.consumer = Consumer::activations;
     buffer.microbatch = microbatch;
     return draft_.program.add_buffer(std::move(buffer));
 }
@@ -192,7 +189,7 @@ bool PhaseWriter::is_kept(int index, int value) const {
     return value == unit.output;
 }
 
-void PhaseWriter::add_parameters(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles) {
+void PhaseWriter::add_parameters(Op& op, const layout::Phase& phase, const std::vector<Role>& roles) {
     for (const auto& use : phase.parameters) {
         const int owner = use.unit >= 0 ? use.unit : op.unit;
         const auto& parameter = unit_of(owner).parameters[static_cast<std::size_t>(use.parameter)];
@@ -213,7 +210,7 @@ void PhaseWriter::add_parameters(Op& op, const layout::Phase& phase, const std::
     }
 }
 
-bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles) {
+bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase, const std::vector<Role>& roles) {
     bool has_any = false;
     for (const auto& use : phase.parameters) {
         const int owner = use.unit >= 0 ? use.unit : op.unit;
@@ -232,16 +229,34 @@ bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase, const std::v
         }
         has_any = true;
         const auto buffer = draft_.state.units[static_cast<std::size_t>(owner)].full_gradients;
-        add_run(op.writes, buffer, "d_" + role,
+        add_run(op.writes, buffer, layout::gradient_of(role),
                 {range.begin * gradient_bytes, range.size() * gradient_bytes});
     }
     return has_any;
 }
 
 void PhaseWriter::add_dropout_reads(Op& op) {
-    const auto& batch = batch_[static_cast<std::size_t>(op.microbatch)];
-    op.reads.push_back(whole(draft_.program, batch.samples, "samples"));
-    op.reads.push_back(whole(draft_.program, draft_.state.step_inputs, "step_inputs"));
+    op.reads.push_back(batch(BatchTensor::samples, op.microbatch));
+    add_step_inputs(op);
+}
+
+void PhaseWriter::add_step_inputs(Op& op) {
+    op.reads.push_back(whole(draft_.program, draft_.program.trainer_buffers.step_inputs, Role::step_inputs));
+}
+
+Operand PhaseWriter::batch(BatchTensor tensor, int microbatch) const {
+    const auto& program = draft_.program;
+    return whole(program, program.trainer_buffers.of(tensor, microbatch), role_of(tensor));
+}
+
+Operand PhaseWriter::batch_rows(BatchTensor tensor,
+                                int microbatch,
+                                std::int64_t begin,
+                                std::int64_t end) const {
+    const std::int64_t width = element_bytes(tensor);
+    return {draft_.program.trainer_buffers.of(tensor, microbatch),
+            role_of(tensor),
+            {{begin * width, (end - begin) * width}}};
 }
 
 void PhaseWriter::add_workspace(Op& op, std::int64_t bytes) {
@@ -251,9 +266,9 @@ void PhaseWriter::add_workspace(Op& op, std::int64_t bytes) {
     Buffer buffer;
     buffer.name = "workspace of " + op.label;
     buffer.bytes = bytes;
-    buffer.consumer = consumer::workspaces;
+    buffer.consumer = Consumer::workspaces;
     const int made = draft_.program.add_buffer(std::move(buffer));
-    op.writes.push_back(whole(draft_.program, made, "workspace"));
+    op.writes.push_back(whole(draft_.program, made, Role::workspace));
 }
 
 std::int64_t PhaseWriter::tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const {
@@ -265,7 +280,7 @@ std::int64_t PhaseWriter::tile_workspace_bytes(const Op& op, std::int64_t rows, 
 }
 
 int PhaseWriter::scratch_buffer(
-    std::string name, std::int64_t bytes, const char* line, int unit, int microbatch) {
+    std::string name, std::int64_t bytes, Consumer line, int unit, int microbatch) {
     Buffer buffer;
     buffer.name = std::move(name);
     buffer.bytes = bytes;
@@ -291,9 +306,16 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
         case PhaseKind::residual_norm:
             return direction == Direction::backward ? layout::column_sum_workspace_bytes(spec_.model.hidden)
                                                     : 0;
-        default:
+        case PhaseKind::embedding:
+        case PhaseKind::rope:
+        case PhaseKind::gelu:
+        case PhaseKind::swiglu:
+        case PhaseKind::residual:
+        case PhaseKind::logits:  // see expand_head.cpp
+        case PhaseKind::loss:
             return 0;
     }
+    return 0;
 }
 
 }  // namespace ziggurat::schedule

@@ -18,11 +18,6 @@ struct Place {
     bool is_stream = false;  ///< gradients: of the residual stream, to be added to by later ops
 };
 
-/// The micro-batch's tensors that the trainer fills, as indices of buffers.
-struct BatchBuffers {
-    int tokens = -1, targets = -1, positions = -1, document_starts = -1, mask = -1, samples = -1, losses = -1;
-};
-
 /// Appends the ops of one phase of one micro-batch after the other to a draft.
 class PhaseWriter {
   public:
@@ -62,15 +57,19 @@ class PhaseWriter {
     std::int64_t rows(layout::Placement placement) const;
     int value_buffer(int unit, int value, layout::Placement placement, int microbatch, bool is_kept);
     int gradient_buffer(int unit, int value, layout::Placement placement, int microbatch);
-    void add_parameters(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles = {});
+    void add_parameters(Op& op, const layout::Phase& phase, const std::vector<Role>& roles = {});
     /// Of the tensors that are trained; false when there are none.
-    bool add_gradients(Op& op, const layout::Phase& phase, const std::vector<std::string>& roles = {});
+    bool add_gradients(Op& op, const layout::Phase& phase, const std::vector<Role>& roles = {});
     void add_dropout_reads(Op& op);
+    void add_step_inputs(Op& op);
+    /// A tensor of the micro-batch, and rows [begin, end) of one that has an element per token.
+    Operand batch(BatchTensor tensor, int microbatch) const;
+    Operand batch_rows(BatchTensor tensor, int microbatch, std::int64_t begin, std::int64_t end) const;
     void add_workspace(Op& op, std::int64_t bytes);
     std::int64_t workspace_bytes(const layout::Phase& phase, Direction direction) const;
     /// Of the product of one tile, and a copy of its columns of the output.
     std::int64_t tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const;
-    int scratch_buffer(std::string name, std::int64_t bytes, const char* line, int unit, int microbatch);
+    int scratch_buffer(std::string name, std::int64_t bytes, Consumer line, int unit, int microbatch);
     void add(Op op) { draft_.program.ops.push_back(std::move(op)); }
 
     // expand_forward.cpp
@@ -125,7 +124,6 @@ class PhaseWriter {
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
     Draft draft_;
-    std::vector<BatchBuffers> batch_;
     layout::Placement outside_;
     std::map<ValueKey, Place> values_;
     std::map<std::pair<ValueKey, layout::Placement>, int> converted_;

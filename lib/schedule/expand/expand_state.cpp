@@ -10,16 +10,16 @@ constexpr std::int64_t step_inputs_bytes = 128;
 constexpr std::int64_t exact_sums_bytes = 1024;
 
 /// The line of the memory table that a group of kinds counts to.
-const char* line_of(layout::StateGroup group) {
+Consumer line_of(layout::StateGroup group) {
     switch (group) {
         case layout::StateGroup::parameters:
-            return consumer::parameters;
+            return Consumer::parameters;
         case layout::StateGroup::gradients:
-            return consumer::gradients;
+            return Consumer::gradients;
         case layout::StateGroup::optimizer:
-            return consumer::optimizer;
+            return Consumer::optimizer;
     }
-    return "";
+    return Consumer::none;
 }
 
 /// Whether this rank keeps the kind of the unit from step to step.
@@ -96,7 +96,7 @@ int shared_buffer(Program& program, const char* name, std::int64_t bytes) {
     buffer.name = name;
     buffer.bytes = bytes;
     buffer.lifetime = Lifetime::persistent;
-    buffer.consumer = consumer::batch;
+    buffer.consumer = Consumer::batch;
     return program.add_buffer(std::move(buffer));
 }
 
@@ -125,9 +125,9 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
             }
         }
     }
-    state.step_inputs = shared_buffer(program, "step_inputs", step_inputs_bytes);
-    state.update_inputs = shared_buffer(program, "update_inputs", step_inputs_bytes);
-    state.exact_sums = shared_buffer(program, "exact_sums", exact_sums_bytes);
+    program.trainer_buffers.step_inputs = shared_buffer(program, "step_inputs", step_inputs_bytes);
+    program.trainer_buffers.update_inputs = shared_buffer(program, "update_inputs", step_inputs_bytes);
+    program.trainer_buffers.exact_sums = shared_buffer(program, "exact_sums", exact_sums_bytes);
     for (const int u : model.units) {
         auto& unit = state.units[static_cast<std::size_t>(u)];
         if (model.spans.parameters == 1) {

@@ -48,8 +48,8 @@ void PhaseWriter::sum_over_tensor(int buffer, int unit, int microbatch, Directio
     auto op = tensor_op(OpKind::all_reduce, unit, microbatch, direction);
     const auto bytes = draft_.program.buffers[static_cast<std::size_t>(buffer)].bytes;
     op.blocks = equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
-    op.reads.push_back(whole(draft_.program, buffer, "input"));
-    op.writes.push_back(whole(draft_.program, buffer, "output"));
+    op.reads.push_back(whole(draft_.program, buffer, Role::input));
+    op.writes.push_back(whole(draft_.program, buffer, Role::output));
     add(std::move(op));
 }
 
@@ -77,8 +77,8 @@ int PhaseWriter::convert(int buffer,
 
     auto op = tensor_op(gathers ? OpKind::all_gather : OpKind::reduce_scatter, unit, microbatch, direction);
     op.blocks = equal_blocks(model_.tokens * width, model_.element_bytes, model_.tensor());
-    op.reads.push_back(whole(program, buffer, "input"));
-    op.writes.push_back(whole(program, result, "output"));
+    op.reads.push_back(whole(program, buffer, Role::input));
+    op.writes.push_back(whole(program, result, Role::output));
     add(std::move(op));
     return result;
 }

@@ -25,8 +25,7 @@ void PhaseWriter::forward_tiles(int unit, int phase, int microbatch) {
     for (std::size_t t = 0; t < num_tiles(unit, phase); ++t) {
         auto op = compute_op(unit, phase, microbatch, Direction::forward, t);
         op.reads.push_back(whole(program, x, input.role));
-        add_parameters(op, described,
-                       has_bias ? std::vector<std::string>{} : std::vector<std::string>{"weight"});
+        add_parameters(op, described, has_bias ? std::vector<Role>{} : std::vector<Role>{Role::weight});
         if (t > 0) {
             op.reads.push_back(whole(program, y, output.role));  // keeps the columns of the tiles before
         }
@@ -39,7 +38,6 @@ void PhaseWriter::forward_tiles(int unit, int phase, int microbatch) {
 /// Rows of the output whose tokens are rows of the tile; then what all rows share.
 void PhaseWriter::forward_lookup_tiles(int unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
-    const auto& batch = batch_[static_cast<std::size_t>(microbatch)];
     auto& program = draft_.program;
     const auto& output = described.writes.front();
     const int x = value_buffer(unit, output.value, output.wanted, microbatch, is_kept(unit, output.value));
@@ -47,8 +45,8 @@ void PhaseWriter::forward_lookup_tiles(int unit, int phase, int microbatch) {
     const auto tiles = num_tiles(unit, phase);
     for (std::size_t t = 0; t < tiles; ++t) {
         auto op = compute_op(unit, phase, microbatch, Direction::forward, t);
-        add_parameters(op, described, {"table"});
-        op.reads.push_back(whole(program, batch.tokens, "tokens"));
+        add_parameters(op, described, {Role::table});
+        op.reads.push_back(batch(BatchTensor::tokens, microbatch));
         if (t > 0) {
             op.reads.push_back(whole(program, x, output.role));
         }
@@ -56,12 +54,12 @@ void PhaseWriter::forward_lookup_tiles(int unit, int phase, int microbatch) {
         add(std::move(op));
     }
     auto rest = compute_op(unit, phase, microbatch, Direction::forward, tiles);
-    add_parameters(rest, described, {"position_table"});
+    add_parameters(rest, described, {Role::position_table});
     const bool drops = described.has_dropout && program.variant == Variant::train;
     if (rest.reads.empty() && !drops) {
         return;
     }
-    rest.reads.push_back(whole(program, batch.positions, "positions"));
+    rest.reads.push_back(batch(BatchTensor::positions, microbatch));
     rest.reads.push_back(whole(program, x, output.role));
     if (drops) {
         add_dropout_reads(rest);
@@ -84,20 +82,20 @@ void PhaseWriter::backward_tiles(int unit, int phase, int microbatch) {
     const auto rows = model_.tokens;
     const int sum = passes_on && is_narrow
                         ? scratch_buffer("sum of " + program.buffers[static_cast<std::size_t>(d_x)].name,
-                                         rows * described.in * 4, consumer::working_buffers, unit, microbatch)
+                                         rows * described.in * 4, Consumer::working_buffers, unit, microbatch)
                         : d_x;
     const auto tiles = num_tiles(unit, phase);
     for (std::size_t t = 0; t < tiles; ++t) {
         if (passes_on) {
             auto through = compute_op(unit, phase, microbatch, Direction::backward_input, t);
-            through.reads.push_back(whole(program, d_y.buffer, "d_output"));
-            add_parameters(through, described, {"weight"});
+            through.reads.push_back(whole(program, d_y.buffer, Role::d_output));
+            add_parameters(through, described, {Role::weight});
             if (t > 0) {
-                through.reads.push_back(whole(program, sum, "d_input_sum"));
+                through.reads.push_back(whole(program, sum, Role::d_input_sum));
             }
-            through.writes.push_back(whole(program, sum, "d_input_sum"));
+            through.writes.push_back(whole(program, sum, Role::d_input_sum));
             if (is_narrow && t + 1 == tiles) {
-                through.writes.push_back(whole(program, d_x, "d_input"));
+                through.writes.push_back(whole(program, d_x, Role::d_input));
             }
             add_workspace(through, tile_workspace_bytes(through, rows, described.in));
             add(std::move(through));
@@ -115,18 +113,17 @@ void PhaseWriter::backward_tiles(int unit, int phase, int microbatch) {
 
 void PhaseWriter::backward_lookup_tiles(int unit, int phase, int microbatch) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
-    const auto& batch = batch_[static_cast<std::size_t>(microbatch)];
     const auto d_y = d_output(unit, phase, microbatch);
     const auto tiles = num_tiles(unit, phase);
     for (std::size_t t = 0; t <= tiles; ++t) {
         const bool is_rest = t == tiles;
         auto op = compute_op(unit, phase, microbatch, Direction::backward, t);
-        if (!add_gradients(op, described, {is_rest ? "position_table" : "table"})) {
+        if (!add_gradients(op, described, {is_rest ? Role::position_table : Role::table})) {
             continue;
         }
-        op.reads.push_back(whole(draft_.program, d_y.buffer, "d_output"));
-        op.reads.push_back(is_rest ? whole(draft_.program, batch.positions, "positions")
-                                   : whole(draft_.program, batch.tokens, "tokens"));
+        op.reads.push_back(whole(draft_.program, d_y.buffer, Role::d_output));
+        op.reads.push_back(is_rest ? batch(BatchTensor::positions, microbatch)
+                                   : batch(BatchTensor::tokens, microbatch));
         if (described.has_dropout) {
             add_dropout_reads(op);
         }

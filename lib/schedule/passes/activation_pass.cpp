@@ -50,7 +50,7 @@ std::vector<Kept> kept_for_backward(const Program& program) {
     }
     std::erase_if(of_buffer, [&](const Kept& kept) {
         return kept.last_forward < 0 || kept.first_backward < 0 ||
-               program.buffers[static_cast<std::size_t>(kept.buffer)].consumer != consumer::activations;
+               program.buffers[static_cast<std::size_t>(kept.buffer)].consumer != Consumer::activations;
     });
     std::sort(of_buffer.begin(), of_buffer.end(), [](const Kept& a, const Kept& b) {
         return std::pair{a.last_forward, a.buffer} < std::pair{b.last_forward, b.buffer};

@@ -133,7 +133,7 @@ class Gathers {
         buffer.name = name(lease.unit) + ".parameters for " + to_string(lease.direction) + " " +
                       std::to_string(lease.microbatch);
         buffer.microbatch = lease.microbatch;
-        buffer.consumer = consumer::leases;
+        buffer.consumer = Consumer::leases;
         buffer.first_element = range.begin;
         buffer.bytes = range.size() * model_.element_bytes;
         return {range, program_.add_buffer(std::move(buffer))};
@@ -227,7 +227,7 @@ class Gathers {
         }
         const int span = model_.spans.parameters;
         op.reads.push_back(own_part(part, shard));
-        op.writes.push_back({part.buffer, "output", {gathered}});
+        op.writes.push_back({part.buffer, Role::output, {gathered}});
         for (const int member : named_members(span)) {
             op.blocks.push_back(run_of(part, map.shard(span, member)));
         }
@@ -244,10 +244,10 @@ class Gathers {
         const auto begin = std::max(held.begin, part.range.begin);
         const auto end = std::min(held.end, part.range.end);
         if (end <= begin) {
-            return {part.buffer, "input", {{0, 0}}};
+            return {part.buffer, Role::input, {{0, 0}}};
         }
         return {buffer,
-                "input",
+                Role::input,
                 {{(begin - held.begin) * model_.element_bytes, (end - begin) * model_.element_bytes}}};
     }
 
@@ -276,14 +276,14 @@ class Gathers {
             auto buffer = program_.buffers[static_cast<std::size_t>(part.buffer)];
             buffer.name = name(lease.unit) + ".secondary";
             buffer.state = StateKind::secondary;
-            buffer.consumer = consumer::parameters;
+            buffer.consumer = Consumer::parameters;
             buffer.microbatch = -1;
             buffer.first_element = std::max(mine.begin, part.range.begin);
             buffer.bytes = kept.bytes;
             const int copy = program_.add_buffer(std::move(buffer));
             copies_[{lease.unit, part.range.begin}] = copy;
-            op.reads.push_back({part.buffer, "input", {kept}});
-            op.writes.push_back(whole(program_, copy, "output"));
+            op.reads.push_back({part.buffer, Role::input, {kept}});
+            op.writes.push_back(whole(program_, copy, Role::output));
         }
         return op;
     }
@@ -293,9 +293,9 @@ class Gathers {
         auto op = collective(lease, Purpose::secondary, span);
         for (const auto& part : lease.parts) {
             const auto copy = copies_.find({lease.unit, part.range.begin});
-            op.reads.push_back(copy == copies_.end() ? Operand{part.buffer, "input", {{0, 0}}}
+            op.reads.push_back(copy == copies_.end() ? Operand{part.buffer, Role::input, {{0, 0}}}
                                                      : own_part(part, copy->second));
-            op.writes.push_back(whole(program_, part.buffer, "output"));
+            op.writes.push_back(whole(program_, part.buffer, Role::output));
             for (const int member : named_members(span)) {
                 op.blocks.push_back(run_of(part, slice(lease.unit, member)));
             }

@@ -5,10 +5,6 @@
 
 namespace ziggurat::schedule {
 
-namespace consumer {
-inline constexpr const char* leases = "leases";
-}  // namespace consumer
-
 /// Gives every unit's parameters a buffer for as long as one pass of one micro-batch needs them, and fills it
 /// by an all_gather over the span of parameters. Of a unit with trained and frozen tensors both regions
 /// travel in one collective, an operand each.

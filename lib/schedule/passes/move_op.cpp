@@ -35,8 +35,8 @@ Op move_op(Program& program, int from, int to) {
     op.unit = source.unit;
     op.microbatch = source.microbatch;
     op.label = target.name;
-    op.reads.push_back(whole(program, from, "input"));
-    op.writes.push_back(whole(program, to, "output"));
+    op.reads.push_back(whole(program, from, Role::input));
+    op.writes.push_back(whole(program, to, Role::output));
     return op;
 }
 

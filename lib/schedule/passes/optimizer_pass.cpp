@@ -26,16 +26,14 @@ class UpdateWriter {
             op.group = program.group("all", all);
             op.lane = program.lane(Engine::collective, op.group);
         }
-        op.reads.push_back(whole(program, draft_.state.exact_sums, "exact_sums"));
-        op.writes.push_back(whole(program, draft_.state.exact_sums, "exact_sums"));
-        op.reads.push_back(whole(program, draft_.state.step_inputs, "step_inputs"));
-        op.writes.push_back(whole(program, draft_.state.update_inputs, "update_inputs"));
+        op.reads.push_back(whole(program, program.trainer_buffers.exact_sums, Role::exact_sums));
+        op.writes.push_back(whole(program, program.trainer_buffers.exact_sums, Role::exact_sums));
+        op.reads.push_back(whole(program, program.trainer_buffers.step_inputs, Role::step_inputs));
+        op.writes.push_back(whole(program, program.trainer_buffers.update_inputs, Role::update_inputs));
         // A rank without gradients of its own waits for nothing else of its passes.
-        for (int b = 0; b < static_cast<int>(program.buffers.size()); ++b) {
-            const auto& buffer = program.buffers[static_cast<std::size_t>(b)];
-            if (buffer.lifetime == Lifetime::inputs && buffer.name == "losses") {
-                op.reads.push_back(whole(program, b, "losses"));
-            }
+        for (int m = 0; m < program.microbatches; ++m) {
+            op.reads.push_back(
+                whole(program, program.trainer_buffers.of(BatchTensor::losses, m), Role::losses));
         }
         program.ops.push_back(std::move(op));
     }
@@ -49,21 +47,21 @@ class UpdateWriter {
         for (const auto& run : runs) {
             const auto range = run.range;
             const auto& state = draft_.state.units[static_cast<std::size_t>(run.unit)];
-            const auto both = [&](int buffer, const char* role) {
+            const auto both = [&](int buffer, Role role) {
                 op.reads.push_back({buffer, role, {run_in(buffer, range)}});
                 op.writes.push_back({buffer, role, {run_in(buffer, range)}});
             };
             const int gradients = state[StateKind::gradients];
             const int parameters = state[StateKind::parameters];
-            op.reads.push_back({gradients, "gradient", {run_in(gradients, range)}});
-            both(model_.has_master ? state[StateKind::master] : parameters, "master");
-            both(state[StateKind::first_moment], "first_moment");
-            both(state[StateKind::second_moment], "second_moment");
+            op.reads.push_back({gradients, Role::gradient, {run_in(gradients, range)}});
+            both(model_.has_master ? state[StateKind::master] : parameters, Role::master);
+            both(state[StateKind::first_moment], Role::first_moment);
+            both(state[StateKind::second_moment], Role::second_moment);
             if (model_.has_master) {
-                op.writes.push_back({parameters, "parameters", {run_in(parameters, range)}});
+                op.writes.push_back({parameters, Role::parameters, {run_in(parameters, range)}});
             }
         }
-        op.reads.push_back(whole(program, draft_.state.update_inputs, "update_inputs"));
+        op.reads.push_back(whole(program, program.trainer_buffers.update_inputs, Role::update_inputs));
         program.ops.push_back(std::move(op));
     }
 
@@ -90,8 +88,8 @@ class UpdateWriter {
             for (const int member : members) {
                 op.blocks.push_back(run_in(buffer, shards.shard(span, member)));
             }
-            op.reads.push_back({buffer, "input", {run_in(buffer, shards.shard(span, model_.data_rank))}});
-            op.writes.push_back(whole(program, buffer, "output"));
+            op.reads.push_back({buffer, Role::input, {run_in(buffer, shards.shard(span, model_.data_rank))}});
+            op.writes.push_back(whole(program, buffer, Role::output));
         }
         program.ops.push_back(std::move(op));
     }

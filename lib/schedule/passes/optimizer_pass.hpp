@@ -13,9 +13,9 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 ///
 /// - `step_end`, which makes the clip factor and the skip flag from the exact sums of all ranks. Its group is
 ///   that of all ranks, on its collective lane; a single rank has none, and then it is on the compute lane.
-/// - one `update` per chunk. It has an operand per unit of the chunk and role: "gradient" (read), "master",
-///   "first_moment", "second_moment" (read and written), "parameters" (written; left out where the parameters
-///   are the master), and "update_inputs". The operands of one unit follow each other in the order of the
+/// - one `update` per chunk. It has an operand per unit of the chunk and role: gradient (read), master,
+///   first_moment, second_moment (read and written), parameters (written; left out where the parameters are
+///   the master), and update_inputs. The operands of one unit follow each other in the order of the
 ///   units, the same in each role; each has one run, a contiguous range that knows nothing of where
 ///   parameters begin. The first element of a run in the unit's flat range is Buffer::first_element + offset
 ///   / element size: from it whoever binds the op finds the parameter group.

@@ -60,7 +60,7 @@ void let_pass_in_order(Program& program, const ModelLayout& model, int ring) {
     for (std::size_t r = 0; r < runs.size() && !is_one_lane; ++r) {
         if (r == 0 || runs[r].op != runs[r - 1].op) {
             program.ops[static_cast<std::size_t>(runs[r].op)].writes.push_back(
-                whole(program, ring, "passing"));
+                whole(program, ring, Role::passing));
         }
     }
 }
@@ -120,12 +120,13 @@ void add_save_ring(Program& program, const spec::RunSpec& spec, const ModelLayou
         most = std::max(most, bytes);
     }
     Buffer ring;
-    ring.name = save_ring;
+    ring.name = "save ring";
     ring.tier = spec::Tier::host;
     ring.lifetime = Lifetime::persistent;
-    ring.consumer = consumer::snapshot;
+    ring.consumer = Consumer::snapshot;
     ring.bytes = places_of_save_ring * most;
-    let_pass_in_order(program, model, program.add_buffer(std::move(ring)));
+    program.trainer_buffers.save_ring = program.add_buffer(std::move(ring));
+    let_pass_in_order(program, model, program.trainer_buffers.save_ring);
 }
 
 }  // namespace ziggurat::schedule

@@ -31,7 +31,6 @@ std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& pr
 /// variants, as a checkpoint may be written beside any. Updates of several lanes take their places in turn.
 void add_save_ring(Program& program, const spec::RunSpec& spec, const ModelLayout& model);
 
-inline constexpr const char* save_ring = "save ring";
 inline constexpr int places_of_save_ring = 2;
 
 }  // namespace ziggurat::schedule

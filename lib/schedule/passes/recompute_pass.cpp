@@ -136,8 +136,8 @@ class Recomputation {
             op.label += " again";
             for (auto& operand : op.reads) {
                 auto& read = program_.buffers[static_cast<std::size_t>(operand.buffer)];
-                if (!copy_of.contains(operand.buffer) && read.consumer == consumer::working_buffers) {
-                    read.consumer = consumer::activations;  // kept for the clone
+                if (!copy_of.contains(operand.buffer) && read.consumer == Consumer::working_buffers) {
+                    read.consumer = Consumer::activations;  // kept for the clone
                 }
             }
             rename(op.reads, copy_of);
@@ -167,8 +167,8 @@ class Recomputation {
     /// A buffer like the original, which no longer has to be kept.
     int copy_buffer(int original) {
         auto& dropped = program_.buffers[static_cast<std::size_t>(original)];
-        if (dropped.consumer == consumer::activations) {
-            dropped.consumer = consumer::working_buffers;
+        if (dropped.consumer == Consumer::activations) {
+            dropped.consumer = Consumer::working_buffers;
         }
         auto copy = dropped;
         copy.name += " again";

@@ -43,7 +43,7 @@ Op BucketWriter::zero_sums() const {
     Op op;
     op.kind = OpKind::fill;
     op.label = "zeros for exact sums";
-    op.writes.push_back(whole(draft_.program, draft_.state.exact_sums, "output"));
+    op.writes.push_back(whole(draft_.program, draft_.program.trainer_buffers.exact_sums, Role::output));
     return op;
 }
 
@@ -108,8 +108,8 @@ void BucketWriter::scatter(
             op.blocks.push_back(run_in(from, part_of_shard(part, span, member)));
         }
         // Shards are nested: those of the members together are the one that all of them have at `inner`.
-        op.reads.push_back({from, "input", {run_in(from, part_of_shard(part, inner, model_.data_rank))}});
-        op.writes.push_back({to, "output", {run_in(to, mine)}});
+        op.reads.push_back({from, Role::input, {run_in(from, part_of_shard(part, inner, model_.data_rank))}});
+        op.writes.push_back({to, Role::output, {run_in(to, mine)}});
     }
     if (!op.reads.empty()) {
         out.push_back(std::move(op));
@@ -130,11 +130,11 @@ void BucketWriter::add_up(std::vector<Op>& out, const Bucket& bucket) const {
         op.microbatch = bucket.microbatch;
         op.accumulate = !bucket.is_first;
         op.label = described(model_, bucket) + " gradients added up";
-        op.reads.push_back({part.buffer, "input", {run_in(part.buffer, range)}});
+        op.reads.push_back({part.buffer, Role::input, {run_in(part.buffer, range)}});
         if (op.accumulate) {
-            op.reads.push_back({sum, "sum", {run_in(sum, range)}});
+            op.reads.push_back({sum, Role::sum, {run_in(sum, range)}});
         }
-        op.writes.push_back({sum, "sum", {run_in(sum, range)}});
+        op.writes.push_back({sum, Role::sum, {run_in(sum, range)}});
         out.push_back(std::move(op));
     }
 }
@@ -158,8 +158,8 @@ void BucketWriter::sum_ranges(std::vector<Op>& out,
             block.offset += run.offset;
             op.blocks.push_back(block);
         }
-        op.reads.push_back({range.buffer, "input", {run}});
-        op.writes.push_back({range.buffer, "output", {run}});
+        op.reads.push_back({range.buffer, Role::input, {run}});
+        op.writes.push_back({range.buffer, Role::output, {run}});
     }
     out.push_back(std::move(op));
 }
@@ -177,13 +177,13 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
             const auto range =
                 common_part(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
             if (unit.parameters[p].gradient_is_partial && !range.empty()) {
-                summands.push_back({accumulator(u), "input", {run_in(accumulator(u), range)}});
+                summands.push_back({accumulator(u), Role::input, {run_in(accumulator(u), range)}});
             }
         }
         if (piece.empty()) {
             continue;
         }
-        pieces.push_back({accumulator(u), "input", {run_in(accumulator(u), piece)}});
+        pieces.push_back({accumulator(u), Role::input, {run_in(accumulator(u), piece)}});
         if (model_.is_shared_by_stages(u)) {
             shared.push_back(pieces.back());
         }
@@ -216,9 +216,10 @@ void BucketWriter::gather(std::vector<Op>& out, const Bucket& bucket) const {
         for (const int member : named_members(inner, span)) {
             op.blocks.push_back(run_in(buffer, part_of_shard(part, span, member)));
         }
-        op.reads.push_back({buffer, "input", {run_in(buffer, part_of_shard(part, span, model_.data_rank))}});
+        op.reads.push_back(
+            {buffer, Role::input, {run_in(buffer, part_of_shard(part, span, model_.data_rank))}});
         op.writes.push_back(
-            {buffer, "output", {run_in(buffer, part_of_shard(part, inner, model_.data_rank))}});
+            {buffer, Role::output, {run_in(buffer, part_of_shard(part, inner, model_.data_rank))}});
     }
     if (!op.reads.empty()) {
         out.push_back(std::move(op));
@@ -233,7 +234,7 @@ void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
         const int u = part.unit;
         const auto piece = shards(u).shard(model_.spans.data, model_.data_rank);
         const auto& parameters = model_.table.units[static_cast<std::size_t>(u)].parameters;
-        Operand counted{accumulator(u), "gradient", {}};
+        Operand counted{accumulator(u), Role::gradient, {}};
         bool counts_all = true;
         for (std::size_t p = 0; p < parameters.size(); ++p) {
             counts_all = counts_all && (!parameters[p].is_trained || model_.counts(u, static_cast<int>(p)));
@@ -257,8 +258,10 @@ void BucketWriter::norms(std::vector<Op>& out, const Bucket& bucket) const {
         op.unit = u;
         op.label = model_.table.units[static_cast<std::size_t>(u)].name + " sum of squares";
         op.reads.push_back(std::move(counted));
-        op.reads.push_back(whole(draft_.program, draft_.state.exact_sums, "exact_sums"));
-        op.writes.push_back(whole(draft_.program, draft_.state.exact_sums, "exact_sums"));
+        op.reads.push_back(
+            whole(draft_.program, draft_.program.trainer_buffers.exact_sums, Role::exact_sums));
+        op.writes.push_back(
+            whole(draft_.program, draft_.program.trainer_buffers.exact_sums, Role::exact_sums));
         out.push_back(std::move(op));
     }
 }

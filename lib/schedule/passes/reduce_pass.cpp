@@ -126,7 +126,7 @@ Op zeros(const Program& program, int buffer, const std::vector<layout::ElementRa
     op.unit = program.buffers[static_cast<std::size_t>(buffer)].unit;
     op.microbatch = program.buffers[static_cast<std::size_t>(buffer)].microbatch;
     op.label = "zeros where " + program.buffers[static_cast<std::size_t>(buffer)].name + " has none";
-    Operand operand{buffer, "output", {}};
+    Operand operand{buffer, Role::output, {}};
     for (const auto& range : ranges) {
         operand.runs.push_back({range.begin * 4, range.size() * 4});
     }

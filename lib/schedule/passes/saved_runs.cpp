@@ -51,11 +51,11 @@ void add_snapshot(Program& program, const ModelLayout& model) {
     snapshot.name = "snapshot";
     snapshot.tier = spec::Tier::host;
     snapshot.lifetime = Lifetime::persistent;
-    snapshot.consumer = consumer::snapshot;
+    snapshot.consumer = Consumer::snapshot;
     for (const auto& saved : saved_runs(model, program)) {
         snapshot.bytes += saved.is_copied ? saved.run.bytes : 0;
     }
-    program.add_buffer(std::move(snapshot));
+    program.trainer_buffers.snapshot = program.add_buffer(std::move(snapshot));
 }
 
 }  // namespace ziggurat::schedule

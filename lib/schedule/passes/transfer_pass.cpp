@@ -200,7 +200,7 @@ class Transfers {
             tier == residency.tier ? tier == Tier::device ? " on device" : " on host" : " on its way";
         made.tier = tier;
         made.lifetime = Lifetime::transient;
-        made.consumer = consumer::staging;
+        made.consumer = Consumer::transfers;
         made.first_element += bytes.begin() / width;
         made.bytes = bytes.end() - bytes.begin();
         return {program_.add_buffer(std::move(made)), bytes.begin(), tier};
@@ -224,8 +224,8 @@ class Transfers {
             op.unit = buffer(residency.home).unit;
             op.label = buffer(residency.home).name + what;
         }
-        op.reads.push_back({from.buffer, "input", bytes.moved(-from.begin)});
-        op.writes.push_back({to.buffer, "output", bytes.moved(-to.begin)});
+        op.reads.push_back({from.buffer, Role::input, bytes.moved(-from.begin)});
+        op.writes.push_back({to.buffer, Role::output, bytes.moved(-to.begin)});
     }
 
     /// The first place behind every change of what the residency fetches that comes before its first op; of

@@ -6,10 +6,6 @@
 
 namespace ziggurat::schedule {
 
-namespace consumer {
-inline constexpr const char* staging = "transfers";
-}  // namespace consumer
-
 /// Puts the persistent state of each kind at its home and inserts the fetches and evictions that follow.
 ///
 /// Every op works in one tier: on the device, but the optimizer where its state is not at home there, and

@@ -76,7 +76,8 @@ class Check {
                         });
                     if (!fits) {
                         note(FindingKind::memory, i,
-                             "has a '" + operand.role + "' that reaches out of its buffer");
+                             std::string{"has a '"} + to_string(operand.role) +
+                                 "' that reaches out of its buffer");
                     }
                 }
             }
@@ -141,9 +142,12 @@ class Check {
                 return {Tier::host, Tier::nvme};
             case Engine::host_optimizer:
                 return {Tier::host, Tier::host};
-            default:
-                return {Tier::device, Tier::device};
+            case Engine::compute:
+            case Engine::collective:
+            case Engine::channel:
+                break;
         }
+        return {Tier::device, Tier::device};
     }
 
     void workplaces() {
@@ -160,7 +164,7 @@ class Check {
                     if (has_place && held.tier != tier) {
                         note(FindingKind::memory, i,
                              "works on " + std::string{tier_names[static_cast<std::size_t>(tier)]} +
-                                 " and has a '" + operand.role + "' on " +
+                                 " and has a '" + to_string(operand.role) + "' on " +
                                  tier_names[static_cast<std::size_t>(held.tier)] + " ('" + held.name + "')");
                     }
                 }

@@ -44,11 +44,6 @@ void Simulation::meet(const std::vector<int>& members) {
             const auto& lane = lane_at(members[m]);
             values.push_back(world_.local(lane.rank, lane.op(), lane.step, found[m]));
         }
-    } else if (kind == OpKind::broadcast) {
-        const auto root = static_cast<std::size_t>(op_of(lane_at(members.front())).peer);
-        for (const int member : members) {
-            values.emplace_back(op_of(lane_at(member)).writes.empty() ? 0 : 1, found[root].reads.front());
-        }
     } else {
         values = world_.collective(ops, found);
     }

@@ -113,7 +113,7 @@ std::uint64_t World::judge_states(int steps) {
             if (described.lifetime != Lifetime::persistent || described.unit < 0 || !is_versioned) {
                 continue;
             }
-            for (const auto& piece : look(rank, {b, "", {{0, described.bytes}}})) {
+            for (const auto& piece : look(rank, {b, Role::input, {{0, described.bytes}}})) {
                 const auto& content = piece.content;
                 const auto begin = described.first_element + piece.begin / content.element_bytes;
                 const auto end = begin + piece.bytes() / content.element_bytes;

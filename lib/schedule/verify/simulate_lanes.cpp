@@ -86,8 +86,7 @@ void Simulation::advance(int index) {
     }
     lane.found = world_.begin(lane.rank, lane.op(), lane.step);
     const auto& op = op_of(lane);
-    const bool meets = op.group >= 0 && (op.kind == OpKind::step_end ||
-                                         (op.kind >= OpKind::all_gather && op.kind <= OpKind::broadcast));
+    const bool meets = op.group >= 0 && (op.kind == OpKind::step_end || is_collective(op.kind));
     if (op.kind == OpKind::send || op.kind == OpKind::receive) {
         lane.phase = LaneState::Phase::joined;
         message(index);

@@ -126,8 +126,8 @@ std::vector<Pieces> World::computed(int rank, int op, int step, const Found& fou
     std::uint64_t d_output = what;
     for (std::size_t r = 0; r < done.reads.size(); ++r) {
         const auto value = fingerprint(found.reads[r]);
-        inputs = mixed(mixed(inputs, hash_of(done.reads[r].role)), value);
-        if (done.reads[r].role == "d_output") {
+        inputs = mixed(mixed(inputs, number(static_cast<int>(done.reads[r].role))), value);
+        if (done.reads[r].role == Role::d_output) {
             d_output = mixed(d_output, value);
         }
     }
@@ -135,10 +135,10 @@ std::vector<Pieces> World::computed(int rank, int op, int step, const Found& fou
     for (std::size_t w = 0; w < done.writes.size(); ++w) {
         const auto& written = done.writes[w];
         const auto& described = buffer(rank, written.buffer);
-        const auto role = hash_of(written.role);
+        const auto role = number(static_cast<int>(written.role));
         if (described.unit >= 0 && described.state == StateKind::gradients) {
             // The gradient of a bias is a sum of rows of that of the output, whatever the input was.
-            const auto term = mixed(written.role == "d_bias" ? d_output : inputs, role);
+            const auto term = mixed(written.role == Role::d_bias ? d_output : inputs, role);
             terms_.leaf(term,
                         {rank, done.unit, done.phase, done.microbatch, step, done.row_begin, done.row_end});
             values.push_back(
@@ -221,6 +221,17 @@ std::vector<Pieces> World::updated(int rank, int op, int step, const Found& foun
     return values;
 }
 
+/// The same whatever the order and the parts.
+std::vector<Pieces> World::exact_sums(int rank, const Op& done, int step) const {
+    std::vector<Pieces> values;
+    for (const auto& written : done.writes) {
+        Content content{.thing = hash_of(buffer(rank, written.buffer).name), .step = step};
+        content.term = mixed(content.thing, number(step));
+        values.push_back({{0, written.bytes(), content}});
+    }
+    return values;
+}
+
 std::vector<Pieces> World::local(int rank, int op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
     switch (done.kind) {
@@ -255,9 +266,7 @@ std::vector<Pieces> World::local(int rank, int op, int step, const Found& found)
             return updated(rank, op, step, found);
         case OpKind::copy:
         case OpKind::read:
-        case OpKind::write:
-        case OpKind::encode:
-        case OpKind::decode: {
+        case OpKind::write: {
             std::vector<Pieces> values;
             for (std::size_t i = 0; i < done.writes.size(); ++i) {
                 const auto& from = buffer(rank, done.reads.at(i).buffer);
@@ -277,20 +286,18 @@ std::vector<Pieces> World::local(int rank, int op, int step, const Found& found)
                 }
             }
             judge_gradients(rank, op, step, found);
-            break;
+            return exact_sums(rank, done, step);
         }
-        default:
+        case OpKind::step_end:
+            return exact_sums(rank, done, step);
+        case OpKind::compute:
+        case OpKind::loss:
+        case OpKind::all_gather:
+        case OpKind::reduce_scatter:
+        case OpKind::all_reduce:
+        case OpKind::send:
+        case OpKind::receive:
             break;
-    }
-    if (done.kind == OpKind::norm || done.kind == OpKind::step_end) {
-        // Exact sums: the same whatever the order and the parts.
-        std::vector<Pieces> values;
-        for (const auto& written : done.writes) {
-            Content content{.thing = hash_of(buffer(rank, written.buffer).name), .step = step};
-            content.term = mixed(content.thing, number(step));
-            values.push_back({{0, written.bytes(), content}});
-        }
-        return values;
     }
     return computed(rank, op, step, found);
 }

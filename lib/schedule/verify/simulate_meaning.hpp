@@ -62,6 +62,7 @@ class World {
     Pieces gradients(
         int rank, int op, int step, const Operand& written, const Pieces* before, std::uint64_t term);
     std::vector<Pieces> updated(int rank, int op, int step, const Found& found);
+    std::vector<Pieces> exact_sums(int rank, const Op& done, int step) const;
     Pieces summed(const std::vector<Pieces>& summands, int rank, int op);
 
     // simulate_exchange.cpp: what collectives leave, and what of a sum is kept

@@ -128,7 +128,7 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
         const auto& content = piece.content;
         const auto offset = operand.runs[at_run].offset + piece.begin - position;
         const auto where =
-            "'" + described.name + "' (" + operand.role + ") at byte " + std::to_string(offset);
+            "'" + described.name + "' (" + to_string(operand.role) + ") at byte " + std::to_string(offset);
         const auto last = content.op < 0 ? std::string{} : " by " + name_of(rank, content.op);
         if (content.thing == 0 && !content.in_flux) {
             complain(FindingKind::unwritten_read, rank, op, "reads " + where + ", where nobody has written");
@@ -172,8 +172,8 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
         }
         if (described.lifetime == Lifetime::persistent) {
             // The sums of this step, not of the one before; the clip factor that was made of them.
-            const bool is_of_step = operand.role == "exact_sums" ||
-                                    (reader.kind == OpKind::update && operand.role == "update_inputs");
+            const bool is_of_step = operand.role == Role::exact_sums ||
+                                    (reader.kind == OpKind::update && operand.role == Role::update_inputs);
             if (is_of_step && content.step != step) {
                 complain(FindingKind::stale_read, rank, op,
                          "reads " + where + " in step " + std::to_string(step) + ", but it is that of step " +

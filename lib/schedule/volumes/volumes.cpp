@@ -28,7 +28,7 @@ bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& mod
     const auto& uses = described.phases[static_cast<std::size_t>(last)].parameters;
     const bool trains_weight = std::any_of(uses.begin(), uses.end(), [&](const layout::ParameterUse& use) {
         const auto& parameter = described.parameters[static_cast<std::size_t>(use.parameter)];
-        return parameter.is_trained && parameter.role == "weight";
+        return parameter.is_trained && parameter.role == Role::weight;
     });
     const bool is_followed =
         std::any_of(model.chunk_units.begin(), model.chunk_units.end(), [&](const std::vector<int>& units) {
@@ -66,17 +66,25 @@ std::int64_t bytes_sent(const Op& op, const Program& program) {
     switch (op.kind) {
         case OpKind::all_gather:
         case OpKind::reduce_scatter:
-        case OpKind::all_to_all:
             return without_own_part(vector_bytes, members);
         case OpKind::all_reduce:
             return 2 * without_own_part(vector_bytes, members);
         case OpKind::send:
             return op.reads.front().bytes();
-        case OpKind::broadcast:
-            return op.reads.empty() ? 0 : op.reads.front().bytes();
-        default:
+        case OpKind::compute:
+        case OpKind::loss:
+        case OpKind::fill:
+        case OpKind::add:
+        case OpKind::update:
+        case OpKind::norm:
+        case OpKind::step_end:
+        case OpKind::receive:
+        case OpKind::copy:
+        case OpKind::read:
+        case OpKind::write:
             return 0;
     }
+    return 0;
 }
 
 Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
@@ -138,7 +146,12 @@ Volumes volumes_counted(const Program& program) {
             case Purpose::publication:
                 sum.publication += elements;
                 break;
-            default:
+            case Purpose::none:
+            case Purpose::tensor:
+            case Purpose::context:
+            case Purpose::pipeline:
+            case Purpose::control:
+            case Purpose::state:
                 break;
         }
     }

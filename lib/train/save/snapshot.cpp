@@ -22,11 +22,12 @@ std::span<E> words_at(std::byte* at, std::int64_t bytes) {
 
 Snapshot::Snapshot(const HeldState& state) : state_{state} {
     const auto& buffers = state.program.buffers;
-    const auto reserved = std::ranges::find(buffers, std::string{"snapshot"}, &schedule::Buffer::name);
-    has_copy_ = reserved != buffers.end();
-    auto* const copy = has_copy_ && reserved->bytes > 0 ? state.memory.at(*reserved) : nullptr;
+    const int reserved = state.program.trainer_buffers.snapshot;
+    has_copy_ = reserved >= 0;
+    const auto bytes = has_copy_ ? buffers[static_cast<std::size_t>(reserved)].bytes : 0;
+    auto* const copy = bytes > 0 ? state.memory.at(buffers[static_cast<std::size_t>(reserved)]) : nullptr;
     if (copy != nullptr) {
-        kernels::fill_zero(state.stream, words_at<float>(copy, reserved->bytes));
+        kernels::fill_zero(state.stream, words_at<float>(copy, bytes));
     }
     struct Copy {
         const std::byte* at;
@@ -45,7 +46,7 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
         copies[saved.buffer] = {copy + used, saved.run.offset};
         used += saved.run.bytes;
     }
-    ZG_ENSURES(!has_copy_ || used == reserved->bytes);
+    ZG_ENSURES(!has_copy_ || used == bytes);
     for (const auto& held : held_pieces(state.model, state.program, Extent::finest)) {
         if (!held.is_saved) {
             continue;

@@ -66,9 +66,10 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       binder{make_binder(spec, model, stream)},
       train_slots{batch_slots(train, memory)},
       evaluate_slots{batch_slots(evaluate, memory)},
-      step_inputs{memory.span<kernels::StepInputs>(input_buffer(train, "step_inputs")).front()},
-      update_inputs{memory.span<kernels::StepInputs>(input_buffer(train, "update_inputs")).front()},
-      squares{reinterpret_cast<ExactSum&>(*memory.at(input_buffer(train, "exact_sums")))},
+      step_inputs{memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.step_inputs)).front()},
+      update_inputs{
+          memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.update_inputs)).front()},
+      squares{reinterpret_cast<ExactSum&>(*memory.at(train.buffer(train.trainer_buffers.exact_sums)))},
       step_end{world, node, spec.optimizer, stream, squares},
       train_groups{world, node, train, spec},
       evaluate_groups{world, node, evaluate, spec},
@@ -116,10 +117,14 @@ Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollec
             return saves.applied_to(static_cast<int>(&op - program.ops.data()), bind_update(context, op));
         case OpKind::step_end:
             return step_end.action(train_slots, step_inputs, update_inputs);
-        default:
-            ZG_ENSURES(is_collective(op.kind));
+        case OpKind::all_gather:
+        case OpKind::reduce_scatter:
+        case OpKind::all_reduce:
+        case OpKind::send:
+        case OpKind::receive:
             return groups.bind(program, op, memory);
     }
+    throw std::invalid_argument{"no kind of op"};
 }
 
 }  // namespace ziggurat::train

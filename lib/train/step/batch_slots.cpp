@@ -1,38 +1,48 @@
 #include "train/step/batch_slots.hpp"
 
-#include <algorithm>
-
 #include "base/contract.hpp"
 
 namespace ziggurat::train {
+
+using schedule::BatchTensor;
+
 namespace {
 
 BatchSlot slot_of(const schedule::Program& program, const state::TierMemory& memory, int microbatch) {
-    const auto ints = [&](const char* name) {
-        return memory.span<std::int32_t>(input_buffer(program, name, microbatch));
-    };
     BatchSlot slot;
-    slot.tokens = ints("tokens");
-    slot.targets = ints("targets");
-    slot.positions = ints("positions");
-    slot.document_starts = ints("document_starts");
-    slot.mask = memory.span<std::uint8_t>(input_buffer(program, "mask", microbatch));
-    slot.samples = memory.span<std::int64_t>(input_buffer(program, "samples", microbatch));
-    slot.losses = memory.span<float>(input_buffer(program, "losses", microbatch));
+    const auto place = [&]<class E>(BatchTensor tensor, std::span<E>& into) {
+        ZG_EXPECTS(sizeof(E) == static_cast<std::size_t>(element_bytes(tensor)));
+        into = memory.span<E>(program.buffer(program.trainer_buffers.of(tensor, microbatch)));
+    };
+    for (int b = 0; b < schedule::num_batch_tensors; ++b) {
+        switch (const auto tensor = static_cast<BatchTensor>(b)) {
+            case BatchTensor::tokens:
+                place(tensor, slot.tokens);
+                break;
+            case BatchTensor::targets:
+                place(tensor, slot.targets);
+                break;
+            case BatchTensor::positions:
+                place(tensor, slot.positions);
+                break;
+            case BatchTensor::document_starts:
+                place(tensor, slot.document_starts);
+                break;
+            case BatchTensor::mask:
+                place(tensor, slot.mask);
+                break;
+            case BatchTensor::samples:
+                place(tensor, slot.samples);
+                break;
+            case BatchTensor::losses:
+                place(tensor, slot.losses);
+                break;
+        }
+    }
     return slot;
 }
 
 }  // namespace
-
-const schedule::Buffer& input_buffer(const schedule::Program& program,
-                                     const std::string& name,
-                                     int microbatch) {
-    const auto at = std::ranges::find_if(program.buffers, [&](const auto& buffer) {
-        return buffer.name == name && buffer.microbatch == microbatch;
-    });
-    ZG_EXPECTS(at != program.buffers.end());
-    return *at;
-}
 
 std::vector<BatchSlot> batch_slots(const schedule::Program& program, const state::TierMemory& memory) {
     std::vector<BatchSlot> slots;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "schedule/step_program.hpp"
@@ -11,7 +10,7 @@
 
 namespace ziggurat::train {
 
-/// The memory that a program reads one micro-batch from, and writes its losses to.
+/// Memory of the tensors of one micro-batch (schedule::BatchTensor).
 struct BatchSlot {
     std::span<std::int32_t> tokens;           ///< [micro_batch * seq]
     std::span<std::int32_t> targets;          ///< [micro_batch * seq]
@@ -24,12 +23,5 @@ struct BatchSlot {
 
 /// One for each micro-batch of the program.
 std::vector<BatchSlot> batch_slots(const schedule::Program& program, const state::TierMemory& memory);
-
-/// What is filled or read between ops, by name: of a micro-batch or, with -1, of the step.
-///
-/// \pre the program has it
-const schedule::Buffer& input_buffer(const schedule::Program& program,
-                                     const std::string& name,
-                                     int microbatch = -1);
 
 }  // namespace ziggurat::train

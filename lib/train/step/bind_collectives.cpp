@@ -23,16 +23,24 @@ CollectiveKind kind_of(OpKind kind) {
             return CollectiveKind::reduce_scatter;
         case OpKind::all_reduce:
             return CollectiveKind::all_reduce;
-        case OpKind::all_to_all:
-            return CollectiveKind::all_to_all;
-        case OpKind::broadcast:
-            return CollectiveKind::broadcast;
         case OpKind::send:
             return CollectiveKind::send;
-        default:
-            ZG_EXPECTS(kind == OpKind::receive);
+        case OpKind::receive:
             return CollectiveKind::receive;
+        case OpKind::compute:
+        case OpKind::loss:
+        case OpKind::fill:
+        case OpKind::add:
+        case OpKind::update:
+        case OpKind::norm:
+        case OpKind::step_end:
+        case OpKind::copy:
+        case OpKind::read:
+        case OpKind::write:
+            break;
     }
+    ZG_EXPECTS(!"an op of a group is a collective");
+    return CollectiveKind::all_gather;
 }
 
 std::byte* base_of(const schedule::Program& program,
@@ -42,10 +50,6 @@ std::byte* base_of(const schedule::Program& program,
 }
 
 }  // namespace
-
-bool is_collective(OpKind kind) {
-    return kind >= OpKind::all_gather && kind <= OpKind::receive;
-}
 
 GroupCollectives::GroupCollectives(const comm::Communicator& world,
                                    comm::NodeMemory& node,

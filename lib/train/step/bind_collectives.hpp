@@ -52,6 +52,4 @@ class GroupCollectives {
     std::vector<int> sum_groups_;  ///< by group: members summed together before the runs are
 };
 
-bool is_collective(schedule::OpKind kind);
-
 }  // namespace ziggurat::train

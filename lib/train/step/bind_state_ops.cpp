@@ -15,6 +15,7 @@ namespace ziggurat::train {
 
 using schedule::Op;
 using schedule::Operand;
+using schedule::Role;
 using tensor::bfloat16;
 
 namespace {
@@ -31,7 +32,7 @@ std::span<E> run_of(const StateContext& context, const Operand& operand, std::si
 }
 
 /// Operands of an op that play the part `role`, in order: one for each unit of a chunk or bucket.
-std::vector<const Operand*> with_role(const std::vector<Operand>& operands, const std::string& role) {
+std::vector<const Operand*> with_role(const std::vector<Operand>& operands, Role role) {
     std::vector<const Operand*> found;
     for (const auto& operand : operands) {
         if (operand.role == role) {
@@ -62,11 +63,11 @@ layout::ElementRange elements_of(const StateContext& context, const Operand& ope
 
 template <class T, class G>
 Action bind_update_as(const StateContext& context, const Op& op) {
-    const auto masters = with_role(op.writes, "master");
-    const auto gradients = with_role(op.reads, "gradient");
-    const auto firsts = with_role(op.writes, "first_moment");
-    const auto seconds = with_role(op.writes, "second_moment");
-    const auto published = with_role(op.writes, "parameters");
+    const auto masters = with_role(op.writes, Role::master);
+    const auto gradients = with_role(op.reads, Role::gradient);
+    const auto firsts = with_role(op.writes, Role::first_moment);
+    const auto seconds = with_role(op.writes, Role::second_moment);
+    const auto published = with_role(op.writes, Role::parameters);
     ZG_EXPECTS(!masters.empty() && gradients.size() == masters.size() && firsts.size() == masters.size() &&
                seconds.size() == masters.size());
     ZG_EXPECTS(published.empty() || published.size() == masters.size());
@@ -100,7 +101,7 @@ Action bind_update_as(const StateContext& context, const Op& op) {
             }
         }
     }
-    const auto inputs = with_role(op.reads, "update_inputs");
+    const auto inputs = with_role(op.reads, Role::update_inputs);
     ZG_EXPECTS(inputs.size() == 1);
     const auto* step = run_of<const kernels::StepInputs>(context, *inputs.front(), 0).data();
     const auto& optimizer = context.spec.optimizer;
@@ -180,7 +181,7 @@ Action bind_add(const StateContext& context, const Op& op) {
 }
 
 Action bind_norm(const StateContext& context, const Op& op) {
-    const auto gradients = with_role(op.reads, "gradient");
+    const auto gradients = with_role(op.reads, Role::gradient);
     ZG_EXPECTS(!gradients.empty());
     return is_narrow(context, *gradients.front()) ? bind_norm_as<bfloat16>(context, gradients)
                                                   : bind_norm_as<float>(context, gradients);

@@ -27,7 +27,7 @@ Action LogitsWatch::applied_to(const Program& program,
                                const Op& op,
                                const state::TierMemory& memory,
                                Action action) {
-    const auto* read = program.find_read(op, "input");
+    const auto* read = program.find_read(op, schedule::Role::input);
     if (op.kind != schedule::OpKind::loss || program.variant != schedule::Variant::evaluate ||
         read == nullptr) {
         return action;

@@ -24,14 +24,13 @@ SaveStream::SaveStream(const schedule::ModelLayout& model,
                        const state::TierMemory& memory,
                        const comm::AbortFlag& abort)
     : abort_{abort} {
-    const auto ring =
-        std::ranges::find(train.buffers, std::string{schedule::save_ring}, &schedule::Buffer::name);
-    if (ring == train.buffers.end()) {
+    if (train.trainer_buffers.save_ring < 0) {
         return;
     }
-    ring_ = memory.at(*ring);
-    place_bytes_ = ring->bytes / schedule::places_of_save_ring;
-    std::fill_n(ring_, ring->bytes, std::byte{0});
+    const auto& ring = train.buffers[static_cast<std::size_t>(train.trainer_buffers.save_ring)];
+    ring_ = memory.at(ring);
+    place_bytes_ = ring.bytes / schedule::places_of_save_ring;
+    std::fill_n(ring_, ring.bytes, std::byte{0});
     for (const auto& run : schedule::passing_runs(model, train)) {
         if (updates_.empty() || updates_.back().op != run.op) {
             updates_.push_back({run.op, {}});

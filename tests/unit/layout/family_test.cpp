@@ -113,7 +113,7 @@ TEST(Family, CountsTwoFlopsPerWeightOfAProduct) {
                     double weights = 0;
                     for (const auto& use : phase.parameters) {
                         const auto& parameter = unit.parameters[static_cast<std::size_t>(use.parameter)];
-                        if (parameter.role == "weight") {
+                        if (parameter.role == Role::weight) {
                             weights += static_cast<double>(local_elements(parameter, 1));
                         }
                     }

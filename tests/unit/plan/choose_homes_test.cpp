@@ -186,7 +186,7 @@ std::int64_t state_bytes(const spec::RunSpec& spec) {
     const auto plan = plan_run(spec);
     std::int64_t bytes = 0;
     for (const auto& row : memory_usage(spec, plan.fullest, plan.rank_bytes).rows) {
-        if (row.consumer == "parameters" || row.consumer == "optimizer") {
+        if (row.consumer == schedule::Consumer::parameters || row.consumer == schedule::Consumer::optimizer) {
             bytes += row.bytes[0] + row.bytes[1];
         }
     }

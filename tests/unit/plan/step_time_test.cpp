@@ -47,16 +47,16 @@ Program fetching(const std::vector<double>& flops, std::size_t ahead) {
         Op op;
         op.kind = OpKind::copy;
         op.lane = program.lane(Engine::host_to_device);
-        op.reads = {whole(program, home, "input")};
-        op.writes = {whole(program, staged[unit % staged.size()], "output")};
+        op.reads = {whole(program, home, schedule::Role::input)};
+        op.writes = {whole(program, staged[unit % staged.size()], schedule::Role::output)};
         program.ops.push_back(op);
     };
     const auto compute = [&](std::size_t unit) {
         Op op;
         op.lane = program.lane(Engine::compute);
         op.flops = flops[unit];
-        op.reads = {whole(program, staged[unit % staged.size()], "input")};
-        op.writes = {whole(program, result, "output")};
+        op.reads = {whole(program, staged[unit % staged.size()], schedule::Role::input)};
+        op.writes = {whole(program, result, schedule::Role::output)};
         program.ops.push_back(op);
     };
     for (std::size_t unit = 0; unit < flops.size() + ahead; ++unit) {
@@ -81,8 +81,8 @@ Program passing(int units) {
         op.kind = engine == Engine::compute ? OpKind::compute : OpKind::copy;
         op.lane = lane;
         op.flops = engine == Engine::compute ? 1e-6 : 0;
-        op.reads = {whole(program, from, "input")};
-        op.writes = {whole(program, to, "output")};
+        op.reads = {whole(program, from, schedule::Role::input)};
+        op.writes = {whole(program, to, schedule::Role::output)};
         program.ops.push_back(op);
     };
     for (int unit = 0; unit < units; ++unit) {
@@ -166,8 +166,8 @@ TEST(StepSeconds, LetWhatPassesWaitForGoBeforeWhatUpdatesWaitFor) {
         Op op;
         op.kind = OpKind::copy;
         op.lane = lane;
-        op.reads = {whole(program, add_buffer(program, spec::Tier::nvme), "input")};
-        op.writes = {whole(program, add_buffer(program, spec::Tier::host), "output")};
+        op.reads = {whole(program, add_buffer(program, spec::Tier::nvme), schedule::Role::input)};
+        op.writes = {whole(program, add_buffer(program, spec::Tier::host), schedule::Role::output)};
         program.ops.push_back(op);
         return op.writes.front();
     };

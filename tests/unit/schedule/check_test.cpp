@@ -22,12 +22,12 @@ Program handing_over() {
     fetch.kind = OpKind::copy;
     fetch.lane = copies;
     fetch.label = "fetch";
-    fetch.writes.push_back(whole(program, b, "output"));
+    fetch.writes.push_back(whole(program, b, Role::output));
     fetch.waits_for_previous_step = {1};
     Op use;
     use.lane = compute;
     use.label = "use";
-    use.reads.push_back(whole(program, b, "input"));
+    use.reads.push_back(whole(program, b, Role::input));
     use.waits_for = {0};
     program.ops = {fetch, use};
     return program;
@@ -82,7 +82,7 @@ TEST(CheckProgram, FindsTwoBuffersInOnePlaceWithoutAnOrder) {
     Op op;
     op.lane = program.lane(Engine::device_to_host);
     op.label = "intrudes";
-    op.writes.push_back(whole(program, b, "output"));
+    op.writes.push_back(whole(program, b, Role::output));
     program.ops.push_back(op);
 
     const auto findings = check_program(program);

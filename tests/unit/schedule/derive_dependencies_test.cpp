@@ -33,7 +33,7 @@ class Ops {
         op.writes = std::move(writes);
         program.ops.push_back(std::move(op));
     }
-    Operand all(int buffer) const { return whole(program, buffer, "x"); }
+    Operand all(int buffer) const { return whole(program, buffer, Role::input); }
     const std::vector<int>& waits(int op) const {
         return program.ops[static_cast<std::size_t>(op)].waits_for;
     }
@@ -84,8 +84,8 @@ TEST(DeriveDependencies, WaitsForTheLatestOpOfALaneOnly) {
 TEST(DeriveDependencies, LooksAtBytesNotAtBuffers) {
     Ops ops{3, 2};
     ops.program.buffers[1].offset = 32;  // the second half of buffer 0 is used again
-    ops.add(0, {}, {{0, "low", {{0, 32}}}});
-    ops.add(1, {}, {{0, "high", {{32, 32}}}});
+    ops.add(0, {}, {{0, Role::input, {{0, 32}}}});
+    ops.add(1, {}, {{0, Role::input, {{32, 32}}}});
     ops.add(2, {}, {ops.all(1)});
 
     derive_dependencies(ops.program);

@@ -153,8 +153,8 @@ TEST(Expand, TurnsQueriesAndKeysInTheirBuffer) {
     const auto& backward = op_of(program, "layers.0.rope backward 0");
 
     EXPECT_EQ(forward.reads.front().buffer, forward.writes.front().buffer);
-    EXPECT_EQ(program.find_read(backward, "d_output")->buffer,
-              program.find_write(backward, "d_input")->buffer);
+    EXPECT_EQ(program.find_read(backward, Role::d_output)->buffer,
+              program.find_write(backward, Role::d_input)->buffer);
 }
 
 TEST(Expand, TakesTheHeadByBlocksOfRows) {
@@ -167,10 +167,10 @@ TEST(Expand, TakesTheHeadByBlocksOfRows) {
     for (const auto& op : program.ops) {
         if (op.kind == OpKind::loss) {
             rows.emplace_back(op.row_begin, op.row_end);
-            logits.insert(program.find_write(op, "d_input")->buffer);
-            EXPECT_EQ(program.find_write(op, "losses")->runs,
+            logits.insert(program.find_write(op, Role::d_input)->buffer);
+            EXPECT_EQ(program.find_write(op, Role::losses)->runs,
                       (std::vector<schedule::Run>{{op.row_begin * 4, (op.row_end - op.row_begin) * 4}}));
-            EXPECT_EQ(program.find_read(op, "mask")->runs,
+            EXPECT_EQ(program.find_read(op, Role::mask)->runs,
                       (std::vector<schedule::Run>{{op.row_begin, op.row_end - op.row_begin}}));
         }
     }
@@ -178,7 +178,7 @@ TEST(Expand, TakesTheHeadByBlocksOfRows) {
               (std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1024}, {1024, 2048}, {2048, 2200}}));
     EXPECT_EQ(logits.size(), 3u);
     const auto& product = op_of(program, "head.logits backward_input 0 rows 1024");
-    EXPECT_EQ(program.find_write(product, "d_input")->runs,
+    EXPECT_EQ(program.find_write(product, Role::d_input)->runs,
               (std::vector<schedule::Run>{{1024 * 32 * 4, 1024 * 32 * 4}}));
 }
 
@@ -189,7 +189,7 @@ TEST(Expand, LetsATiedHeadUseTheEmbedding) {
     EXPECT_EQ(operands(tied, op_of(tied, "head.logits pack 0").reads), "weight=embedding.parameters");
     EXPECT_EQ(operands(untied, op_of(untied, "head.logits pack 0").reads), "weight=head.parameters");
     const auto& weight = op_of(tied, "head.logits backward_weight 0 rows 0");
-    EXPECT_EQ(tied.buffers[static_cast<std::size_t>(tied.find_write(weight, "d_weight")->buffer)].name,
+    EXPECT_EQ(tied.buffers[static_cast<std::size_t>(tied.find_write(weight, Role::d_weight)->buffer)].name,
               "embedding.gradients");
 }
 
@@ -249,11 +249,11 @@ TEST(Expand, AddsTheBiasOfASumOnce) {
     for (const int rank : {0, 1}) {
         const auto program = expanded(spec, rank);
         for (const char* label : {"layers.0.projection forward 0", "layers.0.mlp_out forward 0"}) {
-            EXPECT_EQ(program.find_read(op_of(program, label), "bias") != nullptr, rank == 0) << label;
+            EXPECT_EQ(program.find_read(op_of(program, label), Role::bias) != nullptr, rank == 0) << label;
         }
-        EXPECT_NE(program.find_read(op_of(program, "layers.0.qkv forward 0"), "bias"), nullptr);
+        EXPECT_NE(program.find_read(op_of(program, "layers.0.qkv forward 0"), Role::bias), nullptr);
         const auto& lookup = op_of(program, "embedding.embedding forward 0");
-        EXPECT_EQ(program.find_read(lookup, "position_table") != nullptr, rank == 0);
+        EXPECT_EQ(program.find_read(lookup, Role::position_table) != nullptr, rank == 0);
     }
 }
 

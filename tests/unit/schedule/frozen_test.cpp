@@ -12,7 +12,6 @@
 namespace ziggurat::schedule {
 namespace {
 
-
 spec::RunSpec training(std::vector<std::string> only, const std::string& family = "gpt2", int data = 1) {
     auto spec = test::small_spec(family, data);
     spec.model.layers = 3;
@@ -43,7 +42,7 @@ std::int64_t gradient_elements(const Program& program) {
     for (const auto& op : program.ops) {
         for (const auto& operand : op.writes) {
             const bool is_first = op.kind == OpKind::compute && op.microbatch == 0;
-            elements += is_first && operand.role.starts_with("d_") &&
+            elements += is_first && std::string_view{to_string(operand.role)}.starts_with("d_") &&
                                 program.buffers[static_cast<std::size_t>(operand.buffer)].state ==
                                     StateKind::gradients
                             ? operand.bytes() / 4
@@ -124,8 +123,8 @@ TEST(Frozen, WeightsLeaveNoProductForTheirGradient) {
     int sums = 0;
     for (const auto& op : program.ops) {
         if (op.kind == OpKind::compute && op.direction == Direction::backward_weight) {
-            EXPECT_EQ(program.find_read(op, "input"), nullptr) << op.label;
-            EXPECT_EQ(program.find_write(op, "d_weight"), nullptr) << op.label;
+            EXPECT_EQ(program.find_read(op, Role::input), nullptr) << op.label;
+            EXPECT_EQ(program.find_write(op, Role::d_weight), nullptr) << op.label;
             EXPECT_EQ(op.flops, 0) << op.label;
             ++sums;
         }
@@ -194,7 +193,7 @@ TEST(Frozen, UnitsBelowTheFirstTrainedTensorKeepNoActivations) {
     const auto kept = [](const std::vector<std::string>& only) {
         const auto program = build_program(training(only), 0, Variant::train);
         return std::ranges::count_if(program.buffers, [](const Buffer& buffer) {
-            return buffer.unit == 1 && buffer.consumer == consumer::activations;
+            return buffer.unit == 1 && buffer.consumer == Consumer::activations;
         });
     };
     EXPECT_EQ(kept({"layers.2.*"}), 0);

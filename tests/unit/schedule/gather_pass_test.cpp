@@ -43,7 +43,7 @@ int most_leases(const Program& program) {
     for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
         int alive = 0;
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-            const bool is_lease = program.buffers[b].consumer == consumer::leases;
+            const bool is_lease = program.buffers[b].consumer == Consumer::leases;
             alive += is_lease && ranges[b].first <= i && i <= ranges[b].last ? 1 : 0;
         }
         most = std::max(most, alive);

@@ -63,7 +63,7 @@ TEST(LinkVolumes, OfActivationsAreEqualBothWays) {
 TEST(LinkTraffic, CountsPagesOnDisksAndBytesElsewhere) {
     Program program;
     Op op;
-    op.reads.push_back({0, "input", {{0, 100}, {8192, 4097}}});
+    op.reads.push_back({0, Role::input, {{0, 100}, {8192, 4097}}});
     op.kind = OpKind::read;
     op.lane = program.lane(Engine::nvme_read);
     EXPECT_EQ(bytes_moved(op, program), 4096 + 8192);

@@ -29,7 +29,7 @@ layout::ElementRange elements_of(const Program& program, const Operand& operand)
             buffer.first_element + (run.offset + run.bytes) / width};
 }
 
-std::vector<Operand> of_role(const std::vector<Operand>& operands, const std::string& role) {
+std::vector<Operand> of_role(const std::vector<Operand>& operands, Role role) {
     std::vector<Operand> found;
     std::copy_if(operands.begin(), operands.end(), std::back_inserter(found),
                  [&](const Operand& operand) { return operand.role == role; });
@@ -48,15 +48,15 @@ TEST(OptimizerPass, UpdatesEachElementOfTheShardsOnceWithAllItsState) {
                 if (op.kind != OpKind::update) {
                     continue;
                 }
-                const auto gradients = of_role(op.reads, "gradient");
+                const auto gradients = of_role(op.reads, Role::gradient);
                 for (std::size_t i = 0; i < gradients.size(); ++i) {
                     const auto range = elements_of(program, gradients[i]);
                     const int u = program.buffers[static_cast<std::size_t>(gradients[i].buffer)].unit;
-                    auto roles = std::vector<const char*>{"master", "first_moment", "second_moment"};
+                    auto roles = std::vector{Role::master, Role::first_moment, Role::second_moment};
                     if (type == spec::DType::bf16) {
-                        roles.push_back("parameters");
+                        roles.push_back(Role::parameters);
                     }
-                    for (const char* role : roles) {
+                    for (const auto role : roles) {
                         EXPECT_EQ(elements_of(program, of_role(op.writes, role).at(i)), range);
                     }
                     const auto shard = model.shards[static_cast<std::size_t>(u)].shard(2, rank);
@@ -79,8 +79,8 @@ TEST(OptimizerPass, TakesTheParametersAsMasterInF32) {
     EXPECT_EQ(test::operands(program, update.writes),
               "master=embedding.parameters first_moment=embedding.first_moment "
               "second_moment=embedding.second_moment");
-    EXPECT_EQ(program.find_write(update, "parameters"), nullptr);
-    EXPECT_NE(program.find_read(update, "update_inputs"), nullptr);
+    EXPECT_EQ(program.find_write(update, Role::parameters), nullptr);
+    EXPECT_NE(program.find_read(update, Role::update_inputs), nullptr);
 }
 
 TEST(OptimizerPass, CutsUpdatesToTheChunkSize) {
@@ -149,7 +149,7 @@ TEST(OptimizerPass, EndsAStepWithTheLossesOfAllMicroBatches) {
 
     const auto end = std::ranges::find(program.ops, OpKind::step_end, &Op::kind);
     ASSERT_NE(end, program.ops.end());
-    EXPECT_EQ(std::ranges::count(end->reads, "losses", &Operand::role), 3);
+    EXPECT_EQ(std::ranges::count(end->reads, Role::losses, &Operand::role), 3);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::pair<std::int64_t, std::int64_t> in_turn(const spec::RunSpec& spec) {
         passing.insert(run.op);
     }
     const auto ordered = std::ranges::count_if(
-        program.ops, [&](const Op& op) { return program.find_write(op, "passing") != nullptr; });
+        program.ops, [&](const Op& op) { return program.find_write(op, Role::passing) != nullptr; });
     return {ordered, std::ssize(passing)};
 }
 

@@ -25,7 +25,7 @@ void use(Program& program, const std::vector<int>& buffers, OpKind kind = OpKind
     Op op;
     op.kind = kind;
     for (const int b : buffers) {
-        op.writes.push_back(whole(program, b, "x"));
+        op.writes.push_back(whole(program, b, Role::input));
     }
     program.ops.push_back(std::move(op));
 }
@@ -299,11 +299,10 @@ TEST(PlaceBuffers, SharesWhatCollectivesTouchAndNothingElse) {
 
     std::vector<bool> is_touched(program.buffers.size());
     for (const auto& op : program.ops) {
-        const bool is_collective = op.kind >= OpKind::all_gather && op.kind <= OpKind::receive;
         for (const auto* operands : {&op.reads, &op.writes}) {
             for (const auto& operand : *operands) {
                 const auto b = static_cast<std::size_t>(operand.buffer);
-                is_touched[b] = is_touched[b] || is_collective;
+                is_touched[b] = is_touched[b] || is_collective(op.kind);
             }
         }
     }

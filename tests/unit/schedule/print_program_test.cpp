@@ -47,7 +47,7 @@ Program small_program() {
     program.arena_bytes[0] = 4096;
     Op made;
     made.label = "makes it";
-    made.writes.push_back(whole(program, b, "output"));
+    made.writes.push_back(whole(program, b, Role::output));
     program.ops.push_back(made);
     Op reduced;
     reduced.kind = OpKind::all_reduce;
@@ -56,8 +56,8 @@ Program small_program() {
     reduced.lane = program.lane(Engine::collective, group);
     reduced.label = "sums it";
     reduced.blocks = {{0, 1024}, {1024, 1024}};
-    reduced.reads.push_back(whole(program, b, "input"));
-    reduced.writes.push_back(whole(program, b, "output"));
+    reduced.reads.push_back(whole(program, b, Role::input));
+    reduced.writes.push_back(whole(program, b, Role::output));
     reduced.waits_for = {0};
     program.ops.push_back(reduced);
     program.ops.front().waits_for_previous_step = {1};

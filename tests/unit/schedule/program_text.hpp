@@ -41,7 +41,7 @@ inline int index_of(const schedule::Program& program, const std::string& label) 
 inline std::string operands(const schedule::Program& program, const std::vector<schedule::Operand>& all) {
     std::string text;
     for (const auto& operand : all) {
-        text += (text.empty() ? "" : " ") + operand.role + "=" +
+        text += (text.empty() ? "" : " ") + std::string{to_string(operand.role)} + "=" +
                 program.buffers[static_cast<std::size_t>(operand.buffer)].name;
     }
     return text;

@@ -39,10 +39,10 @@ class Hand {
         made.lane = lane;
         made.label = "op " + std::to_string(of(rank).ops.size());
         for (const int b : reads) {
-            made.reads.push_back(whole(of(rank), b, "input"));
+            made.reads.push_back(whole(of(rank), b, Role::input));
         }
         for (const int b : writes) {
-            made.writes.push_back(whole(of(rank), b, "output"));
+            made.writes.push_back(whole(of(rank), b, Role::output));
         }
         of(rank).ops.push_back(made);
         return of(rank).ops.back();

@@ -59,7 +59,7 @@ TEST(SplitByHome, DoesNotCutANormWithinABlockOfItsSum) {
     const int buffer = program.add_buffer(gradients);
     Op norm;
     norm.kind = OpKind::norm;
-    norm.reads.push_back({buffer, "gradient", {{64, 4032}}});  // from element 16 on
+    norm.reads.push_back({buffer, Role::gradient, {{64, 4032}}});  // from element 16 on
     program.ops.push_back(norm);
     norm.reads.front().runs = {{0, 4096}};
     program.ops.push_back(norm);

@@ -36,7 +36,7 @@ class SymbolicMemory {
         std::uint64_t which = 0;
         for (const auto& operand : op.writes) {
             ++which;
-            const bool adds = op.accumulate && operand.role.starts_with("d_");
+            const bool adds = op.accumulate && std::string_view{to_string(operand.role)}.starts_with("d_");
             each_cell(operand, [&](std::uint64_t& cell, std::int64_t at) {
                 const auto made = mixed(mixed(seen, which), static_cast<std::uint64_t>(at));
                 cell = adds ? mixed(made, cell) : made;
@@ -49,7 +49,7 @@ class SymbolicMemory {
         std::uint64_t hash = 0;
         for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
             if (program_.buffers[b].lifetime == schedule::Lifetime::persistent) {
-                const auto all = schedule::whole(program_, static_cast<int>(b), "");
+                const auto all = schedule::whole(program_, static_cast<int>(b), schedule::Role::input);
                 each_cell(all, [&](std::uint64_t cell, std::int64_t) { hash = mixed(hash, cell); });
             }
         }
@@ -83,7 +83,7 @@ class SymbolicMemory {
                             const schedule::Operand& operand,
                             Visitor&& visit) {
         const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
-        if (operand.role == "workspace") {
+        if (operand.role == schedule::Role::workspace) {
             return;  // scratch: written before it is read, within one op; its place is judged by its buffer
         }
         auto& arena = arenas[schedule::arena_of(buffer)];

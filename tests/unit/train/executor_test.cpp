@@ -31,10 +31,10 @@ class Rig {
         schedule::Op op;
         op.lane = program.lane(engine);
         for (const int buffer : reads) {
-            op.reads.push_back(schedule::whole(program, buffer, "x"));
+            op.reads.push_back(schedule::whole(program, buffer, schedule::Role::input));
         }
         for (const int buffer : writes) {
-            op.writes.push_back(schedule::whole(program, buffer, "x"));
+            op.writes.push_back(schedule::whole(program, buffer, schedule::Role::input));
         }
         program.ops.push_back(std::move(op));
         const int index = static_cast<int>(program.ops.size()) - 1;

@@ -8,10 +8,10 @@
 #include <tuple>
 #include <vector>
 
+#include "layout/tensors.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/passes/passing_state.hpp"
 #include "schedule/passes/saved_runs.hpp"
-#include "layout/tensors.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
@@ -183,9 +183,12 @@ TEST(HeldPieces, AreTheSameOfRanksThatHoldTheSameShard) {
         return found;
     };
 
-    EXPECT_EQ(pieces(0, PieceKind::first_moment, Extent::held), pieces(2, PieceKind::first_moment, Extent::held));
-    EXPECT_NE(pieces(0, PieceKind::first_moment, Extent::held), pieces(1, PieceKind::first_moment, Extent::held));
-    EXPECT_NE(pieces(0, PieceKind::first_moment, Extent::finest), pieces(2, PieceKind::first_moment, Extent::finest));
+    EXPECT_EQ(pieces(0, PieceKind::first_moment, Extent::held),
+              pieces(2, PieceKind::first_moment, Extent::held));
+    EXPECT_NE(pieces(0, PieceKind::first_moment, Extent::held),
+              pieces(1, PieceKind::first_moment, Extent::held));
+    EXPECT_NE(pieces(0, PieceKind::first_moment, Extent::finest),
+              pieces(2, PieceKind::first_moment, Extent::finest));
 }
 
 TEST(SavedRuns, FillTheSnapshotExactlyWhereTrainingChangesThem) {
@@ -195,20 +198,19 @@ TEST(SavedRuns, FillTheSnapshotExactlyWhereTrainingChangesThem) {
         for (const bool is_async : {true, false}) {
             run.checkpoint.is_async = is_async;
             const Rank rank{run, run.parallel.ranks - 1};
-            const auto snapshot =
-                std::ranges::find(rank.program.buffers, std::string{"snapshot"}, &schedule::Buffer::name);
-            ASSERT_EQ(snapshot != rank.program.buffers.end(), is_async);
+            ASSERT_EQ(rank.program.trainer_buffers.snapshot >= 0, is_async);
             if (!is_async) {
                 continue;
             }
+            const auto& snapshot = rank.program.buffer(rank.program.trainer_buffers.snapshot);
             std::int64_t bytes = 0;
             for (const auto& saved : schedule::saved_runs(rank.model, rank.program)) {
                 const auto& buffer = rank.program.buffers[static_cast<std::size_t>(saved.buffer)];
                 EXPECT_FALSE(saved.is_copied && buffer.state == StateKind::frozen);
                 bytes += saved.is_copied ? saved.run.bytes : 0;
             }
-            EXPECT_EQ(snapshot->bytes, bytes);
-            EXPECT_EQ(snapshot->tier, spec::Tier::host);
+            EXPECT_EQ(snapshot.bytes, bytes);
+            EXPECT_EQ(snapshot.tier, spec::Tier::host);
         }
     }
 }
@@ -234,11 +236,10 @@ TEST(PassingRuns, HoldAllThatIsSavedFromNvmeOnceAndInOrder) {
             passed[passing.home] += passing.at_home.bytes;
             of_update[passing.op] += passing.at_home.bytes;
         }
-        const auto ring =
-            std::ranges::find(buffers, std::string{schedule::save_ring}, &schedule::Buffer::name);
-        ASSERT_EQ(ring != buffers.end(), !of_update.empty());
+        const int ring = rank.program.trainer_buffers.save_ring;
+        ASSERT_EQ(ring >= 0, !of_update.empty());
         for (const auto& [op, bytes] : of_update) {
-            EXPECT_LE(bytes * schedule::places_of_save_ring, ring->bytes);
+            EXPECT_LE(bytes * schedule::places_of_save_ring, rank.program.buffer(ring).bytes);
         }
         for (const auto& saved : schedule::saved_runs(rank.model, rank.program)) {
             const auto& home = buffers[static_cast<std::size_t>(saved.buffer)];

@@ -24,7 +24,7 @@ schedule::Program some_program() {
         schedule::Op op;
         op.kind = kind;
         op.lane = program.lane(engine);
-        op.reads.push_back({0, "input", {{0, bytes}}});
+        op.reads.push_back({0, schedule::Role::input, {{0, bytes}}});
         program.ops.push_back(op);
     };
     add(OpKind::read, Engine::nvme_read, 4096);

@@ -1,0 +1,165 @@
+/// Roles of operands: the part that each plays for an op, for the phase that asks for it and the kernel that
+/// takes it.
+#pragma once
+
+#include <stdexcept>
+
+namespace ziggurat::layout {
+
+enum class Role {
+    // values of a phase
+    input,
+    output,
+    branch,   ///< of a residual sum: what is added to the stream
+    sum,      ///< the stream behind a residual sum; of gradients: the accumulator
+    mean,     ///< of a norm's rows
+    inv_std,  ///< of a norm's rows
+    lse,      ///< of attention: log-sum-exp of a query's scores
+    // parameters of a phase
+    weight,
+    bias,
+    gain,
+    table,
+    position_table,
+    // gradients of parameters
+    d_weight,
+    d_bias,
+    d_gain,
+    d_table,
+    d_position_table,
+    // gradients of values
+    d_output,
+    d_input,
+    d_input_sum,  ///< d_input as a sum over tiles, in fp32
+    d_branch,
+    // attention in rounds
+    kv,
+    d_q,
+    d_kv,
+    // a micro-batch
+    tokens,
+    targets,
+    positions,
+    document_starts,
+    mask,
+    samples,
+    losses,
+    statistics,  ///< of columns of the logits, for the loss
+    // scratch
+    packed_forward,
+    packed_backward,
+    workspace,
+    // state
+    gradient,
+    master,
+    first_moment,
+    second_moment,
+    parameters,
+    passing,  ///< state that a save lets pass while it is updated
+    // the step
+    step_inputs,
+    update_inputs,
+    exact_sums,
+};
+
+/// Name as printed and written to JSON.
+constexpr const char* to_string(Role role) {
+    switch (role) {
+        case Role::input:
+            return "input";
+        case Role::output:
+            return "output";
+        case Role::branch:
+            return "branch";
+        case Role::sum:
+            return "sum";
+        case Role::mean:
+            return "mean";
+        case Role::inv_std:
+            return "inv_std";
+        case Role::lse:
+            return "lse";
+        case Role::weight:
+            return "weight";
+        case Role::bias:
+            return "bias";
+        case Role::gain:
+            return "gain";
+        case Role::table:
+            return "table";
+        case Role::position_table:
+            return "position_table";
+        case Role::d_weight:
+            return "d_weight";
+        case Role::d_bias:
+            return "d_bias";
+        case Role::d_gain:
+            return "d_gain";
+        case Role::d_table:
+            return "d_table";
+        case Role::d_position_table:
+            return "d_position_table";
+        case Role::d_output:
+            return "d_output";
+        case Role::d_input:
+            return "d_input";
+        case Role::d_input_sum:
+            return "d_input_sum";
+        case Role::d_branch:
+            return "d_branch";
+        case Role::kv:
+            return "kv";
+        case Role::d_q:
+            return "d_q";
+        case Role::d_kv:
+            return "d_kv";
+        case Role::tokens:
+            return "tokens";
+        case Role::targets:
+            return "targets";
+        case Role::positions:
+            return "positions";
+        case Role::document_starts:
+            return "document_starts";
+        case Role::mask:
+            return "mask";
+        case Role::samples:
+            return "samples";
+        case Role::losses:
+            return "losses";
+        case Role::statistics:
+            return "statistics";
+        case Role::packed_forward:
+            return "packed_forward";
+        case Role::packed_backward:
+            return "packed_backward";
+        case Role::workspace:
+            return "workspace";
+        case Role::gradient:
+            return "gradient";
+        case Role::master:
+            return "master";
+        case Role::first_moment:
+            return "first_moment";
+        case Role::second_moment:
+            return "second_moment";
+        case Role::parameters:
+            return "parameters";
+        case Role::passing:
+            return "passing";
+        case Role::step_inputs:
+            return "step_inputs";
+        case Role::update_inputs:
+            return "update_inputs";
+        case Role::exact_sums:
+            return "exact_sums";
+    }
+    throw std::invalid_argument{"no Role"};
+}
+
+/// Role of the gradient of a parameter: d_weight of weight.
+///
+/// \pre role is that of a parameter
+Role gradient_of(Role role);
+
+}  // namespace ziggurat::layout

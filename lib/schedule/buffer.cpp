@@ -1,0 +1,29 @@
+#include "schedule/buffer.hpp"
+
+namespace ziggurat::schedule {
+
+int element_bytes(const Buffer& buffer) {
+    return spec::element_bytes(buffer.type);
+}
+
+layout::ElementRange elements_of(const Buffer& buffer) {
+    return {buffer.first_element, buffer.first_element + buffer.bytes / element_bytes(buffer)};
+}
+
+int element_bytes(BatchTensor tensor) {
+    switch (tensor) {
+        case BatchTensor::tokens:
+        case BatchTensor::targets:
+        case BatchTensor::positions:
+        case BatchTensor::document_starts:
+        case BatchTensor::losses:
+            return 4;
+        case BatchTensor::mask:
+            return 1;
+        case BatchTensor::samples:
+            return 8;
+    }
+    return 0;
+}
+
+}  // namespace ziggurat::schedule

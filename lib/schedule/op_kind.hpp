@@ -1,0 +1,176 @@
+/// Names of what ops are: kinds, directions, purposes and the engines that carry them out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+
+#include "base/enumerators.hpp"
+
+namespace ziggurat::schedule {
+
+enum class OpKind {
+    compute,   ///< a phase in some direction
+    loss,      ///< cross-entropy over a block of rows
+    fill,      ///< zeroes its writes
+    add,       ///< writes[0] += reads[0] (fp32), or = without `accumulate`; rounded to the type of writes[0]
+    update,    ///< the optimizer on one chunk's runs
+    norm,      ///< adds squares of gradients to the step's exact sum
+    step_end,  ///< global norm, clip factor and skip flag from the exact sums (all_reduce of integers inside)
+    all_gather,
+    reduce_scatter,
+    all_reduce,
+    send,
+    receive,
+    copy,   ///< between tiers
+    read,   ///< from NVMe
+    write,  ///< to NVMe
+};
+
+/// Name as printed, traced and written to JSON; so are those of directions, purposes and engines.
+constexpr const char* to_string(OpKind kind) {
+    switch (kind) {
+        case OpKind::compute:
+            return "compute";
+        case OpKind::loss:
+            return "loss";
+        case OpKind::fill:
+            return "fill";
+        case OpKind::add:
+            return "add";
+        case OpKind::update:
+            return "update";
+        case OpKind::norm:
+            return "norm";
+        case OpKind::step_end:
+            return "step_end";
+        case OpKind::all_gather:
+            return "all_gather";
+        case OpKind::reduce_scatter:
+            return "reduce_scatter";
+        case OpKind::all_reduce:
+            return "all_reduce";
+        case OpKind::send:
+            return "send";
+        case OpKind::receive:
+            return "receive";
+        case OpKind::copy:
+            return "copy";
+        case OpKind::read:
+            return "read";
+        case OpKind::write:
+            return "write";
+    }
+    throw std::invalid_argument{"no OpKind"};
+}
+
+/// Whether ranks of a group do it together.
+bool is_collective(OpKind kind);
+
+enum class Direction { none, forward, backward, backward_input, backward_weight, recompute };
+
+constexpr const char* to_string(Direction direction) {
+    switch (direction) {
+        case Direction::none:
+            return "";
+        case Direction::forward:
+            return "forward";
+        case Direction::backward:
+            return "backward";
+        case Direction::backward_input:
+            return "backward_input";
+        case Direction::backward_weight:
+            return "backward_weight";
+        case Direction::recompute:
+            return "recompute";
+    }
+    throw std::invalid_argument{"no Direction"};
+}
+
+/// Why bytes travel; names volumes in the account.
+enum class Purpose {
+    none,
+    parameters,   ///< leases of sharded parameters
+    secondary,    ///< leases from hpZ's second copy
+    gradients,    ///< reduction
+    publication,  ///< updated parameters to their other holders
+    tensor,       ///< between phases, over the tensor axis
+    context,
+    pipeline,
+    control,  ///< norms, counts, flags
+    state,    ///< tiers: fetches and evictions
+};
+
+constexpr const char* to_string(Purpose purpose) {
+    switch (purpose) {
+        case Purpose::none:
+            return "none";
+        case Purpose::parameters:
+            return "parameters";
+        case Purpose::secondary:
+            return "secondary";
+        case Purpose::gradients:
+            return "gradients";
+        case Purpose::publication:
+            return "publication";
+        case Purpose::tensor:
+            return "tensor";
+        case Purpose::context:
+            return "context";
+        case Purpose::pipeline:
+            return "pipeline";
+        case Purpose::control:
+            return "control";
+        case Purpose::state:
+            return "state";
+    }
+    throw std::invalid_argument{"no Purpose"};
+}
+
+inline constexpr int num_purposes = num_enumerators<Purpose>();
+/// Bytes by Purpose.
+using BytesByPurpose = std::array<std::int64_t, num_purposes>;
+
+enum class Engine {
+    compute,
+    collective,
+    channel,
+    host_to_device,
+    device_to_host,
+    nvme_read,
+    nvme_write,
+    host_optimizer
+};
+
+constexpr const char* to_string(Engine engine) {
+    switch (engine) {
+        case Engine::compute:
+            return "compute";
+        case Engine::collective:
+            return "collective";
+        case Engine::channel:
+            return "channel";
+        case Engine::host_to_device:
+            return "host_to_device";
+        case Engine::device_to_host:
+            return "device_to_host";
+        case Engine::nvme_read:
+            return "nvme_read";
+        case Engine::nvme_write:
+            return "nvme_write";
+        case Engine::host_optimizer:
+            return "host_optimizer";
+    }
+    throw std::invalid_argument{"no Engine"};
+}
+
+/// Whether ops of a lane begin before those in front of them have ended, or even begun, so that a disk is
+/// never idle for want of being asked. All that they must wait for is in their waits, for ops of their own
+/// lane too. An op begins when the one `most_under_way` places in front of it, all in front of that, and
+/// itself in the step before, are done.
+constexpr bool overlaps_itself(Engine engine) {
+    return engine == Engine::nvme_read || engine == Engine::nvme_write;
+}
+inline constexpr int most_under_way = 8;
+
+}  // namespace ziggurat::schedule
