@@ -14,11 +14,11 @@
 
 namespace ziggurat::schedule {
 
-struct Run {
+struct ByteRun {
     std::int64_t offset = 0;  ///< bytes from the start of the buffer
     std::int64_t bytes = 0;
 
-    bool operator==(const Run&) const = default;
+    bool operator==(const ByteRun&) const = default;
 };
 
 enum class Lifetime {

@@ -135,7 +135,7 @@ std::string array(const List& list, const Write& write, const char* separator = 
     return "[" + text + "]";
 }
 
-std::string run_as_json(const Run& run) {
+std::string run_as_json(const ByteRun& run) {
     return "[" + std::to_string(run.offset) + "," + std::to_string(run.bytes) + "]";
 }
 
@@ -217,7 +217,8 @@ std::string print_totals(const Program& program) {
     for (const auto& group : program.groups) {
         text += "group     " + group.name + ":";
         for (const int member : group.members) {
-            text += " " + std::to_string(member);
+            text += ' ';
+            text += std::to_string(member);
         }
         text += "\n";
     }

@@ -28,7 +28,7 @@ using layout::Role;
 struct Operand {
     int buffer = -1;
     Role role = Role::input;
-    std::vector<Run> runs;
+    std::vector<ByteRun> runs;
 
     std::int64_t bytes() const;
     bool operator==(const Operand&) const = default;
@@ -72,7 +72,7 @@ struct Op {
     spec::DType payload = spec::DType::f32;
     /// reduce_scatter, all_gather, all_reduce: member m's block of the vector, runs in member order (bytes of
     /// the first operand's buffer); may be empty blocks.
-    std::vector<Run> blocks;
+    std::vector<ByteRun> blocks;
     std::vector<Operand> reads;
     std::vector<Operand> writes;
     double flops = 0;

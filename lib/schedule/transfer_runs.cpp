@@ -5,14 +5,15 @@
 
 namespace ziggurat::schedule {
 
-Run touched(const Op& op, const Run& run) {
+ByteRun touched(const Op& op, const ByteRun& run) {
     const bool by_page = op.kind == OpKind::read || op.kind == OpKind::write;
     return {run.offset, by_page ? pages(run.bytes) : run.bytes};
 }
 
-ByteRuns::ByteRuns(std::vector<Run> runs) {
-    std::erase_if(runs, [](const Run& run) { return run.bytes == 0; });
-    std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.offset < b.offset; });
+ByteRuns::ByteRuns(std::vector<ByteRun> runs) {
+    std::erase_if(runs, [](const ByteRun& run) { return run.bytes == 0; });
+    std::sort(runs.begin(), runs.end(),
+              [](const ByteRun& a, const ByteRun& b) { return a.offset < b.offset; });
     for (const auto& run : runs) {
         if (!runs_.empty() && end() >= run.offset) {
             runs_.back().bytes = std::max(end(), run.offset + run.bytes) - runs_.back().offset;
@@ -23,15 +24,15 @@ ByteRuns::ByteRuns(std::vector<Run> runs) {
 }
 
 bool ByteRuns::overlaps(const ByteRuns& other) const {
-    return std::any_of(runs_.begin(), runs_.end(), [&](const Run& a) {
-        return std::any_of(other.runs_.begin(), other.runs_.end(), [&](const Run& b) {
+    return std::any_of(runs_.begin(), runs_.end(), [&](const ByteRun& a) {
+        return std::any_of(other.runs_.begin(), other.runs_.end(), [&](const ByteRun& b) {
             return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
         });
     });
 }
 
 ByteRuns ByteRuns::without(const ByteRuns& other) const {
-    std::vector<Run> left;
+    std::vector<ByteRun> left;
     for (const auto& run : runs_) {
         auto position = run.offset;
         const auto run_end = run.offset + run.bytes;
@@ -53,7 +54,7 @@ ByteRuns ByteRuns::without(const ByteRuns& other) const {
 }
 
 ByteRuns ByteRuns::within(std::int64_t begin, std::int64_t end) const {
-    std::vector<Run> inside;
+    std::vector<ByteRun> inside;
     for (const auto& run : runs_) {
         const auto from = std::max(begin, run.offset);
         const auto to = std::min(end, run.offset + run.bytes);
@@ -65,7 +66,7 @@ ByteRuns ByteRuns::within(std::int64_t begin, std::int64_t end) const {
 }
 
 ByteRuns ByteRuns::in_pages(std::int64_t limit) const {
-    std::vector<Run> wider;
+    std::vector<ByteRun> wider;
     for (const auto& run : runs_) {
         const auto from = run.offset / page_bytes * page_bytes;
         wider.push_back({from, std::min(limit, pages(run.offset + run.bytes)) - from});
@@ -79,7 +80,7 @@ void ByteRuns::add(const ByteRuns& other) {
     *this = ByteRuns{std::move(all)};
 }
 
-std::vector<Run> ByteRuns::moved(std::int64_t by) const {
+std::vector<ByteRun> ByteRuns::moved(std::int64_t by) const {
     auto runs = runs_;
     for (auto& run : runs) {
         run.offset += by;

@@ -18,13 +18,13 @@ constexpr std::int64_t pages(std::int64_t bytes) {
 
 /// The bytes that `op` touches for the sake of a run of one of its operands: what goes to NVMe or comes from
 /// there takes the rest of its last page with it.
-Run touched(const Op& op, const Run& run);
+ByteRun touched(const Op& op, const ByteRun& run);
 
 /// Disjoint runs in ascending order, joined where they touch.
 class ByteRuns {
   public:
     ByteRuns() = default;
-    explicit ByteRuns(std::vector<Run> runs);
+    explicit ByteRuns(std::vector<ByteRun> runs);
 
     bool empty() const noexcept { return runs_.empty(); }
     /// \pre not empty
@@ -38,10 +38,10 @@ class ByteRuns {
     ByteRuns in_pages(std::int64_t limit) const;
     void add(const ByteRuns& other);
     /// The runs at other offsets.
-    std::vector<Run> moved(std::int64_t by) const;
+    std::vector<ByteRun> moved(std::int64_t by) const;
 
   private:
-    std::vector<Run> runs_;
+    std::vector<ByteRun> runs_;
 };
 
 }  // namespace ziggurat::schedule

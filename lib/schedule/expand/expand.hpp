@@ -35,7 +35,7 @@ struct StateBuffers {
 };
 
 /// `elements` in consecutive blocks for `members`, multiples of 16 elements but for the last ones.
-std::vector<Run> equal_blocks(std::int64_t elements, std::int64_t element_bytes, int members);
+std::vector<ByteRun> equal_blocks(std::int64_t elements, std::int64_t element_bytes, int members);
 
 /// A program on its way through the passes.
 struct Draft {

@@ -12,11 +12,11 @@ namespace ziggurat::schedule {
 
 using layout::Placement;
 
-std::vector<Run> equal_blocks(std::int64_t elements, std::int64_t element_bytes, int members) {
+std::vector<ByteRun> equal_blocks(std::int64_t elements, std::int64_t element_bytes, int members) {
     constexpr std::int64_t granule = 16;
     const auto even = (elements + members - 1) / members;
     const auto block = elements % members == 0 ? even : (even + granule - 1) / granule * granule;
-    std::vector<Run> blocks;
+    std::vector<ByteRun> blocks;
     for (int m = 0; m < members; ++m) {
         const auto begin = std::min(elements, m * block);
         const auto end = std::min(elements, begin + block);

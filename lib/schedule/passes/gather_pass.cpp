@@ -175,12 +175,12 @@ class Gathers {
     }
 
     /// Place in the buffer of a part of what it has of `range`.
-    Run run_of(const LeasedPart& part, layout::ElementRange range) const {
+    ByteRun run_of(const LeasedPart& part, layout::ElementRange range) const {
         const auto begin = std::max(part.range.begin, range.begin);
         const auto end = std::min(part.range.end, range.end);
-        return end <= begin ? Run{}
-                            : Run{(begin - part.range.begin) * model_.element_bytes,
-                                  (end - begin) * model_.element_bytes};
+        return end <= begin ? ByteRun{}
+                            : ByteRun{(begin - part.range.begin) * model_.element_bytes,
+                                      (end - begin) * model_.element_bytes};
     }
 
     Op collective(const Lease& lease, Purpose purpose, int span) const {

@@ -95,10 +95,10 @@ class UpdateWriter {
     }
 
   private:
-    Run run_in(int buffer, layout::ElementRange range) const {
+    ByteRun run_in(int buffer, layout::ElementRange range) const {
         const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
         const std::int64_t width = element_bytes(held);
-        const Run run{(range.begin - held.first_element) * width, range.size() * width};
+        const ByteRun run{(range.begin - held.first_element) * width, range.size() * width};
         ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
         return run;
     }

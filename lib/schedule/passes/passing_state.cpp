@@ -31,7 +31,7 @@ void add_passing(const Program& program,
                  int op,
                  const SavedRun& saved,
                  int staged,
-                 Run run,
+                 ByteRun run,
                  std::vector<PassingRun>& runs) {
     const auto& home = program.buffers[static_cast<std::size_t>(saved.buffer)];
     const auto& here = program.buffers[static_cast<std::size_t>(staged)];

@@ -15,7 +15,7 @@ namespace ziggurat::schedule {
 struct PassingRun {
     int op = -1;      ///< the update
     int home = -1;    ///< the buffer on NVMe
-    Run at_home;      ///< bytes of it
+    ByteRun at_home;  ///< bytes of it
     int staged = -1;  ///< the buffer in memory
     std::int64_t staged_offset = 0;
 };

@@ -47,13 +47,13 @@ Op BucketWriter::zero_sums() const {
     return op;
 }
 
-Run BucketWriter::run_in(int buffer, layout::ElementRange range) const {
+ByteRun BucketWriter::run_in(int buffer, layout::ElementRange range) const {
     if (range.empty()) {
         return {};
     }
     const auto& held = draft_.program.buffers[static_cast<std::size_t>(buffer)];
     const std::int64_t width = spec::element_bytes(held.type);
-    const Run run{(range.begin - held.first_element) * width, range.size() * width};
+    const ByteRun run{(range.begin - held.first_element) * width, range.size() * width};
     ZG_ENSURES(run.offset >= 0 && run.offset + run.bytes <= held.bytes);
     return run;
 }

@@ -54,7 +54,7 @@ class BucketWriter {
     int accumulator(int unit) const {
         return draft_.state.units[static_cast<std::size_t>(unit)][StateKind::gradients];
     }
-    Run run_in(int buffer, layout::ElementRange range) const;
+    ByteRun run_in(int buffer, layout::ElementRange range) const;
     layout::ElementRange part_of_shard(const BucketPart& part, int span, int rank) const;
     std::vector<int> named_members(int inner, int span) const;
     Op collective(OpKind kind, int group, const Bucket& bucket) const;

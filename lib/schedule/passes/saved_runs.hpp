@@ -14,7 +14,7 @@ namespace ziggurat::schedule {
 struct SavedRun {
     int buffer = -1;
     layout::ElementRange elements;  ///< of the unit's flat range
-    Run run;                        ///< the same as bytes of the buffer
+    ByteRun run;                    ///< the same as bytes of the buffer
     /// It lies in memory and training changes it, so that a save beside training needs a copy.
     bool is_copied = false;
 };

@@ -17,7 +17,7 @@ bool is_gradient(const Program& program, const Operand& operand) {
 }
 
 /// Elements of the unit's flat range.
-layout::ElementRange elements_of(const Buffer& buffer, const Run& run) {
+layout::ElementRange elements_of(const Buffer& buffer, const ByteRun& run) {
     const std::int64_t width = element_bytes(buffer);
     return {buffer.first_element + run.offset / width,
             buffer.first_element + (run.offset + run.bytes) / width};
@@ -49,7 +49,7 @@ const Operand* at_home(const Op& op, const std::vector<std::vector<HomePart>>& h
 
 /// Whether every run that `at` divides is divided between two blocks of an exact sum.
 bool is_between_blocks(const Program& program, const Operand& operand, std::int64_t at) {
-    return std::ranges::all_of(operand.runs, [&](const Run& run) {
+    return std::ranges::all_of(operand.runs, [&](const ByteRun& run) {
         const auto elements = elements_of(buffer_of(program, operand), run);
         return at <= elements.begin || at >= elements.end ||
                (at - elements.begin) % layout::FlatLayout::block == 0;

@@ -71,7 +71,7 @@ class Check {
                     const auto* held = buffer(operand.buffer);
                     const bool fits =
                         held != nullptr &&
-                        std::all_of(operand.runs.begin(), operand.runs.end(), [&](const Run& run) {
+                        std::all_of(operand.runs.begin(), operand.runs.end(), [&](const ByteRun& run) {
                             return run.offset >= 0 && run.bytes >= 0 && run.offset + run.bytes <= held->bytes;
                         });
                     if (!fits) {

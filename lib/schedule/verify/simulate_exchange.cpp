@@ -23,7 +23,7 @@ std::int64_t place_in(const Operand& operand, std::int64_t offset) {
     return -1;
 }
 
-Pieces block_of(const Operand& operand, const Pieces& pieces, const Run& block) {
+Pieces block_of(const Operand& operand, const Pieces& pieces, const ByteRun& block) {
     if (block.bytes == 0) {
         return {};
     }
@@ -70,7 +70,7 @@ void World::exchange(const std::vector<std::pair<int, int>>& rank_and_op,
         return op_of(rank_and_op[m].first, rank_and_op[m].second);
     };
     const auto kind = member_op(0).kind;
-    const auto run_of = [&](std::size_t m, std::size_t block) -> const Run& {
+    const auto run_of = [&](std::size_t m, std::size_t block) -> const ByteRun& {
         return member_op(m).blocks[i * size + block];
     };
     const auto sum_of_block = [&](std::size_t block) {

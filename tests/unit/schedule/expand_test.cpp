@@ -169,9 +169,9 @@ TEST(Expand, TakesTheHeadByBlocksOfRows) {
             rows.emplace_back(op.row_begin, op.row_end);
             logits.insert(program.find_write(op, Role::d_input)->buffer);
             EXPECT_EQ(program.find_write(op, Role::losses)->runs,
-                      (std::vector<schedule::Run>{{op.row_begin * 4, (op.row_end - op.row_begin) * 4}}));
+                      (std::vector<schedule::ByteRun>{{op.row_begin * 4, (op.row_end - op.row_begin) * 4}}));
             EXPECT_EQ(program.find_read(op, Role::mask)->runs,
-                      (std::vector<schedule::Run>{{op.row_begin, op.row_end - op.row_begin}}));
+                      (std::vector<schedule::ByteRun>{{op.row_begin, op.row_end - op.row_begin}}));
         }
     }
     EXPECT_EQ(rows,
@@ -179,7 +179,7 @@ TEST(Expand, TakesTheHeadByBlocksOfRows) {
     EXPECT_EQ(logits.size(), 3u);
     const auto& product = op_of(program, "head.logits backward_input 0 rows 1024");
     EXPECT_EQ(program.find_write(product, Role::d_input)->runs,
-              (std::vector<schedule::Run>{{1024 * 32 * 4, 1024 * 32 * 4}}));
+              (std::vector<schedule::ByteRun>{{1024 * 32 * 4, 1024 * 32 * 4}}));
 }
 
 TEST(Expand, LetsATiedHeadUseTheEmbedding) {

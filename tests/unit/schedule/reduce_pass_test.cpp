@@ -136,7 +136,7 @@ TEST(ReducePass, CutsBlocksAsTheShardMapSays) {
             for (int member = 0; member < 4; ++member) {
                 const auto shard = model.shards[static_cast<std::size_t>(op.unit)].shard(4, member);
                 EXPECT_EQ(op.blocks[static_cast<std::size_t>(member)],
-                          (schedule::Run{shard.begin * 4, shard.size() * 4}));
+                          (schedule::ByteRun{shard.begin * 4, shard.size() * 4}));
             }
             EXPECT_EQ(op.writes.front().runs.front(), op.blocks[static_cast<std::size_t>(rank)]);
         }
