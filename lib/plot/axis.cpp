@@ -62,12 +62,12 @@ std::vector<Tick> linear_ticks(double low, double high, int wanted) {
 
 }  // namespace
 
-double Axis::place_of(double value) const {
+double FigureAxis::place_of(double value) const {
     return is_log ? std::log(std::max(value, 1e-300) / low) / std::log(high / low)
                   : (value - low) / (high - low);
 }
 
-std::vector<Tick> Axis::ticks(int wanted) const {
+std::vector<Tick> FigureAxis::ticks(int wanted) const {
     if (!is_log) {
         return linear_ticks(low, high, wanted);
     }
@@ -92,11 +92,11 @@ std::vector<Tick> Axis::ticks(int wanted) const {
     return ticks;
 }
 
-Axis axis_from_zero(double high) {
+FigureAxis axis_from_zero(double high) {
     return {0, high > 0 ? std::min(high, largest_value) * (1 + margin) : 1, false};
 }
 
-Axis axis_around(double low, double high) {
+FigureAxis axis_around(double low, double high) {
     low = std::clamp(low, -largest_value, largest_value);
     high = std::clamp(high, -largest_value, largest_value);
     if (low > 0 && high / low >= log_from) {

@@ -12,7 +12,7 @@ struct Tick {
 };
 
 /// One axis. Pure.
-struct Axis {
+struct FigureAxis {
     double low = 0, high = 1;  ///< low < high; with is_log, low > 0
     bool is_log = false;
 
@@ -23,9 +23,9 @@ struct Axis {
 };
 
 /// From 0 to a little above `high`.
-Axis axis_from_zero(double high);
+FigureAxis axis_from_zero(double high);
 
 /// Around all values from `low` to `high`; logarithmic where they are positive and far apart.
-Axis axis_around(double low, double high);
+FigureAxis axis_around(double low, double high);
 
 }  // namespace ziggurat::plot

@@ -80,7 +80,7 @@ Panel loss_panel(const std::vector<History>& histories, std::int64_t most_points
         }
     }
     const auto range = range_of(panel);
-    panel.y = range.is_empty() ? Axis{} : axis_around(range.low, range.high);
+    panel.y = range.is_empty() ? FigureAxis{} : axis_around(range.low, range.high);
     return panel;
 }
 

@@ -25,7 +25,7 @@ struct Dot {
 
 struct Panel {
     std::string title;  ///< with the unit
-    Axis y = {};
+    FigureAxis y = {};
     std::vector<Line> lines = {};
     std::vector<Dot> dots = {};
     std::vector<Dot> alarms = {};  ///< steps without a finite value, at the upper edge
@@ -42,7 +42,7 @@ struct Restart {
 struct Figure {
     std::string title;
     std::vector<std::string> runs = {};  ///< as the legend calls them; run i has colour i
-    Axis x = {};                         ///< steps
+    FigureAxis x = {};                   ///< steps
     std::vector<Panel> panels = {};
     std::vector<Restart> restarts = {};
     bool has_validations = false;

@@ -64,7 +64,7 @@ std::string dash_of(std::size_t number) {
 /// Where a panel is drawn.
 struct Box {
     double top = 0, height = 0;
-    const Axis &x, &y;
+    const FigureAxis &x, &y;
 
     double at_x(double step) const { return left + x.place_of(step) * (width - left - right); }
     /// Not far outside: viewers take numbers of some size only.

@@ -110,10 +110,10 @@ const std::string& StripedFile::folder_of(const DirectFile& file) const {
     return folders_.front();
 }
 
-std::vector<Segment> StripedFile::segments(TransferKind kind,
-                                           std::int64_t offset_bytes,
-                                           std::byte* memory,
-                                           std::int64_t bytes) {
+std::vector<FileSegment> StripedFile::segments(TransferKind kind,
+                                               std::int64_t offset_bytes,
+                                               std::byte* memory,
+                                               std::int64_t bytes) {
     const auto end = offset_bytes + bytes;
     ZG_EXPECTS(offset_bytes >= 0 && end <= bytes_ && offset_bytes % page_bytes == 0 &&
                bytes % page_bytes == 0);
@@ -121,7 +121,7 @@ std::vector<Segment> StripedFile::segments(TransferKind kind,
         ZG_EXPECTS(records_.begin_of(offset_bytes) == offset_bytes && records_.end_of(end - 1) == end);
     }
     auto& files = kind == TransferKind::read ? to_read_ : to_write_;
-    std::vector<Segment> found;
+    std::vector<FileSegment> found;
     for (auto at = offset_bytes; at < end;) {
         const auto place = stripes_->at(at);
         const auto size = std::min(place.bytes, end - at);

@@ -47,10 +47,10 @@ class StripedFile {
     /// open files of their own, so that two threads need not know of each other.
     ///
     /// \pre when checked: whole cells, see Options
-    std::vector<Segment> segments(TransferKind kind,
-                                  std::int64_t offset_bytes,
-                                  std::byte* memory,
-                                  std::int64_t bytes);
+    std::vector<FileSegment> segments(TransferKind kind,
+                                      std::int64_t offset_bytes,
+                                      std::byte* memory,
+                                      std::int64_t bytes);
 
     /// Whether nothing was ever written there: then all of it is zero.
     bool is_blank(std::int64_t offset_bytes, std::int64_t bytes) const {

@@ -19,7 +19,7 @@ std::uint64_t tag_of(int transfer, std::size_t block) {
 }
 
 /// The bytes of the block that begins `at` bytes into the segment: at most so many, and whole cells.
-std::int64_t block_at(const Segment& segment, std::int64_t at, std::int64_t most_bytes) {
+std::int64_t block_at(const FileSegment& segment, std::int64_t at, std::int64_t most_bytes) {
     if (segment.records == nullptr) {
         return std::min(most_bytes, segment.bytes - at);
     }
@@ -54,7 +54,7 @@ int TransferThread::depth() const {
 }
 
 int TransferThread::add(TransferKind kind,
-                        const std::vector<Segment>& segments,
+                        const std::vector<FileSegment>& segments,
                         Urgency urgency,
                         std::function<void()> before,
                         std::function<void()> after) {
@@ -81,7 +81,7 @@ int TransferThread::add(TransferKind kind,
     return static_cast<int>(transfers_.size()) - 1;
 }
 
-TransferThread::File* TransferThread::file_of(const Segment& segment) {
+TransferThread::File* TransferThread::file_of(const FileSegment& segment) {
     const auto known = std::ranges::find_if(
         files_, [&](const std::unique_ptr<File>& file) { return file->file == segment.file; });
     if (known != files_.end()) {

@@ -28,7 +28,7 @@ enum class Urgency { urgent, can_wait };
 inline constexpr std::size_t num_urgencies = 2;
 
 /// A run of a file and the memory that it comes to or goes from; both whole pages of a direct file.
-struct Segment {
+struct FileSegment {
     DirectFile* file = nullptr;
     std::int64_t offset_bytes = 0;
     std::byte* memory = nullptr;
@@ -76,7 +76,7 @@ class TransferThread {
     /// \returns the transfer's number
     /// \pre     nothing has been started
     int add(TransferKind kind,
-            const std::vector<Segment>& segments,
+            const std::vector<FileSegment>& segments,
             Urgency urgency = Urgency::urgent,
             std::function<void()> before = {},
             std::function<void()> after = {});
@@ -114,7 +114,7 @@ class TransferThread {
         std::atomic<std::int64_t> blocks{0}, bytes{0}, busy_ns{0};
     };
     struct Block {
-        Segment segment;
+        FileSegment segment;
         File* file = nullptr;
     };
     struct Transfer {
@@ -143,7 +143,7 @@ class TransferThread {
         std::size_t next_block = 0;
     };
 
-    File* file_of(const Segment& segment);
+    File* file_of(const FileSegment& segment);
     void run();
     void move_all();
     /// Waits until something has been started. \returns whether so, and not that nothing is to come any more

@@ -54,7 +54,7 @@ void LinkCount::count(std::span<const LaneRecord> records, bool is_step) {
     }
     count_bytes();
     count_times(records);
-    settle_waits();
+    count_idle_waits();
 }
 
 void LinkCount::count_bytes() {
@@ -94,16 +94,16 @@ void LinkCount::count_times(std::span<const LaneRecord> records) {
     }
 }
 
-/// A transfer of the other lane that was under way meanwhile may end a step later, so waits are settled one
+/// A transfer of the other lane that was under way meanwhile may end a step later, so waits are counted one
 /// call after they were seen.
-void LinkCount::settle_waits() {
+void LinkCount::count_idle_waits() {
     const auto by_begin = [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; };
     std::sort(busy_.begin(), busy_.end(), by_begin);
     std::sort(waits_.begin(), waits_.end(), by_begin);
-    std::int64_t settled_ns = 0;
+    std::int64_t counted_ns = 0;
     std::size_t next = 0;
     for (const auto& wait : waits_) {
-        auto at = std::max(wait.begin_ns, settled_ns);
+        auto at = std::max(wait.begin_ns, counted_ns);
         while (next < busy_.size() && busy_[next].end_ns <= at) {
             ++next;
         }
@@ -112,7 +112,7 @@ void LinkCount::settle_waits() {
             at = std::max(at, busy_[b].end_ns);
         }
         idle_ns_ += std::max<std::int64_t>(0, wait.end_ns - at);
-        settled_ns = std::max(settled_ns, wait.end_ns);
+        counted_ns = std::max(counted_ns, wait.end_ns);
     }
     std::swap(waits_, latest_waits_);
     latest_waits_.clear();

@@ -77,7 +77,7 @@ class LinkCount {
 
     void count_bytes();
     void count_times(std::span<const LaneRecord> records);
-    void settle_waits();
+    void count_idle_waits();
 
     BytesMoved bytes_moved_, bytes_spared_;
     std::array<Sum, schedule::num_links> sums_{};

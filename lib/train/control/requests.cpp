@@ -35,9 +35,9 @@ void Requests::put_into(StepRequests& step_requests) {
         ask(pending_.front(), "received SIGUSR2");
     }
     if (files_) {
-        for (auto& errand : pending_) {
-            if (!errand.is_pending && files_->is_there(errand.file)) {
-                ask(errand, fmt::format("found {}", name_of(errand.file)));
+        for (auto& request : pending_) {
+            if (!request.is_pending && files_->is_there(request.file)) {
+                ask(request, fmt::format("found {}", name_of(request.file)));
             }
         }
     }
@@ -48,29 +48,29 @@ void Requests::put_into(StepRequests& step_requests) {
             cause_ = is_file_there ? StopCause::touch_file : StopCause::time_limit;
         }
     }
-    for (const auto& errand : pending_) {
-        if (errand.is_pending) {
-            step_requests[errand.step_request] = 1;
+    for (const auto& request : pending_) {
+        if (request.is_pending) {
+            step_requests[request.step_request] = 1;
         }
     }
     step_requests.ask_to_stop(requested());
 }
 
-void Requests::ask(PendingRequest& errand, const std::string& who) {
-    if (errand.is_possible) {
-        const auto* what = errand.step_request == StepRequest::checkpoint ? "saves"
-                           : errand.step_request == StepRequest::validate ? "validates"
-                                                                          : "tells the account";
+void Requests::ask(PendingRequest& request, const std::string& who) {
+    if (request.is_possible) {
+        const auto* what = request.step_request == StepRequest::checkpoint ? "saves"
+                           : request.step_request == StepRequest::validate ? "validates"
+                                                                           : "tells the account";
         untold_.push_back(fmt::format("{}: {} after this step, then goes on", who, what));
-        errand.is_pending = true;
+        request.is_pending = true;
         return;
     }
-    untold_.push_back(errand.step_request == StepRequest::checkpoint
+    untold_.push_back(request.step_request == StepRequest::checkpoint
                           ? who + ", but checkpoints are off (checkpoint.every is none): goes on without one"
                           : who +
                                 ", but there is nothing to validate on (data.validation, data.held_out): "
                                 "goes on");
-    obey(errand.file);
+    obey(request.file);
 }
 
 void Requests::obey(TouchFile file) {
@@ -86,14 +86,14 @@ void Requests::obey(TouchFile file) {
 }
 
 void Requests::step_ended(const StepRequests& agreed, double step_seconds, StepRequests& step_requests) {
-    for (auto& errand : pending_) {
+    for (auto& request : pending_) {
         // Whoever asked: what was asked for during the step is granted by what comes after it.
-        if (agreed[errand.step_request] > 0) {
-            if (errand.is_pending) {
-                step_requests[errand.step_request] = 0;
+        if (agreed[request.step_request] > 0) {
+            if (request.is_pending) {
+                step_requests[request.step_request] = 0;
             }
-            errand.is_pending = false;
-            obey(errand.file);
+            request.is_pending = false;
+            obey(request.file);
         }
     }
     if (limit_) {

@@ -87,7 +87,7 @@ class Requests {
         bool is_pending = false;
     };
 
-    void ask(PendingRequest& errand, const std::string& who);
+    void ask(PendingRequest& request, const std::string& who);
     void obey(TouchFile file);
     void find_cause();
     std::string stop_text(const Moment& now) const;

@@ -15,7 +15,7 @@ namespace ziggurat::train {
 namespace {
 
 using schedule::OpKind;
-using storage::Segment;
+using storage::FileSegment;
 using storage::TransferKind;
 
 const schedule::Buffer& buffer_of(const schedule::Program& program, const schedule::Operand& operand) {
@@ -23,7 +23,7 @@ const schedule::Buffer& buffer_of(const schedule::Program& program, const schedu
 }
 
 /// Segments that touch in the file and in memory become one.
-void append(std::vector<Segment>& all, std::vector<Segment> more) {
+void append(std::vector<FileSegment>& all, std::vector<FileSegment> more) {
     for (const auto& segment : more) {
         const bool goes_on = !all.empty() && all.back().file == segment.file &&
                              all.back().offset_bytes + all.back().bytes == segment.offset_bytes &&
@@ -171,7 +171,7 @@ Action NvmeLanes::bind(const schedule::Program& program, const schedule::Op& op)
 }
 
 Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op& op) {
-    std::vector<Segment> all, others;
+    std::vector<FileSegment> all, others;
     std::vector<PageRange> moments;
     for (const auto& pages : page_ranges(program, op, memory_)) {
         const auto segments =
@@ -205,7 +205,7 @@ Action NvmeLanes::bind_read(const schedule::Program& program, const schedule::Op
 
 Action NvmeLanes::bind_write(const schedule::Program& program, const schedule::Op& op) {
     ZG_EXPECTS(op.kind == OpKind::write);
-    std::vector<Segment> segments;
+    std::vector<FileSegment> segments;
     const auto all = page_ranges(program, op, memory_);
     for (const auto& pages : all) {
         append(segments,

@@ -14,23 +14,23 @@ std::string joined(const std::vector<Tick>& ticks) {
 }
 
 TEST(Axis, PutsValuesWhereTheyBelong) {
-    const Axis linear{10, 20, false};
+    const FigureAxis linear{10, 20, false};
     EXPECT_DOUBLE_EQ(linear.place_of(10), 0);
     EXPECT_DOUBLE_EQ(linear.place_of(12.5), 0.25);
     EXPECT_DOUBLE_EQ(linear.place_of(20), 1);
-    const Axis logarithmic{1, 1000, true};
+    const FigureAxis logarithmic{1, 1000, true};
     EXPECT_DOUBLE_EQ(logarithmic.place_of(1), 0);
     EXPECT_NEAR(logarithmic.place_of(10), 1.0 / 3, 1e-12);
     EXPECT_LT(logarithmic.place_of(0), -1);
 }
 
 TEST(Axis, TicksAreRound) {
-    EXPECT_EQ(joined(Axis{0, 3000, false}.ticks(6)), "0 500 1000 1500 2000 2500 3000");
-    EXPECT_EQ(joined(Axis{0, 1e6, false}.ticks(5)), "0 0.2M 0.4M 0.6M 0.8M 1M");
-    EXPECT_EQ(joined(Axis{1.13, 1.49, false}.ticks(4)), "1.2 1.3 1.4");
-    EXPECT_EQ(joined(Axis{0, 54321, false}.ticks(3)), "0 20k 40k");
-    EXPECT_EQ(joined(Axis{0.9, 12, true}.ticks(6)), "1 2 5 10");
-    EXPECT_EQ(joined(Axis{1, 1e12, true}.ticks(4)), "1 1000 1M 1G 1T");
+    EXPECT_EQ(joined(FigureAxis{0, 3000, false}.ticks(6)), "0 500 1000 1500 2000 2500 3000");
+    EXPECT_EQ(joined(FigureAxis{0, 1e6, false}.ticks(5)), "0 0.2M 0.4M 0.6M 0.8M 1M");
+    EXPECT_EQ(joined(FigureAxis{1.13, 1.49, false}.ticks(4)), "1.2 1.3 1.4");
+    EXPECT_EQ(joined(FigureAxis{0, 54321, false}.ticks(3)), "0 20k 40k");
+    EXPECT_EQ(joined(FigureAxis{0.9, 12, true}.ticks(6)), "1 2 5 10");
+    EXPECT_EQ(joined(FigureAxis{1, 1e12, true}.ticks(4)), "1 1000 1M 1G 1T");
 }
 
 TEST(Axis, AreLogarithmicWhereValuesAreFarApart) {

@@ -57,7 +57,7 @@ TEST_F(TransferThreads, MoveScatteredRunsThereAndBackAgainAndAgain) {
     std::shuffle(pages.begin(), pages.end(), random);
     std::vector<int> writes, reads;
     for (std::size_t begin = 0; begin < pages.size(); begin += 8) {
-        std::vector<Segment> to, from;
+        std::vector<FileSegment> to, from;
         for (std::size_t i = begin; i < begin + 8; ++i) {
             const auto place = pages[i] * page_bytes;
             to.push_back({&file, static_cast<std::int64_t>(i) * page_bytes, memory.bytes().data() + place,
