@@ -10,12 +10,28 @@
 #   PROGRAM     another program than that of the entry's folder
 #   SOURCE      another file than <last part of the name>_test.cpp in the current folder
 #   OPTIMISED   also under the sanitizers: for what computes much itself
+#   LONG        label long, which scripts/test.sh leaves out; after RANKS, a list of the rank counts that are long
+#   THREADS     label threads, for the thread sanitizer; after RANKS, a list of rank counts as well
 #
 # A source that replaces what the others use, such as malloc, has a program of its own.
 #
-# Target unit_and_rank_tests: all that tests labelled unit or mpi start.
+# Targets unit_and_rank_tests and thread_tests: all that tests labelled unit or mpi start, and those labelled threads.
 add_custom_target(unit_and_rank_tests)
+add_custom_target(thread_tests)
 set(ZIGGURAT_MPI_FLAGS "--oversubscribe;--allow-run-as-root;--bind-to;none" CACHE STRING "What mpiexec takes besides -n")
+
+set(ziggurat_test_environment OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive OMPI_MCA_btl_base_warn_component_unused=0
+  PROJECT_SOURCE_DIR=${PROJECT_SOURCE_DIR} ZIGGURAT_BINARY=${CMAKE_BINARY_DIR}/bin/ziggurat)
+# Under the sanitizers a test ends at the first finding.
+set(suppressions ${PROJECT_SOURCE_DIR}/scripts/sanitizers)
+if(ZIGGURAT_SANITIZE MATCHES thread)
+  # It does not follow what OpenMP's threads wait for, nor libraries that are not compiled for it.
+  list(APPEND ziggurat_test_environment OMP_THREAD_LIMIT=1
+    TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:suppressions=${suppressions}/thread.supp)
+elseif(ZIGGURAT_SANITIZE)
+  list(APPEND ziggurat_test_environment UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    LSAN_OPTIONS=suppressions=${suppressions}/leaks.supp:print_suppressions=0)
+endif()
 
 function(ziggurat_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "RANKS" "" "MODULES;LIBRARIES")
@@ -32,7 +48,7 @@ function(ziggurat_test_program name)
 endfunction()
 
 function(ziggurat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "PROGRAM;SOURCE;TIMEOUT" "RANKS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "PROGRAM;SOURCE;TIMEOUT" "RANKS;LABELS;LONG;THREADS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ziggurat_test(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -58,6 +74,9 @@ function(ziggurat_test name)
   if(arg_LABELS MATCHES "unit|mpi")
     add_dependencies(unit_and_rank_tests ${target})
   endif()
+  if(DEFINED arg_THREADS OR THREADS IN_LIST arg_KEYWORDS_MISSING_VALUES)
+    add_dependencies(thread_tests ${target})
+  endif()
 
   set(entries ${name})
   if(arg_RANKS)
@@ -66,30 +85,50 @@ function(ziggurat_test name)
   foreach(entry IN LISTS entries)
     set(ranks 1)
     set(launcher)
+    set(environment ${ziggurat_test_environment})
     if(arg_RANKS)
       get_filename_component(ranks ${entry} NAME)
       set(launcher ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${ZIGGURAT_MPI_FLAGS})
     endif()
+    if(ZIGGURAT_SANITIZE MATCHES address)
+      # Open MPI keeps memory by design.
+      list(APPEND environment ASAN_OPTIONS=detect_leaks=$<IF:$<BOOL:${arg_RANKS}>,0,1>)
+    endif()
+    set(labels ${arg_LABELS})
+    foreach(label LONG THREADS)
+      if(${label} IN_LIST arg_KEYWORDS_MISSING_VALUES OR (arg_RANKS AND ranks IN_LIST arg_${label}))
+        string(TOLOWER ${label} label)
+        list(APPEND labels ${label})
+      endif()
+    endforeach()
     add_test(NAME ${entry} COMMAND ${launcher} $<TARGET_FILE:${target}> --file=${file})
     set_tests_properties(${entry} PROPERTIES
-      LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks}
-      ENVIRONMENT "OMP_NUM_THREADS=2;OMP_WAIT_POLICY=passive;OMPI_MCA_btl_base_warn_component_unused=0;PROJECT_SOURCE_DIR=${PROJECT_SOURCE_DIR};ZIGGURAT_BINARY=${CMAKE_BINARY_DIR}/bin/ziggurat")
+      LABELS "${labels}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks} ENVIRONMENT "${environment}")
   endforeach()
 endfunction()
 
-# ziggurat_unit_tests(train  MODULES train base  [LIBRARIES ...]  [OPTIMISED]): program and entries of all *_test.cpp
-# of the current folder, unit/train.
+# ziggurat_unit_tests(train  MODULES train base  [LIBRARIES ...]  [OPTIMISED] [THREADS]): program and entries of all
+# *_test.cpp of the current folder, unit/train.
 function(ziggurat_unit_tests module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "" "MODULES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;THREADS" "" "MODULES;LIBRARIES")
   ziggurat_test_program(unit/${module} MODULES ${arg_MODULES} LIBRARIES ${arg_LIBRARIES})
   set(options)
-  if(arg_OPTIMISED)
-    set(options OPTIMISED)
-  endif()
+  foreach(option OPTIMISED THREADS)
+    if(arg_${option})
+      list(APPEND options ${option})
+    endif()
+  endforeach()
   file(GLOB sources CONFIGURE_DEPENDS *_test.cpp)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "_test$" "" name ${name})
     ziggurat_test(unit/${module}/${name} LABELS unit ${options})
   endforeach()
+endfunction()
+
+# ziggurat_counted_tests(fuzz/fuzz/7 ...): entries that try as many cases as the environment says. scripts/test.sh --long
+# asks for hundreds.
+function(ziggurat_counted_tests)
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS counted)
+  set_tests_properties(${ARGN} PROPERTIES TIMEOUT 14400)
 endfunction()

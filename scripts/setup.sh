@@ -53,6 +53,7 @@ bible-kjv-text          file:build/data/bible.txt
 "
 tests="
 clang-format-14         command:clang-format-14
+clang-tidy-14           command:clang-tidy-14
 hdf5-tools              command:h5dump
 python3-h5py            system-python:h5py
 slurm-wlm               command:slurmctld

@@ -1,17 +1,27 @@
 #!/usr/bin/env bash
-# Sets up what is missing, builds, and runs every test. Ends with a line per stage and 0 when all held.
+# Sets up what is missing, builds, and runs tests. Ends with a line per stage and 0 when all held.
 #
-#   scripts/test.sh [--quick]       --quick: format, layers and the unit and rank tests of the release build only
+#   scripts/test.sh            format, layers, the release build and its tests but the long ones: ten minutes on two
+#                              cores where what it depends on is built
+#   scripts/test.sh --quick    of those tests, only the ones of units and ranks
+#   scripts/test.sh --all      all tests; headers alone; units and ranks under the address and undefined-behaviour
+#                              sanitizers, threads under the thread sanitizer; clang-tidy on what has changed. Half an
+#                              hour, and what continuous integration runs
+#   scripts/test.sh --long     instead: hundreds of random decks, kills and damages, models that do not fit, a build of
+#                              a fresh clone. Hours; once for each large change
 #
-# ZIGGURAT_MARCH as in scripts/setup.sh. ccache is used when it is there.
+# ZIGGURAT_MARCH as in scripts/setup.sh; ZIGGURAT_SINCE: the commit from which on clang-tidy looks at changes. ccache is
+# used when it is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-quick=false
-case ${1:-} in
-  --quick) quick=true ;;
-  '') ;;
-  *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+tier=${1:-}
+usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
+case $tier in
+  '' | --quick | --all | --long) ;;
+  -h | --help) usage; exit 0 ;;
+  *) usage >&2; exit 2 ;;
 esac
+[ $# -le 1 ] || { usage >&2; exit 2; }
 
 jobs=$((2 * $(nproc))) # of tests: many wait most of their time
 if [ "$(id -u)" = 0 ]; then
@@ -29,7 +39,7 @@ stage() {
   shift
   printf '\n=== %s\n' "$name"
   "$@" || { verdict=FAILED; failed=1; }
-  summary+=("$(printf '%-28s %-7s %4d s' "$name" "$verdict" $((SECONDS - start)))")
+  summary+=("$(printf '%-32s %-7s %4d s' "$name" "$verdict" $((SECONDS - start)))")
   [ "$verdict" = ok ]
 }
 
@@ -48,7 +58,10 @@ check_format() {
   [ ${#sources[@]} = 0 ] || $formatter --dry-run -Werror "${sources[@]}"
 }
 
-check_layers() { python3 scripts/check_layers.py --self-test && python3 scripts/check_layers.py; }
+check_layers() {
+  python3 scripts/check_layers.py --self-test && python3 scripts/check_layers.py &&
+    python3 scripts/check_tests.py --self-test && python3 scripts/check_tests.py
+}
 
 # run_tests PRESET CTEST-ARGUMENTS...
 run_tests() {
@@ -57,22 +70,72 @@ run_tests() {
   ctest --test-dir "build/$preset" --parallel "$jobs" --output-on-failure --no-tests=error "$@"
 }
 
-stage 'set-up' scripts/setup.sh --tests || finish
-stage 'format' check_format || true
-stage 'layers' check_layers || true
-stage 'release: build' scripts/build.sh release || finish
-if $quick; then
-  stage 'release: unit and rank tests' run_tests release -L 'unit|mpi' || true
-  finish
-fi
-stage 'headers stand alone' scripts/build.sh release all_verify_interface_header_sets || true
-stage 'release: all tests' run_tests release -LE perf || true
+# Where what is checked in began to differ: at the branch's fork, else at the last merge, else at the last commit.
+changed_since() {
+  local fork
+  if [ -n "${ZIGGURAT_SINCE:-}" ]; then
+    git rev-parse --verify "$ZIGGURAT_SINCE^{commit}"
+  elif fork=$(git merge-base HEAD origin/main 2>/dev/null) && [ "$fork" != "$(git rev-parse HEAD)" ]; then
+    echo "$fork"
+  elif git rev-parse -q --verify 'HEAD^2' >/dev/null; then
+    git rev-parse 'HEAD^1'
+  else
+    git rev-parse -q --verify 'HEAD~1' || git rev-parse HEAD
+  fi
+}
 
-# Under the sanitizers a test ends at the first finding. Open MPI keeps memory by design: no leak check there.
-export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-export LSAN_OPTIONS=suppressions=$PWD/scripts/sanitizers/leaks.supp:print_suppressions=0
-stage 'sanitizers: build' scripts/build.sh asan unit_and_rank_tests || finish
-export ZIGGURAT_SPECS=50 # random specs of the property tests, which are slow here
-ASAN_OPTIONS=detect_leaks=1 stage 'sanitizers: unit tests' run_tests asan -L unit || true
-ASAN_OPTIONS=detect_leaks=0 stage 'sanitizers: rank tests' run_tests asan -L mpi || true
+tidy_changes() {
+  local since
+  since=$(changed_since) || return 1
+  scripts/tidy.sh --since "$since"
+}
+
+# A clone of what is committed, with what is already set up, builds and trains.
+build_fresh_clone() {
+  local clone
+  clone=$(mktemp -d) && git clone --quiet --no-hardlinks . "$clone/ziggurat" && mkdir "$clone/ziggurat/build" &&
+    cp -r build/dependencies "$clone/ziggurat/build" &&
+    CCACHE_DISABLE=1 "$clone/ziggurat/scripts/build.sh" release ziggurat &&
+    "$clone/ziggurat/build/release/bin/ziggurat" check decks/quickstart.yaml --ranks 2
+  local result=$?
+  rm -rf "$clone"
+  return $result
+}
+
+# ------------------------------------------------------------------ tiers
+
+stage 'set-up' scripts/setup.sh --tests || finish
+if [ "$tier" != --long ]; then
+  stage 'format' check_format || true
+  stage 'layers' check_layers || true
+fi
+stage 'release: build' scripts/build.sh release || finish
+
+case $tier in
+  --quick)
+    stage 'release: unit and rank tests' run_tests release -L 'unit|mpi' -LE long || true
+    ;;
+  '')
+    stage 'release: all but long tests' run_tests release -LE long || true
+    ;;
+  --all)
+    stage 'release: all tests' run_tests release || true
+    stage 'headers stand alone' scripts/build.sh release all_verify_interface_header_sets || true
+    stage 'clang-tidy on changes' tidy_changes || true
+    if stage 'address, undefined: build' scripts/build.sh asan unit_and_rank_tests; then
+      # Random specs and decks, which are slow here.
+      ZIGGURAT_SPECS=50 ZIGGURAT_FUZZ=6 stage 'address, undefined: tests' run_tests asan -L 'unit|mpi' -LE long || true
+    fi
+    if stage 'threads: build' scripts/build.sh tsan thread_tests; then
+      stage 'threads: tests' run_tests tsan -L threads -LE long || true
+    fi
+    ;;
+  --long)
+    stage 'a fresh clone builds' build_fresh_clone || true
+    export ZIGGURAT_FUZZ=300 ZIGGURAT_FUZZ_COUNT=100000 ZIGGURAT_SPECS=3000
+    jobs=$(nproc) # kills at random instants want a machine of their own
+    export ZIGGURAT_KILLS=100 ZIGGURAT_PAIRS=100 ZIGGURAT_DAMAGES=500 ZIGGURAT_TIERS=full
+    stage 'release: counted tests, at length' run_tests release -L counted || true
+    ;;
+esac
 finish
