@@ -20,7 +20,8 @@ namespace {
 
 constexpr char nvme_paths[] = "tiers.nvme.paths";
 
-/// Of nvme_paths, by the environment of who reads them next (leave_environment); not substituted yet.
+/// The texts of nvme_paths for ranks with an environment of their own (leave_environment), before
+/// substitution.
 std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const Environment& environment) {
     const Node* node = &root;
     for (const char* key : {"tiers", "nvme", "paths"}) {
@@ -35,7 +36,7 @@ std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const 
     return left;
 }
 
-/// The effective deck with those of them that are left to others.
+/// The effective deck with the paths that `left` has, for other ranks.
 ///
 /// \param here  the effective deck
 std::string effective_elsewhere(const Schema& schema,

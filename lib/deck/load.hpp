@@ -1,4 +1,4 @@
-/// The way into this module: a deck's text becomes a checked RunSpec.
+/// Entry of this module: a deck's text becomes a checked RunSpec.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@
 
 namespace ziggurat::deck {
 
-/// Where the run takes place, and who is asked for what the deck leaves open.
+/// The place of the run, and functions that choose what the deck leaves open.
 struct LoadOptions {
     int ranks = 0;                                  ///< 0: as few as the deck's degrees allow
     int ranks_per_node = 0;                         ///< 0: as the machine has, at most all of them
@@ -21,15 +21,15 @@ struct LoadOptions {
     bool for_plan = false;  ///< takes what can be planned although it cannot be run yet
     /// Token files and checkpoints that are missing are errors; else notes, as for a plan, which reads none.
     bool needs_data = true;
-    /// The deck of a run that was: what it says is wanted, and no rule asks whether it could run here and now
-    /// (its data may be elsewhere).
+    /// For the deck of a run that was: no rule asks whether it could run here and now (its data may be
+    /// elsewhere).
     bool as_record = false;
-    /// Asked when run.time_limit is auto; without it there is no job that ends.
+    /// Called when run.time_limit is auto; without it there is no job that ends.
     std::function<std::optional<JobEnd>()> job_end = {};
-    /// Asked, of a deck without errors, for the homes that it leaves open; without it they stay so.
+    /// Called, for a deck without errors, to choose the homes that it leaves open; without it they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};
-    /// Asked, of a deck without errors whose homes are known, how far ahead and in what pieces state moves;
-    /// without it one segment ahead, and in pieces of 16 MiB.
+    /// Called, for a deck without errors whose homes are known, to choose how far ahead and in what pieces
+    /// state moves; without it one segment ahead, and in pieces of 16 MiB.
     std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths)>
         choose_depths = {};
     Environment environment = process_environment;

@@ -188,11 +188,11 @@ std::optional<Node> compose_record(const Schema& schema,
         return root;
     }
     bool asks = false;
-    const Environment nobody = [&asks](const std::string&) -> std::optional<std::string> {
+    const Environment empty = [&asks](const std::string&) -> std::optional<std::string> {
         asks = true;
         return std::string{"nothing"};
     };
-    substitute_variables(*root, nobody, found);
+    substitute_variables(*root, empty, found);
     if (asks) {
         found.error({name, 0, 0}, "a recorded deck asks for the environment", "what a run records is whole",
                     "Somebody has changed it: do not trust it.");

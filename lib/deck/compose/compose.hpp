@@ -1,4 +1,4 @@
-/// From files and the command line to one tree: includes, overrides, variables.
+/// Composition of files and the command line into one tree: includes, overrides, variables.
 #pragma once
 
 #include <optional>
@@ -36,15 +36,15 @@ void apply_overrides(const Schema& schema,
 /// in every scalar; `$${` stays as `${`.
 void substitute_variables(Node& root, const Environment& environment, Diagnostics& found);
 
-/// The tree of a deck that a run has recorded, such as that of a checkpoint: it is whole, so whoever wrote
-/// it, one that includes files or asks for the environment is refused, and none of them is looked at.
+/// The tree of a deck that a run has recorded, such as that of a checkpoint. It is whole: one that includes
+/// files or asks for the environment is refused, and neither is looked at.
 std::optional<Node> compose_record(const Schema& schema,
                                    const std::string& text,
                                    const std::string& name,
                                    Diagnostics& found);
 
-/// `text` of the deck `root` with the deck's variables replaced, in which what comes from the environment is
-/// left to that of whoever reads it next, or else as it is in this one. Nothing where nothing comes from it.
+/// `text` of the deck `root` with the deck's variables replaced, and those of the environment left to its
+/// next reader, with the values of this environment as their defaults. Nothing where `text` has none of them.
 std::optional<std::string> leave_environment(const Node& root,
                                              const std::string& text,
                                              const Environment& environment);

@@ -1,4 +1,4 @@
-/// Environment variables, as whoever loads a deck gives them.
+/// Environment variables that a deck may ask for.
 #pragma once
 
 #include <functional>

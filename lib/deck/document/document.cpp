@@ -178,7 +178,7 @@ class TreeBuilder final : public YAML::EventHandler {
         put(std::move(done.node), done.anchor);
     }
 
-    /// Hands a finished node to whoever waits for it.
+    /// Adds a finished node to the list or map that it lies in.
     void put(Node node, YAML::anchor_t anchor) {
         if (anchor != YAML::NullAnchor) {
             spend(count_nodes(node), node.at);

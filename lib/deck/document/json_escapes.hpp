@@ -1,4 +1,4 @@
-/// Escapes that JSON has and YAML has not: decks may be written as JSON, which YAML all but includes.
+/// Escapes of JSON that YAML does not have: decks may be written as JSON, which YAML all but includes.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// Why a text is not YAML, in words that say what to change: the parser's own say what it expected.
+/// Reasons for which a text is not YAML, with what to change: the parser's own say what it expected.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace ziggurat::deck {
 
-/// A place in a text; line and column count from 0, columns in bytes.
+/// A position in a text; line and column count from 0, columns in bytes.
 struct TextPosition {
     std::size_t line = 0;
     std::size_t column = 0;
@@ -20,7 +20,7 @@ struct YamlTrouble {
     std::string advice;
 };
 
-/// What is wrong with `text`, which the parser gave up at `at` with `message`.
+/// The error in `text`, of which the parser gave up at `at` with `message`.
 YamlTrouble explain_yaml(std::string_view text, TextPosition at, const std::string& message);
 
 }  // namespace ziggurat::deck

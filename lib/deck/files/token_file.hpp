@@ -1,4 +1,4 @@
-/// A first look at a token source: is it there, and is it what the deck says?
+/// Facts about a token source from its headers: whether it is there, and is what the deck says.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,6 @@
 
 namespace ziggurat::deck {
 
-/// What a look at a source showed.
 struct TokenFileFacts {
     std::optional<std::string> trouble = {};  ///< what is wrong with it, as the reason in a complaint
     std::int64_t tokens = 0;

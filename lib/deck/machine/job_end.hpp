@@ -1,4 +1,4 @@
-/// When whoever gave this job its nodes will take them back.
+/// The end of the batch job, by which the run has to stop.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ std::optional<std::string> ask_squeue(const std::string& job);
 /// sets no end.
 std::optional<JobEnd> find_job_end(const Environment& environment, const AskSlurm& ask = ask_squeue);
 
-/// What ZIGGURAT_STOP_AT says: seconds since 1970, UTC.
+/// The time in ZIGGURAT_STOP_AT: seconds since 1970, UTC.
 /// Errors: Error{deck} when it is no such number
 std::optional<double> find_stop_at(const Environment& environment);
 

@@ -13,15 +13,15 @@ namespace ziggurat::deck {
 /// The machine described by the file at `path`, in the manners of a deck; nothing after a complaint.
 std::optional<spec::MachineSpec> load_machine(const std::string& path, Diagnostics& found);
 
-/// Where the machine that a user calls `name_or_file` is described: the file itself, or
-/// decks/machines/NAME.yaml, here or beside the program.
+/// The file that describes the machine `name_or_file`: that file itself, or decks/machines/NAME.yaml, here or
+/// beside the program.
 std::string machine_file(const std::string& name_or_file);
 
 /// The described machines of `folder`, by name.
 std::vector<std::string> machine_names(const std::string& folder);
 
-/// The machine that a user calls `name_or_file`. The complaint about a name that nobody has described says
-/// which there are, and which was meant.
+/// The machine `name_or_file`. The complaint about a name without a description lists those there are, and
+/// the one that was probably meant.
 std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_file, Diagnostics& found);
 
 /// Bytes that this process may write to the file systems of `folders`, each file system counted once; 0 for

@@ -1,4 +1,4 @@
-/// What was measured of the machine that the program runs on, kept in a machine file of its user.
+/// Measured rates of the machine that the program runs on, kept in a machine file of its user.
 #pragma once
 
 #include <string>

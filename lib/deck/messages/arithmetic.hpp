@@ -1,4 +1,4 @@
-/// Small sums that complaints show: divisors and nearest multiples.
+/// Arithmetic of complaints: divisors and nearest multiples.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-/// What is wrong with a deck: every problem with its place, printed together.
+/// Problems of a deck, each with its location in the source, printed together.
 ///
 /// A problem reads `problem (why it is one). What to do.` and is followed by its line with a caret under the
-/// place.
+/// column.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace ziggurat::deck {
 /// The name under which overrides appear as a file: line n is the n-th of them.
 inline constexpr const char* command_line_name = "command line";
 
-/// Where a value was written. Lines and columns (in bytes, as compilers count them) begin with 1; line 0
-/// means the file as a whole.
+/// The location of a value in its file. Lines and columns (in bytes, as compilers count them) begin with 1;
+/// line 0 means the file as a whole.
 struct SourceLocation {
     std::string file;
     int line = 0;
@@ -30,14 +30,14 @@ struct SourceLocation {
     bool operator==(const SourceLocation&) const = default;
 };
 
-/// One thing that a person should read. `why` and `advice` may be empty.
+/// One message about a deck. `why` and `advice` may be empty.
 struct Problem {
     Severity severity = Severity::error;
     SourceLocation at;
     std::string problem;
     std::string why;
     std::string advice;
-    ErrorKind kind = ErrorKind::deck;  ///< of an error: who must act
+    ErrorKind kind = ErrorKind::deck;  ///< of an error: its exit code
 
     /// `problem (why). Advice.`
     std::string sentence() const;
@@ -69,7 +69,7 @@ class Diagnostics {
     /// 0 without errors, else 2; 3 where the machine lacks something and nothing is wrong with the deck.
     int exit_code() const noexcept;
 
-    /// All that was kept, ordered by file and place.
+    /// All that was kept, ordered by file and location.
     std::vector<Problem> sorted() const;
 
     /// Up to `most` problems with their lines, and a closing line with the counts. Errors go first into

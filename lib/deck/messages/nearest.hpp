@@ -1,4 +1,4 @@
-/// What a misspelt word was meant to be.
+/// Guess of the word that a misspelt one was meant to be.
 #pragma once
 
 #include <string>

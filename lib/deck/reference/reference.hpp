@@ -14,7 +14,7 @@ std::string reference_page();
 /// decks/schema.json: JSON Schema (draft 7) of a deck, for editors.
 std::string json_schema();
 
-/// What `ziggurat check --explain KEY` prints; for an unknown key nothing, and `meant` is the nearest one.
+/// The text of `ziggurat check --explain KEY`; for an unknown key nothing, and `meant` is the nearest one.
 std::optional<std::string> explain(const std::string& key, std::string& meant);
 
 }  // namespace ziggurat::deck

@@ -2,10 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
-#include "base/clock.hpp"
 #include "deck/schema/schema.hpp"
 
 namespace ziggurat::deck {
@@ -35,6 +31,26 @@ void Resolution::set_resolved_integer(const std::string& path,
     values.set_resolved(path, number, fmt::format("{}", number), why);
 }
 
+void Resolution::erase_default(const std::string& path) const {
+    if (!values.is_written(path)) {
+        values.erase(path);
+    }
+}
+
+std::int64_t Resolution::steps_of(const std::string& path) const {
+    const auto extent = values.as<Extent>(path);
+    const std::int64_t step_tokens = run.train.global_batch * run.data.seq;
+    switch (extent.unit) {
+        case Extent::Unit::steps:
+            return extent.steps;
+        case Extent::Unit::tokens:
+            return step_tokens > 0 ? (extent.tokens + step_tokens - 1) / step_tokens : 0;
+        case Extent::Unit::share:
+            break;
+    }
+    return static_cast<std::int64_t>(extent.share * static_cast<double>(run.train.steps));
+}
+
 void resolve(Resolution& resolution) {
     resolution.require(
         "deck_version",
@@ -43,57 +59,18 @@ void resolve(Resolution& resolution) {
     resolve_model(resolution);
     resolve_data(resolution);
     resolve_parallel(resolution);
-    resolve_batch(resolution);
+    resolve_train(resolution);
+    resolve_validate(resolution);
+    resolve_checkpoint(resolution);
+    resolve_logging(resolution);
     resolve_sharding(resolution);
     resolve_tiers(resolution);
-    resolve_numerics(resolution);
-}
-
-namespace {
-
-/// Open MPI's mpirun needs two seconds to leave after ranks that end with another code than 0, then comes the
-/// batch script: one that is not done at the job's end cannot queue it again.
-constexpr double seconds_to_leave = 10;
-
-/// Of a job that ends, what is left of it for this run.
-void resolve_time_limit(Resolution& resolution) {
-    const auto end = resolution.options.job_end ? resolution.options.job_end() : std::nullopt;
-    if (!end) {
-        resolution.values.set_resolved("run.time_limit", {}, "none", "no batch job that ends");
-        return;
-    }
-    const double left = std::max(1.0, std::floor(end->at - calendar_seconds() - seconds_to_leave));
-    resolution.values.set_resolved("run.time_limit", left, write_duration(left),
-                                   fmt::format("{} ends at {}", end->source, format_calendar(end->at)));
-}
-
-}  // namespace
-
-void resolve_run(Resolution& resolution) {
-    Values& values = resolution.values;
-    spec::Run& run = resolution.run.run;
-    run.name = values.text("run.name");
-    if (resolution.is_auto("run.dir")) {
-        const std::string dir = "runs/" + run.name;
-        values.set_resolved("run.dir", dir, write_text(dir), "runs/ and run.name");
-    }
-    run.dir = values.text("run.dir");
-    run.seed = static_cast<std::uint64_t>(values.integer("run.seed"));
-    const std::string resume = values.word("run.resume");
-    run.resume = resume == "auto"    ? spec::Resume::automatic
-                 : resume == "never" ? spec::Resume::never
-                 : resume == "must"  ? spec::Resume::must
-                                     : spec::Resume::path;
-    run.resume_path = values.text("run.resume");
-    run.trace = values.truth("run.trace");
-    if (resolution.is_auto("run.time_limit")) {
-        resolve_time_limit(resolution);
-    }
-    if (const double limit = values.real("run.time_limit"); limit > 0) {
-        run.time_limit_seconds = limit;
-    }
-    run.hang_timeout_seconds = values.real("run.hang_timeout");
-    run.accept_data_change = values.truth("run.accept_data_change");
+    resolve_precision(resolution);
+    resolve_recompute(resolution);
+    resolve_overlap(resolution);
+    resolve_debug(resolution);
+    resolve_optimizer(resolution);
+    resolve_schedule(resolution);
 }
 
 }  // namespace ziggurat::deck

@@ -1,4 +1,4 @@
-/// From values to a RunSpec: presets, autos, words and shares become numbers.
+/// Resolution of values to a RunSpec: presets, autos, words and shares become numbers.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace ziggurat::deck {
 
-/// What the resolvers of the deck's sections share. Each fills its part of `run` from `values` and resolves
-/// the autos in `values`, whose text becomes the effective deck.
+/// The state that the resolvers of the deck's sections share. Each fills its part of `run` from `values` and
+/// resolves the autos in `values`, whose text becomes the effective deck.
 struct Resolution {
     Values& values;
     spec::RunSpec& run;
@@ -26,20 +26,35 @@ struct Resolution {
     /// Resolves the auto at `path` to `number`.
     void set_resolved_integer(const std::string& path, std::int64_t number, const std::string& why) const;
 
+    /// Keeps a default that nothing reads out of the effective deck.
+    void erase_default(const std::string& path) const;
+
+    /// The length of training at `path` in steps; of tokens, rounded up. After train and data.
+    std::int64_t steps_of(const std::string& path) const;
+
     bool is_auto(const std::string& path) const { return values.is_word(path, "auto"); }
 };
 
-/// Fills `run` in the order that dependencies ask for: model, ranks, batch, sharding, memory, numerics.
+/// Fills `run`, section by section, in the order that dependencies ask for.
 void resolve(Resolution& resolution);
 
+// Each section of the deck has a file of that name: resolve_tiers.cpp.
 void resolve_run(Resolution& resolution);
 void resolve_model(Resolution& resolution);
 void resolve_data(Resolution& resolution);
 void resolve_parallel(Resolution& resolution);
-void resolve_batch(Resolution& resolution);
+void resolve_train(Resolution& resolution);
+void resolve_validate(Resolution& resolution);
+void resolve_checkpoint(Resolution& resolution);
+void resolve_logging(Resolution& resolution);
 void resolve_sharding(Resolution& resolution);
 void resolve_tiers(Resolution& resolution);
-void resolve_numerics(Resolution& resolution);
+void resolve_precision(Resolution& resolution);
+void resolve_recompute(Resolution& resolution);
+void resolve_overlap(Resolution& resolution);
+void resolve_debug(Resolution& resolution);
+void resolve_optimizer(Resolution& resolution);
+void resolve_schedule(Resolution& resolution);
 
 /// Asks for the homes that are open and resolves them. After the rules: a program is built of the run.
 void resolve_open_homes(Resolution& resolution);

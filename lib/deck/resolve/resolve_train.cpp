@@ -36,25 +36,9 @@ void resolve_steps(Resolution& resolution) {
     }
 }
 
-std::optional<spec::Sample> sample(Resolution& resolution) {
-    Values& values = resolution.values;
-    const bool is_asked = values.has("validate.sample.prompt") ||
-                          values.is_written("validate.sample.tokens") ||
-                          values.is_written("validate.sample.temperature");
-    if (!is_asked) {
-        values.erase("validate.sample.tokens");
-        values.erase("validate.sample.temperature");
-        return std::nullopt;
-    }
-    resolution.require("validate.sample.prompt", "a sample goes on from a text");
-    return spec::Sample{.prompt = values.text("validate.sample.prompt"),
-                        .tokens = values.integer("validate.sample.tokens"),
-                        .temperature = values.real("validate.sample.temperature")};
-}
-
 }  // namespace
 
-void resolve_batch(Resolution& resolution) {
+void resolve_train(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Train& train = resolution.run.train;
     resolution.require("train.global_batch", "it says how many sequences an optimizer step sees");
@@ -67,31 +51,6 @@ void resolve_batch(Resolution& resolution) {
     const std::int64_t at_once = train.micro_batch * resolution.run.parallel.data;
     train.micro_batches = at_once > 0 ? train.global_batch / at_once : 0;
     train.only = values.as<std::vector<std::string>>("train.only");
-
-    spec::Validate& validate = resolution.run.validate;
-    if (values.has("validate.every") && !values.is_word("validate.every", "none")) {
-        validate.every = values.as<spec::Interval>("validate.every");
-    }
-    validate.batches = values.is_word("validate.batches", "all") ? 0 : values.integer("validate.batches");
-    validate.sample = sample(resolution);
-    if (!validate.every) {
-        validate.sample.reset();  // samples follow validations
-    }
-    spec::Checkpoint& checkpoint = resolution.run.checkpoint;
-    if (resolution.is_auto("checkpoint.every")) {
-        const spec::Interval half_an_hour{.steps = 0, .seconds = 1800};
-        values.set_resolved("checkpoint.every", half_an_hour, "30min", "and at the end");
-    }
-    if (values.has("checkpoint.every") && !values.is_word("checkpoint.every", "none")) {
-        checkpoint.every = values.as<spec::Interval>("checkpoint.every");
-    }
-    checkpoint.keep_last = values.integer("checkpoint.keep.last");
-    checkpoint.keep_every_steps = values.is_word("checkpoint.keep.milestones", "none")
-                                      ? 0
-                                      : values.integer("checkpoint.keep.milestones");
-    checkpoint.is_async = values.truth("checkpoint.async");
-    resolution.run.logging.every = values.as<spec::Interval>("logging.every");
-    resolution.run.logging.tensorboard = values.truth("logging.tensorboard");
 }
 
 }  // namespace ziggurat::deck

@@ -76,7 +76,7 @@ void complain(const Resolution& at,
               const std::string& key,
               const std::string& problem,
               const std::string& advice) {
-    at.found.error(at.values.location(key), problem, "this version can read it but not do it", advice);
+    at.found.error(at.values.location(key), problem, "parsed, but not implemented in this version", advice);
 }
 
 }  // namespace

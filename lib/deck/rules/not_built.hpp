@@ -1,4 +1,4 @@
-/// What a deck may say but this version of the program cannot do.
+/// Features that decks may ask for and this version of the program does not have.
 ///
 /// Such a deck is refused: nothing that it asks for is ignored in silence.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace ziggurat::deck {
 
-/// Where a feature is missing.
+/// Extent to which a feature is missing.
 enum class Missing {
     in_training,  ///< the step program of it can be built and printed, but not run
     everywhere,

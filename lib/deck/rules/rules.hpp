@@ -1,4 +1,4 @@
-/// Cross-key validation: every rule of a deck that concerns more than one key, or the world around the deck.
+/// Rules of decks that concern more than one key, or the world around the deck.
 #pragma once
 
 #include <span>
@@ -13,9 +13,12 @@ struct Rule {
     const char* keys;  ///< separated by spaces
 };
 
+std::span<const Rule> run_rules();
 std::span<const Rule> model_rules();
-std::span<const Rule> layout_rules();
-std::span<const Rule> batch_rules();
+std::span<const Rule> parallel_rules();
+std::span<const Rule> train_rules();
+std::span<const Rule> schedule_rules();
+std::span<const Rule> validate_rules();
 std::span<const Rule> trained_rules();
 std::span<const Rule> sharding_rules();
 std::span<const Rule> tier_rules();
@@ -24,7 +27,7 @@ std::span<const Rule> data_rules();
 std::span<const Rule> checkpoint_rules();
 std::span<const Rule> effect_rules();
 
-/// Runs those that hold of a model anywhere: of the deck of a run that was, whoever has written it.
+/// Runs the rules that hold for a model anywhere, for the deck of a run that was.
 void judge_record(const Resolution& resolution);
 
 /// Runs every rule; all complaints are made.

@@ -63,7 +63,7 @@ void initial_weights_are_a_checkpoint(const Resolution& at) {
         at.found.error(at.values.location("model.init.from"), "no checkpoint to begin with",
                        "model.init.path is none", advice);
     } else if (!is_wanted && has_path) {
-        at.found.error(at.values.location("model.init.path"), "a checkpoint that nobody would read",
+        at.found.error(at.values.location("model.init.path"), "a checkpoint that would not be read",
                        "model.init.from is random", "Set model.init.from=checkpoint, or leave the path out.");
     } else if (is_wanted) {
         expect_a_checkpoint(at, "model.init.path", "begin with", at.run.model.init_path, advice);

@@ -158,7 +158,7 @@ constexpr std::array rules = {
 
 }  // namespace
 
-std::span<const Rule> layout_rules() {
+std::span<const Rule> parallel_rules() {
     return rules;
 }
 

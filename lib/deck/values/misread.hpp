@@ -1,4 +1,4 @@
-/// Complaints about a value that a key does not take: what is wrong with it, what is right, what was meant.
+/// Complaints about values that a key does not take, with what it takes and what was probably meant.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ void refuse_form(const Row& row, const std::string& path, const Node& node, Diag
 /// Complains about a value of the right form beyond the row's bounds.
 void refuse_range(const Row& row, const std::string& path, const Node& node, Diagnostics& found);
 
-/// Whether `path` begins with `~`, which shells replace and nobody else does.
+/// True for a `path` that begins with `~`, which only shells replace.
 bool is_below_home(std::string_view path);
 
 /// The text of `node` as a deck says it.

@@ -80,7 +80,7 @@ class Reader {
         }
     }
 
-    /// A key without a value is not given: its default holds, and where it has none, somebody will miss it.
+    /// A key without a value is not given: its default holds; where it has none, resolving may require it.
     void leave_empty(const Row& row, const std::string& path) {
         values_.mark_empty(path);
         if (row.type != Type::map && row.fallback != nullptr && found_.ok()) {
@@ -151,7 +151,7 @@ class Reader {
         const bool is_path =
             entry.key.find('.') != std::string::npos && schema_.find(join(parent, entry.key)) != nullptr;
         const char* why = is_path ? "paths with dots are for the command line; a deck nests its maps"
-                                  : "a key that nobody reads would be ignored in silence";
+                                  : "unknown keys would be ignored in silence";
         const std::string guess = meant.empty() || is_path ? "" : fmt::format("Did you mean '{}'? ", meant);
         found_.error(entry.key_at, fmt::format("unknown key {}", in_quotes(join(parent, entry.key))), why,
                      fmt::format("{}Keys of {}: {}.", guess, shown_map(parent), keys_of(parent)));

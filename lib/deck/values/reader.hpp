@@ -1,4 +1,4 @@
-/// From a tree to values, by the schema: unknown keys, types and ranges are judged here.
+/// Reader of values from a tree, by the schema: unknown keys, types and ranges are judged here.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace ziggurat::deck {
 
-/// Writes out what `root` says in short: a scalar in the place of a map becomes the key that it stands for,
-/// an alias its target. Maps of decks that include each other can then be merged key by key.
+/// Expands shorthands in `root`: a scalar in the place of a map becomes the key that it stands for, an alias
+/// its target. Maps of decks that include each other can then be merged key by key.
 void expand_shorthands(const Schema& schema, Node& root, Diagnostics& found);
 
 /// All values of `root`, defaults filled in. A key with a complaint is marked bad and has no value.

@@ -1,4 +1,4 @@
-/// What a quantity with a unit that nobody knows was meant to be: `8gb` as 8GB, `10 minutes` as 10min.
+/// Guess of the quantity that an unknown unit was meant for: `8gb` as 8GB, `10 minutes` as 10min.
 #pragma once
 
 #include <string>

@@ -202,7 +202,7 @@ std::string write_duration(double seconds) {
         }
     }
     const std::string shortest = fmt::format("{}", seconds);
-    // A duration has no exponent; below a nanosecond nobody counts.
+    // A duration has no exponent; nothing below a nanosecond counts.
     return (shortest.find('e') == std::string::npos ? shortest : fmt::format("{:.9f}", seconds)) + "s";
 }
 

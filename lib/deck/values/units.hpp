@@ -1,4 +1,4 @@
-/// Text to quantity and back: sizes, durations, counts, shares, intervals, with their units.
+/// Quantities as text: sizes, durations, counts, shares and intervals, with their units.
 ///
 /// A reader returns nothing for a text of another form; the caller knows which key it was and says so. What a
 /// writer gives reads back to the same value, and is taken by YAML 1.1 readers as we take it.
@@ -53,7 +53,7 @@ struct Extent {
 /// `20 steps`, `200M tokens`, `10%`: none of them negative.
 std::optional<Extent> read_extent(std::string_view text);
 
-/// What an interval in time stays below; in nanoseconds that is in the range of int64.
+/// Upper bound of an interval in time; in nanoseconds that is in the range of int64.
 inline constexpr double longest_interval_seconds = 9e9;
 
 /// One of `100 steps`, `200M tokens`, `30min`, merged into `into`; false for another form, for zero, and

@@ -47,7 +47,9 @@ std::string Origin::comment() const {
 }
 
 Origin origin_of_comment(std::string_view comment) {
-    Origin origin{OriginKind::automatic, {}, std::string{comment}};
+    Origin origin;
+    origin.kind = OriginKind::automatic;
+    origin.note = comment;
     // Whether it says `word`, then nothing or, behind `separator`, a note.
     const auto says = [&](OriginKind kind, std::string_view word, std::string_view separator) {
         const bool is_said =

@@ -66,14 +66,14 @@ class Values {
     /// Sets the value, and the location that messages about it name.
     void set(std::string path, Value value);
 
-    /// Replaces auto, another word or a share by what it stands for here; `why` goes into the comment of the
+    /// Sets the value that auto, another word or a share stands for here; `why` goes into the comment of the
     /// effective deck.
     void set_resolved(const std::string& path, Value::Data data, std::string written, std::string why);
 
     /// Gives each value the origin that `replacement` makes of its own.
     void replace_origins(const std::function<Origin(const Origin&)>& replacement);
 
-    /// The value is not there (any more).
+    /// Removes the value.
     void erase(const std::string& path) { values_.erase(path); }
 
     const Value* find(const std::string& path) const;
@@ -95,7 +95,7 @@ class Values {
     std::string word(const std::string& path) const;
     bool is_word(const std::string& path, std::string_view word) const { return this->word(path) == word; }
 
-    /// True for a value that somebody wrote: not a default, a preset or an auto.
+    /// True for a value that was written in a deck or on the command line: no default, preset or auto.
     bool is_written(const std::string& path) const;
 
     /// Maps in the list at `path`.
@@ -106,7 +106,7 @@ class Values {
     SourceLocation location(std::string path) const;
     void set_location(const std::string& path, SourceLocation at) { locations_[path] = std::move(at); }
 
-    /// A list that somebody wrote, with nothing in it.
+    /// True for a list that was written with nothing in it.
     bool is_empty_list(const std::string& path) const {
         const auto found = counts_.find(path);
         return found != counts_.end() && found->second == 0;

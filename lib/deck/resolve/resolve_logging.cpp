@@ -1,0 +1,10 @@
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+
+void resolve_logging(Resolution& resolution) {
+    resolution.run.logging.every = resolution.values.as<spec::Interval>("logging.every");
+    resolution.run.logging.tensorboard = resolution.values.truth("logging.tensorboard");
+}
+
+}  // namespace ziggurat::deck

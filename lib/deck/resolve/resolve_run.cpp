@@ -1,0 +1,57 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.hpp"
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// Open MPI's mpirun needs two seconds to leave after ranks that end with another code than 0, then comes the
+/// batch script: one that is not done at the job's end cannot queue it again.
+constexpr double seconds_to_leave = 10;
+
+/// Of a job that ends, what is left of it for this run.
+void resolve_time_limit(Resolution& resolution) {
+    const auto end = resolution.options.job_end ? resolution.options.job_end() : std::nullopt;
+    if (!end) {
+        resolution.values.set_resolved("run.time_limit", {}, "none", "no batch job that ends");
+        return;
+    }
+    const double left = std::max(1.0, std::floor(end->at - calendar_seconds() - seconds_to_leave));
+    resolution.values.set_resolved("run.time_limit", left, write_duration(left),
+                                   fmt::format("{} ends at {}", end->source, format_calendar(end->at)));
+}
+
+}  // namespace
+
+void resolve_run(Resolution& resolution) {
+    Values& values = resolution.values;
+    spec::Run& run = resolution.run.run;
+    run.name = values.text("run.name");
+    if (resolution.is_auto("run.dir")) {
+        const std::string dir = "runs/" + run.name;
+        values.set_resolved("run.dir", dir, write_text(dir), "runs/ and run.name");
+    }
+    run.dir = values.text("run.dir");
+    run.seed = static_cast<std::uint64_t>(values.integer("run.seed"));
+    const std::string resume = values.word("run.resume");
+    run.resume = resume == "auto"    ? spec::Resume::automatic
+                 : resume == "never" ? spec::Resume::never
+                 : resume == "must"  ? spec::Resume::must
+                                     : spec::Resume::path;
+    run.resume_path = values.text("run.resume");
+    run.trace = values.truth("run.trace");
+    if (resolution.is_auto("run.time_limit")) {
+        resolve_time_limit(resolution);
+    }
+    if (const double limit = values.real("run.time_limit"); limit > 0) {
+        run.time_limit_seconds = limit;
+    }
+    run.hang_timeout_seconds = values.real("run.hang_timeout");
+    run.accept_data_change = values.truth("run.accept_data_change");
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,37 @@
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+std::optional<spec::Sample> sample(Resolution& resolution) {
+    Values& values = resolution.values;
+    const bool is_asked = values.has("validate.sample.prompt") ||
+                          values.is_written("validate.sample.tokens") ||
+                          values.is_written("validate.sample.temperature");
+    if (!is_asked) {
+        values.erase("validate.sample.tokens");
+        values.erase("validate.sample.temperature");
+        return std::nullopt;
+    }
+    resolution.require("validate.sample.prompt", "a sample goes on from a text");
+    return spec::Sample{.prompt = values.text("validate.sample.prompt"),
+                        .tokens = values.integer("validate.sample.tokens"),
+                        .temperature = values.real("validate.sample.temperature")};
+}
+
+}  // namespace
+
+void resolve_validate(Resolution& resolution) {
+    const Values& values = resolution.values;
+    spec::Validate& validate = resolution.run.validate;
+    if (values.has("validate.every") && !values.is_word("validate.every", "none")) {
+        validate.every = values.as<spec::Interval>("validate.every");
+    }
+    validate.batches = values.is_word("validate.batches", "all") ? 0 : values.integer("validate.batches");
+    validate.sample = sample(resolution);
+    if (!validate.every) {
+        validate.sample.reset();  // samples follow validations
+    }
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "deck/messages/arithmetic.hpp"
+#include "deck/rules/rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+void global_batch_is_made_of_micro_batches(const Resolution& at) {
+    const spec::Train& train = at.run.train;
+    const std::int64_t at_once = train.micro_batch * at.run.parallel.data;
+    if (train.global_batch % at_once == 0) {
+        return;
+    }
+    at.found.error(
+        at.values.location("train.global_batch"),
+        fmt::format("train.global_batch = {} cannot be made from this layout", train.global_batch),
+        fmt::format("global_batch = micro_batch {} x data {} x accumulation, and {} / {} is not whole",
+                    train.micro_batch, at.run.parallel.data, train.global_batch, at_once),
+        fmt::format("Use {}.", list_or(nearest_multiples(train.global_batch, at_once))));
+}
+
+/// The step program of a rank lists every operation of every micro-batch.
+void a_step_can_be_listed(const Resolution& at) {
+    constexpr std::int64_t most = 65536;
+    const auto layers = (at.run.model.layers + at.run.parallel.stages - 1) / at.run.parallel.stages;
+    const auto passes = layers * at.run.train.micro_batches;
+    if (passes > most) {
+        at.found.error(
+            at.values.location("train.global_batch"),
+            fmt::format("{} micro-batches through {} layers in one step", at.run.train.micro_batches, layers),
+            fmt::format("a rank passes {} layers, and its step program can list {}", passes, most),
+            "Use a larger train.micro_batch, more ranks, or a smaller train.global_batch.");
+    }
+}
+
+constexpr std::array rules = {
+    Rule{global_batch_is_made_of_micro_batches, "train.global_batch train.micro_batch parallel"},
+    Rule{a_step_can_be_listed, "train.global_batch train.micro_batch parallel model"},
+};
+
+}  // namespace
+
+std::span<const Rule> train_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,56 @@
+#include <array>
+
+#include "deck/rules/rules.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+bool has_validation_data(const spec::Data& data) {
+    return !data.validation.empty() || data.held_out > 0;
+}
+
+void validation_has_data(const Resolution& at) {
+    if (at.run.validate.every && !has_validation_data(at.run.data)) {
+        at.found.error(at.values.location("validate.every"), "there is nothing to validate on",
+                       "data.validation is empty and data.held_out is 0%", "Give one of them.");
+    }
+}
+
+void validation_data_is_looked_at(const Resolution& at) {
+    if (!at.run.validate.every && has_validation_data(at.run.data)) {
+        const char* key = at.run.data.validation.empty() ? "data.held_out" : "data.validation";
+        at.found.warning(at.values.location(key), "validation data that is never looked at",
+                         "validate.every is none", "Set it, for instance to 100 steps.");
+    }
+}
+
+void samples_can_be_read(const Resolution& at) {
+    if (at.run.validate.sample && at.run.data.tokenizer == spec::Tokenizer::none) {
+        at.found.error(at.values.location("validate.sample"), "a sample without a tokenizer",
+                       "a prompt becomes tokens and tokens become text by it",
+                       "Remove it, or use tokenizer: bytes.");
+    }
+}
+
+void prompts_say_something(const Resolution& at) {
+    const auto& sample = at.run.validate.sample;
+    if (sample && sample->prompt.empty()) {
+        at.found.error(at.values.location("validate.sample.prompt"), "an empty prompt",
+                       "the first token is predicted from it", "Write a few words.");
+    }
+}
+
+constexpr std::array rules = {
+    Rule{validation_has_data, "validate.every data.validation data.held_out"},
+    Rule{validation_data_is_looked_at, "validate.every data.validation data.held_out"},
+    Rule{samples_can_be_read, "validate.sample data.tokenizer.kind"},
+    Rule{prompts_say_something, "validate.sample.prompt"},
+};
+
+}  // namespace
+
+std::span<const Rule> validate_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck
