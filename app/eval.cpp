@@ -16,7 +16,6 @@
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
-#include "comm/abort_flag.hpp"
 #include "comm/watch/liveness.hpp"
 #include "data/corpus.hpp"
 #include "kernels/runtime.hpp"
@@ -102,7 +101,7 @@ void say(const Arguments& arguments, const TrainedModel& model, const train::Val
         loss.mean, bits, perplexity, format_grouped(loss.tokens));
 }
 
-int eval_together(const Arguments& arguments, const comm::Communicator& world) {
+int eval_together(const Arguments& arguments, const comm::Context& world) {
     int exit_code = 0;
     const auto model = find_trained_model(arguments.folder, world, exit_code);
     if (!model || !is_agreed(world, exit_code, [&] { check_data(arguments, model->run); })) {
@@ -114,11 +113,10 @@ int eval_together(const Arguments& arguments, const comm::Communicator& world) {
     }
     const kernels::Runtime runtime{run.parallel.threads};
     world.liveness()->set_patience(run.run.hang_timeout_seconds);
-    const comm::AbortFlag abort{world.liveness()};
     Progress progress{show_progress(world.rank() == 0)};
     progress.begin("loads the checkpoint");
     const data::Corpus corpus = open_corpus(arguments, model->run);
-    train::Inference inference{run, world, abort};
+    train::Inference inference{run, world};
     checkpoint::CheckpointReader reader{model->path, model->manifest};
     inference.load(reader);
     const auto loss = inference.loss(corpus.validation(0), &progress);
@@ -132,7 +130,7 @@ int eval_together(const Arguments& arguments, const comm::Communicator& world) {
 }  // namespace
 
 int eval(const Arguments& arguments) {
-    return on_ranks([&](const comm::Communicator& world) { return eval_together(arguments, world); });
+    return on_ranks([&](const comm::Context& world) { return eval_together(arguments, world); });
 }
 
 }  // namespace ziggurat::app

@@ -14,7 +14,7 @@ namespace ziggurat::app {
 namespace {
 
 /// By rank, on rank 0.
-std::vector<plan::TierBytes> gather_bytes(const comm::Communicator& world, const plan::TierBytes& mine) {
+std::vector<plan::TierBytes> gather_bytes(const comm::Context& world, const plan::TierBytes& mine) {
     const std::array<double, 3> words{static_cast<double>(mine[0]), static_cast<double>(mine[1]),
                                       static_cast<double>(mine[2])};
     const auto all = comm::gather(world, words);
@@ -28,12 +28,12 @@ std::vector<plan::TierBytes> gather_bytes(const comm::Communicator& world, const
 
 }  // namespace
 
-bool is_to_fit(const comm::Communicator& world,
+bool is_to_fit(const comm::Context& world,
                const spec::RunSpec& run,
                const spec::MachineSpec& machine,
                int& exit_code) {
     const auto by_rank = gather_bytes(world, plan::bytes_of_rank(run, world.rank()));
-    const auto nodes = comm::find_nodes(world, 0);
+    const auto nodes = comm::find_nodes(world.group(), 0);
     return is_agreed(world, exit_code, [&] {
         const auto needed = plan::footprint_of(run, machine, by_rank, nodes.node_of);
         if (!needed.fits()) {

@@ -70,7 +70,7 @@ RatesToMeasure what_to_measure(const spec::RunSpec& run,
 }
 
 /// Chooses on rank 0 by what the slowest rank was measured to do, for which it calls the others.
-auto depths_by_measuring(const comm::Communicator& world) {
+auto depths_by_measuring(const comm::Context& world) {
     return [&world](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
         const auto wanted = agree_to_measure(world, what_to_measure(run, machine, open));
         const auto measured = with_rates(machine, measure_rates(world, *wanted), run.parallel.ranks_per_node);
@@ -84,7 +84,7 @@ auto depths_by_measuring(const comm::Communicator& world) {
 }
 
 /// The deck that rank 0 has made of its own, on another rank, which measures when it is called.
-std::string receive_deck(const comm::Communicator& world) {
+std::string receive_deck(const comm::Context& world) {
     while (const auto wanted = agree_to_measure(world, std::nullopt)) {
         measure_rates(world, *wanted);
     }
@@ -92,7 +92,7 @@ std::string receive_deck(const comm::Communicator& world) {
 }
 
 /// The highest exit code of all ranks.
-int highest(const comm::Communicator& world, int exit_code) {
+int highest(const comm::Context& world, int exit_code) {
     std::array<std::int64_t, 1> code{exit_code};
     comm::all_reduce_max(world, code);
     return static_cast<int>(code[0]);
@@ -100,8 +100,8 @@ int highest(const comm::Communicator& world, int exit_code) {
 
 }  // namespace
 
-deck::LoadOptions find_launch(const comm::Communicator& world) {
-    const comm::NodeTopology nodes = comm::find_nodes(world, 0);
+deck::LoadOptions find_launch(const comm::Context& world) {
+    const comm::NodeTopology nodes = comm::find_nodes(world.group(), 0);
     const auto places = train::gather_places(world, my_place());
     std::array<std::int64_t, 2> alike{};  // threads, ranks per node
     if (world.rank() == 0) {
@@ -122,11 +122,11 @@ int threads_if_started(int ranks) {
     return asked > 0 || ranks <= 0 ? asked : std::max(1, train::granted_cores() / ranks);
 }
 
-std::optional<deck::Loaded> load_on_all_ranks(const Arguments& arguments,
-                                              const comm::Communicator& world,
-                                              int& exit_code) {
+std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
+                                                  const comm::Context& world,
+                                                  int& exit_code) {
     deck::LoadOptions options = find_launch(world);
-    std::optional<deck::Loaded> loaded;
+    std::optional<deck::LoadedDeck> loaded;
     std::string effective;
     if (world.rank() == 0) {
         options.choose_depths = depths_by_measuring(world);

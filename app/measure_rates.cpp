@@ -102,7 +102,7 @@ std::array<double, 2> seconds_of_disk_byte(const RatesToMeasure& wanted) {
 
 }  // namespace
 
-std::optional<RatesToMeasure> agree_to_measure(const comm::Communicator& world,
+std::optional<RatesToMeasure> agree_to_measure(const comm::Context& world,
                                                const std::optional<RatesToMeasure>& wanted) {
     std::array<std::int64_t, 6> words{};
     if (world.rank() == 0 && wanted) {
@@ -124,7 +124,7 @@ std::optional<RatesToMeasure> agree_to_measure(const comm::Communicator& world,
     return agreed;
 }
 
-MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasure& wanted) {
+MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wanted) {
     comm::barrier(world);
     const double flop = seconds_of_flop(wanted.type, wanted.threads, small_product);
     std::array<double, 4> slowest{flop, seconds_of_copied_byte()};
@@ -141,7 +141,7 @@ MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasur
             .nvme_write = rate(slowest[3])};
 }
 
-train::Peak find_peak(const comm::Communicator& world, const spec::RunSpec& run, double given_flops) {
+train::Peak find_peak(const comm::Context& world, const spec::RunSpec& run, double given_flops) {
     std::array<double, 1> given{world.rank() == 0 ? given_flops : 0};
     comm::all_reduce_max(world, given);
     if (given[0] > 0) {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
-#include "train/report/utilisation.hpp"
+#include "train/account/utilisation.hpp"
 
 namespace ziggurat::app {
 
@@ -36,7 +36,7 @@ struct RatesToMeasure {
 ///
 /// \param wanted  on rank 0
 /// Collective: over `world`
-std::optional<RatesToMeasure> agree_to_measure(const comm::Communicator& world,
+std::optional<RatesToMeasure> agree_to_measure(const comm::Context& world,
                                                const std::optional<RatesToMeasure>& wanted);
 
 /// Takes some hundredths of a second, and for disks as long as storage::probe. Disks that a rank cannot use
@@ -44,7 +44,7 @@ std::optional<RatesToMeasure> agree_to_measure(const comm::Communicator& world,
 /// rank 0, disks are taken to be as fast as its.
 ///
 /// Collective: over `world`, with the same arguments; the same result on all ranks
-MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasure& wanted);
+MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wanted);
 
 /// What the model FLOPs utilisation of `run` is measured against: what rank 0's machine file gives, or, where
 /// that is 0, the mean over ranks of what a large product in the compute type reaches now. Some hundredths of
@@ -52,7 +52,7 @@ MeasuredRates measure_rates(const comm::Communicator& world, const RatesToMeasur
 ///
 /// \param given_flops  FLOP/s of a rank by the machine file; 0: it says nothing
 /// Collective: over `world`; the same result on all ranks
-train::Peak find_peak(const comm::Communicator& world, const spec::RunSpec& run, double given_flops);
+train::Peak find_peak(const comm::Context& world, const spec::RunSpec& run, double given_flops);
 
 /// `machine` with what was measured where nothing is known.
 spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates, int ranks_per_node);

@@ -16,7 +16,7 @@ namespace ziggurat::app {
 namespace {
 
 /// One rank has failed, perhaps alone: says why, and the others, which may wait for it, leave with it.
-int end_job(const comm::Communicator& world, const std::string& problem, int exit_code) {
+int end_job(const comm::Context& world, const std::string& problem, int exit_code) {
     if (world.size() > 1) {
         std::fflush(nullptr);
         world.liveness()->fail(exit_code, problem);
@@ -30,11 +30,11 @@ int end_job(const comm::Communicator& world, const std::string& problem, int exi
 
 }  // namespace
 
-int on_ranks(const std::function<int(const comm::Communicator&)>& body) {
+int on_ranks(const std::function<int(const comm::Context&)>& body) {
     // A reader of our output that has gone is no reason to lose a training.
     ::signal(SIGPIPE, SIG_IGN);
     const comm::Session session{nullptr, nullptr};
-    const comm::Communicator& world = session.world();
+    const comm::Context& world = session.world();
     try {
         return body(world);
     } catch (...) {

@@ -3,13 +3,13 @@
 
 #include <functional>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 
 namespace ziggurat::app {
 
 /// Starts MPI, runs `body`, which gives the exit code, and turns its errors into messages and the end of the
 /// job.
 /// Collective: over all ranks that the launcher started; alone without one
-int on_ranks(const std::function<int(const comm::Communicator&)>& body);
+int on_ranks(const std::function<int(const comm::Context&)>& body);
 
 }  // namespace ziggurat::app

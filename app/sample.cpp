@@ -9,7 +9,6 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
-#include "comm/abort_flag.hpp"
 #include "comm/watch/liveness.hpp"
 #include "kernels/runtime.hpp"
 #include "train/inference.hpp"
@@ -17,7 +16,7 @@
 namespace ziggurat::app {
 namespace {
 
-int sample_together(const Arguments& arguments, const comm::Communicator& world) {
+int sample_together(const Arguments& arguments, const comm::Context& world) {
     int exit_code = 0;
     auto model = find_trained_model(arguments.folder, world, exit_code);
     if (!model || !is_agreed(world, exit_code, [&] {
@@ -38,8 +37,7 @@ int sample_together(const Arguments& arguments, const comm::Communicator& world)
     }
     const kernels::Runtime runtime{run.parallel.threads};
     world.liveness()->set_patience(run.run.hang_timeout_seconds);
-    const comm::AbortFlag abort{world.liveness()};
-    train::Inference inference{run, world, abort};
+    train::Inference inference{run, world};
     const auto step = model->manifest.progress.step;
     checkpoint::CheckpointReader reader{model->path, std::move(model->manifest)};
     inference.load(reader);
@@ -57,7 +55,7 @@ int sample_together(const Arguments& arguments, const comm::Communicator& world)
 }  // namespace
 
 int sample(const Arguments& arguments) {
-    return on_ranks([&](const comm::Communicator& world) { return sample_together(arguments, world); });
+    return on_ranks([&](const comm::Context& world) { return sample_together(arguments, world); });
 }
 
 }  // namespace ziggurat::app

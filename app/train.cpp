@@ -13,7 +13,6 @@
 #include "app/version.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "comm/abort_flag.hpp"
 #include "comm/watch/liveness.hpp"
 #include "deck/machine/job_end.hpp"
 #include "kernels/runtime.hpp"
@@ -32,11 +31,11 @@ std::optional<std::int64_t> find_end_ns() {
 }
 
 int train_together(const Arguments& arguments,
-                   const comm::Communicator& world,
+                   const comm::Context& world,
                    train::StopSignals& signals,
                    std::int64_t begin_ns) {
     int exit_code = 0;
-    const std::optional<deck::Loaded> loaded = load_on_all_ranks(arguments, world, exit_code);
+    const std::optional<deck::LoadedDeck> loaded = load_on_all_ranks(arguments, world, exit_code);
     if (!loaded) {
         return exit_code;
     }
@@ -45,7 +44,6 @@ int train_together(const Arguments& arguments,
     }
     const kernels::Runtime runtime{loaded->run.parallel.threads};
     world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
-    const comm::AbortFlag abort{world.liveness()};
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};
     return train::train(loaded->run,
                         {.version = version(),
@@ -57,7 +55,7 @@ int train_together(const Arguments& arguments,
                          .stop_at_ns = find_end_ns(),
                          .peak = find_peak(world, loaded->run, loaded->machine.device_flops),
                          .depths = loaded->depths},
-                        world, abort, signals, console);
+                        world, signals, console);
 }
 
 }  // namespace
@@ -67,7 +65,7 @@ int train(const Arguments& arguments) {
     // Before MPI: from now on a launcher that ends the job leaves time to say why.
     train::StopSignals signals;
     return on_ranks(
-        [&](const comm::Communicator& world) { return train_together(arguments, world, signals, begin_ns); });
+        [&](const comm::Context& world) { return train_together(arguments, world, signals, begin_ns); });
 }
 
 }  // namespace ziggurat::app

@@ -37,9 +37,9 @@ void expect_its_model(const spec::Model& model,
     }
 }
 
-deck::Loaded load_deck_of(const checkpoint::Manifest& manifest, const std::string& path) {
-    deck::Loaded loaded = deck::load_text(manifest.deck, "the deck in " + path, {},
-                                          {.ranks = manifest.ranks, .threads = 1, .as_record = true});
+deck::LoadedDeck load_deck_of(const checkpoint::Manifest& manifest, const std::string& path) {
+    deck::LoadedDeck loaded = deck::load_text(manifest.deck, "the deck in " + path, {},
+                                              {.ranks = manifest.ranks, .threads = 1, .as_record = true});
     if (!loaded.ok()) {
         throw Error{ErrorKind::checkpoint, "the deck of the checkpoint is none of this version:\n" +
                                                loaded.found.print() + "Use the version that wrote it (" +
@@ -51,7 +51,7 @@ deck::Loaded load_deck_of(const checkpoint::Manifest& manifest, const std::strin
 
 }  // namespace
 
-bool is_agreed(const comm::Communicator& world, int& exit_code, const std::function<void()>& check) {
+bool is_agreed(const comm::Context& world, int& exit_code, const std::function<void()>& check) {
     std::array<std::int64_t, 1> code{};
     if (world.rank() == 0) {
         try {
@@ -67,7 +67,7 @@ bool is_agreed(const comm::Communicator& world, int& exit_code, const std::funct
 }
 
 std::optional<TrainedModel> find_trained_model(const std::string& folder,
-                                               const comm::Communicator& world,
+                                               const comm::Context& world,
                                                int& exit_code) {
     TrainedModel model;
     const deck::LoadOptions launch = find_launch(world);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "checkpoint/manifest.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 #include "train/inference.hpp"
@@ -29,13 +29,13 @@ struct TrainedModel {
 /// Error{checkpoint}
 ///             when the deck in it is none of this version
 std::optional<TrainedModel> find_trained_model(const std::string& folder,
-                                               const comm::Communicator& world,
+                                               const comm::Context& world,
                                                int& exit_code);
 
 /// Whether `check`, on rank 0 alone, throws no Error. One that it throws is printed there, and its exit code
 /// is set on all ranks.
 ///
 /// Collective: over `world`
-bool is_agreed(const comm::Communicator& world, int& exit_code, const std::function<void()>& check);
+bool is_agreed(const comm::Context& world, int& exit_code, const std::function<void()>& check);
 
 }  // namespace ziggurat::app

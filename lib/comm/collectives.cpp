@@ -5,8 +5,8 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "comm/abort_flag.hpp"
 #include "comm/idle_wait.hpp"
+#include "comm/wait_context.hpp"
 
 namespace ziggurat::comm {
 namespace {
@@ -167,13 +167,13 @@ void check_call(const CollectiveCall& call, int size, int rank) {
     check_aliasing(call, rank);
 }
 
-void wait(Collectives& collectives, int call, const AbortFlag& abort, NodeMemory* node) {
+void wait(Collectives& collectives, int call, const WaitContext& waits, NodeMemory* node) {
     IdleWait idle{node};
     while (!collectives.poll(call)) {
-        abort.check("a collective operation");
+        waits.check("a collective operation");
         idle.idle();
     }
-    abort.moves();
+    waits.moves();
 }
 
 }  // namespace ziggurat::comm

@@ -10,8 +10,8 @@
 
 namespace ziggurat::comm {
 
-class AbortFlag;
 class NodeMemory;
+class WaitContext;
 
 enum class CollectiveKind { all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, send, receive };
 
@@ -110,7 +110,7 @@ class Collectives {
 /// Polls until `call` is complete. With a node, sleeps on this rank's bell: then nothing else that others
 /// wait for may be running.
 ///
-/// Errors: Error{communication} when the flag is raised meanwhile
-void wait(Collectives& collectives, int call, const AbortFlag& abort, NodeMemory* node = nullptr);
+/// Errors: Error{communication} when the job is being ended meanwhile
+void wait(Collectives& collectives, int call, const WaitContext& waits, NodeMemory* node = nullptr);
 
 }  // namespace ziggurat::comm

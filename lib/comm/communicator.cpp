@@ -31,19 +31,14 @@ Communicator::Communicator(MPI_Comm owned, Adopt) : handle_{owned} {
 }
 
 Communicator Communicator::duplicate() const {
-    Communicator copy{native()};
-    copy.watch_with(liveness_);
-    copy.exchange_with(board_exchange_);
-    return copy;
+    return Communicator{native()};
 }
 
 Communicator Communicator::split(int color, int key) const {
     ZG_EXPECTS(color >= 0);
     MPI_Comm part = MPI_COMM_NULL;
     ZG_MPI(MPI_Comm_split(native(), color, key, &part));
-    Communicator group{part, Adopt{}};
-    group.watch_with(liveness_);
-    return group;
+    return {part, Adopt{}};
 }
 
 }  // namespace ziggurat::comm

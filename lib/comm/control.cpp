@@ -4,51 +4,33 @@
 #include <array>
 #include <bit>
 
-#include "comm/abort_flag.hpp"
-#include "comm/background.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/idle_wait.hpp"
 #include "comm/watch/board_exchange.hpp"
-#include "comm/watch/liveness.hpp"
 
 namespace ziggurat::comm {
 namespace {
 
-/// While this rank waits: publishes for what, hears that the run is being aborted, and goes on with what it
-/// has begun.
-class Patience {
+/// One wait of a small exchange, over when this ends.
+class Wait {
   public:
-    Patience(const Communicator& group, const char* what, const AbortFlag* abort) noexcept
-        : liveness_{group.liveness()}, background_{group.background()}, what_{what}, abort_{abort} {}
-    ~Patience() {
-        if (liveness_ != nullptr) {
-            liveness_->moves();
-        }
-    }
-    Patience(const Patience&) = delete;
-    Patience& operator=(const Patience&) = delete;
+    Wait(const Context& group, const char* what) noexcept : waits_{group.waits()}, what_{what} {}
+    ~Wait() { waits_.moves(); }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
 
     void goes_on() const {
-        if (liveness_ != nullptr) {
-            liveness_->waits_for(what_);
-        }
-        if (abort_ != nullptr) {
-            abort_->check(what_);
-        }
-        if (background_ != nullptr) {
-            background_->advance();
-        }
+        waits_.publish(what_);
+        waits_.go_on();
     }
 
   private:
-    Liveness* liveness_;
-    Background* background_;
+    WaitContext waits_;
     const char* what_;
-    const AbortFlag* abort_;
 };
 
 /// Never a bare MPI_Wait: a rank whose peers are gone must still hear of it.
-void finish(MPI_Request request, const Patience& patience) {
+void finish(MPI_Request request, const Wait& wait) {
     IdleWait idle;
     for (;;) {
         int done = 0;
@@ -56,31 +38,28 @@ void finish(MPI_Request request, const Patience& patience) {
         if (done) {
             return;
         }
-        patience.goes_on();
+        wait.goes_on();
         idle.idle();
     }
 }
 
 /// Messages of calls that are still under way move on only while MPI is called, and a peer may have to
 /// receive one before it can come here.
-void make_mpi_progress(const Communicator& group) {
+void make_mpi_progress(const Context& group) {
     int is_there = 0;
-    ZG_MPI(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, group.native(), &is_there, MPI_STATUS_IGNORE));
+    ZG_MPI(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, group.group().native(), &is_there, MPI_STATUS_IGNORE));
 }
 
 /// \param fold  adds a rank's word to what was folded so far
 template <class Word, class Fold>
-void all_reduce_on_board(const Communicator& group,
-                         std::span<Word> words,
-                         const Fold& fold,
-                         const Patience& patience) {
+void all_reduce_on_board(const Context& group, std::span<Word> words, const Fold& fold, const Wait& wait) {
     static_assert(sizeof(Word) == sizeof(std::uint64_t));
     std::array<std::uint64_t, BoardSeat::max_words> mine{};
     std::ranges::transform(words, mine.begin(), [](Word word) { return std::bit_cast<std::uint64_t>(word); });
-    BoardExchange& board = *group.board_exchange();
+    BoardExchange& board = *group.board();
     board.post(std::span{mine}.first(words.size()));
     while (!board.is_complete()) {
-        patience.goes_on();
+        wait.goes_on();
         make_mpi_progress(group);
         board.idle();
     }
@@ -94,20 +73,15 @@ void all_reduce_on_board(const Communicator& group,
 }
 
 template <class Word, class Fold>
-void all_reduce(const Communicator& group,
-                std::span<Word> words,
-                MPI_Datatype type,
-                MPI_Op op,
-                const Fold& fold,
-                const AbortFlag* abort) {
-    const Patience patience{group, "a small all-reduce", abort};
-    if (group.board_exchange() != nullptr && words.size() <= BoardSeat::max_words) {
-        return all_reduce_on_board(group, words, fold, patience);
+void all_reduce(const Context& group, std::span<Word> words, MPI_Datatype type, MPI_Op op, const Fold& fold) {
+    const Wait wait{group, "a small all-reduce"};
+    if (group.board() != nullptr && words.size() <= BoardSeat::max_words) {
+        return all_reduce_on_board(group, words, fold, wait);
     }
     MPI_Request request = MPI_REQUEST_NULL;
-    ZG_MPI(MPI_Iallreduce(MPI_IN_PLACE, words.data(), mpi_count(std::ssize(words)), type, op, group.native(),
-                          &request));
-    finish(request, patience);
+    ZG_MPI(MPI_Iallreduce(MPI_IN_PLACE, words.data(), mpi_count(std::ssize(words)), type, op,
+                          group.group().native(), &request));
+    finish(request, wait);
 }
 
 /// Signed sums wrap around like the unsigned words that limbs are.
@@ -118,49 +92,49 @@ constexpr auto maximum = [](auto a, auto b) { return std::max(a, b); };
 
 }  // namespace
 
-bool all_agree(const Communicator& group, bool mine, const AbortFlag* abort) {
+bool all_agree(const Context& group, bool mine) {
     std::int64_t refusals = mine ? 0 : 1;
-    all_reduce_max(group, std::span{&refusals, 1}, abort);
+    all_reduce_max(group, std::span{&refusals, 1});
     return refusals == 0;
 }
 
-void all_reduce_sum(const Communicator& group, std::span<std::int64_t> words, const AbortFlag* abort) {
-    all_reduce(group, words, MPI_INT64_T, MPI_SUM, wrapping_sum, abort);
+void all_reduce_sum(const Context& group, std::span<std::int64_t> words) {
+    all_reduce(group, words, MPI_INT64_T, MPI_SUM, wrapping_sum);
 }
 
-void all_reduce_sum(const Communicator& group, std::span<std::uint64_t> words, const AbortFlag* abort) {
-    all_reduce(group, words, MPI_UINT64_T, MPI_SUM, wrapping_sum, abort);
+void all_reduce_sum(const Context& group, std::span<std::uint64_t> words) {
+    all_reduce(group, words, MPI_UINT64_T, MPI_SUM, wrapping_sum);
 }
 
-void all_reduce_max(const Communicator& group, std::span<std::int64_t> words, const AbortFlag* abort) {
-    all_reduce(group, words, MPI_INT64_T, MPI_MAX, maximum, abort);
+void all_reduce_max(const Context& group, std::span<std::int64_t> words) {
+    all_reduce(group, words, MPI_INT64_T, MPI_MAX, maximum);
 }
 
-void all_reduce_max(const Communicator& group, std::span<double> words, const AbortFlag* abort) {
-    all_reduce(group, words, MPI_DOUBLE, MPI_MAX, maximum, abort);
+void all_reduce_max(const Context& group, std::span<double> words) {
+    all_reduce(group, words, MPI_DOUBLE, MPI_MAX, maximum);
 }
 
-std::string broadcast(const Communicator& group, const std::string& text, int root) {
-    const Patience patience{group, "a text from another rank", nullptr};
+std::string broadcast(const Context& group, const std::string& text, int root) {
+    const Wait wait{group, "a text from another rank"};
     MPI_Request request = MPI_REQUEST_NULL;
     std::int64_t length = std::ssize(text);
-    ZG_MPI(MPI_Ibcast(&length, 1, MPI_INT64_T, root, group.native(), &request));
-    finish(request, patience);
+    ZG_MPI(MPI_Ibcast(&length, 1, MPI_INT64_T, root, group.group().native(), &request));
+    finish(request, wait);
     std::string result = group.rank() == root ? text : std::string(static_cast<std::size_t>(length), '\0');
-    ZG_MPI(MPI_Ibcast(result.data(), mpi_count(length), MPI_CHAR, root, group.native(), &request));
-    finish(request, patience);
+    ZG_MPI(MPI_Ibcast(result.data(), mpi_count(length), MPI_CHAR, root, group.group().native(), &request));
+    finish(request, wait);
     return result;
 }
 
-std::vector<std::string> gather(const Communicator& group, const std::string& text) {
-    const Patience patience{group, "texts of all ranks", nullptr};
+std::vector<std::string> gather(const Context& group, const std::string& text) {
+    const Wait wait{group, "texts of all ranks"};
     MPI_Request request = MPI_REQUEST_NULL;
     const int length = mpi_count(std::ssize(text));
     const bool is_root = group.rank() == 0;
     const std::size_t ranks = is_root ? static_cast<std::size_t>(group.size()) : 0;
     std::vector<int> lengths(ranks);
-    ZG_MPI(MPI_Igather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, group.native(), &request));
-    finish(request, patience);
+    ZG_MPI(MPI_Igather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, group.group().native(), &request));
+    finish(request, wait);
     std::vector<int> offsets(ranks);
     std::int64_t total = 0;
     for (std::size_t r = 0; r < ranks; ++r) {
@@ -169,8 +143,8 @@ std::vector<std::string> gather(const Communicator& group, const std::string& te
     }
     std::string all(static_cast<std::size_t>(total), '\0');
     ZG_MPI(MPI_Igatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR,
-                        0, group.native(), &request));
-    finish(request, patience);
+                        0, group.group().native(), &request));
+    finish(request, wait);
     std::vector<std::string> texts;
     for (std::size_t r = 0; r < ranks; ++r) {
         texts.push_back(
@@ -179,31 +153,31 @@ std::vector<std::string> gather(const Communicator& group, const std::string& te
     return texts;
 }
 
-std::string first_text(const Communicator& group, const std::string& text) {
+std::string first_text(const Context& group, const std::string& text) {
     const auto texts = gather(group, text);
     const auto first = std::ranges::find_if(texts, [](const auto& each) { return !each.empty(); });
     return broadcast(group, first == texts.end() ? "" : *first);
 }
 
-std::vector<double> gather(const Communicator& group, std::span<const double> values) {
-    const Patience patience{group, "numbers of all ranks", nullptr};
+std::vector<double> gather(const Context& group, std::span<const double> values) {
+    const Wait wait{group, "numbers of all ranks"};
     MPI_Request request = MPI_REQUEST_NULL;
     const int count = mpi_count(std::ssize(values));
     std::vector<double> all(group.rank() == 0 ? values.size() * static_cast<std::size_t>(group.size()) : 0);
-    ZG_MPI(MPI_Igather(values.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, 0, group.native(),
-                       &request));
-    finish(request, patience);
+    ZG_MPI(MPI_Igather(values.data(), count, MPI_DOUBLE, all.data(), count, MPI_DOUBLE, 0,
+                       group.group().native(), &request));
+    finish(request, wait);
     return all;
 }
 
-void barrier(const Communicator& group, const AbortFlag* abort) {
-    const Patience patience{group, "a barrier", abort};
-    if (group.board_exchange() != nullptr) {
-        return all_reduce_on_board(group, std::span<std::int64_t>{}, maximum, patience);
+void barrier(const Context& group) {
+    const Wait wait{group, "a barrier"};
+    if (group.board() != nullptr) {
+        return all_reduce_on_board(group, std::span<std::int64_t>{}, maximum, wait);
     }
     MPI_Request request = MPI_REQUEST_NULL;
-    ZG_MPI(MPI_Ibarrier(group.native(), &request));
-    finish(request, patience);
+    ZG_MPI(MPI_Ibarrier(group.group().native(), &request));
+    finish(request, wait);
 }
 
 }  // namespace ziggurat::comm

@@ -62,13 +62,13 @@ Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
     ZG_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     tidy_up_shared_memory();
     liveness_.emplace(find_peers(MPI_COMM_WORLD));
-    world_.emplace(MPI_COMM_WORLD);
+    ranks_.emplace(MPI_COMM_WORLD);
     const auto fail = [&](ErrorKind kind, const std::string& message) {
-        world_.reset();
+        ranks_.reset();
         MPI_Finalize();
         throw Error{kind, message};
     };
-    if (const auto problem = explain_singleton(world_->size(), environment)) {
+    if (const auto problem = explain_singleton(ranks_->size(), environment)) {
         fail(ErrorKind::resource, *problem);
     }
     if (provided < MPI_THREAD_FUNNELED) {
@@ -76,16 +76,15 @@ Session::Session(int* argc, char*** argv, const LaunchEnvironment& environment)
              "this MPI serves single-threaded programs only (MPI_THREAD_SINGLE). Use an MPI built with "
              "threads.");
     }
-    world_->watch_with(&*liveness_);
     const WatchList& list = liveness_->watch_list();
-    if (list.is_shared && std::ssize(list.peers) == world_->size()) {
-        board_exchange_.emplace(list.board, world_->size(), world_->rank());
-        world_->exchange_with(&*board_exchange_);
+    if (list.is_shared && std::ssize(list.peers) == ranks_->size()) {
+        board_.emplace(list.board, ranks_->size(), ranks_->rank());
     }
+    world_.emplace(*ranks_, WaitContext{*liveness_}, board_ ? &*board_ : nullptr);
 }
 
 Session::~Session() {
-    world_.reset();
+    ranks_.reset();
     if (std::uncaught_exceptions() == exceptions_at_start_) {
         liveness_->takes_leave();
         MPI_Finalize();

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "comm/watch/board_exchange.hpp"
 #include "comm/watch/liveness.hpp"
 
@@ -46,12 +46,13 @@ class Session {
     Session& operator=(const Session&) = delete;
 
     /// All ranks, watched from the first moment until after MPI is finalized. Valid while the session lives.
-    const Communicator& world() const noexcept { return *world_; }
+    const Context& world() const noexcept { return *world_; }
 
   private:
-    std::optional<Communicator> world_;
+    std::optional<Communicator> ranks_;
     std::optional<Liveness> liveness_;
-    std::optional<BoardExchange> board_exchange_;
+    std::optional<BoardExchange> board_;
+    std::optional<Context> world_;
     int exceptions_at_start_ = 0;
 };
 

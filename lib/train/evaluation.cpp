@@ -20,7 +20,7 @@ constexpr std::uint32_t sampling_purpose = 0x53414d50;
 
 Evaluation::Evaluation(const spec::RunSpec& spec,
                        data::BatchSource validation,
-                       const comm::Communicator& world,
+                       const comm::Context& world,
                        const device::Stream& stream,
                        int data_rank,
                        Assembly& assembly)

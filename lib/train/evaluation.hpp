@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/progress.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
 #include "device/stream.hpp"
@@ -26,7 +26,7 @@ class Evaluation {
   public:
     Evaluation(const spec::RunSpec& spec,
                data::BatchSource validation,
-               const comm::Communicator& world,
+               const comm::Context& world,
                const device::Stream& stream,
                int data_rank,
                Assembly& assembly);
@@ -58,7 +58,7 @@ class Evaluation {
 
     const spec::RunSpec& spec_;
     data::BatchSource validation_;
-    const comm::Communicator& world_;
+    comm::Context world_;
     const device::Stream& stream_;
     int data_rank_;
     Assembly& assembly_;

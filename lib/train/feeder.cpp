@@ -50,16 +50,14 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot) {
 Feeder::Feeder(const spec::RunSpec& spec,
                data::BatchSource source,
                int data_rank,
-               const checkpoint::Progress& progress)
+               const checkpoint::TrainingProgress& progress)
     : spec_{spec},
       source_{std::move(source)},
       batch_{spec.train.micro_batch, spec.data.seq},
       data_rank_{data_rank},
       samples_ahead_{progress.next_sample - progress.step * spec.train.global_batch} {}
 
-std::int64_t Feeder::fill(std::int64_t step,
-                          std::span<const BatchSlot> slots,
-                          const comm::Communicator& world) {
+std::int64_t Feeder::fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Context& world) {
     std::int64_t targets = 0;
     for (std::size_t m = 0; m < slots.size(); ++m) {
         source_.fill(batch_, samples_ahead_ + data::sample_of(spec_.train, spec_.parallel.data, step,

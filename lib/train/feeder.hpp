@@ -5,7 +5,7 @@
 #include <span>
 
 #include "checkpoint/manifest.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
 #include "spec/run_spec.hpp"
@@ -22,12 +22,12 @@ class Feeder {
     Feeder(const spec::RunSpec& spec,
            data::BatchSource source,
            int data_rank,
-           const checkpoint::Progress& progress = {});
+           const checkpoint::TrainingProgress& progress = {});
 
     /// Returns the target tokens of the whole global batch. Allocates nothing.
     ///
     /// Collective: over `world` where documents may mask targets, else local
-    std::int64_t fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Communicator& world);
+    std::int64_t fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Context& world);
 
     /// Global index of the first sample of a step.
     std::int64_t first_sample(std::int64_t step) const {

@@ -44,13 +44,11 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
     return run;
 }
 
-Inference::Inference(const spec::RunSpec& run, const comm::Communicator& world, const comm::AbortFlag& abort)
-    : run_{run}, world_{world}, stream_{run.parallel.threads}, assembly_{run,
-                                                                         forward_alone(run, world.rank()),
-                                                                         world,
-                                                                         stream_,
-                                                                         abort,
-                                                                         StateAtFirst::zero} {}
+Inference::Inference(const spec::RunSpec& run, const comm::Context& world)
+    : run_{run},
+      world_{world},
+      stream_{run.parallel.threads},
+      assembly_{run, forward_alone(run, world.rank()), world, stream_, StateAtFirst::zero} {}
 
 void Inference::load(checkpoint::CheckpointReader& reader) {
     const HeldState state = assembly_.state();

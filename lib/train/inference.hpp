@@ -5,8 +5,7 @@
 #include <string>
 
 #include "checkpoint/checkpoint_reader.hpp"
-#include "comm/abort_flag.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "data/batch_source.hpp"
 #include "device/stream.hpp"
 #include "spec/run_spec.hpp"
@@ -37,7 +36,7 @@ class Inference {
     /// \param run  made by evaluating(); it and `world` must outlive this
     /// Collective: over `world`, which has run.parallel.ranks ranks
     /// Errors:     Error{resource} when memory is short
-    Inference(const spec::RunSpec& run, const comm::Communicator& world, const comm::AbortFlag& abort);
+    Inference(const spec::RunSpec& run, const comm::Context& world);
 
     /// Gives all tensors the checkpoint's weights, rounded to the compute type as training does. Each rank
     /// reads what it holds, no more.
@@ -66,7 +65,7 @@ class Inference {
     Evaluation evaluation(data::BatchSource source);
 
     const spec::RunSpec& run_;
-    const comm::Communicator& world_;
+    comm::Context world_;
     device::Stream stream_;
     Assembly assembly_;
 };

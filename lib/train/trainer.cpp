@@ -21,18 +21,17 @@ namespace ziggurat::train {
 
 int train(const spec::RunSpec& spec,
           const RunContext& context,
-          const comm::Communicator& world,
-          const comm::AbortFlag& abort,
+          const comm::Context& world,
           StopSignals& signals,
           Console& console) {
     Reporter reporter{spec, context, world, console};
     const LeavingNote leaving{world.liveness(), reporter};
-    comm::barrier(world, &abort);  // now the folder is this job's
+    comm::barrier(world);  // now the folder is this job's
     if (auto* liveness = world.liveness()) {
         liveness->keep_errors_in(error_file_of(spec.run.dir, world.rank()));
     }
     expect_same_program(context.version, world);
-    const auto nodes = comm::find_nodes(world, spec.debug.nodes);
+    const auto nodes = comm::find_nodes(world.group(), spec.debug.nodes);
     expect_folder_on_all_nodes(spec, nodes, world, reporter);
     reporter.busy("reads the training data");
     const auto corpus = open_corpus(spec, world);
@@ -54,7 +53,7 @@ int train(const spec::RunSpec& spec,
     }
     try {
         reporter.busy("compiles the step and reserves memory");
-        TrainingLoop loop{spec, world, abort, corpus, data, context, requests, reporter};
+        TrainingLoop loop{spec, world, corpus, data, context, requests, reporter};
         return loop.run();
     } catch (...) {
         const Failure failure = failure_at_hand();

@@ -1,8 +1,7 @@
 /// A training run from the first step to the last, or to the step after which it was asked to stop.
 #pragma once
 
-#include "comm/abort_flag.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "spec/run_spec.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/report/console.hpp"
@@ -19,8 +18,7 @@ namespace ziggurat::train {
 ///             Error{numerics} when the loss stays non-finite; Error{communication}
 int train(const spec::RunSpec& spec,
           const RunContext& context,
-          const comm::Communicator& world,
-          const comm::AbortFlag& abort,
+          const comm::Context& world,
           StopSignals& signals,
           Console& console);
 

@@ -15,33 +15,32 @@
 namespace ziggurat::train {
 
 TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
-                           const comm::Communicator& world,
-                           const comm::AbortFlag& abort,
+                           const comm::Context& world,
                            const data::Corpus& corpus,
                            DataGuard& data,
                            const RunContext& context,
                            Requests& requests,
                            Reporter& reporter)
     : spec_{spec},
-      world_{world},
       requests_{requests},
       reporter_{reporter},
       data_{data},
       stream_{spec.parallel.threads},
-      assembly_{spec, build_programs(spec, world.rank()), world, stream_, abort, StateAtFirst::zero},
+      assembly_{spec, build_programs(spec, world.rank()), world, stream_, StateAtFirst::zero},
+      world_{assembly_.world()},
       model_{spec, world.rank()},
-      resumed_{resume(spec, context.effective_deck, world, abort, assembly_.state(), reporter, data.files())},
+      resumed_{resume(spec, context.effective_deck, world_, assembly_.state(), reporter, data.files())},
       feeder_{spec, corpus.training(), model_.data_rank, resumed_.progress},
       evaluation_{spec,
                   corpus.validation(spec.validate.batches * spec.train.global_batch),
-                  world,
+                  world_,
                   stream_,
                   model_.data_rank,
                   assembly_},
-      account_{spec, world, assembly_, model_.table, context.peak, step_ + 1},
+      account_{spec, world_, assembly_, model_.table, context.peak, step_ + 1},
       checkpointer_{spec,
                     context,
-                    world,
+                    world_,
                     assembly_.state(),
                     assembly_.step_requests(),
                     reporter,
@@ -106,7 +105,7 @@ bool TrainingLoop::was_finished() const {
     return resumed_.is_own && resumed_.progress.step >= spec_.train.steps;
 }
 
-checkpoint::Progress TrainingLoop::progress() const {
+checkpoint::TrainingProgress TrainingLoop::progress() const {
     return {.step = step_,
             .tokens = tokens_,
             .next_sample = feeder_.first_sample(step_),

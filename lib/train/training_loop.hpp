@@ -4,8 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
-#include "comm/abort_flag.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "data/corpus.hpp"
 #include "device/stream.hpp"
 #include "schedule/model_layout.hpp"
@@ -36,8 +35,7 @@ class TrainingLoop {
     ///
     /// Errors: those of Assembly and resume()
     TrainingLoop(const spec::RunSpec& spec,
-                 const comm::Communicator& world,
-                 const comm::AbortFlag& abort,
+                 const comm::Context& world,
                  const data::Corpus& corpus,
                  DataGuard& data,
                  const RunContext& context,
@@ -50,7 +48,7 @@ class TrainingLoop {
   private:
     /// All steps were done by an earlier job in the same folder.
     bool was_finished() const;
-    checkpoint::Progress progress() const;
+    checkpoint::TrainingProgress progress() const;
     void one_step();
     /// Warns once: there may be many such batches.
     void warn_of_no_targets();
@@ -67,7 +65,6 @@ class TrainingLoop {
     Account& times() { return account_.times(); }
 
     const spec::RunSpec& spec_;
-    const comm::Communicator& world_;
     Requests& requests_;
     Reporter& reporter_;
     DataGuard& data_;
@@ -75,6 +72,7 @@ class TrainingLoop {
     device::Stream stream_;
     std::int64_t begin_ns_ = monotonic_ns();
     Assembly assembly_;
+    comm::Context world_;  ///< goes on with the steps that the assembly has begun
     schedule::ModelLayout model_;
     Resumed resumed_;
     Feeder feeder_;

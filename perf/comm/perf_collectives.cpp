@@ -19,7 +19,6 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "comm/abort_flag.hpp"
 #include "comm/fold.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/node/node_memory.hpp"
@@ -170,28 +169,27 @@ bool is_right(const Contest& contest, const Vectors& at, int rank, int ranks) {
 }
 
 nlohmann::json measure(const Contest& contest,
-                       const comm::Communicator& world,
+                       const comm::Context& world,
                        comm::NodeMemory& node,
                        comm::Collectives& ours,
                        const Vectors& shared,
                        const Vectors& own,
                        const perf::Patience& patience) {
-    const comm::AbortFlag abort;
     prepare(contest, shared, world.rank());
     prepare(contest, own, world.rank());
     const int call = ours.prepare(call_of(contest, shared, world.rank()));
-    const perf::PlainMpi mpi{world, contest.kind, contest.type, contest.blocks};
+    const perf::PlainMpi mpi{world.group(), contest.kind, contest.type, contest.blocks};
 
     const auto run_ours = [&] {
         ours.start(call);
-        comm::wait(ours, call, abort, &node);
+        comm::wait(ours, call, world.waits(), &node);
     };
     run_ours();
     int right = is_right(contest, shared, world.rank(), world.size()) ? 1 : 0;
-    MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, world.native());
+    MPI_Allreduce(MPI_IN_PLACE, &right, 1, MPI_INT, MPI_MIN, world.group().native());
     const bool is_gather = contest.kind == CollectiveKind::all_gather;
     const auto timings = perf::time_in_turn(
-        world,
+        world.group(),
         {run_ours, [&] { mpi.run(own.input, own.output); },
          [&] { perf::copy_private(own.input, own.output, contest.bytes, perf::Stores::ordinary); },
          [&] { perf::copy_private(own.input, own.output, contest.bytes, perf::Stores::non_temporal); },
@@ -231,7 +229,7 @@ void print_row(const nlohmann::json& line) {
     std::fflush(stdout);
 }
 
-int measure_all(const Choice& choice, const comm::Communicator& world) {
+int measure_all(const Choice& choice, const comm::Context& world) {
     const auto most = *std::ranges::max_element(choice.sizes);
     const device::Arena shared{2 * most, "vectors of the collectives", device::Arena::Kind::shared};
     const perf::PrivateMemory own{2 * most, choice.huge_pages};
@@ -241,7 +239,7 @@ int measure_all(const Choice& choice, const comm::Communicator& world) {
         throw Error{ErrorKind::resource,
                     "nothing to measure (memory is not shared: " + node.why_not_shared() + ")."};
     }
-    const auto ours = comm::make_collectives(world, node, "the benchmark's group");
+    const auto ours = comm::make_collectives(world.group(), node, "the benchmark's group");
     const perf::Patience patience{.rounds = choice.rounds, .sample_seconds = choice.sample_ms * 1e-3};
 
     std::vector<nlohmann::json> lines;

@@ -180,14 +180,13 @@ int measure(const Choice& choice) {
     const comm::Session session{nullptr, nullptr};
     const kernels::Runtime runtime{choice.threads};
     const device::Stream stream{choice.threads};
-    const comm::AbortFlag abort;
     const auto products = perf::products_of(run);
     std::vector<double> floor;
     if (!choice.no_floor) {
         measure_floor(products, run.precision.compute, floor);
     }
 
-    train::Assembly assembly{run, session.world(), stream, abort};
+    train::Assembly assembly{run, session.world(), stream};
     fill(run, assembly.train_slots());
     const auto table = layout::family_table(run.model, 1, false);
     double best = 1e9;

@@ -157,18 +157,17 @@ class Measured {
     Measured(const spec::RunSpec& run,
              const train::Programs& programs,
              Part part,
-             const comm::Communicator& world,
-             const device::Stream& stream,
-             const comm::AbortFlag& abort)
+             const comm::Context& world,
+             const device::Stream& stream)
         : run_{run},
           world_{world},
-          assembly_{run, {perf::only(programs.train, part), programs.evaluate}, world, stream, abort} {
+          assembly_{run, {perf::only(programs.train, part), programs.evaluate}, world, stream} {
         fill(run_, assembly_.train_slots());
     }
 
     /// Seconds of a step, over `steps` of them begun together on all ranks and ended on all.
     double seconds(int steps) {
-        MPI_Barrier(world_.native());
+        MPI_Barrier(world_.group().native());
         const auto begin = monotonic_ns();
         for (int i = 0; i < steps; ++i, ++step_) {
             assembly_.step_inputs() =
@@ -178,7 +177,7 @@ class Measured {
             begun_ns_ = {begun_ns_[1], assembly_.train_executor().step_began_ns()};
         }
         assembly_.train_executor().finish();
-        MPI_Barrier(world_.native());
+        MPI_Barrier(world_.group().native());
         return seconds_between(begin, monotonic_ns()) / steps;
     }
 
@@ -191,7 +190,7 @@ class Measured {
 
   private:
     spec::RunSpec run_;
-    const comm::Communicator& world_;
+    comm::Context world_;
     train::Assembly assembly_;
     std::int64_t step_ = 0;
     std::array<std::int64_t, 2> begun_ns_{};  ///< when the last two steps began
@@ -209,12 +208,11 @@ int measure(const Choice& choice) {
     const auto run = spec_of(choice, world.size());
     const kernels::Runtime runtime{choice.threads};
     const device::Stream stream{choice.threads};
-    const comm::AbortFlag abort;
     const auto programs = train::build_programs(run, world.rank());
 
     std::map<Part, std::unique_ptr<Measured>> parts;
     const auto build = [&](Part part) {
-        parts[part] = std::make_unique<Measured>(run, programs, part, world, stream, abort);
+        parts[part] = std::make_unique<Measured>(run, programs, part, world, stream);
         parts[part]->seconds(2);  // touches memory, loads code
     };
     std::vector<Part> present;

@@ -57,7 +57,7 @@ TEST(Fuzz, RandomDecksLeaveTheBitsOfReplicatedStateAndSendWhatTheFormulasSay) {
     if (world().rank() == 0) {
         print_draws(decks);
     }
-    examine(decks, [](const RandomDeck& deck, const comm::Communicator& group) {
+    examine(decks, [](const RandomDeck& deck, const comm::Context& group) {
         const auto ours = train_on_made_up_batches(deck.run, group);
         const auto expected = train_on_made_up_batches(reference_of(deck.run), group);
         const auto volumes = volume_difference(deck.run, group, ours);

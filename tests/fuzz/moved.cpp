@@ -122,7 +122,7 @@ bool has_closed_forms(const spec::RunSpec& run) {
 }
 
 std::string lack_of_movement(const spec::RunSpec& run,
-                             const comm::Communicator& group,
+                             const comm::Context& group,
                              const schedule::BytesByLink& counted) {
     const auto program = schedule::build_program(run, group.rank(), schedule::Variant::train);
     const bool moves = has_elements(program, schedule::ModelLayout{run, group.rank()});

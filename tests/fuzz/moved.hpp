@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "spec/run_spec.hpp"
 
@@ -19,7 +19,7 @@ bool has_closed_forms(const spec::RunSpec& run);
 ///
 /// \param counted  on this rank, in all steps of the run
 std::string lack_of_movement(const spec::RunSpec& run,
-                             const comm::Communicator& group,
+                             const comm::Context& group,
                              const schedule::BytesByLink& counted);
 
 }  // namespace ziggurat::test

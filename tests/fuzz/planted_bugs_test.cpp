@@ -28,7 +28,7 @@ constexpr int num_decks = 20;
 ///
 /// Collective: over the ranks of the run
 using SpoiltTraining =
-    std::function<std::optional<TrainingOutcome>(const RandomDeck& deck, const comm::Communicator& group)>;
+    std::function<std::optional<TrainingOutcome>(const RandomDeck& deck, const comm::Context& group)>;
 
 /// Twenty decks, the round in which each is run, and what each gives without a bug.
 class Trainings {
@@ -60,17 +60,18 @@ class Trainings {
   private:
     std::string difference_in(const Round& round, const SpoiltTraining& spoilt) {
         const int run = round[static_cast<std::size_t>(world().rank())];
-        const auto group = world().split(run + 1);
+        const auto group = world().group().split(run + 1);
         if (run < 0) {
             return {};
         }
         const auto& deck = decks_[static_cast<std::size_t>(run)];
-        const auto outcome = spoilt(deck, group);
-        const auto difference = outcome ? outcome->first_difference(expected(run, group)) : std::string{};
+        const auto outcome = spoilt(deck, world().in(group));
+        const auto difference =
+            outcome ? outcome->first_difference(expected(run, world().in(group))) : std::string{};
         return difference.empty() ? difference : fmt::format("seed {}: {}", deck.seed, difference);
     }
 
-    const TrainingOutcome& expected(int run, const comm::Communicator& group) {
+    const TrainingOutcome& expected(int run, const comm::Context& group) {
         auto& known = expected_[run];
         if (!known) {
             known = train_on_made_up_batches(reference_of(decks_[static_cast<std::size_t>(run)].run), group);
@@ -105,37 +106,34 @@ std::optional<Trainings> Fuzz::trainings_;
 class FuzzForABug : public Fuzz, public ::testing::WithParamInterface<PlantedBug> {};
 
 TEST_P(FuzzForABug, FindsIt) {
-    expect_seen(
-        [](const RandomDeck& deck, const comm::Communicator& group) -> std::optional<TrainingOutcome> {
-            auto programs = train::build_programs(deck.run, group.rank());
-            if (!comm::all_agree(group, plant(GetParam(), deck.seed, programs.train))) {
-                return std::nullopt;
-            }
-            return train_on_made_up_batches(deck.run, group, std::move(programs));
-        });
+    expect_seen([](const RandomDeck& deck, const comm::Context& group) -> std::optional<TrainingOutcome> {
+        auto programs = train::build_programs(deck.run, group.rank());
+        if (!comm::all_agree(group, plant(GetParam(), deck.seed, programs.train))) {
+            return std::nullopt;
+        }
+        return train_on_made_up_batches(deck.run, group, std::move(programs));
+    });
 }
 
 TEST_F(Fuzz, SeesAnotherSumGroup) {
-    expect_seen(
-        [](const RandomDeck& deck, const comm::Communicator& group) -> std::optional<TrainingOutcome> {
-            auto run = deck.run;
-            run.sharding.sum_group = run.parallel.data;
-            if (run == deck.run) {
-                return std::nullopt;
-            }
-            return train_on_made_up_batches(run, group);
-        });
+    expect_seen([](const RandomDeck& deck, const comm::Context& group) -> std::optional<TrainingOutcome> {
+        auto run = deck.run;
+        run.sharding.sum_group = run.parallel.data;
+        if (run == deck.run) {
+            return std::nullopt;
+        }
+        return train_on_made_up_batches(run, group);
+    });
 }
 
 TEST_F(Fuzz, SeesAnotherSumPlan) {
-    expect_seen(
-        [](const RandomDeck& deck, const comm::Communicator& group) -> std::optional<TrainingOutcome> {
-            auto run = deck.run;
-            run.sharding.reduce = run.sharding.reduce == spec::ReducePlan::each_microbatch
-                                      ? spec::ReducePlan::at_end
-                                      : spec::ReducePlan::each_microbatch;
-            return train_on_made_up_batches(run, group);
-        });
+    expect_seen([](const RandomDeck& deck, const comm::Context& group) -> std::optional<TrainingOutcome> {
+        auto run = deck.run;
+        run.sharding.reduce = run.sharding.reduce == spec::ReducePlan::each_microbatch
+                                  ? spec::ReducePlan::at_end
+                                  : spec::ReducePlan::each_microbatch;
+        return train_on_made_up_batches(run, group);
+    });
 }
 
 INSTANTIATE_TEST_SUITE_P(PlantedBugs,

@@ -28,7 +28,7 @@ constexpr Course course{.steps = 2};
 /// What the training of a spoilt deck differs in; empty when it is right or has no place for the bug.
 ///
 /// Collective: over `group`, the ranks of the deck
-std::string difference_in(const RandomDeck& deck, const PlantedBug& bug, const comm::Communicator& group) {
+std::string difference_in(const RandomDeck& deck, const PlantedBug& bug, const comm::Context& group) {
     auto programs = train::build_programs(deck.run, group.rank());
     if (!comm::all_agree(group, plant(bug, deck.seed, programs.train))) {
         return {};
@@ -47,8 +47,8 @@ TEST_P(FuzzForATierBug, FindsIt) {
     for (std::uint64_t seed = 1; seed <= num_decks && said.empty(); ++seed) {
         const auto deck = random_deck_of_tiers(seed, world().size(), folder.path());
         const bool takes_part = world().rank() < deck.ranks;
-        const auto group = world().split(takes_part ? 1 : 0);
-        const auto mine = takes_part ? difference_in(deck, GetParam(), group) : std::string{};
+        const auto group = world().group().split(takes_part ? 1 : 0);
+        const auto mine = takes_part ? difference_in(deck, GetParam(), world().in(group)) : std::string{};
         for (const auto& by_rank : comm::gather(world(), mine)) {
             said = said.empty() && !by_rank.empty() ? fmt::format("seed {}: {}", seed, by_rank) : said;
         }

@@ -6,16 +6,13 @@
 
 namespace ziggurat::test {
 
-Saving::Saving(const spec::RunSpec& run,
-               const comm::Communicator& group,
-               const comm::AbortFlag& abort,
-               train::Assembly& assembly)
+Saving::Saving(const spec::RunSpec& run, const comm::Context& group, train::Assembly& assembly)
     : reporter_{run, context_, group, console_}, assembly_{assembly} {
-    const auto resumed = train::resume(run, "", group, abort, assembly.state(), reporter_);
+    const auto resumed = train::resume(run, "", assembly.world(), assembly.state(), reporter_);
     before_ = resumed.progress;
     reporter_.open(resumed.is_own ? std::optional{before_.step} : std::nullopt);
-    checkpointer_.emplace(run, context_, group, assembly.state(), assembly.step_requests(), reporter_,
-                          account_, resumed.is_own ? before_.step : -1);
+    checkpointer_.emplace(run, context_, assembly.world(), assembly.state(), assembly.step_requests(),
+                          reporter_, account_, resumed.is_own ? before_.step : -1);
     assembly.train_executor().between_ops([this] { checkpointer_->look(); });
 }
 

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "checkpoint/manifest.hpp"
-#include "comm/abort_flag.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "spec/run_spec.hpp"
 #include "train/report/console.hpp"
 #include "train/report/reporter.hpp"
@@ -22,10 +21,7 @@ namespace ziggurat::test {
 /// Collective: all, over the ranks of the run
 class Saving {
   public:
-    Saving(const spec::RunSpec& run,
-           const comm::Communicator& group,
-           const comm::AbortFlag& abort,
-           train::Assembly& assembly);
+    Saving(const spec::RunSpec& run, const comm::Context& group, train::Assembly& assembly);
 
     /// What was done before.
     const checkpoint::TrainingProgress& before() const noexcept { return before_; }

@@ -15,9 +15,7 @@
 namespace ziggurat::test {
 namespace {
 
-std::string examined(const RandomDeck& deck,
-                     const comm::Communicator& group,
-                     const Examination& examination) {
+std::string examined(const RandomDeck& deck, const comm::Context& group, const Examination& examination) {
     try {
         return examination(deck, group);
     } catch (const std::exception& error) {
@@ -40,9 +38,10 @@ void examine(const std::vector<RandomDeck>& decks, const Examination& examinatio
     }
     for (const auto& round : rounds_of(ranks, world().size())) {
         const int run = round[static_cast<std::size_t>(world().rank())];
-        const auto group = world().split(run + 1);
+        const auto group = world().group().split(run + 1);
         const auto found =
-            run < 0 ? std::string{} : examined(decks[static_cast<std::size_t>(run)], group, examination);
+            run < 0 ? std::string{}
+                    : examined(decks[static_cast<std::size_t>(run)], world().in(group), examination);
         const auto by_rank = comm::gather(world(), found);
         std::map<int, std::set<std::string>> by_run;  // what its ranks say alike is said once
         for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "tests/support/random_deck.hpp"
 
 namespace ziggurat::test {
@@ -16,7 +16,7 @@ std::string described(const RandomDeck& deck);
 /// What is wrong on this rank of a run, in words; empty when nothing is.
 ///
 /// Collective: over `group`, the ranks of the run
-using Examination = std::function<std::string(const RandomDeck& deck, const comm::Communicator& group)>;
+using Examination = std::function<std::string(const RandomDeck& deck, const comm::Context& group)>;
 
 /// Examines every deck, several beside each other where there are ranks enough; what is wrong fails the test
 /// that is running.

@@ -58,7 +58,7 @@ Course drawn_course(Draw& draw, std::int64_t steps) {
 /// So small that half the steps clip: the least norm of the first ones, for norms fall.
 ///
 /// Collective: over `group`, the ranks of `run`
-double low_norm(spec::RunSpec run, const comm::Communicator& group) {
+double low_norm(spec::RunSpec run, const comm::Context& group) {
     run.optimizer.clip = spec::ClipPolicy::off;
     Course course;
     course.steps = 5;
@@ -91,7 +91,7 @@ TEST(FuzzOfTiers, RandomHomesLeaveTheBitsOfTheDeviceAloneAndMoveWhatIsAwayFromIt
         print_draws(decks);
     }
     Clipped clipped;
-    examine(decks, [&](const RandomDeck& deck, const comm::Communicator& group) {
+    examine(decks, [&](const RandomDeck& deck, const comm::Context& group) {
         Draw draw{deck.seed + 1'000'000};
         auto course = drawn_course(draw, deck.run.train.steps);
         // One save, with steps behind it.

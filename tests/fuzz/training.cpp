@@ -105,17 +105,16 @@ std::uint64_t hash_of_losses(train::Assembly& assembly, const spec::RunSpec& run
 
 }  // namespace
 
-TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::Communicator& group) {
+TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::Context& group) {
     return train_on_made_up_batches(run, group, train::build_programs(run, group.rank()));
 }
 
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
-                                         const comm::Communicator& group,
+                                         const comm::Context& group,
                                          train::Programs programs,
                                          const Course& course) {
     const device::Stream stream{run.parallel.threads};
-    const comm::AbortFlag abort;
-    train::Assembly assembly{run, std::move(programs), group, stream, abort};
+    train::Assembly assembly{run, std::move(programs), group, stream};
     const auto batch = run.train.global_batch;
     const auto mine = group.rank() * (batch / run.parallel.data);
     TrainingOutcome outcome;
@@ -123,7 +122,7 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
     std::optional<Saving> saving;
     std::int64_t first_step = 0;
     if (course.saves) {
-        saving.emplace(run, group, abort, assembly);
+        saving.emplace(run, group, assembly);
         first_step = saving->before().step;
         updates = first_step - saving->before().skipped;
     }
@@ -215,7 +214,7 @@ std::string TrainingOutcome::first_difference(const TrainingOutcome& expected) c
 }
 
 std::string volume_difference(const spec::RunSpec& run,
-                              const comm::Communicator& group,
+                              const comm::Context& group,
                               const TrainingOutcome& outcome) {
     const auto volumes = schedule::volumes_by_formula(run, schedule::ModelLayout{run, group.rank()});
     auto widest = run.precision;

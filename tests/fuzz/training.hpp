@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/assembly.hpp"
@@ -41,11 +41,11 @@ struct TrainingOutcome {
 /// sample alone; some samples are masked whole.
 ///
 /// Collective: over `group`, the ranks of the run
-TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::Communicator& group);
+TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run, const comm::Context& group);
 
 /// The same with these programs in the place of those of `run`.
 TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
-                                         const comm::Communicator& group,
+                                         const comm::Context& group,
                                          train::Programs programs,
                                          const Course& course = {});
 
@@ -56,7 +56,7 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
 ///
 /// Collective: over `group`, the ranks of the run
 std::string volume_difference(const spec::RunSpec& run,
-                              const comm::Communicator& group,
+                              const comm::Context& group,
                               const TrainingOutcome& outcome);
 
 }  // namespace ziggurat::test

@@ -42,7 +42,7 @@ class AsyncSumBy : public ::testing::TestWithParam<Way> {
 };
 
 TEST_P(AsyncSumBy, GivesAllRanksTheSumOfEveryRound) {
-    AsyncSum sum{world(), 3, node_.get()};
+    AsyncSum sum{world().group(), 3, node_.get()};
     const int n = world().size();
     EXPECT_EQ(GetParam() == Way::seats || (GetParam() == Way::nodes && n == 1), sum.is_shared());
 
@@ -68,8 +68,8 @@ TEST_P(AsyncSumBy, GivesAllRanksTheSumOfEveryRound) {
 }
 
 TEST_P(AsyncSumBy, OfPartsOfTheWorldRunsBesideThatOfAll) {
-    const auto parity = world().split(world().rank() % 2);
-    AsyncSum of_all{world(), 1, node_.get()};
+    const auto parity = world().group().split(world().rank() % 2);
+    AsyncSum of_all{world().group(), 1, node_.get()};
     AsyncSum of_part{parity, 1, node_.get()};
 
     for (std::int64_t round = 0; round < 50; ++round) {

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/abort_flag.hpp"
 #include "comm/idle_wait.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/mpi/mpi_collectives.hpp"
 #include "comm/node/node_memory.hpp"
 #include "comm/node/shared_collectives.hpp"
+#include "comm/wait_context.hpp"
 #include "tests/mpi/arena_vectors.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/support/rank_test.hpp"
@@ -22,7 +22,7 @@ namespace {
 using tensor::bfloat16;
 using namespace ziggurat::test;
 
-const AbortFlag never;
+const WaitContext unwatched;
 
 /// What carries the calls under test, and the elements.
 template <class Element>
@@ -41,9 +41,9 @@ class CollectivesOf : public ::testing::Test {
   protected:
     CollectivesOf() : node{world(), {.may_share = Transport::is_shared}}, vectors{node} {
         if constexpr (Transport::is_shared) {
-            collectives = make_collectives(world(), node);
+            collectives = make_collectives(world().group(), node);
         } else {
-            collectives = std::make_unique<MpiCollectives>(world());
+            collectives = std::make_unique<MpiCollectives>(world().group());
         }
     }
 
@@ -58,7 +58,7 @@ class CollectivesOf : public ::testing::Test {
             EXPECT_TRUE(dynamic_cast<const SharedCollectives&>(*collectives).is_shared(id));
         }
         collectives->start(id);
-        wait(*collectives, id, never, &node);
+        wait(*collectives, id, unwatched, &node);
     }
 
     NodeMemory node;
@@ -307,7 +307,7 @@ TYPED_TEST(CollectivesOfFloats, MessagesBetweenTwoKeepTheirTagsApart) {
         this->collectives->start(call);
     }
     for (const int call : {receive_small, send_large, receive_large, send_small}) {
-        wait(*this->collectives, call, never, &this->node);
+        wait(*this->collectives, call, unwatched, &this->node);
     }
 
     EXPECT_EQ(filled<float>(3, previous, numbered), small_in);
@@ -329,7 +329,7 @@ TYPED_TEST(CollectivesOfFloats, AResultIsReadableBeforeTheInputsAreFree) {
     }
 
     expect_sums(vector.data(), {0, blocks.back().end()}, this->size(), 0);
-    wait(*this->collectives, call, never, &this->node);
+    wait(*this->collectives, call, unwatched, &this->node);
     EXPECT_TRUE(this->collectives->has_result(call));
 }
 

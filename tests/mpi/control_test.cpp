@@ -64,11 +64,12 @@ TEST(Control, TellsAllRanksTheFirstText) {
 }
 
 TEST(Control, ManyExchangesOfTheWorldAndItsPartsStayApart) {
-    const auto copy = world().duplicate();
-    const auto parity = world().split(world().rank() % 2);
-    ASSERT_NE(nullptr, world().board_exchange()) << "all ranks of a test run on one machine";
-    ASSERT_EQ(world().board_exchange(), copy.board_exchange());
-    ASSERT_EQ(nullptr, parity.board_exchange());
+    const auto copied = world().group().duplicate();
+    const auto split = world().group().split(world().rank() % 2);
+    const Context copy{copied, world().waits()};
+    const Context parity = world().in(split);
+    ASSERT_NE(nullptr, world().board()) << "all ranks of a test run on one machine";
+    ASSERT_EQ(nullptr, parity.board());
     const std::int64_t n = world().size();
 
     for (std::int64_t round = 0; round < 300; ++round) {
@@ -109,7 +110,7 @@ class Messenger final : public Background {
   public:
     void advance() override {
         if (!std::exchange(has_sent_, true) && world().rank() != 0) {
-            ZG_MPI(MPI_Send(nullptr, 0, MPI_BYTE, 0, 7, world().native()));
+            ZG_MPI(MPI_Send(nullptr, 0, MPI_BYTE, 0, 7, world().group().native()));
         }
     }
 
@@ -118,27 +119,25 @@ class Messenger final : public Background {
 };
 
 TEST(Control, GoesOnWithItsBackgroundWhileItWaits) {
-    const std::function<void()> exchanges[] = {[] { barrier(world()); }, [] { gather(world(), "text"); },
-                                               [] { all_agree(world(), true); },
-                                               [] { broadcast(world(), "text"); }};
+    const std::function<void(const Context&)> exchanges[] = {
+        [](const Context& all) { barrier(all); }, [](const Context& all) { gather(all, "text"); },
+        [](const Context& all) { all_agree(all, true); }, [](const Context& all) { broadcast(all, "text"); }};
     for (const auto& exchange : exchanges) {
         Messenger messenger;
-        world().go_on_with(&messenger);
         for (int from = 1; world().rank() == 0 && from < world().size(); ++from) {
-            ZG_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, from, 7, world().native(), MPI_STATUS_IGNORE));
+            ZG_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, from, 7, world().group().native(), MPI_STATUS_IGNORE));
         }
-        exchange();
-        world().go_on_with(nullptr);
+        exchange(world().going_on_with(messenger));
         messenger.advance();  // of those who did not have to wait
     }
 }
 
 TEST(Communicator, SplitsKeepOrderAndSubgroupsTalkApart) {
-    const auto parity = world().split(world().rank() % 2);
-    const auto reversed = world().split(0, -world().rank());
+    const auto parity = world().group().split(world().rank() % 2);
+    const auto reversed = world().group().split(0, -world().rank());
 
     std::vector<std::int64_t> sum{world().rank()};
-    all_reduce_sum(parity, sum);
+    all_reduce_sum(world().in(parity), sum);
 
     std::int64_t expected = 0;
     for (int r = world().rank() % 2; r < world().size(); r += 2) {
@@ -150,7 +149,7 @@ TEST(Communicator, SplitsKeepOrderAndSubgroupsTalkApart) {
 }
 
 TEST(NodeTopology, PutsAllRanksOfThisMachineOnOneNode) {
-    const auto topology = find_nodes(world(), 0);
+    const auto topology = find_nodes(world().group(), 0);
 
     EXPECT_EQ(1, topology.num_nodes);
     EXPECT_EQ(world().rank(), topology.rank_in_node);
@@ -160,7 +159,7 @@ TEST(NodeTopology, PutsAllRanksOfThisMachineOnOneNode) {
 }
 
 TEST(NodeTopology, PretendsAsManyNodesAsAsked) {
-    const auto topology = find_nodes(world(), world().size());
+    const auto topology = find_nodes(world().group(), world().size());
 
     EXPECT_EQ(world().size(), topology.num_nodes);
     EXPECT_EQ(world().rank(), topology.node);

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 /// A folder for each rank, with a file of the same name: as if each had a machine of its own.
 class DataGuardTest : public ::testing::Test {
   protected:
-    const comm::Communicator& world_ = test::world();
+    const comm::Context& world_ = test::world();
     const test::ScratchFolder folder_;
     const std::filesystem::path before_ = std::filesystem::current_path();
     spec::RunSpec spec_;
@@ -50,7 +50,7 @@ class DataGuardTest : public ::testing::Test {
     std::string problem(int num_nodes) {
         try {
             const auto corpus = open_corpus(spec_, world_);
-            const DataGuard guard{corpus, comm::find_nodes(world_, num_nodes), world_, *reporter_};
+            const DataGuard guard{corpus, comm::find_nodes(world_.group(), num_nodes), world_, *reporter_};
         } catch (const Error& error) {
             EXPECT_EQ(ErrorKind::deck, error.kind());
             return error.what();

@@ -124,7 +124,8 @@ Groups make_groups(NodeMemory& memory, SharedVectors& vectors) {
     Groups groups;
     unsigned seed = 7;
     for (const auto& [color, key] : {std::pair{0, rank}, {rank / 2, rank}, {rank % 2, rank}, {0, -rank}}) {
-        groups.push_back(std::make_unique<BusyGroup>(world().split(color, key), memory, vectors, seed++));
+        groups.push_back(
+            std::make_unique<BusyGroup>(world().group().split(color, key), memory, vectors, seed++));
     }
     return groups;
 }
@@ -174,7 +175,7 @@ TEST(HierarchicalInterleaving, NeighboursThatStartDifferentCallsAreToldSo) {
     }
     NodeMemory memory{world(), {.pretended_nodes = 2}};
     SharedVectors vectors{memory, 1 << 20};
-    const auto collectives = make_collectives(world(), memory);
+    const auto collectives = make_collectives(world().group(), memory);
     for (const char* label : {"first", "second"}) {
         const auto vector = vectors.take<float>(100);
         collectives->prepare({.kind = K::all_reduce,

@@ -8,11 +8,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "comm/abort_flag.hpp"
 #include "comm/fold.hpp"
 #include "comm/hierarchical/hierarchical_plan.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/mpi/mpi_collectives.hpp"
+#include "comm/wait_context.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/mpi/shared_vectors.hpp"
 #include "tests/support/bytes_to_move.hpp"
@@ -25,13 +25,13 @@ using tensor::bfloat16;
 using namespace ziggurat::test;
 using K = CollectiveKind;
 
-const AbortFlag never;
+const WaitContext unwatched;
 constexpr std::int64_t arena_bytes = 24 << 20;
 
 void run(Collectives& collectives, CollectiveCall call) {
     const int id = collectives.prepare(std::move(call));
     collectives.start(id);
-    wait(collectives, id, never);
+    wait(collectives, id, unwatched);
 }
 
 /// What a sum of `ragged` vectors must be, by the one function that says so.
@@ -77,7 +77,7 @@ class HierarchicalOf : public ::testing::Test {
                     continue;
                 }
                 SCOPED_TRACE(std::to_string(nodes) + " nodes" + (is_reversed ? ", in reverse order" : ""));
-                const auto group = world().split(0, is_reversed ? -world().rank() : world().rank());
+                const auto group = world().group().split(0, is_reversed ? -world().rank() : world().rank());
                 std::vector<int> nodes_of_members;
                 for (const int rank : memory.world_ranks_of(group)) {
                     nodes_of_members.push_back(memory.nodes().node_of[static_cast<std::size_t>(rank)]);
@@ -279,7 +279,7 @@ TEST_F(HierarchicalOfFloats, EveryImplementationGivesTheSameBits) {
             NodeMemory memory{world(), {.pretended_nodes = nodes, .may_share = nodes > 0}};
             SharedVectors vectors{memory, arena_bytes};
             const auto vector = vectors.take(filled<float>(elements, world().rank(), ragged));
-            const auto collectives = make_collectives(world(), memory);
+            const auto collectives = make_collectives(world().group(), memory);
             const bool is_hierarchical = dynamic_cast<HierarchicalCollectives*>(collectives.get()) != nullptr;
             EXPECT_EQ(nodes == 2 && world().size() > 2, is_hierarchical);
 
@@ -316,10 +316,10 @@ TEST_F(HierarchicalOfFloats, CountsWhatThePlanSaysAndAllTogetherWhatARingMoves) 
             const int id = collectives.prepare(call);
             for (int times = 1; times <= 2; ++times) {
                 collectives.start(id);
-                wait(collectives, id, never);
+                wait(collectives, id, unwatched);
                 std::int64_t total = collectives.bytes_moved(id);
                 EXPECT_EQ(times * planned, total) << name_of(call.kind);
-                MPI_Allreduce(MPI_IN_PLACE, &total, 1, MPI_INT64_T, MPI_SUM, world().native());
+                MPI_Allreduce(MPI_IN_PLACE, &total, 1, MPI_INT64_T, MPI_SUM, world().group().native());
 
                 EXPECT_EQ(times * of_all, total) << name_of(call.kind);
             }
@@ -376,8 +376,8 @@ TEST_F(HierarchicalOfFloats, MessagesBetweenTwoReachTheirMember) {
 
         collectives.start(send);
         collectives.start(receive);
-        wait(collectives, receive, never);
-        wait(collectives, send, never);
+        wait(collectives, receive, unwatched);
+        wait(collectives, send, unwatched);
 
         EXPECT_EQ(numbered((rank - 1 + size) % size, 2999), theirs.back());
     });

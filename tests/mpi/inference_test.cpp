@@ -25,7 +25,7 @@ void copy(std::span<E> from, std::vector<E>& to) {
     to.assign(from.begin(), from.end());
 }
 
-Looked train_and_look(const spec::RunSpec& run, const comm::Communicator& world) {
+Looked train_and_look(const spec::RunSpec& run, const comm::Context& world) {
     Looked looked;
     test::train_tiny(run, world, test::Keep::nothing, [&](const Assembly& assembly) {
         looked.weights = test::all_tensors(assembly, run, schedule::StateKind::parameters);
@@ -41,11 +41,8 @@ Looked train_and_look(const spec::RunSpec& run, const comm::Communicator& world)
 }
 
 /// The losses of the same micro-batch by a model that only evaluates.
-std::vector<float> losses_of(const Looked& looked,
-                             const spec::RunSpec& run,
-                             const comm::Communicator& world) {
-    const comm::AbortFlag abort;
-    Inference inference{run, world, abort};
+std::vector<float> losses_of(const Looked& looked, const spec::RunSpec& run, const comm::Context& world) {
+    Inference inference{run, world};
     for (const auto& [name, values] : looked.weights) {
         inference.assembly().set_tensor(name, values);
     }
@@ -63,7 +60,7 @@ std::vector<float> losses_of(const Looked& looked,
 class Evaluating : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Evaluating, GivesTheBitsThatTrainingGivesWithoutItsState) {
-    const comm::Communicator& world = test::world();
+    const comm::Context& world = test::world();
     for (const auto compute : {spec::DType::f32, spec::DType::bf16}) {
         for (const int span : {1, world.size()}) {
             auto run = test::tiny_run(GetParam(), world.size(), 2, 2);
@@ -82,7 +79,7 @@ TEST_P(Evaluating, GivesTheBitsThatTrainingGivesWithoutItsState) {
 }
 
 TEST_P(Evaluating, LeavesParametersAtTheirHome) {
-    const comm::Communicator& world = test::world();
+    const comm::Context& world = test::world();
     const test::ScratchFolder folder;
     for (const spec::Home home : {spec::Home{0, 1, 0}, spec::Home{0, 0, 1}, spec::Home{0.25, 0.35, 0.4}}) {
         auto run = test::tiny_run(GetParam(), world.size(), 2, 2);
@@ -110,7 +107,7 @@ TEST_P(Evaluating, LeavesParametersAtTheirHome) {
 }
 
 TEST_P(Evaluating, HoldsNoStateButParameters) {
-    const comm::Communicator& world = test::world();
+    const comm::Context& world = test::world();
     const auto run = evaluating(test::tiny_run(GetParam(), world.size(), 2, 2), {world.size(), 1, 1}, 2);
 
     const auto program = schedule::build_program(run, world.rank(), schedule::Variant::evaluate);

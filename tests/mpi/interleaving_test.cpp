@@ -10,11 +10,11 @@
 #include <span>
 #include <vector>
 
-#include "comm/abort_flag.hpp"
 #include "comm/control.hpp"
 #include "comm/idle_wait.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/node/node_memory.hpp"
+#include "comm/wait_context.hpp"
 #include "tests/mpi/arena_vectors.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/support/counted_allocations.hpp"
@@ -115,7 +115,7 @@ class BusyGroup {
     std::vector<std::unique_ptr<Run>> runs_;
 };
 
-/// How the groups' calls travel. Ranks in shared memory never spin, and their counters are about to wrap
+/// How the groups' calls travel. Ranks in shared memory unwatched spin, and their counters are about to wrap
 /// around.
 enum class Transport { messages, shared_memory };
 
@@ -134,10 +134,10 @@ struct BusyGroups {
             groups.push_back(std::make_unique<BusyGroup>(make_collectives(group, node), vectors,
                                                          seed + static_cast<int>(groups.size())));
         };
-        add(world());
-        add(world().split(rank / 2));
-        add(world().split(rank % 2));
-        add(world().split(0, -rank));
+        add(world().group());
+        add(world().group().split(rank / 2));
+        add(world().group().split(rank % 2));
+        add(world().group().split(0, -rank));
     }
 
     NodeMemory node;
@@ -224,11 +224,11 @@ TEST_P(Interleaving, ManyGroupsInRandomOrdersGiveExactResultsAndAllocateNothing)
 TEST_P(Interleaving, ALaterCallMayBeAwaitedFirst) {
     BusyGroups busy{GetParam(), 9};
     auto& group = *busy.groups[0];
-    const AbortFlag never;
+    const WaitContext unwatched;
     group.start(0);
     group.start(3);
-    wait(group.collectives(), 3, never, &busy.node);
-    wait(group.collectives(), 0, never, &busy.node);
+    wait(group.collectives(), 3, unwatched, &busy.node);
+    wait(group.collectives(), 0, unwatched, &busy.node);
 
     group.expect_result(0);
     group.expect_result(3);

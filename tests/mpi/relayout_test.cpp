@@ -61,23 +61,23 @@ void expect_one_curve(const spec::RunSpec& training, const std::vector<Layout>& 
     const auto& world = test::world();
     const test::SharedFolder folder{world};
     std::optional<test::TinyOutcome> alone;
-    const auto myself = world.split(world.rank());
+    const auto myself = world.group().split(world.rank());
     if (world.rank() == 0) {
-        alone = test::train_tiny(spread(training, {.micro_batch = 4}), myself, Keep::tensors);
+        alone = test::train_tiny(spread(training, {.micro_batch = 4}), world.in(myself), Keep::tensors);
     }
     const auto jobs = static_cast<std::int64_t>(layouts.size());
     std::int64_t before = 0;
     for (std::int64_t job = 0; job < jobs; ++job) {
         const auto& layout = layouts[static_cast<std::size_t>(job)];
         const auto last = steps * (job + 1) / jobs;
-        const auto group = world.split(world.rank() < layout.ranks ? 0 : 1);
+        const auto group = world.group().split(world.rank() < layout.ranks ? 0 : 1);
         if (world.rank() < layout.ranks) {
             SCOPED_TRACE("job " + std::to_string(job) + ": " + layout.text());
             auto run = spread(training, layout);
             run.run.dir = folder.file("run");
             run.run.resume = job == 0 ? spec::Resume::automatic : spec::Resume::must;
-            const auto outcome =
-                test::train_and_save(run, group, job + 1 == jobs ? Keep::tensors : Keep::nothing, last);
+            const auto outcome = test::train_and_save(run, world.in(group),
+                                                      job + 1 == jobs ? Keep::tensors : Keep::nothing, last);
 
             EXPECT_EQ(outcome.steps_before, before);
             EXPECT_EQ(outcome.saved_step, last);

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/abort_flag.hpp"
 #include "comm/control.hpp"
 #include "comm/idle_wait.hpp"
 #include "comm/make_collectives.hpp"
 #include "comm/node/shared_collectives.hpp"
+#include "comm/wait_context.hpp"
 #include "tests/mpi/arena_vectors.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/support/rank_test.hpp"
@@ -26,7 +26,7 @@ namespace {
 
 using namespace ziggurat::test;
 
-const AbortFlag never;
+const WaitContext unwatched;
 constexpr std::int64_t elements = 5000;
 
 /// Every rank's vector summed over all ranks, in place; whether the sums are right.
@@ -37,7 +37,7 @@ bool sums_are_right(Collectives& collectives, NodeMemory& node, std::pmr::vector
                                           .blocks = even_blocks(elements, 4, collectives.size(), 1),
                                           .label = "sums"});
     collectives.start(call);
-    wait(collectives, call, never, &node);
+    wait(collectives, call, unwatched, &node);
     bool is_right = true;
     for (std::int64_t i = 0; i < elements; ++i) {
         is_right = is_right && vector[static_cast<std::size_t>(i)] ==
@@ -55,7 +55,7 @@ TEST(NodeMemory, SharesArenasOfTheNode) {
     NodeMemory node{world(), {}};
     ArenaVectors vectors{node};
     auto vector = vectors(filled<float>(elements, world().rank(), ragged));
-    const auto collectives = make_collectives(world(), node);
+    const auto collectives = make_collectives(world().group(), node);
 
     EXPECT_TRUE(sums_are_right(*collectives, node, vector));
 
@@ -67,7 +67,7 @@ TEST(NodeMemory, ADeniedShareIsAgreedOnAndNamed) {
     NodeMemory node{world(), {.may_share = false}};
     ArenaVectors vectors{node};
     auto vector = vectors(filled<float>(elements, world().rank(), ragged));
-    const auto collectives = make_collectives(world(), node);
+    const auto collectives = make_collectives(world().group(), node);
 
     EXPECT_TRUE(sums_are_right(*collectives, node, vector));
 
@@ -83,7 +83,7 @@ TEST(NodeMemory, WhatOneRankMayNotShareNobodyShares) {
     NodeMemory node{world(), {.may_share = world().rank() != world().size() - 1}};
     ArenaVectors vectors{node};
     auto vector = vectors(filled<float>(elements, world().rank(), ragged));
-    const auto collectives = make_collectives(world(), node);
+    const auto collectives = make_collectives(world().group(), node);
 
     EXPECT_TRUE(sums_are_right(*collectives, node, vector));
 
@@ -105,8 +105,8 @@ TEST(NodeMemory, PretendedNodesShareNothing) {
                   node.local_rank_of(r) >= 0);
     }
     EXPECT_EQ(ranks / 2, on_my_node);
-    EXPECT_FALSE(node.is_on_this_node(world()));
-    EXPECT_TRUE(node.is_on_this_node(world().split(node.nodes().node)));
+    EXPECT_FALSE(node.is_on_this_node(world().group()));
+    EXPECT_TRUE(node.is_on_this_node(world().group().split(node.nodes().node)));
     EXPECT_TRUE(node.must_poll());
 }
 
@@ -116,7 +116,7 @@ TEST(SharedCollectives, AVectorOutsideOfTheArenasOnOneRankGoesByMpiOnAll) {
     auto vector = vectors(filled<float>(elements, world().rank(), ragged));
     const bool is_last = world().rank() == world().size() - 1;
     std::pmr::vector<float> elsewhere{vector.begin(), vector.end()};
-    const auto collectives = make_collectives(world(), node);
+    const auto collectives = make_collectives(world().group(), node);
 
     EXPECT_TRUE(sums_are_right(*collectives, node, is_last ? elsewhere : vector));
 
@@ -130,7 +130,7 @@ TEST(SharedCollectives, AMessageFromOutsideOfTheArenasArrivesAllTheSame) {
     if (world().size() == 1) {
         return;
     }
-    const auto collectives = make_collectives(world(), node);
+    const auto collectives = make_collectives(world().group(), node);
     const int next = (world().rank() + 1) % world().size();
     const int previous = (world().rank() + world().size() - 1) % world().size();
     // Every second message leaves from memory that nobody sees.
@@ -160,7 +160,7 @@ TEST(SharedCollectives, AMessageFromOutsideOfTheArenasArrivesAllTheSame) {
         collectives->start(call);
     }
     for (const int call : calls) {
-        wait(*collectives, call, never, &node);
+        wait(*collectives, call, unwatched, &node);
     }
 
     for (int i = 0; i < 6; ++i) {
@@ -176,7 +176,7 @@ TEST(SharedCollectives, MoreRanksThanCoresNeverOversleep) {
     ArenaVectors vectors{node};
     auto vector = vectors(filled<float>(64, world().rank(), numbered));
     auto large = vectors(filled<float>(4096, world().rank(), numbered));
-    const auto collectives = make_collectives(world(), node);
+    const auto collectives = make_collectives(world().group(), node);
     const auto sum_of = [&](std::pmr::vector<float>& summed) {
         return collectives->prepare({.kind = CollectiveKind::all_reduce,
                                      .input = bytes(summed),
@@ -192,7 +192,7 @@ TEST(SharedCollectives, MoreRanksThanCoresNeverOversleep) {
         vector.assign(64, 1.0f);
         large.assign(4096, 1.0f);
         collectives->start(call);
-        wait(*collectives, call, never, &node);
+        wait(*collectives, call, unwatched, &node);
         ASSERT_EQ(static_cast<float>(world().size()), i % 4 == 0 ? large.back() : vector.back());
     }
 
@@ -205,7 +205,7 @@ TEST(SharedCollectives, ThreadsOfARankShareALargePull) {
     const std::int64_t many = 400'000;  // blocks of several pieces
     const auto input = vectors(filled<float>(many, world().rank(), ragged));
     auto output = vectors(static_cast<std::size_t>(many), 0.0f);
-    const auto collectives = make_collectives(world(), node);
+    const auto collectives = make_collectives(world().group(), node);
     const int call = collectives->prepare({.kind = CollectiveKind::all_reduce,
                                            .input = bytes(input),
                                            .output = bytes(output),
@@ -213,7 +213,7 @@ TEST(SharedCollectives, ThreadsOfARankShareALargePull) {
                                            .sum_group = 3,
                                            .label = "large"});
     collectives->start(call);
-    wait(*collectives, call, never, &node);
+    wait(*collectives, call, unwatched, &node);
 
     for (std::int64_t i = 0; i < many; ++i) {
         ASSERT_EQ(expected_sum<float>(world().size(), 3, i, ragged), output[static_cast<std::size_t>(i)]);
@@ -244,7 +244,7 @@ TEST(NodeMemory, LeavesNothingBehind) {
     {
         NodeMemory node{world(), {}};
         ArenaVectors vectors{node};
-        const auto collectives = make_collectives(world(), node);
+        const auto collectives = make_collectives(world().group(), node);
         EXPECT_LT(before.size(), segments_of_this_process().size());
         barrier(world());
     }

@@ -22,7 +22,7 @@ constexpr std::int64_t samples_of(int ranks) {
     return ranks == 5 ? 30 : ranks == 7 ? 28 : 24;
 }
 
-TinyOutcome train(spec::RunSpec run, const comm::Communicator& group) {
+TinyOutcome train(spec::RunSpec run, const comm::Context& group) {
     run.train.steps = 20;
     return test::train_tiny(run, group, Keep::tensors);
 }
@@ -62,9 +62,9 @@ class DataAxis : public ::testing::TestWithParam<std::string> {};
 TEST_P(DataAxis, TrainsAsOneRankDoes) {
     const int ranks = test::world().size();
     const auto samples = samples_of(ranks);
-    const comm::Communicator myself = test::world().split(test::world().rank());
+    const comm::Communicator myself = test::world().group().split(test::world().rank());
     const auto whole = test::tiny_run(GetParam(), 1, samples / 2, 2);
-    const auto alone = train(whole, myself);
+    const auto alone = train(whole, test::world().in(myself));
 
     auto run = spread(GetParam(), ranks, samples, false);
     expect_class_b(train(run, test::world()), alone);
@@ -76,12 +76,9 @@ TEST_P(DataAxis, TrainsAsOneRankDoes) {
     expect_class_b(train(run, test::world()), alone);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families,
-                         DataAxis,
-                         ::testing::Values("gpt2", "llama"),
-                         [](const auto& made) {
-                             return made.param == "gpt2" ? "Gpt2WithDropout" : "Llama";
-                         });
+INSTANTIATE_TEST_SUITE_P(Families, DataAxis, ::testing::Values("gpt2", "llama"), [](const auto& made) {
+    return made.param == "gpt2" ? "Gpt2WithDropout" : "Llama";
+});
 
 }  // namespace
 }  // namespace ziggurat::train

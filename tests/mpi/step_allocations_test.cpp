@@ -15,7 +15,6 @@
 #include <fstream>
 #include <string>
 
-#include "comm/abort_flag.hpp"
 #include "comm/control.hpp"
 #include "deck/load.hpp"
 #include "tests/support/rank_test.hpp"
@@ -107,13 +106,12 @@ long allocations_of_run(const std::string& folder, const Training& training, int
     if (test::world().rank() == 0) {  // nothing of an earlier run to be moved aside
         std::filesystem::remove_all(folder + "/run");
     }
-    MPI_Barrier(test::world().native());
+    MPI_Barrier(test::world().group().native());
     StopSignals signals;
-    const comm::AbortFlag abort;
     Console console{Console::quiet};
     const long before = ours;
     is_counting = true;
-    train(loaded.run, {"test", "none", "test", loaded.effective}, test::world(), abort, signals, console);
+    train(loaded.run, {"test", "none", "test", loaded.effective}, test::world(), signals, console);
     is_counting = false;
     return ours - before;
 }
@@ -131,7 +129,7 @@ TEST_P(StepAllocations, AreNone) {
             text << "line " << line << " of a text that is long enough\n";
         }
     }
-    MPI_Barrier(test::world().native());
+    MPI_Barrier(test::world().group().native());
     allocations_of_run(folder, GetParam(), 10);  // what happens once per process
 
     const long shorter = allocations_of_run(folder, GetParam(), 20);
@@ -141,7 +139,7 @@ TEST_P(StepAllocations, AreNone) {
     // The account at the end names what was waited for, and so allocates more or less in each run; one
     // allocation per step would be 600.
     EXPECT_LT(longer - shorter, 200) << "allocations in 600 more steps";
-    MPI_Barrier(test::world().native());
+    MPI_Barrier(test::world().group().native());
     if (test::world().rank() == 0) {
         std::filesystem::remove_all(folder);
     }

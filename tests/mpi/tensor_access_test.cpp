@@ -19,12 +19,11 @@ using schedule::StateKind;
 
 /// An assembly with what it refers to.
 struct Model {
-    Model(const spec::RunSpec& asked, const comm::Communicator& group)
-        : run{asked}, assembly{run, group, stream, abort} {}
+    Model(const spec::RunSpec& asked, const comm::Context& group)
+        : run{asked}, assembly{run, group, stream} {}
 
     spec::RunSpec run;
     device::Stream stream{1};
-    comm::AbortFlag abort;
     Assembly assembly;
 };
 
@@ -50,8 +49,8 @@ std::vector<float> ramp(std::size_t size) {
 class TensorAccess : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(TensorAccess, GathersWhatOneRankAloneHolds) {
-    const auto myself = test::world().split(test::world().rank());
-    Model alone{zero_3(GetParam(), 1), myself};
+    const auto myself = test::world().group().split(test::world().rank());
+    Model alone{zero_3(GetParam(), 1), test::world().in(myself)};
     Model spread{zero_3(GetParam(), ranks()), test::world()};
 
     const auto expected = test::all_tensors(alone.assembly, alone.run, StateKind::parameters);
@@ -87,8 +86,8 @@ TEST_P(TensorAccess, GathersGradientsOfEverySpan) {
 }
 
 TEST_P(TensorAccess, HashIsThatOfOneRankAlone) {
-    const auto myself = test::world().split(test::world().rank());
-    Model alone{zero_3(GetParam(), 1), myself};
+    const auto myself = test::world().group().split(test::world().rank());
+    Model alone{zero_3(GetParam(), 1), test::world().in(myself)};
     Model whole{test::tiny_run(GetParam(), ranks(), 1, 2), test::world()};
     Model spread{zero_3(GetParam(), ranks()), test::world()};
 
@@ -127,10 +126,9 @@ TEST_P(TensorAccess, HashSeesTwoElementsChangePlaces) {
     EXPECT_NE(model.assembly.weights_hash(), before) << "whole blocks have changed places";
 }
 
-INSTANTIATE_TEST_SUITE_P(Families,
-                         TensorAccess,
-                         ::testing::Values("gpt2", "llama"),
-                         [](const auto& made) { return made.param == "gpt2" ? "Gpt2" : "Llama"; });
+INSTANTIATE_TEST_SUITE_P(Families, TensorAccess, ::testing::Values("gpt2", "llama"), [](const auto& made) {
+    return made.param == "gpt2" ? "Gpt2" : "Llama";
+});
 
 }  // namespace
 }  // namespace ziggurat::train

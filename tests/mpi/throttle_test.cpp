@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "comm/abort_flag.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/tiny_training.hpp"
@@ -60,7 +59,6 @@ struct Timed {
 /// One step of that program.
 Timed run(const spec::Throttle& rates, int num_copies) {
     comm::NodeMemory node{test::world(), {}};
-    comm::AbortFlag abort;
     const auto program = copies_and_a_use(num_copies);
     Throttle throttle{rates, node};
     Timed timed;
@@ -70,7 +68,7 @@ Timed run(const spec::Throttle& rates, int num_copies) {
         actions.push_back(throttle.applied_to(program, op, {.run = [&timed] { ++timed.moves; }}));
     }
     actions.push_back({.run = [] {}});
-    Executor executor{program, std::move(actions), abort, 60, &node};
+    Executor executor{program, std::move(actions), {}, 60, &node};
     const auto begin_ns = monotonic_ns();
     const double processor = processor_seconds();
 

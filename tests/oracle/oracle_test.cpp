@@ -55,6 +55,7 @@ spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, st
     run.model.tie_embeddings = model.at("tie_embeddings");
     run.model.norm_epsilon = model.at("norm_epsilon");
     run.model.rope_theta = model.value("rope_theta", 10000.0);
+    run.model.rotary_fraction = model.value("rotary_fraction", 1.0);
     run.data.seq = config.at("data").at("seq");
     run.data.reset_at_document = true;
     run.train.steps = steps;
@@ -103,7 +104,7 @@ struct Trained {
           bounds(config.at("bounds").at(c.compute == spec::DType::f32 ? "f32" : "bf16")),
           spec{spec_of(config, c, test::world().size(), oracle.at("losses").size())},
           stream{spec.parallel.threads},
-          assembly{spec, test::world(), stream, abort} {
+          assembly{spec, test::world(), stream} {
         for (const auto& [name, tensor] : oracle.under("initial/")) {
             assembly.set_tensor(name, tensor.values);
         }
@@ -143,7 +144,6 @@ struct Trained {
     nlohmann::json config, bounds;
     spec::RunSpec spec;
     device::Stream stream;
-    comm::AbortFlag abort;
     Assembly assembly;
     std::int64_t targets = 0;
 };
@@ -205,7 +205,10 @@ INSTANTIATE_TEST_SUITE_P(Files,
                                            Case{"gpt2_tiny", bf16, 3, none},
                                            Case{"llama_tiny", f32, 3, none},
                                            Case{"llama_tiny", f32, 1, full},
-                                           Case{"llama_tiny", bf16, 3, none}),
+                                           Case{"llama_tiny", bf16, 3, none},
+                                           Case{"gpt_neox_tiny", f32, 3, none},
+                                           Case{"gpt_neox_tiny", f32, 1, full},
+                                           Case{"gpt_neox_tiny", bf16, 3, none}),
                          [](const auto& made) { return title(made.param); });
 
 }  // namespace

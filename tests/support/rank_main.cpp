@@ -19,7 +19,7 @@
 namespace ziggurat::test {
 namespace {
 
-const comm::Communicator* the_world = nullptr;
+const comm::Context* the_world = nullptr;
 
 /// Says which rank failed; passing tests are silent.
 class FailuresOnly : public ::testing::EmptyTestEventListener {
@@ -53,7 +53,7 @@ void let_threads_sleep(char** argv) {
 
 }  // namespace
 
-const comm::Communicator& world() {
+const comm::Context& world() {
     return *the_world;
 }
 

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 
 namespace ziggurat::test {
 
 /// All ranks of the test.
-const comm::Communicator& world();
+const comm::Context& world();
 
 }  // namespace ziggurat::test

@@ -28,7 +28,7 @@ std::string made_folder() {
 
 }  // namespace
 
-SharedFolder::SharedFolder(const comm::Communicator& group)
+SharedFolder::SharedFolder(const comm::Context& group)
     : group_{group}, path_{comm::broadcast(group, group.rank() == 0 ? made_folder() : "")} {}
 
 SharedFolder::~SharedFolder() {
@@ -39,7 +39,7 @@ SharedFolder::~SharedFolder() {
 }
 
 SavedOutcome train_and_save(const spec::RunSpec& run,
-                            const comm::Communicator& group,
+                            const comm::Context& group,
                             Keep keep,
                             std::int64_t last_step,
                             const AfterStep& after_step) {
@@ -47,7 +47,6 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
     train::Console console{train::Console::quiet};
     train::Reporter reporter{run, context, group, console};
     train::Account account;
-    const comm::AbortFlag abort;
     SavedOutcome outcome;
     std::optional<train::Checkpointer> checkpointer;
     train::Assembly* assembly = nullptr;
@@ -60,12 +59,12 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
     TinyHooks hooks;
     hooks.begin = [&](train::Assembly& made) {
         assembly = &made;
-        const auto resumed = train::resume(run, "", group, abort, made.state(), reporter);
+        const auto resumed = train::resume(run, "", made.world(), made.state(), reporter);
         outcome.steps_before = resumed.progress.step;
         outcome.bytes_read = resumed.bytes_read;
         reporter.open(resumed.is_own ? std::optional{resumed.progress.step} : std::nullopt);
-        checkpointer.emplace(run, context, group, made.state(), made.step_requests(), reporter, account,
-                             resumed.is_own ? resumed.progress.step : -1);
+        checkpointer.emplace(run, context, made.world(), made.state(), made.step_requests(), reporter,
+                             account, resumed.is_own ? resumed.progress.step : -1);
         return resumed.progress.step;
     };
     hooks.between_ops = [&] { checkpointer->look(); };

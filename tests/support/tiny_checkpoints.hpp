@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "spec/run_spec.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "train/save/checkpointer.hpp"
@@ -17,7 +17,7 @@ namespace ziggurat::test {
 class SharedFolder {
   public:
     /// Collective: over `group`
-    explicit SharedFolder(const comm::Communicator& group);
+    explicit SharedFolder(const comm::Context& group);
     /// Collective: over the group
     ~SharedFolder();
     SharedFolder(const SharedFolder&) = delete;
@@ -26,7 +26,7 @@ class SharedFolder {
     std::string file(const std::string& name) const { return path_ + "/" + name; }
 
   private:
-    const comm::Communicator& group_;
+    comm::Context group_;
     std::string path_;
 };
 
@@ -48,7 +48,7 @@ using AfterStep = std::function<void(train::Checkpointer&, std::int64_t steps_do
 ///
 /// Collective: over `group`, the ranks of `run`
 SavedOutcome train_and_save(const spec::RunSpec& run,
-                            const comm::Communicator& group,
+                            const comm::Context& group,
                             Keep keep,
                             std::int64_t last_step,
                             const AfterStep& after_step = {});

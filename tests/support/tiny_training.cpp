@@ -92,13 +92,12 @@ Tensors all_tensors(const train::Assembly& assembly, const spec::RunSpec& run, s
 }
 
 TinyOutcome train_tiny(const spec::RunSpec& run,
-                       const comm::Communicator& group,
+                       const comm::Context& group,
                        Keep keep,
                        const std::function<void(const train::Assembly&)>& look,
                        const TinyHooks& hooks) {
     const device::Stream stream{run.parallel.threads};
-    const comm::AbortFlag abort;
-    train::Assembly assembly{run, group, stream, abort};
+    train::Assembly assembly{run, group, stream};
     const auto targets = targets_of_batch(run);
     const auto first = group.rank() * (run.train.global_batch / run.parallel.data);
     TinyOutcome outcome;

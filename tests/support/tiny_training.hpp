@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/assembly.hpp"
@@ -56,7 +56,7 @@ struct TinyHooks {
 /// \param look  called at the end, while all is still there
 /// Collective: over `group`, the ranks of `run`
 TinyOutcome train_tiny(const spec::RunSpec& run,
-                       const comm::Communicator& group,
+                       const comm::Context& group,
                        Keep keep,
                        const std::function<void(const train::Assembly&)>& look = {},
                        const TinyHooks& hooks = {});

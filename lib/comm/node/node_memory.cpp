@@ -50,12 +50,15 @@ int cores_of(const Communicator& machine) {
 
 }  // namespace
 
-NodeMemory::NodeMemory(const Communicator& world, const Options& options)
-    : world_{world.duplicate()}, node_{world.duplicate()}, options_{options}, nodes_{find_nodes(world, 0)} {
+NodeMemory::NodeMemory(const Context& world, const Options& options)
+    : world_{world},
+      node_{world.group().duplicate()},
+      options_{options},
+      nodes_{find_nodes(world.group(), 0)} {
     ZG_EXPECTS(options.threads >= 1);
     find_wait_policy();
-    nodes_ = find_real_and_pretended(world, nodes_, options.pretended_nodes);
-    node_ = world.split(nodes_.node);
+    nodes_ = find_real_and_pretended(world.group(), nodes_, options.pretended_nodes);
+    node_ = world.group().split(nodes_.node);
     me_ = node_.rank();
     num_bells_ = node_.size();
     int next = 0;
@@ -68,7 +71,7 @@ NodeMemory::NodeMemory(const Communicator& world, const Options& options)
 NodeMemory::~NodeMemory() = default;
 
 void NodeMemory::find_wait_policy() {
-    const Communicator machine = world_.split(nodes_.node);
+    const Communicator machine = world_.group().split(nodes_.node);
     const int cores = cores_of(machine);
     int threads = options_.threads;
     ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, &threads, 1, MPI_INT, MPI_SUM, machine.native()));
@@ -83,7 +86,8 @@ void NodeMemory::find_wait_policy() {
 void NodeMemory::make_bells() {
     const auto bytes = static_cast<std::int64_t>(sizeof(Bell)) * num_bells_;
     std::string problem;
-    bell_segment_ = CommonSegment::make(node_, bytes, "the bells of a node", options_.may_share, problem);
+    bell_segment_ =
+        CommonSegment::make(world_.in(node_), bytes, "the bells of a node", options_.may_share, problem);
     if (!agree_on_success(world_, problem)) {
         why_not_shared_ = problem;
         bell_segment_.reset();
@@ -123,7 +127,7 @@ std::vector<int> NodeMemory::world_ranks_of(const Communicator& group) const {
     MPI_Group of_group = MPI_GROUP_NULL;
     MPI_Group of_world = MPI_GROUP_NULL;
     ZG_MPI(MPI_Comm_group(group.native(), &of_group));
-    ZG_MPI(MPI_Comm_group(world_.native(), &of_world));
+    ZG_MPI(MPI_Comm_group(world_.group().native(), &of_world));
     std::vector<int> members(static_cast<std::size_t>(group.size()));
     std::iota(members.begin(), members.end(), 0);
     std::vector<int> ranks(members.size());
@@ -152,7 +156,7 @@ std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
     const auto size = static_cast<std::size_t>(group.size());
     std::string problem;
     auto segment = CommonSegment::make(
-        group, static_cast<std::int64_t>(size * sizeof(Seat) + size * size * sizeof(Mailbox)),
+        world_.in(group), static_cast<std::int64_t>(size * sizeof(Seat) + size * size * sizeof(Mailbox)),
         "the seats of a group", true, problem);
     if (!segment) {
         throw Error{ErrorKind::resource, "cannot share the seats of a group of " + std::to_string(size) +
@@ -181,7 +185,7 @@ std::optional<GroupSeats> NodeMemory::make_seats(const Communicator& group) {
     Seat* mine = new (made.seats.seats[static_cast<std::size_t>(group.rank())]) Seat;
     mine->posted.store(options_.first_operation);
     mine->done.store(options_.first_operation);
-    barrier(group);  // all seats stand at the same number before anybody looks
+    barrier(world_.in(group));  // all seats stand at the same number before anybody looks
     return made;
 }
 
@@ -190,7 +194,7 @@ std::byte* NodeMemory::make_block(std::int64_t bytes_of_rank, const char* purpos
         return nullptr;
     }
     std::string problem;
-    auto segment = CommonSegment::make(node_, bytes_of_rank * num_bells_, purpose, true, problem);
+    auto segment = CommonSegment::make(world_.in(node_), bytes_of_rank * num_bells_, purpose, true, problem);
     if (!agree_on_success(world_, problem)) {
         return nullptr;
     }

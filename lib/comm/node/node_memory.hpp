@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "comm/node/bell.hpp"
 #include "comm/node/mailbox.hpp"
 #include "comm/node/peer_arenas.hpp"
@@ -52,8 +52,9 @@ class NodeMemory {
         std::uint32_t first_operation = 0;            ///< at which the counters of groups start
     };
 
+    /// \param world  its group outlives this
     /// Collective: over `world`
-    NodeMemory(const Communicator& world, const Options& options);
+    NodeMemory(const Context& world, const Options& options);
     ~NodeMemory();
     NodeMemory(const NodeMemory&) = delete;
     NodeMemory& operator=(const NodeMemory&) = delete;
@@ -69,6 +70,8 @@ class NodeMemory {
     /// For the banner; empty when memory is shared.
     const std::string& why_not_shared() const noexcept { return why_not_shared_; }
 
+    /// For the waits of those that share memory here.
+    const WaitContext& waits() const noexcept { return world_.waits(); }
     /// Of the world; pretended nodes count as nodes.
     const NodeTopology& nodes() const noexcept { return nodes_; }
     int threads() const noexcept { return options_.threads; }
@@ -114,7 +117,7 @@ class NodeMemory {
     void make_bells();
     void find_wait_policy();
 
-    Communicator world_;
+    Context world_;
     Communicator node_;
     Options options_;
     NodeTopology nodes_;

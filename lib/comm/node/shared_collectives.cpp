@@ -45,7 +45,7 @@ int SharedCollectives::prepare(CollectiveCall call) {
     }
     check_agreement(group_, call, num_group_calls_++);
     Route route;
-    if (all_agree(group_, calls_.can_carry(call))) {
+    if (all_agree(Context{group_, node_.waits()}, calls_.can_carry(call))) {
         std::vector<Block> pulls;
         if (call.kind == CollectiveKind::all_to_all) {
             pulls = exchange_blocks(group_, call);

@@ -116,10 +116,10 @@ std::vector<SegmentAddress> gather_addresses(const Communicator& group, const Se
     return all;
 }
 
-bool agree_on_success(const Communicator& group, std::string& why_not) {
+bool agree_on_success(const Context& group, std::string& why_not) {
     // The lowest rank with a reason speaks for all.
     int first = why_not.empty() ? group.size() : group.rank();
-    ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, group.native()));
+    ZG_MPI(MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, group.group().native()));
     if (first == group.size()) {
         return true;
     }
@@ -127,11 +127,8 @@ bool agree_on_success(const Communicator& group, std::string& why_not) {
     return false;
 }
 
-std::optional<CommonSegment> CommonSegment::make(const Communicator& group,
-                                                 std::int64_t bytes,
-                                                 const char* purpose,
-                                                 bool is_allowed,
-                                                 std::string& why_not) {
+std::optional<CommonSegment> CommonSegment::make(
+    const Context& group, std::int64_t bytes, const char* purpose, bool is_allowed, std::string& why_not) {
     std::string problem = is_allowed ? "" : "sharing is switched off";
     CommonSegment segment;
     SegmentAddress address;
@@ -143,7 +140,7 @@ std::optional<CommonSegment> CommonSegment::make(const Communicator& group,
             problem = error.what();
         }
     }
-    ZG_MPI(MPI_Bcast(&address, words_of_address, MPI_INT64_T, 0, group.native()));
+    ZG_MPI(MPI_Bcast(&address, words_of_address, MPI_INT64_T, 0, group.group().native()));
     if (group.rank() != 0 && problem.empty() && address.descriptor >= 0) {
         segment.peer_ = PeerMapping::open(address, problem);
     }

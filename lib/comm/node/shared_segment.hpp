@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "device/arena.hpp"
 
 namespace ziggurat::comm {
@@ -54,11 +54,8 @@ class CommonSegment {
     ///
     /// \param is_allowed  false: behave as on a system that denies it
     /// Collective: over `group`
-    static std::optional<CommonSegment> make(const Communicator& group,
-                                             std::int64_t bytes,
-                                             const char* purpose,
-                                             bool is_allowed,
-                                             std::string& why_not);
+    static std::optional<CommonSegment> make(
+        const Context& group, std::int64_t bytes, const char* purpose, bool is_allowed, std::string& why_not);
 
     std::byte* data() const noexcept { return own_ ? own_->data() : peer_->bytes().data(); }
 
@@ -75,6 +72,6 @@ std::vector<SegmentAddress> gather_addresses(const Communicator& group, const Se
 /// True if no rank gives a reason against. Otherwise the first rank's reason is in `why_not` on all ranks.
 ///
 /// Collective: over `group`
-bool agree_on_success(const Communicator& group, std::string& why_not);
+bool agree_on_success(const Context& group, std::string& why_not);
 
 }  // namespace ziggurat::comm

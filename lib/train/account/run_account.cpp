@@ -15,7 +15,7 @@ constexpr std::size_t causes_told = 8;
 }  // namespace
 
 RunAccount::RunAccount(const spec::RunSpec& spec,
-                       const comm::Communicator& world,
+                       const comm::Context& world,
                        Assembly& assembly,
                        const layout::FamilyTable& table,
                        const Peak& peak,
@@ -101,9 +101,9 @@ std::string RunAccount::table(RunEnd* end) const {
             add_up(of_rank.links, end->link_bytes, end->planned_link_bytes);
         }
     }
-    return world_.rank() == 0
-               ? account_table(records, layout::flops_per_token(spec_), &bottleneck_facts_, mfu_of_one_token_s_)
-               : "";
+    return world_.rank() == 0 ? account_table(records, layout::flops_per_token(spec_), &bottleneck_facts_,
+                                              mfu_of_one_token_s_)
+                              : "";
 }
 
 void RunAccount::write_trace(const std::string& folder) const {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "layout/family.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/accounting.hpp"
@@ -30,7 +30,7 @@ class RunAccount {
     /// \param peak        what the utilisation is measured against
     /// \param first_step  the number of the first step of this run, 1 when it begins afresh
     RunAccount(const spec::RunSpec& spec,
-               const comm::Communicator& world,
+               const comm::Context& world,
                Assembly& assembly,
                const layout::FamilyTable& table,
                const Peak& peak,
@@ -64,7 +64,7 @@ class RunAccount {
 
   private:
     const spec::RunSpec& spec_;
-    const comm::Communicator& world_;
+    comm::Context world_;
     Assembly& assembly_;
     double mfu_of_one_token_s_;
     Account times_;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "comm/control.hpp"
 #include "spec/run_spec.hpp"
 #include "train/control/due.hpp"
@@ -15,7 +15,7 @@ namespace ziggurat::train {
 class ValidationDue {
   public:
     /// \param tokens  consumed before this run
-    ValidationDue(const spec::RunSpec& spec, const comm::Communicator& world, std::int64_t tokens)
+    ValidationDue(const spec::RunSpec& spec, const comm::Context& world, std::int64_t tokens)
         : spec_{spec}, world_{world} {
         if (spec.validate.every) {
             due_.emplace(*spec.validate.every, tokens);
@@ -37,7 +37,7 @@ class ValidationDue {
 
   private:
     const spec::RunSpec& spec_;
-    const comm::Communicator& world_;
+    comm::Context world_;
     std::optional<Due> due_;
 };
 

@@ -109,7 +109,7 @@ void introduce(const spec::RunSpec& spec,
                const std::string& depths,
                const data::Corpus& corpus,
                const std::optional<TimeLimit>& limit,
-               const comm::Communicator& world,
+               const comm::Context& world,
                Console& console) {
     const auto places = gather_places(world, {.host = comm::machine_name(),
                                               .cores = usable_cores(),

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "data/corpus.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/utilisation.hpp"
@@ -30,7 +30,7 @@ void introduce(const spec::RunSpec& spec,
                const std::string& depths,
                const data::Corpus& corpus,
                const std::optional<TimeLimit>& limit,
-               const comm::Communicator& world,
+               const comm::Context& world,
                Console& console);
 
 /// The text of env.txt: versions, host, command, what the utilisation is measured against, and the

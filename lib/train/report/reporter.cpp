@@ -27,7 +27,7 @@ constexpr double seconds_between_looks = 1;
 
 Reporter::Reporter(const spec::RunSpec& spec,
                    const RunContext& context,
-                   const comm::Communicator& world,
+                   const comm::Context& world,
                    Console& console)
     : spec_{spec},
       context_{context},

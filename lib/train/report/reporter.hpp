@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/progress.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/accounting.hpp"
 #include "train/account/step_report.hpp"
@@ -34,7 +34,7 @@ class Reporter {
     /// Errors: Error{resource}
     Reporter(const spec::RunSpec& spec,
              const RunContext& context,
-             const comm::Communicator& world,
+             const comm::Context& world,
              Console& console);
 
     /// Opens run.log and metrics.jsonl and writes the deck in effect and the environment: anew, with the
@@ -118,7 +118,7 @@ class Reporter {
 
     const spec::RunSpec& spec_;
     const RunContext& context_;
-    const comm::Communicator& world_;
+    comm::Context world_;
     Console& console_;
     std::optional<RunDirectory> directory_;
     std::optional<Files> files_;

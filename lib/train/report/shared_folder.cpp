@@ -63,7 +63,7 @@ std::string look_for(const std::string& run_dir, const std::string& mark, double
 
 void expect_folder_on_all_nodes(const spec::RunSpec& spec,
                                 const comm::NodeTopology& nodes,
-                                const comm::Communicator& world,
+                                const comm::Context& world,
                                 Reporter& reporter) {
     const auto& run_dir = spec.run.dir;
     std::string mark;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "comm/node_topology.hpp"
 #include "spec/run_spec.hpp"
 
@@ -19,7 +19,7 @@ class Reporter;
 /// Errors:     Error{resource} on all ranks alike
 void expect_folder_on_all_nodes(const spec::RunSpec& spec,
                                 const comm::NodeTopology& nodes,
-                                const comm::Communicator& world,
+                                const comm::Context& world,
                                 Reporter& reporter);
 
 }  // namespace ziggurat::train

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "train/report/reporter.hpp"
 #include "train/step/assembly.hpp"
 
@@ -11,7 +11,7 @@ namespace ziggurat::train {
 
 class SlowPathWatch {
   public:
-    SlowPathWatch(const comm::Communicator& world, Assembly& assembly, Reporter& reporter)
+    SlowPathWatch(const comm::Context& world, Assembly& assembly, Reporter& reporter)
         : world_{world}, assembly_{assembly}, reporter_{reporter} {}
 
     /// What this rank finds travels with the end of the next step; then rank 0 says what the first has found.
@@ -21,7 +21,7 @@ class SlowPathWatch {
     void step_ended(const StepRequests& agreed);
 
   private:
-    const comm::Communicator& world_;
+    comm::Context world_;
     Assembly& assembly_;
     Reporter& reporter_;
     std::string found_;

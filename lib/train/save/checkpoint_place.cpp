@@ -13,7 +13,7 @@
 
 namespace ziggurat::train {
 
-CheckpointPlace::CheckpointPlace(std::string run_dir, const comm::Communicator& world, Reporter& reporter)
+CheckpointPlace::CheckpointPlace(std::string run_dir, const comm::Context& world, Reporter& reporter)
     : run_dir_{std::move(run_dir)}, world_{world}, reporter_{reporter}, folder_{run_dir_} {}
 
 std::string CheckpointPlace::folder_of(std::int64_t step) const {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "checkpoint/checkpoint_folder.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "train/report/held_folder.hpp"
 
 namespace ziggurat::train {
@@ -22,7 +22,7 @@ class CheckpointPlace {
         std::string trouble;      ///< the reason why the save cannot be begun, else nothing
     };
 
-    CheckpointPlace(std::string run_dir, const comm::Communicator& world, Reporter& reporter);
+    CheckpointPlace(std::string run_dir, const comm::Context& world, Reporter& reporter);
 
     /// This rank's way into the run's folder.
     const std::string& way() const noexcept { return folder_.way(); }
@@ -51,7 +51,7 @@ class CheckpointPlace {
     void hold_anew(bool is_renewed);
 
     std::string run_dir_;
-    const comm::Communicator& world_;
+    comm::Context world_;
     Reporter& reporter_;
     HeldFolder folder_;
 };

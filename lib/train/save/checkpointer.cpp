@@ -49,7 +49,7 @@ std::string checkpoint_root(const spec::RunSpec& spec) {
 
 Checkpointer::Checkpointer(const spec::RunSpec& spec,
                            const RunContext& context,
-                           const comm::Communicator& world,
+                           const comm::Context& world,
                            const HeldState& state,
                            StepRequests& mine,
                            Reporter& reporter,
@@ -92,7 +92,7 @@ void Checkpointer::look() {
     }
 }
 
-bool Checkpointer::after_step(const checkpoint::Progress& progress, const StepRequests& counts) {
+bool Checkpointer::after_step(const checkpoint::TrainingProgress& progress, const StepRequests& counts) {
     learn(counts);
     const bool is_asked = counts[StepRequest::checkpoint] > 0;
     const bool is_due = due_ && due_->is_due(progress.step, progress.tokens);
@@ -112,7 +112,7 @@ bool Checkpointer::after_step(const checkpoint::Progress& progress, const StepRe
     return true;
 }
 
-bool Checkpointer::finish(const checkpoint::Progress& progress) {
+bool Checkpointer::finish(const checkpoint::TrainingProgress& progress) {
     may_throw_ = false;
     {
         const ScopedActivity time{account_, stall_activity_};
@@ -127,7 +127,7 @@ bool Checkpointer::finish(const checkpoint::Progress& progress) {
     return saved_step_ == progress.step;
 }
 
-void Checkpointer::begin(const checkpoint::Progress& progress, bool is_async) {
+void Checkpointer::begin(const checkpoint::TrainingProgress& progress, bool is_async) {
     if (data_ != nullptr) {
         data_->look();
     }

@@ -8,7 +8,7 @@
 
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/manifest.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/accounting.hpp"
 #include "train/control/background_task.hpp"
@@ -47,7 +47,7 @@ class Checkpointer {
     /// Collective: over `world`
     Checkpointer(const spec::RunSpec& spec,
                  const RunContext& context,
-                 const comm::Communicator& world,
+                 const comm::Context& world,
                  const HeldState& state,
                  StepRequests& mine,
                  Reporter& reporter,
@@ -75,13 +75,13 @@ class Checkpointer {
     ///
     /// Collective: over all ranks
     /// Errors:     Error{resource} on all ranks alike after most_failures + 1 failures in a row
-    bool after_step(const checkpoint::Progress& progress, const StepRequests& counts);
+    bool after_step(const checkpoint::TrainingProgress& progress, const StepRequests& counts);
 
     /// At the end of a run: what is under way ends; then, if the run saves at all and this step is not saved
     /// yet, it is, from where the state lies. False when that failed.
     ///
     /// Collective: over all ranks
-    bool finish(const checkpoint::Progress& progress);
+    bool finish(const checkpoint::TrainingProgress& progress);
 
     /// The newest step of which there is a complete checkpoint; -1: none.
     std::int64_t saved_step() const noexcept { return saved_step_; }
@@ -95,7 +95,7 @@ class Checkpointer {
 
   private:
     /// All ranks begin, or all have failed already.
-    void begin(const checkpoint::Progress& progress, bool is_async);
+    void begin(const checkpoint::TrainingProgress& progress, bool is_async);
     /// What all ranks have learned: goes on with the save.
     SaveNews learn(const StepRequests& counts);
     std::string reason_of_all();
@@ -114,7 +114,7 @@ class Checkpointer {
 
     const spec::RunSpec& spec_;
     const RunContext& context_;
-    const comm::Communicator& world_;
+    comm::Context world_;
     StepRequests& mine_;
     Reporter& reporter_;
     Account& account_;
@@ -128,12 +128,12 @@ class Checkpointer {
     std::optional<checkpoint::Commit> commit_;  ///< on rank 0, while a save is under way
     std::optional<Due> due_;                    ///< by steps and tokens, which all ranks count alike
     std::int64_t last_begin_ns_;
-    bool is_asynchronous_ = false;   ///< the save under way
-    bool streams_ = false;           ///< of it this rank's part, from what updates let pass
-    bool may_throw_ = true;          ///< a failure too many
-    checkpoint::Progress progress_;  ///< of the save under way
-    std::int64_t bytes_ = 0;         ///< of the shards
-    std::int64_t needed_ = 0;        ///< on disk while a checkpoint is written
+    bool is_asynchronous_ = false;           ///< the save under way
+    bool streams_ = false;                   ///< of it this rank's part, from what updates let pass
+    bool may_throw_ = true;                  ///< a failure too many
+    checkpoint::TrainingProgress progress_;  ///< of the save under way
+    std::int64_t bytes_ = 0;                 ///< of the shards
+    std::int64_t needed_ = 0;                ///< on disk while a checkpoint is written
     std::int64_t saved_step_;
     DataGuard* data_;
     int failures_in_a_row_ = 0;

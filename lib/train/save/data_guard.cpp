@@ -62,7 +62,7 @@ std::string name_of(const DataOfNode& node) {
 
 }  // namespace
 
-data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Communicator& world) {
+data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Context& world) {
     std::optional<data::Corpus> corpus;
     std::string problem;
     try {
@@ -128,7 +128,7 @@ std::string describe_different_data(const std::vector<DataOfNode>& nodes) {
 
 DataGuard::DataGuard(const data::Corpus& corpus,
                      const comm::NodeTopology& nodes,
-                     const comm::Communicator& world,
+                     const comm::Context& world,
                      Reporter& reporter)
     : reporter_{reporter}, is_reporting_{world.rank() == 0}, next_look_ns_{monotonic_ns() + look_every_ns} {
     const bool is_first = nodes.rank_in_node == 0;

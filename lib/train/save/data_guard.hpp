@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "comm/node_topology.hpp"
 #include "data/corpus.hpp"
 #include "data/file_watch.hpp"
@@ -20,7 +20,7 @@ class Reporter;
 ///
 /// Collective: over `world`
 /// Errors:     on all ranks alike: Error{deck} of the first rank that cannot read it
-data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Communicator& world);
+data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Context& world);
 
 /// What one node reads.
 struct DataOfNode {
@@ -43,7 +43,7 @@ class DataGuard {
     /// Errors:     Error{deck} on all ranks alike, which names files and nodes that differ
     DataGuard(const data::Corpus& corpus,
               const comm::NodeTopology& nodes,
-              const comm::Communicator& world,
+              const comm::Context& world,
               Reporter& reporter);
 
     /// On the first rank of each node; empty elsewhere.

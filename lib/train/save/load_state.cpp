@@ -79,7 +79,7 @@ std::vector<checkpoint::Target> targets_of(const HeldState& state,
 }
 
 /// Throws on all ranks what any of them has met.
-void agree(const comm::Communicator& world, int code, const std::string& problem) {
+void agree(const comm::Context& world, int code, const std::string& problem) {
     std::array<std::int64_t, 1> worst{code};
     comm::all_reduce_max(world, worst);
     if (worst[0] == 0) {
@@ -93,8 +93,7 @@ void agree(const comm::Communicator& world, int code, const std::string& problem
 }
 
 /// Reads the targets and gives every rank what it holds besides them. Returns the bytes read, by all ranks.
-std::int64_t read(const comm::Communicator& world,
-                  const comm::AbortFlag& abort,
+std::int64_t read(const comm::Context& world,
                   const HeldState& state,
                   checkpoint::CheckpointReader& reader,
                   std::span<const checkpoint::Target> targets) {
@@ -110,7 +109,7 @@ std::int64_t read(const comm::Communicator& world,
         problem = fmt::format("cannot read '{}' ({}).", reader.path(), error.what());
     }
     agree(world, code, problem);
-    replicate_state(world, abort, state);
+    replicate_state(world, state);
     std::int64_t bytes = reader.bytes_read();
     comm::all_reduce_sum(world, std::span{&bytes, 1});
     return bytes;
@@ -148,18 +147,14 @@ std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest&
     return stored.empty() ? "" : fmt::format("it has '{}', which this model does not", stored.begin()->first);
 }
 
-Loaded load_state(const comm::Communicator& world,
-                  const comm::AbortFlag& abort,
-                  const HeldState& state,
-                  checkpoint::CheckpointReader& reader) {
+Loaded load_state(const comm::Context& world, const HeldState& state, checkpoint::CheckpointReader& reader) {
     refuse_misfit(state, reader, "Resume with the deck that it was written with, or set another run.dir.");
     const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
-    Loaded loaded{read(world, abort, state, reader, targets_of(state, fresh)), {fresh.begin(), fresh.end()}};
+    Loaded loaded{read(world, state, reader, targets_of(state, fresh)), {fresh.begin(), fresh.end()}};
     return loaded;
 }
 
-Loaded load_weights(const comm::Communicator& world,
-                    const comm::AbortFlag& abort,
+Loaded load_weights(const comm::Context& world,
                     const HeldState& state,
                     checkpoint::CheckpointReader& reader) {
     refuse_misfit(state, reader,
@@ -170,7 +165,7 @@ Loaded load_weights(const comm::Communicator& world,
             targets.push_back(target_at_home(state, std::move(held)));
         }
     }
-    return {read(world, abort, state, reader, targets), {}};
+    return {read(world, state, reader, targets), {}};
 }
 
 }  // namespace ziggurat::train

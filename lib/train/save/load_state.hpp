@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_reader.hpp"
-#include "comm/abort_flag.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "train/step/held_state.hpp"
 
 namespace ziggurat::train {
@@ -27,19 +26,13 @@ struct Loaded {
 /// Numerics:   values as stored; converted only where the stored type is another
 /// Errors:     on all ranks alike: Error{checkpoint} when the checkpoint is damaged or of another model,
 ///             Error{resource} when a disk fails. The state is then neither the old nor the stored one
-Loaded load_state(const comm::Communicator& world,
-                  const comm::AbortFlag& abort,
-                  const HeldState& state,
-                  checkpoint::CheckpointReader& reader);
+Loaded load_state(const comm::Context& world, const HeldState& state, checkpoint::CheckpointReader& reader);
 
 /// Fills weights alone, of a state that is as it was made: moments stay zero.
 ///
 /// Collective: over `world`
 /// Errors:     as load_state()
-Loaded load_weights(const comm::Communicator& world,
-                    const comm::AbortFlag& abort,
-                    const HeldState& state,
-                    checkpoint::CheckpointReader& reader);
+Loaded load_weights(const comm::Context& world, const HeldState& state, checkpoint::CheckpointReader& reader);
 
 /// Why a checkpoint with this manifest does not fit the model: a tensor that only one of them has, or in
 /// another shape. Empty: it fits. Collective: local; pure, the same on all ranks

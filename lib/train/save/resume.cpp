@@ -33,7 +33,7 @@ struct Decision {
 };
 
 /// Runs `decide` on rank 0 and gives its answer, or its error, to all.
-Decision decide_on_first(const comm::Communicator& world, const std::function<Decision()>& decide) {
+Decision decide_on_first(const comm::Context& world, const std::function<Decision()>& decide) {
     json said;
     if (world.rank() == 0) {
         try {
@@ -100,8 +100,7 @@ std::string resumed_line(const spec::RunSpec& spec,
 
 /// Weights of a run that begins afresh, from a checkpoint of another.
 void begin_with_weights(const spec::RunSpec& spec,
-                        const comm::Communicator& world,
-                        const comm::AbortFlag& abort,
+                        const comm::Context& world,
                         const HeldState& state,
                         Reporter& reporter) {
     const auto begin_ns = monotonic_ns();
@@ -113,7 +112,7 @@ void begin_with_weights(const spec::RunSpec& spec,
     auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
     checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
     reporter.busy("loads weights");
-    const auto loaded = load_weights(world, abort, state, reader);
+    const auto loaded = load_weights(world, state, reader);
     for (const auto& note : notes) {
         reporter.say(message(Severity::note, note));
     }
@@ -126,8 +125,7 @@ void begin_with_weights(const spec::RunSpec& spec,
 
 Resumed resume(const spec::RunSpec& spec,
                const std::string& deck,
-               const comm::Communicator& world,
-               const comm::AbortFlag& abort,
+               const comm::Context& world,
                const HeldState& state,
                Reporter& reporter,
                const std::vector<data::FileFingerprint>& data) {
@@ -157,7 +155,7 @@ Resumed resume(const spec::RunSpec& spec,
         });
         if (decision.path.empty()) {
             if (!spec.model.init_path.empty()) {
-                begin_with_weights(spec, world, abort, state, reporter);
+                begin_with_weights(spec, world, state, reporter);
             }
             return {};
         }
@@ -166,7 +164,7 @@ Resumed resume(const spec::RunSpec& spec,
         auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
         checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
         try {
-            const auto loaded = load_state(world, abort, state, reader);
+            const auto loaded = load_state(world, state, reader);
             for (const auto& note : choice ? choice->notes() : std::vector<std::string>{}) {
                 reporter.say(message(Severity::note, note));
             }

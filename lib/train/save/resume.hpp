@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
-#include "comm/abort_flag.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "data/fingerprint.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/held_state.hpp"
@@ -19,7 +18,7 @@ class Reporter;
 struct Resumed {
     std::string path;     ///< of the checkpoint; empty: the run begins afresh
     bool is_own = false;  ///< it lies in run.dir
-    checkpoint::Progress progress;
+    checkpoint::TrainingProgress progress;
     std::int64_t bytes_read = 0;  ///< by all ranks
 
     bool is_afresh() const noexcept { return path.empty(); }
@@ -37,8 +36,7 @@ struct Resumed {
 ///             Error{resource} when a disk fails
 Resumed resume(const spec::RunSpec& spec,
                const std::string& deck,
-               const comm::Communicator& world,
-               const comm::AbortFlag& abort,
+               const comm::Context& world,
                const HeldState& state,
                Reporter& reporter,
                const std::vector<data::FileFingerprint>& data = {});

@@ -22,29 +22,24 @@ Programs build_programs(const spec::RunSpec& spec, int world_rank) {
             schedule::build_program(spec, world_rank, schedule::Variant::evaluate)};
 }
 
-Assembly::Assembly(const spec::RunSpec& spec,
-                   const comm::Communicator& world,
-                   const device::Stream& stream,
-                   const comm::AbortFlag& abort)
-    : Assembly{spec, build_programs(spec, world.rank()), world, stream, abort} {}
+Assembly::Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::Stream& stream)
+    : Assembly{spec, build_programs(spec, world.rank()), world, stream} {}
 
 Assembly::Assembly(const spec::RunSpec& spec,
                    Programs programs,
-                   const comm::Communicator& world,
+                   const comm::Context& world,
                    const device::Stream& stream,
-                   const comm::AbortFlag& abort,
                    StateAtFirst at_first)
-    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, stream, abort)} {
+    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, stream)} {
     if (at_first == StateAtFirst::initial) {
         set_initial_values();
     }
-    world.go_on_with(&parts_->train_executor);
 }
 
-Assembly::~Assembly() {
-    if (parts_->world.background() == &parts_->train_executor) {
-        parts_->world.go_on_with(nullptr);
-    }
+Assembly::~Assembly() = default;
+
+comm::Context Assembly::world() const {
+    return parts_->world.going_on_with(parts_->train_executor);
 }
 
 void Assembly::set_initial_values() {
@@ -145,7 +140,7 @@ HeldState Assembly::state() const {
 }
 
 std::uint64_t Assembly::weights_hash() const {
-    return train::weights_hash(parts_->world, parts_->model, parts_->train, parts_->memory);
+    return train::weights_hash(world(), parts_->model, parts_->train, parts_->memory);
 }
 
 }  // namespace ziggurat::train

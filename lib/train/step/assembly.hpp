@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/abort_flag.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
 #include "schedule/step_program.hpp"
@@ -45,20 +44,20 @@ Programs build_programs(const spec::RunSpec& spec, int world_rank);
 class Assembly {
   public:
     /// Errors: Error{resource} when memory is short; Error{internal} when program and kernels disagree
-    Assembly(const spec::RunSpec& spec,
-             const comm::Communicator& world,
-             const device::Stream& stream,
-             const comm::AbortFlag& abort);
+    Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::Stream& stream);
     /// Carries out these programs of `spec` in the place of those that it builds itself.
     Assembly(const spec::RunSpec& spec,
              Programs programs,
-             const comm::Communicator& world,
+             const comm::Context& world,
              const device::Stream& stream,
-             const comm::AbortFlag& abort,
              StateAtFirst at_first = StateAtFirst::initial);
     ~Assembly();
     Assembly(const Assembly&) = delete;
     Assembly& operator=(const Assembly&) = delete;
+
+    /// All ranks, for what they exchange between steps: a rank that waits there goes on with the steps that
+    /// its trainer has begun, which others may be waiting for. Lives as long as this.
+    comm::Context world() const;
 
     /// Of parameters and masters; see state::set_initial_values(). No op is under way. Collective: local
     void set_initial_values();

@@ -26,8 +26,8 @@ AnyBinder make_binder(const spec::RunSpec& spec,
 }
 
 /// The ranks that differ from this one only on the data axis. Collective: over `world`.
-comm::Communicator data_ranks(const comm::Communicator& world, const schedule::ModelLayout& model) {
-    return world.split(model.mesh.neighbour(spec::Axis::data, model.rank, 0), model.data_rank);
+comm::Communicator data_ranks(const comm::Context& world, const schedule::ModelLayout& model) {
+    return world.group().split(model.mesh.neighbour(spec::Axis::data, model.rank, 0), model.data_rank);
 }
 
 /// Lets the ranks of the node read what collectives touch.
@@ -49,9 +49,8 @@ state::NvmeSpace nvme_space(const spec::Tiers& tiers) {
 
 Assembly::Parts::Parts(const spec::RunSpec& asked,
                        Programs programs,
-                       const comm::Communicator& all,
-                       const device::Stream& on,
-                       const comm::AbortFlag& abort)
+                       const comm::Context& all,
+                       const device::Stream& on)
     : spec{asked},
       world{all},
       stream{on},
@@ -62,7 +61,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       memory{shared_with(node, {{&train, &evaluate}, world.size(), nvme_space(spec.tiers)})},
       nvme{spec.tiers, memory, node},
       throttle{spec.debug.throttle, node},
-      saves{model, train, memory, abort},
+      saves{model, train, memory, world.waits()},
       binder{make_binder(spec, model, stream)},
       train_slots{batch_slots(train, memory)},
       evaluate_slots{batch_slots(evaluate, memory)},
@@ -73,12 +72,13 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       step_end{world, node, spec.optimizer, stream, squares},
       train_groups{world, node, train, spec},
       evaluate_groups{world, node, evaluate, spec},
-      tensors{data_ranks(world, model), model, train, memory},
+      tensors{data_ranks(world, model), world.waits(), model, train, memory},
       watch{spec.model.vocab, spec.precision.compute},
       times{share_times(world, node, train)},
-      train_executor{train, actions(train, train_groups), abort, spec.run.hang_timeout_seconds, &node},
-      evaluate_executor{evaluate, actions(evaluate, evaluate_groups), abort, spec.run.hang_timeout_seconds,
-                        &node} {
+      train_executor{train, actions(train, train_groups), world.waits(), spec.run.hang_timeout_seconds,
+                     &node},
+      evaluate_executor{evaluate, actions(evaluate, evaluate_groups), world.waits(),
+                        spec.run.hang_timeout_seconds, &node} {
     train_executor.keep_times_in(times.own());
     notes = nvme_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
 }

@@ -28,7 +28,7 @@ namespace ziggurat::train {
 /// Members are made in this order, each from those above it; actions of the executors use all of them.
 struct Assembly::Parts {
     spec::RunSpec spec;
-    const comm::Communicator& world;
+    comm::Context world;
     device::Stream stream;
     schedule::ModelLayout model;
     schedule::Program train;
@@ -55,11 +55,7 @@ struct Assembly::Parts {
     Executor evaluate_executor;
     std::vector<std::string> notes;
 
-    Parts(const spec::RunSpec& asked,
-          Programs programs,
-          const comm::Communicator& all,
-          const device::Stream& on,
-          const comm::AbortFlag& abort);
+    Parts(const spec::RunSpec& asked, Programs programs, const comm::Context& all, const device::Stream& on);
 
   private:
     /// One for each op of `program`.

@@ -51,7 +51,7 @@ std::byte* base_of(const schedule::Program& program,
 
 }  // namespace
 
-GroupCollectives::GroupCollectives(const comm::Communicator& world,
+GroupCollectives::GroupCollectives(const comm::Context& world,
                                    comm::NodeMemory& node,
                                    const schedule::Program& program,
                                    const spec::RunSpec& spec) {
@@ -73,7 +73,7 @@ GroupCollectives::GroupCollectives(const comm::Communicator& world,
                                        : std::vector<int>{world.rank()};
         const auto me = std::find(members.begin(), members.end(), world.rank()) - members.begin();
         const auto group =
-            world.split(*std::min_element(members.begin(), members.end()), static_cast<int>(me));
+            world.group().split(*std::min_element(members.begin(), members.end()), static_cast<int>(me));
         ZG_ENSURES(group.size() == std::ssize(members));
         const auto name = has_group ? program.groups[static_cast<std::size_t>(place)].name : "alone";
         groups_.push_back(comm::make_collectives(group, node, name));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "comm/collectives.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "comm/node/node_memory.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
@@ -21,7 +21,7 @@ class GroupCollectives {
     ///
     /// \param node  has mapped the arenas that the program's collectives touch; outlives this
     /// Collective: over `world`; every rank has the program of the same spec
-    GroupCollectives(const comm::Communicator& world,
+    GroupCollectives(const comm::Context& world,
                      comm::NodeMemory& node,
                      const schedule::Program& program,
                      const spec::RunSpec& spec);

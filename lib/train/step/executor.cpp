@@ -12,8 +12,8 @@
 namespace ziggurat::train {
 namespace {
 
-/// While nothing moves, the abort flag is looked at this often; a rank may sleep as long as that between two
-/// polls.
+/// While nothing moves, the end of the job is looked for this often; a rank may sleep as long as that between
+/// two polls.
 constexpr std::int64_t ns_between_checks = 50'000'000;
 
 /// Says so as long as it lives.
@@ -32,12 +32,12 @@ class Inside {
 
 Executor::Executor(const schedule::Program& program,
                    std::vector<Action> actions,
-                   const comm::AbortFlag& abort,
+                   comm::WaitContext context,
                    double hang_seconds,
                    comm::NodeMemory* node)
     : program_{program},
       actions_{std::move(actions)},
-      abort_{abort},
+      context_{context},
       hang_seconds_{hang_seconds},
       node_{node},
       lanes_(program.lanes.size()),
@@ -130,7 +130,7 @@ void Executor::run_until(const Done& done) {
                 note_wait(waiting_op, waiting_cause, waiting_since, monotonic_ns());
                 waiting_op = -1;
                 is_waiting_ = false;
-                abort_.moves();
+                context_.moves();
             }
             idle.reset();
             continue;
@@ -143,9 +143,9 @@ void Executor::run_until(const Done& done) {
         }
         if (const auto now = monotonic_ns(); now >= next_check) {
             next_check = now + ns_between_checks;
-            abort_.check(program_.ops[static_cast<std::size_t>(waiting_cause)].label);
+            context_.check(program_.ops[static_cast<std::size_t>(waiting_cause)].label);
             const double seconds = seconds_between(waiting_since, now);
-            if (seconds > hang_seconds_ && !abort_.is_watched()) {
+            if (seconds > hang_seconds_ && !context_.is_watched()) {
                 give_up(waiting_op, waiting_cause, seconds);
             }
         }

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "comm/abort_flag.hpp"
 #include "comm/background.hpp"
 #include "comm/node/node_memory.hpp"
+#include "comm/wait_context.hpp"
 #include "schedule/step_program.hpp"
 #include "train/step/op_times.hpp"
 
@@ -53,13 +53,13 @@ struct LaneRecord {
 class Executor final : public comm::Background {
   public:
     /// \param actions       by op
-    /// \param abort         where waits are published
+    /// \param context       hears of waits, and of each op
     /// \param node          where a waiting rank sleeps; nothing: short naps
     /// \param hang_seconds  waiting longer than this for one op is an error, unless a watch over the
     ///                      ranks is there, which knows better which of them to blame
     Executor(const schedule::Program& program,
              std::vector<Action> actions,
-             const comm::AbortFlag& abort,
+             comm::WaitContext context,
              double hang_seconds,
              comm::NodeMemory* node = nullptr);
 
@@ -160,7 +160,7 @@ class Executor final : public comm::Background {
     std::size_t num_told_ = 0;  ///< of records_, those of the last run_step or finish
     bool is_in_step_ = false;   ///< in run_step or finish
     std::function<void()> between_ops_;
-    const comm::AbortFlag& abort_;
+    comm::WaitContext context_;
     double hang_seconds_;
     comm::NodeMemory* node_;
     OpTimes* times_ = nullptr;

@@ -108,7 +108,7 @@ bool Executor::advance(LaneState& lane) {
     if (!is_under_way(lane)) {
         note_start(lane, lane.next, lane.step, begin_ns);
         if (!action.is_asynchronous()) {
-            abort_.does(program_.ops[static_cast<std::size_t>(op)].label, begin_ns);
+            context_.does(program_.ops[static_cast<std::size_t>(op)].label, begin_ns);
             if (!is_abandoned_ || !computes(program_.ops[static_cast<std::size_t>(op)])) {
                 action.run();
             }

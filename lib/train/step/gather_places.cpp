@@ -29,7 +29,7 @@ RankPlace from_text(const std::string& text) {
 
 }  // namespace
 
-std::vector<RankPlace> gather_places(const comm::Communicator& world, const RankPlace& mine) {
+std::vector<RankPlace> gather_places(const comm::Context& world, const RankPlace& mine) {
     std::vector<RankPlace> places;
     for (const auto& text : comm::gather(world, as_text(mine))) {
         places.push_back(from_text(text));

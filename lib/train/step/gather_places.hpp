@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "train/step/rank_place.hpp"
 
 namespace ziggurat::train {
@@ -11,6 +11,6 @@ namespace ziggurat::train {
 /// What each rank passes, in rank order, on rank 0; empty elsewhere.
 ///
 /// Collective: over `world`
-std::vector<RankPlace> gather_places(const comm::Communicator& world, const RankPlace& mine);
+std::vector<RankPlace> gather_places(const comm::Context& world, const RankPlace& mine);
 
 }  // namespace ziggurat::train

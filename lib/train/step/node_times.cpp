@@ -37,9 +37,7 @@ NodeTimes times_of_one(const schedule::Program& program) {
             .own_memory = std::move(memory)};
 }
 
-NodeTimes share_times(const comm::Communicator& world,
-                      comm::NodeMemory& node,
-                      const schedule::Program& program) {
+NodeTimes share_times(const comm::Context& world, comm::NodeMemory& node, const schedule::Program& program) {
     std::int64_t most_ops = std::ssize(program.ops);
     comm::all_reduce_max(world, {&most_ops, 1});
     const auto bytes = bytes_of_rank(most_ops);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "comm/node/node_memory.hpp"
 #include "device/arena.hpp"
 #include "schedule/step_program.hpp"
@@ -39,8 +39,6 @@ NodeTimes times_of_one(const schedule::Program& program);
 
 /// \param node  outlives what is made
 /// Collective: over `world`
-NodeTimes share_times(const comm::Communicator& world,
-                      comm::NodeMemory& node,
-                      const schedule::Program& program);
+NodeTimes share_times(const comm::Context& world, comm::NodeMemory& node, const schedule::Program& program);
 
 }  // namespace ziggurat::train

@@ -40,7 +40,7 @@ std::vector<std::string> notes_of_this_rank(const state::TierMemory& memory,
 
 }  // namespace
 
-std::vector<std::string> nvme_notes(const comm::Communicator& world,
+std::vector<std::string> nvme_notes(const comm::Context& world,
                                     const state::TierMemory& memory,
                                     const NvmeLanes& lanes,
                                     int queue_depth) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "state/tier_memory.hpp"
 #include "train/step/bind_transfers.hpp"
 
@@ -14,7 +14,7 @@ namespace ziggurat::train {
 ///
 /// \param queue_depth  blocks that a lane is to have under way
 /// Collective: over `world`
-std::vector<std::string> nvme_notes(const comm::Communicator& world,
+std::vector<std::string> nvme_notes(const comm::Context& world,
                                     const state::TierMemory& memory,
                                     const NvmeLanes& lanes,
                                     int queue_depth);

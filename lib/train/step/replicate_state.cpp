@@ -89,14 +89,11 @@ void round_masters(const HeldState& state) {
 
 /// Exchanges the pieces of all state of one shard degree among the data ranks that hold the same shard of it,
 /// as much of each at a time as fits into a small window.
-void share(const comm::Communicator& world,
-           const comm::AbortFlag& abort,
-           const HeldState& state,
-           int shard_degree) {
+void share(const comm::Context& world, const HeldState& state, int shard_degree) {
     const auto& model = state.model;
     const auto members = layout::data_group(model.data_rank, shard_degree, model.spans.data);
     const auto ranks = model.data_members(shard_degree, model.spans.data);
-    const auto group = world.split(*std::ranges::min_element(ranks), model.data_rank);
+    const auto group = world.group().split(*std::ranges::min_element(ranks), model.data_rank);
     ZG_ENSURES(group.size() == std::ssize(members));
     if (group.size() == 1) {
         return;
@@ -144,7 +141,7 @@ void share(const comm::Communicator& world,
                 state.memory.read(buffer, offset_of(buffer, mine), part_of(me).first(bytes_of(mine)));
             }
             collectives.start(exchange);
-            comm::wait(collectives, exchange, abort);
+            comm::wait(collectives, exchange, world.waits());
             for (std::size_t member = 0; member < pieces.size(); ++member) {
                 const auto theirs = window(pieces[member], round, elements);
                 if (member != me && !theirs.empty()) {
@@ -158,7 +155,7 @@ void share(const comm::Communicator& world,
 
 }  // namespace
 
-void replicate_state(const comm::Communicator& world, const comm::AbortFlag& abort, const HeldState& state) {
+void replicate_state(const comm::Context& world, const HeldState& state) {
     round_masters(state);
     std::set<int> degrees;
     for (const auto kind : layout::state_kinds) {
@@ -167,7 +164,7 @@ void replicate_state(const comm::Communicator& world, const comm::AbortFlag& abo
         }
     }
     for (const int degree : degrees) {
-        share(world, abort, state, degree);
+        share(world, state, degree);
     }
 }
 

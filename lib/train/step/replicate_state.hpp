@@ -1,8 +1,7 @@
 /// Replication of restored state, from pieces over the data axis to the shard of each rank.
 #pragma once
 
-#include "comm/abort_flag.hpp"
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "train/step/held_state.hpp"
 
 namespace ziggurat::train {
@@ -12,6 +11,6 @@ namespace ziggurat::train {
 /// are the rounding of their masters. Data travels from where it lies to where it belongs.
 ///
 /// Collective: over `world`; exchanges among data ranks, outside of any step
-void replicate_state(const comm::Communicator& world, const comm::AbortFlag& abort, const HeldState& state);
+void replicate_state(const comm::Context& world, const HeldState& state);
 
 }  // namespace ziggurat::train

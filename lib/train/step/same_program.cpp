@@ -9,7 +9,7 @@
 
 namespace ziggurat::train {
 
-void expect_same_program(const std::string& version, const comm::Communicator& world) {
+void expect_same_program(const std::string& version, const comm::Context& world) {
     const auto first = comm::broadcast(world, version);
     const auto mine = version == first ? ""
                                        : fmt::format("rank {} on {} runs '{}'", world.rank(),

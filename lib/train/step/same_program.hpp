@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 
 namespace ziggurat::train {
 
@@ -13,6 +13,6 @@ namespace ziggurat::train {
 /// \param version  of this rank's program, with what it was built of and for
 /// Collective: over `world`
 /// Errors:     Error{resource} on all ranks alike, which names the first rank that differs
-void expect_same_program(const std::string& version, const comm::Communicator& world);
+void expect_same_program(const std::string& version, const comm::Context& world);
 
 }  // namespace ziggurat::train

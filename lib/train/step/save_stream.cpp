@@ -22,8 +22,8 @@ constexpr auto places = static_cast<std::size_t>(schedule::places_of_save_ring);
 SaveStream::SaveStream(const schedule::ModelLayout& model,
                        const schedule::Program& train,
                        const state::TierMemory& memory,
-                       const comm::AbortFlag& abort)
-    : abort_{abort} {
+                       comm::WaitContext context)
+    : context_{context} {
     if (train.trainer_buffers.save_ring < 0) {
         return;
     }
@@ -87,14 +87,14 @@ void SaveStream::pass(std::size_t update) {
     const bool has_to_wait = !can_go_on();
     while (!can_go_on()) {
         changed_.wait_for(lock, nap, can_go_on);
-        abort_.check("a place for state that a checkpoint takes");
+        context_.check("a place for state that a checkpoint takes");
     }
     const auto end_ns = monotonic_ns();
     waited_ns_ += end_ns - begin_ns;
     if (has_to_wait && waits_.size() < waits_.capacity()) {
         waits_.push_back({begin_ns, end_ns});
     }
-    abort_.moves();
+    context_.moves();
     if (!is_open_) {
         return;
     }

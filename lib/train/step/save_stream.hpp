@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "comm/abort_flag.hpp"
+#include "comm/wait_context.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/passes/passing_state.hpp"
 #include "schedule/step_program.hpp"
@@ -30,7 +30,7 @@ class SaveStream {
     SaveStream(const schedule::ModelLayout& model,
                const schedule::Program& train,
                const state::TierMemory& memory,
-               const comm::AbortFlag& abort);
+               comm::WaitContext context);
 
     /// Some of what is saved passes by, and the program has a ring for it.
     bool is_there() const noexcept { return ring_ != nullptr; }
@@ -95,7 +95,7 @@ class SaveStream {
     void pass(std::size_t update);
     std::byte* place(std::size_t update) const;
 
-    const comm::AbortFlag& abort_;
+    comm::WaitContext context_;
     std::byte* ring_ = nullptr;
     std::int64_t place_bytes_ = 0;
     std::vector<Update> updates_;

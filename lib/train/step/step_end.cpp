@@ -14,12 +14,12 @@ constexpr int num_words = 2 * limbs + static_cast<int>(num_step_requests);
 
 }  // namespace
 
-StepEnd::StepEnd(const comm::Communicator& world,
+StepEnd::StepEnd(const comm::Context& world,
                  comm::NodeMemory& node,
                  const spec::Optimizer& optimizer,
                  const device::Stream& stream,
                  const ExactSum& squares)
-    : optimizer_{optimizer}, stream_{stream}, sum_{world, num_words, &node}, squares_{squares} {}
+    : optimizer_{optimizer}, stream_{stream}, sum_{world.group(), num_words, &node}, squares_{squares} {}
 
 Action StepEnd::action(std::span<const BatchSlot> slots,
                        const kernels::StepInputs& inputs,

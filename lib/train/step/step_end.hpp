@@ -25,7 +25,7 @@ class StepEnd {
   public:
     /// \param node     lends seats to the small all-reduce; outlives this
     /// \param squares  of this rank's part of the gradient, which norm ops have added up
-    StepEnd(const comm::Communicator& world,
+    StepEnd(const comm::Context& world,
             comm::NodeMemory& node,
             const spec::Optimizer& optimizer,
             const device::Stream& stream,

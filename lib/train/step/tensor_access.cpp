@@ -56,10 +56,11 @@ void write_elements(const state::TierMemory& memory,
 }  // namespace
 
 TensorAccess::TensorAccess(comm::Communicator data_ranks,
+                           comm::WaitContext waits,
                            const schedule::ModelLayout& model,
                            const schedule::Program& program,
                            const state::TierMemory& memory)
-    : data_ranks_{std::move(data_ranks)}, model_{model}, program_{program}, memory_{memory} {}
+    : data_ranks_{std::move(data_ranks)}, waits_{waits}, model_{model}, program_{program}, memory_{memory} {}
 
 TensorAccess::TensorRange TensorAccess::range_of(const std::string& name) const {
     for (const int unit : model_.units) {
@@ -131,7 +132,7 @@ std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) co
         const auto bytes = std::min(2 * words.size(), values.size() - begin) * sizeof(float);
         words.back() = 0;
         std::memcpy(words.data(), &values[begin], bytes);
-        comm::all_reduce_sum(data_ranks_, std::span{words}.first((bytes + 7) / 8));
+        comm::all_reduce_sum(comm::Context{data_ranks_, waits_}, std::span{words}.first((bytes + 7) / 8));
         std::memcpy(&values[begin], words.data(), bytes);
     }
     return values;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/step_program.hpp"
 #include "state/tier_memory.hpp"
@@ -22,6 +22,7 @@ class TensorAccess {
     /// \param program     the train program: its persistent buffers are the state. It, `model` and `memory`
     ///                    must outlive this
     TensorAccess(comm::Communicator data_ranks,
+                 comm::WaitContext waits,
                  const schedule::ModelLayout& model,
                  const schedule::Program& program,
                  const state::TierMemory& memory);
@@ -51,6 +52,7 @@ class TensorAccess {
     std::vector<const schedule::Buffer*> buffers_of(schedule::StateKind kind, int unit) const;
 
     comm::Communicator data_ranks_;
+    comm::WaitContext waits_;
     const schedule::ModelLayout& model_;
     const schedule::Program& program_;
     const state::TierMemory& memory_;

@@ -47,7 +47,7 @@ std::uint64_t hash_of(const schedule::Buffer& buffer,
 
 }  // namespace
 
-std::uint64_t weights_hash(const comm::Communicator& world,
+std::uint64_t weights_hash(const comm::Context& world,
                            const schedule::ModelLayout& model,
                            const schedule::Program& program,
                            const state::TierMemory& memory) {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "comm/communicator.hpp"
+#include "comm/context.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/step_program.hpp"
 #include "state/tier_memory.hpp"
@@ -21,7 +21,7 @@ namespace ziggurat::train {
 ///
 /// \param program  the train program: its persistent buffers are the state
 /// Collective: over `world`
-std::uint64_t weights_hash(const comm::Communicator& world,
+std::uint64_t weights_hash(const comm::Context& world,
                            const schedule::ModelLayout& model,
                            const schedule::Program& program,
                            const state::TierMemory& memory);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "comm/abort_flag.hpp"
 #include "tests/support/dry_run_collectives.hpp"
 
 namespace ziggurat::comm {
@@ -119,35 +118,6 @@ TEST(CheckCall, RefusesWhatCannotBeMeant) {
     EXPECT_NE(std::string::npos,
               refused({.kind = K::broadcast, .blocks = {{0, 4}}, .peer = 3}).find("peer 3 of 3"));
     EXPECT_NE(std::string::npos, refused({.kind = K::send, .blocks = {{0, 4}}, .peer = 2}).find("to itself"));
-}
-
-TEST(AbortFlag, KeepsTheFirstCodeAndEndsAWait) {
-    class NeverDone final : public Collectives {
-      public:
-        explicit NeverDone(AbortFlag& flag) : flag_{flag} {}
-        int prepare(CollectiveCall) override { return 0; }
-        void start(int) override {}
-        bool poll(int) override {
-            if (++polls_ == 10) {
-                flag_.raise(6);
-                flag_.raise(3);
-            }
-            return false;
-        }
-        std::int64_t bytes_moved(int) const override { return 0; }
-        int size() const override { return 1; }
-        int rank() const override { return 0; }
-
-      private:
-        AbortFlag& flag_;
-        int polls_ = 0;
-    };
-    AbortFlag flag;
-    NeverDone collectives{flag};
-
-    EXPECT_THROW(wait(collectives, 0, flag), Error);
-
-    EXPECT_EQ(6, flag.exit_code());
 }
 
 }  // namespace

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
+#include "comm/wait_context.hpp"
 
 namespace ziggurat::comm {
 namespace {
@@ -323,6 +326,35 @@ TEST(Liveness, TellsWhoeverAskedBeforeItLeaves) {
     const auto at = ranks.said(0).find("told 6: ");
     ASSERT_NE(at, std::string::npos) << ranks.said(0);
     EXPECT_TRUE(has(ranks.said(0).substr(at), ranks.name(2) + " on machine has died")) << ranks.said(0);
+}
+
+TEST(Liveness, EndsTheWaitsOfARankThatLeaves) {
+    const Part gives_up = [](Liveness& liveness) {
+        std::atomic<bool> has_given_up{false};
+        liveness.before_leaving([&](int, const std::string&) {
+            while (!has_given_up) {
+                usleep(1000);
+            }
+        });
+        say_busy();
+        try {
+            for (const WaitContext waits{liveness};;) {
+                waits.check("a token");
+            }
+        } catch (const Error& error) {
+            const std::string text = std::string{error.what()} + "\n";
+            [[maybe_unused]] ssize_t ignored = write(STDERR_FILENO, text.data(), text.size());
+            has_given_up = true;
+        }
+        pause();
+    };
+    Ranks ranks{{gives_up, wait_for_ever}};
+    EXPECT_EQ("busy\n", ranks.hear(0));
+
+    kill(ranks.pid(1), SIGKILL);
+
+    EXPECT_EQ(6, ranks.exit_code(0));
+    EXPECT_TRUE(has(ranks.said(0), "gave up waiting for a token")) << ranks.said(0);
 }
 
 TEST(Liveness, LeavesThoughItsLastWordsTakeForEver) {

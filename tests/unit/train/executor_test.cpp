@@ -72,8 +72,7 @@ TEST(Executor, StartsTheNextReadWhileOneIsUnderWay) {
     rig.add(Engine::compute, {0}, {});
     rig.add(Engine::compute, {1}, {});
     derive_dependencies(rig.program);
-    const comm::AbortFlag abort;
-    Executor executor{rig.program, rig.actions, abort, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
 
     executor.run_step();
 
@@ -88,8 +87,7 @@ TEST(Executor, StartsAReadBeforeOneThatMustWait) {
     rig.add(Engine::compute, {2}, {});
     rig.add(Engine::compute, {3}, {});
     derive_dependencies(rig.program);
-    const comm::AbortFlag abort;
-    Executor executor{rig.program, rig.actions, abort, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
 
     executor.run_step();
     executor.run_step();
@@ -105,8 +103,7 @@ TEST(Executor, HoldsAReadBackWhoseMemoryIsStillInUse) {
     rig.add(Engine::nvme_read, {}, {0}, 2);
     rig.add(Engine::compute, {0}, {});
     derive_dependencies(rig.program);
-    const comm::AbortFlag abort;
-    Executor executor{rig.program, rig.actions, abort, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
 
     executor.run_step();
     executor.run_step();
@@ -120,8 +117,7 @@ TEST(Executor, UsesAReadThatEndsBeforeTheOneInFrontOfIt) {
     const int quick = rig.add(Engine::nvme_read, {}, {1}, 1);
     const int use = rig.add(Engine::compute, {1}, {});
     derive_dependencies(rig.program);
-    const comm::AbortFlag abort;
-    Executor executor{rig.program, rig.actions, abort, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
 
     executor.run_step();
     EXPECT_EQ(rig.log, " start0 start1 end1 run2");
@@ -143,8 +139,7 @@ TEST(Executor, HoldsNoMoreThanSomeReadsUnderWay) {
     }
     rig.add(Engine::compute, {reads - 1}, {});
     derive_dependencies(rig.program);
-    const comm::AbortFlag abort;
-    Executor executor{rig.program, rig.actions, abort, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
 
     executor.run_step();
     const auto last = "start" + std::to_string(reads - 1);
@@ -163,8 +158,7 @@ TEST(Executor, TellsWhatIsDoneBetweenStepsWithTheNextStep) {
     rig.add(Engine::compute, {}, {0});
     const int write = rig.add(Engine::nvme_write, {0}, {1}, 20);
     derive_dependencies(rig.program);
-    const comm::AbortFlag abort;
-    Executor executor{rig.program, rig.actions, abort, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
     const auto writes_told = [&] {
         const auto told = executor.records();
         return std::count_if(told.begin(), told.end(), [&](const LaneRecord& record) {
@@ -190,8 +184,7 @@ TEST(Executor, DoesNotStartCollectivesAhead) {
     rig.add(Engine::collective, {}, {1}, 1);
     rig.add(Engine::compute, {0}, {});
     derive_dependencies(rig.program);
-    const comm::AbortFlag abort;
-    Executor executor{rig.program, rig.actions, abort, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
 
     executor.run_step();
     executor.finish();

@@ -1,0 +1,41 @@
+/// Context of a rank in a group: the group, its waits, and a way round MPI for small exchanges.
+#pragma once
+
+#include "comm/communicator.hpp"
+#include "comm/wait_context.hpp"
+
+namespace ziggurat::comm {
+
+class BoardExchange;
+
+/// Given by value to all that talk to the other ranks of a group. The objects that it refers to outlive it.
+class Context {
+  public:
+    explicit Context(const Communicator& group, WaitContext waits = {}) noexcept
+        : group_{&group}, waits_{waits} {}
+    /// \param board  carries small exchanges of these ranks without MPI; for a group of all ranks of the job
+    Context(const Communicator& group, WaitContext waits, BoardExchange* board) noexcept
+        : group_{&group}, waits_{waits}, board_{board} {}
+
+    int rank() const noexcept { return group_->rank(); }
+    int size() const noexcept { return group_->size(); }
+    const Communicator& group() const noexcept { return *group_; }
+    const WaitContext& waits() const noexcept { return waits_; }
+    Liveness* liveness() const noexcept { return waits_.liveness(); }
+    /// nullptr: small exchanges go over MPI.
+    BoardExchange* board() const noexcept { return board_; }
+
+    /// The same waits in another group.
+    Context in(const Communicator& group) const noexcept { return {group, waits_, nullptr}; }
+    /// The same group; see WaitContext.
+    Context going_on_with(Background& background) const noexcept {
+        return {*group_, waits_.going_on_with(background), board_};
+    }
+
+  private:
+    const Communicator* group_;
+    WaitContext waits_;
+    BoardExchange* board_ = nullptr;
+};
+
+}  // namespace ziggurat::comm
