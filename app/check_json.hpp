@@ -14,7 +14,7 @@ struct CheckAnswer {
     std::string deck;
     int exit_code = 0;
     const deck::Diagnostics& found;
-    const deck::Loaded* loaded = nullptr;
+    const deck::LoadedDeck* loaded = nullptr;
     std::optional<plan::MemoryReport> memory = {};
 };
 

@@ -39,7 +39,7 @@ int explain(const std::string& key) {
     return deck_is_wrong;
 }
 
-void warn_of_run_folder(deck::Loaded& loaded) {
+void warn_of_run_folder(deck::LoadedDeck& loaded) {
     const std::string& folder = loaded.run.run.dir;
     if (const auto why = why_not_writable(folder); !why.empty()) {
         loaded.found.warning({"run.dir", 0, 0}, fmt::format("{} cannot be written", deck::in_quotes(folder)),
@@ -57,7 +57,7 @@ int refuse(const CheckOptions& options, const deck::Diagnostics& found) {
     return found.exit_code();
 }
 
-int answer_as_json(const CheckOptions& options, const deck::Loaded& loaded) {
+int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded) {
     CheckAnswer all{.deck = options.deck, .found = loaded.found, .loaded = &loaded};
     if (options.memory) {
         all.memory = options.memory(loaded.run, loaded.machine);
@@ -77,7 +77,7 @@ std::string time_line(const spec::RunSpec& run, const spec::MachineSpec& machine
                                   format_duration(*seconds * static_cast<double>(run.train.steps)));
 }
 
-int answer(const CheckOptions& options, const deck::Loaded& loaded) {
+int answer(const CheckOptions& options, const deck::LoadedDeck& loaded) {
     if (loaded.found.warnings() + loaded.found.notes() > 0) {
         print(stderr, loaded.found.print());
     }
@@ -114,7 +114,7 @@ int run_check(const CheckOptions& options) {
             return refuse(options, found);
         }
     }
-    deck::Loaded loaded = deck::load(options.deck, options.overrides, load);
+    deck::LoadedDeck loaded = deck::load(options.deck, options.overrides, load);
     if (!loaded.ok()) {
         return refuse(options, loaded.found);
     }

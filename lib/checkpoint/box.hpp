@@ -30,7 +30,7 @@ std::vector<Box> boxes_of_run(const Box& window, std::int64_t first, std::int64_
 /// The box that two boxes of one tensor share; nothing when that is empty.
 std::optional<Box> common_part(const Box& a, const Box& b);
 
-/// Whether the boxes, each within a tensor of `shape`, hold each of its elements exactly once. Takes time
+/// True when the boxes, each within a tensor of `shape`, hold each of its elements exactly once. Takes time
 /// like n log n for n boxes, but twice as much for each dim in which any of them is cut.
 ///
 /// \pre shape.size() <= 16, and its elements, one more along each dim, fit into 63 bits

@@ -27,7 +27,7 @@ struct Name {
     bool is_unfinished = false;
 };
 
-/// What a folder's name says, if it is that of a checkpoint.
+/// The content of a folder's name, if it is that of a checkpoint.
 std::optional<Name> read_name(std::string_view name) {
     if (!name.starts_with(prefix)) {
         return std::nullopt;
@@ -109,7 +109,7 @@ CatalogueEntry no_folder(const std::string& path, const Name& name) {
     return entry;
 }
 
-/// What lies in `root` and is called like a checkpoint.
+/// The entries of `root` with names of checkpoints.
 std::vector<CatalogueEntry> entries_of(const std::string& root) {
     std::vector<CatalogueEntry> entries;
     std::error_code error;
@@ -212,7 +212,7 @@ std::string choose_verified(const std::string& path, std::vector<std::string>& n
     if (all.is_one_step) {
         return choose(path, notes);
     }
-    Found found = find_newest(all.root);
+    FoundCheckpoint found = find_newest(all.root);
     notes.insert(notes.end(), found.notes.begin(), found.notes.end());
     if (found.path) {
         return std::move(*found.path);

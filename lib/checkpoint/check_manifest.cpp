@@ -21,7 +21,7 @@ using Limits = ManifestLimits;
     throw std::invalid_argument{why};
 }
 
-/// What people are shown must not steer their terminal, and a name is no novel.
+/// Texts that are printed must not steer a terminal, and names have bounds.
 void check_words(const char* what, std::string_view words, std::size_t most_bytes) {
     if (words.size() > most_bytes) {
         refuse(fmt::format("{} has {} bytes, more than {}", what, words.size(), most_bytes));

@@ -44,7 +44,7 @@ std::map<std::int64_t, std::string> step_folders(const std::string& root) {
     return folders;
 }
 
-/// What keeps a checkpoint from being gone on from, as far as that shows without reading its pieces.
+/// The reason not to go on from a checkpoint, as far as that shows without reading its pieces.
 std::optional<std::string> problem_of(const std::string& path, std::int64_t step) {
     try {
         const Manifest manifest = read_manifest(path);
@@ -123,9 +123,9 @@ std::vector<std::string> list_complete(const std::string& root) {
     return complete;
 }
 
-Found find_newest(const std::string& root, std::optional<std::int64_t> below) {
+FoundCheckpoint find_newest(const std::string& root, std::optional<std::int64_t> below) {
     const std::map<std::int64_t, std::string> folders = step_folders(root);
-    Found found;
+    FoundCheckpoint found;
     found.is_empty = folders.empty();
     std::optional<Latest> latest;
     try {

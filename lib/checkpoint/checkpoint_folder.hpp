@@ -38,7 +38,7 @@ class Commit {
     /// Errors: Error{resource}
     Commit(std::string root, std::int64_t step);
 
-    /// Where shards are to be written.
+    /// The folder that shards are written into.
     const std::string& folder() const noexcept { return folder_; }
 
     /// master.h5, COMPLETE, rename, LATEST; files and directories flushed to the disk in that order. Steps
@@ -61,7 +61,7 @@ class Commit {
 };
 
 /// The result of looking in `<run.dir>/ckpt` for something to go on from.
-struct Found {
+struct FoundCheckpoint {
     /// Of the newest checkpoint that verifies: COMPLETE, sizes, hashes of files.
     std::optional<std::string> path;
     bool is_empty = false;           ///< no complete step at all: a fresh start
@@ -74,7 +74,7 @@ struct Found {
 /// hashes of files do not show.
 ///
 /// Errors: Error{resource} when `root` cannot be read
-Found find_newest(const std::string& root, std::optional<std::int64_t> below = std::nullopt);
+FoundCheckpoint find_newest(const std::string& root, std::optional<std::int64_t> below = std::nullopt);
 
 /// Complete checkpoints (folders named `step-N` that have a COMPLETE), ascending by step.
 /// Errors: Error{resource} when `root` is there and cannot be read

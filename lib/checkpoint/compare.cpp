@@ -80,7 +80,7 @@ void compare_numbers(CheckpointReader& first,
                                          : TensorVerdict::other_numbers;
 }
 
-/// Whether `a` stands before `b` in the order of stored_tensors.
+/// True when `a` stands before `b` in the order of stored_tensors.
 bool precedes(const StoredTensor& a, const StoredTensor& b) {
     return a.kind != b.kind ? a.kind < b.kind : is_before(a.name, b.name);
 }

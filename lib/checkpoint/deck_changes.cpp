@@ -14,10 +14,10 @@
 namespace ziggurat::checkpoint {
 namespace {
 
+using deck::DeckValue;
 using deck::OnResume;
 using deck::Row;
 using deck::Type;
-using deck::Value;
 using deck::Values;
 
 Values values_of(const std::string& text, const char* whose) {
@@ -32,20 +32,20 @@ Values values_of(const std::string& text, const char* whose) {
     return std::move(*values);
 }
 
-bool is_default(const Value* value) {
+bool is_default(const DeckValue* value) {
     return value == nullptr || value->origin.kind == deck::OriginKind::fallback;
 }
 
-std::string origin_of(const Value* value) {
+std::string origin_of(const DeckValue* value) {
     return value == nullptr ? "" : value->origin.comment();
 }
 
-std::string shown(const Value* value) {
+std::string shown(const DeckValue* value) {
     return value == nullptr ? "nothing" : value->written;
 }
 
 /// True for a default that stands for what the run finds out: there is nothing to compare.
-bool is_unknown(const Value* value) {
+bool is_unknown(const DeckValue* value) {
     return value != nullptr && value->word == "auto" && is_default(value);
 }
 
@@ -74,8 +74,8 @@ class Comparison {
 
   private:
     void compare(const Row& row, const std::string& key) {
-        const Value* before = before_.find(key);
-        const Value* after = after_.find(key);
+        const DeckValue* before = before_.find(key);
+        const DeckValue* after = after_.find(key);
         const bool is_same = (before == nullptr && after == nullptr) ||
                              (before != nullptr && after != nullptr && before->word == after->word &&
                               before->data == after->data);

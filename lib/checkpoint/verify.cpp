@@ -40,7 +40,7 @@ void check_entries(const std::string& path, const Manifest& manifest, std::vecto
     }
 }
 
-/// What is wrong with LATEST in `root`; nothing when all is well.
+/// The problem with LATEST in `root`; nothing when all is well.
 std::optional<std::string> problem_of_latest(const std::string& root) {
     const std::optional<Latest> latest = read_latest(root);
     if (!latest) {

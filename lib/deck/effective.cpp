@@ -52,7 +52,7 @@ class DeckText {
     }
 
     std::string leaf(const std::string& path, const std::string& key) const {
-        const Value* value = values_.find(path);
+        const DeckValue* value = values_.find(path);
         if (value == nullptr) {
             return {};
         }

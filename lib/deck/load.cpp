@@ -57,8 +57,10 @@ std::string effective_elsewhere(const Schema& schema,
 
 }  // namespace
 
-Loaded load(const std::string& path, const std::vector<std::string>& overrides, const LoadOptions& options) {
-    Loaded loaded;
+LoadedDeck load(const std::string& path,
+                const std::vector<std::string>& overrides,
+                const LoadOptions& options) {
+    LoadedDeck loaded;
     const auto file = file_or_shipped(path);
     const auto text = read_file(file, "deck", {file, 0, 0}, loaded.found);
     if (!text) {
@@ -72,11 +74,11 @@ Loaded load(const std::string& path, const std::vector<std::string>& overrides, 
     return loaded;
 }
 
-Loaded load_text(const std::string& text,
-                 const std::string& name,
-                 const std::vector<std::string>& overrides,
-                 const LoadOptions& options) {
-    Loaded loaded;
+LoadedDeck load_text(const std::string& text,
+                     const std::string& name,
+                     const std::vector<std::string>& overrides,
+                     const LoadOptions& options) {
+    LoadedDeck loaded;
     const Schema& schema = deck_schema();
     auto root = options.as_record ? compose_record(schema, text, name, loaded.found)
                                   : compose(schema, text, name, loaded.found);

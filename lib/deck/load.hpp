@@ -12,7 +12,7 @@
 namespace ziggurat::deck {
 
 /// A deck after loading. `run` and `effective` mean something only when `ok()`.
-struct Loaded {
+struct LoadedDeck {
     spec::RunSpec run;
     spec::MachineSpec machine;  ///< the one that budgets are shares of
     Diagnostics found;
@@ -28,12 +28,14 @@ struct Loaded {
 /// Reads, resolves and checks the deck at `path`, with overrides `path.to.key=value`. Every problem is in
 /// `found`; nothing that a deck says makes it throw.
 /// Collective: local. On several ranks, rank 0 loads and the others load its `effective_elsewhere`.
-Loaded load(const std::string& path, const std::vector<std::string>& overrides, const LoadOptions& options);
+LoadedDeck load(const std::string& path,
+                const std::vector<std::string>& overrides,
+                const LoadOptions& options);
 
 /// The same for a deck that is already in memory; `name` stands for its file in messages.
-Loaded load_text(const std::string& text,
-                 const std::string& name,
-                 const std::vector<std::string>& overrides,
-                 const LoadOptions& options);
+LoadedDeck load_text(const std::string& text,
+                     const std::string& name,
+                     const std::vector<std::string>& overrides,
+                     const LoadOptions& options);
 
 }  // namespace ziggurat::deck

@@ -89,10 +89,10 @@ TEST_F(ShippedDecks, LoadAndReloadAndHaveTheSizeThatTheySay) {
             << entry.path() << " does not say how to run it";
         const LoadOptions options = options_for(entry.path(), std::stoi(match[1]));
 
-        const Loaded loaded = load(entry.path(), {}, options);
+        const LoadedDeck loaded = load(entry.path(), {}, options);
         EXPECT_TRUE(loaded.ok() && loaded.found.warnings() == 0) << loaded.found.print();
 
-        const Loaded again = load_text(loaded.effective, "effective.yaml", {}, options);
+        const LoadedDeck again = load_text(loaded.effective, "effective.yaml", {}, options);
         EXPECT_TRUE(again.ok() && again.found.warnings() == 0) << again.found.print();
         EXPECT_EQ(again.run, loaded.run) << entry.path();
 

@@ -47,10 +47,10 @@ class SystemDecks : public ::testing::Test {
         };
     }
 
-    Loaded load_for(const std::string& name,
-                    const std::string& machine,
-                    int ranks,
-                    const std::vector<std::string>& overrides) const {
+    LoadedDeck load_for(const std::string& name,
+                        const std::string& machine,
+                        int ranks,
+                        const std::vector<std::string>& overrides) const {
         LoadOptions options;
         options.ranks = ranks;
         options.environment = environment();
@@ -68,7 +68,7 @@ class SystemDecks : public ::testing::Test {
     }
 
     /// Without the planner: that the plan fits is what decks/header_commands and the tests below ask.
-    Loaded load_quickly(const std::string& name, const std::string& machine, int ranks) const {
+    LoadedDeck load_quickly(const std::string& name, const std::string& machine, int ranks) const {
         Diagnostics found;
         LoadOptions options{.ranks = ranks, .environment = environment()};
         options.machine = load_machine(folder / "machines" / (machine + ".yaml"), found);
@@ -93,7 +93,7 @@ TEST_F(SystemDecks, LoadAsTheirFirstLinesSay) {
         const auto text = text_of(entry.path());
         const std::string name = entry.path().filename();
         std::smatch match;
-        Loaded loaded;
+        LoadedDeck loaded;
         if (std::regex_search(text, match, here)) {
             EXPECT_EQ(match[2], name);
             loaded = load_for(name, "", std::stoi(match[1]), {});
@@ -114,7 +114,7 @@ TEST_F(SystemDecks, LoadAsTheirFirstLinesSay) {
 }
 
 /// Expects that the deck fits and, with `overrides`, lacks memory of `tier`.
-void expect_to_need(const Loaded& whole, const Loaded& without, spec::Tier tier) {
+void expect_to_need(const LoadedDeck& whole, const LoadedDeck& without, spec::Tier tier) {
     const auto report = plan::memory_report(whole.run, whole.machine);
     EXPECT_TRUE(report.fits) << report.table;
     EXPECT_NE(report.table.find("  FITS, to spare: "), std::string::npos) << report.table;

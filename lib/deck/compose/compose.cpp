@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a map at `path` is a value that one file says as a whole, as the shares of a home.
+/// True for a map at `path` that is one value, which no other file completes, as the shares of a home.
 bool is_value(const Schema& schema, const std::string& path) {
     const Row* row = schema.find(path);
     return row != nullptr && row->type != Type::map && row->type != Type::variables;

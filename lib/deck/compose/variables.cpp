@@ -42,7 +42,7 @@ class Substitution {
         }
     }
 
-    /// Whether some value has asked for the variable.
+    /// True when some value has asked for the variable.
     bool is_used(const std::string& name) const { return used_.contains(name); }
 
   private:

@@ -25,7 +25,7 @@ std::string shown_line(std::string_view line) {
     return shown;
 }
 
-/// Where a cut at `at` leaves a whole UTF-8 character.
+/// The nearest cut at or before `at` that leaves whole UTF-8 characters.
 std::size_t character_boundary(std::string_view text, std::size_t at) {
     while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0u) == 0x80u) {
         --at;

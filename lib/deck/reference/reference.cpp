@@ -43,7 +43,7 @@ std::string takes(const Row& row) {
     return range.empty() ? accepted_forms(row) : fmt::format("{}; {}", accepted_forms(row), range);
 }
 
-/// What of the key this version cannot do; empty when it can do all.
+/// The part of the key that is not implemented; empty when all of it is.
 std::string missing_of(const Row& row) {
     if (row.built == Built::no) {
         return "Not built yet: only the default is taken.";

@@ -38,17 +38,17 @@ void Resolution::erase_default(const std::string& path) const {
 }
 
 std::int64_t Resolution::steps_of(const std::string& path) const {
-    const auto extent = values.as<Extent>(path);
+    const auto length = values.as<TrainingLength>(path);
     const std::int64_t step_tokens = run.train.global_batch * run.data.seq;
-    switch (extent.unit) {
-        case Extent::Unit::steps:
-            return extent.steps;
-        case Extent::Unit::tokens:
-            return step_tokens > 0 ? (extent.tokens + step_tokens - 1) / step_tokens : 0;
-        case Extent::Unit::share:
+    switch (length.unit) {
+        case TrainingLength::Unit::steps:
+            return length.steps;
+        case TrainingLength::Unit::tokens:
+            return step_tokens > 0 ? (length.tokens + step_tokens - 1) / step_tokens : 0;
+        case TrainingLength::Unit::share:
             break;
     }
-    return static_cast<std::int64_t>(extent.share * static_cast<double>(run.train.steps));
+    return static_cast<std::int64_t>(length.share * static_cast<double>(run.train.steps));
 }
 
 void resolve(Resolution& resolution) {

@@ -59,7 +59,8 @@ void resolve_schedule(Resolution& resolution);
 /// Asks for the homes that are open and resolves them. After the rules: a program is built of the run.
 void resolve_open_homes(Resolution& resolution);
 
-/// Asks for the depths that are open and resolves them, when homes are known. What it says is Loaded::depths.
+/// Asks for the depths that are open and resolves them, when homes are known. What it says is
+/// LoadedDeck::depths.
 std::string resolve_depths(Resolution& resolution);
 
 /// Consecutive data ranks that share a node, or one of debug.nodes.

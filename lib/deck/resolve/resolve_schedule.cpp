@@ -15,7 +15,7 @@ void resolve_schedule(Resolution& resolution) {
     schedule.warmup_steps = resolution.steps_of("schedule.warmup");
     if (resolution.is_auto("schedule.decay")) {
         const std::int64_t steps = kind == "wsd" ? (resolution.run.train.steps + 4) / 5 : 0;
-        values.set_resolved("schedule.decay", Extent{.steps = steps}, fmt::format("{} steps", steps),
+        values.set_resolved("schedule.decay", TrainingLength{.steps = steps}, fmt::format("{} steps", steps),
                             kind == "wsd" ? "20% of the steps" : "only wsd has it");
     }
     schedule.decay_steps = kind == "wsd" ? resolution.steps_of("schedule.decay") : 0;

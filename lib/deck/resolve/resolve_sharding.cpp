@@ -53,7 +53,7 @@ void resolve_spans(Resolution& resolution) {
         return;
     }
     if (!values.has("sharding.zero") && !values.is_bad("sharding")) {
-        Value stage;
+        DeckValue stage;
         stage.data = std::int64_t{0};
         stage.written = "0";
         values.set("sharding.zero", std::move(stage));

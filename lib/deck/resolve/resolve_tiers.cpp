@@ -29,7 +29,7 @@ std::int64_t budget(Resolution& resolution,
 }
 
 spec::Home home(const Resolution& resolution, const std::string& path) {
-    const Value* value = resolution.values.find(path);
+    const DeckValue* value = resolution.values.find(path);
     const bool is_given = value != nullptr && std::holds_alternative<spec::Home>(value->data);
     return is_given ? std::get<spec::Home>(value->data) : spec::Home{};
 }
@@ -65,7 +65,7 @@ void resolve_home(Resolution& resolution, bool is_open, const std::string& path,
         return;
     }
     const std::string text = spec::write_home(home);
-    const Value value = value_of(*deck_schema().find(path), text);
+    const DeckValue value = value_of(*deck_schema().find(path), text);
     home = std::get<spec::Home>(value.data);  // as the effective deck says it
     resolution.values.set_resolved(path, home, text, "device, then host, then nvme, to their budgets");
 }

@@ -26,7 +26,7 @@ void resolve_steps(Resolution& resolution) {
     const std::int64_t step = values.integer("train.global_batch") * values.integer("data.seq");
     const std::int64_t tokens = values.integer("train.tokens");
     if (step > 0) {
-        Value steps = *values.find("train.tokens");
+        DeckValue steps = *values.find("train.tokens");
         steps.data = (tokens + step - 1) / step;
         steps.written = fmt::format("{}", (tokens + step - 1) / step);
         steps.origin.note = fmt::format("{} tokens / ({} sequences of {})", tokens,

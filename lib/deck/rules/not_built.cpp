@@ -64,11 +64,11 @@ constexpr std::array features = {
 
 /// True when the key has its default, or nothing.
 bool is_default(const Row& row, const Values& values) {
-    const Value* value = values.find(row.path);
+    const DeckValue* value = values.find(row.path);
     if (value == nullptr) {
         return values.count(row.path) == 0;
     }
-    const Value fallback = value_of(row, row.fallback);
+    const DeckValue fallback = value_of(row, row.fallback);
     return value->word == fallback.word && value->data == fallback.data;
 }
 

@@ -14,12 +14,12 @@ namespace {
 
 /// Somebody wrote the key, and not its default, which effective decks write everywhere.
 bool differs(const Resolution& at, const char* key) {
-    const Value* value = at.values.find(key);
+    const DeckValue* value = at.values.find(key);
     if (value == nullptr || !at.values.is_written(key)) {
         return false;
     }
     const Row& row = *deck_schema().find(key);
-    const Value fallback = value_of(row, row.fallback);
+    const DeckValue fallback = value_of(row, row.fallback);
     return value->word != fallback.word || value->data != fallback.data;
 }
 
@@ -38,7 +38,7 @@ bool validates_nothing(const Resolution& at) {
 
 bool goes_down_all_along(const Resolution& at) {
     // Effective decks say 0 steps.
-    const bool has_length = at.values.as<Extent>("schedule.decay") != Extent{};
+    const bool has_length = at.values.as<TrainingLength>("schedule.decay") != TrainingLength{};
     return has_length && at.run.schedule.kind != spec::ScheduleKind::warmup_stable_decay;
 }
 

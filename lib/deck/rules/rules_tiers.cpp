@@ -47,8 +47,7 @@ void folders_have_residents(const Resolution& at) {
     }
 }
 
-/// What was written and is not what stands there anyway. Of effective decks, which say everything, the latter
-/// is most.
+/// Only values that were written and differ from the usual ones count: effective decks say everything.
 void disks_have_residents(const Resolution& at) {
     const auto& tiers = at.run.tiers;
     const auto& throttle = at.run.debug.throttle;

@@ -44,7 +44,7 @@ constexpr Row rows[] = {
      .doc = "Splits the ranks of one machine into so many pretended nodes: for the words `node` and for collectives."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows));
+static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

@@ -41,7 +41,7 @@ constexpr Row rows[] = {
      .doc = "The token between documents; none where the format knows them (megatron) or there are none."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows));
+static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

@@ -34,15 +34,15 @@ constexpr Row rows[] = {
     {.path = "schedule.kind", .type = Type::word, .fallback = "cosine", .words = "constant linear cosine wsd",
      .on_resume = warned,
      .doc = "The way down after the warm-up; wsd stays at the top and goes down linearly at the end."},
-    {.path = "schedule.warmup", .type = Type::extent, .fallback = "0 steps", .on_resume = warned,
+    {.path = "schedule.warmup", .type = Type::training_length, .fallback = "0 steps", .on_resume = warned,
      .doc = "Linear rise from zero."},
-    {.path = "schedule.decay", .type = Type::extent, .fallback = "auto", .words = "auto",
+    {.path = "schedule.decay", .type = Type::training_length, .fallback = "auto", .words = "auto",
      .on_resume = warned, .doc = "wsd: length of the way down; auto is 20% of the steps."},
     {.path = "schedule.final_fraction", .type = Type::real, .fallback = "0.1", .min = 0, .max = 1,
      .on_resume = warned, .doc = "Learning rate at the end, relative to the highest."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows));
+static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

@@ -32,7 +32,7 @@ constexpr Row rows[] = {
      .doc = "Computing on weights that are one step old."},
     {.path = "overlap.delayed_update.enabled", .type = Type::boolean, .fallback = "false", .built = Built::no,
      .on_resume = warned, .doc = "On or off."},
-    {.path = "overlap.delayed_update.after", .type = Type::extent, .fallback = "40 steps", .built = Built::no,
+    {.path = "overlap.delayed_update.after", .type = Type::training_length, .fallback = "40 steps", .built = Built::no,
      .on_resume = warned, .doc = "When it begins."},
     {.path = "overlap.tensor", .type = Type::word, .fallback = "off", .words = "off ring", .built = Built::no,
      .on_resume = noted, .doc = "Tensor-parallel collectives in pieces, beside the products."},
@@ -63,7 +63,7 @@ constexpr Row rows[] = {
      .on_resume = warned, .doc = "Gradients on the wire; what is accumulated travels as it is kept."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows));
+static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

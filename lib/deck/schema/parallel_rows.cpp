@@ -61,7 +61,7 @@ constexpr Row rows[] = {
      .doc = "Sums run in rank order inside groups of this many data ranks, then over groups."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows));
+static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

@@ -40,7 +40,7 @@ constexpr Row rows[] = {
      .doc = "A run goes on though training files have changed since its checkpoint, with the order that the new ones give."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows));
+static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

@@ -29,12 +29,12 @@ enum class Type {
     share,          ///< percent
     rate,           ///< bytes per second
     duration,
-    extent,     ///< steps, tokens or a share of all steps
-    interval,   ///< steps, tokens or a duration, or a list of them: whichever comes first
-    home,       ///< a tier, or a map of shares over tiers
-    texts,      ///< a list of texts
-    reals,      ///< a list of numbers
-    word_list,  ///< a list, each one of `words`
+    training_length,  ///< steps, tokens or a share of all steps
+    interval,         ///< steps, tokens or a duration, or a list of them: whichever comes first
+    home,             ///< a tier, or a map of shares over tiers
+    texts,            ///< a list of texts
+    reals,            ///< a list of numbers
+    word_list,        ///< a list, each one of `words`
 };
 
 /// State of a key's implementation. A key that is not built yet keeps its default; deck/rules/not_built.hpp

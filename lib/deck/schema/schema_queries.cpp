@@ -59,7 +59,7 @@ std::string form_of(const Row& row) {
             return "bytes per second with their unit, such as 400MB/s or 2GiB/s";
         case Type::duration:
             return "a duration with its unit, such as 30s, 10min, 23h50m or 2d";
-        case Type::extent:
+        case Type::training_length:
             return "a length with its unit, such as 100 steps, 200M tokens or 10%";
         case Type::interval:
             return "an interval with its unit, such as 100 steps, 200M tokens or 30min, or a list of them";
@@ -152,7 +152,7 @@ const char* noun_of(Type type) {
             return "a rate";
         case Type::duration:
             return "a duration";
-        case Type::extent:
+        case Type::training_length:
             return "a length of training";
         case Type::interval:
             return "an interval";

@@ -77,7 +77,7 @@ constexpr Row rows[] = {
      .doc = "The lookup and its gradient."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows));
+static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

@@ -39,7 +39,7 @@ constexpr Row rows[] = {
      .on_resume = noted, .doc = "Divides the logits; 0 takes the most likely token."},
 };
 // clang-format on
-static_assert(say_what_resumes_do(rows));
+static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");
 
 }  // namespace
 

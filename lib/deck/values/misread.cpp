@@ -14,11 +14,11 @@ namespace {
 
 bool needs_unit(Type type) {
     return type == Type::size || type == Type::size_or_share || type == Type::share || type == Type::rate ||
-           type == Type::duration || type == Type::extent || type == Type::interval;
+           type == Type::duration || type == Type::training_length || type == Type::interval;
 }
 
 bool takes_share(Type type) {
-    return type == Type::size_or_share || type == Type::share || type == Type::extent;
+    return type == Type::size_or_share || type == Type::share || type == Type::training_length;
 }
 
 /// A bound as a deck would say it.
@@ -66,7 +66,7 @@ bool is_percent(const std::string& text) {
     return quantity && quantity->unit == "%";
 }
 
-/// What to use instead of a quantity with a right unit that can be no value of the type, as 105% or 0 steps;
+/// Advice on a quantity with a right unit that can be no value of the type, as 105% or 0 steps;
 /// empty for any other text.
 std::string range_beside(const Row& row, const std::string& text) {
     const auto quantity = quantity_of(text);
@@ -81,7 +81,7 @@ std::string range_beside(const Row& row, const std::string& text) {
     if (is_interval && read_duration(text).value_or(0) >= longest_interval_seconds) {
         return fmt::format("Use at most {:.0f}d.", std::floor(longest_interval_seconds / 86400));
     }
-    if (quantity->amount > 0 || !(is_interval || row.type == Type::extent)) {
+    if (quantity->amount > 0 || !(is_interval || row.type == Type::training_length)) {
         return {};
     }
     if (quantity->unit == "steps" || quantity->unit == "step" || quantity->unit == "tokens") {
@@ -92,7 +92,7 @@ std::string range_beside(const Row& row, const std::string& text) {
     return is_interval && read_duration("1" + quantity->unit) ? "Use a duration above 0s." : "";
 }
 
-/// What is wrong with shares of tiers; empty where it is something else.
+/// The problem with shares of tiers; empty where it is something else.
 std::string why_no_home(const Node& node) {
     double sum = 0;
     int rests = 0;
@@ -131,7 +131,7 @@ std::string why_no_interval(const Node& node) {
     return node.kind == NodeKind::list && node.items.empty() ? "the list is empty" : "";
 }
 
-/// What was meant, most likely; empty without a guess.
+/// The value that was most likely meant; empty without a guess.
 std::string meant_by(const Row& row, const Node& node) {
     if (node.kind != NodeKind::scalar) {
         return {};

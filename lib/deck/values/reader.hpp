@@ -17,12 +17,12 @@ void expand_shorthands(const Schema& schema, Node& root, Diagnostics& found);
 Values read_values(const Schema& schema, const Node& root, Diagnostics& found);
 
 /// The value of `node` by the type of `row`; nothing after a complaint about `path`.
-std::optional<Value> read_value(const Row& row,
-                                const std::string& path,
-                                const Node& node,
-                                Diagnostics& found);
+std::optional<DeckValue> read_value(const Row& row,
+                                    const std::string& path,
+                                    const Node& node,
+                                    Diagnostics& found);
 
 /// The value of the word or number `text` at a row without lists; for values that the program makes itself.
-Value value_of(const Row& row, const std::string& text);
+DeckValue value_of(const Row& row, const std::string& text);
 
 }  // namespace ziggurat::deck

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t longest_list = 1000;
 
-using Parsed = std::optional<Value::Data>;
+using Parsed = std::optional<DeckValue::Data>;
 
 template <class T>
 Parsed parsed(const std::optional<T>& value) {
@@ -156,8 +156,8 @@ Parsed read_scalar(const Row& row, const std::string& text) {
             return parsed(read_rate(text));
         case Type::duration:
             return parsed(read_duration(text));
-        case Type::extent:
-            return parsed(read_extent(text));
+        case Type::training_length:
+            return parsed(read_training_length(text));
         default:
             return std::nullopt;
     }
@@ -179,7 +179,7 @@ Parsed read_data(const Row& row, const Node& node) {
 }
 
 bool is_within(
-    const Row& row, const std::string& path, const Node& node, const Value& value, Diagnostics& found) {
+    const Row& row, const std::string& path, const Node& node, const DeckValue& value, Diagnostics& found) {
     const double number = std::holds_alternative<std::int64_t>(value.data)
                               ? static_cast<double>(std::get<std::int64_t>(value.data))
                           : std::holds_alternative<double>(value.data)
@@ -194,11 +194,11 @@ bool is_within(
 
 }  // namespace
 
-std::optional<Value> read_value(const Row& row,
-                                const std::string& path,
-                                const Node& node,
-                                Diagnostics& found) {
-    Value value;
+std::optional<DeckValue> read_value(const Row& row,
+                                    const std::string& path,
+                                    const Node& node,
+                                    Diagnostics& found) {
+    DeckValue value;
     value.origin = origin_of(node);
     const bool is_word =
         node.kind == NodeKind::scalar && row.type != Type::word_list && has_word(row, node.text);
@@ -216,7 +216,7 @@ std::optional<Value> read_value(const Row& row,
     return is_within(row, path, node, value, found) ? std::optional{std::move(value)} : std::nullopt;
 }
 
-Value value_of(const Row& row, const std::string& text) {
+DeckValue value_of(const Row& row, const std::string& text) {
     Node node;
     node.kind = NodeKind::scalar;
     node.text = text;

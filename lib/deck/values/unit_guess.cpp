@@ -93,7 +93,7 @@ std::string unit_for(Type type, std::string_view noun, std::string_view name) {
             return rate_of(name);
         case Type::duration:
             return unit_of(name, durations);
-        case Type::extent:
+        case Type::training_length:
             return first_of(count_of(name, lengths), unit_of(name, percents));
         case Type::interval:
             return first_of(count_of(name, lengths), unit_of(name, durations));

@@ -206,19 +206,20 @@ std::string write_duration(double seconds) {
     return (shortest.find('e') == std::string::npos ? shortest : fmt::format("{:.9f}", seconds)) + "s";
 }
 
-std::optional<Extent> read_extent(std::string_view text) {
+std::optional<TrainingLength> read_training_length(std::string_view text) {
     text = trimmed(text);
     if (const auto share = read_share(text)) {
-        return Extent{.share = *share, .unit = Extent::Unit::share};
+        return TrainingLength{.share = *share, .unit = TrainingLength::Unit::share};
     }
     if (text.ends_with("tokens")) {
         const auto tokens = read_integer(text, "tokens");
-        return tokens && *tokens >= 0 ? std::optional{Extent{.tokens = *tokens, .unit = Extent::Unit::tokens}}
-                                      : std::nullopt;
+        return tokens && *tokens >= 0
+                   ? std::optional{TrainingLength{.tokens = *tokens, .unit = TrainingLength::Unit::tokens}}
+                   : std::nullopt;
     }
     if (text.ends_with("steps") || text.ends_with("step")) {
         const auto steps = read_integer(text, text.ends_with("s") ? "steps" : "step");
-        return steps && *steps >= 0 ? std::optional{Extent{.steps = *steps}} : std::nullopt;
+        return steps && *steps >= 0 ? std::optional{TrainingLength{.steps = *steps}} : std::nullopt;
     }
     return std::nullopt;
 }
@@ -229,13 +230,13 @@ bool read_interval_part(std::string_view text, spec::Interval& into) {
         into.seconds = *seconds;
         return is_first && *seconds > 0 && *seconds < longest_interval_seconds;
     }
-    const auto extent = read_extent(text);
-    if (!extent || extent->unit == Extent::Unit::share) {
+    const auto length = read_training_length(text);
+    if (!length || length->unit == TrainingLength::Unit::share) {
         return false;
     }
-    std::int64_t& count = extent->unit == Extent::Unit::steps ? into.steps : into.tokens;
+    std::int64_t& count = length->unit == TrainingLength::Unit::steps ? into.steps : into.tokens;
     const bool is_first = count == 0;
-    count = extent->unit == Extent::Unit::steps ? extent->steps : extent->tokens;
+    count = length->unit == TrainingLength::Unit::steps ? length->steps : length->tokens;
     return is_first && count > 0;
 }
 

@@ -41,17 +41,17 @@ std::optional<double> read_duration(std::string_view text);
 std::string write_duration(double seconds);
 
 /// A length of training: steps, tokens, or a share of all steps. Exactly one is set.
-struct Extent {
+struct TrainingLength {
     std::int64_t steps = 0;
     std::int64_t tokens = 0;
     double share = 0;
     enum class Unit { steps, tokens, share } unit = Unit::steps;
 
-    bool operator==(const Extent&) const = default;
+    bool operator==(const TrainingLength&) const = default;
 };
 
 /// `20 steps`, `200M tokens`, `10%`: none of them negative.
-std::optional<Extent> read_extent(std::string_view text);
+std::optional<TrainingLength> read_training_length(std::string_view text);
 
 /// Upper bound of an interval in time; in nanoseconds that is in the range of int64.
 inline constexpr double longest_interval_seconds = 9e9;

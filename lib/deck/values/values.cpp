@@ -50,7 +50,7 @@ Origin origin_of_comment(std::string_view comment) {
     Origin origin;
     origin.kind = OriginKind::automatic;
     origin.note = comment;
-    // Whether it says `word`, then nothing or, behind `separator`, a note.
+    // Takes the comment `word`, alone or with a note behind `separator`.
     const auto says = [&](OriginKind kind, std::string_view word, std::string_view separator) {
         const bool is_said =
             comment.starts_with(word) &&
@@ -78,16 +78,19 @@ void Values::replace_origins(const std::function<Origin(const Origin&)>& replace
     }
 }
 
-void Values::set(std::string path, Value value) {
+void Values::set(std::string path, DeckValue value) {
     if (value.origin.at.line != 0) {
         locations_[path] = value.origin.at;
     }
     values_[std::move(path)] = std::move(value);
 }
 
-void Values::set_resolved(const std::string& path, Value::Data data, std::string written, std::string why) {
+void Values::set_resolved(const std::string& path,
+                          DeckValue::Data data,
+                          std::string written,
+                          std::string why) {
     const bool is_new = !values_.contains(path);
-    Value& value = values_[path];
+    DeckValue& value = values_[path];
     if (is_new || value.word == "auto") {
         value.origin.kind = OriginKind::automatic;
     }
@@ -97,18 +100,18 @@ void Values::set_resolved(const std::string& path, Value::Data data, std::string
     value.origin.note = std::move(why);
 }
 
-const Value* Values::find(const std::string& path) const {
+const DeckValue* Values::find(const std::string& path) const {
     const auto found = values_.find(path);
     return found == values_.end() ? nullptr : &found->second;
 }
 
 std::string Values::word(const std::string& path) const {
-    const Value* value = find(path);
+    const DeckValue* value = find(path);
     return value == nullptr ? std::string{} : value->word;
 }
 
 bool Values::is_written(const std::string& path) const {
-    const Value* value = find(path);
+    const DeckValue* value = find(path);
     return value != nullptr &&
            (value->origin.kind == OriginKind::deck || value->origin.kind == OriginKind::include ||
             value->origin.kind == OriginKind::command_line);

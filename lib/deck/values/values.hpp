@@ -41,7 +41,7 @@ struct Amount {
 };
 
 /// One value. A word of the row (auto, none, all ...) takes the place of the data.
-struct Value {
+struct DeckValue {
     using Data = std::variant<std::monostate,
                               bool,
                               std::int64_t,
@@ -50,7 +50,7 @@ struct Value {
                               std::vector<std::string>,
                               std::vector<double>,
                               spec::Interval,
-                              Extent,
+                              TrainingLength,
                               spec::Home,
                               Amount>;
 
@@ -64,11 +64,11 @@ struct Value {
 class Values {
   public:
     /// Sets the value, and the location that messages about it name.
-    void set(std::string path, Value value);
+    void set(std::string path, DeckValue value);
 
     /// Sets the value that auto, another word or a share stands for here; `why` goes into the comment of the
     /// effective deck.
-    void set_resolved(const std::string& path, Value::Data data, std::string written, std::string why);
+    void set_resolved(const std::string& path, DeckValue::Data data, std::string written, std::string why);
 
     /// Gives each value the origin that `replacement` makes of its own.
     void replace_origins(const std::function<Origin(const Origin&)>& replacement);
@@ -76,13 +76,13 @@ class Values {
     /// Removes the value.
     void erase(const std::string& path) { values_.erase(path); }
 
-    const Value* find(const std::string& path) const;
+    const DeckValue* find(const std::string& path) const;
     bool has(const std::string& path) const { return values_.contains(path); }
 
     /// The value as what it is; a zero of its kind when it is missing or a word.
     template <class T>
     T as(const std::string& path) const {
-        const Value* value = find(path);
+        const DeckValue* value = find(path);
         const T* data = value == nullptr ? nullptr : std::get_if<T>(&value->data);
         return data == nullptr ? T{} : *data;
     }
@@ -124,7 +124,7 @@ class Values {
     bool has_bad(const std::string& path) const;
 
   private:
-    std::map<std::string, Value> values_;
+    std::map<std::string, DeckValue> values_;
     std::map<std::string, std::int64_t> counts_;
     std::map<std::string, SourceLocation> locations_;
     std::set<std::string> bad_;

@@ -41,7 +41,7 @@ void expect_only(const std::string& root, std::int64_t step) {
     }
     EXPECT_EQ(entries, 2u) << "something is left of the save that failed";
     EXPECT_EQ(test::contents_of(root + "/LATEST").substr(0, 14), folder_name(step));
-    const Found found = find_newest(root);
+    const FoundCheckpoint found = find_newest(root);
     EXPECT_EQ(found.path, root + "/" + folder_name(step));
     EXPECT_TRUE(found.notes.empty());
     EXPECT_TRUE(CheckpointReader{*found.path}.verify().empty());

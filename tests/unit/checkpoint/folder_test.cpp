@@ -69,7 +69,7 @@ TEST(Folder, NothingIsAFreshStart) {
     const test::ScratchFolder scratch;
     EXPECT_TRUE(find_newest(scratch.file("none")).is_empty);
     fs::create_directories(scratch.file("ckpt/step-000000003.tmp"));
-    const Found found = find_newest(scratch.file("ckpt"));
+    const FoundCheckpoint found = find_newest(scratch.file("ckpt"));
     EXPECT_TRUE(found.is_empty);
     EXPECT_FALSE(found.path);
     EXPECT_TRUE(found.notes.empty());
@@ -81,7 +81,7 @@ TEST(Folder, TheNewestThatVerifiesIsFound) {
         folder.save(step, {9, 0});
     }
     const auto newest = [&](std::size_t notes) {
-        const Found found = find_newest(folder.root());
+        const FoundCheckpoint found = find_newest(folder.root());
         EXPECT_FALSE(found.is_empty);
         EXPECT_EQ(found.notes.size(), notes);
         return found.path.value_or("");
@@ -98,7 +98,7 @@ TEST(Folder, TheNewestThatVerifiesIsFound) {
     EXPECT_EQ(newest(3), folder.path(1));
     fs::copy_file(folder.path(2) + "/shard-00000.h5", folder.path(1) + "/shard-00000.h5",
                   fs::copy_options::overwrite_existing);
-    const Found found = find_newest(folder.root());
+    const FoundCheckpoint found = find_newest(folder.root());
     EXPECT_FALSE(found.path);
     EXPECT_FALSE(found.is_empty) << "there are checkpoints, and none can be used";
 }
@@ -112,7 +112,7 @@ TEST(Folder, ADamagedOrLateLatestIsNoObstacle) {
          {old, std::string{"step-000000002\n"}, std::string{}, std::string{"\xff\n"},
           std::string{"step-000000009 0000000000000001\n"}}) {
         overwrite(folder.root() + "/LATEST", text);
-        const Found found = find_newest(folder.root());
+        const FoundCheckpoint found = find_newest(folder.root());
         EXPECT_EQ(found.path, folder.path(2));
         EXPECT_EQ(found.notes.size(), 1u) << text;
     }

@@ -32,7 +32,7 @@ class Depths : public ::testing::Test {
     }
     void TearDown() override { fs::remove_all(folder_); }
 
-    Loaded load_with(const std::string& rest) const {
+    LoadedDeck load_with(const std::string& rest) const {
         return load_text(
             "deck_version: 1\n"
             "model: {family: gpt2, layers: 2, hidden: 32, heads: 2}\n"

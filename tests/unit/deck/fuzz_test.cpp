@@ -331,7 +331,7 @@ TEST(Fuzz, EveryDeckGetsAVerdict) {
             overrides.push_back(mutator.override_text());
         }
         try {
-            const Loaded loaded = load_text(deck, "mutated.yaml", overrides, options);
+            const LoadedDeck loaded = load_text(deck, "mutated.yaml", overrides, options);
             EXPECT_FALSE(loaded.found.print().empty());
             if (!loaded.ok()) {
                 EXPECT_GT(loaded.found.sorted().size(), 0u);
@@ -340,7 +340,7 @@ TEST(Fuzz, EveryDeckGetsAVerdict) {
             ++accepted;
             EXPECT_GT(layout::count_state_bytes(loaded.run).total(), 0) << deck;
             options.ranks = loaded.run.parallel.ranks;
-            const Loaded again = load_text(loaded.effective, "effective.yaml", {}, options);
+            const LoadedDeck again = load_text(loaded.effective, "effective.yaml", {}, options);
             EXPECT_TRUE(again.ok()) << deck << "\n" << loaded.effective << again.found.print();
             EXPECT_TRUE(again.run == loaded.run) << deck << "\n" << loaded.effective;
         } catch (const std::exception& error) {

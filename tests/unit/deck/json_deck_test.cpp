@@ -11,7 +11,7 @@ class JsonDecks : public ::testing::Test {
   protected:
     void SetUp() override { std::ofstream{text_} << std::string(5000, 'a'); }
 
-    Loaded load_with(const std::string& deck, const std::vector<std::string>& overrides = {}) const {
+    LoadedDeck load_with(const std::string& deck, const std::vector<std::string>& overrides = {}) const {
         LoadOptions options{.ranks = 2};
         options.machine = spec::MachineSpec{.name = "test",
                                             .has_device = false,

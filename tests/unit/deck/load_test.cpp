@@ -37,9 +37,9 @@ class Load : public ::testing::Test {
                "train: {steps: 100, global_batch: 24, micro_batch: 2}\n";
     }
 
-    Loaded load_base(const std::string& more,
-                     const std::vector<std::string>& overrides = {},
-                     LoadOptions options = {.ranks = 1}) const {
+    LoadedDeck load_base(const std::string& more,
+                         const std::vector<std::string>& overrides = {},
+                         LoadOptions options = {.ranks = 1}) const {
         options.machine = machine_;
         options.environment = [](const std::string& name) -> std::optional<std::string> {
             return name == "PLACE" ? std::optional<std::string>{"here"} : std::nullopt;
@@ -51,7 +51,7 @@ class Load : public ::testing::Test {
     spec::RunSpec run(const std::string& more,
                       const std::vector<std::string>& overrides = {},
                       const LoadOptions& options = {.ranks = 1}) const {
-        const Loaded loaded = load_base(more, overrides, options);
+        const LoadedDeck loaded = load_base(more, overrides, options);
         EXPECT_TRUE(loaded.ok()) << loaded.found.print();
         return loaded.run;
     }
@@ -182,7 +182,7 @@ TEST_F(Load, MergesIncludedDecksKeyByKey) {
     write("common.yaml", "optimizer: {lr: 1.0e-3, eps: 1.0e-6, betas: [0.5, 0.6], clip: {norm: 3.0}}\n");
     write("more.yaml", "include: [common.yaml]\noptimizer: {eps: 1.0e-7}\n");
 
-    const Loaded loaded = load_base("include: [more.yaml]\noptimizer: {lr: 2.0e-3, clip_norm: 5.0}\n");
+    const LoadedDeck loaded = load_base("include: [more.yaml]\noptimizer: {lr: 2.0e-3, clip_norm: 5.0}\n");
 
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
     EXPECT_EQ(loaded.run.optimizer.lr, 2e-3);
@@ -206,14 +206,14 @@ TEST_F(Load, SubstitutesVariables) {
 TEST_F(Load, LeavesTheEnvironmentOfFoldersToEachNode) {
     const std::string vars = "vars: {disk: '${env:DISK:-/nvme}/x', run: '${env:PLACE}'}\n";
     const std::string homes = "run: {dir: '${run}'}\ntiers: {home: {optimizer: nvme}, nvme: {paths: ";
-    const Loaded loaded = load_base(vars + homes + "['${disk}', '/a\"$${b', '${env:PLACE}']}}\n");
+    const LoadedDeck loaded = load_base(vars + homes + "['${disk}', '/a\"$${b', '${env:PLACE}']}}\n");
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
     EXPECT_EQ(loaded.run.tiers.nvme_paths, (std::vector<std::string>{"/nvme/x", "/a\"${b", "here"}));
 
     LoadOptions there{.ranks = 1};
     there.machine = machine_;
     there.environment = [](const std::string& name) { return std::optional{"their " + name}; };
-    const Loaded elsewhere = load_text(loaded.effective_elsewhere, "the effective deck", {}, there);
+    const LoadedDeck elsewhere = load_text(loaded.effective_elsewhere, "the effective deck", {}, there);
 
     ASSERT_TRUE(elsewhere.ok()) << elsewhere.found.print();
     EXPECT_EQ(elsewhere.run.tiers.nvme_paths,
@@ -223,7 +223,7 @@ TEST_F(Load, LeavesTheEnvironmentOfFoldersToEachNode) {
     EXPECT_EQ(alike, loaded.run) << "the rest is rank 0's";
 
     there.environment = [](const std::string&) { return std::optional<std::string>{}; };
-    const Loaded without = load_text(loaded.effective_elsewhere, "the effective deck", {}, there);
+    const LoadedDeck without = load_text(loaded.effective_elsewhere, "the effective deck", {}, there);
     ASSERT_TRUE(without.ok()) << without.found.print();
     EXPECT_EQ(without.run, loaded.run) << "launchers may keep the environment to themselves";
     EXPECT_EQ(load_base(homes + "['/nvme']}}\n", {"run.dir=x"}).effective_elsewhere,
@@ -236,14 +236,14 @@ TEST_F(Load, BoundsWhatVariablesGrowTo) {
         many += "'${a}', ";
     }
 
-    const Loaded loaded = load_base(many + "last]}\n");
+    const LoadedDeck loaded = load_base(many + "last]}\n");
 
     EXPECT_FALSE(loaded.ok());
     EXPECT_NE(loaded.found.print().find("or 1024 KiB in all"), std::string::npos);
 }
 
 TEST_F(Load, FillsTheModelFromAPreset) {
-    const Loaded loaded =
+    const LoadedDeck loaded =
         load_base("", {"model={preset: llama-8b, layers: 4}", "data.seq=128", "model.norm_epsilon=1e-6"});
 
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
@@ -296,9 +296,9 @@ TEST_F(Load, WritesADeckThatLoadsToTheSameRun) {
         }
         std::vector<std::string> overrides{"train.global_batch=24", "train.micro_batch=3"};
 
-        const Loaded loaded = load_text(text + deck, "deck.yaml", overrides, options);
+        const LoadedDeck loaded = load_text(text + deck, "deck.yaml", overrides, options);
         ASSERT_TRUE(loaded.ok()) << deck << loaded.found.print();
-        const Loaded again = load_text(loaded.effective, "effective.yaml", {}, options);
+        const LoadedDeck again = load_text(loaded.effective, "effective.yaml", {}, options);
 
         EXPECT_TRUE(again.ok()) << loaded.effective << again.found.print();
         EXPECT_EQ(again.run, loaded.run) << loaded.effective;
@@ -307,7 +307,7 @@ TEST_F(Load, WritesADeckThatLoadsToTheSameRun) {
 }
 
 TEST_F(Load, SaysWhereEachValueComesFrom) {
-    const Loaded loaded = load_base("optimizer: {lr: 1.0e-3}\n", {"run.seed=9"});
+    const LoadedDeck loaded = load_base("optimizer: {lr: 1.0e-3}\n", {"run.seed=9"});
 
     const auto has = [&](const std::string& line) {
         return loaded.effective.find(line) != std::string::npos;
@@ -319,11 +319,12 @@ TEST_F(Load, SaysWhereEachValueComesFrom) {
 }
 
 TEST_F(Load, ReadsTheRecordOfARunWhoseDataAreGone) {
-    const Loaded loaded = load_base("optimizer: {lr: 1.0e-3}\n", {}, {.ranks = 3});
+    const LoadedDeck loaded = load_base("optimizer: {lr: 1.0e-3}\n", {}, {.ranks = 3});
     fs::remove(folder_ / "text.txt");
 
-    const Loaded record = load_text(loaded.effective, "record", {}, {.machine = machine_, .as_record = true});
-    const Loaded judged = load_text(loaded.effective, "record", {}, {.machine = machine_});
+    const LoadedDeck record =
+        load_text(loaded.effective, "record", {}, {.machine = machine_, .as_record = true});
+    const LoadedDeck judged = load_text(loaded.effective, "record", {}, {.machine = machine_});
 
     EXPECT_TRUE(record.ok()) << record.found.print();
     EXPECT_EQ(record.run.model, loaded.run.model);
@@ -332,7 +333,7 @@ TEST_F(Load, ReadsTheRecordOfARunWhoseDataAreGone) {
 }
 
 TEST_F(Load, FollowsNothingThatARecordNames) {
-    const Loaded loaded = load_base("optimizer: {lr: 1.0e-3}\n", {});
+    const LoadedDeck loaded = load_base("optimizer: {lr: 1.0e-3}\n", {});
     std::ofstream{folder_ / "other.yaml"} << "run: {seed: 7}\n";
     int asked = 0;
     LoadOptions options{.machine = machine_, .as_record = true};
@@ -342,12 +343,12 @@ TEST_F(Load, FollowsNothingThatARecordNames) {
     };
 
     const std::string name = (folder_ / "record").string();
-    const Loaded included = load_text(loaded.effective + "include: [other.yaml]\n", name, {}, options);
-    const Loaded missing = load_text(loaded.effective + "include: [/no/such/file]\n", name, {}, options);
+    const LoadedDeck included = load_text(loaded.effective + "include: [other.yaml]\n", name, {}, options);
+    const LoadedDeck missing = load_text(loaded.effective + "include: [/no/such/file]\n", name, {}, options);
     std::string asking = loaded.effective;
     const auto at = asking.find("lr: ");
     asking.replace(at, asking.find_first_of(" \n", at + 4) - at, "lr: '${env:HOME:-1.0e-3}'");
-    const Loaded of_environment = load_text(asking, name, {}, options);
+    const LoadedDeck of_environment = load_text(asking, name, {}, options);
 
     EXPECT_NE(included.found.print().find("a recorded deck includes files"), std::string::npos)
         << included.found.print();
@@ -362,7 +363,7 @@ TEST_F(Load, LimitsTheTimeByTheJobThatItIsIn) {
     LoadOptions options{.ranks = 1};
     options.job_end = [] { return std::optional{JobEnd{calendar_seconds() + 3600.5, "Slurm job 7"}}; };
 
-    const Loaded loaded = load_base("", {}, options);
+    const LoadedDeck loaded = load_base("", {}, options);
 
     ASSERT_TRUE(loaded.ok()) << loaded.found.print();
     EXPECT_NEAR(loaded.run.run.time_limit_seconds.value_or(0), 3600, 60);
@@ -392,7 +393,7 @@ TEST_F(Load, LeavesAJobThatIsOverOneSecond) {
 }
 
 TEST_F(Load, ReportsAMissingDeck) {
-    const Loaded loaded = load("no/such/deck.yaml", {}, {});
+    const LoadedDeck loaded = load("no/such/deck.yaml", {}, {});
 
     EXPECT_FALSE(loaded.ok());
     EXPECT_EQ(loaded.found.sorted().front().text(),

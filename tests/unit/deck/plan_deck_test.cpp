@@ -11,7 +11,7 @@ class PlanDecks : public ::testing::Test {
   protected:
     void SetUp() override { std::ofstream{folder_.file("text.txt")} << std::string(5000, 'a'); }
 
-    Loaded load_with(const std::string& data, const std::string& more, bool needs_data) const {
+    LoadedDeck load_with(const std::string& data, const std::string& more, bool needs_data) const {
         LoadOptions options{.ranks = 2, .needs_data = needs_data};
         options.machine = spec::MachineSpec{.name = "test",
                                             .has_device = false,
@@ -29,7 +29,7 @@ class PlanDecks : public ::testing::Test {
 
     std::string here() const { return "train: [{format: text, path: " + folder_.file("text.txt") + "}]"; }
 
-    Loaded saving(const std::string& more) const { return load_with(here(), more, true); }
+    LoadedDeck saving(const std::string& more) const { return load_with(here(), more, true); }
 
     test::ScratchFolder folder_;
 };

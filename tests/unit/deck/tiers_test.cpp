@@ -35,7 +35,7 @@ class Tiers : public ::testing::Test {
                tiers + "\n";
     }
 
-    Loaded load_with(const std::string& tiers, const std::vector<std::string>& overrides = {}) const {
+    LoadedDeck load_with(const std::string& tiers, const std::vector<std::string>& overrides = {}) const {
         return load_text(deck(tiers), "deck.yaml", overrides, options_);
     }
     std::size_t warnings_of(const std::string& effective) const {

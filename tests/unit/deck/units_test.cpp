@@ -86,11 +86,13 @@ TEST(ReadShare, IsPercent) {
 }
 
 TEST(ReadExtent, TakesStepsTokensAndShares) {
-    EXPECT_EQ(read_extent("20 steps"), (Extent{.steps = 20}));
-    EXPECT_EQ(read_extent("200M tokens"), (Extent{.tokens = 200'000'000, .unit = Extent::Unit::tokens}));
-    EXPECT_EQ(read_extent("10%"), (Extent{.share = 0.1, .unit = Extent::Unit::share}));
-    EXPECT_EQ(read_extent("20"), std::nullopt);
-    EXPECT_EQ(read_extent("20min"), std::nullopt);
+    EXPECT_EQ(read_training_length("20 steps"), (TrainingLength{.steps = 20}));
+    EXPECT_EQ(read_training_length("200M tokens"),
+              (TrainingLength{.tokens = 200'000'000, .unit = TrainingLength::Unit::tokens}));
+    EXPECT_EQ(read_training_length("10%"),
+              (TrainingLength{.share = 0.1, .unit = TrainingLength::Unit::share}));
+    EXPECT_EQ(read_training_length("20"), std::nullopt);
+    EXPECT_EQ(read_training_length("20min"), std::nullopt);
 }
 
 TEST(ReadIntervalPart, TakesEachUnitOnce) {
