@@ -19,17 +19,6 @@ namespace {
 /// Ends the parse of a document about which everything useful has been said.
 struct Stop {};
 
-std::size_t count_nodes(const Node& node) {
-    std::size_t count = 1;
-    for (const Node& item : node.items) {
-        count += count_nodes(item);
-    }
-    for (const MapEntry& entry : node.entries) {
-        count += count_nodes(entry.value);
-    }
-    return count;
-}
-
 /// Builds our tree from the events of the YAML parser, which know everything that YAML::Node forgets.
 class TreeBuilder final : public YAML::EventHandler {
   public:
@@ -137,17 +126,6 @@ class TreeBuilder final : public YAML::EventHandler {
             stop(at, fmt::format("more than {} values", Limits::nodes),
                  "aliases are counted as often as they are used", "Is this a deck?");
         }
-    }
-
-    static int depth_of(const Node& node) {
-        int deepest = 0;
-        for (const Node& item : node.items) {
-            deepest = std::max(deepest, depth_of(item));
-        }
-        for (const MapEntry& entry : node.entries) {
-            deepest = std::max(deepest, depth_of(entry.value));
-        }
-        return deepest + 1;
     }
 
     Node make(NodeKind kind, const YAML::Mark& mark) {
@@ -261,16 +239,6 @@ class TreeBuilder final : public YAML::EventHandler {
 };
 
 }  // namespace
-
-Node* Node::find(std::string_view key) {
-    const auto found =
-        std::find_if(entries.begin(), entries.end(), [&](const MapEntry& entry) { return entry.key == key; });
-    return found == entries.end() ? nullptr : &found->value;
-}
-
-const Node* Node::find(std::string_view key) const {
-    return const_cast<Node*>(this)->find(key);
-}
 
 std::optional<Node> parse_document(std::string_view text, const DocumentSource& source, Diagnostics& found) {
     if (!is_plain_text(text, source, found)) {

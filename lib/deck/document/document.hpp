@@ -1,4 +1,4 @@
-/// A YAML document as a tree that remembers where each value was written.
+/// YAML documents as trees of nodes.
 ///
 /// Stricter than YAML: one document, no custom tags, no tabs, no duplicate keys, scalar keys only. Scalars
 /// keep their raw text: their type is the schema's business, never YAML's guess.
@@ -8,40 +8,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "deck/document/node.hpp"
 #include "deck/messages/diagnostics.hpp"
 
 namespace ziggurat::deck {
-
-/// Author of a value.
-enum class Writer { deck, include, command_line };
-
-struct MapEntry;
-
-enum class NodeKind { null, scalar, list, map };
-
-/// A scalar, a list, a map, or nothing.
-struct Node {
-    NodeKind kind = NodeKind::null;
-    std::string text;               ///< of a scalar
-    bool is_quoted = false;         ///< a quoted '<<' is a key like any other
-    bool is_failed = false;         ///< there was a complaint about it already
-    std::vector<Node> items;        ///< of a list
-    std::vector<MapEntry> entries;  ///< of a map, in the order of the file
-    SourceLocation at;
-    Writer writer = Writer::deck;
-
-    Node* find(std::string_view key);
-    const Node* find(std::string_view key) const;
-};
-
-/// One `key: value` of a map.
-struct MapEntry {
-    std::string key;
-    SourceLocation key_at;
-    Node value;
-};
 
 /// Bounds that keep a hostile deck cheap.
 struct Limits {
