@@ -108,7 +108,7 @@ Copies end_of_run(Copies first, Copies end) {
 void place(std::span<const std::byte> block,
            spec::DType stored_type,
            std::span<const BlockCopy> copies,
-           const Target& target) {
+           const PieceTarget& target) {
     const auto width = element_bytes(target.piece.type);
     auto offset = copies.front().offset_in_target * width;
     if (target.bytes != nullptr) {
@@ -146,7 +146,7 @@ void place(std::span<const std::byte> block,
 std::int64_t read_blocks(const Manifest& manifest,
                          std::span<const WantedBlock> blocks,
                          const Tables& tables,
-                         std::span<const Target> targets,
+                         std::span<const PieceTarget> targets,
                          storage::DirectFile& file,
                          RangeReader& reader) {
     std::vector<FileRange> ranges;
@@ -206,7 +206,7 @@ CheckpointReader::~CheckpointReader() = default;
 CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
 CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
 
-void CheckpointReader::read(std::span<const Target> targets) {
+void CheckpointReader::read(std::span<const PieceTarget> targets) {
     const std::vector<FilePlan> plans = plan_reading(manifest_, targets, path_);
     if (plans.empty()) {
         return;

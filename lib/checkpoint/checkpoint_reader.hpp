@@ -42,7 +42,7 @@ class CheckpointReader {
     ///
     /// Errors: Error{checkpoint} that names file, tensor and block when a hash differs or a wanted element is
     /// not stored; Error{resource} when the disk fails
-    void read(std::span<const Target> targets);
+    void read(std::span<const PieceTarget> targets);
 
     /// Bytes read from files since construction.
     std::int64_t bytes_read() const noexcept { return bytes_read_; }

@@ -44,7 +44,7 @@ void add_copies(std::map<PieceBlock, std::vector<BlockCopy>>& blocks,
 }  // namespace
 
 std::vector<FilePlan> plan_reading(const Manifest& manifest,
-                                   std::span<const Target> targets,
+                                   std::span<const PieceTarget> targets,
                                    const std::string& path) {
     std::map<Key, std::vector<std::size_t>> stored;
     for (std::size_t k = 0; k < manifest.pieces.size(); ++k) {

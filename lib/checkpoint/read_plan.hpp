@@ -40,7 +40,7 @@ struct FilePlan {
 /// Errors: Error{checkpoint} when the checkpoint at `path` has no tensor of that name and kind, has it with
 /// another shape, or a wanted element is in no piece
 std::vector<FilePlan> plan_reading(const Manifest& manifest,
-                                   std::span<const Target> targets,
+                                   std::span<const PieceTarget> targets,
                                    const std::string& path);
 
 }  // namespace ziggurat::checkpoint

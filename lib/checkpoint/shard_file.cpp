@@ -20,10 +20,10 @@ constexpr std::int64_t bytes_of_two_threads = std::int64_t{64} << 20;
 /// Of a piece that is not in memory, so much is at a time.
 constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
 
-std::vector<Piece> pieces_of(std::span<const Source> sources) {
+std::vector<Piece> pieces_of(std::span<const PieceSource> sources) {
     std::vector<Piece> pieces;
     pieces.reserve(sources.size());
-    for (const Source& source : sources) {
+    for (const PieceSource& source : sources) {
         ZG_EXPECTS(!source.piece.box.is_empty());
         pieces.push_back(source.piece);
     }
@@ -38,7 +38,7 @@ void look_at(const std::atomic<bool>* give_up, const std::string& path) {
 }
 
 /// Writes the bytes of one piece.
-void write_piece(const Source& source,
+void write_piece(const PieceSource& source,
                  std::size_t k,
                  ShardWriter& writer,
                  ShardOutput& way,
@@ -60,7 +60,9 @@ void write_piece(const Source& source,
     }
 }
 
-void write_pieces(std::span<const Source> sources, ShardWriter& writer, const std::atomic<bool>* give_up) {
+void write_pieces(std::span<const PieceSource> sources,
+                  ShardWriter& writer,
+                  const std::atomic<bool>* give_up) {
     const auto write_part = [&](ShardOutput& way, std::size_t first, std::size_t last) {
         for (std::size_t k = first; k < last; ++k) {
             write_piece(sources[k], k, writer, way, give_up);
@@ -89,14 +91,14 @@ std::string shard_name(int writer) {
     return fmt::format("shard-{:05d}.h5", writer);
 }
 
-std::int64_t shard_bytes(std::span<const Source> sources) {
+std::int64_t shard_bytes(std::span<const PieceSource> sources) {
     storage::start_hdf5();
     return lay_out(pieces_of(sources)).image.size_bytes();
 }
 
 ShardSummary write_shard(const std::string& folder,
                          int writer,
-                         std::span<const Source> sources,
+                         std::span<const PieceSource> sources,
                          const std::atomic<bool>* give_up) {
     ShardWriter output{folder, writer, pieces_of(sources)};
     write_pieces(sources, output, give_up);

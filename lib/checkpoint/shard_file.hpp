@@ -28,7 +28,7 @@ std::string shard_name(int writer);
 
 /// The bytes that `write_shard` will take on disk, exactly: for the check of free space. Called once by the
 /// thread that MPI knows, it also starts HDF5, of which a parallel build asks MPI things then.
-std::int64_t shard_bytes(std::span<const Source> sources);
+std::int64_t shard_bytes(std::span<const PieceSource> sources);
 
 /// Writes `<folder>/shard-NNNNN.h5` with one contiguous dataset for each source,
 /// /<kind>/<tensor>/<number of the box within this file>, attributes `shape` and `begin`, and beside it
@@ -40,7 +40,7 @@ std::int64_t shard_bytes(std::span<const Source> sources);
 /// the file is left behind
 ShardSummary write_shard(const std::string& folder,
                          int writer,
-                         std::span<const Source> sources,
+                         std::span<const PieceSource> sources,
                          const std::atomic<bool>* give_up = nullptr);
 
 /// A way for tests to let writing fail, whatever of a checkpoint is written: called before each write,

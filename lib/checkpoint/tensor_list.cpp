@@ -88,7 +88,7 @@ void read_run(CheckpointReader& reader,
               std::int64_t last,
               std::vector<float>& into) {
     into.resize(static_cast<std::size_t>(last - first));
-    std::vector<Target> targets;
+    std::vector<PieceTarget> targets;
     auto* bytes = reinterpret_cast<std::byte*>(into.data());
     for (Box& box : boxes_of_run(whole(tensor.shape), first, last)) {
         const auto size = box.elements() * static_cast<std::int64_t>(sizeof(float));

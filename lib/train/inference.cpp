@@ -52,8 +52,8 @@ Inference::Inference(const spec::RunSpec& run, const comm::Context& world)
 
 void Inference::load(checkpoint::CheckpointReader& reader) {
     const HeldState state = assembly_.state();
-    std::vector<checkpoint::Target> targets;
-    for (auto& held : held_pieces(state.model, state.program, Extent::held)) {
+    std::vector<checkpoint::PieceTarget> targets;
+    for (auto& held : held_pieces(state.model, state.program, PieceExtent::held)) {
         targets.push_back(target_at_home(state, std::move(held)));
     }
     reader.read(targets);

@@ -93,15 +93,15 @@ struct State {
             std::memcpy(memory.bytes().data() + k, &state, 8);
         }
     }
-    std::vector<checkpoint::Source> sources() const {
-        std::vector<checkpoint::Source> list;
+    std::vector<checkpoint::PieceSource> sources() const {
+        std::vector<checkpoint::PieceSource> list;
         for (std::size_t k = 0; k < pieces.size(); ++k) {
             list.push_back({pieces[k], memory.bytes().data() + offsets[k]});
         }
         return list;
     }
-    std::vector<checkpoint::Target> targets(std::span<std::byte> into) const {
-        std::vector<checkpoint::Target> list;
+    std::vector<checkpoint::PieceTarget> targets(std::span<std::byte> into) const {
+        std::vector<checkpoint::PieceTarget> list;
         for (std::size_t k = 0; k < pieces.size(); ++k) {
             list.push_back({pieces[k], into.data() + offsets[k]});
         }

@@ -60,7 +60,7 @@ struct Timed {
 Timed run(const spec::Throttle& rates, int num_copies) {
     comm::NodeMemory node{test::world(), {}};
     const auto program = copies_and_a_use(num_copies);
-    Throttle throttle{rates, node};
+    LinkThrottle throttle{rates, node};
     Timed timed;
     std::vector<Action> actions;
     for (int i = 0; i < num_copies; ++i) {
@@ -96,7 +96,7 @@ TEST(Throttle, UsesNoCoreMeanwhile) {
 TEST(Throttle, LeavesOtherLanesAlone) {
     const auto program = copies_and_a_use(1);
     comm::NodeMemory node{test::world(), {}};
-    Throttle throttle{{.nvme_read = 1}, node};
+    LinkThrottle throttle{{.nvme_read = 1}, node};
 
     EXPECT_FALSE(throttle.applied_to(program, program.ops.front(), {.run = [] {}}).is_asynchronous());
 }
@@ -107,7 +107,7 @@ TEST(Throttle, LetsWhatPassesWaitForPassTheOpsForUpdates) {
         program.ops[i].lane = program.update_lane(Engine::host_to_device);
     }
     comm::NodeMemory node{test::world(), {}};
-    Throttle throttle{{.host_to_device = mebibyte / 100}, node};
+    LinkThrottle throttle{{.host_to_device = mebibyte / 100}, node};
     constexpr std::int64_t duration_ns = 100'000'000'000;
     std::vector<Action> actions;
     for (std::size_t i = 0; i < 4; ++i) {

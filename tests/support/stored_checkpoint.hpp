@@ -41,7 +41,7 @@ inline std::string store(const std::string& root,
     std::filesystem::create_directories(root);
     checkpoint::Commit commit{root, manifest.progress.step};
     for (int writer = 0; writer < writers; ++writer) {
-        std::vector<checkpoint::Source> sources;
+        std::vector<checkpoint::PieceSource> sources;
         for (const StoredNumbers& tensor : tensors) {
             const auto rows = tensor.shape.front();
             const auto first = rows * writer / writers;

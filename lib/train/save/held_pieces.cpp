@@ -77,11 +77,11 @@ void add_pieces(const schedule::ModelLayout& model,
 
 std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
                                    const schedule::Program& program,
-                                   Extent extent) {
+                                   PieceExtent extent) {
     std::vector<HeldPiece> pieces;
     for (const auto& saved : schedule::saved_runs(model, program)) {
         const auto& buffer = program.buffers[static_cast<std::size_t>(saved.buffer)];
-        const auto range = extent == Extent::finest ? saved.elements : schedule::elements_of(buffer);
+        const auto range = extent == PieceExtent::finest ? saved.elements : schedule::elements_of(buffer);
         ZG_ENSURES(schedule::elements_of(buffer).begin <= range.begin &&
                    range.end <= schedule::elements_of(buffer).end);
         for (const int p : model.flats[static_cast<std::size_t>(buffer.unit)].ascending()) {
@@ -91,7 +91,7 @@ std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
     return pieces;
 }
 
-checkpoint::Source source_at_home(const HeldState& state, HeldPiece held) {
+checkpoint::PieceSource source_at_home(const HeldState& state, HeldPiece held) {
     const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
     if (buffer.tier != spec::Tier::nvme) {
         return {std::move(held.piece), state.memory.at(buffer) + held.offset_bytes};
@@ -102,7 +102,7 @@ checkpoint::Source source_at_home(const HeldState& state, HeldPiece held) {
             std::int64_t offset, std::span<std::byte> into) { memory.read(buffer, first + offset, into); }};
 }
 
-checkpoint::Target target_at_home(const HeldState& state, HeldPiece held) {
+checkpoint::PieceTarget target_at_home(const HeldState& state, HeldPiece held) {
     const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
     if (buffer.tier != spec::Tier::nvme) {
         return {std::move(held.piece), state.memory.at(buffer) + held.offset_bytes};

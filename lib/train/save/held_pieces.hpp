@@ -20,7 +20,7 @@ struct HeldPiece {
 };
 
 /// How much of each buffer.
-enum class Extent {
+enum class PieceExtent {
     held,   ///< all of it; ranks that hold the same shard have the same pieces
     finest  ///< what remains when it is cut over the whole data axis: data ranks have nothing in common
 };
@@ -32,12 +32,12 @@ enum class Extent {
 /// Collective: local; pure
 std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
                                    const schedule::Program& program,
-                                   Extent extent);
+                                   PieceExtent extent);
 
 /// A piece as what a checkpoint is written from, or read into: where it lies, whatever tier that is. `state`
 /// must outlive it.
-checkpoint::Source source_at_home(const HeldState& state, HeldPiece held);
-checkpoint::Target target_at_home(const HeldState& state, HeldPiece held);
+checkpoint::PieceSource source_at_home(const HeldState& state, HeldPiece held);
+checkpoint::PieceTarget target_at_home(const HeldState& state, HeldPiece held);
 /// Makes the piece zero, where it lies.
 void fill_zero(const HeldState& state, const HeldPiece& held);
 

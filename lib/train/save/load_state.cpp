@@ -64,10 +64,10 @@ std::set<std::string> tensors_without_moments(const layout::FamilyTable& table,
 }
 
 /// The pieces that this rank reads; what `without_moments` are without becomes zero.
-std::vector<checkpoint::Target> targets_of(const HeldState& state,
-                                           const std::set<std::string>& without_moments) {
-    std::vector<checkpoint::Target> targets;
-    for (auto& held : held_pieces(state.model, state.program, Extent::finest)) {
+std::vector<checkpoint::PieceTarget> targets_of(const HeldState& state,
+                                                const std::set<std::string>& without_moments) {
+    std::vector<checkpoint::PieceTarget> targets;
+    for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
         const auto kind = state.program.buffers[static_cast<std::size_t>(held.buffer)].state;
         if (may_be_missing(kind) && without_moments.contains(held.piece.tensor)) {
             fill_zero(state, held);
@@ -96,7 +96,7 @@ void agree(const comm::Context& world, int code, const std::string& problem) {
 std::int64_t read(const comm::Context& world,
                   const HeldState& state,
                   checkpoint::CheckpointReader& reader,
-                  std::span<const checkpoint::Target> targets) {
+                  std::span<const checkpoint::PieceTarget> targets) {
     int code = 0;
     std::string problem;
     try {
@@ -147,20 +147,22 @@ std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest&
     return stored.empty() ? "" : fmt::format("it has '{}', which this model does not", stored.begin()->first);
 }
 
-Loaded load_state(const comm::Context& world, const HeldState& state, checkpoint::CheckpointReader& reader) {
+LoadedState load_state(const comm::Context& world,
+                       const HeldState& state,
+                       checkpoint::CheckpointReader& reader) {
     refuse_misfit(state, reader, "Resume with the deck that it was written with, or set another run.dir.");
     const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
-    Loaded loaded{read(world, state, reader, targets_of(state, fresh)), {fresh.begin(), fresh.end()}};
+    LoadedState loaded{read(world, state, reader, targets_of(state, fresh)), {fresh.begin(), fresh.end()}};
     return loaded;
 }
 
-Loaded load_weights(const comm::Context& world,
-                    const HeldState& state,
-                    checkpoint::CheckpointReader& reader) {
+LoadedState load_weights(const comm::Context& world,
+                         const HeldState& state,
+                         checkpoint::CheckpointReader& reader) {
     refuse_misfit(state, reader,
                   "Let model.init name one of this model, or make the model that of the checkpoint.");
-    std::vector<checkpoint::Target> targets;
-    for (auto& held : held_pieces(state.model, state.program, Extent::finest)) {
+    std::vector<checkpoint::PieceTarget> targets;
+    for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
         if (held.piece.kind == PieceKind::weights) {
             targets.push_back(target_at_home(state, std::move(held)));
         }

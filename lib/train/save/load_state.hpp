@@ -11,7 +11,7 @@
 
 namespace ziggurat::train {
 
-struct Loaded {
+struct LoadedState {
     std::int64_t bytes_read = 0;               ///< from files, by all ranks
     std::vector<std::string> without_moments;  ///< tensors that were frozen then: their moments are zero now
 };
@@ -26,13 +26,17 @@ struct Loaded {
 /// Numerics:   values as stored; converted only where the stored type is another
 /// Errors:     on all ranks alike: Error{checkpoint} when the checkpoint is damaged or of another model,
 ///             Error{resource} when a disk fails. The state is then neither the old nor the stored one
-Loaded load_state(const comm::Context& world, const HeldState& state, checkpoint::CheckpointReader& reader);
+LoadedState load_state(const comm::Context& world,
+                       const HeldState& state,
+                       checkpoint::CheckpointReader& reader);
 
 /// Fills weights alone, of a state that is as it was made: moments stay zero.
 ///
 /// Collective: over `world`
 /// Errors:     as load_state()
-Loaded load_weights(const comm::Context& world, const HeldState& state, checkpoint::CheckpointReader& reader);
+LoadedState load_weights(const comm::Context& world,
+                         const HeldState& state,
+                         checkpoint::CheckpointReader& reader);
 
 /// Why a checkpoint with this manifest does not fit the model: a tensor that only one of them has, or in
 /// another shape. Empty: it fits. Collective: local; pure, the same on all ranks

@@ -47,7 +47,7 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
         used += saved.run.bytes;
     }
     ZG_ENSURES(!has_copy_ || used == bytes);
-    for (const auto& held : held_pieces(state.model, state.program, Extent::finest)) {
+    for (const auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
         if (!held.is_saved) {
             continue;
         }

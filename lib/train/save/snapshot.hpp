@@ -32,11 +32,11 @@ class Snapshot {
     void drain() const { state_.drain(); }
 
     /// Of take(); where nothing is copied the same as live(). What lies on NVMe is where it is at home.
-    std::span<const checkpoint::Source> copied() const noexcept { return copied_; }
+    std::span<const checkpoint::PieceSource> copied() const noexcept { return copied_; }
     /// Where each piece of either lies at home.
     std::span<const HomePlace> places() const noexcept { return places_; }
     /// Where training works.
-    std::span<const checkpoint::Source> live() const noexcept { return live_; }
+    std::span<const checkpoint::PieceSource> live() const noexcept { return live_; }
     /// Of all pieces.
     std::int64_t payload_bytes() const noexcept { return payload_bytes_; }
 
@@ -49,8 +49,8 @@ class Snapshot {
     HeldState state_;
     bool has_copy_ = false;
     std::vector<CopyRange> to_copy_;
-    std::vector<checkpoint::Source> live_;
-    std::vector<checkpoint::Source> copied_;
+    std::vector<checkpoint::PieceSource> live_;
+    std::vector<checkpoint::PieceSource> copied_;
     std::vector<HomePlace> places_;
     std::int64_t payload_bytes_ = 0;
 };

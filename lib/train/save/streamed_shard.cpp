@@ -16,7 +16,7 @@ namespace {
 /// Of what is read from home, so much is in memory at a time.
 constexpr std::int64_t window_bytes = std::int64_t{1} << 20;
 
-std::vector<checkpoint::Piece> pieces_of(std::span<const checkpoint::Source> sources) {
+std::vector<checkpoint::Piece> pieces_of(std::span<const checkpoint::PieceSource> sources) {
     std::vector<checkpoint::Piece> pieces;
     for (const auto& source : sources) {
         pieces.push_back(source.piece);
@@ -40,7 +40,7 @@ class StreamedShard {
   public:
     StreamedShard(const std::string& folder,
                   int writer,
-                  std::span<const checkpoint::Source> sources,
+                  std::span<const checkpoint::PieceSource> sources,
                   std::span<const HomePlace> places,
                   SaveStream& stream,
                   const std::atomic<bool>& gives_up)
@@ -132,7 +132,7 @@ class StreamedShard {
         }
     }
 
-    std::span<const checkpoint::Source> sources_;
+    std::span<const checkpoint::PieceSource> sources_;
     std::span<const HomePlace> places_;
     SaveStream& stream_;
     const std::atomic<bool>& gives_up_;
@@ -144,7 +144,7 @@ class StreamedShard {
 
 checkpoint::ShardSummary write_streamed_shard(const std::string& folder,
                                               int writer,
-                                              std::span<const checkpoint::Source> sources,
+                                              std::span<const checkpoint::PieceSource> sources,
                                               std::span<const HomePlace> places,
                                               SaveStream& stream,
                                               const std::atomic<bool>& gives_up) {

@@ -26,7 +26,7 @@ struct HomePlace {
 /// Errors:     as write_shard()
 checkpoint::ShardSummary write_streamed_shard(const std::string& folder,
                                               int writer,
-                                              std::span<const checkpoint::Source> sources,
+                                              std::span<const checkpoint::PieceSource> sources,
                                               std::span<const HomePlace> places,
                                               SaveStream& stream,
                                               const std::atomic<bool>& gives_up);

@@ -37,7 +37,7 @@ struct Assembly::Parts {
     state::TierMemory memory;
     NvmeLanes nvme;
     std::deque<std::int64_t> copied;  ///< bytes by copy op
-    Throttle throttle;
+    LinkThrottle throttle;
     SaveStream saves;
     std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>> binder;
     std::vector<BatchSlot> train_slots;

@@ -36,7 +36,7 @@ std::int64_t bytes_of(const schedule::Op& op) {
 }  // namespace
 
 /// A thread that rings the bell at given times. It takes no signals.
-class Throttle::Alarm {
+class LinkThrottle::Alarm {
   public:
     explicit Alarm(const comm::NodeMemory& node) : node_{node} {
         times_.reserve(most_times);
@@ -94,7 +94,7 @@ class Throttle::Alarm {
     std::thread thread_;
 };
 
-Throttle::Throttle(const spec::Throttle& rates, const comm::NodeMemory& node)
+LinkThrottle::LinkThrottle(const spec::Throttle& rates, const comm::NodeMemory& node)
     : nvme_read_{.bytes_per_second = rates.nvme_read},
       nvme_write_{.bytes_per_second = rates.nvme_write},
       host_to_device_{.bytes_per_second = rates.host_to_device},
@@ -104,9 +104,9 @@ Throttle::Throttle(const spec::Throttle& rates, const comm::NodeMemory& node)
     }
 }
 
-Throttle::~Throttle() = default;
+LinkThrottle::~LinkThrottle() = default;
 
-Throttle::Way* Throttle::way_of(Engine engine) {
+LinkThrottle::Way* LinkThrottle::way_of(Engine engine) {
     switch (engine) {
         case Engine::nvme_read:
             return &nvme_read_;
@@ -121,12 +121,12 @@ Throttle::Way* Throttle::way_of(Engine engine) {
     }
 }
 
-void Throttle::end_at(Stay& stay, std::int64_t time_ns) {
+void LinkThrottle::end_at(Stay& stay, std::int64_t time_ns) {
     stay.ends_ns = time_ns;
     alarm_->ring_at(time_ns);
 }
 
-void Throttle::begin(Stay& stay) {
+void LinkThrottle::begin(Stay& stay) {
     const auto now = monotonic_ns();
     auto& way = *stay.way;
     std::erase_if(way.updates, [&](const Stay* update) { return update->ends_ns <= now; });
@@ -143,7 +143,7 @@ void Throttle::begin(Stay& stay) {
     }
 }
 
-Action Throttle::applied_to(const schedule::Program& program, const schedule::Op& op, Action action) {
+Action LinkThrottle::applied_to(const schedule::Program& program, const schedule::Op& op, Action action) {
     const auto& lane = program.lanes.at(static_cast<std::size_t>(op.lane));
     auto* way = way_of(lane.engine);
     if (way == nullptr || way->bytes_per_second <= 0) {

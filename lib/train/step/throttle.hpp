@@ -22,14 +22,14 @@ namespace ziggurat::train {
 ///
 /// Copies are done when they start; several may be under way, so that a lane goes on by itself while the
 /// thread that starts them computes.
-class Throttle {
+class LinkThrottle {
   public:
     /// \param node  its bell wakes this rank when the time of an op has come
     /// Errors: Error{resource} when the system has no thread
-    Throttle(const spec::Throttle& rates, const comm::NodeMemory& node);
-    ~Throttle();
-    Throttle(const Throttle&) = delete;
-    Throttle& operator=(const Throttle&) = delete;
+    LinkThrottle(const spec::Throttle& rates, const comm::NodeMemory& node);
+    ~LinkThrottle();
+    LinkThrottle(const LinkThrottle&) = delete;
+    LinkThrottle& operator=(const LinkThrottle&) = delete;
 
     /// `action` of `op` as this way does it; the same action where the way is not throttled.
     Action applied_to(const schedule::Program& program, const schedule::Op& op, Action action);

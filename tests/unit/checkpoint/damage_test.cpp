@@ -87,7 +87,7 @@ std::string damage(const std::string& file, const std::string& good, const std::
 /// True when everything can be read; then every value is the one that was written.
 bool reads_right(const TwoSteps& run) {
     std::vector<std::vector<std::byte>> values;
-    std::vector<Target> targets;
+    std::vector<PieceTarget> targets;
     for (const test::Tensor& tensor : run.tensors) {
         values.emplace_back(tensor.bytes.size());
         targets.push_back({tensor.piece, values.back().data()});
@@ -185,8 +185,8 @@ TEST(Damage, NamesTheTensorTheBlockAndThePlace) {
     std::vector<std::byte> values(tensors[0].bytes.size());
     Piece good_part = tensors[0].piece;
     good_part.box.extent[0] = 2;
-    EXPECT_NO_THROW(reader.read(std::vector<Target>{{good_part, values.data()}}));
-    EXPECT_THROW(reader.read(std::vector<Target>{{tensors[0].piece, values.data()}}), Error);
+    EXPECT_NO_THROW(reader.read(std::vector<PieceTarget>{{good_part, values.data()}}));
+    EXPECT_THROW(reader.read(std::vector<PieceTarget>{{tensors[0].piece, values.data()}}), Error);
 }
 
 TEST(Damage, AFileThatDoesNotBelongIsNamed) {

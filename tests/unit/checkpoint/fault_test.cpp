@@ -137,8 +137,8 @@ TEST(Fault, AFolderThatIsRemovedMeanwhileIsSaidByItsWriter) {
     const test::ScratchFolder scratch;
     Commit commit{scratch.file("ckpt"), 7};
     const Piece piece{PieceKind::weights, "a", {64}, spec::DType::f32, whole({64})};
-    const Source source{piece, nullptr,
-                        [&](std::int64_t, std::span<std::byte>) { fs::remove_all(scratch.file("ckpt")); }};
+    const PieceSource source{
+        piece, nullptr, [&](std::int64_t, std::span<std::byte>) { fs::remove_all(scratch.file("ckpt")); }};
     try {
         write_shard(commit.folder(), 0, {&source, 1});
         FAIL() << "who waits for the file would wait long";

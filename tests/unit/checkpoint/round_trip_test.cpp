@@ -37,8 +37,8 @@ std::vector<Wanted> want_all(const std::vector<Tensor>& tensors, Draw& draw) {
     return wanted;
 }
 
-std::vector<Target> targets_of(std::vector<Wanted>& wanted) {
-    std::vector<Target> targets;
+std::vector<PieceTarget> targets_of(std::vector<Wanted>& wanted) {
+    std::vector<PieceTarget> targets;
     for (Wanted& each : wanted) {
         targets.push_back({each.piece, each.values.data()});
     }
@@ -89,9 +89,9 @@ TEST(RoundTrip, PiecesOfManyBlocksAreReadInPart) {
     column.values.resize(static_cast<std::size_t>(column.piece.bytes()));
 
     CheckpointReader one{path};
-    one.read(std::vector<Target>{{row.piece, row.values.data()}});
+    one.read(std::vector<PieceTarget>{{row.piece, row.values.data()}});
     CheckpointReader all{path};
-    all.read(std::vector<Target>{{column.piece, column.values.data()}});
+    all.read(std::vector<PieceTarget>{{column.piece, column.values.data()}});
 
     EXPECT_EQ(row.values, test::values_of(tensors[0], row.piece.box));
     EXPECT_EQ(column.values, test::values_of(tensors[0], column.piece.box));
@@ -115,8 +115,8 @@ TEST(RoundTrip, ElementTypesAreConverted) {
     std::vector<bfloat16> narrowed(37);
 
     CheckpointReader{path}.read(
-        std::vector<Target>{{wide, std::as_writable_bytes(std::span{widened}).data()},
-                            {narrow, std::as_writable_bytes(std::span{narrowed}).data()}});
+        std::vector<PieceTarget>{{wide, std::as_writable_bytes(std::span{widened}).data()},
+                                 {narrow, std::as_writable_bytes(std::span{narrowed}).data()}});
 
     std::vector<bfloat16> stored_narrow(37);
     std::vector<float> stored_wide(37);
@@ -170,7 +170,7 @@ TEST(RoundTrip, WhatIsNotThereIsNamed) {
     std::vector<std::byte> values(1000);
     const auto problem_with = [&](const Piece& piece) -> std::string {
         try {
-            reader.read(std::vector<Target>{{piece, values.data()}});
+            reader.read(std::vector<PieceTarget>{{piece, values.data()}});
         } catch (const Error& error) {
             EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
             return error.what();
@@ -206,7 +206,7 @@ TEST(RoundTrip, AnElementThatIsNotStoredIsNoZero) {
     std::vector<std::byte> values(tensors[0].bytes.size());
 
     try {
-        CheckpointReader{path, manifest}.read(std::vector<Target>{{tensors[0].piece, values.data()}});
+        CheckpointReader{path, manifest}.read(std::vector<PieceTarget>{{tensors[0].piece, values.data()}});
         FAIL();
     } catch (const Error& error) {
         EXPECT_EQ(error.kind(), ErrorKind::checkpoint);

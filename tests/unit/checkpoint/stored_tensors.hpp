@@ -127,8 +127,8 @@ struct WriterShare {
     std::vector<checkpoint::Piece> pieces;
     std::vector<std::vector<std::byte>> values;
 
-    std::vector<checkpoint::Source> sources() const {
-        std::vector<checkpoint::Source> list;
+    std::vector<checkpoint::PieceSource> sources() const {
+        std::vector<checkpoint::PieceSource> list;
         for (std::size_t k = 0; k < pieces.size(); ++k) {
             list.push_back({pieces[k], values[k].data()});
         }

@@ -109,7 +109,7 @@ Times count_saved(const spec::RunSpec& run, const std::vector<Rank>& ranks) {
         }
     }
     for (const auto& rank : ranks) {
-        for (const auto& held : held_pieces(rank.model, rank.program, Extent::finest)) {
+        for (const auto& held : held_pieces(rank.model, rank.program, PieceExtent::finest)) {
             if (!held.is_saved) {
                 continue;
             }
@@ -150,7 +150,7 @@ TEST(HeldPieces, LieWhereTheFlatLayoutPutsThem) {
         const auto run = test::random_spec(seed);
         SCOPED_TRACE("seed " + std::to_string(seed) + ": " + test::described(run));
         for (const auto& rank : all_ranks(run)) {
-            for (const auto extent : {Extent::held, Extent::finest}) {
+            for (const auto extent : {PieceExtent::held, PieceExtent::finest}) {
                 for (const auto& held : held_pieces(rank.model, rank.program, extent)) {
                     ASSERT_NO_FATAL_FAILURE(expect_places(rank, held));
                 }
@@ -172,7 +172,7 @@ TEST(HeldPieces, AreTheSameOfRanksThatHoldTheSameShard) {
     run.train.global_batch = 4 * run.train.micro_batch * run.train.micro_batches;
     const auto ranks = all_ranks(run);
 
-    const auto pieces = [&](int rank, PieceKind kind, Extent extent) {
+    const auto pieces = [&](int rank, PieceKind kind, PieceExtent extent) {
         std::vector<checkpoint::Piece> found;
         const auto& of = ranks[static_cast<std::size_t>(rank)];
         for (const auto& held : held_pieces(of.model, of.program, extent)) {
@@ -183,12 +183,12 @@ TEST(HeldPieces, AreTheSameOfRanksThatHoldTheSameShard) {
         return found;
     };
 
-    EXPECT_EQ(pieces(0, PieceKind::first_moment, Extent::held),
-              pieces(2, PieceKind::first_moment, Extent::held));
-    EXPECT_NE(pieces(0, PieceKind::first_moment, Extent::held),
-              pieces(1, PieceKind::first_moment, Extent::held));
-    EXPECT_NE(pieces(0, PieceKind::first_moment, Extent::finest),
-              pieces(2, PieceKind::first_moment, Extent::finest));
+    EXPECT_EQ(pieces(0, PieceKind::first_moment, PieceExtent::held),
+              pieces(2, PieceKind::first_moment, PieceExtent::held));
+    EXPECT_NE(pieces(0, PieceKind::first_moment, PieceExtent::held),
+              pieces(1, PieceKind::first_moment, PieceExtent::held));
+    EXPECT_NE(pieces(0, PieceKind::first_moment, PieceExtent::finest),
+              pieces(2, PieceKind::first_moment, PieceExtent::finest));
 }
 
 TEST(SavedRuns, FillTheSnapshotExactlyWhereTrainingChangesThem) {
