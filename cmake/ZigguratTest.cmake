@@ -11,7 +11,9 @@
 #   SOURCE      another file than <last part of the name>_test.cpp in the current folder
 #   OPTIMISED   also under the sanitizers: for what computes much itself
 #   LONG        label long, which scripts/test.sh leaves out; after RANKS, a list of the rank counts that are long
-#   THREADS     label threads, for the thread sanitizer; after RANKS, a list of rank counts as well
+#   THREADS     label threads, for the thread sanitizer
+#
+# Under the sanitizers a test runs on one number of ranks alone, the largest of its own up to three, else the smallest.
 #
 # A source that replaces what the others use, such as malloc, has a program of its own.
 #
@@ -48,7 +50,7 @@ function(ziggurat_test_program name)
 endfunction()
 
 function(ziggurat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "PROGRAM;SOURCE;TIMEOUT" "RANKS;LABELS;LONG;THREADS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;THREADS" "PROGRAM;SOURCE;TIMEOUT" "RANKS;LABELS;LONG")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ziggurat_test(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -74,11 +76,21 @@ function(ziggurat_test name)
   if(arg_LABELS MATCHES "unit|mpi")
     add_dependencies(unit_and_rank_tests ${target})
   endif()
-  if(DEFINED arg_THREADS OR THREADS IN_LIST arg_KEYWORDS_MISSING_VALUES)
+  if(arg_THREADS)
     add_dependencies(thread_tests ${target})
   endif()
 
   set(entries ${name})
+  if(arg_RANKS AND ZIGGURAT_SANITIZE)
+    list(SORT arg_RANKS COMPARE NATURAL)
+    list(GET arg_RANKS 0 chosen)
+    foreach(ranks IN LISTS arg_RANKS)
+      if(ranks LESS_EQUAL 3)
+        set(chosen ${ranks})
+      endif()
+    endforeach()
+    set(arg_RANKS ${chosen})
+  endif()
   if(arg_RANKS)
     list(TRANSFORM arg_RANKS PREPEND "${name}/" OUTPUT_VARIABLE entries)
   endif()
@@ -95,12 +107,12 @@ function(ziggurat_test name)
       list(APPEND environment ASAN_OPTIONS=detect_leaks=$<IF:$<BOOL:${arg_RANKS}>,0,1>)
     endif()
     set(labels ${arg_LABELS})
-    foreach(label LONG THREADS)
-      if(${label} IN_LIST arg_KEYWORDS_MISSING_VALUES OR (arg_RANKS AND ranks IN_LIST arg_${label}))
-        string(TOLOWER ${label} label)
-        list(APPEND labels ${label})
-      endif()
-    endforeach()
+    if(LONG IN_LIST arg_KEYWORDS_MISSING_VALUES OR (arg_RANKS AND ranks IN_LIST arg_LONG))
+      list(APPEND labels long)
+    endif()
+    if(arg_THREADS)
+      list(APPEND labels threads)
+    endif()
     add_test(NAME ${entry} COMMAND ${launcher} $<TARGET_FILE:${target}> --file=${file})
     set_tests_properties(${entry} PROPERTIES
       LABELS "${labels}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks} ENVIRONMENT "${environment}")
