@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "plan/ops_budget.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/short_run.hpp"
 #include "schedule/build_program.hpp"
@@ -31,7 +32,14 @@ constexpr int usual_prefetch = 2;
 /// A program of so many layers has been filled long before its end.
 constexpr std::int64_t layers_to_time = 12;
 
-std::int64_t updated_elements(const spec::RunSpec& spec) {
+/// Ops of all programs that are built to see what budgets hold, and of those that are timed. Depths that are
+/// not tried within them are not taken.
+constexpr std::size_t most_ops = 300'000;
+constexpr std::size_t most_ops_timed = 200'000;
+
+std::int64_t updated_elements(const spec::RunSpec& whole) {
+    auto spec = whole;
+    spec.tiers.tiles.clear();
     const schedule::ModelLayout model{spec, 0};
     return schedule::optimizer_chunks(spec, model).elements();
 }
@@ -54,7 +62,12 @@ class DepthChooser {
                  spec::OpenDepths open,
                  const Rates& rates,
                  const Watch& watch)
-        : spec_{spec}, machine_{machine}, open_{open}, rates_{rates}, watch_{watch} {
+        : spec_{spec},
+          machine_{machine},
+          open_{open},
+          rates_{rates},
+          budget_{most_ops, watch},
+          timed_{most_ops_timed, watch} {
         if (open.optimizer_prefetch) {
             spec_.overlap.optimizer_prefetch = 0;
         }
@@ -89,8 +102,8 @@ class DepthChooser {
                                               spec_.tiers.chunk_elements};
         const auto [known, is_new] = lacks_.try_emplace(key, 0);
         if (is_new) {
-            known->second =
-                plan_run(with(ahead), machine_, PlannedRanks::several, watch_).footprint.total_lack();
+            known->second = plan_run(with(ahead), machine_, PlannedRanks::several, budget_.watch())
+                                .footprint.total_lack();
         }
         return known->second;
     }
@@ -115,7 +128,7 @@ class DepthChooser {
         chunk = spec::usual_chunk(updated_elements(spec_));
         const Ahead ahead{.prefetch = prefetch, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
         auto short_of_bytes = lack(ahead);
-        while (short_of_bytes > 0 && chunk > smallest_chunk) {
+        while (short_of_bytes > 0 && chunk > smallest_chunk && !budget_.is_spent()) {
             chunk /= 2;
             const auto before = short_of_bytes;
             short_of_bytes = lack(ahead);
@@ -160,7 +173,7 @@ class DepthChooser {
 
     /// Of all depths that are open, the least of prefetch first, and of these the least of
     /// optimizer_prefetch.
-    std::vector<Ahead> planned_steps() const {
+    std::vector<Ahead> planned_steps() {
         const int given = spec_.overlap.prefetch;
         std::vector<Ahead> tried;
         for (int prefetch = open_.prefetch ? 1 : given; prefetch <= (open_.prefetch ? deepest : given);
@@ -177,13 +190,14 @@ class DepthChooser {
                 }
             }
         }
-        for (auto& ahead : tried) {
+        std::size_t timed = 0;
+        while (timed < tried.size() && !timed_.is_spent()) {
+            auto& ahead = tried[timed++];
             const auto program = schedule::build_program(short_of(with(ahead)), 0, schedule::Variant::train);
             ahead.seconds = step_seconds(program, rates_);
-            if (watch_) {
-                watch_(program.ops.size());
-            }
+            timed_.watch()(program.ops.size());
         }
+        tried.resize(timed);
         return tried;
     }
 
@@ -204,6 +218,9 @@ class DepthChooser {
             const auto chosen = least_of_the_best(left);
             if (lack(chosen) == 0) {
                 return chosen;
+            }
+            if (budget_.is_spent()) {
+                break;
             }
             std::erase_if(left, [&](const Ahead& other) {
                 return other.prefetch >= chosen.prefetch &&
@@ -250,15 +267,19 @@ class DepthChooser {
         return describe(seconds) + held(wanted.optimizer_prefetch, chosen.optimizer_prefetch);
     }
 
-    static std::string held(int wanted, int chosen) {
-        return chosen < wanted ? fmt::format("; the budgets hold {}", chosen) : "";
+    std::string held(int wanted, int chosen) const {
+        return chosen >= wanted ? ""
+               : budget_.is_spent()
+                   ? fmt::format("; {} may do: a program this large is not tried with all", chosen)
+                   : fmt::format("; the budgets hold {}", chosen);
     }
 
     spec::RunSpec spec_;
     const spec::MachineSpec& machine_;
     spec::OpenDepths open_;
     Rates rates_;
-    const Watch& watch_;
+    OpsBudget budget_;  ///< of what is built for lack()
+    OpsBudget timed_;   ///< of what is timed
     spec::Depths found_;
     std::map<std::array<std::int64_t, 3>, std::int64_t> lacks_;  ///< by depths and chunk
 };

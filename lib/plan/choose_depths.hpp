@@ -25,7 +25,8 @@ inline constexpr std::array optimizer_depths{2, 4, 8, 16};
 /// `deepest`, each with the `optimizer_depths` of states that are read from NVMe. Of those that the budgets
 /// hold, the least prefetch, and with it the least depth of states, whose step takes at most 2 % longer than
 /// the best: where fetches hide behind computing that is enough to hide them, and where they do not it keeps
-/// their lane busy. Where the budgets hold none of them, prefetch is 0. With all state on the device nothing
+/// their lane busy. Where the budgets hold none of them, prefetch is 0. Of programs so large
+/// that few can be built, fewer depths are tried. With all state on the device nothing
 /// is fetched.
 spec::Depths choose_depths(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/footprint.hpp"
+#include "plan/ops_budget.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/short_run.hpp"
 #include "schedule/model_layout.hpp"
@@ -37,7 +38,9 @@ std::int64_t chunks_of(const spec::RunSpec& spec, const schedule::ModelLayout& m
 
 /// Those that are open, in the order in which they leave.
 std::vector<Kind> open_kinds(const spec::RunSpec& spec) {
-    const schedule::ModelLayout model{spec, 0};
+    auto uncut = spec;  // shards are the same
+    uncut.tiers.tiles.clear();
+    const schedule::ModelLayout model{uncut, 0};
     const auto& open = spec.tiers.open;
     const auto& spans = spec.sharding;
     std::vector<Kind> kinds;
@@ -64,13 +67,18 @@ double share(std::int64_t part, std::int64_t whole) {
 /// Into which a weight is cut by itself.
 constexpr int most_tiles = 256;
 
-/// Into so many parts is divided what is divided of a run with large programs.
+/// Into so many parts is divided what is divided of a run with large programs, and once half of the ops have
+/// been built that a search may build.
 constexpr std::int64_t shares_of_large = 64;
+
+/// Ops of all programs that a search for homes builds, and each of the two that seek tiles.
+constexpr std::size_t most_ops = 600'000;
+constexpr std::size_t most_ops_of_tiles = 400'000;
 
 class Chooser {
   public:
-    Chooser(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch)
-        : spec_{spec}, machine_{machine}, watch_{watch}, kinds_{open_kinds(spec)} {
+    Chooser(const spec::RunSpec& spec, const spec::MachineSpec& machine, const OpsBudget& budget)
+        : spec_{spec}, machine_{machine}, budget_{budget}, kinds_{open_kinds(spec)} {
         for (const auto& kind : kinds_) {
             all_ += kind.pieces;
         }
@@ -102,7 +110,7 @@ class Chooser {
         return found.lack(Tier::host) == 0 && found.memory_lack() == 0;
     }
 
-    /// The least number of pieces, up to `most` and as near as resolution_ says, with which `fits`; `most`
+    /// The least number of pieces, up to `most` and as near as resolution() says, with which `fits`; `most`
     /// when none does.
     std::int64_t least(std::int64_t most, const std::function<bool(std::int64_t)>& fits) const {
         if (most == 0 || fits(0)) {
@@ -113,19 +121,26 @@ class Chooser {
         }
         std::int64_t too_few = 0;
         std::int64_t enough = most;
-        while (enough - too_few > resolution_) {
+        while (enough - too_few > resolution()) {
             const auto middle = too_few + (enough - too_few) / 2;
             (fits(middle) ? enough : too_few) = middle;
         }
         return enough;
     }
 
+    /// In pieces. What is left of the budget goes into ever fewer tries; in the end what is enough has to do.
+    std::int64_t resolution() const {
+        return budget_.is_spent()        ? all_
+               : budget_.is_half_spent() ? std::max(resolution_, all_ / shares_of_large)
+                                         : resolution_;
+    }
+
     /// Other ranks than the one that was searched with may need a little more, and state on NVMe has its
     /// shards at whole pages, which may take the last bytes of the device.
     void make_room_for_all(bool has_nvme) {
-        for (std::int64_t step = 1;; step *= 2) {
+        for (std::int64_t step = 1;; step = budget_.is_spent() ? all_ : 2 * step) {
             const auto found =
-                plan_run(with(away_, on_nvme_), machine_, PlannedRanks::several, watch_).footprint;
+                plan_run(with(away_, on_nvme_), machine_, PlannedRanks::several, budget_.watch()).footprint;
             const bool device_fits = found.lack(Tier::device) == 0 || away_ == all_;
             const bool host_fits = host_holds(found) || !has_nvme || on_nvme_ == away_;
             if (device_fits && host_fits) {
@@ -162,12 +177,12 @@ class Chooser {
     }
 
     Footprint footprint(std::int64_t away, std::int64_t far) const {
-        return plan_run(with(away, far), machine_, PlannedRanks::first, watch_).footprint;
+        return plan_run(with(away, far), machine_, PlannedRanks::first, budget_.watch()).footprint;
     }
 
     const spec::RunSpec& spec_;
     const spec::MachineSpec& machine_;
-    const Watch& watch_;
+    const OpsBudget& budget_;
     std::vector<Kind> kinds_;
     std::int64_t all_ = 0;
     std::int64_t resolution_ = 1;  ///< pieces; of large programs more, so that fewer of them are tried
@@ -194,8 +209,9 @@ spec::RunSpec in_tiles(const spec::RunSpec& spec, int tiles) {
 /// With the fewest tiles that fit, and homes that are chosen for them; with as many as there can be where
 /// none do. The number is sought with all state away that can go, where least is on the device.
 Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch) {
+    OpsBudget budget{most_ops_of_tiles, watch};
     const auto may_fit = [&](int tiles) {
-        return Chooser{in_tiles(spec, tiles), machine, watch}.device_can_hold();
+        return Chooser{in_tiles(spec, tiles), machine, budget}.device_can_hold();
     };
     const int most = spec.sharding.secondary == 0 ? most_tiles : 1;
     int too_few = 0;
@@ -205,19 +221,22 @@ Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& mach
         too_few = enough;
         enough *= 4;  // tries of many tiles take longest
     }
-    while (fits && enough - too_few > 1) {
+    while (fits && enough - too_few > 1 && !budget.is_half_spent()) {
         const int middle = too_few + (enough - too_few) / 2;
         (may_fit(middle) ? enough : too_few) = middle;
     }
     while (true) {
-        Tiled made{
-            .tiles = enough, .fits = false, .spec = choose_homes(in_tiles(spec, enough), machine, watch)};
-        const auto footprint = plan_run(made.spec, machine, PlannedRanks::several, watch).footprint;
+        Tiled made{.tiles = enough, .fits = false, .spec = in_tiles(spec, enough)};
+        if (spec.tiers.open.any()) {
+            made.spec = Chooser{made.spec, machine, budget}.run();
+        }
+        const auto footprint = plan_run(made.spec, machine, PlannedRanks::several, budget.watch()).footprint;
         made.fits = footprint.lack(Tier::device) == 0;
         if (made.fits || enough >= most) {
             return made;
         }
-        enough = std::min(most, 2 * enough);  // what passes through tiles on NVMe takes a little more
+        // What passes through tiles on NVMe takes a little more.
+        enough = budget.is_spent() ? most : std::min(most, 2 * enough);
     }
 }
 
@@ -248,7 +267,7 @@ spec::RunSpec choose_homes(const spec::RunSpec& spec, const spec::MachineSpec& m
     if (!spec.tiers.open.any()) {
         return spec;
     }
-    return Chooser{spec, machine, watch}.run();
+    return Chooser{spec, machine, OpsBudget{most_ops, watch}}.run();
 }
 
 }  // namespace ziggurat::plan

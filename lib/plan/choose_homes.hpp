@@ -16,7 +16,8 @@ namespace ziggurat::plan {
 /// in each micro-batch). A kind that is divided is cut between chunks, activations between layers, so that
 /// what stays free of a budget is less than a chunk. The programs are built to try: staging buffers count.
 ///
-/// Where nothing fits, all that is open is as far out as it can be.
+/// Where nothing fits, all that is open is as far out as it can be. The search is less fine where programs
+/// are large: it builds a bounded number of ops, and what it has found to be enough by then has to do.
 ///
 /// Tiles that are open are the fewest, of all weights alike, with which the device's budget is enough, tried
 /// with homes of their own each time; where the depth of prefetch is open as well, up to twice as many as

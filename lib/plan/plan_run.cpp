@@ -19,6 +19,8 @@ using spec::Tier;
 /// Passes of units that are built in full: about a second; and where it is not clear whether the run fits.
 constexpr std::int64_t most_passes = 512;
 constexpr std::int64_t most_passes_to_be_sure = 4096;
+/// The same of passes of layers in tiles, by what they take of plain ones.
+constexpr std::int64_t most_plain_passes = 2048;
 
 constexpr std::array tiers{Tier::device, Tier::host, Tier::nvme};
 
@@ -36,9 +38,11 @@ std::int64_t passes_of_step(const spec::RunSpec& spec) {
 /// tokens of those that are not compiled is added. So a plan costs the same however many micro-batches a step
 /// has.
 ///
-/// \param weight  of its passes: in how many plain ones
-Program build_shortened(const spec::RunSpec& spec, int rank, std::int64_t weight) {
-    if (passes_of_step(spec) * weight <= most_passes) {
+/// \param is_part  of a run with more layers
+Program build_shortened(const spec::RunSpec& spec, int rank, bool is_part) {
+    const auto passes = passes_of_step(spec);
+    const auto plain = passes * weight_of_layer(spec);
+    if (is_part ? plain <= most_passes : passes <= most_passes && plain <= most_plain_passes) {
         return schedule::build_placed(spec, rank, Variant::train);
     }
     auto shorter = spec;
@@ -95,8 +99,7 @@ Built build_small(const spec::RunSpec& whole, const spec::RunSpec& spec, int ran
     Built built;
     built.train = evaluate;
     if (trains_anything(spec, rank)) {
-        const bool has_fewer_layers = spec.model.layers < whole.model.layers;
-        built.train = build_shortened(spec, rank, has_fewer_layers ? weight_of_layer(spec) : 1);
+        built.train = build_shortened(spec, rank, spec.model.layers < whole.model.layers);
         scale_up(built.train, spec, whole);
     }
     built.bytes = reserved(built.train, evaluate);
@@ -234,7 +237,8 @@ RunPlan plan_run(const spec::RunSpec& spec,
     Planner planner{spec, machine, searches ? Size::of_search : Size::of_plan, watch};
     auto plan = planner.run(which);
     const auto passes = passes_of_step(spec);
-    if (!searches && passes > most_passes && passes <= most_passes_to_be_sure && plan.how_exact.empty() &&
+    if (!searches && passes > most_passes && passes <= most_passes_to_be_sure &&
+        passes * weight_of_layer(spec) <= 2 * most_passes_to_be_sure && plan.how_exact.empty() &&
         !is_clear(plan.footprint)) {
         const auto whole = build_whole(spec, 0);
         if (watch) {

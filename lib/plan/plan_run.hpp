@@ -36,9 +36,9 @@ struct RunPlan {
 /// that are not built count as the fullest of their stage that is.
 ///
 /// Exact where all ranks are built and a step has up to 512 passes of units. Of very large models a smaller
-/// one is built (see shortened). Of longer steps, some micro-batches stand for all; the placement of the
-/// whole program may take up to a fifth more or less of the host tier, so where that decides, the first
-/// rank's is built whole as well, of up to 4096 passes.
+/// one is built (see shortened). Of longer steps, and of such as have many tiles, some micro-batches stand
+/// for all; the placement of the whole program may take up to a fifth more or less of the host tier, so where
+/// that decides, the first rank's is built whole as well, of up to 4096 passes.
 RunPlan plan_run(const spec::RunSpec& spec,
                  const spec::MachineSpec& machine = {},
                  PlannedRanks which = PlannedRanks::several,

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t most_remedies = 3;
 /// Ops of all programs that are built in search of remedies: a second or two; of runs with large programs
 /// less, which have taken as much until here.
-constexpr std::size_t most_ops_tried = 1'000'000;
+constexpr std::size_t most_ops_tried = 750'000;
 constexpr std::size_t most_ops_tried_of_large = 250'000;
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "plan/scale_tiles.hpp"
 #include "plan/short_run.hpp"
 #include "schedule/expand/expand.hpp"
 #include "schedule/passes/homes.hpp"
@@ -179,6 +180,7 @@ class Scaling {
 
     void scale_transient(const std::vector<schedule::LiveRange>& ranges) {
         const auto brought = brought_for_updates();
+        const auto tiles = tile_factors(program_, built_, whole_);
         const auto turns = turning_points();
         const double more = static_cast<double>(whole_.model.layers - built_.model.layers);
         const auto early = early_layers();
@@ -193,7 +195,7 @@ class Scaling {
                                  ranges[b].first < turn->second && turn->second < ranges[b].last;
             buffer.bytes = times(buffer.bytes, is_kept      ? 1 + more / static_cast<double>(early)
                                                : brought[b] ? chunks_
-                                                            : 1);
+                                                            : tiles[b]);
         }
     }
 
@@ -257,7 +259,8 @@ class Scaling {
 }  // namespace
 
 void scale_up(Program& program, const spec::RunSpec& built, const spec::RunSpec& whole) {
-    if (built.model.layers != whole.model.layers || chunk_elements(built) != chunk_elements(whole)) {
+    if (built.model.layers != whole.model.layers || chunk_elements(built) != chunk_elements(whole) ||
+        built.tiers.tiles != whole.tiers.tiles) {
         Scaling{program, built, whole}.run();
     }
 }

@@ -1,6 +1,7 @@
 #include "plan/short_run.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -23,6 +24,14 @@ constexpr std::int64_t heaviest = 64;
 /// Segments of a layer that take as many ops as a layer without tiles.
 constexpr std::int64_t segments_of_plain = 8;
 constexpr std::int64_t chunks_of_search = 512;
+/// Of a weight in more than most_tiles.
+constexpr int tiles_of_many = 32;
+
+void cut_into_fewer_tiles(spec::RunSpec& spec) {
+    for (auto& rule : spec.tiers.tiles) {
+        rule.out = rule.out > most_tiles ? tiles_of_many : rule.out;
+    }
+}
 
 /// Layers to build, that stages and recomputation divide as they divide all.
 std::int64_t fewer_layers(const spec::RunSpec& spec) {
@@ -81,7 +90,8 @@ std::int64_t weight_of_layer(const spec::RunSpec& spec) {
 
 spec::RunSpec shortened(const spec::RunSpec& spec, Size size) {
     auto made = spec;
-    made.model.layers = fewer_layers(spec);
+    cut_into_fewer_tiles(made);
+    made.model.layers = fewer_layers(made);
     const auto chunks = schedule::optimizer_chunks(made, schedule::ModelLayout{made, 0});
     if (chunks.num_chunks() > most_chunks) {
         const auto most = size == Size::of_plan ? most_chunks : chunks_of_search;
@@ -94,15 +104,22 @@ spec::RunSpec shortened(const spec::RunSpec& spec, Size size) {
 }
 
 std::string how_exact(const spec::RunSpec& built, const spec::RunSpec& whole) {
-    std::string text;
+    std::vector<std::string> parts;
     if (built.model.layers < whole.model.layers) {
-        text = fmt::format("from {} of {} layers", built.model.layers, format_grouped(whole.model.layers));
+        parts.push_back(
+            fmt::format("from {} of {} layers", built.model.layers, format_grouped(whole.model.layers)));
+    }
+    if (built.tiers.tiles != whole.tiers.tiles) {
+        const auto most = std::ranges::max(whole.tiers.tiles, {}, &spec::TileRule::out).out;
+        parts.push_back(
+            fmt::format("with weights in {} tiles instead of {}", tiles_of_many, format_grouped(most)));
     }
     if (chunk_elements(built) != chunk_elements(whole)) {
-        text += fmt::format("{} chunks of {} elements instead of {}", text.empty() ? "with" : " and with",
-                            format_grouped(chunk_elements(built)), format_grouped(chunk_elements(whole)));
+        parts.push_back(fmt::format("with chunks of {} elements instead of {}",
+                                    format_grouped(chunk_elements(built)),
+                                    format_grouped(chunk_elements(whole))));
     }
-    return text.empty() ? "" : text + ": exact to about 5 %";
+    return parts.empty() ? "" : fmt::format("{}: exact to about 5 %", fmt::join(parts, " and "));
 }
 
 }  // namespace ziggurat::plan

@@ -41,14 +41,14 @@ spec::RunSpec wide(std::int64_t chunks) {
     return spec;
 }
 
-void expect_near_the_whole(const spec::RunSpec& spec) {
+void expect_near_the_whole(const spec::RunSpec& spec, double tolerance = 0.05) {
     const auto plan = plan_run(spec);
     const auto exact = bytes_of_rank(spec, 0);
 
     EXPECT_NE(plan.how_exact, "");
     for (std::size_t t = 0; t < exact.size(); ++t) {
         EXPECT_NEAR(static_cast<double>(plan.rank_bytes[t]), static_cast<double>(exact[t]),
-                    0.05 * static_cast<double>(exact[t]))
+                    tolerance * static_cast<double>(exact[t]))
             << "tier " << t << ", " << plan.how_exact;
     }
 }
@@ -83,6 +83,23 @@ TEST(ShortRun, OfALayerInManyTilesIsNearTheWhole) {
     expect_near_the_whole(spec);
 }
 
+/// Workspaces of tiles shrink as well, which a plan does not know: it takes a little too much for needed.
+TEST(ShortRun, OfFineTilesIsNearTheWhole) {
+    auto spec = deep(3, 2);
+    spec.model.hidden = 512;
+    spec.model.head_dim = 128;
+    spec.model.ffn_hidden = 8192;
+    spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
+    spec.tiers.parameters = Home{0, 1, 0};
+    spec.tiers.tiles = {{.match = "*", .in = 1, .out = 1024}};
+    expect_near_the_whole(spec, 0.07);
+    spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.activations = Home{0, 1, 0};
+    spec.tiers.tiles.front().out = 300;
+    expect_near_the_whole(spec, 0.07);
+    spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.parameters = Home{0, 0, 1};
+    expect_near_the_whole(spec, 0.07);
+}
+
 TEST(ShortRun, OfManyChunksIsNearTheWhole) {
     auto spec = wide(6000);
     expect_near_the_whole(spec);
@@ -110,16 +127,18 @@ TEST(ShortRun, LeavesLayersThatAreNotAlike) {
 
 /// Time is no measure in a test; what takes it are ops.
 TEST(ShortRun, BoundsTheWorkOfAWholeCheck) {
-    constexpr std::size_t most_ops = 2'000'000;
-    std::array runs{deep(10000), wide(4)};
+    constexpr std::size_t most_ops = 1'250'000;
+    std::array runs{deep(10000, 8), wide(4)};
     for (auto& run : runs) {
         run.tiers.device_budget_bytes = run.tiers.host_budget_bytes = std::int64_t{1} << 26;
         run.tiers.open.optimizer = run.tiers.open.gradients = run.tiers.open.parameters = true;
+        run.model.hidden = 131072;
+        run.model.head_dim = 32768;
+        run.tiers.chunk_elements = 0;
+        run.tiers.nvme_paths = {"/nvme"};
     }
-    runs[1].model.hidden = 131072;
-    runs[1].model.head_dim = 32768;
-    runs[1].tiers.chunk_elements = 0;
-    runs[1].tiers.nvme_paths = {"/nvme"};
+    runs[0].sharding = {8, 8, 8, 0, spec::ReducePlan::each_microbatch, 8};
+    runs[0].tiers.tiles = {{.match = "*", .in = 1, .out = 4096}};
     for (const auto& run : runs) {
         std::size_t ops = 0;
         const Watch watch = [&](std::size_t built) {
@@ -139,6 +158,11 @@ TEST(ShortRun, SaysWhatItStandsFor) {
     const auto text = memory_report(deep(10000)).table;
     EXPECT_NE(text.find("\n  planned from 128 of 10,000 layers: exact to about 5 %\n"), std::string::npos)
         << text;
+    auto spec = deep(10000);
+    spec.tiers.parameters = Home{0, 1, 0};
+    spec.tiers.tiles = {{.match = "*", .in = 1, .out = 4096}};
+    EXPECT_EQ(how_exact(shortened(spec, Size::of_plan), spec),
+              "from 64 of 10,000 layers and with weights in 32 tiles instead of 4,096: exact to about 5 %");
 }
 
 /// With thousands of ranks, the blocks of their collectives were most of a program.

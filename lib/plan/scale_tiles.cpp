@@ -1,0 +1,167 @@
+#include "plan/scale_tiles.hpp"
+
+#include <algorithm>
+
+#include "plan/short_run.hpp"
+#include "schedule/model_layout.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+using schedule::Buffer;
+using schedule::Lifetime;
+using schedule::ModelLayout;
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+
+/// Rows of the longest tile of a phase; 0 where it is not cut.
+std::int64_t tile_length(const layout::UnitTiling& tiling, std::size_t phase) {
+    std::int64_t most = 0;
+    for (const int segment : tiling.is_cut() ? tiling.of_phase[phase] : std::vector<int>{}) {
+        most = std::max(most, tiling.segments[static_cast<std::size_t>(segment)].rows.size());
+    }
+    return most;
+}
+
+/// What a tile has in one run of what it has in another, by unit and phase. Layers are alike.
+class TileShrinkage {
+  public:
+    TileShrinkage(const spec::RunSpec& built, const spec::RunSpec& whole)
+        : layers_{static_cast<int>(built.model.layers)} {
+        const auto before = layout_of(built, built.tiers.tiles);
+        const auto after = layout_of(built, whole.tiers.tiles);
+        for (std::size_t u = 0; u < before.tilings.size(); ++u) {
+            factors_.emplace_back();
+            for (std::size_t p = 0; p < before.table.units[u].phases.size(); ++p) {
+                const auto from = tile_length(before.tilings[u], p);
+                const auto to = tile_length(after.tilings[u], p);
+                factors_.back().push_back(from > 0 ? static_cast<double>(to) / static_cast<double>(from) : 1);
+            }
+        }
+    }
+
+    double of(const Op& op) const {
+        const auto last = factors_.size() - 1;
+        const auto unit = static_cast<std::size_t>(op.unit);
+        const auto like = op.unit > layers_ ? last : std::min(unit, last - 1);
+        return factors_[like][static_cast<std::size_t>(op.phase)];
+    }
+
+  private:
+    /// With as few layers as there can be, whose place the last of them takes for all others.
+    static ModelLayout layout_of(spec::RunSpec spec, const std::vector<spec::TileRule>& tiles) {
+        spec.model.layers = spec.parallel.stages * spec.parallel.chunks_per_stage;
+        spec.tiers.tiles = tiles;
+        return ModelLayout{spec, 0};
+    }
+
+    int layers_;
+    std::vector<std::vector<double>> factors_;  ///< by unit and phase
+};
+
+/// Ops that work on one tile.
+bool is_on_tile(const Op& op) {
+    return op.segment >= 0 && op.column_end > op.column_begin && op.phase >= 0;
+}
+
+class TileBuffers {
+  public:
+    TileBuffers(const Program& program, const TileShrinkage& shrinkage)
+        : program_{program}, found_(program.buffers.size()) {
+        for (const auto& op : program.ops) {
+            if (op.kind == OpKind::update) {
+                visit(op, [&](Found& of_buffer, const Buffer&) { of_buffer.is_shared = true; });
+            } else if (is_on_tile(op)) {
+                visit(op, [&](Found& of_buffer, const Buffer& buffer) {
+                    if (may_hold_tile(buffer)) {
+                        use(of_buffer, op.segment, shrinkage.of(op));
+                    }
+                });
+            }
+        }
+        // Gradients go out after their op, parameters come in before it.
+        for (const auto& op : program.ops) {
+            follow(op);
+        }
+        for (auto op = program.ops.rbegin(); op != program.ops.rend(); ++op) {
+            follow(*op);
+        }
+    }
+
+    std::vector<double> factors() const {
+        std::vector<double> made;
+        for (const auto& of_buffer : found_) {
+            made.push_back(of_buffer.is_tile() ? of_buffer.factor : 1);
+        }
+        return made;
+    }
+
+  private:
+    struct Found {
+        int segment = -1;
+        double factor = 0;
+        bool is_shared = false;  ///< by several tiles, or with updates
+
+        bool is_tile() const { return segment >= 0 && !is_shared; }
+    };
+
+    static bool is_staging(const Buffer& buffer) { return buffer.consumer == schedule::Consumer::transfers; }
+
+    static bool may_hold_tile(const Buffer& buffer) {
+        return buffer.consumer == schedule::Consumer::leases ||
+               buffer.consumer == schedule::Consumer::gradients || is_staging(buffer);
+    }
+
+    template <class Function>
+    void visit(const Op& op, const Function& f) {
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                const auto b = static_cast<std::size_t>(operand.buffer);
+                if (program_.buffers[b].lifetime == Lifetime::transient) {
+                    f(found_[b], program_.buffers[b]);
+                }
+            }
+        }
+    }
+
+    static void use(Found& of_buffer, int segment, double factor) {
+        of_buffer.is_shared = of_buffer.is_shared || (of_buffer.segment >= 0 && of_buffer.segment != segment);
+        of_buffer.segment = segment;
+        of_buffer.factor = std::max(of_buffer.factor, factor);
+    }
+
+    /// Staging buffers that a tile comes through hold as much of it.
+    void follow(const Op& op) {
+        if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
+            return;
+        }
+        const Found* tile = nullptr;
+        visit(op,
+              [&](const Found& of_buffer, const Buffer&) { tile = of_buffer.is_tile() ? &of_buffer : tile; });
+        if (tile != nullptr) {
+            const Found known = *tile;
+            visit(op, [&](Found& of_buffer, const Buffer& buffer) {
+                if (is_staging(buffer) && of_buffer.segment < 0) {
+                    use(of_buffer, known.segment, known.factor);
+                }
+            });
+        }
+    }
+
+    const Program& program_;
+    std::vector<Found> found_;  ///< by buffer
+};
+
+}  // namespace
+
+std::vector<double> tile_factors(const schedule::Program& program,
+                                 const spec::RunSpec& built,
+                                 const spec::RunSpec& whole) {
+    if (built.tiers.tiles == whole.tiers.tiles || !are_layers_alike(built)) {
+        return std::vector<double>(program.buffers.size(), 1);
+    }
+    return TileBuffers{program, TileShrinkage{built, whole}}.factors();
+}
+
+}  // namespace ziggurat::plan
