@@ -5,8 +5,6 @@
 #include "app/terminal.hpp"
 #include "app/watched.hpp"
 #include "base/progress.hpp"
-#include "plan/choose_depths.hpp"
-#include "plan/choose_homes.hpp"
 #include "plan/memory_report.hpp"
 
 namespace ziggurat::app {
@@ -22,18 +20,11 @@ int check(const Arguments& arguments) {
          .print = arguments.print,
          .json = arguments.json,
          .explain = arguments.explain,
-         .choose_homes =
-             [&](const auto& run, const auto& machine) {
-                 return plan::choose_homes(run, machine, Watched{progress}.watch());
-             },
-         .choose_depths =
-             [&](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
-                 return plan::choose_depths(run, machine, open, Watched{progress}.watch());
-             },
-         .memory =
-             [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
-                 return plan::memory_report(run, machine, {}, Watched{progress}.watch());
-             }});
+         .choose_homes = watched_choice_of_homes(progress),
+         .choose_depths = watched_choice_of_depths(progress),
+         .memory = [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+             return plan::memory_report(run, machine, {}, Watched{progress}.watch());
+         }});
 }
 
 }  // namespace ziggurat::app

@@ -13,8 +13,6 @@
 #include "deck/machine/machine.hpp"
 #include "deck/messages/nearest.hpp"
 #include "layout/family.hpp"
-#include "plan/choose_depths.hpp"
-#include "plan/choose_homes.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/op_selection.hpp"
 #include "schedule/print_program.hpp"
@@ -91,14 +89,8 @@ int plan(const Arguments& arguments) {
         .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
         .for_plan = true,
         .needs_data = false,
-        .choose_homes =
-            [&](const auto& run, const auto& machine) {
-                return plan::choose_homes(run, machine, Watched{progress}.watch());
-            },
-        .choose_depths =
-            [&](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
-                return plan::choose_depths(run, machine, open, Watched{progress}.watch());
-            }};
+        .choose_homes = watched_choice_of_homes(progress),
+        .choose_depths = watched_choice_of_depths(progress)};
     if (!arguments.machine.empty()) {
         deck::Diagnostics found;
         load.machine = deck::load_called_machine(arguments.machine, found);

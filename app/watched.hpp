@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "base/progress.hpp"
+#include "plan/choose_depths.hpp"
+#include "plan/choose_homes.hpp"
 #include "plan/watch.hpp"
 
 namespace ziggurat::app {
@@ -23,5 +25,19 @@ class Watched {
   private:
     Progress& progress_;
 };
+
+/// What deck::LoadOptions asks for homes that a deck leaves open. `progress` outlives it.
+inline auto watched_choice_of_homes(Progress& progress) {
+    return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+        return plan::choose_homes(run, machine, Watched{progress}.watch());
+    };
+}
+
+/// The same for depths.
+inline auto watched_choice_of_depths(Progress& progress) {
+    return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine, spec::OpenDepths open) {
+        return plan::choose_depths(run, machine, open, Watched{progress}.watch());
+    };
+}
 
 }  // namespace ziggurat::app
