@@ -39,8 +39,9 @@ std::string describe(const data::FileChange& change) {
 
 /// The first change, and how many more there are.
 std::string describe(const std::vector<data::FileChange>& changes) {
-    return describe(changes.front()) +
-           (changes.size() > 1 ? fmt::format("; {} more files have changed", changes.size() - 1) : "");
+    const auto first = describe(changes.front());
+    return changes.size() == 1 ? first
+                               : fmt::format("{}; {} more files have changed", first, changes.size() - 1);
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ DataVerdict judge_data(const checkpoint::Manifest& manifest,
                        bool is_accepted) {
     DataVerdict verdict;
     if (manifest.data.empty()) {
-        verdict.notes.push_back(
+        verdict.notes.emplace_back(
             "the checkpoint does not say what its data files were like (another version wrote it): whether "
             "they have changed since is not known");
         return verdict;

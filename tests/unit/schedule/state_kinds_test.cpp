@@ -1,0 +1,167 @@
+/// Programs hold the state that the table of its kinds says, and use all of it.
+#include "layout/state_kinds.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "schedule/build_program.hpp"
+#include "schedule/passes/saved_runs.hpp"
+#include "tests/support/random_spec.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using layout::state_kinds;
+
+/// Runs of every sort: types, shard degrees, tiers, frozen tensors; a second copy of the parameters.
+std::vector<spec::RunSpec> some_runs() {
+    std::vector<spec::RunSpec> runs;
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        runs.push_back(test::random_spec(seed));
+        runs.back().checkpoint.every = spec::Interval{.steps = 1};
+    }
+    auto with_second_copy =
+        test::random_spec(0, {.context = false, .tiers = false, .frozen = false, .tiles = false});
+    with_second_copy.parallel = {};
+    with_second_copy.parallel.ranks = with_second_copy.parallel.data = 4;
+    with_second_copy.sharding = {4, 4, 4, 2, spec::ReducePlan::each_microbatch, 4};
+    runs.push_back(with_second_copy);
+    return runs;
+}
+
+/// Kinds that persistent buffers of the program have.
+std::set<StateKind> kinds_kept(const Program& program) {
+    std::set<StateKind> kinds;
+    for (const auto& buffer : program.buffers) {
+        if (buffer.lifetime == Lifetime::persistent && buffer.state != StateKind::none) {
+            kinds.insert(buffer.state);
+        }
+    }
+    return kinds;
+}
+
+/// Kinds that ops compute with: in the place where they are kept, or in one that they were brought to.
+std::set<StateKind> kinds_used(const Program& program) {
+    std::set<StateKind> kinds;
+    for (const auto& op : program.ops) {
+        const bool moves = op.kind == OpKind::read || op.kind == OpKind::write || op.kind == OpKind::copy;
+        for (const auto* operands : {&op.reads, &op.writes}) {
+            for (const auto& operand : *operands) {
+                if (!moves) {
+                    kinds.insert(program.buffers[static_cast<std::size_t>(operand.buffer)].state);
+                }
+            }
+        }
+    }
+    return kinds;
+}
+
+/// Every kind is tried: in some run it is kept, or made within a step.
+TEST(StateKindsOfPrograms, AreThoseOfTheTableInAllVariants) {
+    std::set<StateKind> seen;
+    for (const auto& run : some_runs()) {
+        SCOPED_TRACE(test::described(run));
+        const ModelLayout model{run, 0};
+        const bool trains = std::ranges::any_of(model.units, [&](int u) { return model.trains(u); });
+        const bool has_frozen = std::ranges::any_of(model.units, [&](int u) {
+            return model.flats[static_cast<std::size_t>(u)].frozen_elements() > 0;
+        });
+        std::set<StateKind> wanted;
+        for (const auto kind : state_kinds) {
+            if (layout::is_kept(kind, run.precision) && (layout::is_of_frozen(kind) ? has_frozen : trains)) {
+                wanted.insert(kind);
+            }
+        }
+
+        for (const auto variant : {Variant::train, Variant::evaluate}) {
+            const auto program = build_program(run, model, variant);
+
+            EXPECT_EQ(kinds_kept(program), wanted);
+            seen.merge(kinds_used(program));
+        }
+    }
+    for (const auto kind : state_kinds) {
+        EXPECT_TRUE(seen.contains(kind)) << layout::to_string(kind) << " is of no use";
+    }
+}
+
+TEST(StateKindsOfPrograms, AreUsedByEachStepThatTrains) {
+    for (const auto& run : some_runs()) {
+        SCOPED_TRACE(test::described(run));
+        const auto program = build_program(run, 0, Variant::train);
+
+        const auto used = kinds_used(program);
+
+        for (const auto kind : kinds_kept(program)) {
+            EXPECT_TRUE(used.contains(kind)) << layout::to_string(kind);
+        }
+    }
+}
+
+/// Optimizer state is read and written by updates; what a step leaves as it is, by none.
+TEST(StateKindsOfPrograms, OfTheOptimizerAreReadAndWrittenByUpdates) {
+    for (const auto& run : some_runs()) {
+        SCOPED_TRACE(test::described(run));
+        const auto program = build_program(run, 0, Variant::train);
+        std::set<StateKind> read;
+        std::set<StateKind> written;
+        for (const auto& op : program.ops) {
+            if (op.kind != OpKind::update) {
+                continue;
+            }
+            for (const auto& operand : op.reads) {
+                read.insert(program.buffers[static_cast<std::size_t>(operand.buffer)].state);
+            }
+            for (const auto& operand : op.writes) {
+                written.insert(program.buffers[static_cast<std::size_t>(operand.buffer)].state);
+            }
+        }
+        for (const auto kind : kinds_kept(program)) {
+            const bool is_changed = layout::is_saved(kind, false) && !layout::is_of_frozen(kind);
+            EXPECT_EQ(written.contains(kind), is_changed && !written.empty()) << layout::to_string(kind);
+            EXPECT_TRUE(!layout::is_optimizer_state(kind) || read.empty() || read.contains(kind));
+        }
+    }
+}
+
+TEST(StateKindsOfPrograms, AreSavedFromTheBuffersThatTheTableNames) {
+    for (const auto& run : some_runs()) {
+        SCOPED_TRACE(test::described(run));
+        const ModelLayout model{run, 0};
+        const auto program = build_program(run, model, Variant::train);
+        std::set<StateKind> saved;
+        for (const auto& one : saved_runs(model, program)) {
+            saved.insert(program.buffers[static_cast<std::size_t>(one.buffer)].state);
+        }
+
+        for (const auto kind : saved) {
+            EXPECT_TRUE(layout::is_saved(kind, layout::has_master(run.precision))) << layout::to_string(kind);
+        }
+        EXPECT_FALSE(saved.contains(StateKind::gradients));
+    }
+}
+
+TEST(StateKindsOfPrograms, HaveTheTypeAndTheTiersOfTheirRow) {
+    for (const auto& run : some_runs()) {
+        SCOPED_TRACE(test::described(run));
+        const auto program = build_program(run, 0, Variant::train);
+        for (const auto& buffer : program.buffers) {
+            if (buffer.lifetime != Lifetime::persistent || buffer.state == StateKind::none) {
+                continue;
+            }
+            const auto& home = *layout::home_of(buffer.state, run.tiers);
+            const std::array shares{home.device, home.host, home.nvme};
+            EXPECT_EQ(buffer.type, layout::type_of(buffer.state, run.precision)) << buffer.name;
+            EXPECT_GT(shares[static_cast<std::size_t>(buffer.tier)], 0) << buffer.name;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule
