@@ -33,7 +33,7 @@ struct AttentionShape {
 ///           any number of threads.
 /// Dropout:  on the weights after the softmax, as dropout.hpp says
 /// Async:    on `stream`; arguments, workspace included, must live until it has run
-/// Errors:   Error{internal} when shapes disagree or the workspace is below layout::attention_workspace_bytes
+/// Errors:   Error{internal} when shapes disagree or the workspace is below layout::Workspaces::attention
 template <class T>
 void attention_forward(const device::Stream& stream,
                        const AttentionShape& shape,

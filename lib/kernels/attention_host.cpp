@@ -2,7 +2,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/attention_impl.hpp"
 #include "kernels/host_vector.hpp"  // made by CMake: HostVector, the operations of the chosen instruction set
-#include "layout/workspace.hpp"
+#include "layout/host_workspaces.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
@@ -37,8 +37,8 @@ void check(const device::Stream& stream,
     ZG_EXPECTS(document_starts.extent(0) == 0 || document_starts.extent(0) == batch * seq);
     ZG_EXPECTS(are_document_starts(shape, document_starts));
     ZG_EXPECTS(dropout.probability == 0 || (dropout.samples != nullptr && dropout.inputs != nullptr));
-    ZG_EXPECTS(std::ssize(workspace) >=
-               layout::attention_workspace_bytes(seq, head_dim, element_bytes, stream.num_threads()));
+    const layout::HostWorkspaces needed{element_bytes, stream.num_threads()};
+    ZG_EXPECTS(std::ssize(workspace) >= needed.attention(seq, head_dim));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace ziggurat::kernels {
 
 /// out[c] = (or +=) the sum of dy over its rows.
 ///
-/// Shapes:  dy [rows, width]; out [width]; workspace layout::column_sum_workspace_bytes(width)
+/// Shapes:  dy [rows, width]; out [width]; workspace of layout::Workspaces::column_sum
 /// Numerics: float sums over fixed blocks of rows, the blocks added in order: the same bits for any number of
 ///          threads
 /// Errors:  Error{internal} when shapes disagree or the workspace is short

@@ -9,23 +9,24 @@
 #include "base/contract.hpp"
 #include "kernels/rows_host.hpp"
 #include "kernels/step_inputs.hpp"
-#include "layout/workspace.hpp"
+#include "layout/host_workspaces.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels::host {
 
 /// Cuts rows into a fixed number of blocks, each with partial rows of its own, which are added in order.
 ///
-/// Lies in a workspace of layout::column_sum_workspace_bytes(width): up to two sums (gain and bias) at a
-/// time.
+/// Lies in a workspace of layout::HostWorkspaces::column_sum_bytes(width): up to two sums (gain and bias) at
+/// a time.
 class ColumnSumBlocks {
   public:
     ColumnSumBlocks(std::int64_t rows, std::int64_t width, std::span<std::byte> workspace)
         : rows_{rows},
           width_{width},
-          stride_{(width + 15) / 16 * 16},
+          stride_{layout::HostWorkspaces::column_sum_stride(width)},
           partials_{reinterpret_cast<float*>(workspace.data())} {
-        ZG_EXPECTS(static_cast<std::int64_t>(workspace.size()) >= layout::column_sum_workspace_bytes(width));
+        ZG_EXPECTS(static_cast<std::int64_t>(workspace.size()) >=
+                   layout::HostWorkspaces::column_sum_bytes(width));
         ZG_EXPECTS(reinterpret_cast<std::uintptr_t>(workspace.data()) % alignof(float) == 0);
     }
 
@@ -57,7 +58,7 @@ class ColumnSumBlocks {
     }
 
   private:
-    static constexpr std::int64_t blocks = layout::column_sum_blocks;
+    static constexpr std::int64_t blocks = layout::HostWorkspaces::column_sum_blocks;
     static constexpr std::int64_t stretch = 512;
 
     float* partial(std::int64_t block, int sum) const noexcept {

@@ -52,7 +52,7 @@ void residual_layer_norm_forward(const device::Stream& stream,
 /// dx holds the gradient of the residual branch (zeros where there is none) and becomes the total.
 ///
 /// Shapes:  x, dy, dx [rows, width]; gain, d_gain, d_bias [width], the last two empty where they are frozen;
-///          mean, inv_std [rows]; workspace layout::column_sum_workspace_bytes(width)
+///          mean, inv_std [rows]; workspace of layout::Workspaces::column_sum
 /// Numerics: d_gain and d_bias are float sums over fixed blocks of rows, the blocks added in order: the same
 ///          bits for any number of threads
 /// Errors:  Error{internal} when shapes disagree or the workspace is short

@@ -9,7 +9,7 @@
 namespace ziggurat::kernels {
 namespace {
 
-constexpr std::int64_t alignment = 64;
+constexpr std::int64_t alignment = layout::HostWorkspaces::alignment;
 
 constexpr std::int64_t aligned(std::int64_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;

@@ -50,12 +50,12 @@ class Linear {
 
     const LinearShape& shape() const noexcept { return shape_; }
 
-    /// Scratch that any call of this object needs; at most layout::linear_workspace_bytes.
+    /// Scratch that any call of this object needs; at most layout::Workspaces::linear.
     std::int64_t workspace_bytes() const noexcept;
     /// Scratch of the calls that take a packed weight and of backward_weight; at most
-    /// layout::packed_linear_workspace_bytes.
+    /// layout::Workspaces::packed_linear.
     std::int64_t packed_workspace_bytes() const noexcept;
-    /// What `pack` writes; at most layout::packed_weight_bytes.
+    /// What `pack` writes; at most layout::Workspaces::packed_weight.
     std::int64_t packed_bytes(Packing packing) const noexcept;
 
     /// y = x w^T + bias

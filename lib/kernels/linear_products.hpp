@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "kernels/linear.hpp"
+#include "layout/host_workspaces.hpp"
 
 namespace ziggurat::kernels {
 
@@ -34,7 +35,7 @@ class LinearProducts {
 
 /// Weight gradients are summed over runs of rows of this length at most: beyond it oneDNN splits the sum
 /// among threads, and then their number shows in the bits.
-inline constexpr std::int64_t max_rows_per_sum = 1024;
+inline constexpr std::int64_t max_rows_per_sum = layout::HostWorkspaces::rows_packed_at_once;
 
 /// The length of all runs but the last.
 constexpr std::int64_t rows_per_sum(std::int64_t rows) {

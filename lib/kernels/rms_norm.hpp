@@ -47,7 +47,7 @@ void residual_rms_norm_forward(const device::Stream& stream,
 /// dx holds the gradient of the residual branch (zeros where there is none) and becomes the total.
 ///
 /// Shapes:  x, dy, dx [rows, width]; gain, d_gain [width]; inv_rms [rows]; workspace
-///          layout::column_sum_workspace_bytes(width)
+///          of layout::Workspaces::column_sum
 /// Numerics: d_gain is a float sum over fixed blocks of rows, the blocks added in order: the same bits for
 /// any
 ///          number of threads

@@ -10,7 +10,7 @@ using layout::PhaseKind;
 using schedule::Direction;
 
 template <class T>
-Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.ffn_hidden / binder.spec().parallel.tensor;
     const bool is_backward = use.op().direction == Direction::backward;
@@ -33,9 +33,7 @@ Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, const Oper
     return [=, y = use.matrix_out<T>(Role::output, width)] { kernels::swiglu_forward<T>(stream, x, y); };
 }
 
-template Kernel bind_activation<float>(Binder<float>&, const layout::Phase&, const Operands&);
-template Kernel bind_activation<tensor::bfloat16>(Binder<tensor::bfloat16>&,
-                                                  const layout::Phase&,
-                                                  const Operands&);
+template Kernel bind_activation<float>(Binder<float>&, const layout::Phase&, Operands&);
+template Kernel bind_activation<tensor::bfloat16>(Binder<tensor::bfloat16>&, const layout::Phase&, Operands&);
 
 }  // namespace ziggurat::model

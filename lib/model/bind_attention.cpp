@@ -28,7 +28,7 @@ template <class T>
 Kernel bind_attention(Binder<T>& binder,
                       const layout::Unit& unit,
                       const layout::Phase& phase,
-                      const Operands& use) {
+                      Operands& use) {
     const auto stream = binder.stream();
     const auto shape = shape_of(binder.spec(), std::ssize(use.in<T>(Role::input)));
     const auto out_width = shape.heads * shape.head_dim;
@@ -55,7 +55,7 @@ Kernel bind_attention(Binder<T>& binder,
 }
 
 template <class T>
-Kernel bind_rope(Binder<T>& binder, const Operands& use) {
+Kernel bind_rope(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
     const bool is_backward = use.op().direction == Direction::backward;
     const auto elements = use.out<T>(is_backward ? Role::d_input : Role::output);
@@ -68,10 +68,9 @@ Kernel bind_rope(Binder<T>& binder, const Operands& use) {
     };
 }
 
-#define ZG_INSTANTIATE(T)                                                                    \
-    template Kernel bind_attention<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, \
-                                      const Operands&);                                      \
-    template Kernel bind_rope<T>(Binder<T>&, const Operands&);
+#define ZG_INSTANTIATE(T)                                                                                \
+    template Kernel bind_attention<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, Operands&); \
+    template Kernel bind_rope<T>(Binder<T>&, Operands&);
 ZG_INSTANTIATE(float)
 ZG_INSTANTIATE(tensor::bfloat16)
 #undef ZG_INSTANTIATE

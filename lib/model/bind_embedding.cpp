@@ -9,7 +9,7 @@ using kernels::Accumulate;
 using schedule::Direction;
 
 template <class T>
-Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
     const auto tokens = use.vector_in<std::int32_t>(Role::tokens);
@@ -36,9 +36,7 @@ Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, const Opera
     };
 }
 
-template Kernel bind_embedding<float>(Binder<float>&, const layout::Phase&, const Operands&);
-template Kernel bind_embedding<tensor::bfloat16>(Binder<tensor::bfloat16>&,
-                                                 const layout::Phase&,
-                                                 const Operands&);
+template Kernel bind_embedding<float>(Binder<float>&, const layout::Phase&, Operands&);
+template Kernel bind_embedding<tensor::bfloat16>(Binder<tensor::bfloat16>&, const layout::Phase&, Operands&);
 
 }  // namespace ziggurat::model

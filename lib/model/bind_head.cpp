@@ -12,7 +12,7 @@ namespace {
 
 /// The weight is packed once for all blocks of rows, in both ways.
 template <class T>
-Kernel bind_packing(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+Kernel bind_packing(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto* product = &binder.linear(1, phase.in, phase.out, false);
     const auto w = use.matrix_in<T>(Role::weight, phase.in);
@@ -29,7 +29,7 @@ Kernel bind_packing(Binder<T>& binder, const layout::Phase& phase, const Operand
 }  // namespace
 
 template <class T>
-Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto workspace = use.workspace();
     const auto in = phase.in;
@@ -65,7 +65,7 @@ Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, const Operands
 }
 
 template <class T>
-Kernel bind_loss(Binder<T>& binder, const Operands& use) {
+Kernel bind_loss(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
     const auto& model = binder.spec().model;
     const auto vocab = model.vocab;
@@ -83,9 +83,9 @@ Kernel bind_loss(Binder<T>& binder, const Operands& use) {
     };
 }
 
-#define ZG_INSTANTIATE(T)                                                              \
-    template Kernel bind_logits<T>(Binder<T>&, const layout::Phase&, const Operands&); \
-    template Kernel bind_loss<T>(Binder<T>&, const Operands&);
+#define ZG_INSTANTIATE(T)                                                        \
+    template Kernel bind_logits<T>(Binder<T>&, const layout::Phase&, Operands&); \
+    template Kernel bind_loss<T>(Binder<T>&, Operands&);
 ZG_INSTANTIATE(float)
 ZG_INSTANTIATE(tensor::bfloat16)
 #undef ZG_INSTANTIATE

@@ -11,7 +11,7 @@ using schedule::Direction;
 using tensor::TensorRef;
 
 template <class T>
-Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto workspace = use.workspace();
     const auto in = phase.in;
@@ -49,8 +49,10 @@ Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, const Ope
     }
 }
 
+static_assert(sizeof(kernels::LossStatistics) == schedule::loss_statistics_bytes);
+
 template <class T>
-Kernel bind_loss_tile(Binder<T>& binder, const Operands& use) {
+Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
     const auto vocab = binder.spec().model.vocab;
     const auto mask = use.vector_in<std::uint8_t>(Role::mask);
@@ -77,9 +79,9 @@ Kernel bind_loss_tile(Binder<T>& binder, const Operands& use) {
     };
 }
 
-#define ZG_INSTANTIATE(T)                                                                   \
-    template Kernel bind_logits_tile<T>(Binder<T>&, const layout::Phase&, const Operands&); \
-    template Kernel bind_loss_tile<T>(Binder<T>&, const Operands&);
+#define ZG_INSTANTIATE(T)                                                             \
+    template Kernel bind_logits_tile<T>(Binder<T>&, const layout::Phase&, Operands&); \
+    template Kernel bind_loss_tile<T>(Binder<T>&, Operands&);
 ZG_INSTANTIATE(float)
 ZG_INSTANTIATE(tensor::bfloat16)
 #undef ZG_INSTANTIATE

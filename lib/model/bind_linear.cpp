@@ -8,7 +8,7 @@ namespace ziggurat::model {
 using schedule::Direction;
 
 template <class T>
-Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto workspace = use.workspace();
     const auto in = phase.in;
@@ -48,9 +48,7 @@ Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, const Operands
     };
 }
 
-template Kernel bind_linear<float>(Binder<float>&, const layout::Phase&, const Operands&);
-template Kernel bind_linear<tensor::bfloat16>(Binder<tensor::bfloat16>&,
-                                              const layout::Phase&,
-                                              const Operands&);
+template Kernel bind_linear<float>(Binder<float>&, const layout::Phase&, Operands&);
+template Kernel bind_linear<tensor::bfloat16>(Binder<tensor::bfloat16>&, const layout::Phase&, Operands&);
 
 }  // namespace ziggurat::model

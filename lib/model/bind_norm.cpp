@@ -14,10 +14,7 @@ using schedule::Direction;
 namespace {
 
 template <class T>
-Kernel norm_forward(Binder<T>& binder,
-                    const layout::Unit& unit,
-                    const layout::Phase& phase,
-                    const Operands& use) {
+Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
     const auto epsilon = static_cast<float>(binder.spec().model.norm_epsilon);
@@ -51,10 +48,7 @@ Kernel norm_forward(Binder<T>& binder,
 }
 
 template <class T>
-Kernel norm_backward(Binder<T>& binder,
-                     const layout::Unit& unit,
-                     const layout::Phase& phase,
-                     const Operands& use) {
+Kernel norm_backward(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
     const auto x = use.matrix_in<T>(phase.kind == PhaseKind::norm ? Role::input : Role::sum, width);
@@ -95,16 +89,13 @@ template <class T>
 Kernel bind_norm(Binder<T>& binder,
                  const layout::Unit& unit,
                  const layout::Phase& phase,
-                 const Operands& operands) {
+                 Operands& operands) {
     return operands.op().direction == Direction::backward ? norm_backward(binder, unit, phase, operands)
                                                           : norm_forward(binder, unit, phase, operands);
 }
 
 template <class T>
-Kernel bind_residual(Binder<T>& binder,
-                     const layout::Unit& unit,
-                     const layout::Phase& phase,
-                     const Operands& use) {
+Kernel bind_residual(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_mlp_branch);
@@ -120,9 +111,9 @@ Kernel bind_residual(Binder<T>& binder,
     };
 }
 
-#define ZG_INSTANTIATE(T)                                                                                 \
-    template Kernel bind_norm<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, const Operands&); \
-    template Kernel bind_residual<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, const Operands&);
+#define ZG_INSTANTIATE(T)                                                                           \
+    template Kernel bind_norm<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, Operands&); \
+    template Kernel bind_residual<T>(Binder<T>&, const layout::Unit&, const layout::Phase&, Operands&);
 ZG_INSTANTIATE(float)
 ZG_INSTANTIATE(tensor::bfloat16)
 #undef ZG_INSTANTIATE

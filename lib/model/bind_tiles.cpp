@@ -38,7 +38,7 @@ std::span<const T> flat(TensorRef<const T, 2> matrix) {
 }  // namespace
 
 template <class T>
-Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto in = phase.in;
     const auto first = use.op().column_begin;
@@ -91,7 +91,7 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, const Ope
 }
 
 template <class T>
-Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, const Operands& use) {
+Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
     const auto first = use.op().column_begin;
@@ -124,9 +124,9 @@ Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, const 
     };
 }
 
-#define ZG_INSTANTIATE(T)                                                                   \
-    template Kernel bind_linear_tile<T>(Binder<T>&, const layout::Phase&, const Operands&); \
-    template Kernel bind_embedding_tile<T>(Binder<T>&, const layout::Phase&, const Operands&);
+#define ZG_INSTANTIATE(T)                                                             \
+    template Kernel bind_linear_tile<T>(Binder<T>&, const layout::Phase&, Operands&); \
+    template Kernel bind_embedding_tile<T>(Binder<T>&, const layout::Phase&, Operands&);
 ZG_INSTANTIATE(float)
 ZG_INSTANTIATE(tensor::bfloat16)
 #undef ZG_INSTANTIATE

@@ -36,47 +36,58 @@ tensor::TensorRef<const float, 3> Binder<T>::rotations() {
     return {rotations_.data(), extents};
 }
 
+namespace {
+
+template <class T>
+Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& operands) {
+    switch (phase.kind) {
+        case PhaseKind::embedding:
+            if (operands.op().segment >= 0) {
+                return bind_embedding_tile(binder, phase, operands);
+            }
+            return bind_embedding(binder, phase, operands);
+        case PhaseKind::norm:
+        case PhaseKind::residual_norm:
+            return bind_norm(binder, unit, phase, operands);
+        case PhaseKind::linear:
+            if (operands.op().column_end > 0) {
+                return bind_linear_tile(binder, phase, operands);
+            }
+            return bind_linear(binder, phase, operands);
+        case PhaseKind::rope:
+            return bind_rope(binder, operands);
+        case PhaseKind::attention:
+            return bind_attention(binder, unit, phase, operands);
+        case PhaseKind::gelu:
+        case PhaseKind::swiglu:
+            return bind_activation(binder, phase, operands);
+        case PhaseKind::residual:
+            return bind_residual(binder, unit, phase, operands);
+        case PhaseKind::logits:
+            if (operands.op().column_end > 0) {
+                return bind_logits_tile(binder, phase, operands);
+            }
+            return bind_logits(binder, phase, operands);
+        case PhaseKind::loss:
+            if (operands.reads(Role::statistics) || operands.writes(Role::statistics)) {
+                return bind_loss_tile(binder, operands);
+            }
+            return bind_loss(binder, operands);
+    }
+    throw Error{ErrorKind::internal, "op '" + operands.op().label + "' is of no known kind of phase"};
+}
+
+}  // namespace
+
 template <class T>
 Kernel Binder<T>::bind(const schedule::Program& program, const schedule::Op& op, const Arenas& arenas) {
     ZG_EXPECTS(op.kind == schedule::OpKind::compute || op.kind == schedule::OpKind::loss);
     const auto& unit = table_.units.at(static_cast<std::size_t>(op.unit));
     const auto& phase = unit.phases.at(static_cast<std::size_t>(op.phase));
-    const Operands operands{program, op, arenas};
-    switch (phase.kind) {
-        case PhaseKind::embedding:
-            if (op.segment >= 0) {
-                return bind_embedding_tile(*this, phase, operands);
-            }
-            return bind_embedding(*this, phase, operands);
-        case PhaseKind::norm:
-        case PhaseKind::residual_norm:
-            return bind_norm(*this, unit, phase, operands);
-        case PhaseKind::linear:
-            if (op.column_end > 0) {
-                return bind_linear_tile(*this, phase, operands);
-            }
-            return bind_linear(*this, phase, operands);
-        case PhaseKind::rope:
-            return bind_rope(*this, operands);
-        case PhaseKind::attention:
-            return bind_attention(*this, unit, phase, operands);
-        case PhaseKind::gelu:
-        case PhaseKind::swiglu:
-            return bind_activation(*this, phase, operands);
-        case PhaseKind::residual:
-            return bind_residual(*this, unit, phase, operands);
-        case PhaseKind::logits:
-            if (op.column_end > 0) {
-                return bind_logits_tile(*this, phase, operands);
-            }
-            return bind_logits(*this, phase, operands);
-        case PhaseKind::loss:
-            if (operands.reads(Role::statistics) || operands.writes(Role::statistics)) {
-                return bind_loss_tile(*this, operands);
-            }
-            return bind_loss(*this, operands);
-    }
-    throw Error{ErrorKind::internal, "op '" + op.label + "' is of no known kind of phase"};
+    Operands operands{program, op, arenas};
+    auto kernel = bound(*this, unit, phase, operands);
+    operands.check_all_taken();
+    return kernel;
 }
 
 template class Binder<float>;

@@ -38,7 +38,8 @@ class Binder {
     Binder(const spec::RunSpec& spec, const layout::FamilyTable& table, const device::Stream& stream);
 
     /// `op` is of kind compute or loss. `program` must outlive the call only.
-    /// Errors: Error{internal} when an operand that the kernel needs is missing or of another size
+    /// Errors: Error{internal} when an operand that the kernel needs is missing or of another size, or when
+    /// no kernel takes one
     Kernel bind(const schedule::Program& program, const schedule::Op& op, const Arenas& arenas);
 
     const spec::RunSpec& spec() const noexcept { return spec_; }

@@ -13,13 +13,14 @@ Error broken(const schedule::Op& op, Role role, const std::string& why) {
 
 }  // namespace
 
-const schedule::Operand& Operands::found(const schedule::Operand* operand, Role role) const {
+const schedule::Operand& Operands::found(const schedule::Operand* operand, Role role) {
     if (operand == nullptr) {
         throw broken(op_, role, "is missing");
     }
     if (operand->runs.size() != 1) {
         throw broken(op_, role, "has " + std::to_string(operand->runs.size()) + " runs instead of one");
     }
+    taken_.insert(operand->buffer);
     return *operand;
 }
 
@@ -33,6 +34,16 @@ std::span<std::byte> Operands::bytes(const schedule::Operand& operand) const {
     return {base + buffer.offset + run.offset, static_cast<std::size_t>(run.bytes)};
 }
 
+void Operands::check_all_taken() const {
+    for (const auto* operands : {&op_.reads, &op_.writes}) {
+        for (const auto& operand : *operands) {
+            if (!taken_.contains(operand.buffer)) {
+                throw broken(op_, operand.role, "is taken by no kernel");
+            }
+        }
+    }
+}
+
 void Operands::check_width(Role role, std::int64_t elements, std::int64_t width) const {
     if (width <= 0 || elements % width != 0) {
         throw broken(op_, role,
@@ -40,15 +51,17 @@ void Operands::check_width(Role role, std::int64_t elements, std::int64_t width)
     }
 }
 
-const kernels::StepInputs& Operands::step_inputs() const {
+static_assert(sizeof(kernels::StepInputs) <= schedule::step_inputs_bytes);
+
+const kernels::StepInputs& Operands::step_inputs() {
     return *in<kernels::StepInputs>(Role::step_inputs).data();
 }
 
-std::span<std::byte> Operands::workspace() const {
+std::span<std::byte> Operands::workspace() {
     return writes(Role::workspace) ? out<std::byte>(Role::workspace) : std::span<std::byte>{};
 }
 
-kernels::Dropout Operands::dropout(const spec::RunSpec& spec, bool has_dropout, int layer, int site) const {
+kernels::Dropout Operands::dropout(const spec::RunSpec& spec, bool has_dropout, int layer, int site) {
     if (!has_dropout || !is_training()) {
         return {};
     }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/enumerators.hpp"
+#include "base/exact_sum.hpp"
 #include "layout/flat_layout.hpp"
 #include "layout/role.hpp"
 #include "layout/state_kinds.hpp"
@@ -123,6 +124,12 @@ constexpr const char* to_string(BatchTensor tensor) {
 int element_bytes(BatchTensor tensor);
 
 inline constexpr int num_batch_tensors = num_enumerators<BatchTensor>();
+
+/// Bytes of what trainer and kernels keep in buffers; `model` holds them to the types.
+inline constexpr std::int64_t step_inputs_bytes = 128;     ///< kernels::StepInputs has room in them
+inline constexpr std::int64_t exact_sums_bytes = 1024;     ///< an ExactSum has
+inline constexpr std::int64_t loss_statistics_bytes = 12;  ///< kernels::LossStatistics of one row
+static_assert(sizeof(ExactSum) <= exact_sums_bytes);
 
 struct Buffer {
     std::string name;

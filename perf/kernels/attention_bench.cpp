@@ -5,7 +5,7 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/runtime.hpp"
-#include "layout/workspace.hpp"
+#include "layout/host_workspaces.hpp"
 #include "perf/kernels/plain_products.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -28,7 +28,7 @@ void attention(benchmark::State& state) {
     auto d_out = out;
     std::vector<float> lse(static_cast<std::size_t>(rows * shape.heads));
     std::vector<std::byte> workspace(static_cast<std::size_t>(
-        layout::attention_workspace_bytes(shape.seq, shape.head_dim, sizeof(T), num_threads)));
+        layout::HostWorkspaces{sizeof(T), num_threads}.attention(shape.seq, shape.head_dim)));
     const device::Stream stream{num_threads};
     const tensor::TensorRef<T, 2> qkv_ref{qkv.data(), {rows, width}}, d_qkv_ref{d_qkv.data(), {rows, width}};
     const tensor::TensorRef<T, 2> out_ref{out.data(), {rows, out_width}},

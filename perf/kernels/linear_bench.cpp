@@ -4,7 +4,7 @@
 
 #include "kernels/linear.hpp"
 #include "kernels/runtime.hpp"
-#include "layout/workspace.hpp"
+#include "layout/host_workspaces.hpp"
 #include "perf/kernels/plain_products.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -22,7 +22,7 @@ void linear(benchmark::State& state) {
     auto y = perf::some_values<T>(rows * out);
     std::vector<float> dw(w.size());
     std::vector<std::byte> workspace(
-        static_cast<std::size_t>(layout::linear_workspace_bytes(rows, in, out, sizeof(T), num_threads)));
+        static_cast<std::size_t>(layout::HostWorkspaces{sizeof(T), num_threads}.linear(rows, in, out)));
     const device::Stream stream{num_threads};
     const tensor::TensorRef<T, 2> x_ref{x.data(), {rows, in}}, w_ref{w.data(), {out, in}},
         y_ref{y.data(), {rows, out}};

@@ -26,7 +26,7 @@
 #include "kernels/rms_norm.hpp"
 #include "kernels/runtime.hpp"
 #include "kernels/swiglu.hpp"
-#include "layout/workspace.hpp"
+#include "layout/host_workspaces.hpp"
 #include "perf/kernels/operand_pool.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -104,7 +104,7 @@ class Bench {
     std::vector<std::int32_t> positions;
     std::vector<std::int64_t> samples{0, 1, 2, 3};
     std::vector<std::byte> workspace =
-        std::vector<std::byte>(static_cast<std::size_t>(layout::column_sum_workspace_bytes(ffn)));
+        std::vector<std::byte>(static_cast<std::size_t>(layout::HostWorkspaces::column_sum_bytes(ffn)));
 
   private:
     int threads_;

@@ -11,7 +11,7 @@
 #include "base/philox.hpp"
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
-#include "layout/workspace.hpp"
+#include "layout/host_workspaces.hpp"
 #include "tensor/bfloat16.hpp"
 #include "tensor/tensor_ref.hpp"
 
@@ -58,7 +58,7 @@ tensor::TensorRef<T, 1> row(std::vector<T>& values) {
 }
 
 inline std::vector<std::byte> column_sum_workspace(std::int64_t width) {
-    return std::vector<std::byte>(static_cast<std::size_t>(layout::column_sum_workspace_bytes(width)));
+    return std::vector<std::byte>(static_cast<std::size_t>(layout::HostWorkspaces::column_sum_bytes(width)));
 }
 
 /// |got - expected| / |expected| in the Euclidean norm; NaN where lengths differ.

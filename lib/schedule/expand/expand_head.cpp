@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "base/contract.hpp"
-#include "layout/workspace.hpp"
 #include "schedule/expand/expand_head.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
@@ -35,7 +34,7 @@ void set_rows(Op& op, const Op& of_all_rows, std::int64_t begin, std::int64_t en
 /// maxima, sums and target logits, gathered, because a maximum is not a sum.
 int PhaseWriter::statistics_of(int unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
     auto& program = draft_.program;
-    const auto own_bytes = (end - begin) * loss_statistics_per_row * 4;
+    const auto own_bytes = (end - begin) * loss_statistics_bytes;
     const auto block = std::to_string(begin);
     const int own = scratch_buffer("loss statistics " + block, own_bytes, Consumer::logits, unit, mb);
     auto local = loss_op(unit, mb, begin, end, logits);
@@ -83,8 +82,7 @@ void PhaseWriter::logits_block(
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     const auto row_bytes = described.in * model_.element_bytes;
-    const auto workspace = layout::packed_linear_workspace_bytes(
-        end - begin, described.in, model_.element_bytes, spec_.parallel.threads);
+    const auto workspace = workspaces_->packed_linear(end - begin, described.in);
     const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
     const int logits =
         scratch_buffer("logits of rows " + std::to_string(begin),
@@ -160,7 +158,7 @@ int PhaseWriter::head(int unit, int mb, int input) {
 
     auto pack = compute_op(unit, logits_phase, mb, Direction::none);
     pack.flops = 0;
-    const auto packed_bytes = layout::packed_weight_bytes(product.in, product.out, model_.element_bytes);
+    const auto packed_bytes = workspaces_->packed_weight(product.in, product.out);
     const auto packed_buffer = [&](Role role) {
         const int made = scratch_buffer(std::string{"head "} + to_string(role), packed_bytes,
                                         Consumer::workspaces, unit, mb);

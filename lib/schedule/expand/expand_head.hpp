@@ -7,10 +7,6 @@
 
 namespace ziggurat::schedule {
 
-/// Floats per row that the loss keeps of some columns of the logits: maximum, sum of exponentials, logit of
-/// the target.
-inline constexpr std::int64_t loss_statistics_per_row = 3;
-
 /// The phase of that kind, of which a head has one.
 int phase_of(const layout::Unit& unit, layout::PhaseKind kind);
 

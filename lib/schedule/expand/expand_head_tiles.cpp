@@ -56,8 +56,8 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     const auto row_bytes = described.in * model_.element_bytes;
     const auto tiles = num_tiles(unit, phase);
-    const int own = scratch_buffer("loss statistics", model_.tokens * loss_statistics_per_row * 4,
-                                   Consumer::logits, unit, mb);
+    const int own =
+        scratch_buffer("loss statistics", model_.tokens * loss_statistics_bytes, Consumer::logits, unit, mb);
     const auto loss_op = [&](std::size_t t, std::int64_t begin, std::int64_t end, int logits) {
         auto op = compute_op(unit, loss_phase, mb, Direction::none);
         op.kind = OpKind::loss;
@@ -79,7 +79,7 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
             const int logits = logits_of_tile(unit, mb, t, begin, Direction::forward);
             auto op = loss_op(t, begin, end, logits);
             op.label += " statistics";
-            const auto kept = part(own, Role::statistics, begin, end, loss_statistics_per_row * 4);
+            const auto kept = part(own, Role::statistics, begin, end, loss_statistics_bytes);
             if (t > 0) {
                 op.reads.push_back(kept);
             }
@@ -106,7 +106,7 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
             loss.direction = Direction::backward;
             loss.label += " gradient";
             loss.reads.push_back(statistics == own
-                                     ? part(own, Role::statistics, begin, end, loss_statistics_per_row * 4)
+                                     ? part(own, Role::statistics, begin, end, loss_statistics_bytes)
                                      : whole(program, statistics, Role::statistics));
             add_step_inputs(loss);
             loss.writes.push_back(whole(program, logits, Role::d_input));

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "layout/workspace.hpp"
-
 namespace ziggurat::schedule {
 
 using layout::PhaseKind;
@@ -25,7 +23,7 @@ int batch_buffer(Program& program, BatchTensor tensor, int microbatch, std::int6
 }
 
 /// Adds `run` to the operand of that role and buffer, behind its last run where they touch.
-void add_run(std::vector<Operand>& operands, int buffer, Role role, Run run) {
+void add_run(std::vector<Operand>& operands, int buffer, Role role, ByteRun run) {
     for (auto& operand : operands) {
         if (operand.role == role && operand.buffer == buffer) {
             auto& last = operand.runs.back();
@@ -69,6 +67,7 @@ layout::ElementRange used_part(const Op& op,
 PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Variant variant)
     : spec_{spec},
       model_{model},
+      workspaces_{layout::make_workspaces(spec)},
       outside_{spec.parallel.sequence && model.tensor() > 1 ? Placement::split_tokens
                                                             : Placement::replicated} {
     auto& program = draft_.program;
@@ -274,9 +273,8 @@ void PhaseWriter::add_workspace(Op& op, std::int64_t bytes) {
 std::int64_t PhaseWriter::tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const {
     const auto out = op.column_end - op.column_begin;
     const auto copy = (rows * out * model_.element_bytes + 63) / 64 * 64;
-    const auto product =
-        layout::linear_workspace_bytes(rows, in, out, model_.element_bytes, spec_.parallel.threads);
-    return copy + std::max(product, layout::column_sum_workspace_bytes(out));
+    const auto product = workspaces_->linear(rows, in, out);
+    return copy + std::max(product, workspaces_->column_sum(out));
 }
 
 int PhaseWriter::scratch_buffer(
@@ -291,21 +289,17 @@ int PhaseWriter::scratch_buffer(
 }
 
 std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction direction) const {
-    const int threads = spec_.parallel.threads;
     switch (phase.kind) {
         case PhaseKind::linear: {
-            const auto product = layout::linear_workspace_bytes(model_.tokens, phase.in, phase.out,
-                                                                model_.element_bytes, threads);
+            const auto product = workspaces_->linear(model_.tokens, phase.in, phase.out);
             const bool sums = direction == Direction::backward_weight;
-            return std::max(product, sums ? layout::column_sum_workspace_bytes(phase.out) : 0);
+            return std::max(product, sums ? workspaces_->column_sum(phase.out) : 0);
         }
         case PhaseKind::attention:
-            return layout::attention_workspace_bytes(spec_.data.seq, spec_.model.head_dim,
-                                                     model_.element_bytes, threads);
+            return workspaces_->attention(spec_.data.seq, spec_.model.head_dim);
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
-            return direction == Direction::backward ? layout::column_sum_workspace_bytes(spec_.model.hidden)
-                                                    : 0;
+            return direction == Direction::backward ? workspaces_->column_sum(spec_.model.hidden) : 0;
         case PhaseKind::embedding:
         case PhaseKind::rope:
         case PhaseKind::gelu:

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "layout/workspaces.hpp"
 #include "schedule/expand/expand.hpp"
 
 namespace ziggurat::schedule {
@@ -123,6 +125,7 @@ class PhaseWriter {
 
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
+    std::unique_ptr<layout::Workspaces> workspaces_;
     Draft draft_;
     layout::Placement outside_;
     std::map<ValueKey, Place> values_;

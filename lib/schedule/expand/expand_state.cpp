@@ -6,9 +6,6 @@
 namespace ziggurat::schedule {
 namespace {
 
-constexpr std::int64_t step_inputs_bytes = 128;
-constexpr std::int64_t exact_sums_bytes = 1024;
-
 /// The line of the memory table that a group of kinds counts to.
 Consumer line_of(layout::StateGroup group) {
     switch (group) {

@@ -68,7 +68,7 @@ struct AttentionCase {
         const device::Stream stream{threads};
         // filled with NaN, so that nothing is read before it is written
         const std::int64_t bytes =
-            layout::attention_workspace_bytes(shape.seq, shape.head_dim, sizeof(T), threads);
+            layout::HostWorkspaces{sizeof(T), threads}.attention(shape.seq, shape.head_dim);
         std::vector<std::byte> workspace(static_cast<std::size_t>(bytes), std::byte{0xff});
         AttentionResult<T> result{std::vector<T>(d_out.size()), std::vector<T>(qkv.size()),
                                   std::vector<float>(static_cast<std::size_t>(rows() * shape.heads))};

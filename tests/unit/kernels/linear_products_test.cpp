@@ -147,7 +147,7 @@ TYPED_TEST(LinearProductsTest, NeedsNoMoreScratchThanThePlanHas) {
         const auto products = TypeParam::make({100, 64, 64, false}, threads);
 
         EXPECT_LE(64 + products->packed_bytes(Packing::forward) + 64 + products->scratch_bytes(),
-                  layout::linear_workspace_bytes(100, 64, 64, sizeof(typename TypeParam::T), threads));
+                  layout::HostWorkspaces(sizeof(typename TypeParam::T), threads).linear(100, 64, 64));
     }
 }
 

@@ -32,7 +32,7 @@ struct Layer {
           dy{test::normal_values<T>(s.rows * s.out, 4)},
           linear{s, num_threads},
           workspace(static_cast<std::size_t>(
-              layout::linear_workspace_bytes(s.rows, s.in, s.out, sizeof(T), num_threads))) {}
+              layout::HostWorkspaces(sizeof(T), num_threads).linear(s.rows, s.in, s.out))) {}
 
     std::vector<T> forward() {
         std::vector<T> y(static_cast<std::size_t>(shape.rows * shape.out));
@@ -124,7 +124,7 @@ TYPED_TEST(LinearTest, GivesTheSameBitsWithAWeightThatAnotherShapePacked) {
         const auto bytes_of = [](const device::Arena& arena) {
             return std::span{arena.data(), static_cast<std::size_t>(arena.bytes())};
         };
-        const auto most = layout::packed_weight_bytes(shape.in, shape.out, sizeof(TypeParam));
+        const auto most = layout::HostWorkspaces{sizeof(TypeParam), 1}.packed_weight(shape.in, shape.out);
         const device::Arena forward{most, "packed for forward"}, backward{most, "packed for backward"};
         packer.pack(layer.stream, Packing::forward, w, bytes_of(forward));
         packer.pack(layer.stream, Packing::backward_input, w, bytes_of(backward));
@@ -148,10 +148,10 @@ TYPED_TEST(LinearTest, NeedsNoMoreScratchThanThePlanHas) {
                 for (const int threads : {1, 2, 16}) {
                     const Linear<TypeParam> linear{{rows, in, out, false}, threads};
                     EXPECT_LE(linear.workspace_bytes(),
-                              layout::linear_workspace_bytes(rows, in, out, sizeof(TypeParam), threads));
+                              layout::HostWorkspaces(sizeof(TypeParam), threads).linear(rows, in, out));
                     EXPECT_LE(linear.packed_workspace_bytes(),
-                              layout::packed_linear_workspace_bytes(rows, in, sizeof(TypeParam), threads));
-                    const auto packed = layout::packed_weight_bytes(in, out, sizeof(TypeParam));
+                              layout::HostWorkspaces(sizeof(TypeParam), threads).packed_linear(rows, in));
+                    const auto packed = layout::HostWorkspaces{sizeof(TypeParam), 1}.packed_weight(in, out);
                     EXPECT_LE(linear.packed_bytes(Packing::forward), packed);
                     EXPECT_LE(linear.packed_bytes(Packing::backward_input), packed);
                 }

@@ -1,0 +1,37 @@
+#include "layout/host_workspaces.hpp"
+
+#include <algorithm>
+
+namespace ziggurat::layout {
+namespace {
+
+constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+std::int64_t HostWorkspaces::packed_weight(std::int64_t in, std::int64_t out) const {
+    return rounded_up(in, 64) * rounded_up(out, 64) * element_bytes_;
+}
+
+std::int64_t HostWorkspaces::packed_linear(std::int64_t rows, std::int64_t in) const {
+    const auto activation = element_bytes_ == 2 ? packed_weight(in, std::min(rows, rows_packed_at_once)) : 0;
+    const auto scratchpad =
+        (std::int64_t{2} << 20) * threads_;  // 1.64 MiB is the most that oneDNN was seen to ask
+    return alignment + activation + scratchpad;
+}
+
+std::int64_t HostWorkspaces::linear(std::int64_t rows, std::int64_t in, std::int64_t out) const {
+    return std::max(packed_linear(rows, in), packed_weight(in, out) + packed_linear(0, in));
+}
+
+std::int64_t HostWorkspaces::attention(std::int64_t seq, std::int64_t head_dim) const {
+    // Whatever the compute type: machines without products of bfloat16 pairs pack bfloat16 as floats.
+    const auto rows = rounded_up(seq, 64);
+    const auto operands = 8 * rows * rounded_up(head_dim, 64);  // q, k twice, v, dO; and dQ, dK, dV
+    const auto tiles = std::int64_t{512} << 10;
+    return alignment + threads_ * ((operands + rows) * 4 + tiles);
+}
+
+}  // namespace ziggurat::layout

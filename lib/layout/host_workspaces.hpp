@@ -1,0 +1,42 @@
+/// Scratch bytes of the host's kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "layout/workspaces.hpp"
+
+namespace ziggurat::layout {
+
+/// Answers of kernels/*_host.cpp, which check their workspaces with this class and take the constants below
+/// from it.
+class HostWorkspaces final : public Workspaces {
+  public:
+    /// Rows of x that are packed at a time for the gradient of a weight.
+    static constexpr std::int64_t rows_packed_at_once = 1024;
+    /// Blocks into which column sums cut their rows, whatever the number of threads: the order of their sums.
+    static constexpr std::int64_t column_sum_blocks = 32;
+    /// Beginnings of what kernels put into a workspace are multiples of so many bytes.
+    static constexpr std::int64_t alignment = 64;
+
+    HostWorkspaces(std::int64_t element_bytes, int threads)
+        : element_bytes_{element_bytes}, threads_{threads} {}
+
+    std::int64_t linear(std::int64_t rows, std::int64_t in, std::int64_t out) const override;
+    std::int64_t packed_linear(std::int64_t rows, std::int64_t in) const override;
+    std::int64_t packed_weight(std::int64_t in, std::int64_t out) const override;
+    std::int64_t attention(std::int64_t seq, std::int64_t head_dim) const override;
+    std::int64_t column_sum(std::int64_t width) const override { return column_sum_bytes(width); }
+
+    /// Floats from one partial row of a column sum to the next.
+    static constexpr std::int64_t column_sum_stride(std::int64_t width) { return (width + 15) / 16 * 16; }
+    /// Partial rows of two sums (gain and bias) for each block of rows.
+    static constexpr std::int64_t column_sum_bytes(std::int64_t width) {
+        return column_sum_blocks * column_sum_stride(width) * 2 * static_cast<std::int64_t>(sizeof(float));
+    }
+
+  private:
+    std::int64_t element_bytes_;
+    int threads_;
+};
+
+}  // namespace ziggurat::layout

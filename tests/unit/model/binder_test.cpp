@@ -1,0 +1,106 @@
+#include "model/binder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "base/error.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/model_layout.hpp"
+#include "tensor/bfloat16.hpp"
+#include "tests/support/random_spec.hpp"
+
+namespace ziggurat::model {
+namespace {
+
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+using schedule::Role;
+using schedule::Variant;
+
+/// Binds all ops that compute; no kernel runs, so that arenas need no bytes.
+template <class T>
+void bind_all(const spec::RunSpec& spec, const schedule::ModelLayout& model, const Program& program) {
+    static std::array<std::byte, 64> nowhere{};
+    Arenas arenas;
+    arenas.fill(nowhere.data());
+    Binder<T> binder{spec, model.table, device::Stream{1}};
+    for (const auto& op : program.ops) {
+        if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
+            binder.bind(program, op, arenas);
+        }
+    }
+}
+
+void bind_all(const spec::RunSpec& spec, const schedule::ModelLayout& model, const Program& program) {
+    if (spec.precision.compute == spec::DType::f32) {
+        bind_all<float>(spec, model, program);
+    } else {
+        bind_all<tensor::bfloat16>(spec, model, program);
+    }
+}
+
+spec::RunSpec spec_of(std::uint64_t seed) {
+    auto spec = test::random_spec(seed, {.most_ranks = 4, .context = false});
+    spec.parallel.threads = 1;
+    return spec;
+}
+
+TEST(Binder, GivesKernelsAllOperandsOfOpsAndNoOthers) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        const auto spec = spec_of(seed);
+        if (spec.parallel.tensor > 1) {
+            continue;
+        }
+        const schedule::ModelLayout model{spec, spec.parallel.ranks - 1};
+        for (const auto variant : {Variant::train, Variant::evaluate}) {
+            const auto program = schedule::build_program(spec, model, variant);
+            EXPECT_NO_THROW(bind_all(spec, model, program)) << test::described(spec);
+        }
+    }
+}
+
+class BinderOfAProgram : public testing::Test {
+  protected:
+    spec::RunSpec spec = spec_of(0);
+    schedule::ModelLayout model{spec, 0};
+    Program program = schedule::build_program(spec, model, Variant::train);
+
+    Op& first_forward() {
+        return *std::ranges::find_if(program.ops, [](const Op& op) {
+            return op.kind == OpKind::compute && op.direction == schedule::Direction::forward;
+        });
+    }
+    std::string complaint() {
+        try {
+            bind_all(spec, model, program);
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "";
+    }
+};
+
+TEST_F(BinderOfAProgram, RefusesAnOperandThatNoKernelTakes) {
+    schedule::Buffer buffer;
+    buffer.bytes = 64;
+    buffer.offset = 0;
+    const int added = program.add_buffer(buffer);
+    first_forward().reads.push_back(whole(program, added, Role::branch));
+
+    EXPECT_NE(complaint().find("operand 'branch' is taken by no kernel"), std::string::npos) << complaint();
+}
+
+TEST_F(BinderOfAProgram, RefusesAnOpWithoutAnOperandThatItsKernelTakes) {
+    std::erase_if(first_forward().writes,
+                  [](const schedule::Operand& operand) { return operand.role == Role::output; });
+
+    EXPECT_NE(complaint().find("operand 'output' is missing"), std::string::npos) << complaint();
+}
+
+}  // namespace
+}  // namespace ziggurat::model

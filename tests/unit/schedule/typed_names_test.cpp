@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "base/enumerators.hpp"
+#include "schedule/build_program.hpp"
+#include "schedule/step_program.hpp"
+#include "tests/support/random_spec.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+template <class E>
+class Names : public testing::Test {};
+
+using Enums = testing::Types<OpKind, Direction, Purpose, Engine, Lifetime, Consumer, BatchTensor, Role>;
+TYPED_TEST_SUITE(Names, Enums);
+
+TYPED_TEST(Names, TellEnumeratorsApart) {
+    std::set<std::string> names;
+    for (int i = 0; i < num_enumerators<TypeParam>(); ++i) {
+        EXPECT_TRUE(names.insert(to_string(static_cast<TypeParam>(i))).second) << i;
+    }
+    EXPECT_GT(names.size(), 2U);
+}
+
+/// What of each typed name programs use.
+struct Used {
+    std::set<OpKind> kinds;
+    std::set<Direction> directions;
+    std::set<Purpose> purposes;
+    std::set<Engine> engines;
+    std::set<Consumer> consumers;
+    std::set<Role> roles;
+
+    void add(const Program& program) {
+        for (const auto& op : program.ops) {
+            kinds.insert(op.kind);
+            directions.insert(op.direction);
+            purposes.insert(op.purpose);
+            engines.insert(program.lanes[static_cast<std::size_t>(op.lane)].engine);
+            for (const auto* operands : {&op.reads, &op.writes}) {
+                for (const auto& operand : *operands) {
+                    roles.insert(operand.role);
+                    consumers.insert(program.buffer(operand.buffer).consumer);
+                }
+            }
+        }
+        for (const auto& buffer : program.buffers) {
+            consumers.insert(buffer.consumer);
+        }
+    }
+};
+
+/// Names of the enumerators that are not among `used`.
+template <class E>
+std::set<std::string> unused(const std::set<E>& used) {
+    std::set<std::string> names;
+    for (int i = 0; i < num_enumerators<E>(); ++i) {
+        if (!used.contains(static_cast<E>(i))) {
+            names.insert(to_string(static_cast<E>(i)));
+        }
+    }
+    return names;
+}
+
+using Texts = std::set<std::string>;
+
+TEST(TypedNames, AreAllInUse) {
+    Used used;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+        auto spec = test::random_spec(seed);
+        if (seed % 2 == 0) {
+            spec.checkpoint.every = spec::Interval{.steps = 1};
+            spec.checkpoint.is_async = true;
+        }
+        used.add(build_program(spec, static_cast<int>(seed) % spec.parallel.ranks, Variant::train));
+    }
+
+    EXPECT_EQ(unused(used.kinds), Texts{});
+    EXPECT_EQ(unused(used.directions), Texts{});
+    EXPECT_EQ(unused(used.purposes), Texts{});
+    EXPECT_EQ(unused(used.engines), Texts{});
+    EXPECT_EQ(unused(used.roles), Texts{});
+    // Every buffer has a line of the memory table; validation's is that of no buffer.
+    EXPECT_EQ(unused(used.consumers), (Texts{"", "validation"}));
+}
+
+TEST(TypedNames, EveryTensorOfAMicrobatchIsInUse) {
+    std::set<BatchTensor> used;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const auto spec = test::random_spec(seed);
+        for (int rank = 0; rank < spec.parallel.ranks; ++rank) {
+            const auto program = build_program(spec, rank, Variant::train);
+            for (int b = 0; b < num_batch_tensors; ++b) {
+                const auto tensor = static_cast<BatchTensor>(b);
+                for (const auto& op : program.ops) {
+                    const auto* read = program.find_read(op, role_of(tensor));
+                    if (read != nullptr &&
+                        read->buffer == program.trainer_buffers.of(tensor, std::max(op.microbatch, 0))) {
+                        used.insert(tensor);
+                    }
+                }
+            }
+        }
+    }
+
+    EXPECT_EQ(unused(used), Texts{});
+}
+
+}  // namespace
+}  // namespace ziggurat::schedule
