@@ -230,7 +230,7 @@ std::vector<std::string> Commit::finish(Manifest manifest, const Keep& keep) {
     std::vector<std::string> notes;
     try {
         manifest.files.push_back(write_master(folder_, manifest));
-        (void)check_before_writing;
+        check_before_writing(manifest);
         const std::string text = to_text(manifest);
         if (std::ssize(text) > ManifestLimits::file_bytes) {
             throw Error{

@@ -31,8 +31,7 @@ struct StoredPiece {
     std::int64_t offset_bytes = 0;  ///< of the piece's first byte in the file
     /// Offset of the table of block hashes: the XXH3-64 of each block, 8 bytes each, little-endian.
     std::int64_t table_offset_bytes = 0;
-    std::uint64_t hash_of_table =
-        0;  ///< XXH3-64 of that table, by which a reader of this piece alone checks it
+    std::uint64_t hash_of_table = 0;  ///< XXH3-64 of that table, for readers of this piece alone
 
     bool operator==(const StoredPiece&) const = default;
 };

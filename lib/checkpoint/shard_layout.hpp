@@ -16,8 +16,8 @@ namespace ziggurat::checkpoint {
 inline constexpr std::int64_t aligned_from_bytes = std::int64_t{64} << 10;
 
 struct PlacedPiece {
-    std::string
-        dataset;  ///< `/weights/layers.0.norm.weight/0`; its block hashes are at the same with `.xxh3`
+    /// `/weights/layers.0.norm.weight/0`; its block hashes are at the same with `.xxh3`.
+    std::string dataset;
     std::int64_t offset_bytes = 0;
     std::int64_t table_offset_bytes = 0;
 };

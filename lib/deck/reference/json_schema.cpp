@@ -114,7 +114,8 @@ std::string json_schema() {
     Json schema = {
         {"$schema", "http://json-schema.org/draft-07/schema#"},
         {"title", "A Ziggurat deck"},
-        {"$comment", "Generated from the tables in lib/deck/schema by the target deck_reference; do not edit."}};
+        {"$comment",
+         "Generated from the tables in lib/deck/schema by the target deck_reference; do not edit."}};
     schema.update(map_of(""));
     schema["required"] = {"deck_version"};
     return schema.dump(1) + "\n";

@@ -37,8 +37,8 @@ void resolve_data_degree(Resolution& resolution) {
     spec::Parallel& parallel = resolution.run.parallel;
     const std::int64_t others = stated_degrees(parallel);
     const bool is_free = resolution.is_auto("parallel.data");
-    constexpr std::int64_t most =
-        1 << 20;  // of ranks; the schema bounds each degree by it, and not their product
+    // Of ranks: the schema bounds each degree by it, and not their product.
+    constexpr std::int64_t most = 1 << 20;
     const std::int64_t stated = std::clamp<std::int64_t>(resolution.values.integer("parallel.data"), 1, most);
     parallel.ranks = resolution.options.ranks > 0
                          ? resolution.options.ranks

@@ -68,8 +68,7 @@ struct Row {
     const char* noun = "";           ///< what an integer counts
     double min = -std::numeric_limits<double>::infinity();
     double max = std::numeric_limits<double>::infinity();
-    const char* shorthand =
-        "";  ///< of a map: the key that a scalar in its place means; of an alias: its target
+    const char* shorthand = "";  ///< of a map: the key that a scalar stands for; of an alias: its target
     Built built = Built::yes;
     OnResume on_resume = OnResume::unsaid;
     const char* doc = "";

@@ -99,7 +99,7 @@ TEST_F(CatalogueOfRun, SeesWhatIsCalledLikeACheckpointAndIsNone) {
         EXPECT_NE(found.entries[k].why_not, "") << found.entries[k].path;
     }
     EXPECT_EQ(found.newest()->step, 10);
-    const Found newest = find_newest(root());
+    const FoundCheckpoint newest = find_newest(root());
     EXPECT_EQ(newest.path, std::optional{step(10)});
     EXPECT_EQ(newest.notes.size(), 5U) << "each that was passed over";
     EXPECT_EQ(list_complete(root()).size(), 3U) << "the sparse one is a file: only reading shows what it is";

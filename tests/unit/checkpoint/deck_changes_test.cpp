@@ -179,7 +179,7 @@ TEST(DeckChanges, OriginsAreThoseOfTheRunThatHasRecordedThem) {
     EXPECT_EQ(describe(all[0]),
               "model.layers is 2 (deck all: 2.yaml:2) in the checkpoint and 3 (command line) now");
     EXPECT_EQ(describe(all[1]),
-              "optimizer.lr is 1.0e-3 (command line) in the checkpoint and 3.0e-4 (default) now");
+              "optimizer.lr is 1e-3 (command line) in the checkpoint and 3.0e-4 (default) now");
 }
 
 TEST(DeckChanges, AKeyThatTheOlderDeckDoesNotHaveCountsWithItsDefault) {
