@@ -47,7 +47,7 @@ struct FileEntry {
     bool operator==(const FileEntry&) const = default;
 };
 
-/// Version of the format, of all files of a checkpoint together: whoever reads takes no other.
+/// Version of the format, of all files of a checkpoint together. Readers take no other.
 inline constexpr int format_version = 1;
 
 struct Manifest {

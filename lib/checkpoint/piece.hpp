@@ -34,16 +34,16 @@ struct Piece {
 using ReadBytes = std::function<void(std::int64_t offset_bytes, std::span<std::byte> into)>;
 using WriteBytes = std::function<void(std::int64_t offset_bytes, std::span<const std::byte> from)>;
 
-/// A piece and the memory that holds it row by row; or, where it is not in memory, who reads it.
+/// A piece and the memory that holds it row by row; or, where it is not in memory, a function that reads it.
 struct PieceSource {
     Piece piece;
     const std::byte* bytes = nullptr;
     ReadBytes read = {};  ///< in the place of `bytes`
 };
 
-/// A piece that is wanted, and the memory to put it in row by row, or who writes it where it belongs. Where
-/// the stored type is another, values are converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest
-/// even).
+/// A piece that is wanted, and the memory to put it in row by row, or a function that writes it where it
+/// belongs. Where the stored type is another, values are converted (bf16 to f32 exactly; f32 to bf16 rounded
+/// to nearest even).
 struct PieceTarget {
     Piece piece;
     std::byte* bytes = nullptr;
