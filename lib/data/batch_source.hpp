@@ -11,7 +11,7 @@
 
 namespace ziggurat::data {
 
-/// How sequences are cut at documents.
+/// Cutting of sequences at documents.
 struct DocumentRule {
     bool is_reset = false;          ///< attention and positions begin anew with each document
     std::int64_t start_token = -1;  ///< begins a document in sources without an index; -1: none does

@@ -11,7 +11,7 @@
 
 namespace ziggurat::data {
 
-/// How one token is stored.
+/// Type in which a token is stored.
 enum class TokenType { uint8, int8, int16, uint16, int32, uint32, int64 };
 
 std::int64_t bytes_of(TokenType type) noexcept;

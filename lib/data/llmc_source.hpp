@@ -15,7 +15,7 @@ inline constexpr std::int64_t llmc_header_bytes = 1024;
 /// The type of tokens by the number that a file begins with; nothing when it is none of llm.c's token files.
 std::optional<TokenType> llmc_type(std::int32_t magic);
 
-/// What a file that holds no tokens of llm.c is, as the reason in a complaint: `a model file of llm.c`.
+/// Kind of a file that holds no tokens of llm.c, as the reason in a complaint: `a model file of llm.c`.
 std::string kind_of_llmc(const MappedFile& file);
 
 /// The .bin files that a path or pattern names, one after the other.

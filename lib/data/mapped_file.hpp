@@ -13,7 +13,7 @@
 
 namespace ziggurat::data {
 
-/// What the system says of a file: equal stamps of a path mean the same bytes, unless clocks are set back.
+/// Stamp of a file by the system: equal ones of a path mean the same bytes, unless clocks are set back.
 struct FileStamp {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;

@@ -21,7 +21,7 @@ class Permutation {
 
     std::int64_t size() const noexcept { return static_cast<std::int64_t>(size_); }
 
-    /// What stands at `position` in the order of `epoch`.
+    /// The index at `position` in the order of `epoch`.
     std::int64_t at(std::int64_t epoch, std::int64_t position) const;
 
     /// A number in [0, bound) that belongs to `epoch`.

@@ -18,7 +18,7 @@ struct Point {
 };
 using Curve = std::vector<Point>;
 
-/// What a step adds to a curve: a value with its weight; nothing: the step has none.
+/// Contribution of a step to a curve: a value with its weight; nothing: the step has none.
 struct Weighed {
     double value = 0;
     double weight = 1;

@@ -15,7 +15,7 @@
 
 namespace ziggurat::state {
 
-/// Where the NVMe tier of a rank lies.
+/// Place of a rank's NVMe tier.
 struct NvmeSpace {
     std::vector<std::string> folders = {};
     std::int64_t stripe_bytes = std::int64_t{1} << 20;
@@ -25,7 +25,7 @@ struct NvmeSpace {
 
 /// Reserves once what the programs of a run need and says where their buffers lie.
 ///
-/// What collectives touch lies in shared arenas where there is more than one rank.
+/// Buffers that collectives touch lie in shared arenas where there is more than one rank.
 /// All programs of a run share the arenas: persistent buffers lie at the same place in each of them.
 class TierMemory {
   public:

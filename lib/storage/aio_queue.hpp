@@ -37,7 +37,7 @@ class AlignedBuffer {
 /// exhausted limit). Not thread-safe: one queue per thread.
 class AioQueue {
   public:
-    /// How many transfers are to come: asynchronous ones are set up at once for many.
+    /// Number of transfers to come: asynchronous ones are set up at once for many.
     enum class Use { perhaps_few, many };
 
     explicit AioQueue(int depth, Use use = Use::perhaps_few);

@@ -31,7 +31,7 @@ class CellRecords {
     std::int64_t count() const noexcept { return static_cast<std::int64_t>(cells_.size()); }
     std::int64_t memory_bytes() const noexcept;
 
-    /// Where the cell of a byte begins and ends.
+    /// Begin and end of the cell of a byte.
     std::int64_t begin_of(std::int64_t offset) const;
     std::int64_t end_of(std::int64_t offset) const;
     /// The last end of a cell in (offset, offset + most_bytes]; of the cell itself when it is longer.

@@ -10,8 +10,7 @@
 
 namespace ziggurat::storage {
 
-/// What lengths and offsets of transfers are multiples of while a file is direct, and addresses are at any
-/// rate.
+/// O_DIRECT granularity of offsets and lengths of transfers, and in any case of addresses.
 inline constexpr std::int64_t page_bytes = 4096;
 
 constexpr std::int64_t round_down_to_page(std::int64_t bytes) {

@@ -21,7 +21,7 @@ void set_write_fault(WriteFault fault) noexcept;
 /// The same before each read.
 void set_read_fault(WriteFault fault) noexcept;
 
-/// What the fault set last says; 0 without one.
+/// Value of the fault that was set last; 0 without one.
 int planned_fault(const std::string& path, std::int64_t offset_bytes, std::int64_t bytes) noexcept;
 int planned_read_fault(const std::string& path, std::int64_t offset_bytes, std::int64_t bytes) noexcept;
 

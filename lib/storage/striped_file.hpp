@@ -27,8 +27,8 @@ class StripedFile {
   public:
     struct Options {
         std::int64_t stripe_bytes = std::int64_t{1} << 20;  ///< whole pages
-        /// Where transfers begin and end, besides at multiples of stripes: then all that is read is checked
-        /// against a checksum of what was written. Nothing: not.
+        /// Boundaries of transfers besides multiples of stripes: with them, all that is read is checked
+        /// against a checksum of what was written. Nothing: not checked.
         std::optional<std::vector<std::int64_t>> checked_between = {};
     };
 
@@ -38,13 +38,13 @@ class StripedFile {
     std::int64_t bytes() const noexcept { return bytes_; }
     /// The folder in which one of the files of segments() lies.
     const std::string& folder_of(const DirectFile& file) const;
-    /// Of the folders whose files go through the page cache; with the reason.
+    /// Folders whose files go through the page cache, with the reason.
     const std::vector<std::string>& not_direct() const noexcept { return not_direct_; }
-    /// What the checksums take.
+    /// Bytes that the checksums take.
     std::int64_t memory_bytes() const noexcept { return records_.memory_bytes(); }
 
-    /// Where the pages [offset, offset + bytes) lie, to go to or come from `memory`. Reads and writes have
-    /// open files of their own, so that two threads need not know of each other.
+    /// Segments of files that hold the pages [offset, offset + bytes), for transfers from or to `memory`.
+    /// Reads and writes have open files of their own, so that two threads need not know of each other.
     ///
     /// \pre when checked: whole cells, see Options
     std::vector<FileSegment> segments(TransferKind kind,

@@ -38,7 +38,7 @@ struct FileSegment {
     std::int64_t first_of_records = 0;
 };
 
-/// What has moved to or from one file.
+/// Bytes moved to or from one file.
 struct FileUse {
     const DirectFile* file = nullptr;
     std::int64_t blocks = 0;
@@ -101,7 +101,7 @@ class TransferThread {
     }
     /// Of each file that transfers name, in the order in which they came.
     std::vector<FileUse> uses() const;
-    /// When the transfer ended last, by monotonic_ns(); 0: never. \pre is_done
+    /// Time at which the transfer ended last, by monotonic_ns(); 0: never. \pre is_done
     std::int64_t ended_ns(int transfer) const {
         return transfers_.at(static_cast<std::size_t>(transfer))->ended_ns;
     }

@@ -14,7 +14,7 @@
 
 namespace ziggurat::train {
 
-/// Where the looking takes place.
+/// Ranks and threads that inference runs on.
 struct RanksAtHand {
     int ranks = 1;
     int ranks_per_node = 1;

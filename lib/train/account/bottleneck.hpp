@@ -13,13 +13,13 @@
 
 namespace ziggurat::train {
 
-/// What of a run's plan decides what helps.
+/// Facts of a run's plan that decide what helps.
 struct BottleneckFacts {
     /// Bytes of a rank by spec::Tier: reserved, and what it may reserve.
     std::array<std::int64_t, 3> reserved_bytes{}, budget_bytes{};
-    /// What a step of a rank moves: [cargo][link].
+    /// Bytes that a step of a rank moves: [cargo][link].
     std::array<schedule::BytesByLink, schedule::num_cargoes> moved{};
-    /// What is at home where: [cargo][tier].
+    /// Bytes at home: [cargo][tier].
     std::array<std::array<std::int64_t, 3>, schedule::num_cargoes> at_home{};
     std::int64_t microbatches = 1;
     int prefetch = 1;

@@ -18,8 +18,8 @@ namespace ziggurat::train {
 /// the thread of the compute lane did for other lanes meanwhile is named where nothing was waited for. No op
 /// is named for what the thread needed for itself.
 ///
-/// Until the last rank of the node has come to a collective, nobody gets on: what the others wait until then
-/// is followed on that rank, through its own waits and those for others before it. A rank of another node
+/// A collective begins when the last rank of the node has come to it: the wait of the others until then is
+/// followed on that rank, through its own waits and those for others before it. A rank of another node
 /// keeps another clock and is not followed: waiting for it is waiting for the collective.
 ///
 /// Collective: local. No allocation after construction.
@@ -54,7 +54,7 @@ class CriticalPath {
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
     };
-    /// What is held up, on which rank.
+    /// The lane that is held up, and its rank.
     struct Waiting {
         int rank = 0;
         int op = -1;  ///< -1: what this rank would have done next
@@ -71,7 +71,7 @@ class CriticalPath {
     /// The rank that came last to the collective of that op; nothing: it is none.
     std::optional<Arrival> last_arrival(int number, int op, std::int64_t step) const;
     void follow(const Gap& gap, Waiting waiting, int via, const Visitor& visitor) const;
-    /// What the thread of a rank did within the gap; the rest is of `fallback`, -1: nobody.
+    /// Names the work of a rank's thread within the gap; the rest is of `fallback`, -1: of no op.
     void name_work(const Gap& gap, int number, int fallback, int via, const Visitor& visitor) const;
 
     const NodeTimes& times_;

@@ -30,7 +30,7 @@ void add_up(std::span<const LinkUse> uses, schedule::BytesByLink& moved, schedul
 
 /// Counts the links of one program step by step.
 ///
-/// What is under way at the end of a step counts to the next; once the executor has finished, counted and
+/// Transfers under way at the end of a step count to the next; once the executor has finished, counted and
 /// planned bytes must agree to the byte. Collective: local. No allocation after construction but in uses(),
 /// as long as a step's records are not more than before.
 class LinkCount {

@@ -31,7 +31,7 @@ class OpAccount {
     /// Adds the last step of `executor`, and its wait for data that is in `report` already, to the account
     /// and to `report`: compute and stall seconds, and the causes of the longest stalls. What the compute
     /// lane waited for is followed to the lane that was busy, here or on another rank (CriticalPath).
-    /// What updates waited for a checkpoint to take their state, `for_checkpoint`, is nobody's work.
+    /// Waits of updates for a checkpoint to take their state, `for_checkpoint`, are no work of theirs.
     void add(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint, StepReport& report);
 
     /// Adds what `executor` did in Executor::finish, when only other lanes had work left.

@@ -47,10 +47,10 @@ class RunAccount {
     /// The trainer's executor has finished: what ended after the last step is counted too.
     void add_rest();
 
-    /// What may become anything but 0 in the steps of this run, on this rank.
+    /// The fields that may become anything but 0 in the steps of this run, on this rank.
     StepFields fields() const;
 
-    /// What this rank knows by itself.
+    /// The account as far as this rank knows it by itself.
     std::string own_table() const;
     /// The account of all ranks so far, on rank 0; nothing elsewhere. Counts of traffic are whole only after
     /// Executor::finish. Adds what all ranks have sent to `end`, where there is one.

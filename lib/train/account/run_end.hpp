@@ -9,7 +9,7 @@
 
 namespace ziggurat::train {
 
-/// What a whole run has come to, written once as `event: end`.
+/// Results of a whole run, written once as `event: end`.
 struct RunEnd {
     std::int64_t step = 0;
     std::int64_t tokens = 0;

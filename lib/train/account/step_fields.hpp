@@ -10,8 +10,8 @@
 
 namespace ziggurat::train {
 
-/// Which numbers of a step may become anything but 0 in this run. The others are left out of its steps, all
-/// of which have the same fields.
+/// Numbers of a step that may become anything but 0 in this run. The others are left out of its steps, so
+/// that all of these have the same fields.
 struct StepFields {
     std::array<bool, num_stalls> stalls = all<num_stalls>();
     std::array<bool, schedule::num_purposes> sent = all<schedule::num_purposes>();

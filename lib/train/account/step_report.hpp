@@ -54,7 +54,7 @@ struct StepReport {
     double compute_s = 0;
     std::array<double, num_stalls> stall_s{};
     std::array<std::string_view, num_stalls> stall_cause{};  ///< the longest wait of each; empty: none
-    /// What rank 0 has moved since the report before, by schedule::Purpose, and what the plan says of a step.
+    /// Bytes that rank 0 has moved since the last report, by schedule::Purpose, and the plan of a step.
     schedule::BytesByPurpose sent_bytes{}, planned_bytes{};
     /// The same between tiers.
     schedule::BytesByLink link_bytes{}, planned_link_bytes{};

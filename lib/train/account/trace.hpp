@@ -34,7 +34,7 @@ class Trace {
 
     /// Writes the file anew. Errors: Error{resource}
     void write(const std::string& path) const;
-    /// What write() writes.
+    /// The text that write() writes.
     std::string json() const;
 
   private:

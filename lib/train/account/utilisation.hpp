@@ -6,10 +6,10 @@
 
 namespace ziggurat::train {
 
-/// What matrix products in the compute type reach at best.
+/// Peak rate of matrix products in the compute type.
 struct Peak {
     double flops_of_rank = 0;  ///< FLOP/s; 0: unknown
-    std::string source = {};   ///< who says so, as in `measured at the start`
+    std::string source = {};   ///< of the number, as in `measured at the start`
 };
 
 /// Formula behind the utilisation, for the lines that show it.

@@ -14,7 +14,7 @@ namespace ziggurat::train {
 /// Collective: local
 class BackgroundTask {
   public:
-    /// What a piece of work leaves: an answer, or why there is none.
+    /// Result of a piece of work: an answer, or why there is none.
     struct Result {
         bool is_well = false;
         std::string text;

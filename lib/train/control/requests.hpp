@@ -15,7 +15,7 @@
 
 namespace ziggurat::train {
 
-/// Who asked for the end of a run.
+/// Origin of the request for the end of a run.
 enum class StopCause { none, signal, touch_file, time_limit, another_rank };
 
 /// Of a run that stopped as it was asked: that of "run me again", or of a missing checkpoint where nothing is
@@ -23,14 +23,14 @@ enum class StopCause { none, signal, touch_file, time_limit, another_rank };
 /// itself.
 int exit_code_of_stop(bool saves);
 
-/// Where training is when rank 0 says something.
+/// Progress of training when rank 0 says something.
 struct Moment {
     std::int64_t steps_done = 0;
     bool is_in_step = true;   ///< the next step is under way, or nothing can keep it from beginning
     double step_seconds = 0;  ///< what a step takes; 0: not known
 };
 
-/// What rank 0 should say about a request.
+/// Message of rank 0 about a request.
 struct RequestNews {
     std::string text;
     std::string signal;  ///< its name; empty when no signal has asked
@@ -43,7 +43,7 @@ struct RequestNews {
 /// Collective: local. Cheap between ops: some atomic loads and, with a time limit, the clock.
 class Requests {
   public:
-    /// What this run can do when it is asked to.
+    /// Abilities of this run, which requests may ask for.
     struct Abilities {
         bool saves = false;
         bool validates = false;
@@ -69,11 +69,11 @@ class Requests {
     int requested() const noexcept { return std::max(own_level_, signals_.requested()); }
     int agreed() const noexcept { return agreed_; }
 
-    /// What was not said yet, one thing at a time. For rank 0.
+    /// The next message that was not given yet. For rank 0.
     std::optional<RequestNews> news(const Moment& now);
-    /// Which files from before this run were deleted.
+    /// Notes on files from before this run that were deleted.
     std::vector<std::string> notes() const;
-    /// Who asked first, as in metrics.jsonl: `SIGUSR1`, `STOP`, `time limit`, `another rank`.
+    /// Origin of the first request, as in metrics.jsonl: `SIGUSR1`, `STOP`, `time limit`, `another rank`.
     std::string reason() const;
 
   private:

@@ -12,7 +12,7 @@ class StallDetector {
 
     explicit StallDetector(double patience_seconds) : patience_seconds_{patience_seconds} {}
 
-    /// What to do after a look at the count: to warn once per patience in which it has not changed, and to
+    /// Advice after a look at the count: to warn once per patience in which it has not changed, and to
     /// give up after most_patiences of them.
     News see(std::int64_t count, std::int64_t now_ns);
     /// Since the count has changed last, at the last look.

@@ -31,13 +31,13 @@ class TouchFiles {
     TouchFiles(const TouchFiles&) = delete;
     TouchFiles& operator=(const TouchFiles&) = delete;
 
-    /// Which files were deleted at the start, a line each.
+    /// Notes on files that were deleted at the start, a line each.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
     /// Somebody has made the file since the last obeyed(). One atomic load.
     bool is_there(TouchFile file) const noexcept { return look_of(file).is_there.load(); }
 
-    /// What the file asks for was done: deletes it. Returns why that failed, else nothing; such a file asks
+    /// Deletes a file whose request was granted. Returns why that failed, else nothing; such a file asks
     /// for nothing more until somebody else has deleted it.
     std::string obeyed(TouchFile file);
 

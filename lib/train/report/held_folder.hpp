@@ -8,7 +8,7 @@
 
 namespace ziggurat::train {
 
-/// Where a held folder is, seen from the name it was opened by.
+/// Place of a held folder, seen from the name it was opened by.
 enum class Whereabouts {
     here,
     elsewhere,  ///< somebody has renamed it; perhaps another has its name
@@ -19,14 +19,14 @@ enum class Whereabouts {
 /// into no other that has taken its name. Collective: local; each rank that writes has one.
 class HeldFolder {
   public:
-    /// Where it cannot be opened, way() is the name itself, and writing there meets the reason.
+    /// Opens the folder. If that fails, way() is the name itself, and writing there meets the reason.
     explicit HeldFolder(const std::string& name);
 
     bool is_held() const noexcept { return static_cast<bool>(folder_); }
     int descriptor() const noexcept { return folder_.get(); }
     /// A path of this process alone that leads to the folder.
     const std::string& way() const noexcept { return way_; }
-    /// What it is called now; the name it was opened by where nobody knows.
+    /// The name that it has now; the one it was opened by where that is not known.
     std::string name() const;
     /// `text` with the present name in the place of the way: for people.
     std::string said(std::string_view text) const;

@@ -40,7 +40,7 @@ std::string environment_text(const std::string& version,
                              const std::string& command,
                              const Peak& peak);
 
-/// What metrics.jsonl says of a run before its first step. Collective: local; pure
+/// Facts of a run that metrics.jsonl tells before its first step. Collective: local; pure
 RunFacts run_facts(const spec::RunSpec& spec, const std::string& version);
 
 }  // namespace ziggurat::train

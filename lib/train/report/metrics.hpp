@@ -17,7 +17,7 @@
 
 namespace ziggurat::train {
 
-/// What does not change during a run, written once as `event: start`.
+/// Facts that do not change during a run, written once as `event: start`.
 struct RunFacts {
     std::string name = {};
     std::string version = {};

@@ -6,7 +6,7 @@
 
 namespace ziggurat::train {
 
-/// What was cut off, and what is not there.
+/// Lines that were cut off, and steps without a line.
 struct MetricsCut {
     std::int64_t lines = 0;
     std::string kept_in;  ///< the path of `metrics.cut-<n>.jsonl`; empty when nothing was cut

@@ -77,10 +77,10 @@ class Reporter {
     /// A line for people, such as `note: ...`.
     void say(const std::string& line);
 
-    /// What takes time now, before the first step: on a terminal, a line at its bottom says so, and moves.
+    /// Names the work that takes time before the first step: on a terminal, in a moving line at the bottom.
     void busy(const std::string& what);
 
-    /// What was asked for, as soon as it is known. Cheap: called between ops.
+    /// Tells requests as soon as they are known. Cheap: called between ops.
     ///
     /// \param account  the table as far as this rank knows it, made only when it may be the last chance
     void news(Requests& requests,
@@ -106,7 +106,7 @@ class Reporter {
     /// A text that `make` fits into so many columns; 0: all of it.
     void print_fitted(const std::function<std::string(int columns)>& make);
 
-    /// What only rank 0 has.
+    /// Members that only rank 0 has.
     struct Files {
         Files(const std::string& metrics_path, Metrics::Warn warn, const spec::Interval& line_every)
             : metrics{metrics_path, std::move(warn)}, is_line_due{line_every} {}

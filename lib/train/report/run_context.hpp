@@ -10,7 +10,7 @@
 
 namespace ziggurat::train {
 
-/// What a run is told by its program.
+/// Facts that the program tells a run.
 struct RunContext {
     std::string version;                     ///< of this program
     std::string libraries;                   ///< versions of those it uses

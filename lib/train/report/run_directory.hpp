@@ -13,7 +13,7 @@ namespace ziggurat::train {
 /// `<run.dir>/errors/rank00013.log`: there only when that rank has failed.
 std::string error_file_of(const std::string& run_dir, int rank);
 
-/// What becomes of the checkpoints of an earlier run when one begins afresh in its folder.
+/// Fate of the checkpoints of an earlier run when one begins afresh in its folder.
 enum class EarlierCheckpoints {
     refuse,    ///< an error that says what to do
     set_aside  ///< kept like the other files
@@ -39,13 +39,13 @@ class RunDirectory {
     /// steps is cut off and kept, and DONE goes.
     void go_on_from(std::int64_t step);
 
-    /// What it is called now.
+    /// The name that it has now.
     std::string path() const { return folder_.name(); }
     /// The path of a file in it, as it was called at the start.
     std::string file(std::string_view name) const;
     /// The folder as this process holds it.
     const HeldFolder& held() const noexcept { return folder_; }
-    /// What a user should hear once: that somebody has renamed or removed it, or put it back.
+    /// News for the user, once: the folder was renamed, removed or put back.
     std::string news();
     /// One that was removed is made anew under its name and held.
     /// Errors: Error{resource}, also when another run has taken its place
@@ -56,7 +56,7 @@ class RunDirectory {
     void write_done(std::int64_t step) const;
     /// Adds to the end of a file.
     void append(std::string_view name, std::string_view text) const;
-    /// What a user should know, a line each: what became of earlier files.
+    /// Notes for the user, a line each: what became of earlier files.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
   private:
@@ -64,7 +64,7 @@ class RunDirectory {
     int move_aside(const std::vector<std::string>& names);
 
     FileHandle open(const std::string& way, OpenMode mode) const;
-    /// Where a file of that name is written.
+    /// The path under which a file of that name is written.
     std::string in_folder(std::string_view name) const { return folder_.way() + "/" + std::string{name}; }
 
     std::string path_;

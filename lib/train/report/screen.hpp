@@ -5,7 +5,7 @@
 
 namespace ziggurat::train {
 
-/// What a terminal understands, and people want; each has what those before it have.
+/// Abilities of a terminal that people want used; each includes those before it.
 enum class Escapes {
     none,       ///< lines below each other
     rewriting,  ///< a line at the bottom that is rewritten in place
@@ -18,7 +18,7 @@ class Screen {
     /// A pipe or a file: no live line, no colours, lines of any length.
     Screen() = default;
 
-    /// What `file` is, which stays the caller's and open. `escapes`: where it is a terminal.
+    /// The screen that `file` is; it stays the caller's and open. `escapes` hold where it is a terminal.
     static Screen of(int file, Escapes escapes = Escapes::rewriting);
 
     /// The same for a rank that a launcher started: the pseudo-terminal that Open MPI gives each rank says

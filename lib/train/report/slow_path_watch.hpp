@@ -14,7 +14,7 @@ class SlowPathWatch {
     SlowPathWatch(const comm::Context& world, Assembly& assembly, Reporter& reporter)
         : world_{world}, assembly_{assembly}, reporter_{reporter} {}
 
-    /// What this rank finds travels with the end of the next step; then rank 0 says what the first has found.
+    /// Sends what this rank finds with the end of the next step; then rank 0 says what the first has found.
     ///
     /// \param agreed  the step_requests of all ranks at the end of this step
     /// Collective: over all ranks when some rank has found a slow path, else local

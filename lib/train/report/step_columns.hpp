@@ -12,7 +12,7 @@
 
 namespace ziggurat::train {
 
-/// What does not change during a run.
+/// Facts that do not change during a run.
 struct StepLineFacts {
     std::int64_t total_steps = 0;                ///< the last step's number
     std::int64_t ranks = 1;                      ///< 1: no column for the speed of each
@@ -21,7 +21,7 @@ struct StepLineFacts {
     double mfu_of_one_token_s = 0;               ///< utilisation at one token per second; 0: peak unknown
 };
 
-/// What one line says.
+/// Contents of one line.
 struct StepNumbers {
     std::int64_t step = 0;
     std::optional<double> loss;  ///< nothing: no step had targets

@@ -36,7 +36,7 @@ class StepLine {
     Lines line(int columns);
     /// The heading of the columns when it is due, which is before the first line and every 50 lines.
     std::optional<Lines> heading(int columns);
-    /// What the short names of lanes mean, once: under the first heading that has their column.
+    /// The meaning of the short names of lanes, once: under the first heading that has their column.
     std::optional<Lines> explanation(int columns);
     /// One short line for a terminal: where the run is, how fast, and when it ends.
     std::string_view live();

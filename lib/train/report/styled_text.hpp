@@ -7,7 +7,7 @@
 
 namespace ziggurat::train {
 
-/// What a part of a line is, not how it looks.
+/// Meaning of a part of a line; its look follows from it.
 enum class Style {
     plain,
     aside,    ///< of use once, or to look something up

@@ -16,7 +16,7 @@ class Reporter;
 
 class CheckpointPlace {
   public:
-    /// What rank 0 tells all before a save.
+    /// Words of rank 0 to all before a save.
     struct Ready {
         bool is_renewed = false;  ///< the run's folder had been removed, with all checkpoints in it
         std::string trouble;      ///< the reason why the save cannot be begun, else nothing

@@ -28,14 +28,14 @@ struct RunContext;
 /// `<run.dir>/ckpt`.
 std::string checkpoint_root(const spec::RunSpec& spec);
 
-/// When a checkpoint is due: every rank copies its part (Snapshot), or of what lies on NVMe lets the next
-/// updates leave it as they go by (SaveStream), and goes on training while a thread of its own writes; when
-/// all have written, rank 0 makes the checkpoint complete, beside training as well.
-/// How far a save is travels with the small sum at the end of each step (SaveProtocol), so ranks need no
-/// exchange for it. One save is under way at a time; the next one waits for it.
+/// Saves when a checkpoint is due: every rank copies its part (Snapshot), or takes what lies on NVMe from
+/// the next updates as they read it (SaveStream), and goes on training while a thread of its own writes;
+/// when all have written, rank 0 makes the checkpoint complete, beside training as well. Progress of a save
+/// travels with the small sum at the end of each step (SaveProtocol), so ranks need no exchange for it. One
+/// save is under way at a time; the next one waits for it.
 ///
 /// A save that fails on any rank fails on all: it is told, training goes on and what was complete stays.
-/// What is told goes through the reporter; what ranks stand still for, into the account.
+/// Messages go through the reporter; time for which training stands still, into the account.
 class Checkpointer {
   public:
     /// So many saves in a row may fail; with the next one the run ends.
@@ -96,7 +96,7 @@ class Checkpointer {
   private:
     /// All ranks begin, or all have failed already.
     void begin(const checkpoint::TrainingProgress& progress, bool is_async);
-    /// What all ranks have learned: goes on with the save.
+    /// Goes on with the save by what all ranks have told.
     SaveNews learn(const StepRequests& counts);
     std::string reason_of_all();
     void commit();
@@ -105,7 +105,7 @@ class Checkpointer {
     void fail(const std::string& reason);
     /// The newest step that is still there, as rank 0 sees it.
     std::int64_t newest_left() const;
-    /// Until nothing is under way, or files have not answered for too long.
+    /// Waits until nothing is under way, or files have not answered for too long.
     void wait();
     /// The save under way never ends: all ranks leave, and say whose part is missing.
     [[noreturn]] void leave_hanging_save();

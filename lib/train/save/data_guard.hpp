@@ -22,7 +22,7 @@ class Reporter;
 /// Errors:     on all ranks alike: Error{deck} of the first rank that cannot read it
 data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Context& world);
 
-/// What one node reads.
+/// Data files as one node reads them.
 struct DataOfNode {
     int first_rank = 0;
     std::string host;

@@ -19,7 +19,7 @@ struct HeldPiece {
     bool is_saved = false;          ///< this rank's to save: with those of all ranks, every element once
 };
 
-/// How much of each buffer.
+/// Part of each buffer that pieces are made of.
 enum class PieceExtent {
     held,   ///< all of it; ranks that hold the same shard have the same pieces
     finest  ///< what remains when it is cut over the whole data axis: data ranks have nothing in common

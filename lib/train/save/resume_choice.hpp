@@ -22,10 +22,10 @@ class ResumeChoice {
     const std::optional<std::string>& path() const noexcept { return path_; }
     /// It lies in run.dir.
     bool is_own() const noexcept { return is_own_; }
-    /// What people should know: what was passed over and why.
+    /// Notes for people: what was passed over and why.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
-    /// That one cannot be read after all: moves on to the next older one.
+    /// Moves on to the next older one, as this one cannot be read after all.
     ///
     /// Errors: Error{checkpoint} when there is none
     void pass_over(const std::string& why);

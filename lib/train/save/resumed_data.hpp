@@ -11,7 +11,7 @@
 
 namespace ziggurat::train {
 
-/// What to say before a run goes on.
+/// Judgement of the data before a run goes on.
 struct DataVerdict {
     std::string refusal;  ///< the message of an error; empty: the run may go on
     std::vector<std::string> warnings;

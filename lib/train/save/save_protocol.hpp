@@ -5,14 +5,14 @@
 
 namespace ziggurat::train {
 
-/// Where a save stands; the same on all ranks between two steps.
+/// Phase of a save; the same on all ranks between two steps.
 enum class SavePhase {
     idle,
     writing,    ///< every rank writes its part
     committing  ///< rank 0 makes it complete
 };
 
-/// What a rank learns at the end of a step.
+/// News of a save at the end of a step.
 enum class SaveNews {
     none,
     written,       ///< all parts are on disk: rank 0 may commit

@@ -33,9 +33,9 @@ class Snapshot {
 
     /// Of take(); where nothing is copied the same as live(). What lies on NVMe is where it is at home.
     std::span<const checkpoint::PieceSource> copied() const noexcept { return copied_; }
-    /// Where each piece of either lies at home.
+    /// Homes of the pieces, in the order of copied() and live().
     std::span<const HomePlace> places() const noexcept { return places_; }
-    /// Where training works.
+    /// The pieces where training works on them.
     std::span<const checkpoint::PieceSource> live() const noexcept { return live_; }
     /// Of all pieces.
     std::int64_t payload_bytes() const noexcept { return payload_bytes_; }

@@ -12,7 +12,7 @@
 
 namespace ziggurat::train {
 
-/// Where a source lies at home.
+/// Home of a source: buffer and offset.
 struct HomePlace {
     int buffer = -1;                ///< of the train program
     std::int64_t offset_bytes = 0;  ///< in it

@@ -23,13 +23,13 @@
 
 namespace ziggurat::train {
 
-/// What an assembly carries out.
+/// Programs that an assembly carries out.
 struct Programs {
     schedule::Program train;
     schedule::Program evaluate;
 };
 
-/// What parameters and masters are when an assembly is made; every other state is zero.
+/// Values of parameters and masters when an assembly is made; every other state is zero.
 enum class StateAtFirst {
     initial,  ///< state::set_initial_values()
     zero,     ///< filled by the caller: nothing is written that is written over
@@ -59,12 +59,12 @@ class Assembly {
     /// its trainer has begun, which others may be waiting for. Lives as long as this.
     comm::Context world() const;
 
-    /// Of parameters and masters; see state::set_initial_values(). No op is under way. Collective: local
+    /// Draws parameters and masters; see state::set_initial_values(). No op is under way. Collective: local
     void set_initial_values();
 
     /// One optimizer step over train_slots().
     Executor& train_executor();
-    /// When its ops, and those of the other ranks' trainers of this node, began and ended lately.
+    /// Times at which its ops, and those of the other ranks of this node, began and ended lately.
     const NodeTimes& times() const;
     /// Forward and losses of one micro-batch, evaluate_slot(), without dropout.
     Executor& evaluator();
@@ -73,7 +73,7 @@ class Assembly {
 
     /// To be filled before each step.
     kernels::StepInputs& step_inputs();
-    /// What this rank asks for; every rank learns of it with the outcome of the step. Stays until changed.
+    /// Requests of this rank, told to every rank with the outcome of the step. They stay until changed.
     StepRequests& step_requests();
     const StepOutcome& outcome() const;
 
@@ -82,12 +82,12 @@ class Assembly {
     void watch_logits(std::int64_t row);
     std::span<const float> watched_logits() const;
 
-    /// Why collectives inside a node go by MPI; empty when ranks read each other's memory. Alike on all
-    /// ranks.
+    /// Reason for which collectives inside a node go by MPI; empty when ranks read each other's memory.
+    /// Alike on all ranks.
     const std::string& why_not_shared() const;
-    /// What of the tiers is not as asked for or not as fast as it could be, for people; on rank 0.
+    /// Notes for people on tiers that are not as asked for or not as fast as they could be; on rank 0.
     const std::vector<std::string>& notes() const;
-    /// What each path of the NVMe tier has moved for this rank.
+    /// Bytes that each path of the NVMe tier has moved for this rank.
     std::vector<PathUse> path_uses() const;
     std::int64_t arena_bytes(spec::Tier tier) const;
     /// Of all tiers, without what other ranks of the node may read.

@@ -12,7 +12,7 @@
 
 namespace ziggurat::train {
 
-/// What state ops are bound with; must outlive the actions.
+/// Surroundings that state ops are bound with; must outlive the actions.
 struct StateContext {
     const spec::RunSpec& spec;
     const schedule::ModelLayout& model;

@@ -30,7 +30,7 @@ class NvmeLanes {
     /// A read or a write. Bytes at the end of a buffer's last page travel with it. A read leaves out moments
     /// as long as nothing was written to where they live: they are zero.
     Action bind(const schedule::Program& program, const schedule::Op& op);
-    /// What paths have moved so far, in their order.
+    /// Bytes that paths have moved so far, in their order.
     std::vector<PathUse> path_uses() const;
     /// Why disks are asked for one block at a time; empty when they are not.
     std::string why_not_asynchronous() const;

@@ -15,7 +15,7 @@
 
 namespace ziggurat::train {
 
-/// What an op does here: either `run` at once, or `start` followed by `poll` until it says true.
+/// Work of an op: either `run` at once, or `start` followed by `poll` until it says true.
 struct Action {
     std::function<void()> run = {};
     std::function<void()> start = {};
@@ -24,7 +24,7 @@ struct Action {
     std::function<std::int64_t()> bytes_moved = {};
     /// Bytes that it has left out since it was bound, because they were known without moving; nothing: none.
     std::function<std::int64_t()> bytes_spared = {};
-    /// When an asynchronous one was done, which may be some time before it is seen to be; nothing: then.
+    /// Time at which an asynchronous one was done, some time before that is seen; nothing: when it is seen.
     std::function<std::int64_t()> ended_ns = {};
     bool may_start_early = false;  ///< while the one in front of it on its lane is under way
 
@@ -66,7 +66,7 @@ class Executor final : public comm::Background {
     /// `hook` is called after every op that was computed here; it must be quick.
     void between_ops(std::function<void()> hook) { between_ops_ = std::move(hook); }
 
-    /// Where the times of ops are kept for the accounts of this and other ranks; outlives this.
+    /// Keeps the times of ops in `times`, for the accounts of this and other ranks; it outlives this.
     void keep_times_in(OpTimes& times) noexcept { times_ = &times; }
 
     /// Returns when the compute lane has done all its ops of the next step and its step_end is known.
@@ -88,15 +88,15 @@ class Executor final : public comm::Background {
     void finish();
 
     const schedule::Program& program() const noexcept { return program_; }
-    /// What the action of `op` has counted; 0 where it counts nothing.
+    /// Bytes that the action of `op` has counted; 0 where it counts nothing.
     std::int64_t bytes_moved(int op) const;
-    /// What it has left out of what the program says.
+    /// Bytes of the program that it has left out.
     std::int64_t bytes_spared(int op) const;
     std::int64_t steps_begun() const noexcept { return steps_begun_; }
-    /// What was done and waited for in the last run_step or finish, and between it and the one before, in
+    /// Work and waits of the last run_step or finish, and of the time between it and the one before, in
     /// order of ending.
     std::span<const LaneRecord> records() const noexcept { return std::span{records_}.first(num_told_); }
-    /// When the last run_step or finish was called, and when it returned.
+    /// Times at which the last run_step or finish was called and returned.
     std::int64_t step_began_ns() const noexcept { return step_began_ns_; }
     std::int64_t step_ended_ns() const noexcept { return step_ended_ns_; }
 
@@ -106,7 +106,7 @@ class Executor final : public comm::Background {
         std::int64_t ready_ns = 0;
         int after = -1;
     };
-    /// When all ops of a lane up to one were done, and the last of them.
+    /// Time at which all ops of a lane up to one were done, and the last of them.
     struct Passed {
         std::int64_t at_ns = 0;
         int last = -1;
@@ -142,8 +142,8 @@ class Executor final : public comm::Background {
     bool advance_in_any_order(LaneState& lane);
     /// The `index`-th op of the lane is done.
     void complete(LaneState& lane, std::size_t index, std::int64_t now_ns);
-    /// What the compute lane, or with nothing left there the first other lane, would do next, and what it
-    /// waits for.
+    /// The next op of the compute lane, or of the first other lane if that one has nothing left, and the op
+    /// that it waits for.
     std::pair<int, int> first_wait() const;
     /// The compute lane stood still while its thread did `op` of another lane: a wait with that cause.
     void note_work(int op, std::int64_t begin_ns, std::int64_t end_ns);

@@ -8,7 +8,7 @@
 
 namespace ziggurat::train {
 
-/// What each rank passes, in rank order, on rank 0; empty elsewhere.
+/// Places of all ranks, in rank order, on rank 0; empty elsewhere.
 ///
 /// Collective: over `world`
 std::vector<RankPlace> gather_places(const comm::Context& world, const RankPlace& mine);

@@ -6,7 +6,7 @@
 
 namespace ziggurat::train {
 
-/// Where one rank runs.
+/// Place that one rank runs at.
 struct RankPlace {
     std::string host;
     std::vector<int> cores;  ///< logical CPUs that the rank may use

@@ -49,7 +49,7 @@ class SaveStream {
     void stay_home();
     /// For which updates have waited since open().
     double waited_seconds() const noexcept { return static_cast<double>(waited_ns_.load()) * 1e-9; }
-    /// When an update waited for a place.
+    /// Time for which an update waited for a place.
     struct Wait {
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
@@ -71,7 +71,7 @@ class SaveStream {
         later,   ///< nothing yet
         at_home  ///< nothing passes any more: all has, or the rest is where it lives
     };
-    /// What comes next; waits for it a few milliseconds where `waits`.
+    /// Tells what comes next; waits for it a few milliseconds where `waits`.
     Next next(bool waits);
     /// Hands over what one update has let pass; its place is free on return.
     ///

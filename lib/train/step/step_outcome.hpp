@@ -5,7 +5,7 @@
 
 namespace ziggurat::train {
 
-/// What all ranks know alike at the end of a step.
+/// Results of a step that all ranks know alike.
 struct StepOutcome {
     double loss_sum = 0;         ///< over the target tokens of the global batch, nats
     double grad_norm = 0;        ///< before clipping

@@ -42,7 +42,7 @@ class TensorAccess {
     std::vector<float> get(schedule::StateKind kind, const std::string& name) const;
 
   private:
-    /// Where a tensor's data lies in the flat range of its unit.
+    /// Part of its unit's flat range that a tensor's data has.
     struct TensorRange {
         int unit = -1;
         layout::ElementRange range;

@@ -22,7 +22,7 @@ std::vector<int> usable_cores();
 /// Cores' worth of time that the control group grants to this process and those beside it; 0: no limit.
 int control_group_core_limit();
 
-/// How many of usable_cores() that limit leaves.
+/// Number of usable_cores() that the limit leaves.
 int granted_cores();
 
 }  // namespace ziggurat::train
