@@ -34,7 +34,6 @@ libdnnl-dev             cmake:dnnl
 ocl-icd-opencl-dev      cmake:OpenCL
 libyaml-cpp-dev         cmake:yaml-cpp
 nlohmann-json3-dev      cmake:nlohmann_json
-libcli11-dev            cmake:CLI11
 libfmt-dev              cmake:fmt
 libxxhash-dev           pkg-config:libxxhash
 libhdf5-dev             cmake:HDF5

@@ -11,7 +11,6 @@
 /// have memory as the allocator gives it, or in huge pages, which make both faster.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -26,6 +25,7 @@
 #include "device/arena.hpp"
 #include "perf/comm/plain_calls.hpp"
 #include "perf/comm/turns.hpp"
+#include "perf/options.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace {
@@ -44,20 +44,14 @@ struct Choice {
 
 Choice parse(int argc, char** argv) {
     Choice choice;
-    CLI::App app{"Times collectives of one node beside MPI's own calls."};
-    app.add_option("--sizes", choice.sizes, "bytes of the whole vector, multiples of 64")->delimiter(',');
-    app.add_option("--types", choice.types)->delimiter(',')->check(CLI::IsMember({"f32", "bf16"}));
-    app.add_option("--kinds", choice.kinds)
-        ->delimiter(',')
-        ->check(CLI::IsMember({"reduce_scatter", "all_reduce", "all_gather"}));
-    app.add_option("--rounds", choice.rounds)->check(CLI::Range(3, 1000));
-    app.add_option("--sample-ms", choice.sample_ms)->check(CLI::PositiveNumber);
-    app.add_flag("--huge-pages", choice.huge_pages, "ask the system for huge pages for private memory");
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        std::exit(app.exit(error));
-    }
+    perf::Options options{"Times collectives of one node beside MPI's own calls."};
+    options.add("--sizes", choice.sizes, {}, "bytes of the whole vector, multiples of 64");
+    options.add("--types", choice.types, perf::one_of({"f32", "bf16"}));
+    options.add("--kinds", choice.kinds, perf::one_of({"reduce_scatter", "all_reduce", "all_gather"}));
+    options.add("--rounds", choice.rounds, perf::between(3, 1000));
+    options.add("--sample-ms", choice.sample_ms, perf::between(0.001, 60000));
+    options.add_flag("--huge-pages", choice.huge_pages, "ask the system for huge pages for private memory");
+    options.read_or_exit(argc, argv);
     return choice;
 }
 

@@ -7,7 +7,6 @@
 /// after the steps, so that a machine that changes its speed shows.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 #include "comm/session.hpp"
 #include "kernels/runtime.hpp"
 #include "optim/step_inputs.hpp"
+#include "perf/options.hpp"
 #include "perf/step/products.hpp"
 #include "train/step/assembly.hpp"
 
@@ -39,21 +39,17 @@ struct Choice {
 
 Choice parse(int argc, char** argv) {
     Choice choice;
-    CLI::App app{"Times whole training steps."};
-    app.add_option("--model", choice.model)->check(CLI::IsMember({"gpt2-124m", "llama-124m"}));
-    app.add_option("--precision", choice.precision)->check(CLI::IsMember({"f32", "bf16"}));
-    app.add_option("--recompute", choice.recompute)->check(CLI::IsMember({"none", "selective", "full"}));
-    app.add_option("--threads", choice.threads);
-    app.add_option("--sequences", choice.sequences, "sequences per step");
-    app.add_option("--micro-batch", choice.micro_batch, "sequences at once; 0: all of them");
-    app.add_option("--seq", choice.seq);
-    app.add_option("--steps", choice.steps)->check(CLI::Range(2, 1000));
-    app.add_flag("--no-floor", choice.no_floor);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        std::exit(app.exit(error));
-    }
+    perf::Options options{"Times whole training steps."};
+    options.add("--model", choice.model, perf::one_of({"gpt2-124m", "llama-124m"}));
+    options.add("--precision", choice.precision, perf::one_of({"f32", "bf16"}));
+    options.add("--recompute", choice.recompute, perf::one_of({"none", "selective", "full"}));
+    options.add("--threads", choice.threads);
+    options.add("--sequences", choice.sequences, {}, "sequences per step");
+    options.add("--micro-batch", choice.micro_batch, {}, "sequences at once; 0: all of them");
+    options.add("--seq", choice.seq);
+    options.add("--steps", choice.steps, perf::between(2, 1000));
+    options.add_flag("--no-floor", choice.no_floor);
+    options.read_or_exit(argc, argv);
     return choice;
 }
 

@@ -13,7 +13,6 @@
 /// removes nothing until it ends: it needs the space of the depths and two files more.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +26,7 @@
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/shard_file.hpp"
+#include "perf/options.hpp"
 #include "perf/storage/plain_transfers.hpp"
 #include "storage/aio_queue.hpp"
 #include "storage/directory.hpp"
@@ -48,16 +48,12 @@ struct Choice {
 
 Choice parse(int argc, char** argv) {
     Choice choice;
-    CLI::App app{"Times saving and loading beside plain transfers."};
-    app.add_option("--dir", choice.dir, "where to write, on the disk to be measured");
-    app.add_option("--gib", choice.gib)->check(CLI::Range(0.05, 1000.0));
-    app.add_option("--rounds", choice.rounds)->check(CLI::Range(2, 100));
-    app.add_option("--depths", choice.depths)->delimiter(',')->check(CLI::Range(1, 256));
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        std::exit(app.exit(error));
-    }
+    perf::Options options{"Times saving and loading beside plain transfers."};
+    options.add("--dir", choice.dir, {}, "where to write, on the disk to be measured");
+    options.add("--gib", choice.gib, perf::between(0.05, 1000.0));
+    options.add("--rounds", choice.rounds, perf::between(2, 100));
+    options.add("--depths", choice.depths, perf::between(1, 256));
+    options.read_or_exit(argc, argv);
     return choice;
 }
 

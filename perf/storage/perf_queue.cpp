@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +23,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "perf/options.hpp"
 #include "storage/aio_queue.hpp"
 #include "storage/cell_records.hpp"
 #include "storage/transfer_thread.hpp"
@@ -50,17 +50,13 @@ struct Choice {
 
 Choice parse(int argc, char** argv) {
     Choice choice;
-    CLI::App app{"Times the queue of NVMe transfers beside fio."};
-    app.add_option("--dir", choice.dir, "where to write, on the disk to be measured");
-    app.add_option("--gib", choice.gib)->check(CLI::Range(0.05, 1000.0));
-    app.add_option("--rounds", choice.rounds)->check(CLI::Range(1, 1000));
-    app.add_option("--block-kib", choice.block_kib)->check(CLI::Range(4, 1 << 20));
-    app.add_option("--depth", choice.depth)->check(CLI::Range(1, 1024));
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        std::exit(app.exit(error));
-    }
+    perf::Options options{"Times the queue of NVMe transfers beside fio."};
+    options.add("--dir", choice.dir, {}, "where to write, on the disk to be measured");
+    options.add("--gib", choice.gib, perf::between(0.05, 1000.0));
+    options.add("--rounds", choice.rounds, perf::between(1, 1000));
+    options.add("--block-kib", choice.block_kib, perf::between(4, 1 << 20));
+    options.add("--depth", choice.depth, perf::between(1, 1024));
+    options.read_or_exit(argc, argv);
     return choice;
 }
 

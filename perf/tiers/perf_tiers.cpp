@@ -12,7 +12,6 @@
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, section 6.2 (overlap-centric design)
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -25,6 +24,7 @@
 #include "comm/session.hpp"
 #include "kernels/runtime.hpp"
 #include "optim/step_inputs.hpp"
+#include "perf/options.hpp"
 #include "perf/tiers/disk_idle.hpp"
 #include "perf/tiers/partial_programs.hpp"
 #include "plan/choose_depths.hpp"
@@ -48,42 +48,39 @@ struct Choice {
 
 Choice parse(int argc, char** argv) {
     Choice choice;
-    const auto homes = CLI::IsMember({"device", "host", "nvme"});
-    CLI::App app{"Times steps of tiered state beside their parts."};
-    app.add_option("--nvme", choice.nvme, "folders, one for each disk");
-    app.add_option("--layers", choice.layers);
-    app.add_option("--hidden", choice.hidden, "a multiple of --head-dim");
-    app.add_option("--head-dim", choice.head_dim);
-    app.add_option("--kv-heads", choice.kv_heads, "0: as many as heads");
-    app.add_option("--ffn-hidden", choice.ffn_hidden, "0: 8/3 of the width");
-    app.add_option("--vocab", choice.vocab);
-    app.add_option("--seq", choice.seq);
-    app.add_option("--micro-batch", choice.micro_batch);
-    app.add_option("--micro-batches", choice.micro_batches);
-    app.add_option("--parameters", choice.parameters)->check(homes);
-    app.add_option("--gradients", choice.gradients)->check(homes);
-    app.add_option("--optimizer", choice.optimizer)->check(homes);
-    app.add_option("--activations", choice.activations)->check(homes);
-    app.add_option("--recompute", choice.recompute)->check(CLI::IsMember({"none", "selective", "full"}));
-    app.add_option("--chunk-mib", choice.chunk_mib, "of fp32");
-    app.add_option("--block-kib", choice.block_kib);
-    app.add_option("--depth", choice.depth);
-    app.add_option("--prefetch", choice.prefetch, "-1: what overlap.prefetch: auto chooses");
-    app.add_option("--optimizer-prefetch", choice.optimizer_prefetch, "-1: what auto chooses");
-    app.add_option("--threads", choice.threads, "of each rank");
-    app.add_option("--steps", choice.steps, "in a row")->check(CLI::Range(1, 1000));
-    app.add_flag(
+    const auto homes = perf::one_of({"device", "host", "nvme"});
+    perf::Options options{"Times steps of tiered state beside their parts."};
+    options.add("--nvme", choice.nvme, {}, "folders, one for each disk, with commas");
+    options.add("--layers", choice.layers);
+    options.add("--hidden", choice.hidden, {}, "a multiple of --head-dim");
+    options.add("--head-dim", choice.head_dim);
+    options.add("--kv-heads", choice.kv_heads, {}, "0: as many as heads");
+    options.add("--ffn-hidden", choice.ffn_hidden, {}, "0: 8/3 of the width");
+    options.add("--vocab", choice.vocab);
+    options.add("--seq", choice.seq);
+    options.add("--micro-batch", choice.micro_batch);
+    options.add("--micro-batches", choice.micro_batches);
+    options.add("--parameters", choice.parameters, homes);
+    options.add("--gradients", choice.gradients, homes);
+    options.add("--optimizer", choice.optimizer, homes);
+    options.add("--activations", choice.activations, homes);
+    options.add("--recompute", choice.recompute, perf::one_of({"none", "selective", "full"}));
+    options.add("--chunk-mib", choice.chunk_mib, {}, "of fp32");
+    options.add("--block-kib", choice.block_kib);
+    options.add("--depth", choice.depth);
+    options.add("--prefetch", choice.prefetch, {}, "-1: what overlap.prefetch: auto chooses");
+    options.add("--optimizer-prefetch", choice.optimizer_prefetch, {}, "-1: what auto chooses");
+    options.add("--threads", choice.threads, {}, "of each rank");
+    options.add("--steps", choice.steps, perf::between(1, 1000), "in a row");
+    options.add_flag(
         "--one-by-one", choice.one_by_one,
         "builds each part when its turn comes and drops it behind it: the disk need not hold all parts");
-    app.add_option("--rounds", choice.rounds)->check(CLI::Range(1, 1000));
-    try {
-        app.parse(argc, argv);
-        const auto chosen = {choice.parameters, choice.gradients, choice.optimizer, choice.activations};
-        if (choice.nvme.empty() && std::ranges::count(chosen, "nvme") > 0) {
-            throw CLI::RequiredError{"--nvme, where a home is nvme,"};
-        }
-    } catch (const CLI::ParseError& error) {
-        std::exit(app.exit(error));
+    options.add("--rounds", choice.rounds, perf::between(1, 1000));
+    options.read_or_exit(argc, argv);
+    const auto chosen = {choice.parameters, choice.gradients, choice.optimizer, choice.activations};
+    if (choice.nvme.empty() && std::ranges::count(chosen, "nvme") > 0) {
+        std::fprintf(stderr, "%s: --nvme is needed, where a home is nvme\n", argv[0]);
+        std::exit(2);
     }
     return choice;
 }

@@ -1,0 +1,66 @@
+/// Options of the benchmarks' command lines: `--name value`, `--name=value`, lists with commas, and flags.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ziggurat::perf {
+
+/// The values that an option takes: one of the words where there are any, else a number between two.
+struct Allowed {
+    std::vector<std::string> words;
+    double least = -std::numeric_limits<double>::infinity();
+    double most = std::numeric_limits<double>::infinity();
+};
+
+Allowed one_of(std::vector<std::string> words);
+Allowed between(double least, double most);
+
+class Options {
+  public:
+    /// \param summary  the first line of --help
+    explicit Options(std::string summary) : summary_{std::move(summary)} {}
+
+    /// `target` holds the default until the option is read. A vector takes a list with commas, and each of
+    /// its values has to be allowed.
+    void add(std::string name, int& target, Allowed allowed = {}, std::string doc = "");
+    void add(std::string name, std::int64_t& target, Allowed allowed = {}, std::string doc = "");
+    void add(std::string name, double& target, Allowed allowed = {}, std::string doc = "");
+    void add(std::string name, std::string& target, Allowed allowed = {}, std::string doc = "");
+    void add(std::string name, std::vector<int>& target, Allowed allowed = {}, std::string doc = "");
+    void add(std::string name, std::vector<std::int64_t>& target, Allowed allowed = {}, std::string doc = "");
+    void add(std::string name, std::vector<std::string>& target, Allowed allowed = {}, std::string doc = "");
+    void add_flag(std::string name, bool& target, std::string doc = "");
+
+    /// Errors: std::invalid_argument for a name that is none and a value that is not allowed.
+    void read(std::span<const std::string_view> arguments) const;
+
+    /// The same of a whole command line; ends the process after --help with 0 and after an error with 2.
+    void read_or_exit(int argc, char** argv) const;
+
+    std::string help() const;
+
+  private:
+    struct Option {
+        std::string name;
+        std::string doc;
+        bool is_flag = false;
+        std::function<void(std::string_view value)> set;
+    };
+
+    template <class T>
+    void add_value(std::string name, T& target, Allowed allowed, std::string doc);
+    template <class T>
+    void add_list(std::string name, std::vector<T>& target, Allowed allowed, std::string doc);
+    const Option& find(std::string_view name) const;
+
+    std::string summary_;
+    std::vector<Option> options_;
+};
+
+}  // namespace ziggurat::perf
