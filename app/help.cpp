@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "app/command_table.hpp"
+#include "deck/schema/family_texts.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -10,10 +11,9 @@ constexpr std::size_t widest_name = 22;
 constexpr const char* introduction_text =
     R"(Ziggurat trains transformer language models, spread over the ranks of an MPI job.
 
-Today it runs GPT-2 and Llama families on CPU cores, along the data axis: every ZeRO stage, state at home in device,
-host or NVMe memory, checkpoints that any number of ranks resumes from, jobs under Slurm. It does not run on GPUs yet;
-tensor, sequence, context and pipeline axes are planned and printed (ziggurat plan), not run.
-)";
+Today it runs them on CPU cores, along the data axis: every ZeRO stage, state at home in device, host or NVMe memory,
+checkpoints that any number of ranks resumes from, jobs under Slurm. It does not run on GPUs yet; tensor, sequence,
+context and pipeline axes are planned and printed (ziggurat plan), not run. Families of models: )";
 
 constexpr const char* exit_codes_text =
     R"(Exit codes: 0 done; 1 what inspect --diff compares is not the same; 2 deck or command line; 3 memory, disk, ranks or
@@ -43,7 +43,7 @@ std::string examples_of(const std::vector<Example>& examples) {
 }  // namespace
 
 std::string introduction() {
-    return introduction_text;
+    return introduction_text + deck::all_families_or() + ".\n";
 }
 
 std::string exit_codes() {

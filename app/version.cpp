@@ -32,13 +32,19 @@ std::string dnnl_version_text() {
 }  // namespace
 
 std::string version() {
-    return std::string{build_facts::version} + " (git " + git_hash + ", " + build_facts::build_type +
-           ", march=" + build_facts::march + ")";
+    std::string text = build_facts::version;
+    for (const char* part :
+         {" (git ", git_hash, ", ", build_facts::build_type, ", march=", build_facts::march, ")"}) {
+        text += part;
+    }
+    return text;
 }
 
 std::string library_versions() {
-    return mpi_version() + ", Kokkos " + build_facts::kokkos + ", oneDNN " + dnnl_version_text() + ", " +
-           build_facts::compiler;
+    auto text = mpi_version();
+    text.append(", Kokkos ").append(build_facts::kokkos);
+    text.append(", oneDNN ").append(dnnl_version_text());
+    return text.append(", ").append(build_facts::compiler);
 }
 
 }  // namespace ziggurat::app

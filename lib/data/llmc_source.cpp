@@ -7,8 +7,8 @@
 namespace ziggurat::data {
 namespace {
 
-constexpr std::int32_t gpt2_magic = 20240520;
-constexpr std::int32_t llama3_magic = 20240801;
+constexpr std::int32_t magic_of_16_bits = 20240520;
+constexpr std::int32_t magic_of_32_bits = 20240801;
 
 /// What a foreign magic number of llm.c says.
 std::string kind_of(std::int32_t magic) {
@@ -24,7 +24,7 @@ std::string kind_of(std::int32_t magic) {
             return "an optimizer state of llm.c";
         default:
             return "its first number is " + std::to_string(magic) +
-                   ", not 20240520 (GPT-2) or 20240801 (Llama 3)";
+                   ", not 20240520 (tokens of 16 bits) or 20240801 (of 32 bits)";
     }
 }
 
@@ -46,7 +46,7 @@ TokenFile open_llmc(const std::string& path, const std::string& key) {
         refuse(key, file, kind_of(magic));
     }
     const TokenType type = *known_type;
-    const std::int32_t known_version = magic == gpt2_magic ? 1 : 7;
+    const std::int32_t known_version = magic == magic_of_16_bits ? 1 : 7;
     const auto version = file.load<std::int32_t>(4);
     if (version != known_version) {
         refuse(key, file, "version " + std::to_string(version) + ", not " + std::to_string(known_version));
@@ -67,9 +67,9 @@ TokenFile open_llmc(const std::string& path, const std::string& key) {
 }  // namespace
 
 std::optional<TokenType> llmc_type(std::int32_t magic) {
-    return magic == gpt2_magic     ? std::optional{TokenType::uint16}
-           : magic == llama3_magic ? std::optional{TokenType::uint32}
-                                   : std::nullopt;
+    return magic == magic_of_16_bits   ? std::optional{TokenType::uint16}
+           : magic == magic_of_32_bits ? std::optional{TokenType::uint32}
+                                       : std::nullopt;
 }
 
 std::string kind_of_llmc(const MappedFile& file) {

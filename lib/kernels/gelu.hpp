@@ -1,4 +1,4 @@
-/// The Gaussian error linear unit in its tanh form.
+/// The Gaussian error linear unit, in its exact form and in its tanh form.
 #pragma once
 
 #include "device/stream.hpp"
@@ -24,5 +24,28 @@ void gelu_forward(const device::Stream& stream, tensor::TensorRef<const T, 2> x,
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
 void gelu_backward(const device::Stream& stream, tensor::TensorRef<const T, 2> x, tensor::TensorRef<T, 2> dy);
+
+/// y = x/2 * (1 + erf(x / sqrt(2))), element by element.
+///
+/// Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2.
+///
+/// Shapes:  x, y [rows, width]
+/// Numerics: in float; absolute error below 1e-6 max(1, |x|)
+/// Aliasing: y may be x
+/// Errors:  Error{internal} when shapes disagree
+template <class T>
+void gelu_erf_forward(const device::Stream& stream,
+                      tensor::TensorRef<const T, 2> x,
+                      tensor::TensorRef<T, 2> y);
+
+/// dy becomes dx = dy * d/dx of gelu_erf_forward, in place.
+///
+/// Shapes:  x, dy [rows, width]
+/// Numerics: in float; absolute error of the derivative below 1e-6
+/// Errors:  Error{internal} when shapes disagree
+template <class T>
+void gelu_erf_backward(const device::Stream& stream,
+                       tensor::TensorRef<const T, 2> x,
+                       tensor::TensorRef<T, 2> dy);
 
 }  // namespace ziggurat::kernels

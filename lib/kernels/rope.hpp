@@ -11,21 +11,20 @@ namespace ziggurat::kernels {
 
 enum class Direction { forward, backward };
 
-/// Fills table[p][i] = (cos, sin) of the angle p theta^(-2 i / head_dim), once at assembly.
+/// Fills table[p][i] = (cos, sin) of the angle p theta^(-i / pairs), once at assembly.
 ///
-/// Shapes:   table [max_positions, head_dim / 2, 2]
+/// Shapes:   table [max_positions, pairs, 2]; two channels of a head make a pair
 /// Numerics: angles, cosines and sines in double, rounded once
 void rope_table(double theta, tensor::TensorRef<float, 3> table);
 
-/// Turns the pairs (d, d + head_dim / 2) of every query and key head, in place, by the angles of their
-/// position.
+/// Turns the pairs (d, d + pairs), d < pairs, of every query and key head, in place, by the angles of their
+/// position. Channels from 2 pairs on, and the value heads, stay as they are.
 ///
-/// Source:   Su et al., "RoFormer", 2021, section 3.2.2, with the pairing of the published Llama weights in
-/// the
-///           Hugging Face format.
+/// Source:   Su et al., "RoFormer", 2021, section 3.2.2, with the pairing by halves of weights published in
+///           the Hugging Face format; on a part of a head: Black et al., "GPT-NeoX-20B", 2022, section 2.1.
 ///
-/// Shapes:   positions [batch * seq], each below table.extent(0); table as above, head_dim even;
-///           qkv [batch * seq, (heads + 2 kv_heads) head_dim], of which the value heads stay as they are
+/// Shapes:   positions [batch * seq], each below table.extent(0); table as above, 2 pairs at most head_dim;
+///           qkv [batch * seq, (heads + 2 kv_heads) head_dim]
 /// Numerics: in float, rounded once to T. `backward` is the inverse turn: the gradient's way back.
 /// Async:    on `stream`
 /// Errors:   Error{internal} when shapes disagree

@@ -49,9 +49,9 @@ void rope(const device::Stream&,
           tensor::TensorRef<const float, 3> table,
           Direction direction,
           tensor::TensorRef<T, 2> qkv) {
-    const auto pairs = shape.head_dim / 2;
+    const auto pairs = table.extent(1);
     const auto turned_heads = shape.heads + shape.kv_heads;
-    ZG_EXPECTS(shape.head_dim % 2 == 0 && table.extent(1) == pairs && table.extent(2) == 2);
+    ZG_EXPECTS(2 * pairs <= shape.head_dim && table.extent(2) == 2);
     ZG_EXPECTS(qkv.extent(0) == shape.batch * shape.seq && positions.extent(0) == qkv.extent(0));
     ZG_EXPECTS(qkv.extent(1) == (turned_heads + shape.kv_heads) * shape.head_dim);
     for (std::int64_t row = 0; row < positions.extent(0); ++row) {

@@ -9,9 +9,10 @@ namespace ziggurat::layout {
 // One line for each family; its descriptor is in family_<name>.cpp.
 const FamilyDescriptor& gpt2_family();
 const FamilyDescriptor& llama_family();
+const FamilyDescriptor& gpt_neox_family();
 
 std::span<const FamilyDescriptor* const> families() {
-    static const std::array all{&gpt2_family(), &llama_family()};
+    static const std::array all{&gpt2_family(), &llama_family(), &gpt_neox_family()};
     return all;
 }
 

@@ -45,7 +45,8 @@ enum class PhaseKind {
     linear,         ///< y = x w^T + b
     rope,           ///< rotates q and k in place
     attention,      ///< qkv -> out
-    gelu,
+    gelu,           ///< in its tanh form
+    gelu_erf,       ///< in its exact form
     swiglu,
     residual,  ///< x, branch -> x + branch
     logits,    ///< the product with the vocabulary, by blocks of rows

@@ -158,4 +158,15 @@ int UnitBuilder::residual(const std::string& name, int x, int branch) {
     return y;
 }
 
+int UnitBuilder::sum_of_branches(const std::string& name, int first, int second) {
+    const auto placement = tensor_ > 1 ? Placement::partial : Placement::replicated;
+    const int y = value(name + ".out", model_.hidden, placement);
+    auto& made = phase(name, PhaseKind::residual);
+    made.reads = {{first, Role::input, Placement::partial}, {second, Role::branch, Placement::partial}};
+    made.writes = {{y, Role::output, Placement::partial}};
+    made.gradient = GradientRule::pass_through;
+    made.redone_by_selective = true;
+    return y;
+}
+
 }  // namespace ziggurat::layout

@@ -51,6 +51,8 @@ class UnitBuilder {
         const std::string& name, int x, const std::string& y, std::int64_t in, std::vector<int> parameters);
     /// x, branch -> y
     int residual(const std::string& name, int x, int branch);
+    /// The sum of two branches of row_linear, before their sum over the tensor axis. Returns its value.
+    int sum_of_branches(const std::string& name, int first, int second);
 
     void input(int v) { unit_.input = v; }
     void output(int v) { unit_.output = v; }

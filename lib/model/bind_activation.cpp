@@ -14,14 +14,15 @@ Kernel bind_activation(Binder<T>& binder, const layout::Phase& phase, Operands& 
     const auto stream = binder.stream();
     const auto width = binder.spec().model.ffn_hidden / binder.spec().parallel.tensor;
     const bool is_backward = use.op().direction == Direction::backward;
-    if (phase.kind == PhaseKind::gelu) {
+    if (phase.kind == PhaseKind::gelu || phase.kind == PhaseKind::gelu_erf) {
+        const bool is_exact = phase.kind == PhaseKind::gelu_erf;
+        const auto forward = is_exact ? kernels::gelu_erf_forward<T> : kernels::gelu_forward<T>;
+        const auto backward = is_exact ? kernels::gelu_erf_backward<T> : kernels::gelu_backward<T>;
         const auto x = use.matrix_in<T>(Role::input, width);
         if (is_backward) {
-            return [=, dy = use.matrix_out<T>(Role::d_input, width)] {
-                kernels::gelu_backward<T>(stream, x, dy);
-            };
+            return [=, dy = use.matrix_out<T>(Role::d_input, width)] { backward(stream, x, dy); };
         }
-        return [=, y = use.matrix_out<T>(Role::output, width)] { kernels::gelu_forward<T>(stream, x, y); };
+        return [=, y = use.matrix_out<T>(Role::output, width)] { forward(stream, x, y); };
     }
     const auto x = use.matrix_in<T>(Role::input, 2 * width);
     if (is_backward) {

@@ -28,7 +28,7 @@ const kernels::Linear<T>& Binder<T>::linear(
 
 template <class T>
 tensor::TensorRef<const float, 3> Binder<T>::rotations() {
-    const std::array<std::int64_t, 3> extents{spec_.data.seq, spec_.model.head_dim / 2, 2};
+    const std::array<std::int64_t, 3> extents{spec_.data.seq, spec_.model.rotary_channels() / 2, 2};
     if (rotations_.empty()) {
         rotations_.resize(static_cast<std::size_t>(extents[0] * extents[1] * extents[2]));
         kernels::rope_table(spec_.model.rope_theta, {rotations_.data(), extents});
@@ -59,6 +59,7 @@ Kernel bound(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& p
         case PhaseKind::attention:
             return bind_attention(binder, unit, phase, operands);
         case PhaseKind::gelu:
+        case PhaseKind::gelu_erf:
         case PhaseKind::swiglu:
             return bind_activation(binder, phase, operands);
         case PhaseKind::residual:

@@ -22,16 +22,31 @@ std::vector<int> virtual_stage_of_units(std::int64_t layers, int virtual_stages)
     return stage_of;
 }
 
-/// Of a unit with tensors that are trained.
-int first_phase_with_trained(const layout::Unit& unit) {
+bool is_written(const layout::Phase& phase, int value) {
+    return std::any_of(phase.writes.begin(), phase.writes.end(),
+                       [&](const layout::ValueUse& use) { return use.value == value; });
+}
+
+/// By phase of a unit: whether its output depends on a tensor of the unit that is trained.
+std::vector<bool> phases_behind_trained(const layout::Unit& unit) {
     const auto is_trained = [&](const layout::ParameterUse& use) {
         return use.unit < 0 && unit.parameters[static_cast<std::size_t>(use.parameter)].is_trained;
     };
-    const auto first = std::find_if(unit.phases.begin(), unit.phases.end(), [&](const layout::Phase& phase) {
-        return std::any_of(phase.parameters.begin(), phase.parameters.end(), is_trained);
-    });
-    ZG_ENSURES(first != unit.phases.end());
-    return static_cast<int>(first - unit.phases.begin());
+    std::vector<bool> depends(unit.phases.size());
+    const auto reads_such = [&](const layout::ValueUse& use) {
+        for (std::size_t p = 0; p < unit.phases.size(); ++p) {
+            if (depends[p] && is_written(unit.phases[p], use.value)) {
+                return true;
+            }
+        }
+        return false;
+    };
+    for (std::size_t p = 0; p < unit.phases.size(); ++p) {
+        const auto& phase = unit.phases[p];
+        depends[p] = std::any_of(phase.parameters.begin(), phase.parameters.end(), is_trained) ||
+                     std::any_of(phase.reads.begin(), phase.reads.end(), reads_such);
+    }
+    return depends;
 }
 
 }  // namespace
@@ -76,8 +91,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
     });
     first_trained_unit = static_cast<int>(trained - flats.begin());
     if (trained != flats.end()) {
-        first_trained_phase =
-            first_phase_with_trained(table.units[static_cast<std::size_t>(first_trained_unit)]);
+        depends_on_trained = phases_behind_trained(table.units[static_cast<std::size_t>(first_trained_unit)]);
     }
     const bool has_head = stage_of.back() % spec.parallel.stages == stage;
     if (has_head && spec.model.tie_embeddings && units.front() != 0) {
@@ -100,6 +114,20 @@ bool ModelLayout::trains(int unit) const {
 layout::ElementRange ModelLayout::held(int unit) const {
     const auto& flat = flats.at(static_cast<std::size_t>(unit));
     return {trains(unit) ? 0 : flat.trained_elements(), flat.padded_elements()};
+}
+
+bool ModelLayout::passes_gradient_on(int unit, int phase) const {
+    if (unit != first_trained_unit) {
+        return runs_backward(unit, phase);
+    }
+    const auto& phases = table.units.at(static_cast<std::size_t>(unit)).phases;
+    const auto& reads = phases.at(static_cast<std::size_t>(phase)).reads;
+    for (std::size_t p = 0; p < phases.size(); ++p) {
+        if (!reads.empty() && depends_on_trained.at(p) && is_written(phases[p], reads.front().value)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool ModelLayout::is_shared_by_stages(int unit) const {

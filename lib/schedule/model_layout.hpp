@@ -42,11 +42,12 @@ struct ModelLayout {
     /// Of the table: the first with a tensor that is not frozen; its size when nothing is trained, which only
     /// a program that evaluates is built for.
     int first_trained_unit = 0;
-    int first_trained_phase = 0;  ///< of that unit: the first that uses such a tensor
-    bool is_tied = false;         ///< the head's product uses the embedding table
-    std::int64_t tokens = 0;      ///< of a micro-batch on this rank, before any cut over the tensor axis
-    int element_bytes = 4;        ///< of the compute type
-    bool has_master = false;      ///< trained parameters have a master beside them
+    /// Of that unit, by phase: whether its output depends on such a tensor.
+    std::vector<bool> depends_on_trained;
+    bool is_tied = false;     ///< the head's product uses the embedding table
+    std::int64_t tokens = 0;  ///< of a micro-batch on this rank, before any cut over the tensor axis
+    int element_bytes = 4;    ///< of the compute type
+    bool has_master = false;  ///< trained parameters have a master beside them
 
     /// Index of a chunk's virtual stage in the model.
     int virtual_stage(int chunk) const { return chunk * mesh.degree(spec::Axis::pipeline) + stage; }
@@ -66,12 +67,11 @@ struct ModelLayout {
     bool runs_backward(int unit) const { return unit >= first_trained_unit; }
     /// The same of a phase.
     bool runs_backward(int unit, int phase) const {
-        return unit > first_trained_unit || (unit == first_trained_unit && phase >= first_trained_phase);
+        return unit > first_trained_unit ||
+               (unit == first_trained_unit && depends_on_trained.at(static_cast<std::size_t>(phase)));
     }
     /// Whether somebody asks for the gradient of the phase's input: something before it is trained.
-    bool passes_gradient_on(int unit, int phase) const {
-        return runs_backward(unit, phase) && (unit != first_trained_unit || phase != first_trained_phase);
-    }
+    bool passes_gradient_on(int unit, int phase) const;
     /// Whether the world rank of this layout is the one that counts `parameter` of `unit` in sums over all
     /// ranks: replicas over the tensor and context axes and copies on other stages count once.
     bool counts(int unit, int parameter) const;

@@ -56,7 +56,7 @@ struct Model {
 
     /// Channels of a head that positions turn, in pairs.
     std::int64_t rotary_channels() const {
-        return static_cast<std::int64_t>(static_cast<double>(head_dim) * rotary_fraction);
+        return static_cast<std::int64_t>(static_cast<double>(head_dim) * rotary_fraction + 0.5);
     }
 
     bool operator==(const Model&) const = default;

@@ -1,31 +1,51 @@
-"""GPT-2 and Llama in plain PyTorch, as functions of a dict of weights under Ziggurat's tensor names.
+"""GPT-2, Llama and GPT-NeoX in plain PyTorch, as functions of a dict of weights under Ziggurat's tensor names.
 
 Written to be read beside the papers, not to be fast: attention is a softmax over a full score matrix.
 """
 
+import dataclasses
 import math
 
 import torch
 import torch.nn.functional as F
 
 
+@dataclasses.dataclass
+class Family:
+    """What a family has that others have not."""
+
+    layer_norm: bool = True  # or RMSNorm
+    biases: bool = True  # of norms and products, but not of the head
+    rotary: bool = True  # or a table of positions
+    gate: bool = False  # SwiGLU
+    gelu: str = "none"  # PyTorch's word for the form
+    side_by_side: bool = False  # attention and MLP both read the input of the layer
+
+
+FAMILIES = {
+    "gpt2": Family(rotary=False, gelu="tanh"),
+    "llama": Family(layer_norm=False, biases=False, gate=True),
+    "gpt_neox": Family(side_by_side=True),
+}
+
+
 def shapes(model):
     """Name -> shape of every parameter of `model`, the `model:` part of a deck."""
     hidden, vocab, ffn = model["hidden"], model["vocab"], model["ffn_hidden"]
     kv = hidden // model["heads"] * model["kv_heads"]
-    gpt2 = model["family"] == "gpt2"
+    family = FAMILIES[model["family"]]
     result = {"embedding.token": (vocab, hidden)}
-    if gpt2:
+    if not family.rotary:
         result["embedding.position"] = (model["max_seq"], hidden)
 
     def norm(name):
         result[f"{name}.gain"] = (hidden,)
-        if gpt2:
+        if family.layer_norm:
             result[f"{name}.bias"] = (hidden,)
 
     def linear(name, outputs, inputs):
         result[f"{name}.weight"] = (outputs, inputs)
-        if gpt2:
+        if family.biases:
             result[f"{name}.bias"] = (outputs,)
 
     for layer in range(model["layers"]):
@@ -36,7 +56,7 @@ def shapes(model):
         linear(f"{prefix}.attention.v", kv, hidden)
         linear(f"{prefix}.attention.out", hidden, hidden)
         norm(f"{prefix}.mlp_norm")
-        if not gpt2:
+        if family.gate:
             linear(f"{prefix}.mlp.gate", ffn, hidden)
         linear(f"{prefix}.mlp.up", ffn, hidden)
         linear(f"{prefix}.mlp.down", hidden, ffn)
@@ -46,22 +66,24 @@ def shapes(model):
     return result
 
 
-def rotate(x, positions, theta):
-    """Rotary embedding, halves form: channel i pairs with channel i + head_dim / 2.
+def rotate(x, positions, theta, fraction):
+    """Rotary embedding of the first channels of a head, halves form: of n, channel i pairs with channel i + n / 2.
 
     Source: Su et al., "RoFormer", 2021, section 3.2.2, with the pairing of GPT-NeoX and Llama.
     """
-    half = x.shape[-1] // 2
+    turned = round(x.shape[-1] * fraction)
+    x, rest = x[..., :turned], x[..., turned:]
+    half = turned // 2
     frequencies = theta ** (-torch.arange(half, dtype=torch.float64) / half)
     angles = positions.to(torch.float64)[..., None] * frequencies  # [batch, seq, half]
     cosine, sine = (part[:, None].to(x.dtype) for part in (angles.cos(), angles.sin()))
     first, second = x[..., :half], x[..., half:]
-    return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
+    return torch.cat([first * cosine - second * sine, second * cosine + first * sine, rest], dim=-1)
 
 
 def logits(model, weights, batch):
     """[batch, seq, vocab]"""
-    gpt2 = model["family"] == "gpt2"
+    family = FAMILIES[model["family"]]
     heads, kv_heads, eps = model["heads"], model["kv_heads"], model["norm_epsilon"]
     head_dim = model["hidden"] // heads
     tokens, positions, starts = batch["tokens"].long(), batch["positions"].long(), batch["document_starts"]
@@ -72,7 +94,7 @@ def logits(model, weights, batch):
     visible = (index[None, :] <= index[:, None])[None] & (index[None, None, :] >= starts[:, :, None])
 
     def norm(name, x):
-        if gpt2:
+        if family.layer_norm:
             return F.layer_norm(x, x.shape[-1:], weights[f"{name}.gain"], weights[f"{name}.bias"], eps)
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weights[f"{name}.gain"]
 
@@ -83,27 +105,29 @@ def logits(model, weights, batch):
         return x.reshape(num_seq, seq, count, head_dim).transpose(1, 2)
 
     x = weights["embedding.token"][tokens]
-    if gpt2:
+    if not family.rotary:
         x = x + weights["embedding.position"][positions]
     for layer in range(model["layers"]):
         prefix = f"layers.{layer}"
+        start = x
         y = norm(f"{prefix}.attn_norm", x)
         q = split(linear(f"{prefix}.attention.q", y), heads)
         k = split(linear(f"{prefix}.attention.k", y), kv_heads)
         v = split(linear(f"{prefix}.attention.v", y), kv_heads)
-        if not gpt2:
-            q, k = (rotate(part, positions, model["rope_theta"]) for part in (q, k))
+        if family.rotary:
+            fraction = model.get("rotary_fraction", 1.0)
+            q, k = (rotate(part, positions, model["rope_theta"], fraction) for part in (q, k))
         k, v = (part.repeat_interleave(heads // kv_heads, dim=1) for part in (k, v))
         scores = q @ k.transpose(-1, -2) / math.sqrt(head_dim)
         scores = scores.masked_fill(~visible[:, None], -math.inf)
         mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(num_seq, seq, -1)
         x = x + linear(f"{prefix}.attention.out", mixed)
-        y = norm(f"{prefix}.mlp_norm", x)
+        y = norm(f"{prefix}.mlp_norm", start if family.side_by_side else x)
         up = linear(f"{prefix}.mlp.up", y)
-        if gpt2:
-            inner = F.gelu(up, approximate="tanh")
-        else:
+        if family.gate:
             inner = F.silu(linear(f"{prefix}.mlp.gate", y)) * up
+        else:
+            inner = F.gelu(up, approximate=family.gelu)
         x = x + linear(f"{prefix}.mlp.down", inner)
     x = norm("final_norm", x)
     head = weights["embedding.token"] if model["tie_embeddings"] else weights["head.weight"]

@@ -125,7 +125,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Training{"gpt2", {"layers.1.mlp.down.bias"}},
                       Training{"llama", {"layers.1.*", "final_norm.*"}},
                       Training{"llama", {"head.*"}, spec::DType::bf16},
-                      Training{"llama", {"*.attention.*"}}));
+                      Training{"llama", {"*.attention.*"}},
+                      Training{"gpt_neox", {"layers.0.mlp_norm.*", "layers.1.attention.*"}}));
 
 }  // namespace
 }  // namespace ziggurat::train

@@ -118,11 +118,10 @@ INSTANTIATE_TEST_SUITE_P(Trainings,
                          ::testing::Values(Training{"gpt2", 1},
                                            Training{"gpt2", 3},
                                            Training{"llama", 1},
-                                           Training{"llama", 3}),
+                                           Training{"llama", 3},
+                                           Training{"gpt_neox", 3}),
                          [](const auto& made) {
-                             const bool is_gpt2 = made.param.family == "gpt2";
-                             return std::string{is_gpt2 ? "Gpt2In" : "LlamaIn"} +
-                                    std::to_string(made.param.micro_batches);
+                             return made.param.family + "_in_" + std::to_string(made.param.micro_batches);
                          });
 
 /// ZeRO 3, and spans and a second copy with which several groups take part.
@@ -239,10 +238,9 @@ TEST_P(Execution, KeepsBitsWithSumsInGroups) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families,
-                         Execution,
-                         ::testing::Values("gpt2", "llama"),
-                         [](const auto& made) { return made.param == "gpt2" ? "Gpt2" : "Llama"; });
+INSTANTIATE_TEST_SUITE_P(Families, Execution, ::testing::Values("gpt2", "llama"), [](const auto& made) {
+    return made.param == "gpt2" ? "Gpt2" : "Llama";
+});
 
 }  // namespace
 }  // namespace ziggurat::train

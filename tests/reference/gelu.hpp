@@ -1,4 +1,4 @@
-/// The tanh form of GELU in double precision.
+/// GELU in its tanh form and in its exact form, in double precision.
 #pragma once
 
 #include <cmath>
@@ -16,6 +16,15 @@ inline double gelu_derivative(double x) {
     const double slope = std::sqrt(2 / std::numbers::pi) * (1 + 3 * 0.044715 * x * x);
     const double t = std::tanh(inner);
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope;
+}
+
+inline double gelu_erf(double x) {
+    return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+}
+
+inline double gelu_erf_derivative(double x) {
+    const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+    return 0.5 * std::erfc(-x / std::numbers::sqrt2) + x * density;
 }
 
 }  // namespace ziggurat::reference

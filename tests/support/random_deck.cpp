@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "deck/load.hpp"
+#include "layout/family_descriptor.hpp"
 #include "tests/support/draw.hpp"
 
 namespace ziggurat::test {
@@ -37,21 +38,26 @@ std::int64_t odd(Draw& draw, std::int64_t low, std::int64_t high) {
 }
 
 void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t most_layers) {
-    const bool is_gpt2 = draw.chance(0.5);
+    const auto families = layout::families();
+    const auto& family = *families[static_cast<std::size_t>(draw.between(0, std::ssize(families) - 1))];
     // Blocks of wide models travel in several pieces.
     const bool is_wide = draw.chance(0.08);
     const auto heads = is_wide ? draw.between(6, 8) : draw.between(1, 5);
-    const bool is_odd = is_gpt2 || draw.chance(0.05);
+    const bool is_odd = !family.has_rotary_positions() || draw.chance(0.05);
     const auto pairs = is_wide ? draw.between(12, 16) : draw.between(2, 4);
     const auto head_dim = 2 * pairs + (is_odd ? 1 : 0);
-    deck.set("family", is_gpt2 ? "gpt2" : "llama");
+    deck.set("family", family.name);
     deck.set("layers", draw.between(1, most_layers));
     deck.set("hidden", heads * head_dim);
     deck.set("heads", heads);
-    if (!is_gpt2) {
+    if (family.rotary_fraction < 1) {
+        const auto turned = 2 * draw.between(1, pairs);
+        deck.set("rotary_fraction", static_cast<double>(turned) / static_cast<double>(head_dim));
+    }
+    if (family.has_grouped_queries) {
         deck.set("kv_heads", draw.chance(0.9) ? draw.between_divisors(1, static_cast<int>(heads)) : 2);
     }
-    if (!is_gpt2 || draw.chance(0.3)) {
+    if (family.has_grouped_queries || draw.chance(0.3)) {
         deck.set("ffn_hidden", odd(draw, 5, is_wide ? 601 : 61));
     }
     deck.set("vocab", draw.between(257, is_wide ? 1300 : 300));
@@ -60,7 +66,7 @@ void draw_model(Draw& draw, DeckText& deck, std::int64_t seq, std::int64_t most_
     if (draw.chance(0.7)) {
         deck.set("tie_embeddings", draw.chance(0.5));
     }
-    if (is_gpt2 && draw.chance(0.3)) {
+    if (family.has_dropout && draw.chance(0.3)) {
         deck.set("dropout", 0.1);
     }
     deck.section("model");

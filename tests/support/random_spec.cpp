@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "layout/counts.hpp"
+#include "layout/family_descriptor.hpp"
 #include "layout/tensors.hpp"
 #include "tests/support/draw.hpp"
 
@@ -35,20 +36,25 @@ void draw_axes(Draw& draw, spec::Parallel& parallel, const RandomSpecLimits& lim
 
 void draw_model(Draw& draw, spec::Model& model, const spec::Parallel& parallel) {
     const auto tensor = parallel.tensor;
-    model.family = draw.one_of<std::string>({"gpt2", "llama"});
-    const bool is_gpt2 = model.family == "gpt2";
+    const auto families = layout::families();
+    const auto& family = *families[static_cast<std::size_t>(draw.between(0, std::ssize(families) - 1))];
+    model.family = family.name;
     const int virtual_stages = parallel.stages * parallel.chunks_per_stage;
     model.layers = std::max<std::int64_t>(virtual_stages, 1) + draw.between(0, 3);
     model.kv_heads = tensor * draw.between(1, 2);
-    model.heads = is_gpt2 ? model.kv_heads : model.kv_heads * draw.between(1, 3);
+    model.heads = model.kv_heads * (family.has_grouped_queries ? draw.between(1, 3) : 1);
     model.head_dim = 2 * draw.between(2, 7);
     model.hidden = model.heads * model.head_dim;
-    model.ffn_hidden = is_gpt2 ? 4 * model.hidden : tensor * draw.between(5, 40);
+    model.ffn_hidden = draw.chance(0.5) ? 4 * model.hidden : tensor * draw.between(5, 40);
+    if (family.rotary_fraction < 1) {
+        const auto turned = 2 * draw.between(1, model.head_dim / 2);
+        model.rotary_fraction = static_cast<double>(turned) / static_cast<double>(model.head_dim);
+    }
     model.vocab = draw.between(7, 70);
     const auto multiple = tensor * draw.between(1, 8);
     model.vocab_padded = (model.vocab + multiple - 1) / multiple * multiple;
     model.tie_embeddings = draw.chance(0.5);
-    model.dropout = is_gpt2 && draw.chance(0.3) ? 0.1 : 0;
+    model.dropout = family.has_dropout && draw.chance(0.3) ? 0.1 : 0;
 }
 
 void draw_sharding(Draw& draw, spec::Sharding& sharding, const spec::Parallel& parallel) {

@@ -1,6 +1,6 @@
 #include "tests/support/tiny_training.hpp"
 
-#include "layout/family.hpp"
+#include "layout/family_descriptor.hpp"
 #include "optim/step_inputs.hpp"
 #include "spec/tensor_pattern.hpp"
 
@@ -48,21 +48,25 @@ std::int64_t targets_of_batch(const spec::RunSpec& run) {
 
 }  // namespace
 
-spec::RunSpec tiny_run(const std::string& family, int ranks, std::int64_t micro_batch, std::int64_t micro_batches) {
-    const bool is_gpt2 = family == "gpt2";
+spec::RunSpec tiny_run(const std::string& family,
+                       int ranks,
+                       std::int64_t micro_batch,
+                       std::int64_t micro_batches) {
     spec::RunSpec run;
     run.model.family = family;
+    const auto& described = layout::family_of(run.model);
     run.model.layers = 2;
     run.model.hidden = 36;
     run.model.heads = 6;
-    run.model.kv_heads = is_gpt2 ? 6 : 2;
+    run.model.kv_heads = described.has_grouped_queries ? 2 : 6;
     run.model.head_dim = 6;
     run.model.ffn_hidden = 52;
     run.model.vocab = vocab;
     run.model.vocab_padded = 48;
     run.model.max_seq = 13;
-    run.model.tie_embeddings = is_gpt2;
-    run.model.dropout = is_gpt2 ? 0.1 : 0;
+    run.model.tie_embeddings = described.ties_embeddings;
+    run.model.dropout = described.has_dropout ? 0.1 : 0;
+    run.model.rotary_fraction = described.rotary_fraction < 1 ? 4.0 / 6 : 1;
     run.data.seq = 11;
     run.train.steps = 2;
     run.train.global_batch = ranks * micro_batch * micro_batches;

@@ -17,7 +17,10 @@ namespace ziggurat::test {
 /// Two layers of odd sizes: no extent is a multiple of a vector, no unit of a piece. GPT-2 has dropout.
 ///
 /// `ranks` data ranks with one thread each, ZeRO 0, sums in the order of ranks.
-spec::RunSpec tiny_run(const std::string& family, int ranks, std::int64_t micro_batch, std::int64_t micro_batches);
+spec::RunSpec tiny_run(const std::string& family,
+                       int ranks,
+                       std::int64_t micro_batch,
+                       std::int64_t micro_batches);
 
 using Tensors = std::map<std::string, std::vector<float>>;
 

@@ -20,21 +20,21 @@ namespace fs = std::filesystem;
 static_assert(std::endian::native == std::endian::little, "token files are little-endian");
 
 constexpr std::int64_t llmc_header_bytes = 1024;
-constexpr std::int32_t llmc_gpt2_magic = 20240520;
-constexpr std::int32_t llmc_llama3_magic = 20240801;
+constexpr std::int32_t llmc_magic_of_16_bits = 20240520;
+constexpr std::int32_t llmc_magic_of_32_bits = 20240801;
 constexpr std::array<char, 9> megatron_magic = {'M', 'M', 'I', 'D', 'I', 'D', 'X', '\0', '\0'};
 constexpr std::int64_t megatron_header_bytes = 34;
 
-TokenFile trouble(std::string why) {
+TokenFileFacts trouble(std::string why) {
     return {.trouble = std::move(why)};
 }
 
-TokenFile missing(std::string why) {
+TokenFileFacts missing(std::string why) {
     return {.trouble = std::move(why), .is_missing = true};
 }
 
 /// Why `path` cannot be read as a file, if so; its size otherwise.
-TokenFile size_of(const std::string& path) {
+TokenFileFacts size_of(const std::string& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (status.type() == fs::file_type::not_found) {
@@ -47,7 +47,7 @@ TokenFile size_of(const std::string& path) {
     if (error || !std::ifstream{path, std::ios::binary}) {
         return trouble(error ? error.message() : "it is not readable");
     }
-    return size == 0 ? trouble("it is empty") : TokenFile{.tokens = size};
+    return size == 0 ? trouble("it is empty") : TokenFileFacts{.tokens = size};
 }
 
 /// The first bytes of a file; zeros beyond its end.
@@ -65,19 +65,21 @@ T number_at(const std::array<char, N>& bytes, std::size_t offset) {
     return value;
 }
 
-TokenFile inspect_llmc(const std::string& path) {
-    const TokenFile file = size_of(path);
+TokenFileFacts inspect_llmc(const std::string& path) {
+    const TokenFileFacts file = size_of(path);
     if (file.trouble) {
         return file;
     }
     const auto header = first_bytes<12>(path);
     const auto magic = number_at<std::int32_t>(header, 0);
-    if (file.tokens < llmc_header_bytes || (magic != llmc_gpt2_magic && magic != llmc_llama3_magic)) {
-        return trouble(fmt::format("it does not begin with {} or {}", llmc_gpt2_magic, llmc_llama3_magic));
+    if (file.tokens < llmc_header_bytes ||
+        (magic != llmc_magic_of_16_bits && magic != llmc_magic_of_32_bits)) {
+        return trouble(
+            fmt::format("it does not begin with {} or {}", llmc_magic_of_16_bits, llmc_magic_of_32_bits));
     }
     const auto tokens = number_at<std::int32_t>(header, 8);
     const std::int64_t expected =
-        llmc_header_bytes + std::int64_t{tokens} * (magic == llmc_gpt2_magic ? 2 : 4);
+        llmc_header_bytes + std::int64_t{tokens} * (magic == llmc_magic_of_16_bits ? 2 : 4);
     if (tokens < 0 || file.tokens != expected) {
         return trouble(fmt::format("its header says {} tokens in {} bytes, it has {} bytes", tokens, expected,
                                    file.tokens));
@@ -91,16 +93,16 @@ std::int64_t megatron_token_bytes(unsigned code) {
     return code < bytes.size() ? bytes[code] : 0;
 }
 
-TokenFile inspect_megatron(const std::string& prefix) {
-    const TokenFile index = size_of(prefix + ".idx");
+TokenFileFacts inspect_megatron(const std::string& prefix) {
+    const TokenFileFacts index = size_of(prefix + ".idx");
     const bool has_suffix = prefix.ends_with(".bin") || prefix.ends_with(".idx");
     if (index.is_missing && has_suffix) {
         return {.trouble = "the path stands for two files, and has the suffix of neither",
                 .advice = fmt::format("Write '{}'.", prefix.substr(0, prefix.size() - 4))};
     }
-    const TokenFile file = size_of(prefix + ".bin");
+    const TokenFileFacts file = size_of(prefix + ".bin");
     if (index.trouble || file.trouble) {
-        const TokenFile& bad = index.trouble ? index : file;
+        const TokenFileFacts& bad = index.trouble ? index : file;
         const auto name = fmt::format("'{}.{}'", prefix, index.trouble ? "idx" : "bin");
         return {.trouble = bad.is_missing ? name + " is not here" : name + ": " + *bad.trouble,
                 .is_missing = bad.is_missing};
@@ -141,7 +143,7 @@ std::vector<std::string> matches(const std::string& path) {
 
 }  // namespace
 
-TokenFile inspect(const spec::Source& source) {
+TokenFileFacts inspect(const spec::Source& source) {
     if (source.format == spec::TokenFormat::megatron) {
         return inspect_megatron(source.path);
     }
@@ -155,9 +157,10 @@ TokenFile inspect(const spec::Source& source) {
     if (paths.empty()) {
         return missing("no file matches this pattern");
     }
-    TokenFile all;
+    TokenFileFacts all;
     for (const std::string& path : paths) {
-        const TokenFile file = source.format == spec::TokenFormat::llmc ? inspect_llmc(path) : size_of(path);
+        const TokenFileFacts file =
+            source.format == spec::TokenFormat::llmc ? inspect_llmc(path) : size_of(path);
         if (file.trouble) {
             return paths.size() == 1 ? file : trouble(fmt::format("{}: {}", path, *file.trouble));
         }

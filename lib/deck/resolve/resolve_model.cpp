@@ -19,13 +19,13 @@ void take_from_preset(Resolution& resolution, const std::string& path, const std
         const std::string& own = values.find(path)->written;
         if (own != text) {
             resolution.found.note(
-                values.place(path),
+                values.location(path),
                 fmt::format("{} = {} takes the place of {} in preset {}", path, own, text, preset));
         }
         return;
     }
-    Value value = value_of(*deck_schema().find(path), text);
-    value.origin.kind = Origin::Kind::preset;
+    DeckValue value = value_of(*deck_schema().find(path), text);
+    value.origin.kind = OriginKind::preset;
     value.origin.note = preset;
     values.set(path, std::move(value));
 }
@@ -55,6 +55,7 @@ void apply_preset(Resolution& resolution) {
     }
     if (family.has_rotary_positions()) {
         take("model.rope_theta", write_real(preset->rope_theta));
+        take("model.rotary_fraction", write_real(preset->rotary_fraction));
     }
 }
 
@@ -62,32 +63,33 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
-void settle_widths(Resolution& resolution) {
+void resolve_widths(Resolution& resolution) {
     spec::Model& model = resolution.run.model;
     const auto& family = layout::family_of(model);
     Values& values = resolution.values;
     if (resolution.is_auto("model.kv_heads")) {
-        resolution.settle_integer("model.kv_heads", model.heads, "one per head");
+        resolution.set_resolved_integer("model.kv_heads", model.heads, "one per head");
     }
     model.kv_heads = values.integer("model.kv_heads");
     if (resolution.is_auto("model.ffn_hidden")) {
-        resolution.settle_integer("model.ffn_hidden", family.usual_ffn_hidden(model.hidden),
-                                  family.usual_ffn_formula);
+        resolution.set_resolved_integer("model.ffn_hidden", family.usual_ffn_hidden(model.hidden),
+                                        family.usual_ffn_formula);
     }
     model.ffn_hidden = values.integer("model.ffn_hidden");
     if (resolution.is_auto("model.tie_embeddings")) {
         const bool is_tied = family.ties_embeddings;
-        values.settle("model.tie_embeddings", is_tied, is_tied ? "true" : "false", "as the family has it");
+        values.set_resolved("model.tie_embeddings", is_tied, is_tied ? "true" : "false",
+                            "as the family has it");
     }
     model.tie_embeddings = values.truth("model.tie_embeddings");
 }
 
-void settle_vocabulary(Resolution& resolution) {
+void resolve_vocabulary(Resolution& resolution) {
     spec::Model& model = resolution.run.model;
     Values& values = resolution.values;
     if (resolution.is_auto("model.vocab")) {
         if (values.is_word("data.tokenizer.kind", "bytes")) {
-            resolution.settle_integer("model.vocab", 256, "a token per byte");
+            resolution.set_resolved_integer("model.vocab", 256, "a token per byte");
         } else if (values.is_bad("data.tokenizer.kind") || values.is_bad("data.tokenizer")) {
             values.mark_bad("model.vocab");  // it depends on what was meant
         } else {
@@ -98,6 +100,26 @@ void settle_vocabulary(Resolution& resolution) {
     model.vocab = values.integer("model.vocab");
     model.vocab_padded =
         round_up(model.vocab, std::max<std::int64_t>(1, values.integer("model.vocab_pad_to")));
+}
+
+void resolve_positions(Resolution& resolution) {
+    spec::Model& model = resolution.run.model;
+    Values& values = resolution.values;
+    const auto& family = layout::family_of(model);
+    if (!family.has_rotary_positions()) {
+        for (const char* key : {"model.rope_theta", "model.rotary_fraction"}) {
+            if (!values.is_written(key)) {
+                values.erase(key);
+            }
+        }
+        return;
+    }
+    if (resolution.is_auto("model.rotary_fraction")) {
+        values.set_resolved("model.rotary_fraction", family.rotary_fraction,
+                            write_real(family.rotary_fraction), "as the family has it");
+    }
+    model.rope_theta = values.real("model.rope_theta");
+    model.rotary_fraction = values.real("model.rotary_fraction");
 }
 
 }  // namespace
@@ -122,13 +144,10 @@ void resolve_model(Resolution& resolution) {
     model.hidden = values.integer("model.hidden");
     model.heads = values.integer("model.heads");
     model.head_dim = model.heads > 0 ? model.hidden / model.heads : 0;
-    settle_widths(resolution);
-    settle_vocabulary(resolution);
+    resolve_widths(resolution);
+    resolve_vocabulary(resolution);
     model.norm_epsilon = values.real("model.norm_epsilon");
-    model.rope_theta = values.real("model.rope_theta");
-    if (!layout::family_of(model).has_rotary_positions() && !values.is_written("model.rope_theta")) {
-        values.erase("model.rope_theta");
-    }
+    resolve_positions(resolution);
     model.dropout = values.real("model.dropout");
     model.init_std = values.real("model.init_std");
     if (values.is_word("model.init.from", "checkpoint") && !values.is_word("model.init.path", "none")) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
@@ -16,7 +17,7 @@ void heads_divide_the_width(const Resolution& at) {
         return;
     }
     at.found.error(
-        at.values.place("model.heads"),
+        at.values.location("model.heads"),
         fmt::format("model.heads = {} does not divide model.hidden = {}", model.heads, model.hidden),
         "each head has hidden / heads channels",
         fmt::format("Use {} heads, or a width of {}.", list_or(divisors(model.hidden)),
@@ -25,27 +26,30 @@ void heads_divide_the_width(const Resolution& at) {
 
 void rotary_channels_come_in_pairs(const Resolution& at) {
     const spec::Model& model = at.run.model;
-    if (!layout::family_of(model).has_rotary_positions() || model.hidden % model.heads != 0 ||
-        model.head_dim % 2 == 0) {
+    const double turned = static_cast<double>(model.head_dim) * model.rotary_fraction;
+    const auto channels = model.rotary_channels();
+    const bool are_pairs =
+        channels >= 2 && channels % 2 == 0 && std::abs(turned - static_cast<double>(channels)) < 1e-6;
+    if (!layout::family_of(model).has_rotary_positions() || model.hidden % model.heads != 0 || are_pairs) {
         return;
     }
-    at.found.error(at.values.place("model.heads"),
-                   fmt::format("{} channels per head are odd", model.head_dim),
-                   "rotary positions turn pairs of channels", "Choose hidden / heads even.");
+    at.found.error(at.values.location("model.heads"), fmt::format("{} rotary channels per head", turned),
+                   "rotary positions turn pairs of channels",
+                   "Choose hidden / heads and model.rotary_fraction so that they are an even number.");
 }
 
 void query_heads_share_key_heads_evenly(const Resolution& at) {
     const spec::Model& model = at.run.model;
     const auto& family = layout::family_of(model);
     if (!family.has_grouped_queries && model.kv_heads != model.heads) {
-        at.found.error(at.values.place("model.kv_heads"),
+        at.found.error(at.values.location("model.kv_heads"),
                        fmt::format("model.kv_heads = {} with {} heads", model.kv_heads, model.heads),
                        fmt::format("{} has keys and values for every head", family.name),
                        fmt::format("Leave it out, or use family {}.",
                                    families_or([](const auto& f) { return f.has_grouped_queries; })));
     } else if (model.heads % model.kv_heads != 0) {
         at.found.error(
-            at.values.place("model.kv_heads"),
+            at.values.location("model.kv_heads"),
             fmt::format("model.kv_heads = {} does not divide model.heads = {}", model.kv_heads, model.heads),
             "each head of keys serves the same number of query heads",
             fmt::format("Use {}.", list_or(divisors(model.heads))));
@@ -57,7 +61,7 @@ void sequences_fit_the_model(const Resolution& at) {
         return;
     }
     at.found.error(
-        at.values.place("data.seq"),
+        at.values.location("data.seq"),
         fmt::format("data.seq = {} is longer than model.max_seq = {}", at.run.data.seq, at.run.model.max_seq),
         "the model has no positions beyond max_seq", "Shorten the sequences or raise max_seq.");
 }
@@ -66,7 +70,7 @@ void bytes_fit_the_vocabulary(const Resolution& at) {
     if (at.run.data.tokenizer != spec::Tokenizer::bytes || at.run.model.vocab >= 256) {
         return;
     }
-    at.found.error(at.values.place("model.vocab"),
+    at.found.error(at.values.location("model.vocab"),
                    fmt::format("model.vocab = {} is too small", at.run.model.vocab),
                    "the bytes tokenizer makes 256 different tokens", "Use 256 or more, or leave it out.");
 }
@@ -75,7 +79,7 @@ void dropout_has_a_place(const Resolution& at) {
     const auto& family = layout::family_of(at.run.model);
     if (!family.has_dropout && at.run.model.dropout > 0) {
         at.found.error(
-            at.values.place("model.dropout"), fmt::format("model.dropout = {}", at.run.model.dropout),
+            at.values.location("model.dropout"), fmt::format("model.dropout = {}", at.run.model.dropout),
             fmt::format("{} has no dropout", family.name),
             fmt::format("Use 0, or family {}.", families_or([](const auto& f) { return f.has_dropout; })));
     }
@@ -83,9 +87,11 @@ void dropout_has_a_place(const Resolution& at) {
 
 void rotary_positions_are_those_of_the_family(const Resolution& at) {
     const auto& family = layout::family_of(at.run.model);
-    if (!family.has_rotary_positions() && at.values.is_written("model.rope_theta")) {
-        at.found.error(at.values.place("model.rope_theta"),
-                       fmt::format("model.rope_theta is given for {}", family.name),
+    for (const char* key : {"model.rope_theta", "model.rotary_fraction"}) {
+        if (family.has_rotary_positions() || !at.values.is_written(key)) {
+            continue;
+        }
+        at.found.error(at.values.location(key), fmt::format("{} is given for {}", key, family.name),
                        fmt::format("{} learns its positions", family.name),
                        fmt::format("Remove it, or use family {}.",
                                    families_or([](const auto& f) { return f.has_rotary_positions(); })));
@@ -95,7 +101,7 @@ void rotary_positions_are_those_of_the_family(const Resolution& at) {
 void document_token_is_in_the_vocabulary(const Resolution& at) {
     if (at.run.data.document_token >= at.run.model.vocab) {
         at.found.error(
-            at.values.place("data.document_token"),
+            at.values.location("data.document_token"),
             fmt::format("data.document_token = {} is not in the vocabulary", at.run.data.document_token),
             fmt::format("model.vocab = {} counts from 0", at.run.model.vocab), "Use a token that exists.");
     }
@@ -108,11 +114,11 @@ void kept_inputs_are_apart_where_layers_are_redone(const Resolution& at) {
     }
     const auto asked = fmt::format("recompute.every = {}", recompute.every);
     if (recompute.kind != spec::RecomputeKind::full) {
-        at.found.error(at.values.place("recompute.every"), asked,
+        at.found.error(at.values.location("recompute.every"), asked,
                        "only recompute.kind full keeps inputs of layers alone",
                        "Use kind full, or leave every out.");
     } else if (recompute.every > at.run.model.layers) {
-        at.found.error(at.values.place("recompute.every"), asked,
+        at.found.error(at.values.location("recompute.every"), asked,
                        fmt::format("the model has {} layers", at.run.model.layers),
                        fmt::format("Use at most {}.", at.run.model.layers));
     }
@@ -120,12 +126,12 @@ void kept_inputs_are_apart_where_layers_are_redone(const Resolution& at) {
 
 constexpr std::array rules = {
     Rule{heads_divide_the_width, "model.hidden model.heads"},
-    Rule{rotary_channels_come_in_pairs, "model.hidden model.heads model.family"},
+    Rule{rotary_channels_come_in_pairs, "model.hidden model.heads model.family model.rotary_fraction"},
     Rule{query_heads_share_key_heads_evenly, "model.heads model.kv_heads model.family"},
     Rule{sequences_fit_the_model, "data.seq model.max_seq"},
     Rule{bytes_fit_the_vocabulary, "model.vocab data.tokenizer.kind"},
     Rule{dropout_has_a_place, "model.family model.dropout"},
-    Rule{rotary_positions_are_those_of_the_family, "model.family model.rope_theta"},
+    Rule{rotary_positions_are_those_of_the_family, "model.family model.rope_theta model.rotary_fraction"},
     Rule{kept_inputs_are_apart_where_layers_are_redone, "recompute model.layers"},
     Rule{document_token_is_in_the_vocabulary, "model.vocab data.document_token"},
 };

@@ -32,10 +32,13 @@ std::string joined(const Names& names, const char* conjunction) {
     return text;
 }
 
-/// `4 hidden (gpt2)`, by what the families have in common, in the order of the families.
-Names shared(std::string (*text)(const FamilyDescriptor&)) {
+/// `4 hidden (gpt2)`, by what families that `has` is true of have in common, in the order of the families.
+Names shared(std::string (*text)(const FamilyDescriptor&), bool (*has)(const FamilyDescriptor&)) {
     std::vector<std::pair<std::string, Names>> groups;
     for (const auto* family : layout::families()) {
+        if (!has(*family)) {
+            continue;
+        }
         auto group = groups.begin();
         while (group != groups.end() && group->first != text(*family)) {
             ++group;
@@ -50,6 +53,10 @@ Names shared(std::string (*text)(const FamilyDescriptor&)) {
         lines.push_back(fmt::format("{} ({})", said, fmt::join(names, ", ")));
     }
     return lines;
+}
+
+bool is_any(const FamilyDescriptor&) {
+    return true;
 }
 
 bool has_rotary_positions(const FamilyDescriptor& family) {
@@ -72,6 +79,10 @@ std::string ffn_formula(const FamilyDescriptor& family) {
     return family.usual_ffn_formula;
 }
 
+std::string rotary_fraction(const FamilyDescriptor& family) {
+    return fmt::format("{}", family.rotary_fraction);
+}
+
 std::string base_of_norm(const FamilyDescriptor& family) {
     return family.norm == layout::NormKind::layer_norm ? "the variance" : "the mean square";
 }
@@ -86,15 +97,19 @@ FamilyTexts make() {
             presets.emplace_back(preset.name);
         }
     }
-    texts.names = fmt::format("{}", fmt::join(names_of([](const auto&) { return true; }), " "));
+    texts.names = fmt::format("{}", fmt::join(names_of(is_any), " "));
     texts.presets = fmt::format("{}", fmt::join(presets, " "));
     texts.families = fmt::format("{}", fmt::join(described, " "));
-    texts.ffn_hidden = fmt::format("Width inside the MLP; auto is {}.", joined(shared(ffn_formula), "or"));
+    texts.ffn_hidden =
+        fmt::format("Width inside the MLP; auto is {}.", joined(shared(ffn_formula, is_any), "or"));
     texts.ties = fmt::format("The head uses the weights of the embedding; auto is true for {}, false for {}.",
                              joined(names_of(ties), "and"), joined(names_of(ties_not), "and"));
-    texts.norm_epsilon = fmt::format("Added to {} of a norm.", joined(shared(base_of_norm), "or"));
+    texts.norm_epsilon = fmt::format("Added to {} of a norm.", joined(shared(base_of_norm, is_any), "or"));
     texts.rope_theta = fmt::format("Base of the rotary frequencies; {} only.",
                                    joined(names_of(has_rotary_positions), "and"));
+    texts.rotary_fraction = fmt::format(
+        "Part of the channels of each head, the first ones, that rotary positions turn; auto is {}.",
+        joined(shared(rotary_fraction, has_rotary_positions), "or"));
     texts.dropout =
         fmt::format("Of the embedding, the attention weights and both branches of a layer; {} only.",
                     joined(names_of(has_dropout), "and"));
@@ -108,7 +123,7 @@ std::string families_or(bool (*has)(const FamilyDescriptor&)) {
 }
 
 std::string all_families_or() {
-    return families_or([](const auto&) { return true; });
+    return families_or(is_any);
 }
 
 const FamilyTexts& family_texts() {

@@ -16,7 +16,7 @@ struct FamilyTexts {
     std::string names;     ///< words of model.family
     std::string presets;   ///< words of model.preset
     std::string families;  ///< sentence of model.family, and of the other keys
-    std::string ffn_hidden, ties, norm_epsilon, rope_theta, dropout;
+    std::string ffn_hidden, ties, norm_epsilon, rope_theta, rotary_fraction, dropout;
 };
 
 /// Made once.

@@ -40,6 +40,8 @@ std::span<const Row> model_rows() {
      .on_resume = refused, .doc = family_texts().norm_epsilon.c_str()},
     {.path = "model.rope_theta", .type = Type::real, .fallback = "10000", .min = 1, .max = 1e12,
      .on_resume = refused, .doc = family_texts().rope_theta.c_str()},
+    {.path = "model.rotary_fraction", .type = Type::real, .fallback = "auto", .words = "auto", .min = 0.01, .max = 1,
+     .on_resume = refused, .doc = family_texts().rotary_fraction.c_str()},
     {.path = "model.dropout", .type = Type::real, .fallback = "0", .min = 0, .max = 0.99,
      .on_resume = warned, .doc = family_texts().dropout.c_str()},
     {.path = "model.init_std", .type = Type::real, .fallback = "0.02", .min = 0, .max = 10,

@@ -177,9 +177,13 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
     }
 
     if (has_branch) {
-        const auto placement = described.reads[1].wanted;
-        gradients_[{microbatch, unit, described.reads[0].value}] = {d_x, placement, true};
-        gradients_[{microbatch, unit, described.reads[1].value}] = {d_branch, placement, d_branch == d_x};
+        // All ranks of a sum take its whole gradient.
+        const auto wanted = described.reads[1].wanted;
+        const auto placement = wanted == Placement::partial ? Placement::replicated : wanted;
+        const bool is_stream = described.gradient != GradientRule::pass_through || d_y.is_stream;
+        gradients_[{microbatch, unit, described.reads[0].value}] = {d_x, placement, is_stream};
+        gradients_[{microbatch, unit, described.reads[1].value}] = {d_branch, placement,
+                                                                    is_stream && d_branch == d_x};
     } else if (is_norm) {
         gradients_[{microbatch, unit, described.reads[0].value}] = {d_x, described.reads[0].wanted, true};
     } else if (d_x >= 0) {
@@ -187,10 +191,12 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
     }
 }
 
-/// The phases before `end`, the last one first, down to the first with something to train.
+/// The phases before `end` whose output depends on something to train, the last one first.
 void PhaseWriter::backward_from(int unit, int end, int microbatch) {
-    for (int p = end; p-- > 0 && model_.runs_backward(unit, p);) {
-        backward_phase(unit, p, microbatch);
+    for (int p = end; p-- > 0;) {
+        if (model_.runs_backward(unit, p)) {
+            backward_phase(unit, p, microbatch);
+        }
     }
 }
 

@@ -59,6 +59,7 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
         case PhaseKind::residual_norm:
         case PhaseKind::linear:
         case PhaseKind::gelu:
+        case PhaseKind::gelu_erf:
         case PhaseKind::swiglu:
         case PhaseKind::residual:
         case PhaseKind::logits:

@@ -303,6 +303,7 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
         case PhaseKind::embedding:
         case PhaseKind::rope:
         case PhaseKind::gelu:
+        case PhaseKind::gelu_erf:
         case PhaseKind::swiglu:
         case PhaseKind::residual:
         case PhaseKind::logits:  // see expand_head.cpp

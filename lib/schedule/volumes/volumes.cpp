@@ -10,26 +10,33 @@ std::int64_t without_own_part(std::int64_t amount, std::int64_t parts) {
     return amount - amount / parts;
 }
 
+bool is_weight_trained(const layout::Unit& unit, const layout::Phase& phase) {
+    return std::any_of(phase.parameters.begin(), phase.parameters.end(), [&](const auto& use) {
+        const auto& parameter = unit.parameters[static_cast<std::size_t>(use.parameter)];
+        return parameter.is_trained && parameter.role == Role::weight;
+    });
+}
+
 /// Whether backward of a layer, or what it has computed again, uses parameters. It does but for where it ends
-/// with the last product of the first trained layer: of that it forms the gradient of the weight from what it
-/// has kept, unless all of the layer is computed again for it or for the next one.
+/// with the last product of a branch of the first trained layer: of that it forms the gradient of the weight
+/// from what it has kept, unless all of the layer is computed again for it or for the next one.
 bool backward_reads_parameters(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
     if (!model.runs_backward(unit)) {
         return false;
     }
     const auto& described = model.table.units[static_cast<std::size_t>(unit)];
-    int last = static_cast<int>(described.phases.size()) - 1;
-    while (described.phases[static_cast<std::size_t>(last)].parameters.empty()) {
-        --last;
+    bool trains_weight = false;
+    for (std::size_t p = 0; p < described.phases.size(); ++p) {
+        const auto& phase = described.phases[p];
+        const int number = static_cast<int>(p);
+        if (phase.parameters.empty() || !model.runs_backward(unit, number)) {
+            continue;
+        }
+        if (phase.kind != layout::PhaseKind::linear || model.passes_gradient_on(unit, number)) {
+            return true;
+        }
+        trains_weight = trains_weight || is_weight_trained(described, phase);
     }
-    if (model.passes_gradient_on(unit, last)) {
-        return true;
-    }
-    const auto& uses = described.phases[static_cast<std::size_t>(last)].parameters;
-    const bool trains_weight = std::any_of(uses.begin(), uses.end(), [&](const layout::ParameterUse& use) {
-        const auto& parameter = described.parameters[static_cast<std::size_t>(use.parameter)];
-        return parameter.is_trained && parameter.role == Role::weight;
-    });
     const bool is_followed =
         std::any_of(model.chunk_units.begin(), model.chunk_units.end(), [&](const std::vector<int>& units) {
             const auto next = std::find(units.begin(), units.end(), unit + 1);

@@ -17,7 +17,7 @@ bool is_named_otherwise(const std::string& key, const std::vector<checkpoint::De
     const std::string list = key.substr(0, key.find('['));
     return std::ranges::any_of(deck, [&](const checkpoint::DeckChange& change) {
         return change.key == key || change.key == source || change.key == list ||
-               change.key == source + ".format";
+               change.key == fmt::format("{}.format", source);
     });
 }
 

@@ -19,30 +19,64 @@ std::vector<float> line(int count) {
     return values;
 }
 
-TEST(Gelu, ForwardIsTheReferenceFromTailToTail) {
+/// A form of GELU: its kernels and its reference.
+struct Tanh {
+    template <class T, class X, class Y>
+    static void forward(X x, Y y) {
+        gelu_forward<T>(two_threads, x, y);
+    }
+    template <class T, class X, class Y>
+    static void backward(X x, Y dy) {
+        gelu_backward<T>(two_threads, x, dy);
+    }
+    static double value(double x) { return reference::gelu(x); }
+    static double derivative(double x) { return reference::gelu_derivative(x); }
+    static constexpr double slope_bound = 4e-6;
+};
+
+struct Erf {
+    template <class T, class X, class Y>
+    static void forward(X x, Y y) {
+        gelu_erf_forward<T>(two_threads, x, y);
+    }
+    template <class T, class X, class Y>
+    static void backward(X x, Y dy) {
+        gelu_erf_backward<T>(two_threads, x, dy);
+    }
+    static double value(double x) { return reference::gelu_erf(x); }
+    static double derivative(double x) { return reference::gelu_erf_derivative(x); }
+    static constexpr double slope_bound = 1e-6;
+};
+
+template <class Form>
+class Gelu : public ::testing::Test {};
+using Forms = ::testing::Types<Tanh, Erf>;
+TYPED_TEST_SUITE(Gelu, Forms);
+
+TYPED_TEST(Gelu, ForwardIsTheReferenceFromTailToTail) {
     auto x = line(37 * 67);
     std::vector<float> y(x.size());
 
-    gelu_forward<float>(two_threads, matrix(x, 37, 67), matrix(y, 37, 67));
+    TypeParam::template forward<float>(matrix(x, 37, 67), matrix(y, 37, 67));
 
     for (std::size_t i = 0; i < x.size(); ++i) {
-        EXPECT_NEAR(y[i], reference::gelu(x[i]), 1e-6 * std::max(1.0f, std::abs(x[i])));
+        EXPECT_NEAR(y[i], TypeParam::value(x[i]), 1e-6 * std::max(1.0f, std::abs(x[i])));
     }
 }
 
-TEST(Gelu, BackwardIsTheReferenceFromTailToTail) {
+TYPED_TEST(Gelu, BackwardIsTheReferenceFromTailToTail) {
     auto x = line(37 * 67);
     const auto dy = normal_values<float>(37 * 67, 1);
     auto dx = dy;
 
-    gelu_backward<float>(two_threads, matrix(x, 37, 67), matrix(dx, 37, 67));
+    TypeParam::template backward<float>(matrix(x, 37, 67), matrix(dx, 37, 67));
 
     for (std::size_t i = 0; i < x.size(); ++i) {
-        EXPECT_NEAR(dx[i], dy[i] * reference::gelu_derivative(x[i]), 4e-6 * std::abs(dy[i]));
+        EXPECT_NEAR(dx[i], dy[i] * TypeParam::derivative(x[i]), TypeParam::slope_bound * std::abs(dy[i]));
     }
 }
 
-TEST(Gelu, IsTheReferenceInBfloat16) {
+TYPED_TEST(Gelu, IsTheReferenceInBfloat16) {
     for (const auto [rows, width] : odd_extents) {
         auto x = normal_values<tensor::bfloat16>(rows * width, 1, 2);
         auto dy = normal_values<tensor::bfloat16>(rows * width, 2);
@@ -50,49 +84,49 @@ TEST(Gelu, IsTheReferenceInBfloat16) {
         std::vector<double> expected;
         std::vector<double> expected_dx;
         for (std::size_t i = 0; i < x.size(); ++i) {
-            expected.push_back(reference::gelu(float(x[i])));
-            expected_dx.push_back(double(float(dy[i])) * reference::gelu_derivative(float(x[i])));
+            expected.push_back(TypeParam::value(float(x[i])));
+            expected_dx.push_back(double(float(dy[i])) * TypeParam::derivative(float(x[i])));
         }
 
-        gelu_forward<tensor::bfloat16>(two_threads, matrix(x, rows, width), matrix(y, rows, width));
-        gelu_backward<tensor::bfloat16>(two_threads, matrix(x, rows, width), matrix(dy, rows, width));
+        TypeParam::template forward<tensor::bfloat16>(matrix(x, rows, width), matrix(y, rows, width));
+        TypeParam::template backward<tensor::bfloat16>(matrix(x, rows, width), matrix(dy, rows, width));
 
         EXPECT_LT(relative_error(y, expected), bound<tensor::bfloat16>);
         EXPECT_LT(relative_error(dy, expected_dx), bound<tensor::bfloat16>);
     }
 }
 
-TEST(Gelu, MayWriteOverItsInput) {
+TYPED_TEST(Gelu, MayWriteOverItsInput) {
     auto x = normal_values<float>(129, 1);
     std::vector<float> y(x.size());
-    gelu_forward<float>(two_threads, matrix(x, 1, 129), matrix(y, 1, 129));
-    gelu_forward<float>(two_threads, matrix(x, 1, 129), matrix(x, 1, 129));
+    TypeParam::template forward<float>(matrix(x, 1, 129), matrix(y, 1, 129));
+    TypeParam::template forward<float>(matrix(x, 1, 129), matrix(x, 1, 129));
 
     EXPECT_TRUE(same_bits(x, y));
 }
 
 // The loop's tail and every position in a vector give the bits that an element has alone.
-TEST(Gelu, HasTheSameBitsAtAnyPlaceOfARow) {
+TYPED_TEST(Gelu, HasTheSameBitsAtAnyPlaceOfARow) {
     auto x = normal_values<float>(129, 1, 3);
     std::vector<float> y(x.size());
     std::vector<float> alone(x.size());
-    gelu_forward<float>(two_threads, matrix(x, 1, 129), matrix(y, 1, 129));
-    gelu_forward<float>(two_threads, matrix(x, 129, 1), matrix(alone, 129, 1));
+    TypeParam::template forward<float>(matrix(x, 1, 129), matrix(y, 1, 129));
+    TypeParam::template forward<float>(matrix(x, 129, 1), matrix(alone, 129, 1));
 
     EXPECT_TRUE(same_bits(alone, y));
 }
 
-TEST(Gelu, KeepsNotANumberVisible) {
+TYPED_TEST(Gelu, KeepsNotANumberVisible) {
     std::vector<float> x(37, std::nanf(""));
     std::vector<float> y(37);
-    gelu_forward<float>(two_threads, matrix(x, 1, 37), matrix(y, 1, 37));
+    TypeParam::template forward<float>(matrix(x, 1, 37), matrix(y, 1, 37));
 
     EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[36]));
 }
 
-TEST(GeluReference, DerivativeIsTheFiniteDifference) {
+TYPED_TEST(Gelu, HasAReferenceWhoseDerivativeIsTheFiniteDifference) {
     for (double x = -6; x < 6; x += 0.37) {
-        EXPECT_NEAR(finite_difference(x, [&] { return reference::gelu(x); }), reference::gelu_derivative(x),
+        EXPECT_NEAR(finite_difference(x, [&] { return TypeParam::value(x); }), TypeParam::derivative(x),
                     1e-8);
     }
 }

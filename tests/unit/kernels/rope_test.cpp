@@ -52,6 +52,41 @@ TYPED_TEST(RopeTest, TurnsQueriesAndKeysAndLeavesValues) {
     EXPECT_LT(test::relative_error(after, expected), test::bound<TypeParam>);
 }
 
+/// The first channels of a head are a head of their own; the others stay as they are, bit by bit.
+TYPED_TEST(RopeTest, TurnsAPartOfEachHead) {
+    constexpr std::int64_t part = 10;
+    const auto before = test::normal_values<TypeParam>(5 * width, 1);
+    auto after = before;
+
+    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(part), Direction::forward,
+                    matrix(after, 5, width));
+
+    const auto numbers = test::doubles(before);
+    std::vector<TypeParam> turned;
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        const auto head = i % width / 34;
+        if (i % width % 34 >= part || head >= 4) {
+            EXPECT_EQ(float(after[i]), float(before[i])) << i;
+        } else if (i % width % 34 == 0) {
+            const auto at = static_cast<std::ptrdiff_t>(i);
+            const auto values = reference::rope({numbers.begin() + at, numbers.begin() + at + part},
+                                                positions[i / width], theta);
+            expected.insert(expected.end(), values.begin(), values.end());
+            turned.insert(turned.end(), after.begin() + at, after.begin() + at + part);
+        }
+    }
+    EXPECT_LT(test::relative_error(turned, expected), test::bound<TypeParam>);
+}
+
+TYPED_TEST(RopeTest, RefusesMorePairsThanAHeadHas) {
+    auto x = test::normal_values<TypeParam>(width, 1);
+    const std::vector<std::int32_t> first{0};
+
+    EXPECT_ANY_THROW(rope<TypeParam>(test::two_threads, {1, 1, 3, 1, 34}, {first.data(), {1}}, table(36),
+                                     Direction::forward, matrix(x, 1, width)));
+}
+
 TYPED_TEST(RopeTest, BackwardIsTheTransposeOfForward) {
     auto x = test::normal_values<TypeParam>(5 * width, 1);
     auto dy = test::normal_values<TypeParam>(5 * width, 2);

@@ -34,5 +34,15 @@ TEST(VectorMath, SigmoidIsRightEverywhere) {
     EXPECT_GE(sigmoid(-1e30f), 0.0f);
 }
 
+TEST(VectorMath, ErrorFunctionIsRightEverywhere) {
+    for (float x = -12; x < 12; x += 0.00137f) {
+        ASSERT_NEAR(error_function(x), std::erf(double(x)), 2e-7) << x;
+    }
+    EXPECT_EQ(error_function(0), 0.0f);
+    EXPECT_EQ(error_function(INFINITY), 1.0f);
+    EXPECT_EQ(error_function(-1e30f), -1.0f);
+    EXPECT_TRUE(std::isnan(error_function(NAN)));
+}
+
 }  // namespace
 }  // namespace ziggurat::kernels

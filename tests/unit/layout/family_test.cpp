@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "layout/counts.hpp"
+#include "layout/family_descriptor.hpp"
 #include "layout/tensors.hpp"
 
 namespace ziggurat::layout {
@@ -41,6 +42,13 @@ spec::Model llama_8b() {
     return model;
 }
 
+spec::Model pythia_160m() {
+    auto model = *find_preset("pythia-160m");
+    model.head_dim = 64;
+    model.vocab_padded = model.vocab;
+    return model;
+}
+
 /// Rows of the embedding that two tensor ranks can share.
 spec::Model padded(spec::Model model) {
     model.vocab_padded = (model.vocab + 127) / 128 * 128;
@@ -60,11 +68,12 @@ std::int64_t parameters(const FamilyTable& table, int tensor) {
 TEST(Family, HasThePublishedNumberOfParameters) {
     EXPECT_EQ(parameters(family_table(gpt2_124m(), 1, false), 1), 124'439'808);
     EXPECT_EQ(parameters(family_table(llama_8b(), 1, false), 1), 8'030'261'248);
+    EXPECT_EQ(parameters(family_table(pythia_160m(), 1, false), 1), 162'322'944);
 }
 
-/// What patterns of a deck name is what the model consists of.
-TEST(Family, HasTheTensorsThatTheSpecNames) {
-    for (auto model : {gpt2_124m(), llama_8b()}) {
+/// What patterns of a deck name is what the model consists of, said of one layer and of all.
+TEST(Family, HasTheTensorsOfItsList) {
+    for (auto model : {gpt2_124m(), llama_8b(), pythia_160m()}) {
         for (const bool tied : {false, true}) {
             model.tie_embeddings = tied;
             std::vector<layout::Tensor> found;
@@ -105,7 +114,7 @@ TEST(Family, RefusesToFreezeAPartOfAMatrix) {
 }
 
 TEST(Family, CountsTwoFlopsPerWeightOfAProduct) {
-    for (const auto& model : {gpt2_124m(), llama_8b()}) {
+    for (const auto& model : {gpt2_124m(), llama_8b(), pythia_160m()}) {
         const auto table = family_table(model, 1, false);
         for (const auto& unit : table.units) {
             for (const auto& phase : unit.phases) {
@@ -125,7 +134,7 @@ TEST(Family, CountsTwoFlopsPerWeightOfAProduct) {
 }
 
 TEST(Family, CutsEveryProductOverTheTensorAxis) {
-    for (const auto& model : {padded(gpt2_124m()), llama_8b()}) {
+    for (const auto& model : {padded(gpt2_124m()), llama_8b(), pythia_160m()}) {
         const auto whole = family_table(model, 1, false);
         const auto half = family_table(model, 2, false);
         for (std::size_t u = 1; u + 1 < whole.units.size(); ++u) {
@@ -140,7 +149,7 @@ TEST(Family, CutsEveryProductOverTheTensorAxis) {
 }
 
 TEST(Family, WritesEveryValueBeforeItIsRead) {
-    for (const auto& model : {padded(gpt2_124m()), llama_8b()}) {
+    for (const auto& model : {padded(gpt2_124m()), llama_8b(), pythia_160m()}) {
         const auto table = family_table(model, 2, true);
         for (const auto& unit : table.units) {
             std::set<int> known{unit.input};
@@ -163,7 +172,7 @@ TEST(Family, WritesEveryValueBeforeItIsRead) {
 }
 
 TEST(Family, NamesEachParameterOnceAndUsesIt) {
-    for (const auto& model : {gpt2_124m(), llama_8b()}) {
+    for (const auto& model : {gpt2_124m(), llama_8b(), pythia_160m()}) {
         const auto table = family_table(model, 1, false);
         std::set<std::string> names;
         std::map<std::pair<int, int>, int> used;
@@ -193,6 +202,29 @@ TEST(Family, SumsGradientsOfSequenceRegionsOnly) {
             EXPECT_EQ(parameter.gradient_is_partial, is_of_norm) << parameter.name;
         }
     }
+}
+
+TEST(Families, HaveNamesOfTheirOwnAndWhatADeckAsksThemFor) {
+    std::set<std::string> names;
+    std::set<std::string> presets;
+    for (const auto* family : families()) {
+        EXPECT_TRUE(names.insert(family->name).second) << family->name;
+        EXPECT_EQ(find_family(family->name), family);
+        EXPECT_GT(family->usual_ffn_hidden(64), 0);
+        for (const auto& preset : family->presets) {
+            EXPECT_TRUE(presets.insert(preset.name).second) << preset.name;
+            EXPECT_EQ(preset.model.family, family->name) << preset.name;
+            EXPECT_EQ(find_preset(preset.name), &preset.model);
+            EXPECT_EQ(preset.model.kv_heads == preset.model.heads, !family->has_grouped_queries)
+                << preset.name;
+        }
+    }
+    EXPECT_EQ(find_family("gpt3"), nullptr);
+    EXPECT_EQ(find_preset("gpt2-125m"), nullptr);
+}
+
+TEST(Family, RefusesAModelWithoutAFamily) {
+    EXPECT_THROW(family_table(spec::Model{}, 1, false), Error);
 }
 
 TEST(Family, RefusesATensorDegreeThatDoesNotDivide) {

@@ -243,6 +243,69 @@ TEST(Expand, ScattersAndGathersTokensUnderSequenceParallelism) {
     EXPECT_EQ(op_of(program, "layers.0.mlp_in forward 0").row_end, 32);
 }
 
+TEST(Expand, SumsBranchesSideBySideOverTheTensorAxisAtOnce) {
+    auto spec = one_microbatch("gpt_neox");
+    spec.parallel.tensor = spec.parallel.ranks = 2;
+
+    EXPECT_EQ(collectives(expanded(spec)), (Labels{
+                                               "embedding all_reduce forward 0",
+                                               "layers.0 all_reduce forward 0",
+                                               "head all_gather forward 0",
+                                               "head all_reduce backward 0",
+                                               "layers.0 all_reduce backward 0",
+                                               "layers.0 all_reduce backward 0",
+                                           }));
+}
+
+TEST(Expand, GathersTheGradientOfBranchesSideBySideOnceUnderSequenceParallelism) {
+    auto spec = one_microbatch("gpt_neox");
+    spec.parallel.tensor = spec.parallel.ranks = 2;
+    spec.parallel.sequence = true;
+
+    EXPECT_EQ(collectives(expanded(spec)), (Labels{
+                                               "embedding reduce_scatter forward 0",
+                                               "layers.0 all_gather forward 0",
+                                               "layers.0 all_gather forward 0",
+                                               "layers.0 reduce_scatter forward 0",
+                                               "head all_gather forward 0",
+                                               "head all_gather forward 0",
+                                               "head reduce_scatter backward 0",
+                                               "layers.0 all_gather backward 0",
+                                               "layers.0 reduce_scatter backward 0",
+                                               "layers.0 reduce_scatter backward 0",
+                                               "embedding all_gather backward 0",
+                                           }));
+}
+
+/// The norms add to the buffer that both branches read as the gradient of their outputs.
+TEST(Expand, LeavesTheGradientOfBranchesSideBySideAloneUntilBothHaveReadIt) {
+    const auto program = expanded(one_microbatch("gpt_neox"));
+    std::vector<std::string> readers;
+    int gradient = -1;
+    for (const auto& op : program.ops) {
+        const bool is_of_layer = op.kind == OpKind::compute && op.unit == 1;
+        const auto* d_output = program.find_read(op, Role::d_output);
+        if (!is_of_layer || d_output == nullptr) {
+            continue;
+        }
+        gradient = gradient < 0 ? d_output->buffer : gradient;
+        const auto* d_input = program.find_write(op, Role::d_input);
+        if (d_output->buffer == gradient) {
+            readers.push_back("reads: " + op.label);
+        } else if (d_input != nullptr && d_input->buffer == gradient) {
+            readers.push_back("adds: " + op.label);
+        }
+    }
+    EXPECT_EQ(readers, (Labels{
+                           "reads: layers.0.mlp_out backward_input 0",
+                           "reads: layers.0.mlp_out backward_weight 0",
+                           "reads: layers.0.projection backward_input 0",
+                           "reads: layers.0.projection backward_weight 0",
+                           "adds: layers.0.mlp_norm backward 0",
+                           "adds: layers.0.attn_norm backward 0",
+                       }));
+}
+
 TEST(Expand, AddsTheBiasOfASumOnce) {
     auto spec = one_microbatch("gpt2");
     spec.parallel.tensor = spec.parallel.ranks = 2;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "schedule/build_program.hpp"
 #include "schedule/expand/expand.hpp"
@@ -60,6 +61,32 @@ std::int64_t local_elements(const ModelLayout& model, bool trained) {
         }
     }
     return elements;
+}
+
+/// Phases of a layer that run backward, by name.
+std::set<std::string> phases_that_run_backward(const spec::RunSpec& spec, int unit) {
+    const ModelLayout model{spec, 0};
+    std::set<std::string> names;
+    for (const auto& op : build_program(spec, 0, Variant::train).ops) {
+        const bool is_backward = op.direction == Direction::backward ||
+                                 op.direction == Direction::backward_input ||
+                                 op.direction == Direction::backward_weight;
+        if (op.kind == OpKind::compute && op.unit == unit && is_backward) {
+            const auto& phases = model.table.units[static_cast<std::size_t>(unit)].phases;
+            names.insert(phases[static_cast<std::size_t>(op.phase)].name);
+        }
+    }
+    return names;
+}
+
+TEST(Frozen, LeaveTheBranchBesideATrainedOneOutOfBackward) {
+    using Names = std::set<std::string>;
+    EXPECT_EQ(phases_that_run_backward(training({"layers.0.mlp.*"}, "gpt_neox"), 1),
+              (Names{"mlp_in", "activation", "mlp_out"}));
+    EXPECT_EQ(phases_that_run_backward(training({"layers.0.attention.*"}, "gpt_neox"), 1),
+              (Names{"qkv", "rope", "attention", "projection"}));
+    EXPECT_EQ(phases_that_run_backward(training({"layers.0.mlp_norm.*"}, "gpt_neox"), 1),
+              (Names{"mlp_norm", "mlp_in", "activation", "mlp_out"}));
 }
 
 TEST(Frozen, AndTrainingEverythingByAPatternIsTrainingEverything) {

@@ -1,6 +1,7 @@
 /// Specifications of small runs for tests of the step program.
 #pragma once
 
+#include "layout/family_descriptor.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::test {
@@ -13,13 +14,15 @@ inline spec::RunSpec small_spec(const std::string& family = "llama", int data = 
     model.layers = 1;
     model.hidden = 32;
     model.heads = 4;
-    model.kv_heads = family == "llama" ? 2 : 4;
+    const auto& described = layout::family_of(model);
+    model.kv_heads = described.has_grouped_queries ? 2 : 4;
     model.head_dim = 8;
     model.ffn_hidden = family == "llama" ? 48 : 128;
     model.vocab = 61;
     model.vocab_padded = 64;
     model.max_seq = 32;
-    model.tie_embeddings = family == "gpt2";
+    model.tie_embeddings = described.ties_embeddings;
+    model.rotary_fraction = described.rotary_fraction;
     spec.data.seq = 16;
     spec.train.steps = 4;
     spec.train.micro_batch = 2;
