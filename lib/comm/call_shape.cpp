@@ -42,9 +42,14 @@ std::int64_t bytes_touched(const CollectiveCall& call, int size) noexcept {
         }
         case CollectiveKind::all_to_all:
             return 2 * all * size;  // as if the others' vectors were as long
-        default:
-            return all * (size + 1);
+        case CollectiveKind::all_gather:
+        case CollectiveKind::reduce_scatter:
+        case CollectiveKind::broadcast:
+        case CollectiveKind::send:
+        case CollectiveKind::receive:
+            break;
     }
+    return all * (size + 1);
 }
 
 std::int64_t bytes_to_pull(const CollectiveCall& call, std::span<const Block> pulls, int size, int rank) {
