@@ -181,8 +181,8 @@ TEST(CommandLine, HelpAndVersionAreNoErrors) {
     EXPECT_EQ(help.exit_code(), 0);
     EXPECT_NE(help.out.find("mpirun -n 2 ziggurat train"), std::string::npos);
     const std::string first_lines = help.out.substr(0, help.out.find("Usage:"));
-    for (const char* fact : {"GPT-2 and Llama", "on CPU cores", "data axis", "ZeRO", "NVMe", "Slurm",
-                             "does not run on GPUs yet", "planned and printed"}) {
+    for (const char* fact : {"Families of models: gpt2, llama", "on CPU cores", "data axis", "ZeRO", "NVMe",
+                             "Slurm", "does not run on GPUs yet", "planned and printed"}) {
         EXPECT_NE(first_lines.find(fact), std::string::npos) << fact;
     }
     const Answer version_answer = say({"--version"});
