@@ -8,6 +8,7 @@ All state is at home on NVMe. File systems of their own kinds are mounted in a n
 be, those cases are left out. What the kernel refuses is played by a library in front of libaio.
 """
 
+import concurrent.futures
 import contextlib
 import os
 import pathlib
@@ -332,15 +333,23 @@ def disks_that_do_not_answer(tiers):
     """Whoever waits for a disk for longer than run.hang_timeout leaves and says so, alone or with others."""
     folder = tiers.folder("hanging")
     depths = "overlap={prefetch: 1, optimizer_prefetch: 2}"  # nothing looks at the disks before the training does
-    for ranks in (1, RANKS):
-        tiers.refuses(f"hanging_{ranks}", ["waited", "Look at the disks", "run.hang_timeout"], folder, code=6, ranks=ranks,
-                      settings=[depths, "run.hang_timeout=2s"], environment=tiers.with_library(TEST_HANG_AFTER="200"))
-        tiers.refuses(f"hanging_save_{ranks}", ["cannot write the checkpoint of step 2", "no bytes have moved", "rank "],
-                      folder, ranks=ranks, settings=["run.hang_timeout=2s", "checkpoint.every=2 steps"],
-                      environment=tiers.with_library(TEST_HANGING_FLUSH="files"))
-        tiers.refuses(f"hanging_folder_{ranks}", ["waited", "the folder of a checkpoint"], folder, code=6, ranks=ranks,
-                      settings=["run.hang_timeout=2s", "checkpoint.every=2 steps"],
-                      environment=tiers.with_library(TEST_HANGING_FLUSH="folders"))
+    stuck = tiers.with_library(TEST_HANG_AFTER="200")
+    stuck_files = tiers.with_library(TEST_HANGING_FLUSH="files")
+    stuck_folders = tiers.with_library(TEST_HANGING_FLUSH="folders")
+    saves = ["run.hang_timeout=2s", "checkpoint.every=2 steps"]
+    with concurrent.futures.ThreadPoolExecutor() as beside:  # each of them waits most of its time
+        ends = []
+        for ranks in (1, RANKS):
+            ends += [
+                beside.submit(tiers.refuses, f"hanging_{ranks}", ["waited", "Look at the disks", "run.hang_timeout"], folder,
+                              code=6, ranks=ranks, settings=[depths, "run.hang_timeout=2s"], environment=stuck),
+                beside.submit(tiers.refuses, f"hanging_save_{ranks}",
+                              ["cannot write the checkpoint of step 2", "no bytes have moved", "rank "], folder, ranks=ranks,
+                              settings=saves, environment=stuck_files),
+                beside.submit(tiers.refuses, f"hanging_folder_{ranks}", ["waited", "the folder of a checkpoint"], folder,
+                              code=6, ranks=ranks, settings=saves, environment=stuck_folders)]
+    for end in ends:
+        end.result()
     say("disks_that_do_not_answer: in a step and in a save, alone and with others, the job ends and names what it "
         "waited for")
 
