@@ -96,7 +96,7 @@ build_fresh_clone() {
   clone=$(mktemp -d) && git clone --quiet --no-hardlinks . "$clone/ziggurat" && mkdir "$clone/ziggurat/build" &&
     cp -r build/dependencies "$clone/ziggurat/build" &&
     CCACHE_DISABLE=1 "$clone/ziggurat/scripts/build.sh" release ziggurat &&
-    "$clone/ziggurat/build/release/bin/ziggurat" check decks/quickstart.yaml --ranks 2
+    "$clone/ziggurat/build/release/bin/ziggurat" check decks/quickstart.yaml --ranks 2 --machine laptop
   local result=$?
   rm -rf "$clone"
   return $result
