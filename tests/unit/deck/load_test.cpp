@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/clock.hpp"
+#include "layout/family_descriptor.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -255,6 +256,39 @@ TEST_F(Load, FillsTheModelFromAPreset) {
     EXPECT_NE(loaded.found.print().find("model.layers = 4 takes the place of 32 in preset llama-8b"),
               std::string::npos);
     EXPECT_NE(loaded.effective.find("# preset llama-8b"), std::string::npos);
+}
+
+TEST_F(Load, FillsEveryPresetWithTheModelOfThatName) {
+    for (const auto* family : layout::families()) {
+        for (const auto& preset : family->presets) {
+            const LoadedDeck loaded =
+                load_base("", {std::string{"model={preset: "} + preset.name + "}", "data.seq=128"});
+
+            ASSERT_TRUE(loaded.ok()) << preset.name << loaded.found.print();
+            auto expected = preset.model;
+            expected.head_dim = expected.hidden / expected.heads;
+            expected.vocab_padded = loaded.run.model.vocab_padded;
+            EXPECT_EQ(loaded.run.model, expected) << preset.name;
+        }
+    }
+}
+
+TEST_F(Load, TakesWhatADeckDoesNotSayFromTheFamily) {
+    for (const auto* family : layout::families()) {
+        const std::string model_text{family->name};
+        const LoadedDeck loaded =
+            load_base("", {"model={family: " + model_text + ", layers: 2, hidden: 64, heads: 2}"});
+
+        ASSERT_TRUE(loaded.ok()) << family->name << loaded.found.print();
+        const auto& model = loaded.run.model;
+        EXPECT_EQ(model.family, family->name);
+        EXPECT_EQ(model.ffn_hidden, family->usual_ffn_hidden(64)) << family->name;
+        EXPECT_EQ(model.tie_embeddings, family->ties_embeddings) << family->name;
+        EXPECT_EQ(model.rotary_fraction, family->rotary_fraction) << family->name;
+        EXPECT_EQ(loaded.effective.find("rope_theta") != std::string::npos, family->has_rotary_positions());
+        EXPECT_EQ(loaded.effective.find("rotary_fraction") != std::string::npos,
+                  family->has_rotary_positions());
+    }
 }
 
 TEST_F(Load, CountsTokensInSteps) {
