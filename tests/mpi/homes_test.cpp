@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -111,22 +112,25 @@ TEST_P(HomesOfState, LetRanksWaitForEachOtherBetweenSteps) {
     run.tiers.nvme_paths = {folder.path()};
     const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
 
-    const test::TinyHooks waits{.after_step = [](std::int64_t) {
-        comm::barrier(test::world());
+    std::optional<comm::Context> world;
+    test::TinyHooks waits;
+    waits.begin = [&](Assembly& assembly) {
+        world = assembly.world();
+        return std::int64_t{0};
+    };
+    waits.after_step = [&](std::int64_t) {
+        comm::barrier(*world);
         return true;
-    }};
+    };
     const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing, {}, waits);
 
     EXPECT_EQ(ours.weights_hash, expected.weights_hash);
     EXPECT_EQ(ours.losses, expected.losses);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families,
-                         HomesOfState,
-                         ::testing::Values("gpt2", "llama"),
-                         [](const auto& made) {
-                             return std::string{made.param == "gpt2" ? "Gpt2" : "Llama"};
-                         });
+INSTANTIATE_TEST_SUITE_P(Families, HomesOfState, ::testing::Values("gpt2", "llama"), [](const auto& made) {
+    return std::string{made.param == "gpt2" ? "Gpt2" : "Llama"};
+});
 
 }  // namespace
 }  // namespace ziggurat::train
