@@ -12,7 +12,7 @@ namespace ziggurat::checkpoint {
 
 PieceStream::PieceStream(const Piece& piece, std::int64_t offset_bytes)
     : offset_bytes_{offset_bytes}, bytes_{piece.bytes()} {
-    ZG_EXPECTS(bytes_ < aligned_from_bytes || offset_bytes % storage::page_bytes == 0);
+    ZG_EXPECTS(bytes_ < aligned_from_bytes || offset_bytes % page_bytes == 0);
     hashes_.reserve(static_cast<std::size_t>(table_bytes(piece)) / sizeof(std::uint64_t));
 }
 
@@ -26,7 +26,7 @@ void PieceStream::append(std::span<const std::byte> bytes, ShardOutput& output) 
         return;
     }
     const std::int64_t begin = at - std::ssize(begun_);
-    const std::int64_t last = storage::round_down_to_page(at + std::ssize(bytes));
+    const std::int64_t last = round_down_to_page(at + std::ssize(bytes));
     if (last > begin) {
         const auto whole = bytes.first(static_cast<std::size_t>(last - at));
         output.write_copied(begin, begun_, whole);

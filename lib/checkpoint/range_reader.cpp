@@ -5,9 +5,6 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-using storage::round_down_to_page;
-using storage::round_up_to_page;
-
 constexpr std::int64_t least_depth = 2;  // one arrives while the other is looked at
 constexpr std::int64_t most_depth = 8;
 /// In flight for one reader: enough for a disk, as two read at a time, and no more than a save holds.
@@ -46,7 +43,7 @@ std::vector<Transfer> join(std::span<const FileRange> ranges, std::int64_t most_
 }  // namespace
 
 RangeReader::RangeReader(std::int64_t most_bytes)
-    : buffer_bytes_{round_up_to_page(std::max(most_bytes, least_buffer_bytes)) + storage::page_bytes},
+    : buffer_bytes_{round_up_to_page(std::max(most_bytes, least_buffer_bytes)) + page_bytes},
       depth_{static_cast<std::size_t>(
           std::clamp<std::int64_t>(most_bytes_in_flight / buffer_bytes_, least_depth, most_depth))},
       memory_{buffer_bytes_ * static_cast<std::int64_t>(depth_)},

@@ -24,7 +24,7 @@ class RangeReader {
     explicit RangeReader(std::int64_t most_bytes);
 
     /// True for ranges of so many bytes that may be asked for.
-    bool takes(std::int64_t bytes) const noexcept { return bytes <= buffer_bytes_ - storage::page_bytes; }
+    bool takes(std::int64_t bytes) const noexcept { return bytes <= buffer_bytes_ - page_bytes; }
 
     /// Calls `use(k, bytes of ranges[k])` for each range, in order; reads what lies close together at once.
     /// Returns the bytes read.

@@ -15,8 +15,6 @@
 namespace ziggurat::checkpoint {
 namespace {
 
-using storage::page_bytes;
-
 constexpr int depth = 8;
 // Small enough for what is copied to be in a cache still when it is sent.
 constexpr std::int64_t buffer_bytes = std::int64_t{1} << 20;
@@ -24,7 +22,7 @@ constexpr std::int64_t least_transfer_bytes = std::int64_t{64} << 10;
 constexpr std::uint64_t no_buffer = depth;  // the tag of transfers from the caller's memory
 
 std::int64_t round_up(std::int64_t bytes) {
-    return storage::round_up_to_page(bytes);
+    return round_up_to_page(bytes);
 }
 
 }  // namespace
@@ -113,7 +111,7 @@ std::int64_t ShardOutput::free_buffer() {
 std::uint64_t ShardOutput::write_block(std::int64_t offset_bytes, std::span<const std::byte> bytes) {
     ZG_EXPECTS(std::ssize(bytes) <= hash_block_bytes);
     const std::int64_t first = round_up(offset_bytes);
-    const std::int64_t last = storage::round_down_to_page(offset_bytes + std::ssize(bytes));
+    const std::int64_t last = round_down_to_page(offset_bytes + std::ssize(bytes));
     if (last - first < least_transfer_bytes) {
         keep(offset_bytes, bytes);
         return XXH3_64bits(bytes.data(), bytes.size());

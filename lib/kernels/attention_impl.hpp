@@ -42,7 +42,9 @@ class AttentionHeads {
     std::int64_t key_head(std::int64_t kv_head) const { return shape_.heads + kv_head; }
     std::int64_t value_head(std::int64_t kv_head) const { return shape_.heads + shape_.kv_heads + kv_head; }
 
-    tile::Block<T> block(const T* data, std::int64_t step) const { return {data, step, seq(), head_dim()}; }
+    tile::PackSource<T> block(const T* data, std::int64_t step) const {
+        return {data, step, seq(), head_dim()};
+    }
 
     tile::Head<T> head(std::int64_t batch, std::int64_t index) const {
         const auto kv_head = index / heads_per_group();

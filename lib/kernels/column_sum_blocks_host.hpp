@@ -46,9 +46,9 @@ class ColumnSumBlocks {
         if (accumulate == Accumulate::no) {
             std::fill_n(out.data, width_, 0.0f);
         }
-        float total[stretch];
-        for (std::int64_t first = 0; first < width_; first += stretch) {
-            const auto count = std::min(stretch, width_ - first);
+        float total[run_length];
+        for (std::int64_t first = 0; first < width_; first += run_length) {
+            const auto count = std::min(run_length, width_ - first);
             std::fill_n(total, count, 0.0f);
             for (std::int64_t block = 0; block < blocks; ++block) {
                 add(partial(block, sum) + first, total, count);
@@ -59,7 +59,7 @@ class ColumnSumBlocks {
 
   private:
     static constexpr std::int64_t blocks = layout::HostWorkspaces::column_sum_blocks;
-    static constexpr std::int64_t stretch = 512;
+    static constexpr std::int64_t run_length = 512;
 
     float* partial(std::int64_t block, int sum) const noexcept {
         return partials_ + (2 * block + sum) * stride_;

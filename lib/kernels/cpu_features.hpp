@@ -1,4 +1,4 @@
-/// Whether this processor has the instructions that the program was compiled to.
+/// Instructions that the program was compiled to and that this processor may lack.
 ///
 /// A source of its own, compiled for every processor of the architecture, asks before any other code of ours
 /// runs, so that a program from another machine says what it lacks and does not die of an illegal

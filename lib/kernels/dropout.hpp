@@ -1,4 +1,4 @@
-/// Which values dropout drops: the one definition for every kernel and every memory space.
+/// Choice of the values that dropout drops: the one definition for every kernel and every memory space.
 ///
 /// A value is kept with probability 1 - p and then multiplied by 1 / (1 - p). What decides is one word of
 /// Philox over global coordinates:

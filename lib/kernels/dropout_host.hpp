@@ -15,7 +15,7 @@ namespace ziggurat::kernels::host {
 class DropoutRows {
   public:
     /// Channels whose factors are made at a time: they stay in the first cache.
-    static constexpr std::int64_t stretch = 256;
+    static constexpr std::int64_t run_length = 256;
 
     /// \param num_rows  rows of the call, for the check that samples and sequence are given
     DropoutRows(const Dropout& dropout, std::int64_t num_rows) : mask_{dropout}, samples_{dropout.samples} {
@@ -59,9 +59,9 @@ void add_branch_row(
         }
         return;
     }
-    float factors[DropoutRows::stretch];
-    for (std::int64_t first = 0; first < width; first += DropoutRows::stretch) {
-        const auto count = std::min(DropoutRows::stretch, width - first);
+    float factors[DropoutRows::run_length];
+    for (std::int64_t first = 0; first < width; first += DropoutRows::run_length) {
+        const auto count = std::min(DropoutRows::run_length, width - first);
         dropout.factors(row, first, count, factors);
         const T* a = x + first;
         const T* b = branch + first;
@@ -76,13 +76,13 @@ void add_branch_row(
 /// to = from multiplied by the factors of channels [first, first + count), at most a stretch. `to` may be
 /// `from`.
 template <class From, class To>
-void drop_stretch(const From* from,
-                  const DropoutRows& dropout,
-                  std::int64_t row,
-                  std::int64_t first,
-                  To* to,
-                  std::int64_t count) {
-    float factors[DropoutRows::stretch];
+void drop_run(const From* from,
+              const DropoutRows& dropout,
+              std::int64_t row,
+              std::int64_t first,
+              To* to,
+              std::int64_t count) {
+    float factors[DropoutRows::run_length];
     dropout.factors(row, first, count, factors);
 #pragma omp simd
     for (std::int64_t c = 0; c < count; ++c) {
@@ -93,9 +93,9 @@ void drop_stretch(const From* from,
 /// The same for a whole row.
 template <class T>
 void drop_row(const T* from, const DropoutRows& dropout, std::int64_t row, T* to, std::int64_t width) {
-    for (std::int64_t first = 0; first < width; first += DropoutRows::stretch) {
-        drop_stretch(from + first, dropout, row, first, to + first,
-                     std::min(DropoutRows::stretch, width - first));
+    for (std::int64_t first = 0; first < width; first += DropoutRows::run_length) {
+        drop_run(from + first, dropout, row, first, to + first,
+                 std::min(DropoutRows::run_length, width - first));
     }
 }
 

@@ -25,7 +25,4 @@ void add_to(const device::Stream& stream, std::span<const float> x, std::span<te
 template <class From, class To>
 void convert(const device::Stream& stream, std::span<const From> from, std::span<To> to);
 
-/// values *= factor.
-void scale(const device::Stream& stream, float factor, std::span<float> values);
-
 }  // namespace ziggurat::kernels

@@ -26,13 +26,6 @@ void add_block(const float* x, Sum* into, std::int64_t count) {
     }
 }
 
-void scale_block(float factor, float* values, std::int64_t count) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) {
-        values[i] *= factor;
-    }
-}
-
 std::int64_t length(std::size_t size) {
     return static_cast<std::int64_t>(size);
 }
@@ -71,13 +64,6 @@ void convert(const device::Stream& stream, std::span<const From> from, std::span
     ZG_EXPECTS(from.size() == to.size());
     host::for_blocks("ziggurat::convert", length(from.size()), [=](std::int64_t begin, std::int64_t count) {
         convert_block(from.data() + begin, to.data() + begin, count);
-    });
-}
-
-void scale(const device::Stream& stream, float factor, std::span<float> values) {
-    ZG_EXPECTS(stream.space() == device::MemorySpace::host);
-    host::for_blocks("ziggurat::scale", length(values.size()), [=](std::int64_t begin, std::int64_t count) {
-        scale_block(factor, values.data() + begin, count);
     });
 }
 

@@ -45,9 +45,9 @@ void scatter_strip(Indices indices,
                    std::int64_t first_row,
                    std::int64_t begin,
                    std::int64_t end) {
-    float kept[host::DropoutRows::stretch];
-    for (std::int64_t first = begin; first < end; first += host::DropoutRows::stretch) {
-        const auto count = std::min(host::DropoutRows::stretch, end - first);
+    float kept[host::DropoutRows::run_length];
+    for (std::int64_t first = begin; first < end; first += host::DropoutRows::run_length) {
+        const auto count = std::min(host::DropoutRows::run_length, end - first);
         for (std::int64_t row = 0; row < d_out.extent(0); ++row) {
             const auto index = indices.data[row] - first_row;
             if (index < 0 || index >= d_table.extent(0)) {
@@ -56,7 +56,7 @@ void scatter_strip(Indices indices,
             const T* from = d_out.row(row) + first;
             float* to = d_table.row(index) + first;
             if (dropped.drops()) {
-                host::drop_stretch(from, dropped, row, first, kept, count);
+                host::drop_run(from, dropped, row, first, kept, count);
                 accumulate_row(kept, to, count);
             } else {
                 accumulate_row(from, to, count);

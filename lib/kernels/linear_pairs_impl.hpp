@@ -107,14 +107,14 @@ class PairProducts final : public LinearProducts<tensor::bfloat16> {
             panels(out, size_of_weight().words_per_row * tile::tile_columns,
                    [&, in = in](auto first, int count, auto* panel) {
                        tile::pack_transposed<V>(
-                           tile::Block<T>{w + first * in, in, count, static_cast<int>(in)}, panel);
+                           tile::PackSource<T>{w + first * in, in, count, static_cast<int>(in)}, panel);
                    });
         } else {
-            panels(
-                in, size_of_weight().words_per_panel,
-                [&, in = in, out = out](auto first, int count, auto* panel) {
-                    tile::pack_columns<V>(tile::Block<T>{w + first, in, static_cast<int>(out), count}, panel);
-                });
+            panels(in, size_of_weight().words_per_panel,
+                   [&, in = in, out = out](auto first, int count, auto* panel) {
+                       tile::pack_columns<V>(tile::PackSource<T>{w + first, in, static_cast<int>(out), count},
+                                             panel);
+                   });
         }
     }
 
@@ -207,7 +207,7 @@ class PairProducts final : public LinearProducts<tensor::bfloat16> {
                  [&](std::int64_t panel) {
                      const auto first = panel * tile::tile_columns;
                      const auto count = static_cast<int>(std::min(tile::tile_columns, in - first));
-                     tile::pack_columns<V>(tile::Block<T>{x + first, in, static_cast<int>(rows), count},
+                     tile::pack_columns<V>(tile::PackSource<T>{x + first, in, static_cast<int>(rows), count},
                                            right + panel * size.words_per_panel);
                  });
         std::byte* rest = scratch + 4 * size_of_run().columns();

@@ -1,4 +1,4 @@
-/// What the two ways of carrying out linear.hpp have in common; only linear*.cpp include it.
+/// Products in the form that both ways of carrying out linear.hpp share; only linear*.cpp include it.
 #pragma once
 
 #include <cstddef>

@@ -11,9 +11,9 @@
 
 namespace ziggurat::kernels::host {
 
-/// An operand of a product, element (i, j) at data[i * row_step + j * column_step]; one of the steps is 1.
+/// A factor of a product, element (i, j) at data[i * row_step + j * column_step]; one of the steps is 1.
 template <class T>
-struct Operand {
+struct Factor {
     const T* data;
     std::int64_t row_step, column_step;
 
@@ -38,8 +38,7 @@ class TiledProduct {
     static constexpr std::int64_t scratch_bytes =
         (block_rows * block_columns + block_columns * block_depth + strip_tiles * left_words) * 4;
 
-    TiledProduct(
-        Operand<T> left, Operand<T> right, std::int64_t rows, std::int64_t columns, std::int64_t depth)
+    TiledProduct(Factor<T> left, Factor<T> right, std::int64_t rows, std::int64_t columns, std::int64_t depth)
         : left_{left}, right_{right}, rows_{rows}, columns_{columns}, depth_{depth} {}
 
     /// Calls write(row, column, sums, count) for every run of at most 16 columns of the result.
@@ -117,10 +116,10 @@ class TiledProduct {
         std::int64_t at, std::int64_t column, int depth, int columns, std::uint32_t* to) const {
         const T* from = right_.at(at, column);
         if (right_.column_step == 1) {
-            tile::pack_columns<V>(tile::Block<T>{from, right_.row_step, depth, columns}, to);
+            tile::pack_columns<V>(tile::PackSource<T>{from, right_.row_step, depth, columns}, to);
             return tile::divide_up(depth, tile::tile_columns) * tile::tile_columns * tile::tile_columns;
         }
-        tile::pack_transposed<V>(tile::Block<T>{from, right_.column_step, columns, depth}, to);
+        tile::pack_transposed<V>(tile::PackSource<T>{from, right_.column_step, columns, depth}, to);
         return depth * tile::tile_columns;
     }
 
@@ -150,7 +149,7 @@ class TiledProduct {
         }
     }
 
-    Operand<T> left_, right_;
+    Factor<T> left_, right_;
     std::int64_t rows_, columns_, depth_;
 };
 

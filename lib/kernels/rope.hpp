@@ -9,7 +9,7 @@
 
 namespace ziggurat::kernels {
 
-enum class Direction { forward, backward };
+enum class RopeDirection { forward, backward };
 
 /// Fills table[p][i] = (cos, sin) of the angle p theta^(-i / pairs), once at assembly.
 ///
@@ -33,7 +33,7 @@ void rope(const device::Stream& stream,
           const AttentionShape& shape,
           tensor::TensorRef<const std::int32_t, 1> positions,
           tensor::TensorRef<const float, 3> table,
-          Direction direction,
+          RopeDirection direction,
           tensor::TensorRef<T, 2> qkv);
 
 }  // namespace ziggurat::kernels

@@ -47,7 +47,7 @@ void rope(const device::Stream&,
           const AttentionShape& shape,
           tensor::TensorRef<const std::int32_t, 1> positions,
           tensor::TensorRef<const float, 3> table,
-          Direction direction,
+          RopeDirection direction,
           tensor::TensorRef<T, 2> qkv) {
     const auto pairs = table.extent(1);
     const auto turned_heads = shape.heads + shape.kv_heads;
@@ -57,7 +57,7 @@ void rope(const device::Stream&,
     for (std::int64_t row = 0; row < positions.extent(0); ++row) {
         ZG_EXPECTS(positions.data[row] >= 0 && positions.data[row] < table.extent(0));
     }
-    const float sign = direction == Direction::forward ? 1.0f : -1.0f;
+    const float sign = direction == RopeDirection::forward ? 1.0f : -1.0f;
     host::for_rows("ziggurat::rope", qkv.extent(0), [=](std::int64_t row) {
         const float* angles = table.data + 2 * pairs * positions.data[row];
         for (std::int64_t head = 0; head < turned_heads; ++head) {
@@ -71,13 +71,13 @@ template void rope<float>(const device::Stream&,
                           const AttentionShape&,
                           tensor::TensorRef<const std::int32_t, 1>,
                           tensor::TensorRef<const float, 3>,
-                          Direction,
+                          RopeDirection,
                           tensor::TensorRef<float, 2>);
 template void rope<tensor::bfloat16>(const device::Stream&,
                                      const AttentionShape&,
                                      tensor::TensorRef<const std::int32_t, 1>,
                                      tensor::TensorRef<const float, 3>,
-                                     Direction,
+                                     RopeDirection,
                                      tensor::TensorRef<tensor::bfloat16, 2>);
 
 }  // namespace ziggurat::kernels

@@ -1,4 +1,4 @@
-/// What changes from step to step, read by kernels from memory and never an argument of an op.
+/// Inputs that change from step to step: kernels read them from memory, and no op has them as arguments.
 #pragma once
 
 #include <cstdint>

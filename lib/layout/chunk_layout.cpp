@@ -49,24 +49,4 @@ std::vector<UnitRange> ChunkLayout::chunks(int from, int to) const {
     return runs;
 }
 
-std::vector<ChunkLayout::Piece> ChunkLayout::pieces(const UnitRange& wanted) const {
-    std::vector<Piece> found;
-    for (std::size_t s = 0; s < shards_.size(); ++s) {
-        if (shards_[s].unit != wanted.unit) {
-            continue;
-        }
-        const auto base = shards_[s].range.begin - begins_[s];
-        auto at = std::max(wanted.range.begin, shards_[s].range.begin);
-        const auto end = std::min(wanted.range.end, shards_[s].range.end);
-        while (at < end) {
-            const auto address = at - base;
-            const auto k = address / chunk_elements_;
-            const auto stop = std::min(end, base + (k + 1) * chunk_elements_);
-            found.push_back({static_cast<int>(k), address - k * chunk_elements_, {at, stop}});
-            at = stop;
-        }
-    }
-    return found;
-}
-
 }  // namespace ziggurat::layout

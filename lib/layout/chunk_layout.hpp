@@ -52,17 +52,6 @@ class ChunkLayout {
     /// Those of the chunks [from, to) together.
     std::vector<UnitRange> chunks(int from, int to) const;
 
-    /// A part of a chunk that holds a part of a shard.
-    struct Piece {
-        int chunk = -1;
-        std::int64_t offset = 0;  ///< elements from the start of the chunk
-        ElementRange range;       ///< of the unit
-
-        bool operator==(const Piece&) const = default;
-    };
-    /// Where the elements `wanted` lie; what this rank does not hold is left out.
-    std::vector<Piece> pieces(const UnitRange& wanted) const;
-
   private:
     std::vector<UnitRange> shards_;
     std::vector<std::int64_t> begins_;  ///< of each shard in the address space, and its end

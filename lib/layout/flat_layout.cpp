@@ -43,20 +43,4 @@ std::vector<int> FlatLayout::ascending() const {
     return order;
 }
 
-std::vector<ElementRange> FlatLayout::gaps() const {
-    std::vector<ElementRange> found;
-    std::int64_t end = 0;
-    for (const int p : ascending()) {
-        const auto& range = parameter(p);
-        if (range.begin > end) {
-            found.push_back({end, range.begin});
-        }
-        end = range.end;
-    }
-    if (padded_ > end) {
-        found.push_back({end, padded_});
-    }
-    return found;
-}
-
 }  // namespace ziggurat::layout

@@ -58,9 +58,6 @@ class FlatLayout {
     /// The parameters in the order of their ranges.
     std::vector<int> ascending() const;
 
-    /// Ranges without data, ascending: between parameters and behind the last of a region.
-    std::vector<ElementRange> gaps() const;
-
   private:
     std::vector<ElementRange> parameters_;
     std::int64_t elements_ = 0;

@@ -1,4 +1,4 @@
-/// Which data rank owns which part of a region of a unit's flat range, for each state kind.
+/// Owners among the data ranks of the parts of a region of a unit's flat range, for each state kind.
 #pragma once
 
 #include <cstdint>

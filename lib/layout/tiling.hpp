@@ -1,4 +1,4 @@
-/// Which weights are cut into tiles, and the segments that their unit falls into.
+/// Tiles of weights, and the segments that their unit falls into.
 #pragma once
 
 #include <cstdint>

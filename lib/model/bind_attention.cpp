@@ -61,7 +61,7 @@ Kernel bind_rope(Binder<T>& binder, Operands& use) {
     const auto elements = use.out<T>(is_backward ? Role::d_input : Role::output);
     const auto shape = shape_of(binder.spec(), std::ssize(elements));
     const auto width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
-    const auto direction = is_backward ? kernels::Direction::backward : kernels::Direction::forward;
+    const auto direction = is_backward ? kernels::RopeDirection::backward : kernels::RopeDirection::forward;
     return [=, positions = use.vector_in<std::int32_t>(Role::positions), table = binder.rotations(),
             qkv = use.matrix_out<T>(is_backward ? Role::d_input : Role::output, width)] {
         kernels::rope<T>(stream, shape, positions, table, direction, qkv);

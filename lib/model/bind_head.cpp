@@ -53,15 +53,16 @@ Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, Operands& use)
                 product->backward_weight(stream, x, dy, dw, accumulate, workspace);
             };
         }
-        default: {
-            const auto x = use.matrix_in<T>(Role::input, in);
-            const auto* product = &binder.linear(x.extent(0), in, out, false);
-            return [=, packed = use.in<std::byte>(Role::packed_forward),
-                    y = use.matrix_out<T>(Role::output, out)] {
-                product->forward_packed(stream, x, packed, {}, y, workspace);
-            };
-        }
+        case Direction::forward:
+        case Direction::backward:
+        case Direction::recompute:
+            break;
     }
+    const auto x = use.matrix_in<T>(Role::input, in);
+    const auto* product = &binder.linear(x.extent(0), in, out, false);
+    return [=, packed = use.in<std::byte>(Role::packed_forward), y = use.matrix_out<T>(Role::output, out)] {
+        product->forward_packed(stream, x, packed, {}, y, workspace);
+    };
 }
 
 template <class T>

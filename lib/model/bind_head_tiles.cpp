@@ -39,14 +39,17 @@ Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
                 product->backward_weight(stream, x, dy, dw, accumulate, workspace);
             };
         }
-        default: {
-            const auto x = use.matrix_in<T>(Role::input, in);
-            const auto* product = &binder.linear(x.extent(0), in, width, false, true);
-            return [=, w = use.matrix_in<T>(Role::weight, in), y = use.matrix_out<T>(Role::output, width)] {
-                product->forward(stream, x, w, {}, y, workspace);
-            };
-        }
+        case Direction::none:
+        case Direction::forward:
+        case Direction::backward:
+        case Direction::recompute:
+            break;
     }
+    const auto x = use.matrix_in<T>(Role::input, in);
+    const auto* product = &binder.linear(x.extent(0), in, width, false, true);
+    return [=, w = use.matrix_in<T>(Role::weight, in), y = use.matrix_out<T>(Role::output, width)] {
+        product->forward(stream, x, w, {}, y, workspace);
+    };
 }
 
 static_assert(sizeof(kernels::LossStatistics) == schedule::loss_statistics_bytes);

@@ -1,4 +1,4 @@
-/// What a compute op of the step program does: a kernel with its operands bound.
+/// Kernels with their operands bound: what compute ops of the step program do.
 ///
 /// The program says which bytes an op reads and writes and what part each plays (input,
 /// weight, d_output); a binder turns that, once, into a call of a kernel of `kernels` with typed, shaped

@@ -124,14 +124,12 @@ std::string detail_of(Consumer consumer, const spec::RunSpec& spec) {
             return "values and gradients on their way";
         case Consumer::snapshot:
             return cut(spec.parallel.data, "what checkpoints save, copied");
-        case Consumer::transfers:
-            return "state on its way between tiers";
-        case Consumer::validation:
-            return "beyond what training needs";
         case Consumer::none:
         case Consumer::logits:
         case Consumer::workspaces:
         case Consumer::batch:
+        case Consumer::transfers:
+        case Consumer::validation:
             break;
     }
     return "";

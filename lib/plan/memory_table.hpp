@@ -1,4 +1,4 @@
-/// What a rank's memory is for, in each tier, at the moment when most of it is in use.
+/// Memory table of a rank: its consumers in each tier, at the moment when most of it is in use.
 #pragma once
 
 #include <array>

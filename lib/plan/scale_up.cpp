@@ -9,7 +9,7 @@
 #include "schedule/expand/expand.hpp"
 #include "schedule/passes/homes.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
-#include "schedule/passes/passing_state.hpp"
+#include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/passes/transfer_pass.hpp"
 #include "schedule/place/place_buffers.hpp"
 

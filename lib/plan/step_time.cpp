@@ -135,9 +135,12 @@ class Race {
                 return Shared::disks;
             case Engine::nvme_write:
                 return rates_.has_shared_disks ? Shared::disks : Shared::disks_for_writing;
-            default:
-                return Shared::nothing;
+            case Engine::channel:
+            case Engine::host_to_device:
+            case Engine::device_to_host:
+                break;
         }
+        return Shared::nothing;
     }
 
     /// The step that the slowest compute lane is in.

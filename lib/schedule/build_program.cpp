@@ -1,17 +1,17 @@
 #include "schedule/build_program.hpp"
 
 #include "base/contract.hpp"
-#include "schedule/expand/context_ring.hpp"
 #include "schedule/expand/expand.hpp"
 #include "schedule/expand/pipeline_order.hpp"
-#include "schedule/expand/pipeline_order_receives.hpp"
 #include "schedule/passes/activation_pass.hpp"
+#include "schedule/passes/context_ring_pass.hpp"
 #include "schedule/passes/gather_pass.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
-#include "schedule/passes/passing_state.hpp"
+#include "schedule/passes/receives_pass.hpp"
 #include "schedule/passes/recompute_pass.hpp"
 #include "schedule/passes/reduce_pass.hpp"
-#include "schedule/passes/saved_runs.hpp"
+#include "schedule/passes/save_ring_pass.hpp"
+#include "schedule/passes/snapshot_pass.hpp"
 #include "schedule/passes/transfer_pass.hpp"
 #include "schedule/place/derive_dependencies.hpp"
 #include "schedule/place/place_buffers.hpp"
@@ -47,9 +47,9 @@ Program placed(const spec::RunSpec& spec, const ModelLayout& model, Variant vari
     const auto slots = slots_of(spec, variant);
     auto draft = expand(spec, model, variant, slots[static_cast<std::size_t>(model.stage)]);
     draft.names_blocks = blocks == Blocks::named;
-    post_receives_early(draft, slots, model.stage);
+    receives_pass(draft, slots, model.stage);
     recompute_pass(draft, spec, model);
-    context_ring(draft, spec, model);
+    context_ring_pass(draft, spec, model);
     gather_pass(draft, spec, model);
     if (variant == Variant::train) {
         reduce_pass(draft, spec, model);
@@ -58,8 +58,8 @@ Program placed(const spec::RunSpec& spec, const ModelLayout& model, Variant vari
     activation_pass(draft, spec);
     transfer_pass(draft, spec, model);
     if (spec.checkpoint.every && spec.checkpoint.is_async) {
-        add_snapshot(draft.program, model);
-        add_save_ring(draft.program, spec, model);
+        snapshot_pass(draft.program, model);
+        save_ring_pass(draft.program, spec, model);
     }
     place_buffers(draft.program);
     return std::move(draft.program);

@@ -1,4 +1,4 @@
-/// What is where for one rank: the mesh, the model's table, and the units that this rank holds.
+/// Layout of one rank: the mesh, the model's table, and the units that this rank holds.
 #pragma once
 
 #include <cstdint>

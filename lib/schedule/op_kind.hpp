@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 
 #include "base/enumerators.hpp"
@@ -163,6 +164,46 @@ constexpr const char* to_string(Engine engine) {
     }
     throw std::invalid_argument{"no Engine"};
 }
+
+inline constexpr int num_engines = num_enumerators<Engine>();
+
+/// Ways between two tiers, in one direction each.
+enum class Link { nvme_read, nvme_write, host_to_device, device_to_host };
+
+/// The link that an engine serves; nothing for what computes or communicates.
+constexpr std::optional<Link> link_of(Engine engine) {
+    switch (engine) {
+        case Engine::nvme_read:
+            return Link::nvme_read;
+        case Engine::nvme_write:
+            return Link::nvme_write;
+        case Engine::host_to_device:
+            return Link::host_to_device;
+        case Engine::device_to_host:
+            return Link::device_to_host;
+        case Engine::compute:
+        case Engine::collective:
+        case Engine::channel:
+        case Engine::host_optimizer:
+            return std::nullopt;
+    }
+    throw std::invalid_argument{"no Engine"};
+}
+
+constexpr Engine engine_of(Link link) {
+    for (int e = 0; e < num_engines; ++e) {
+        if (link_of(static_cast<Engine>(e)) == link) {
+            return static_cast<Engine>(e);
+        }
+    }
+    throw std::invalid_argument{"no Link"};
+}
+
+/// As the lane is called: `nvme_read`.
+constexpr const char* to_string(Link link) {
+    return to_string(engine_of(link));
+}
+inline constexpr int num_links = num_enumerators<Link>();
 
 /// Whether ops of a lane begin before those in front of them have ended, or even begun, so that a disk is
 /// never idle for want of being asked. All that they must wait for is in their waits, for ops of their own

@@ -1,4 +1,4 @@
-/// What a step program does, unit by unit and lane by lane.
+/// Summary of a step program, unit by unit and lane by lane.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What one rank does in one optimizer step, as data.
+/// Program of one rank in one optimizer step, as data.
 ///
 /// `train::Executor` carries a program out; `plan::Simulator` prices it. Both read the same list, so the
 /// planner cannot promise a step that the trainer does not run.
@@ -90,7 +90,7 @@ struct TrainerBuffers {
     int update_inputs = -1;  ///< the same for updates, which may still run when the next step has begun
     int exact_sums = -1;
     int snapshot = -1;                                      ///< see snapshot_pass
-    int save_ring = -1;                                     ///< see passing_state
+    int save_ring = -1;                                     ///< see save_ring_pass
     std::vector<std::array<int, num_batch_tensors>> batch;  ///< by micro-batch and BatchTensor
 
     int of(BatchTensor tensor, int microbatch) const {

@@ -7,7 +7,7 @@ namespace ziggurat::schedule {
 
 ByteRun touched(const Op& op, const ByteRun& run) {
     const bool by_page = op.kind == OpKind::read || op.kind == OpKind::write;
-    return {run.offset, by_page ? pages(run.bytes) : run.bytes};
+    return {run.offset, by_page ? round_up_to_page(run.bytes) : run.bytes};
 }
 
 ByteRuns::ByteRuns(std::vector<ByteRun> runs) {
@@ -69,7 +69,7 @@ ByteRuns ByteRuns::in_pages(std::int64_t limit) const {
     std::vector<ByteRun> wider;
     for (const auto& run : runs_) {
         const auto from = run.offset / page_bytes * page_bytes;
-        wider.push_back({from, std::min(limit, pages(run.offset + run.bytes)) - from});
+        wider.push_back({from, std::min(limit, round_up_to_page(run.offset + run.bytes)) - from});
     }
     return ByteRuns{std::move(wider)};
 }

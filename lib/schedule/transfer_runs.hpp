@@ -4,17 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/pages.hpp"
 #include "schedule/step_program.hpp"
 
 namespace ziggurat::schedule {
-
-/// NVMe moves whole pages.
-inline constexpr std::int64_t page_bytes = 4096;
-
-/// `bytes` rounded up to whole pages.
-constexpr std::int64_t pages(std::int64_t bytes) {
-    return (bytes + page_bytes - 1) / page_bytes * page_bytes;
-}
 
 /// The bytes that `op` touches for the sake of a run of one of its operands: what goes to NVMe or comes from
 /// there takes the rest of its last page with it.

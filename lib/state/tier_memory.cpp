@@ -39,7 +39,7 @@ std::vector<std::int64_t> ends_of_transfers(const std::vector<const schedule::Pr
     std::set<std::int64_t> ends;
     const auto add = [&ends](std::int64_t offset, std::int64_t bytes) {
         ends.insert(offset);
-        ends.insert(offset + storage::round_up_to_page(bytes));
+        ends.insert(offset + round_up_to_page(bytes));
     };
     for (const auto* program : programs) {
         for (const auto& buffer : program->buffers) {

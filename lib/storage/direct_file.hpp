@@ -7,18 +7,9 @@
 #include <string>
 
 #include "base/file_handle.hpp"
+#include "base/pages.hpp"
 
 namespace ziggurat::storage {
-
-/// O_DIRECT granularity of offsets and lengths of transfers, and in any case of addresses.
-inline constexpr std::int64_t page_bytes = 4096;
-
-constexpr std::int64_t round_down_to_page(std::int64_t bytes) {
-    return bytes / page_bytes * page_bytes;
-}
-constexpr std::int64_t round_up_to_page(std::int64_t bytes) {
-    return round_down_to_page(bytes + page_bytes - 1);
-}
 
 /// Bytes that this process has moved from and to files so far, by whichever thread and queue: what tells a
 /// slow disk from one that does not answer.

@@ -120,7 +120,7 @@ void TrainingLoop::one_step() {
     const auto targets = feeder_.fill(step_, assembly_.train_slots(), world_);
     const double data_seconds = seconds_between(begin_ns, monotonic_ns());
     times().add(data_activity_, data_seconds);
-    report.stall(Stall::data) = data_seconds;
+    report.stall(data_stall) = data_seconds;
 
     assembly_.step_inputs() = optim::make_step_inputs(spec_.optimizer, spec_.schedule, spec_.train.steps,
                                                       step_, step_ - skips_.skipped() + 1, targets);

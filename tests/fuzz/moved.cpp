@@ -10,7 +10,7 @@
 
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
-#include "schedule/volumes/link_volumes.hpp"
+#include "schedule/verify/link_volumes.hpp"
 
 namespace ziggurat::test {
 namespace {

@@ -67,14 +67,14 @@ void fetch_before_the_change(Program& program, Op& op) {
 
 bool is_transfer_of_pages(const Program&, const Op& op) {
     return (op.kind == OpKind::read || op.kind == OpKind::write) &&
-           op.reads.front().runs.front().bytes > schedule::page_bytes;
+           op.reads.front().runs.front().bytes > page_bytes;
 }
 
 /// The last page of the first run stays what it was.
 void leave_a_page(Program&, Op& op) {
     for (auto* operands : {&op.reads, &op.writes}) {
         auto& run = operands->front().runs.front();
-        run.bytes -= (run.bytes - 1) % schedule::page_bytes + 1;
+        run.bytes -= (run.bytes - 1) % page_bytes + 1;
     }
 }
 

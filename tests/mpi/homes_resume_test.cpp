@@ -185,7 +185,7 @@ TEST(HomesSave, ReadsNothingTwiceAndWritesTheStateOnce) {
         std::filesystem::file_size(step_folder(folder, "every3", 3) + "/" + checkpoint::shard_name(rank)));
     // Reserved, then written; without direct transfers a write is asked about on two levels.
     const auto written = saving[2] - size;
-    const auto once = storage::round_up_to_page(size);
+    const auto once = round_up_to_page(size);
     EXPECT_TRUE(written == once || written == 2 * once) << written << " of " << once;
 }
 

@@ -10,6 +10,7 @@
 
 #include "comm/control.hpp"
 #include "schedule/build_program.hpp"
+#include "schedule/verify/link_volumes.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"

@@ -41,7 +41,7 @@ class BackwardHead {
           factors_{scratch.take<float>(tile_rows * tile_columns)} {}
 
     /// Begins a group: its keys and values, and gradients of them that are zero.
-    void begin(const Block<T>& k, const Block<T>& v) {
+    void begin(const PackSource<T>& k, const PackSource<T>& v) {
         pack_transposed<V>(k, keys_);
         pack_columns<V>(k, key_columns_);
         pack_transposed<V>(v, values_);
@@ -51,8 +51,8 @@ class BackwardHead {
 
     /// Adds one query head; `out` and `d_out` are [seq, head_dim]. Writes d_q with rows `d_step` apart.
     void run(const Head<T>& head,
-             const Block<T>& out,
-             const Block<T>& d_out,
+             const PackSource<T>& out,
+             const PackSource<T>& d_out,
              const float* lse,
              T* d_q,
              std::int64_t d_step) {
@@ -88,7 +88,7 @@ class BackwardHead {
     }
 
     /// delta = rowsum(out * d_out), which is the sum over keys of weight times gradient of the weight.
-    void compute_delta(const Block<T>& out, const Block<T>& d_out) {
+    void compute_delta(const PackSource<T>& out, const PackSource<T>& d_out) {
         for (int row = 0; row < out.rows; ++row) {
             prefetch(out.data + (row + prefetched_rows) * out.step, out.columns);
             Float total = V::zero();

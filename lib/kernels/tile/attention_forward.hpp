@@ -33,7 +33,7 @@ class ForwardHead {
           maxima_{scratch.take<float>(forward_queries)},
           totals_{scratch.take<float>(forward_queries)} {}
 
-    void pack_keys_and_values(const Block<T>& k, const Block<T>& v) {
+    void pack_keys_and_values(const PackSource<T>& k, const PackSource<T>& v) {
         pack_transposed<V>(k, keys_);
         pack_columns<V>(v, values_);
     }

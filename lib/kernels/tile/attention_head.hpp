@@ -1,4 +1,4 @@
-/// What forward and backward of one attention head share.
+/// Parts of one attention head that its forward and its backward share.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline constexpr float lowest_maximum = -1e20f;
 /// One query head and the keys and values that it meets.
 template <class T>
 struct Head {
-    Block<T> q, k, v;                     ///< [seq, head_dim] each
+    PackSource<T> q, k, v;                ///< [seq, head_dim] each
     const std::int32_t* document_starts;  ///< [seq] or null
     float scale;                          ///< of the scores
     DropoutMask dropout;                  ///< of the weights

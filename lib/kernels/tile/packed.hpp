@@ -23,7 +23,7 @@ constexpr std::int64_t divide_up(std::int64_t value, std::int64_t divisor) {
 
 /// A row-major block of a larger matrix: `rows` x `columns` elements whose rows lie `step` elements apart.
 template <class T>
-struct Block {
+struct PackSource {
     const T* data;
     std::int64_t step;
     int rows, columns;
@@ -45,7 +45,7 @@ template <class V, class T, int RowStep, int WordStep, int R, int N>
 /// The transpose of `x` in panels of 64 of its rows, [panel][word][64], rows padded with zeros:
 /// a right factor that sums over the columns of x.
 template <class V, class T>
-void pack_transposed(const Block<T>& x, std::uint32_t* to) {
+void pack_transposed(const PackSource<T>& x, std::uint32_t* to) {
     constexpr int pair = elements_per_word<V, T>;
     const auto words = divide_up(x.columns, pair);
     const auto padded_rows = divide_up(x.rows, tile_columns) * tile_columns;
@@ -86,7 +86,7 @@ inline constexpr int prefetched_rows = 12;
 /// `x` in panels of 64 of its columns, [panel][word of rows][64], both padded with zeros (columns to 16):
 /// a right factor that sums over the rows of x.
 template <class V, class T>
-void pack_columns(const Block<T>& x, std::uint32_t* to) {
+void pack_columns(const PackSource<T>& x, std::uint32_t* to) {
     constexpr int pair = elements_per_word<V, T>;
     const auto padded_words = divide_up(x.rows, tile_columns) * tile_columns / pair;
     const auto words = divide_up(x.rows, pair);
@@ -120,7 +120,7 @@ void pack_columns(const Block<T>& x, std::uint32_t* to) {
 ///
 /// Where a word is one float this is the layout of pack_columns.
 template <class V, class T>
-void pack_left(const Block<T>& x, std::uint32_t* to) {
+void pack_left(const PackSource<T>& x, std::uint32_t* to) {
     if constexpr (elements_per_word<V, T> == 1) {
         pack_columns<V>(x, to);
     } else {

@@ -9,7 +9,7 @@ using layout::PhaseKind;
 using layout::Placement;
 
 /// The gradient of a phase's output, as the phase wants it: all ranks of a sum take the whole gradient.
-Place PhaseWriter::d_output(int unit, int phase, int microbatch) {
+PlacedValue PhaseWriter::d_output(int unit, int phase, int microbatch) {
     const auto& writes = unit_of(unit).phases[static_cast<std::size_t>(phase)].writes;
     const auto& use = *std::find_if(writes.begin(), writes.end(), [](const layout::ValueUse& written) {
         return written.role == Role::output;
@@ -58,7 +58,7 @@ void PhaseWriter::leave_gradient(int unit, int phase, int microbatch, int buffer
     gradients_[key] = {buffer, use.wanted};
 }
 
-void PhaseWriter::add_weight_product(Op op, int x, const Place& d_y, std::int64_t workspace_bytes) {
+void PhaseWriter::add_weight_product(Op op, int x, const PlacedValue& d_y, std::int64_t workspace_bytes) {
     if (draft_.program.find_write(op, Role::d_weight) != nullptr) {
         op.reads.push_back(whole(draft_.program, x, Role::input));
     } else {

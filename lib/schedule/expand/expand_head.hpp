@@ -1,4 +1,4 @@
-/// What both ways of carrying out a head have in common; only expand_head*.cpp includes it.
+/// Parts that both ways of carrying out a head have in common; only expand_head*.cpp includes it.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@
 
 namespace ziggurat::schedule {
 
-/// Where a value, or the gradient of one, is.
-struct Place {
+/// Buffer and placement of a value, or of the gradient of one.
+struct PlacedValue {
     int buffer = -1;
     layout::Placement placement = layout::Placement::replicated;
     bool is_stream = false;  ///< gradients: of the residual stream, to be added to by later ops
@@ -57,8 +57,6 @@ class PhaseWriter {
     /// Into how many tiles the phase is cut; 1 when it is not.
     std::size_t num_tiles(int unit, int phase) const;
     std::int64_t rows(layout::Placement placement) const;
-    int value_buffer(int unit, int value, layout::Placement placement, int microbatch, bool is_kept);
-    int gradient_buffer(int unit, int value, layout::Placement placement, int microbatch);
     void add_parameters(Op& op, const layout::Phase& phase, const std::vector<Role>& roles = {});
     /// Of the tensors that are trained; false when there are none.
     bool add_gradients(Op& op, const layout::Phase& phase, const std::vector<Role>& roles = {});
@@ -67,12 +65,17 @@ class PhaseWriter {
     /// A tensor of the micro-batch, and rows [begin, end) of one that has an element per token.
     Operand batch(BatchTensor tensor, int microbatch) const;
     Operand batch_rows(BatchTensor tensor, int microbatch, std::int64_t begin, std::int64_t end) const;
+    void add(Op op) { draft_.program.ops.push_back(std::move(op)); }
+
+    // expand_buffers.cpp
+    int value_buffer(int unit, int value, layout::Placement placement, int microbatch, bool is_kept);
+    int gradient_buffer(int unit, int value, layout::Placement placement, int microbatch);
     void add_workspace(Op& op, std::int64_t bytes);
     std::int64_t workspace_bytes(const layout::Phase& phase, Direction direction) const;
     /// Of the product of one tile, and a copy of its columns of the output.
     std::int64_t tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const;
     int scratch_buffer(std::string name, std::int64_t bytes, Consumer line, int unit, int microbatch);
-    void add(Op op) { draft_.program.ops.push_back(std::move(op)); }
+    bool is_kept(int unit, int value) const;
 
     // expand_forward.cpp
     void forward_phase(int unit, int phase, int microbatch);
@@ -84,8 +87,8 @@ class PhaseWriter {
     void backward_phase(int unit, int phase, int microbatch);
     void backward_linear(int unit, int phase, int microbatch);
     /// Of an op that has its gradients; deferred where that is asked for.
-    void add_weight_product(Op op, int x, const Place& d_y, std::int64_t workspace_bytes);
-    Place d_output(int unit, int phase, int microbatch);
+    void add_weight_product(Op op, int x, const PlacedValue& d_y, std::int64_t workspace_bytes);
+    PlacedValue d_output(int unit, int phase, int microbatch);
     int d_stream(int unit, int phase, int value, int microbatch);
     void leave_gradient(int unit, int phase, int microbatch, int buffer);
 
@@ -121,16 +124,15 @@ class PhaseWriter {
     int logits_of_tile(int unit, int microbatch, std::size_t tile, std::int64_t begin, Direction direction);
 
     const layout::Unit& unit_of(int unit) const { return model_.table.units[static_cast<std::size_t>(unit)]; }
-    bool is_kept(int unit, int value) const;
 
     const spec::RunSpec& spec_;
     const ModelLayout& model_;
     std::unique_ptr<layout::Workspaces> workspaces_;
     Draft draft_;
     layout::Placement outside_;
-    std::map<ValueKey, Place> values_;
+    std::map<ValueKey, PlacedValue> values_;
     std::map<std::pair<ValueKey, layout::Placement>, int> converted_;
-    std::map<ValueKey, Place> gradients_;
+    std::map<ValueKey, PlacedValue> gradients_;
     bool is_deferring_ = false;
     int chunk_ = 0;
     std::map<std::pair<int, int>, std::vector<Op>> deferred_;  // (micro-batch, chunk) -> ops

@@ -105,15 +105,4 @@ std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage) {
     return {};
 }
 
-int most_in_flight(const std::vector<Slot>& order) {
-    int now = 0;
-    int most = 0;
-    for (const auto& slot : order) {
-        now += slot.pass == Pass::forward ? 1 : 0;
-        most = std::max(most, now);
-        now -= slot.pass == Pass::backward || slot.pass == Pass::backward_weight ? 1 : 0;
-    }
-    return most;
-}
-
 }  // namespace ziggurat::schedule

@@ -41,7 +41,4 @@ struct Pipeline {
 /// \pre 0 <= stage < stages; chunks == 1 unless the schedule is interleaved
 std::vector<Slot> pipeline_order(const Pipeline& pipeline, int stage);
 
-/// Most forwards of the order whose backward (of weights) has not come yet.
-int most_in_flight(const std::vector<Slot>& order);
-
 }  // namespace ziggurat::schedule

@@ -96,7 +96,7 @@ class Departures {
     /// It is listed as gone a pass later than it is made: the lane does not wait for that, but until then its
     /// memory is nobody else's, so that the next pass need not wait for the link.
     void add(const Kept& kept, Tier home) {
-        const int gone = std::min(unit_passes_.settled_at(kept.produced, 2), kept.first_backward);
+        const int gone = std::min(unit_passes_.behind(kept.produced, 2), kept.first_backward);
         const int away = like(kept.buffer, home, " away");
         const int back = like(kept.buffer, Tier::device, " back");
         std::vector<int> way{kept.buffer, away, back};

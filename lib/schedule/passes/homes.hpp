@@ -1,4 +1,4 @@
-/// Which elements of the persistent state of a rank are at home in which tier.
+/// Homes of the elements of a rank's persistent state.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-/// What backward needs again is computed again.
+/// Recomputation of values that backward needs again.
 #pragma once
 
 #include "schedule/expand/expand.hpp"

@@ -1,4 +1,4 @@
-/// Which gradients an op stores and to which it adds; only reduce_*.cpp includes it.
+/// Choice between storing a gradient and adding to it, by op; only reduce_*.cpp includes it.
 #pragma once
 
 #include <map>

@@ -46,16 +46,4 @@ std::vector<SavedRun> saved_runs(const ModelLayout& model, const Program& progra
     return runs;
 }
 
-void add_snapshot(Program& program, const ModelLayout& model) {
-    Buffer snapshot;
-    snapshot.name = "snapshot";
-    snapshot.tier = spec::Tier::host;
-    snapshot.lifetime = Lifetime::persistent;
-    snapshot.consumer = Consumer::snapshot;
-    for (const auto& saved : saved_runs(model, program)) {
-        snapshot.bytes += saved.is_copied ? saved.run.bytes : 0;
-    }
-    program.trainer_buffers.snapshot = program.add_buffer(std::move(snapshot));
-}
-
 }  // namespace ziggurat::schedule

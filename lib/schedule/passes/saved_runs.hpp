@@ -1,4 +1,4 @@
-/// What checkpoints take from the state of one rank.
+/// Runs of bytes that checkpoints take from the state of one rank.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,5 @@ struct SavedRun {
 ///
 /// Ranks that differ on another axis may have the same runs: ModelLayout::counts says whose are saved.
 std::vector<SavedRun> saved_runs(const ModelLayout& model, const Program& program);
-
-/// Adds the buffer `snapshot` of the host tier, which takes the runs that are copied, one behind another.
-void add_snapshot(Program& program, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

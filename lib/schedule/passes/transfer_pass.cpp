@@ -24,11 +24,11 @@ struct Stop {
     Tier tier = Tier::device;
 };
 
-/// Where an op of transfers stands among the others: in front of or behind an op, reading from NVMe or not,
+/// Order of an op of transfers among the others: in front of or behind an op, reading from NVMe or not,
 /// for the sake of an op, the first or second hop of a way, between two tiers, on a lane for updates or not.
 /// What agrees in all of this is one op. Reads come first: the next one's memory on the host is then not that
 /// which a copy here empties, and disk and link work at the same time.
-using Place = std::tuple<int, bool, int, int, Tier, Tier, bool>;
+using TransferOrder = std::tuple<int, bool, int, int, Tier, Tier, bool>;
 
 class Transfers {
   public:
@@ -44,16 +44,16 @@ class Transfers {
             unit_passes_.add(residency.first_op);
         }
         unit_passes_.sort();
-        settle();
+        choose_times_at_home();
         for (const auto& [home, changes] : found_.in_place) {
             auto& all = changes_[home];
             all.insert(all.end(), changes.begin(), changes.end());
         }
         for (auto& [home, changes] : changes_) {
-            std::ranges::sort(changes, {}, &Change::last_op);
+            std::ranges::sort(changes, {}, &HomeChange::last_op);
         }
         for (std::size_t v = 0; v < found_.residencies.size(); ++v) {
-            serve(found_.residencies[v], settled_[v]);
+            serve(found_.residencies[v], at_home_[v]);
         }
         name_empty_operands();
         insert();
@@ -84,13 +84,13 @@ class Transfers {
     /// runs ahead of the list; but until then its memory is nobody else's, so that the next unit passes need
     /// not wait for the disk before they can write into theirs. It is listed before the next residency of
     /// these bytes fetches them.
-    void settle() {
+    void choose_times_at_home() {
         std::map<int, std::vector<const Residency*>> by_home;
         for (const auto& residency : found_.residencies) {
             by_home[residency.home].push_back(&residency);
         }
         for (const auto& residency : found_.residencies) {
-            int place = unit_passes_.settled_at(residency.last_write, prefetch_);
+            int place = unit_passes_.behind(residency.last_write, prefetch_);
             const auto& same = by_home[residency.home];
             const auto first_op = [](const Residency* other) { return other->first_op; };
             for (auto at = std::ranges::upper_bound(same, residency.last_op, {}, first_op); at != same.end();
@@ -107,15 +107,15 @@ class Transfers {
                     break;
                 }
             }
-            settled_.push_back(place);
+            at_home_.push_back(place);
             if (!residency.written.empty()) {
                 changes_[residency.home].push_back({place, residency.written});
             }
         }
     }
 
-    /// Brings what a residency reads and takes home what it writes, to NVMe behind op `settled`.
-    void serve(const Residency& residency, int settled) {
+    /// Brings what a residency reads and takes home what it writes, to NVMe behind op `at_home`.
+    void serve(const Residency& residency, int at_home) {
         const auto& parts = found_.parts[static_cast<std::size_t>(residency.home)];
         const auto size = buffer(residency.home).bytes;
         const bool pages_here =
@@ -144,27 +144,27 @@ class Transfers {
                     const auto bytes = way[s].tier == Tier::nvme ? fetched.in_pages(part.end) : fetched;
                     const int wanted = unit_passes_.issued_at(residency.first_op,
                                                               ahead(residency, way[s].tier, way[s + 1].tier));
-                    const Place place{std::max(wanted, earliest),
-                                      way[s].tier != Tier::nvme,
-                                      residency.first_op,
-                                      static_cast<int>(s),
-                                      way[s].tier,
-                                      way[s + 1].tier,
-                                      serves_update(residency)};
-                    move(in_front_[place], residency, bytes, way[s], way[s + 1], " fetched");
+                    const TransferOrder order{std::max(wanted, earliest),
+                                              way[s].tier != Tier::nvme,
+                                              residency.first_op,
+                                              static_cast<int>(s),
+                                              way[s].tier,
+                                              way[s + 1].tier,
+                                              serves_update(residency)};
+                    move(in_front_[order], residency, bytes, way[s], way[s + 1], " fetched");
                 }
             }
             if (!written.empty()) {
                 for (auto s = way.size() - 1; s > 0; --s) {
-                    const int listed = way[s - 1].tier == Tier::nvme ? settled : residency.last_write;
-                    const Place place{listed,
-                                      true,
-                                      residency.last_write,
-                                      static_cast<int>(way.size() - s),
-                                      way[s].tier,
-                                      way[s - 1].tier,
-                                      is_of_optimizer(residency)};
-                    move(behind_[place], residency, written, way[s], way[s - 1], " home");
+                    const int listed = way[s - 1].tier == Tier::nvme ? at_home : residency.last_write;
+                    const TransferOrder order{listed,
+                                              true,
+                                              residency.last_write,
+                                              static_cast<int>(way.size() - s),
+                                              way[s].tier,
+                                              way[s - 1].tier,
+                                              is_of_optimizer(residency)};
+                    move(behind_[order], residency, written, way[s], way[s - 1], " home");
                 }
             }
         }
@@ -238,7 +238,7 @@ class Transfers {
         const auto& all = changes->second;
         const int wanted =
             unit_passes_.issued_at(residency.first_op, std::max(2 * prefetch_, optimizer_prefetch_));
-        const auto before = std::ranges::lower_bound(all, residency.first_op, {}, &Change::last_op);
+        const auto before = std::ranges::lower_bound(all, residency.first_op, {}, &HomeChange::last_op);
         for (auto at = std::make_reverse_iterator(before); at != all.rend() && at->last_op >= wanted; ++at) {
             if (at->written.overlaps(residency.fetched)) {
                 return at->last_op + 1;
@@ -267,9 +267,9 @@ class Transfers {
     int prefetch_, optimizer_prefetch_;
     UnitPasses unit_passes_;
     Residencies found_;
-    std::vector<int> settled_;                    ///< by residency: the op behind which changes go to NVMe
-    std::map<int, std::vector<Change>> changes_;  ///< by buffer as the passes before name it
-    std::map<Place, Op> in_front_, behind_;
+    std::vector<int> at_home_;  ///< by residency: the op behind which changes go to NVMe
+    std::map<int, std::vector<HomeChange>> changes_;  ///< by buffer as the passes before name it
+    std::map<TransferOrder, Op> in_front_, behind_;
 };
 
 }  // namespace

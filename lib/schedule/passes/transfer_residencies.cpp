@@ -241,9 +241,9 @@ class Finder {
             return true;
         }
         const auto since =
-            std::ranges::lower_bound(changes->second, residency.first_op, {}, &Change::last_op);
+            std::ranges::lower_bound(changes->second, residency.first_op, {}, &HomeChange::last_op);
         return std::none_of(since, changes->second.end(),
-                            [&](const Change& change) { return change.written.overlaps(runs); });
+                            [&](const HomeChange& change) { return change.written.overlaps(runs); });
     }
 
     /// On NVMe, what shares a page with changed bytes is written with them, so it must have been read.

@@ -1,4 +1,4 @@
-/// Which state has to be where for whom: what the static movement is derived from.
+/// Residencies: stays of state in the tier of the op that uses it, from which static movement is derived.
 #pragma once
 
 #include <map>
@@ -35,7 +35,7 @@ struct Residency {
 };
 
 /// Bytes at home that an op has changed, by a residency or in place.
-struct Change {
+struct HomeChange {
     int last_op = -1;
     ByteRuns written;
 };
@@ -44,7 +44,7 @@ struct Residencies {
     std::vector<std::vector<PlacedPart>> parts;  ///< by buffer; empty for what is no state
     std::vector<Residency> residencies;          ///< by first op
     /// By buffer as the passes before name it; those of one in the order of their ops.
-    std::map<int, std::vector<Change>> in_place;
+    std::map<int, std::vector<HomeChange>> in_place;
 };
 
 /// Gives every part of the state its buffer at home, chooses for every op the tier that it works in, lets

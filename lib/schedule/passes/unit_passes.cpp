@@ -38,7 +38,7 @@ int UnitPasses::issued_at(int needed, int ahead) const {
     return at >= ahead ? begins_[static_cast<std::size_t>(at - ahead)] : 0;
 }
 
-int UnitPasses::settled_at(int done, int behind) const {
+int UnitPasses::behind(int done, int behind) const {
     if (behind == 0) {
         return done;
     }

@@ -1,4 +1,4 @@
-/// When something is wanted: the passes of units over micro-batches, in the order of the list.
+/// Passes of units over micro-batches, in the order of the list: the clock by which things are wanted.
 #pragma once
 
 #include <tuple>
@@ -31,7 +31,7 @@ class UnitPasses {
     /// before.
     int issued_at(int needed, int ahead) const;
     /// The op behind which something is listed that op `done` has made, `behind` unit passes later.
-    int settled_at(int done, int behind) const;
+    int behind(int done, int behind) const;
 
   private:
     std::vector<int> begins_;  ///< ascending

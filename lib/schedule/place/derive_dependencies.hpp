@@ -1,4 +1,4 @@
-/// Which ops an op has to wait for, from the bytes that ops read and write.
+/// Ops that an op has to wait for, from the bytes that ops read and write.
 #pragma once
 
 #include "schedule/step_program.hpp"

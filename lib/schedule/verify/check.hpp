@@ -1,4 +1,4 @@
-/// Whether one rank's program keeps what every program promises, whatever the other ranks do.
+/// Promises that the program of one rank keeps by itself, whatever the other ranks do.
 #pragma once
 
 #include <array>

@@ -28,7 +28,7 @@ Content Content::behind(std::int64_t offset_bytes) const {
 }
 
 bool Content::is_continued_by(const Content& next, std::int64_t bytes) const {
-    return thing == next.thing && term == next.term && element_bytes == next.element_bytes &&
+    return name == next.name && term == next.term && element_bytes == next.element_bytes &&
            first + bytes / element_bytes == next.first && microbatch == next.microbatch &&
            step == next.step && buffer == next.buffer && op == next.op && in_flux == next.in_flux;
 }
@@ -39,20 +39,20 @@ std::uint64_t fingerprint(const Pieces& pieces) {
         const auto& c = pieces[i].content;
         std::int64_t elements = 0;
         // Pieces that differ only in who wrote them hold the same values.
-        for (; i < pieces.size() && pieces[i].content.thing == c.thing && pieces[i].content.term == c.term &&
+        for (; i < pieces.size() && pieces[i].content.name == c.name && pieces[i].content.term == c.term &&
                pieces[i].content.first == c.first + elements;
              ++i) {
             elements += pieces[i].bytes() / pieces[i].content.element_bytes;
         }
         for (const auto value :
-             {c.thing, c.term, static_cast<std::uint64_t>(c.first), static_cast<std::uint64_t>(elements)}) {
+             {c.name, c.term, static_cast<std::uint64_t>(c.first), static_cast<std::uint64_t>(elements)}) {
             hash = mixed(hash, value);
         }
     }
     return hash;
 }
 
-void append(Pieces& pieces, Piece piece) {
+void append(Pieces& pieces, ContentPiece piece) {
     if (piece.begin == piece.end) {
         return;
     }
@@ -74,6 +74,26 @@ Pieces part(const Pieces& pieces, std::int64_t begin, std::int64_t end) {
         }
     }
     return cut;
+}
+
+Pieces retyped(const Pieces& pieces, int from_bytes, int to_bytes) {
+    if (from_bytes == to_bytes) {
+        return pieces;
+    }
+    Pieces made;
+    for (auto piece : pieces) {
+        piece.begin = piece.begin / from_bytes * to_bytes;
+        piece.end = piece.end / from_bytes * to_bytes;
+        if (piece.content.element_bytes == from_bytes) {
+            piece.content.element_bytes = to_bytes;
+        }
+        append(made, piece);
+    }
+    return made;
+}
+
+std::int64_t bytes_of(const Pieces& pieces) {
+    return pieces.empty() ? 0 : pieces.back().end;
 }
 
 void Memory::write(std::int64_t begin, std::int64_t end, const Content& content) {

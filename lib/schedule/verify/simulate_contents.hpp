@@ -1,4 +1,4 @@
-/// What a rank's memory holds during a simulation: names of values instead of their bytes.
+/// Contents of a rank's memory during a simulation: names of values instead of their bytes.
 #pragma once
 
 #include <compare>
@@ -20,8 +20,8 @@ struct Content {
     /// In place of a step: the same in all, as frozen parameters are.
     static constexpr int every_step = -2;
 
-    std::uint64_t thing = 0;  ///< what it is a part of (a unit's parameters, some activation); 0: nothing
-    std::int64_t first = 0;   ///< element of the thing where the run begins
+    std::uint64_t name = 0;  ///< what it is a part of (a unit's parameters, some activation); 0: nothing
+    std::int64_t first = 0;  ///< element of the thing where the run begins
     int element_bytes = 1;
     std::uint64_t term = 0;  ///< how its value came about: equal terms mean equal bits
     int microbatch = -1;     ///< activations: whose
@@ -37,7 +37,7 @@ struct Content {
 };
 
 /// A run of bytes that hold one content; offsets in a memory or in an operand.
-struct Piece {
+struct ContentPiece {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     Content content;
@@ -45,21 +45,27 @@ struct Piece {
     std::int64_t bytes() const noexcept { return end - begin; }
 };
 
-using Pieces = std::vector<Piece>;
+using Pieces = std::vector<ContentPiece>;
 
 /// The same for all pieces with the same values at the same places, however they are cut.
 std::uint64_t fingerprint(const Pieces& pieces);
 
 /// Adds a piece behind the others, joined to the last one where it continues it.
-void append(Pieces& pieces, Piece piece);
+void append(Pieces& pieces, ContentPiece piece);
 /// The part [begin, end) of `pieces`, moved to begin at 0.
 Pieces part(const Pieces& pieces, std::int64_t begin, std::int64_t end);
+
+/// Pieces written in another type: the same elements, more or fewer bytes.
+Pieces retyped(const Pieces& pieces, int from_bytes, int to_bytes);
+
+/// Bytes that pieces from offset 0 on cover.
+std::int64_t bytes_of(const Pieces& pieces);
 
 /// One address space: disjoint pieces by their begin.
 class Memory {
   public:
     void write(std::int64_t begin, std::int64_t end, const Content& content);
-    /// Pieces of [begin, end) at operand offsets from `at` on; bytes never written have thing 0.
+    /// Pieces of [begin, end) at operand offsets from `at` on; bytes never written have name 0.
     void read(std::int64_t begin, std::int64_t end, std::int64_t at, Pieces& into) const;
 
   private:

@@ -7,10 +7,6 @@
 namespace ziggurat::schedule::simulation {
 namespace {
 
-std::int64_t bytes_of(const Pieces& pieces) {
-    return pieces.empty() ? 0 : pieces.back().end;
-}
-
 /// Offset within the operand of the byte at `offset` of its buffer; -1 when it is not in it.
 std::int64_t place_in(const Operand& operand, std::int64_t offset) {
     std::int64_t position = 0;

@@ -124,7 +124,7 @@ std::uint64_t World::judge_states(int steps) {
                     const auto where = "rank " + std::to_string(rank) + ": '" + described.name +
                                        "' at element " + std::to_string(part.elements.begin);
                     const int wanted = layout::is_of_frozen(described.state) ? Content::every_step : steps;
-                    if (content.thing != state_thing(described.state, described.unit) ||
+                    if (content.name != state_name(described.state, described.unit) ||
                         content.first != begin || content.step != wanted) {
                         report_({FindingKind::wrong_state, rank, content.op,
                                  where + " holds the state of step " + std::to_string(content.step) +
@@ -138,7 +138,7 @@ std::uint64_t World::judge_states(int steps) {
                     Pieces others;
                     known.read(part.elements.begin, part.elements.end, 0, others);
                     for (const auto& other : others) {
-                        if (other.content.thing != 0 && other.content.term != content.term) {
+                        if (other.content.name != 0 && other.content.term != content.term) {
                             report_({FindingKind::wrong_state, rank, content.op,
                                      where + " differs from the same parameter on another rank"});
                             return 0;
@@ -159,7 +159,7 @@ std::uint64_t World::judge_states(int steps) {
     for (const auto& [key, memory] : first_holders) {
         Pieces pieces;
         memory.read(0, std::int64_t{1} << 44, 0, pieces);
-        std::erase_if(pieces, [](const Piece& piece) { return piece.content.thing == 0; });
+        std::erase_if(pieces, [](const ContentPiece& piece) { return piece.content.name == 0; });
         all = mixed(mixed(all, static_cast<std::uint64_t>(key)), fingerprint(pieces));
     }
     return all;

@@ -10,10 +10,6 @@ std::uint64_t number(std::int64_t value) {
     return static_cast<std::uint64_t>(value);
 }
 
-std::int64_t bytes_of(const Pieces& pieces) {
-    return pieces.empty() ? 0 : pieces.back().end;
-}
-
 /// Offsets at which one of the lists goes over to another piece, both ends included.
 std::set<std::int64_t> cuts(const std::vector<const Pieces*>& lists) {
     std::set<std::int64_t> found;
@@ -40,23 +36,6 @@ Direction as_first_done(Direction direction) {
     return direction == Direction::recompute ? Direction::forward : direction;
 }
 
-/// Pieces written in another type: the same elements, more or fewer bytes.
-Pieces retyped(const Pieces& pieces, int from_bytes, int to_bytes) {
-    if (from_bytes == to_bytes) {
-        return pieces;
-    }
-    Pieces made;
-    for (auto piece : pieces) {
-        piece.begin = piece.begin / from_bytes * to_bytes;
-        piece.end = piece.end / from_bytes * to_bytes;
-        if (piece.content.element_bytes == from_bytes) {
-            piece.content.element_bytes = to_bytes;
-        }
-        append(made, piece);
-    }
-    return made;
-}
-
 }  // namespace
 
 Pieces World::summed(const std::vector<Pieces>& summands, int rank, int op) {
@@ -77,15 +56,15 @@ Pieces World::summed(const std::vector<Pieces>& summands, int rank, int op) {
         for (const auto* list : lists) {
             const auto summand = content_at(*list, *begin);
             terms.push_back(summand.term);
-            if (summand.term == Terms::zero && content.thing != 0) {
+            if (summand.term == Terms::zero && content.name != 0) {
                 continue;
             }
-            if (content.thing != 0 && terms.front() != Terms::zero &&
-                (content.thing != summand.thing || content.first != summand.first)) {
+            if (content.name != 0 && terms.front() != Terms::zero &&
+                (content.name != summand.name || content.first != summand.first)) {
                 complain(FindingKind::wrong_sum, rank, op,
                          "adds element " + std::to_string(content.first) + " of one thing and element " +
                              std::to_string(summand.first) + " of " +
-                             (content.thing == summand.thing ? "the same" : "another"));
+                             (content.name == summand.name ? "the same" : "another"));
                 return {};
             }
             content = summand;
@@ -103,7 +82,7 @@ Pieces World::gradients(
     Pieces fresh;
     std::int64_t position = 0;
     for (const auto& run : written.runs) {
-        Content content{.thing = state_thing(StateKind::gradients, described.unit),
+        Content content{.name = state_name(StateKind::gradients, described.unit),
                         .first = described.first_element + run.offset / width,
                         .element_bytes = width,
                         .term = term,
@@ -145,7 +124,7 @@ std::vector<Pieces> World::computed(int rank, int op, int step, const Found& fou
                 gradients(rank, op, step, written, done.accumulate ? &found.before[w] : nullptr, term));
             continue;
         }
-        Content content{.thing = mixed(what, role), .term = mixed(inputs, role), .step = step};
+        Content content{.name = mixed(what, role), .term = mixed(inputs, role), .step = step};
         content.microbatch = done.microbatch;
         values.push_back({{0, written.bytes(), content}});
     }
@@ -205,7 +184,7 @@ std::vector<Pieces> World::updated(int rank, int op, int step, const Found& foun
                 break;
             }
             const bool is_gap = g.term == Terms::zero && content.term == Terms::zero;
-            content.thing = state_thing(described.state, described.unit);
+            content.name = state_name(described.state, described.unit);
             content.element_bytes = width;
             content.term = is_gap ? Terms::zero : mixed(content.term, g.term);
             content.step = step + 1;
@@ -219,87 +198,6 @@ std::vector<Pieces> World::updated(int rank, int op, int step, const Found& foun
         values.push_back(std::move(value));
     }
     return values;
-}
-
-/// The same whatever the order and the parts.
-std::vector<Pieces> World::exact_sums(int rank, const Op& done, int step) const {
-    std::vector<Pieces> values;
-    for (const auto& written : done.writes) {
-        Content content{.thing = hash_of(buffer(rank, written.buffer).name), .step = step};
-        content.term = mixed(content.thing, number(step));
-        values.push_back({{0, written.bytes(), content}});
-    }
-    return values;
-}
-
-std::vector<Pieces> World::local(int rank, int op, int step, const Found& found) {
-    const auto& done = op_of(rank, op);
-    switch (done.kind) {
-        case OpKind::fill: {
-            std::vector<Pieces> values;
-            for (const auto& written : done.writes) {
-                const auto& described = buffer(rank, written.buffer);
-                if (described.unit >= 0 && described.state == StateKind::gradients) {
-                    values.push_back(gradients(rank, op, step, written, nullptr, Terms::zero));
-                } else {
-                    Content content{.thing = hash_of(described.name), .term = Terms::zero, .step = step};
-                    content.microbatch = done.microbatch;
-                    values.push_back({{0, written.bytes(), content}});
-                }
-            }
-            return values;
-        }
-        case OpKind::add: {
-            const auto& from = buffer(rank, done.reads.front().buffer);
-            const auto& to = buffer(rank, done.writes.front().buffer);
-            auto total = retyped(found.reads.front(), element_bytes(from), element_bytes(to));
-            if (done.accumulate) {
-                total = summed({found.before.front(), total}, rank, op);
-            }
-            total = kept(std::move(total), to);
-            for (auto& piece : total) {
-                piece.content.step = step;
-            }
-            return {std::move(total)};
-        }
-        case OpKind::update:
-            return updated(rank, op, step, found);
-        case OpKind::copy:
-        case OpKind::read:
-        case OpKind::write: {
-            std::vector<Pieces> values;
-            for (std::size_t i = 0; i < done.writes.size(); ++i) {
-                const auto& from = buffer(rank, done.reads.at(i).buffer);
-                const auto& to = buffer(rank, done.writes[i].buffer);
-                values.push_back(retyped(found.reads.at(i), element_bytes(from), element_bytes(to)));
-                if (bytes_of(values.back()) != done.writes[i].bytes()) {
-                    complain(FindingKind::malformed, rank, op, "moves between operands of different lengths");
-                }
-            }
-            return values;
-        }
-        case OpKind::norm: {
-            for (std::size_t r = 0; r < done.reads.size(); ++r) {
-                const auto& described = buffer(rank, done.reads[r].buffer);
-                if (described.state == StateKind::gradients) {
-                    count_in_norm(rank, step, found.reads[r], described.unit);
-                }
-            }
-            judge_gradients(rank, op, step, found);
-            return exact_sums(rank, done, step);
-        }
-        case OpKind::step_end:
-            return exact_sums(rank, done, step);
-        case OpKind::compute:
-        case OpKind::loss:
-        case OpKind::all_gather:
-        case OpKind::reduce_scatter:
-        case OpKind::all_reduce:
-        case OpKind::send:
-        case OpKind::receive:
-            break;
-    }
-    return computed(rank, op, step, found);
 }
 
 }  // namespace ziggurat::schedule::simulation

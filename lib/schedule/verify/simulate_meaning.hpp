@@ -1,4 +1,4 @@
-/// What each op makes of what it reads, in the simulation of all ranks.
+/// Values that each op makes of what it reads, in the simulation of all ranks.
 #pragma once
 
 #include <cstdint>
@@ -62,8 +62,10 @@ class World {
     Pieces gradients(
         int rank, int op, int step, const Operand& written, const Pieces* before, std::uint64_t term);
     std::vector<Pieces> updated(int rank, int op, int step, const Found& found);
-    std::vector<Pieces> exact_sums(int rank, const Op& done, int step) const;
     Pieces summed(const std::vector<Pieces>& summands, int rank, int op);
+
+    // simulate_ops.cpp: local, and
+    std::vector<Pieces> exact_sums(int rank, const Op& done, int step) const;
 
     // simulate_exchange.cpp: what collectives leave, and what of a sum is kept
     /// As a buffer of gradients keeps them.
@@ -88,6 +90,6 @@ class World {
 };
 
 /// The identity of a unit's state: parameters and their copies are one thing, every other kind its own.
-std::uint64_t state_thing(StateKind kind, int unit);
+std::uint64_t state_name(StateKind kind, int unit);
 
 }  // namespace ziggurat::schedule::simulation

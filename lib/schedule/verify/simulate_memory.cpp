@@ -16,7 +16,7 @@ bool holds_state(const Buffer& buffer) {
 
 }  // namespace
 
-std::uint64_t state_thing(StateKind kind, int unit) {
+std::uint64_t state_name(StateKind kind, int unit) {
     const bool is_copy = kind == StateKind::secondary || layout::is_of_frozen(kind);
     const auto shown = is_copy ? StateKind::parameters : kind;
     return mixed(mixed(0x57a7e, static_cast<std::uint64_t>(shown)), static_cast<std::uint64_t>(unit));
@@ -58,13 +58,13 @@ void World::fill_initially(int rank) {
         if (described.lifetime != Lifetime::persistent) {
             continue;
         }
-        Content content{.thing = hash_of(described.name), .term = Terms::zero, .step = 0, .buffer = b};
+        Content content{.name = hash_of(described.name), .term = Terms::zero, .step = 0, .buffer = b};
         const auto at = base(rank, b);
         if (!holds_state(described)) {
             memory(rank, b).write(at, at + described.bytes, content);
             continue;
         }
-        content.thing = state_thing(described.state, described.unit);
+        content.name = state_name(described.state, described.unit);
         content.element_bytes = static_cast<int>(element_bytes(described));
         content.step = layout::is_of_frozen(described.state) ? Content::every_step : 0;
         const auto first = described.first_element;
@@ -98,8 +98,8 @@ Pieces World::look(int rank, const Operand& operand) {
 /// What the trainer has put into a buffer of inputs where no op of this step has written since.
 Pieces World::inputs(int rank, int index, int step, Pieces pieces) const {
     const auto& described = buffer(rank, index);
-    Content given{.thing = hash_of(described.name), .step = step, .buffer = index};
-    given.term = mixed(given.thing, static_cast<std::uint64_t>(step));
+    Content given{.name = hash_of(described.name), .step = step, .buffer = index};
+    given.term = mixed(given.name, static_cast<std::uint64_t>(step));
     given.microbatch = described.microbatch;
     if (described.microbatch >= 0 && truth_ != nullptr) {
         const auto& layout = truth_->layout(rank);
@@ -130,7 +130,7 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
         const auto where =
             "'" + described.name + "' (" + to_string(operand.role) + ") at byte " + std::to_string(offset);
         const auto last = content.op < 0 ? std::string{} : " by " + name_of(rank, content.op);
-        if (content.thing == 0 && !content.in_flux) {
+        if (content.name == 0 && !content.in_flux) {
             complain(FindingKind::unwritten_read, rank, op, "reads " + where + ", where nobody has written");
             return;
         }
@@ -149,7 +149,7 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             const auto element = described.first_element + offset / element_bytes(described);
             const bool is_nil = content.term == Terms::zero && described.state == StateKind::gradients;
             if (!is_nil &&
-                (content.thing != state_thing(described.state, described.unit) || content.first != element)) {
+                (content.name != state_name(described.state, described.unit) || content.first != element)) {
                 complain(FindingKind::wrong_sum, rank, op,
                          "reads " + where + " and finds there what belongs at element " +
                              std::to_string(content.first) + " of something, instead of element " +

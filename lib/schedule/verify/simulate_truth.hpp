@@ -1,4 +1,4 @@
-/// What the programs of all ranks together have to come to, said without looking at any of them.
+/// Truth that the programs of all ranks together have to come to, said without looking at any of them.
 #pragma once
 
 #include <cstdint>

@@ -5,37 +5,20 @@
 namespace ziggurat::schedule {
 namespace {
 
-constexpr std::array<Engine, num_links> engines{Engine::nvme_read, Engine::nvme_write, Engine::host_to_device,
-                                                Engine::device_to_host};
-
 /// Bytes of the `i`-th operands of an op that moves bytes.
 std::int64_t bytes_of_operand(const Op& op, std::size_t i) {
     const bool by_page = op.kind != OpKind::copy;
     std::int64_t bytes = 0;
     for (const auto& run : op.reads[i].runs) {
-        bytes += by_page ? pages(run.bytes) : run.bytes;
+        bytes += by_page ? round_up_to_page(run.bytes) : run.bytes;
     }
     return bytes;
 }
 
 }  // namespace
 
-Engine engine_of(Link link) {
-    return engines[static_cast<std::size_t>(link)];
-}
-
-const char* to_string(Link link) {
-    return to_string(engine_of(link));
-}
-
 std::optional<Link> link_of(const Op& op, const Program& program) {
-    const auto engine = program.lanes.at(static_cast<std::size_t>(op.lane)).engine;
-    for (int link = 0; link < num_links; ++link) {
-        if (engines[static_cast<std::size_t>(link)] == engine) {
-            return static_cast<Link>(link);
-        }
-    }
-    return std::nullopt;
+    return link_of(program.lanes.at(static_cast<std::size_t>(op.lane)).engine);
 }
 
 std::int64_t bytes_moved(const Op& op, const Program& program) {
@@ -54,17 +37,6 @@ BytesByLink bytes_by_link(const Program& program) {
         }
     }
     return sum;
-}
-
-std::int64_t moments_read(const Program& program) {
-    std::int64_t bytes = 0;
-    for (const auto& op : program.ops) {
-        for (std::size_t i = 0; op.kind == OpKind::read && i < op.reads.size(); ++i) {
-            const auto state = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer)).state;
-            bytes += layout::is_zero_at_start(state) ? bytes_of_operand(op, i) : 0;
-        }
-    }
-    return bytes;
 }
 
 const char* to_string(Cargo cargo) {

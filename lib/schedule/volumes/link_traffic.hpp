@@ -1,4 +1,4 @@
-/// What moves between tiers, counted from a program.
+/// Traffic between tiers, counted from a program.
 #pragma once
 
 #include <array>
@@ -12,16 +12,8 @@
 
 namespace ziggurat::schedule {
 
-/// A way between two tiers, in one direction. Each is one lane.
-enum class Link { nvme_read, nvme_write, host_to_device, device_to_host };
-inline constexpr int num_links = 4;
-
 /// Bytes by Link.
 using BytesByLink = std::array<std::int64_t, num_links>;
-
-/// As the lane is called: `nvme_read`.
-const char* to_string(Link link);
-Engine engine_of(Link link);
 
 /// The link that `op` moves bytes over; nothing for what computes, communicates, or copies within a tier.
 std::optional<Link> link_of(const Op& op, const Program& program);
@@ -33,11 +25,7 @@ std::int64_t bytes_moved(const Op& op, const Program& program);
 /// bytes_moved of all ops of one step.
 BytesByLink bytes_by_link(const Program& program);
 
-/// Of bytes_by_link, the moments that are read from NVMe: what the first step of a training leaves out, when
-/// they are zero.
-std::int64_t moments_read(const Program& program);
-
-/// What it is that moves.
+/// State and activations, as they move.
 enum class Cargo { parameters, gradients, optimizer, activations };
 inline constexpr int num_cargoes = 4;
 const char* to_string(Cargo cargo);

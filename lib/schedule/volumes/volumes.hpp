@@ -1,4 +1,4 @@
-/// What ranks send each other in a step: by formula, and counted from a program.
+/// Volumes that ranks send each other in a step: by formula, and counted from a program.
 #pragma once
 
 #include <cstdint>

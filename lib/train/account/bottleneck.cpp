@@ -64,21 +64,6 @@ StepTimes step_times(std::span<const AccountRecord> ranks) {
     return times;
 }
 
-std::optional<Link> link_of(Stall stall) {
-    switch (stall) {
-        case Stall::nvme_read:
-            return Link::nvme_read;
-        case Stall::nvme_write:
-            return Link::nvme_write;
-        case Stall::host_to_device:
-            return Link::host_to_device;
-        case Stall::device_to_host:
-            return Link::device_to_host;
-        default:
-            return std::nullopt;
-    }
-}
-
 const char* name_of_limit(Stall stall) {
     constexpr const char* names[] = {
         "Reading the batch",          "Collectives", "The pipeline", "Copies from host to device",
@@ -192,7 +177,7 @@ std::string relief_of_link(const BottleneckFacts& facts, Link link, const LinkSu
 
 std::string relief_of(Stall stall) {
     switch (stall) {
-        case Stall::data:
+        case data_stall:
             return "put the data on a faster file system";
         case Stall::collective:
             return "a larger global batch per exchange, a lower ZeRO stage where memory allows it, or ranks "
@@ -200,9 +185,14 @@ std::string relief_of(Stall stall) {
                    "equal speed";
         case Stall::channel:
             return "more micro-batches fill the pipeline";
-        default:
-            return "more cores for it, more ranks, or a larger share of tiers.home.optimizer on the device";
+        case Stall::host_optimizer:
+        case Stall::host_to_device:
+        case Stall::device_to_host:
+        case Stall::nvme_read:
+        case Stall::nvme_write:
+            break;
     }
+    return "more cores for it, more ranks, or a larger share of tiers.home.optimizer on the device";
 }
 
 }  // namespace
@@ -240,7 +230,7 @@ std::string bottleneck_sentence(std::span<const AccountRecord> ranks, const Bott
             format_duration(*longest), wait_name(static_cast<Stall>(longest - times.stall.begin())));
     }
     const auto stall = static_cast<Stall>(longest - times.stall.begin());
-    const bool is_one = stall == Stall::data || stall == Stall::channel || stall == Stall::host_optimizer;
+    const bool is_one = stall == data_stall || stall == Stall::channel || stall == Stall::host_optimizer;
     auto text = fmt::format("{} limit{} the step: {} of {} ({:.0f}%) wait for {}", name_of_limit(stall),
                             is_one ? "s" : "", format_duration(*longest), format_duration(times.step),
                             share(*longest), is_one ? "it" : "them");

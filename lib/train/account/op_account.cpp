@@ -13,25 +13,9 @@ using schedule::OpKind;
 
 namespace {
 
+/// The exchange at the end of a step runs on the lane of compute.
 Stall stall_of(Engine engine) {
-    switch (engine) {
-        case Engine::channel:
-            return Stall::channel;
-        case Engine::host_to_device:
-            return Stall::host_to_device;
-        case Engine::device_to_host:
-            return Stall::device_to_host;
-        case Engine::nvme_read:
-            return Stall::nvme_read;
-        case Engine::nvme_write:
-            return Stall::nvme_write;
-        case Engine::host_optimizer:
-            return Stall::host_optimizer;
-        case Engine::compute:  // the exchange at the end of a step runs there
-        case Engine::collective:
-            break;
-    }
-    return Stall::collective;
+    return engine == Engine::compute ? Stall::collective : engine;
 }
 
 /// Neither computing nor collective others: busy whatever the other ranks do.
@@ -49,9 +33,11 @@ const char* activity_of(const Op& op) {
                     return "Backward";
                 case Direction::recompute:
                     return "Recompute";
-                default:
-                    return "Forward";
+                case Direction::none:
+                case Direction::forward:
+                    break;
             }
+            return "Forward";
         case OpKind::loss:
             return "Loss";
         case OpKind::update:
@@ -60,9 +46,19 @@ const char* activity_of(const Op& op) {
             return "Gradient norm";
         case OpKind::step_end:
             return "End of step";
-        default:
-            return "Fill and add";
+        case OpKind::fill:
+        case OpKind::add:
+        case OpKind::all_gather:
+        case OpKind::reduce_scatter:
+        case OpKind::all_reduce:
+        case OpKind::send:
+        case OpKind::receive:
+        case OpKind::copy:
+        case OpKind::read:
+        case OpKind::write:
+            break;
     }
+    return "Fill and add";
 }
 
 std::string phase_of(const Op& op, const layout::FamilyTable& table) {
@@ -135,12 +131,12 @@ OpAccount::OpAccount(const schedule::Program& program,
             }
         }
     }
-    data_cause_ = causes_.cause(Stall::data, "reading the batch");
+    data_cause_ = causes_.cause(data_stall, "reading the batch");
     checkpoint_activity_ = account.activity("Checkpoint stall", Part::between_steps);
 }
 
 bool OpAccount::can_stall(Stall stall, int num_ranks) const {
-    return stall == Stall::data         ? true
+    return stall == data_stall          ? true
            : stall == Stall::collective ? num_ranks > 1
                                         : wait_activities_[static_cast<std::size_t>(stall)] >= 0;
 }
@@ -197,7 +193,7 @@ void OpAccount::add(const Executor& executor,
                     StepReport& report) {
     for_checkpoint_ = for_checkpoint;
     causes_.begin_step();
-    causes_.add(data_cause_, report.stall(Stall::data));
+    causes_.add(data_cause_, report.stall(data_stall));
     for_others_s_ = 0;
     waits_.split(executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
                  [this, &report](const CriticalPath::Owner& owner, std::int64_t begin_ns,

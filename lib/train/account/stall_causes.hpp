@@ -37,7 +37,7 @@ class StallCauses {
 
   private:
     struct Sum {
-        Stall lane = Stall::data;
+        Stall lane = data_stall;
         std::string name;
         std::int64_t calls = 0;
         double seconds = 0;

@@ -12,34 +12,37 @@
 
 namespace ziggurat::train {
 
-/// Why the compute lane of a rank stood still.
-enum class Stall {
-    data,
-    collective,
-    channel,
-    host_to_device,
-    device_to_host,
-    nvme_read,
-    nvme_write,
-    host_optimizer
-};
-inline constexpr int num_stalls = 8;
+/// What the compute lane of a rank waits for when it stands still: the lane of an engine, or the batch.
+using Stall = schedule::Engine;
+inline constexpr Stall data_stall = Stall::compute;  ///< its own lane: there is nothing to compute on
+inline constexpr int num_stalls = schedule::num_engines;
 
 /// As in the fields `stall_<name>_s`.
 constexpr std::string_view name_of(Stall stall) {
-    constexpr std::array<std::string_view, num_stalls> names{"data",           "collective",     "channel",
-                                                             "host_to_device", "device_to_host", "nvme_read",
-                                                             "nvme_write",     "host_optimizer"};
-    return names[static_cast<std::size_t>(stall)];
+    return stall == data_stall ? "data" : to_string(stall);
 }
 
 /// As the activity of the account is called.
 constexpr std::string_view wait_name(Stall stall) {
-    constexpr std::array<std::string_view, num_stalls> names{
-        "Wait for data",           "Wait for collectives",    "Wait for the pipeline",
-        "Wait for host to device", "Wait for device to host", "Wait for NVMe reads",
-        "Wait for NVMe writes",    "Wait for host optimizer"};
-    return names[static_cast<std::size_t>(stall)];
+    switch (stall) {
+        case data_stall:
+            return "Wait for data";
+        case Stall::collective:
+            return "Wait for collectives";
+        case Stall::channel:
+            return "Wait for the pipeline";
+        case Stall::host_to_device:
+            return "Wait for host to device";
+        case Stall::device_to_host:
+            return "Wait for device to host";
+        case Stall::nvme_read:
+            return "Wait for NVMe reads";
+        case Stall::nvme_write:
+            return "Wait for NVMe writes";
+        case Stall::host_optimizer:
+            return "Wait for host optimizer";
+    }
+    return "";
 }
 
 /// One optimizer step, over all ranks; peaks are the worst rank's since the step before.

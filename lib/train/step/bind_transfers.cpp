@@ -57,8 +57,7 @@ std::vector<PageRange> page_ranges(const schedule::Program& program,
         ZG_EXPECTS(on_disk.runs.size() == in_memory.runs.size());
         for (std::size_t r = 0; r < on_disk.runs.size(); ++r) {
             ZG_EXPECTS(on_disk.runs[r].bytes == in_memory.runs[r].bytes);
-            found.push_back({disk.offset + on_disk.runs[r].offset,
-                             storage::round_up_to_page(on_disk.runs[r].bytes),
+            found.push_back({disk.offset + on_disk.runs[r].offset, round_up_to_page(on_disk.runs[r].bytes),
                              memory.at(buffer_of(program, in_memory)) + in_memory.runs[r].offset, is_moment});
         }
     }

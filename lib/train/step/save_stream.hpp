@@ -12,7 +12,7 @@
 
 #include "comm/wait_context.hpp"
 #include "schedule/model_layout.hpp"
-#include "schedule/passes/passing_state.hpp"
+#include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/step_program.hpp"
 #include "state/tier_memory.hpp"
 #include "train/step/executor.hpp"

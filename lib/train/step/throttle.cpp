@@ -116,9 +116,13 @@ LinkThrottle::Way* LinkThrottle::way_of(Engine engine) {
             return &host_to_device_;
         case Engine::device_to_host:
             return &device_to_host_;
-        default:
-            return nullptr;
+        case Engine::compute:
+        case Engine::collective:
+        case Engine::channel:
+        case Engine::host_optimizer:
+            break;
     }
+    return nullptr;
 }
 
 void LinkThrottle::end_at(Stay& stay, std::int64_t time_ns) {

@@ -34,7 +34,7 @@ TYPED_TEST(RopeTest, TurnsQueriesAndKeysAndLeavesValues) {
     const auto before = test::normal_values<TypeParam>(5 * width, 1);
     auto after = before;
 
-    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(34), Direction::forward,
+    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(34), RopeDirection::forward,
                     matrix(after, 5, width));
 
     const auto numbers = test::doubles(before);
@@ -58,7 +58,7 @@ TYPED_TEST(RopeTest, TurnsAPartOfEachHead) {
     const auto before = test::normal_values<TypeParam>(5 * width, 1);
     auto after = before;
 
-    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(part), Direction::forward,
+    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(part), RopeDirection::forward,
                     matrix(after, 5, width));
 
     const auto numbers = test::doubles(before);
@@ -84,7 +84,7 @@ TYPED_TEST(RopeTest, RefusesMorePairsThanAHeadHas) {
     const std::vector<std::int32_t> first{0};
 
     EXPECT_ANY_THROW(rope<TypeParam>(test::two_threads, {1, 1, 3, 1, 34}, {first.data(), {1}}, table(36),
-                                     Direction::forward, matrix(x, 1, width)));
+                                     RopeDirection::forward, matrix(x, 1, width)));
 }
 
 TYPED_TEST(RopeTest, BackwardIsTheTransposeOfForward) {
@@ -93,9 +93,9 @@ TYPED_TEST(RopeTest, BackwardIsTheTransposeOfForward) {
     auto y = x;
     auto dx = dy;
 
-    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(34), Direction::forward,
+    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(34), RopeDirection::forward,
                     matrix(y, 5, width));
-    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(34), Direction::backward,
+    rope<TypeParam>(test::two_threads, shape, {positions.data(), {5}}, table(34), RopeDirection::backward,
                     matrix(dx, 5, width));
 
     const double scale = std::sqrt(test::dot(test::doubles(y), test::doubles(y)) *
@@ -109,7 +109,7 @@ TYPED_TEST(RopeTest, RefusesAPositionBeyondTheTable) {
     const std::vector<std::int32_t> far{8192};
 
     EXPECT_ANY_THROW(rope<TypeParam>(test::two_threads, {1, 1, 3, 1, 34}, {far.data(), {1}}, table(34),
-                                     Direction::forward, matrix(x, 1, width)));
+                                     RopeDirection::forward, matrix(x, 1, width)));
 }
 
 }  // namespace

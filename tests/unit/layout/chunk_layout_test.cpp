@@ -17,17 +17,6 @@ TEST(ChunkLayout, CutsTheShardsOneBehindTheOther) {
     EXPECT_EQ(chunks.chunks(3, 3), std::vector<UnitRange>{});
 }
 
-TEST(ChunkLayout, FindsTheChunksOfARange) {
-    const ChunkLayout chunks{{{0, {512, 1280}}, {2, {0, 640}}}, 512};
-
-    const auto pieces = chunks.pieces({2, {128, 5000}});
-
-    ASSERT_EQ(pieces.size(), 2u);
-    EXPECT_EQ(pieces[0], (ChunkLayout::Piece{1, 384, {128, 256}}));
-    EXPECT_EQ(pieces[1], (ChunkLayout::Piece{2, 0, {256, 640}}));
-    EXPECT_TRUE(chunks.pieces({1, {0, 100}}).empty());
-}
-
 TEST(ChunkLayout, RoundsAChunkUpToWholeBlocks) {
     EXPECT_EQ((ChunkLayout{{{0, {0, 1024}}}, 300}).chunk_elements(), 512);
     EXPECT_EQ((ChunkLayout{{{0, {0, 1024}}}, 0}).chunk_elements(), ChunkLayout::usual_elements);
@@ -42,7 +31,6 @@ TEST(ChunkLayout, CutsEveryShardAtWholePages) {
     EXPECT_EQ(chunks.chunk(0), (std::vector<UnitRange>{{0, {512, 5632}}}));
     EXPECT_EQ(chunks.chunk(1), (std::vector<UnitRange>{{1, {0, 256}}, {2, {256, 4352}}}));
     EXPECT_EQ(chunks.chunk(2), (std::vector<UnitRange>{{2, {4352, 9472}}}));
-    EXPECT_EQ(chunks.pieces({2, {0, 4352}}), (std::vector<ChunkLayout::Piece>{{1, 2048, {256, 4352}}}));
 }
 
 TEST(ChunkLayout, HasNoChunksWithoutElements) {

@@ -152,7 +152,7 @@ TEST(MemoryTable, PrintsALinePerConsumer) {
         "  parameters       f32, also the master                     1000 B            -            -\n"
         "  activations      kept, no recomputation                    300 B            -            -\n"
         "  workspaces                                                 400 B            -            -\n"
-        "  something new                                              150 B            -            -\n"
+        "  transfers                                                  150 B            -            -\n"
         "  between          alignment and holes                        50 B            -            -\n"
         "  ------------------------------------------------------------------------------------------\n"
         "  total            per rank                               1.86 KiB            -            -\n"

@@ -1,4 +1,4 @@
-#include "schedule/volumes/link_volumes.hpp"
+#include "schedule/verify/link_volumes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -37,16 +37,16 @@ TEST(UnitPasses, CountTheHeadOnceHoweverManyTurnsItTakes) {
 TEST(UnitPasses, EndWhereTheNextBegins) {
     const UnitPasses occasions{layer_and_head()};
 
-    EXPECT_EQ(occasions.settled_at(1, 1), 2);
-    EXPECT_EQ(occasions.settled_at(1, 2), 6);
-    EXPECT_EQ(occasions.settled_at(1, 3), 1);  // there is none so late
+    EXPECT_EQ(occasions.behind(1, 1), 2);
+    EXPECT_EQ(occasions.behind(1, 2), 6);
+    EXPECT_EQ(occasions.behind(1, 3), 1);  // there is none so late
 }
 
 TEST(UnitPasses, AreNotNeededWhenNothingIsAhead) {
     const UnitPasses occasions{layer_and_head()};
 
     EXPECT_EQ(occasions.issued_at(4, 0), 4);
-    EXPECT_EQ(occasions.settled_at(4, 0), 4);
+    EXPECT_EQ(occasions.behind(4, 0), 4);
 }
 
 }  // namespace

@@ -13,6 +13,18 @@ namespace {
 using Pass = Slot::Pass;
 using Orders = std::vector<std::vector<Slot>>;
 
+/// Most forwards of the order whose backward (of weights) has not come yet.
+int most_in_flight(const std::vector<Slot>& order) {
+    int now = 0;
+    int most = 0;
+    for (const auto& slot : order) {
+        now += slot.pass == Pass::forward ? 1 : 0;
+        most = std::max(most, now);
+        now -= slot.pass == Pass::backward || slot.pass == Pass::backward_weight ? 1 : 0;
+    }
+    return most;
+}
+
 Orders all_stages(const Pipeline& pipeline) {
     Orders orders;
     for (int stage = 0; stage < pipeline.stages; ++stage) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "schedule/build_program.hpp"
+#include "tests/support/flat_gaps.hpp"
 #include "tests/unit/schedule/program_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
@@ -194,7 +195,7 @@ TEST(ReducePass, ZeroesTheGapsOfAGradientThatLivesForAMicrobatch) {
     const auto program = program_of(spec);
 
     for (const int u : model.units) {
-        const auto gaps = model.flats[static_cast<std::size_t>(u)].gaps();
+        const auto gaps = test::gaps_of(model.flats[static_cast<std::size_t>(u)]);
         std::vector<layout::ElementRange> zeroed;
         for (const auto& op : program.ops) {
             if (op.kind == OpKind::fill && op.unit == u && op.microbatch == 1 &&

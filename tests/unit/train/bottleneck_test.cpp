@@ -58,7 +58,7 @@ TEST(LimitSentence, NamesTheLaneAndAHomeThatHelps) {
 
 TEST(LimitSentence, NamesEachLane) {
     const std::pair<Stall, const char*> lanes[] = {
-        {Stall::data, "Reading the batch limits"},
+        {data_stall, "Reading the batch limits"},
         {Stall::collective, "Collectives limit "},
         {Stall::channel, "The pipeline limits"},
         {Stall::host_to_device, "Copies from host to device limit "},
@@ -136,7 +136,7 @@ TEST(WearSentence, TellsBytesPerDayAndHowLongADiskStandsIt) {
               "6.9 days");
     facts.nodes = 2;
     EXPECT_EQ(wear_sentence(std::vector{record, record}, facts).find("NVMe wear: 39.29 TiB"), 0U);
-    EXPECT_EQ(wear_sentence(std::vector{record_with(Stall::data, 0)}, facts), "");
+    EXPECT_EQ(wear_sentence(std::vector{record_with(data_stall, 0)}, facts), "");
 }
 
 }  // namespace

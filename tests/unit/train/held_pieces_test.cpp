@@ -10,7 +10,7 @@
 
 #include "layout/tensors.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/passes/passing_state.hpp"
+#include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/passes/saved_runs.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "tests/support/random_spec.hpp"

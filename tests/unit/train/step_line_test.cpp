@@ -45,7 +45,7 @@ StepReport usual_report(std::int64_t step) {
     report.loss = 1.1375;
     report.tok_s = 54000;
     report.stall(Stall::collective) = 0.0009;
-    report.stall(Stall::data) = 0.0001;
+    report.stall(data_stall) = 0.0001;
     report.device_peak_bytes = 48LL << 20;
     report.host_peak_bytes = 28LL << 20;
     return report;
@@ -59,7 +59,7 @@ TEST(StepLine, SaysWhatTheLastStepsDid) {
     StepLine lines{facts_of(500)};
     StepReport report = report_of(9);
     report.loss = 2.5;
-    report.stall(Stall::data) = 0.001;
+    report.stall(data_stall) = 0.001;
     report.stall(Stall::collective) = 0.045;
     lines.add(report);
     report.step = 10;

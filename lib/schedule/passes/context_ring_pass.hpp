@@ -25,6 +25,6 @@ namespace ziggurat::schedule {
 /// another order on every rank: a tolerance, not equal bits.
 ///
 /// \pre context.kind is ring
-void context_ring(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
+void context_ring_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
 }  // namespace ziggurat::schedule

@@ -23,6 +23,6 @@ std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& o
 /// slot, and the messages travel beside other slots.
 ///
 /// Runs right after expand.
-void post_receives_early(Draft& draft, const std::vector<std::vector<Slot>>& orders, int stage);
+void receives_pass(Draft& draft, const std::vector<std::vector<Slot>>& orders, int stage);
 
 }  // namespace ziggurat::schedule

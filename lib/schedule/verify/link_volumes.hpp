@@ -1,4 +1,4 @@
-/// What moves between tiers in a step, by formula.
+/// Traffic between tiers in a step, by formula.
 #pragma once
 
 #include <array>
@@ -33,5 +33,9 @@ namespace ziggurat::schedule {
 /// Source: Rajbhandari et al., "ZeRO-Infinity", 2021, sections 4.1 and 5.1
 std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec& spec,
                                                              const ModelLayout& model);
+
+/// Of bytes_by_link, the moments that are read from NVMe: what the first step of a training leaves out, when
+/// they are zero.
+std::int64_t moments_read(const Program& program);
 
 }  // namespace ziggurat::schedule

@@ -1,4 +1,4 @@
-#include "schedule/expand/context_ring.hpp"
+#include "schedule/passes/context_ring_pass.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "schedule/expand/pipeline_order_receives.hpp"
+#include "schedule/passes/receives_pass.hpp"
 
 #include <algorithm>
 #include <map>
@@ -75,7 +75,7 @@ std::vector<std::vector<int>> slot_times(const std::vector<std::vector<Slot>>& o
     return times;
 }
 
-void post_receives_early(Draft& draft, const std::vector<std::vector<Slot>>& orders, int stage) {
+void receives_pass(Draft& draft, const std::vector<std::vector<Slot>>& orders, int stage) {
     const int stages = static_cast<int>(orders.size());
     if (stages == 1) {
         return;

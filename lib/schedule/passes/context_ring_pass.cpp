@@ -1,4 +1,4 @@
-#include "schedule/expand/context_ring.hpp"
+#include "schedule/passes/context_ring_pass.hpp"
 
 #include <algorithm>
 #include <string>
@@ -177,7 +177,7 @@ class Ring {
 
 }  // namespace
 
-void context_ring(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+void context_ring_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
     if (spec.parallel.context == 1) {
         return;
     }

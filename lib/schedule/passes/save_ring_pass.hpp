@@ -29,7 +29,7 @@ std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& pr
 /// Adds the buffer `save ring` of the host tier where state passes: places_of_save_ring places, each for what
 /// one update has in memory, from which a checkpoint is written while the next updates go on. The same in all
 /// variants, as a checkpoint may be written beside any. Updates of several lanes take their places in turn.
-void add_save_ring(Program& program, const spec::RunSpec& spec, const ModelLayout& model);
+void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayout& model);
 
 inline constexpr int places_of_save_ring = 2;
 

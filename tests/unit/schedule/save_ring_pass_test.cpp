@@ -1,4 +1,4 @@
-#include "schedule/passes/passing_state.hpp"
+#include "schedule/passes/save_ring_pass.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "schedule/volumes/link_volumes.hpp"
+#include "schedule/verify/link_volumes.hpp"
 
 #include "schedule/transfer_runs.hpp"
 #include "schedule/volumes/volumes.hpp"
@@ -18,14 +18,14 @@ std::int64_t& at(BytesByLink& bytes, Link link) {
 
 /// `bytes` of one state kind of a unit go `times` from where they are at home to where they are used.
 void fetch(BytesByLink& sum, Tier home, Tier user, std::int64_t bytes, std::int64_t times) {
-    at(sum, Link::nvme_read) += home == Tier::nvme ? times * pages(bytes) : 0;
+    at(sum, Link::nvme_read) += home == Tier::nvme ? times * round_up_to_page(bytes) : 0;
     at(sum, Link::host_to_device) += user == Tier::device && home != Tier::device ? times * bytes : 0;
     at(sum, Link::device_to_host) += user == Tier::host && home == Tier::device ? times * bytes : 0;
 }
 
 /// The same way back.
 void take_home(BytesByLink& sum, Tier home, Tier user, std::int64_t bytes, std::int64_t times) {
-    at(sum, Link::nvme_write) += home == Tier::nvme ? times * pages(bytes) : 0;
+    at(sum, Link::nvme_write) += home == Tier::nvme ? times * round_up_to_page(bytes) : 0;
     at(sum, Link::device_to_host) += user == Tier::device && home != Tier::device ? times * bytes : 0;
     at(sum, Link::host_to_device) += user == Tier::host && home == Tier::device ? times * bytes : 0;
 }
@@ -42,8 +42,8 @@ void add_gradients(BytesByLink& sum,
         at(sum, Link::device_to_host) += microbatches * 4 * trained;
     }
     if (home == Tier::nvme) {
-        at(sum, Link::nvme_write) += microbatches * pages(width * trained);
-        at(sum, Link::nvme_read) += (microbatches - 1) * pages(width * trained);
+        at(sum, Link::nvme_write) += microbatches * round_up_to_page(width * trained);
+        at(sum, Link::nvme_read) += (microbatches - 1) * round_up_to_page(width * trained);
     }
     fetch(sum, home, updater, width * trained, 1);
 }
@@ -83,6 +83,19 @@ std::array<BytesByLink, num_cargoes> link_volumes_by_formula(const spec::RunSpec
         }
     }
     return sums;
+}
+
+std::int64_t moments_read(const Program& program) {
+    std::int64_t bytes = 0;
+    for (const auto& op : program.ops) {
+        for (std::size_t i = 0; op.kind == OpKind::read && i < op.reads.size(); ++i) {
+            const auto state = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer)).state;
+            for (const auto& run : op.reads[i].runs) {
+                bytes += layout::is_zero_at_start(state) ? round_up_to_page(run.bytes) : 0;
+            }
+        }
+    }
+    return bytes;
 }
 
 }  // namespace ziggurat::schedule

@@ -1,4 +1,4 @@
-#include "schedule/passes/passing_state.hpp"
+#include "schedule/passes/save_ring_pass.hpp"
 
 #include <algorithm>
 #include <map>
@@ -94,7 +94,7 @@ std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& pr
     return runs;
 }
 
-void add_save_ring(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
+void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
     const auto on_nvme = passing(model, program);
     if (on_nvme.empty()) {
         return;

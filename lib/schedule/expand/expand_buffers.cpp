@@ -1,0 +1,117 @@
+/// Buffers of values, of their gradients and of scratch.
+#include <algorithm>
+#include <utility>
+
+#include "schedule/expand/expand_phases.hpp"
+
+namespace ziggurat::schedule {
+
+using layout::PhaseKind;
+using layout::Placement;
+
+int PhaseWriter::value_buffer(int unit, int value, Placement placement, int microbatch, bool kept) {
+    const auto& described = unit_of(unit).values[static_cast<std::size_t>(value)];
+    const bool is_f32 = described.type == layout::ElementType::f32;
+    Buffer buffer;
+    buffer.name = unit_of(unit).name + "." + described.name;
+    buffer.type = is_f32 ? spec::DType::f32 : spec_.precision.compute;
+    buffer.bytes =
+        rows(placement) * layout::local_width(described, placement, model_.tensor()) * element_bytes(buffer);
+    buffer.consumer = kept ? Consumer::activations : Consumer::working_buffers;
+    buffer.unit = unit;
+    buffer.microbatch = microbatch;
+    return draft_.program.add_buffer(std::move(buffer));
+}
+
+int PhaseWriter::gradient_buffer(int unit, int value, Placement placement, int microbatch) {
+    const int made = value_buffer(unit, value, placement, microbatch, false);
+    auto& name = draft_.program.buffers[static_cast<std::size_t>(made)].name;
+    name = "d " + name;
+    return made;
+}
+
+int PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
+    Buffer buffer;
+    buffer.name = name;
+    buffer.type = spec_.precision.compute;
+    buffer.bytes = rows(outside_) * spec_.model.hidden * model_.element_bytes;
+    buffer.consumer = Consumer::activations;
+    buffer.microbatch = microbatch;
+    return draft_.program.add_buffer(std::move(buffer));
+}
+
+bool PhaseWriter::is_kept(int index, int value) const {
+    const auto& unit = unit_of(index);
+    if (draft_.program.variant == Variant::evaluate) {
+        return false;
+    }
+    if (!model_.runs_backward(index)) {
+        return value == unit.output && model_.runs_backward(index + 1);
+    }
+    const auto is_value = [&](const layout::ValueUse& use) { return use.value == value; };
+    for (std::size_t p = 0; p < unit.phases.size(); ++p) {
+        const auto& kept = unit.phases[p].kept;
+        if (model_.runs_backward(index, static_cast<int>(p)) &&
+            std::any_of(kept.begin(), kept.end(), is_value)) {
+            return true;
+        }
+    }
+    return value == unit.output;
+}
+
+void PhaseWriter::add_workspace(Op& op, std::int64_t bytes) {
+    if (bytes == 0) {
+        return;
+    }
+    Buffer buffer;
+    buffer.name = "workspace of " + op.label;
+    buffer.bytes = bytes;
+    buffer.consumer = Consumer::workspaces;
+    const int made = draft_.program.add_buffer(std::move(buffer));
+    op.writes.push_back(whole(draft_.program, made, Role::workspace));
+}
+
+std::int64_t PhaseWriter::tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const {
+    const auto out = op.column_end - op.column_begin;
+    const auto copy = (rows * out * model_.element_bytes + 63) / 64 * 64;
+    const auto product = workspaces_->linear(rows, in, out);
+    return copy + std::max(product, workspaces_->column_sum(out));
+}
+
+int PhaseWriter::scratch_buffer(
+    std::string name, std::int64_t bytes, Consumer line, int unit, int microbatch) {
+    Buffer buffer;
+    buffer.name = std::move(name);
+    buffer.bytes = bytes;
+    buffer.consumer = line;
+    buffer.unit = unit;
+    buffer.microbatch = microbatch;
+    return draft_.program.add_buffer(std::move(buffer));
+}
+
+std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction direction) const {
+    switch (phase.kind) {
+        case PhaseKind::linear: {
+            const auto product = workspaces_->linear(model_.tokens, phase.in, phase.out);
+            const bool sums = direction == Direction::backward_weight;
+            return std::max(product, sums ? workspaces_->column_sum(phase.out) : 0);
+        }
+        case PhaseKind::attention:
+            return workspaces_->attention(spec_.data.seq, spec_.model.head_dim);
+        case PhaseKind::norm:
+        case PhaseKind::residual_norm:
+            return direction == Direction::backward ? workspaces_->column_sum(spec_.model.hidden) : 0;
+        case PhaseKind::embedding:
+        case PhaseKind::rope:
+        case PhaseKind::gelu:
+        case PhaseKind::gelu_erf:
+        case PhaseKind::swiglu:
+        case PhaseKind::residual:
+        case PhaseKind::logits:  // see expand_head.cpp
+        case PhaseKind::loss:
+            return 0;
+    }
+    return 0;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,91 @@
+/// Values that an op leaves which works alone, by its kind.
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "schedule/verify/simulate_meaning.hpp"
+
+namespace ziggurat::schedule::simulation {
+
+/// The same whatever the order and the parts.
+std::vector<Pieces> World::exact_sums(int rank, const Op& done, int step) const {
+    std::vector<Pieces> values;
+    for (const auto& written : done.writes) {
+        Content content{.name = hash_of(buffer(rank, written.buffer).name), .step = step};
+        content.term = mixed(content.name, static_cast<std::uint64_t>(step));
+        values.push_back({{0, written.bytes(), content}});
+    }
+    return values;
+}
+
+std::vector<Pieces> World::local(int rank, int op, int step, const Found& found) {
+    const auto& done = op_of(rank, op);
+    switch (done.kind) {
+        case OpKind::fill: {
+            std::vector<Pieces> values;
+            for (const auto& written : done.writes) {
+                const auto& described = buffer(rank, written.buffer);
+                if (described.unit >= 0 && described.state == StateKind::gradients) {
+                    values.push_back(gradients(rank, op, step, written, nullptr, Terms::zero));
+                } else {
+                    Content content{.name = hash_of(described.name), .term = Terms::zero, .step = step};
+                    content.microbatch = done.microbatch;
+                    values.push_back({{0, written.bytes(), content}});
+                }
+            }
+            return values;
+        }
+        case OpKind::add: {
+            const auto& from = buffer(rank, done.reads.front().buffer);
+            const auto& to = buffer(rank, done.writes.front().buffer);
+            auto total = retyped(found.reads.front(), element_bytes(from), element_bytes(to));
+            if (done.accumulate) {
+                total = summed({found.before.front(), total}, rank, op);
+            }
+            total = kept(std::move(total), to);
+            for (auto& piece : total) {
+                piece.content.step = step;
+            }
+            return {std::move(total)};
+        }
+        case OpKind::update:
+            return updated(rank, op, step, found);
+        case OpKind::copy:
+        case OpKind::read:
+        case OpKind::write: {
+            std::vector<Pieces> values;
+            for (std::size_t i = 0; i < done.writes.size(); ++i) {
+                const auto& from = buffer(rank, done.reads.at(i).buffer);
+                const auto& to = buffer(rank, done.writes[i].buffer);
+                values.push_back(retyped(found.reads.at(i), element_bytes(from), element_bytes(to)));
+                if (bytes_of(values.back()) != done.writes[i].bytes()) {
+                    complain(FindingKind::malformed, rank, op, "moves between operands of different lengths");
+                }
+            }
+            return values;
+        }
+        case OpKind::norm: {
+            for (std::size_t r = 0; r < done.reads.size(); ++r) {
+                const auto& described = buffer(rank, done.reads[r].buffer);
+                if (described.state == StateKind::gradients) {
+                    count_in_norm(rank, step, found.reads[r], described.unit);
+                }
+            }
+            judge_gradients(rank, op, step, found);
+            return exact_sums(rank, done, step);
+        }
+        case OpKind::step_end:
+            return exact_sums(rank, done, step);
+        case OpKind::compute:
+        case OpKind::loss:
+        case OpKind::all_gather:
+        case OpKind::reduce_scatter:
+        case OpKind::all_reduce:
+        case OpKind::send:
+        case OpKind::receive:
+            break;
+    }
+    return computed(rank, op, step, found);
+}
+
+}  // namespace ziggurat::schedule::simulation
