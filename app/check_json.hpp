@@ -1,4 +1,4 @@
-/// What `ziggurat check --json` says; decks/CHECK.md has the fields.
+/// Output of `ziggurat check --json`; decks/CHECK.md has the fields.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-/// Where the C library's allocator puts what threads ask for.
+/// Policy of the C library's allocator: the arenas that threads allocate from.
 #pragma once
 
 namespace ziggurat::app {

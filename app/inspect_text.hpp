@@ -1,4 +1,4 @@
-/// What `ziggurat inspect` says, for people and for programs.
+/// Output of `ziggurat inspect`, for people and for programs.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// What the launcher gave the ranks, and the deck that they agree to run.
+/// Launch of the ranks: what they were given, and the deck that they agree to run.
 #pragma once
 
 #include <optional>

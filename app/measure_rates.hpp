@@ -1,4 +1,4 @@
-/// What computing, copying and disks were found to be worth, on all ranks at once.
+/// Measured rates of computing, copying and disks, on all ranks at once.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Whether a run could write its folder.
+/// Check that a run could write its folder.
 #pragma once
 
 #include <string>

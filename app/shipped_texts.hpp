@@ -1,4 +1,4 @@
-/// What is installed beside the program and made of the same tables as its help.
+/// Texts that are installed beside the program and made of the same tables as its help.
 #pragma once
 
 #include <string>

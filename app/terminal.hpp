@@ -1,4 +1,4 @@
-/// What the environment says of the terminal.
+/// Terminal, as the environment describes it.
 #pragma once
 
 #include "base/progress.hpp"

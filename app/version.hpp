@@ -1,4 +1,4 @@
-/// Which program this is and what it was built with.
+/// Version of the program and of what it was built with.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// How threads of the compute lane wait for each other.
+/// Policy by which threads of the compute lane wait for each other.
 #pragma once
 
 namespace ziggurat::app {

@@ -1,4 +1,4 @@
-/// Where and with which threads work is done.
+/// Stream: the device and the threads that do work in order.
 #pragma once
 
 namespace ziggurat::device {

@@ -1,4 +1,4 @@
-/// What ZeRO-Infinity's analysis says of a run: bandwidths that hide transfers, and working memory.
+/// ZeRO-Infinity's analysis of a run: bandwidths that hide transfers, and working memory.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What checkpoints take of the disk.
+/// Sizes of checkpoints on disk.
 #pragma once
 
 #include <cstdint>

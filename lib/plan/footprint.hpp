@@ -1,4 +1,4 @@
-/// What a run reserves in each tier, and what it may.
+/// Footprint of a run: bytes that it reserves in each tier, and may.
 #pragma once
 
 #include <array>

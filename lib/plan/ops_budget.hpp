@@ -1,4 +1,4 @@
-/// How much a search may build.
+/// Budget of ops that a search may build.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// What helps where a run does not fit.
+/// Remedies for a run that does not fit.
 #pragma once
 
 #include <cstdint>

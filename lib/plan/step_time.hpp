@@ -1,4 +1,4 @@
-/// How long a step takes, by the rates of what its lanes work with.
+/// Time of a step, by the rates of what its lanes work with.
 #pragma once
 
 #include "schedule/step_program.hpp"

@@ -1,4 +1,4 @@
-/// How long a training takes, as far as the machine's rates are known.
+/// Time of a training, as far as the machine's rates are known.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-/// Whether a plan fits, in words.
+/// Verdict on a plan in words: it fits, or what is short.
 #pragma once
 
 #include <string>

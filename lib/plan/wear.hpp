@@ -1,4 +1,4 @@
-/// What a run writes to its disks.
+/// Wear of the disks: bytes that a run writes to them.
 #pragma once
 
 #include <cstdint>
