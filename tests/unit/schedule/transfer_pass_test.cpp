@@ -30,10 +30,12 @@ spec::RunSpec sharded(int ranks, std::int64_t microbatches) {
     spec.model.layers = 3;
     spec.model.tie_embeddings = false;
     spec.train.micro_batches = microbatches;
-    spec.recompute.kind = spec::RecomputeKind::full;
+    spec.recompute = {spec::RecomputeKind::full, 1};
     spec.precision.compute = spec::DType::bf16;
     spec.overlap.prefetch = 1;
     spec.overlap.optimizer_prefetch = 0;
+    spec.overlap.bucket_elements = 0;
+    spec.tiers.chunk_elements = 7680;
     spec.tiers.parameters = spec.tiers.gradients = spec.tiers.optimizer = device;
     return spec;
 }
