@@ -250,8 +250,8 @@ spec::RunSpec choose_tiles(const spec::RunSpec& spec, const spec::MachineSpec& m
     }
     tried.overlap.prefetch = 0;
     auto at_once = with_fewest_tiles(tried, machine, watch);
-    const bool is_settled = spec::is_any_state_away(at_once.spec.tiers);  // else it stays as it is at rest
-    if (!is_settled || !at_once.fits || (ahead.fits && ahead.tiles <= 2 * at_once.tiles)) {
+    const bool moves_state = spec::is_any_state_away(at_once.spec.tiers);  // else all of it stays where it is
+    if (!moves_state || !at_once.fits || (ahead.fits && ahead.tiles <= 2 * at_once.tiles)) {
         return ahead.spec;
     }
     at_once.spec.overlap.prefetch = spec.overlap.prefetch;  // choose_depths will see that it does not fit

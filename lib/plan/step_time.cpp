@@ -25,7 +25,7 @@ constexpr double usual_memory = 5e9;
 constexpr double usual_memory_of_device = 500e9;
 
 /// The first two fill what later ones find filled.
-constexpr int steps_to_settle = 2;
+constexpr int warm_up_steps = 2;
 constexpr int steps_counted = 2;
 
 double known(double rate, double usual) {
@@ -84,11 +84,11 @@ class Race {
     }
 
     double run() {
-        for (int step = 0; step < steps_to_settle + steps_counted; ++step) {
+        for (int step = 0; step < warm_up_steps + steps_counted; ++step) {
             begun_.push_back(begun_.empty() ? 0 : computed_);
             while (computing_step() == step && advance()) {}
         }
-        return (computed_ - begun_[steps_to_settle]) / steps_counted;
+        return (computed_ - begun_[warm_up_steps]) / steps_counted;
     }
 
   private:
