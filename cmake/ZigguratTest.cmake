@@ -27,9 +27,9 @@ set(ziggurat_test_environment OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive OMPI_MCA
 # Under the sanitizers a test ends at the first finding.
 set(suppressions ${PROJECT_SOURCE_DIR}/scripts/sanitizers)
 if(ZIGGURAT_SANITIZE MATCHES thread)
-  # It does not follow what OpenMP's threads wait for, nor libraries that are not compiled for it.
+  # It does not follow the barriers of OpenMP's threads.
   list(APPEND ziggurat_test_environment OMP_THREAD_LIMIT=1
-    TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:suppressions=${suppressions}/thread.supp)
+    TSAN_OPTIONS=halt_on_error=1:suppressions=${suppressions}/thread.supp)
 elseif(ZIGGURAT_SANITIZE)
   list(APPEND ziggurat_test_environment UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     LSAN_OPTIONS=suppressions=${suppressions}/leaks.supp:print_suppressions=0)
