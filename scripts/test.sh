@@ -24,6 +24,7 @@ esac
 [ $# -le 1 ] || { usage >&2; exit 2; }
 
 jobs=$((2 * $(nproc))) # of tests: many wait most of their time
+most_tidied=60          # sources, which take ten seconds each
 if [ "$(id -u)" = 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
@@ -59,8 +60,10 @@ check_format() {
 }
 
 check_layers() {
-  python3 scripts/check_layers.py --self-test && python3 scripts/check_layers.py &&
-    python3 scripts/check_tests.py --self-test && python3 scripts/check_tests.py
+  local script
+  for script in check_layers check_words check_families check_tests; do
+    python3 "scripts/$script.py" --self-test && python3 "scripts/$script.py" || return
+  done
 }
 
 # run_tests PRESET CTEST-ARGUMENTS...
@@ -87,6 +90,11 @@ changed_since() {
 tidy_changes() {
   local since
   since=$(changed_since) || return 1
+  if [ "$(git diff --name-only --diff-filter=d "$since" -- '*.cpp' | wc -l)" -gt $most_tidied ]; then
+    echo "tidy: more than $most_tidied sources differ from $since, so only the last commit's are looked at." \
+      "All of them: scripts/tidy.sh --since $since"
+    since=$(git rev-parse -q --verify 'HEAD~1' || git rev-parse HEAD)
+  fi
   scripts/tidy.sh --since "$since"
 }
 
