@@ -52,7 +52,7 @@ void print_draws(const std::vector<RandomDeck>& decks) {
     std::cout << '\n' << (decks.size() == 1 ? described(decks.front()) : coverage.report());
 }
 
-TEST(Fuzz, RandomDecksLeaveTheBitsOfReplicatedStateAndSendWhatTheFormulasSay) {
+TEST(RandomDecks, LeaveTheBitsOfReplicatedStateAndSendWhatTheFormulasSay) {
     const auto decks = random_decks();
     if (world().rank() == 0) {
         print_draws(decks);

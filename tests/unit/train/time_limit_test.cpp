@@ -50,7 +50,8 @@ TEST(FindTimeLimit, TakesTheEarlierOfDeckAndEnvironment) {
 
 TEST(FindTimeLimit, ThinksOfACheckpointWhereThereWillBeOne) {
     spec::RunSpec run;
-    run.model = {.layers = 10,
+    run.model = {.family = "llama",
+                 .layers = 10,
                  .hidden = 1024,
                  .heads = 8,
                  .kv_heads = 8,
