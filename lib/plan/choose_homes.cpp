@@ -20,7 +20,7 @@ namespace {
 using spec::Tier;
 
 /// A kind whose home is open: which, and in how many pieces it can be divided.
-struct Kind {
+struct OpenHome {
     spec::Home spec::Tiers::*home;
     std::int64_t pieces = 1;
 };
@@ -37,13 +37,13 @@ std::int64_t chunks_of(const spec::RunSpec& spec, const schedule::ModelLayout& m
 }
 
 /// Those that are open, in the order in which they leave.
-std::vector<Kind> open_kinds(const spec::RunSpec& spec) {
+std::vector<OpenHome> open_kinds(const spec::RunSpec& spec) {
     auto uncut = spec;  // shards are the same
     uncut.tiers.tiles.clear();
     const schedule::ModelLayout model{uncut, 0};
     const auto& open = spec.tiers.open;
     const auto& spans = spec.sharding;
-    std::vector<Kind> kinds;
+    std::vector<OpenHome> kinds;
     if (open.optimizer) {
         kinds.push_back({&spec::Tiers::optimizer, chunks_of(spec, model, spans.optimizer)});
     }
@@ -183,7 +183,7 @@ class Chooser {
     const spec::RunSpec& spec_;
     const spec::MachineSpec& machine_;
     const OpsBudget& budget_;
-    std::vector<Kind> kinds_;
+    std::vector<OpenHome> kinds_;
     std::int64_t all_ = 0;
     std::int64_t resolution_ = 1;  ///< pieces; of large programs more, so that fewer of them are tried
     std::int64_t away_ = 0;

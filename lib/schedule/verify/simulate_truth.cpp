@@ -105,8 +105,8 @@ std::string SimulationTruth::missing_or_twice(
                                 .parameters.at(static_cast<std::size_t>(parameter));
     const int tensor_ranks = described.gradient_is_partial ? layout(rank).tensor() : 1;
     // By (data rank, context rank, tensor rank, micro-batch, unit, phase): the rows that are summed up.
-    using Place = std::tuple<int, int, int, int, int, int>;
-    std::map<Place, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
+    using Summand = std::tuple<int, int, int, int, int, int>;
+    std::map<Summand, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
     for (const auto& leaf : leaves) {
         if (leaf.step != step) {
             return "a summand of step " + std::to_string(leaf.step) + " is in the sum of step " +
