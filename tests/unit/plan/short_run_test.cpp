@@ -8,6 +8,7 @@
 #include "plan/choose_homes.hpp"
 #include "plan/memory_report.hpp"
 #include "plan/plan_run.hpp"
+#include "plan/scale_tiles.hpp"
 #include "schedule/build_program.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
@@ -100,6 +101,29 @@ TEST(ShortRun, OfFineTilesIsNearTheWhole) {
     expect_near_the_whole(spec, 0.07);
 }
 
+TEST(ShortRun, KnowsTilesOnTheirWay) {
+    auto whole = deep(2, 2);
+    whole.model.hidden = 4096;
+    whole.model.head_dim = 1024;
+    whole.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
+    whole.tiers.parameters = whole.tiers.gradients = whole.tiers.optimizer = Home{0, 1, 0};
+    whole.tiers.tiles = {{.match = "*", .in = 1, .out = 256}};
+    const auto built = shortened(whole, Size::of_plan);
+    const auto program = schedule::build_placed(built, 0, schedule::Variant::train);
+
+    const auto factors = tile_factors(program, built, whole);
+
+    int tiles = 0;
+    for (std::size_t b = 0; b < factors.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        const bool is_on_its_way = buffer.name.find("gradients on device") != std::string::npos;
+        tiles += is_on_its_way && factors[b] < 1 ? 1 : 0;
+        EXPECT_TRUE(factors[b] == 1 || buffer.lifetime == schedule::Lifetime::transient) << buffer.name;
+        EXPECT_GE(factors[b], 32.0 / 256) << buffer.name;
+    }
+    EXPECT_GT(tiles, 40);
+}
+
 TEST(ShortRun, OfManyChunksIsNearTheWhole) {
     auto spec = wide(6000);
     expect_near_the_whole(spec);
@@ -152,6 +176,24 @@ TEST(ShortRun, BoundsTheWorkOfAWholeCheck) {
         memory_report(chosen, {}, {}, watch);
         EXPECT_LE(ops, most_ops);
     }
+}
+
+/// Chunks that a search could tell apart one by one, with programs that are built as they are.
+TEST(ShortRun, BoundsASearchAmongManyPieces) {
+    auto run = deep(126);
+    run.train.micro_batches = 4;
+    run.train.global_batch = 8;
+    run.tiers.chunk_elements = 512;
+    run.tiers.open.optimizer = run.tiers.open.gradients = run.tiers.open.parameters = true;
+    run.tiers.device_budget_bytes = bytes_of_rank(run, 0)[0] * 6 / 10;
+    run.tiers.host_budget_bytes = bytes_of_rank(run, 0)[0] * 3 / 10;
+    run.tiers.nvme_paths = {"/nvme"};
+    std::size_t ops = 0;
+
+    const auto chosen = choose_homes(run, {}, [&](std::size_t built) { ops += built; });
+
+    EXPECT_LE(ops, 470'000U);
+    EXPECT_TRUE(plan_run(chosen).footprint.fits());
 }
 
 TEST(ShortRun, SaysWhatItStandsFor) {
