@@ -3,7 +3,8 @@
   scripts/check_tests.py [--self-test]
 
 Everything in a *_test.cpp but its tests lies in an anonymous namespace: two files of one program that define the same
-class or inline function differently would both use one of the two. And each *_test.cpp is named by a CMakeLists.txt.
+class or inline function differently would both use one of the two. A suite has one fixture, also over the files of a
+folder. And each *_test.cpp is named by a CMakeLists.txt.
 """
 import pathlib
 import re
@@ -50,6 +51,18 @@ def shared_definitions(source):
     return found
 
 
+def mixed_suites(sources):
+    """Of the texts of a folder's files by name: 'suite in file and file' where TEST and TEST_F are mixed."""
+    seen = {}
+    found = []
+    for name, source in sources.items():
+        for macro, suite in re.findall(r"^(TEST|TEST_F|TEST_P|TYPED_TEST)\(\s*(\w+)", source, flags=re.M):
+            first_macro, first_name = seen.setdefault(suite, (macro, name))
+            if macro != first_macro:
+                found.append(f"{suite} in {first_name} and {name}")
+    return sorted(set(found))
+
+
 def unnamed(sources, cmake):
     """Of the files of tests, by their paths below tests/, those that no CMakeLists.txt takes."""
     globbed = set(re.findall(r"^ziggurat_unit_tests\((\w+)", cmake, flags=re.M))
@@ -70,6 +83,7 @@ def self_test():
     assert shared_definitions("namespace a {\nstruct S {\n int x;\n};\n}") == [(2, "struct S")]
     assert shared_definitions("#define X {\n// {\ninline int f() { return '{'; }") == [(3, "inline int f()")]
     assert shared_definitions("int counter = 1'000;") == [(1, "int counter = 1'000")]
+    assert mixed_suites({"a": "TEST(A, B) {}\nTEST(C, D) {}", "b": "TEST(A, C) {}\nTEST_F(C, E) {}"}) == ["C in a and b"]
     cmake = "ziggurat_unit_tests(base MODULES base)\nziggurat_test(mpi/save RANKS 3)\nziggurat_test(a SOURCE ../b/c_test.cpp)\n"
     assert unnamed(["unit/base/x_test.cpp", "mpi/save_test.cpp", "b/c_test.cpp"], cmake) == []
     assert unnamed(["unit/spec/x_test.cpp", "mpi/saved_test.cpp"], cmake) == ["unit/spec/x_test.cpp", "mpi/saved_test.cpp"]
@@ -84,6 +98,10 @@ def main():
     complaints = [f"{source.relative_to(ROOT)}:{line}: '{head}' is seen by other files of its program. Put it into an "
                   "anonymous namespace."
                   for source in sources for line, head in shared_definitions(source.read_text())]
+    for folder in sorted({source.parent for source in sources}):
+        texts = {source.name: source.read_text() for source in sources if source.parent == folder}
+        complaints += [f"{folder.relative_to(ROOT)}: suite {mixed}: with TEST here and TEST_F there GoogleTest fails. Give "
+                       "one of them another name." for mixed in mixed_suites(texts)]
     cmake = "\n".join(path.read_text() for path in tests.rglob("CMakeLists.txt"))
     complaints += [f"tests/{path}: no CMakeLists.txt names it, so that it never runs. Add a ziggurat_test."
                    for path in unnamed([str(source.relative_to(tests)) for source in sources], cmake)]

@@ -66,7 +66,7 @@ TEST(RandomDecks, LeaveTheBitsOfReplicatedStateAndSendWhatTheFormulasSay) {
     });
 }
 
-TEST(Fuzz, EffectiveDecksGiveTheSameRun) {
+TEST(RandomDecks, GiveTheSameRunAsTheirEffectiveDecks) {
     for (const auto& deck : random_decks()) {
         deck::LoadOptions options;
         options.ranks = deck.ranks;
