@@ -37,6 +37,7 @@ TEST(TimeLimit, AllowsOneStepBeforeAnyWasMeasured) {
 
 TEST(FindTimeLimit, TakesTheEarlierOfDeckAndEnvironment) {
     spec::RunSpec run;
+    run.model.family = "gpt2";
     EXPECT_FALSE(find_time_limit(run, 0, std::nullopt));
 
     run.run.time_limit_seconds = 100;
@@ -50,7 +51,7 @@ TEST(FindTimeLimit, TakesTheEarlierOfDeckAndEnvironment) {
 
 TEST(FindTimeLimit, ThinksOfACheckpointWhereThereWillBeOne) {
     spec::RunSpec run;
-    run.model = {.family = "llama",
+    run.model = {.family = "gpt2",
                  .layers = 10,
                  .hidden = 1024,
                  .heads = 8,
