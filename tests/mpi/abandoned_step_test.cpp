@@ -13,7 +13,6 @@
 namespace ziggurat::train {
 namespace {
 
-
 /// No loss is that.
 constexpr float untouched = -7;
 

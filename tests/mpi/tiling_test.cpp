@@ -122,12 +122,9 @@ TEST_P(Tiles, InBfloat16) {
     expect_same_bits(train(run), expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families,
-                         Tiles,
-                         ::testing::Values("gpt2", "llama"),
-                         [](const auto& made) {
-                             return std::string{made.param == "gpt2" ? "Gpt2" : "Llama"};
-                         });
+INSTANTIATE_TEST_SUITE_P(Families, Tiles, ::testing::Values("gpt2", "llama"), [](const auto& made) {
+    return std::string{made.param == "gpt2" ? "Gpt2" : "Llama"};
+});
 
 }  // namespace
 }  // namespace ziggurat::train

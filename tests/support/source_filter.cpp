@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -60,12 +61,19 @@ std::string filter_of_file(std::span<const KnownTest> tests, std::string_view fi
 }
 
 void read_arguments(int argc, char** argv) {
+    // The child of a death test has the arguments of its parent, and a filter of its own.
+    const bool is_death_test = std::any_of(argv, argv + argc, [](std::string_view argument) {
+        return argument.starts_with("--gtest_internal_run_death_test");
+    });
     testing::InitGoogleTest(&argc, argv);
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
         if (!argument.starts_with("--file=")) {
             throw std::invalid_argument{"'" + std::string{argument} +
                                         "' is neither --file=FILE nor an option of GoogleTest"};
+        }
+        if (is_death_test) {
+            continue;
         }
         if (GTEST_FLAG_GET(filter) != "*") {
             throw std::invalid_argument{"a second filter beside '" + GTEST_FLAG_GET(filter) +

@@ -37,19 +37,21 @@ TEST(SourceFilter, TakesWholeNamesOfFolders) {
 }
 
 TEST(SourceFilter, NamesTheFilesThatThereAre) {
-    EXPECT_EQ("no test of this program is in 'a_test.cpp'. It has those of\n"
-              "  /repo/tests/unit/comm/fold_test.cpp\n"
-              "  /repo/tests/unit/comm/sum_test.cpp",
-              complaint_about(tests, "a_test.cpp"));
+    EXPECT_EQ(
+        "no test of this program is in 'a_test.cpp'. It has those of\n"
+        "  /repo/tests/unit/comm/fold_test.cpp\n"
+        "  /repo/tests/unit/comm/sum_test.cpp",
+        complaint_about(tests, "a_test.cpp"));
 }
 
 TEST(SourceFilter, RefusesTwoTestsOfOneNameForTheyWouldRunTogether) {
     auto twice = tests;
     twice.push_back({"Fold.Adds", "/repo/tests/unit/comm/shared_test.cpp"});
 
-    EXPECT_EQ("test Fold.Adds is in two files of this program: /repo/tests/unit/comm/fold_test.cpp and "
-              "/repo/tests/unit/comm/shared_test.cpp",
-              complaint_about(twice, "unit/comm/sum_test.cpp"));
+    EXPECT_EQ(
+        "test Fold.Adds is in two files of this program: /repo/tests/unit/comm/fold_test.cpp and "
+        "/repo/tests/unit/comm/shared_test.cpp",
+        complaint_about(twice, "unit/comm/sum_test.cpp"));
 }
 
 }  // namespace
