@@ -93,7 +93,7 @@ tidy_changes() {
   if [ "$(git diff --name-only --diff-filter=d "$since" -- '*.cpp' | wc -l)" -gt $most_tidied ]; then
     echo "tidy: more than $most_tidied sources differ from $since, so only the last commit's are looked at." \
       "All of them: scripts/tidy.sh --since $since"
-    since=$(git rev-parse -q --verify 'HEAD~1' || git rev-parse HEAD)
+    since=$(git rev-list -1 --no-merges HEAD) && since=$(git rev-parse -q --verify "$since~1" || echo "$since")
   fi
   scripts/tidy.sh --since "$since"
 }
