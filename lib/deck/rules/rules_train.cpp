@@ -36,8 +36,22 @@ void a_step_can_be_listed(const Resolution& at) {
     }
 }
 
+/// The head of a micro-batch is listed by blocks of rows, and its activations exist at once.
+void a_micro_batch_can_be_listed(const Resolution& at) {
+    constexpr std::int64_t most = std::int64_t{1} << 24;
+    const auto seq = at.run.data.seq;
+    if (at.run.train.micro_batch > most / seq) {
+        at.found.error(
+            at.values.location("train.micro_batch"),
+            fmt::format("train.micro_batch = {} sequences of {} tokens", at.run.train.micro_batch, seq),
+            fmt::format("a micro-batch has {} tokens at most", most),
+            "Use a smaller train.micro_batch: a rank takes as many of them as train.global_batch needs.");
+    }
+}
+
 constexpr std::array rules = {
     Rule{global_batch_is_made_of_micro_batches, "train.global_batch train.micro_batch parallel"},
+    Rule{a_micro_batch_can_be_listed, "train.micro_batch data.seq"},
     Rule{a_step_can_be_listed, "train.global_batch train.micro_batch parallel model"},
 };
 
