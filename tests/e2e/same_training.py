@@ -46,8 +46,8 @@ def curve_of(name, binary, mpiexec, work):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", required=True)
-    parser.add_argument("--after", required=True)
+    parser.add_argument("--before", type=pathlib.Path, required=True)
+    parser.add_argument("--after", type=pathlib.Path, required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True, help="emptied, then one folder per case")
     parser.add_argument("--mpiexec", default="mpiexec --oversubscribe --bind-to none")
     parser.add_argument("cases", nargs="*", metavar="CASE")
@@ -55,7 +55,7 @@ def main():
     failed = 0
     for name in chosen.cases or CASES:
         try:
-            before, after = (curve_of(name, binary, chosen.mpiexec, chosen.work.resolve() / side / name)
+            before, after = (curve_of(name, str(binary.resolve()), chosen.mpiexec, chosen.work.resolve() / side / name)
                              for side, binary in (("before", chosen.before), ("after", chosen.after)))
             equivalence.same_bits("after", after, "before", before)
             print(f"{name}: same bits, weights {after.weights_hash}", flush=True)
