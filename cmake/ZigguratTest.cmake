@@ -13,7 +13,7 @@
 #   LONG        label long, which scripts/test.sh leaves out; after RANKS, a list of the rank counts that are long
 #   THREADS     label threads, for the thread sanitizer
 #
-# Under the sanitizers a test runs on one number of ranks alone, the largest of its own up to three, else the smallest.
+# Under the thread sanitizer a test runs on one number of ranks alone, the largest of its own up to three, else the smallest.
 #
 # A source that replaces what the others use, such as malloc, has a program of its own.
 #
@@ -81,7 +81,7 @@ function(ziggurat_test name)
   endif()
 
   set(entries ${name})
-  if(arg_RANKS AND ZIGGURAT_SANITIZE)
+  if(arg_RANKS AND ZIGGURAT_SANITIZE MATCHES thread)
     list(SORT arg_RANKS COMPARE NATURAL)
     list(GET arg_RANKS 0 chosen)
     foreach(ranks IN LISTS arg_RANKS)

@@ -70,13 +70,13 @@ void draw_sharding(Draw& draw, spec::Sharding& sharding, const spec::Parallel& p
         sharding.gradients = draw.chance(0.5) ? sharding.parameters : sharding.optimizer;
     }
     if (sharding.parameters > 1 && draw.chance(0.8)) {
-        std::vector<int> proper{0};
+        std::vector<int> proper;
         for (int span = 2; span < sharding.parameters; ++span) {
             if (sharding.parameters % span == 0) {
                 proper.push_back(span);
             }
         }
-        sharding.secondary = draw.one_of(proper);
+        sharding.secondary = draw.one_of(proper.empty() ? std::vector{0} : proper);
     }
     sharding.reduce =
         draw.one_of<ReducePlan>({ReducePlan::at_end, ReducePlan::each_microbatch, ReducePlan::by_span});
