@@ -22,7 +22,11 @@ class Arena {
     Arena(Arena&& other) noexcept;
     Arena& operator=(Arena&& other) noexcept;
 
+    /// Its address, for the kernels and copies of the processor that it was made by.
     std::byte* data() const noexcept { return data_; }
+    /// Where threads of the host reach it, for `state` and `comm` between and beside kernels; nullptr where
+    /// they cannot.
+    std::byte* host_view() const noexcept { return data_; }
     std::int64_t bytes() const noexcept { return bytes_; }
     /// Of a shared arena that is not empty; else -1. Closed with the arena; who has mapped it keeps the
     /// memory.

@@ -1,22 +1,57 @@
-/// Stream: the device and the threads that do work in order.
+/// Stream: a processor's queue of work, done in order.
 #pragma once
+
+#include <memory>
+#include <utility>
 
 namespace ziggurat::device {
 
-enum class MemorySpace { host, device };
+class Event;
+class HostThread;
+class Queue;
 
-/// A queue of work. On the host it names its thread team and work is done when the call returns; on a GPU it
-/// is a CUDA stream.
+/// Memory that the kernels of a stream work on.
+enum class MemorySpace {
+    host,
+    delayed_host,  ///< host memory that only kernels and copies reach, later than they are called: see
+                   ///< DelayedQueue
+};
+
+/// A queue of work. On the host it names the threads that do it, and work is done when the call returns; on a
+/// device the call returns at once. Copies of a stream are the same queue.
 class Stream {
   public:
     /// A host stream whose kernels may use `num_threads` threads.
-    explicit Stream(int num_threads) noexcept : num_threads_{num_threads} {}
+    ///
+    /// \param thread  the only one that may dispatch kernels; nothing: whoever calls them
+    explicit Stream(int num_threads, HostThread* thread = nullptr) noexcept
+        : num_threads_{num_threads}, thread_{thread} {}
+    /// A stream of a device.
+    Stream(MemorySpace space, std::shared_ptr<Queue> queue, int num_threads) noexcept
+        : space_{space}, num_threads_{num_threads}, queue_{std::move(queue)} {}
 
-    MemorySpace space() const noexcept { return MemorySpace::host; }
+    MemorySpace space() const noexcept { return space_; }
     int num_threads() const noexcept { return num_threads_; }
+    /// Of a host stream.
+    HostThread* thread() const noexcept { return thread_; }
+    /// Whether calls return before their work is done.
+    bool is_late() const noexcept { return queue_ != nullptr; }
+    /// \pre is_late()
+    Queue& queue() const noexcept { return *queue_; }
+
+    /// What is called from now on begins when `event`, as it was recorded last, is done. Never waits itself.
+    /// \pre on a host stream, the event is done
+    void wait_for(const Event& event) const;
+    /// Returns when all that was called is done.
+    ///
+    /// Errors: what the work has thrown
+    void finish() const;
 
   private:
+    MemorySpace space_ = MemorySpace::host;
     int num_threads_;
+    HostThread* thread_ = nullptr;
+    std::shared_ptr<Queue> queue_;
 };
 
 }  // namespace ziggurat::device

@@ -1,0 +1,85 @@
+#include "device/host_thread.hpp"
+
+#include "base/clock.hpp"
+#include "base/contract.hpp"
+
+namespace ziggurat::device {
+
+HostThread::HostThread() : thread_{[this] { loop(); }} {}
+
+HostThread::~HostThread() {
+    {
+        const std::lock_guard lock{mutex_};
+        is_ending_ = true;
+    }
+    news_.notify_one();
+    thread_.join();
+}
+
+void HostThread::post(Task& task) {
+    {
+        const std::lock_guard lock{mutex_};
+        ZG_EXPECTS(task.is_done);
+        task.is_done = false;
+        task.error = nullptr;
+        task.next = nullptr;
+        (first_ == nullptr ? first_ : last_->next) = &task;
+        last_ = &task;
+    }
+    news_.notify_one();
+}
+
+bool HostThread::is_done(const Task& task) const {
+    const std::lock_guard lock{mutex_};
+    if (task.is_done && task.error) {
+        std::rethrow_exception(task.error);
+    }
+    return task.is_done;
+}
+
+void HostThread::run(const std::function<void()>& work) {
+    if (std::this_thread::get_id() == thread_.get_id()) {
+        work();
+        return;
+    }
+    Task task{.work = work};
+    post(task);
+    std::unique_lock lock{mutex_};
+    done_.wait(lock, [&] { return task.is_done; });
+    if (task.error) {
+        std::rethrow_exception(task.error);
+    }
+}
+
+void HostThread::loop() {
+    std::unique_lock lock{mutex_};
+    while (true) {
+        news_.wait(lock, [this] { return first_ != nullptr || is_ending_; });
+        if (first_ == nullptr) {
+            return;
+        }
+        Task& task = *first_;
+        lock.unlock();
+        const auto begin_ns = monotonic_ns();
+        std::exception_ptr error;
+        try {
+            task.work();
+        } catch (...) {
+            error = std::current_exception();
+        }
+        const auto end_ns = monotonic_ns();
+        lock.lock();
+        first_ = task.next;
+        task.begin_ns = begin_ns;
+        task.end_ns = end_ns;
+        task.error = error;
+        task.is_done = true;
+        const auto& when_done = task.when_done;
+        if (when_done) {
+            when_done();
+        }
+        done_.notify_all();
+    }
+}
+
+}  // namespace ziggurat::device
