@@ -9,6 +9,7 @@
 #include "app/commands.hpp"
 #include "app/is_to_fit.hpp"
 #include "app/on_ranks.hpp"
+#include "app/rank_processors.hpp"
 #include "app/terminal.hpp"
 #include "app/trained_model.hpp"
 #include "base/error.hpp"
@@ -18,7 +19,6 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/watch/liveness.hpp"
 #include "data/corpus.hpp"
-#include "kernels/runtime.hpp"
 #include "train/inference.hpp"
 
 namespace ziggurat::app {
@@ -111,12 +111,12 @@ int eval_together(const Arguments& arguments, const comm::Context& world) {
     if (!is_to_fit(world, run, model->machine, exit_code)) {
         return exit_code;
     }
-    const kernels::Runtime runtime{run.parallel.threads};
+    const RankProcessors processors{run.parallel.threads};
     world.liveness()->set_patience(run.run.hang_timeout_seconds);
     Progress progress{show_progress(world.rank() == 0)};
     progress.begin("loads the checkpoint");
     const data::Corpus corpus = open_corpus(arguments, model->run);
-    train::Inference inference{run, world};
+    train::Inference inference{run, world, processors.all()};
     checkpoint::CheckpointReader reader{model->path, model->manifest};
     inference.load(reader);
     const auto loss = inference.loss(corpus.validation(0), &progress);

@@ -5,12 +5,12 @@
 #include "app/commands.hpp"
 #include "app/is_to_fit.hpp"
 #include "app/on_ranks.hpp"
+#include "app/rank_processors.hpp"
 #include "app/trained_model.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/watch/liveness.hpp"
-#include "kernels/runtime.hpp"
 #include "train/inference.hpp"
 
 namespace ziggurat::app {
@@ -35,9 +35,9 @@ int sample_together(const Arguments& arguments, const comm::Context& world) {
     if (!is_to_fit(world, run, model->machine, exit_code)) {
         return exit_code;
     }
-    const kernels::Runtime runtime{run.parallel.threads};
+    const RankProcessors processors{run.parallel.threads};
     world.liveness()->set_patience(run.run.hang_timeout_seconds);
-    train::Inference inference{run, world};
+    train::Inference inference{run, world, processors.all()};
     const auto step = model->manifest.progress.step;
     checkpoint::CheckpointReader reader{model->path, std::move(model->manifest)};
     inference.load(reader);

@@ -8,6 +8,7 @@
 #include "app/launch.hpp"
 #include "app/measure_rates.hpp"
 #include "app/on_ranks.hpp"
+#include "app/rank_processors.hpp"
 #include "app/terminal.hpp"
 #include "app/trained_model.hpp"
 #include "app/version.hpp"
@@ -15,7 +16,6 @@
 #include "base/error.hpp"
 #include "comm/watch/liveness.hpp"
 #include "deck/machine/job_end.hpp"
-#include "kernels/runtime.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/report/console.hpp"
 #include "train/trainer.hpp"
@@ -42,7 +42,7 @@ int train_together(const Arguments& arguments,
     if (!is_to_fit(world, loaded->run, loaded->machine, exit_code)) {
         return exit_code;
     }
-    const kernels::Runtime runtime{loaded->run.parallel.threads};
+    const RankProcessors processors{loaded->run.parallel.threads};
     world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};
     return train::train(loaded->run,
@@ -55,7 +55,7 @@ int train_together(const Arguments& arguments,
                          .stop_at_ns = find_end_ns(),
                          .peak = find_peak(world, loaded->run, loaded->machine.device_flops),
                          .depths = loaded->depths},
-                        world, signals, console);
+                        world, processors.all(), signals, console);
 }
 
 }  // namespace

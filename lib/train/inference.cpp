@@ -44,11 +44,13 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
     return run;
 }
 
-Inference::Inference(const spec::RunSpec& run, const comm::Context& world)
+Inference::Inference(const spec::RunSpec& run,
+                     const comm::Context& world,
+                     const device::Processors& processors)
     : run_{run},
       world_{world},
-      stream_{run.parallel.threads},
-      assembly_{run, forward_alone(run, world.rank()), world, stream_, StateAtFirst::zero} {}
+      processors_{processors},
+      assembly_{run, forward_alone(run, world.rank()), world, processors_, StateAtFirst::zero} {}
 
 void Inference::load(checkpoint::CheckpointReader& reader) {
     const HeldState state = assembly_.state();
@@ -61,7 +63,7 @@ void Inference::load(checkpoint::CheckpointReader& reader) {
 
 Evaluation Inference::evaluation(data::BatchSource source) {
     const int data_rank = schedule::ModelLayout{run_, world_.rank()}.data_rank;
-    return {run_, std::move(source), world_, stream_, data_rank, assembly_};
+    return {run_, std::move(source), world_, processors_.host, data_rank, assembly_};
 }
 
 ValidationLoss Inference::loss(data::BatchSource source, Progress* progress) {

@@ -7,7 +7,7 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/context.hpp"
 #include "data/batch_source.hpp"
-#include "device/stream.hpp"
+#include "device/device.hpp"
 #include "spec/run_spec.hpp"
 #include "train/evaluation.hpp"
 #include "train/step/assembly.hpp"
@@ -36,7 +36,7 @@ class Inference {
     /// \param run  made by evaluating(); it and `world` must outlive this
     /// Collective: over `world`, which has run.parallel.ranks ranks
     /// Errors:     Error{resource} when memory is short
-    Inference(const spec::RunSpec& run, const comm::Context& world);
+    Inference(const spec::RunSpec& run, const comm::Context& world, const device::Processors& processors);
 
     /// Gives all tensors the checkpoint's weights, rounded to the compute type as training does. Each rank
     /// reads what it holds, no more.
@@ -66,7 +66,7 @@ class Inference {
 
     const spec::RunSpec& run_;
     comm::Context world_;
-    device::Stream stream_;
+    device::Processors processors_;
     Assembly assembly_;
 };
 

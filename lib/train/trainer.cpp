@@ -22,6 +22,7 @@ namespace ziggurat::train {
 int train(const spec::RunSpec& spec,
           const RunContext& context,
           const comm::Context& world,
+          const device::Processors& processors,
           StopSignals& signals,
           Console& console) {
     Reporter reporter{spec, context, world, console};
@@ -53,7 +54,7 @@ int train(const spec::RunSpec& spec,
     }
     try {
         reporter.busy("compiles the step and reserves memory");
-        TrainingLoop loop{spec, world, corpus, data, context, requests, reporter};
+        TrainingLoop loop{spec, world, processors, corpus, data, context, requests, reporter};
         return loop.run();
     } catch (...) {
         const Failure failure = failure_at_hand();

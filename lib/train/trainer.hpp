@@ -2,6 +2,7 @@
 #pragma once
 
 #include "comm/context.hpp"
+#include "device/device.hpp"
 #include "spec/run_spec.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/report/console.hpp"
@@ -19,6 +20,7 @@ namespace ziggurat::train {
 int train(const spec::RunSpec& spec,
           const RunContext& context,
           const comm::Context& world,
+          const device::Processors& processors,
           StopSignals& signals,
           Console& console);
 

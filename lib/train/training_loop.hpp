@@ -6,7 +6,7 @@
 #include "base/clock.hpp"
 #include "comm/context.hpp"
 #include "data/corpus.hpp"
-#include "device/stream.hpp"
+#include "device/device.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/resident_memory.hpp"
@@ -36,6 +36,7 @@ class TrainingLoop {
     /// Errors: those of Assembly and resume()
     TrainingLoop(const spec::RunSpec& spec,
                  const comm::Context& world,
+                 const device::Processors& processors,
                  const data::Corpus& corpus,
                  DataGuard& data,
                  const RunContext& context,
@@ -69,7 +70,7 @@ class TrainingLoop {
     Reporter& reporter_;
     DataGuard& data_;
     ResidentMemory resident_;
-    device::Stream stream_;
+    device::Processors processors_;
     std::int64_t begin_ns_ = monotonic_ns();
     Assembly assembly_;
     comm::Context world_;  ///< goes on with the steps that the assembly has begun

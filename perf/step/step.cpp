@@ -175,14 +175,13 @@ int measure(const Choice& choice) {
     const auto run = spec_of(choice);
     const comm::Session session{nullptr, nullptr};
     const kernels::Runtime runtime{choice.threads};
-    const device::Stream stream{choice.threads};
     const auto products = perf::products_of(run);
     std::vector<double> floor;
     if (!choice.no_floor) {
         measure_floor(products, run.precision.compute, floor);
     }
 
-    train::Assembly assembly{run, session.world(), stream};
+    train::Assembly assembly{run, session.world(), device::Processors::of_host(choice.threads)};
     fill(run, assembly.train_slots());
     const auto table = layout::family_table(run.model, 1, false);
     double best = 1e9;

@@ -13,6 +13,7 @@
 #include "optim/step_inputs.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "tests/fuzz/saving.hpp"
+#include "tests/support/test_processors.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -113,8 +114,8 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Context& group,
                                          train::Programs programs,
                                          const Course& course) {
-    const device::Stream stream{run.parallel.threads};
-    train::Assembly assembly{run, std::move(programs), group, stream};
+    train::Assembly assembly{run, std::move(programs), group,
+                             test::processors_for_tests(run.parallel.threads)};
     const auto batch = run.train.global_batch;
     const auto mine = group.rank() * (batch / run.parallel.data);
     TrainingOutcome outcome;

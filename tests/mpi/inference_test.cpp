@@ -7,6 +7,7 @@
 #include "schedule/build_program.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
+#include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_training.hpp"
 
 namespace ziggurat::train {
@@ -42,7 +43,7 @@ Looked train_and_look(const spec::RunSpec& run, const comm::Context& world) {
 
 /// The losses of the same micro-batch by a model that only evaluates.
 std::vector<float> losses_of(const Looked& looked, const spec::RunSpec& run, const comm::Context& world) {
-    Inference inference{run, world};
+    Inference inference{run, world, test::processors_for_tests(run.parallel.threads)};
     for (const auto& [name, values] : looked.weights) {
         inference.assembly().set_tensor(name, values);
     }

@@ -10,6 +10,7 @@
 
 #include "layout/family.hpp"
 #include "tests/support/rank_test.hpp"
+#include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_training.hpp"
 
 namespace ziggurat::train {
@@ -20,10 +21,9 @@ using schedule::StateKind;
 /// An assembly with what it refers to.
 struct Model {
     Model(const spec::RunSpec& asked, const comm::Context& group)
-        : run{asked}, assembly{run, group, stream} {}
+        : run{asked}, assembly{run, group, test::processors_for_tests(1)} {}
 
     spec::RunSpec run;
-    device::Stream stream{1};
     Assembly assembly;
 };
 

@@ -10,6 +10,7 @@
 #include "tests/support/norm_gap.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tensor_file.hpp"
+#include "tests/support/test_processors.hpp"
 #include "train/step/assembly.hpp"
 
 namespace ziggurat::train {
@@ -103,8 +104,7 @@ struct Trained {
           config(nlohmann::json::parse(std::ifstream{path_of(std::string{c.name} + ".json")})),
           bounds(config.at("bounds").at(c.compute == spec::DType::f32 ? "f32" : "bf16")),
           spec{spec_of(config, c, test::world().size(), oracle.at("losses").size())},
-          stream{spec.parallel.threads},
-          assembly{spec, test::world(), stream} {
+          assembly{spec, test::world(), test::processors_for_tests(spec.parallel.threads)} {
         for (const auto& [name, tensor] : oracle.under("initial/")) {
             assembly.set_tensor(name, tensor.values);
         }
@@ -143,7 +143,6 @@ struct Trained {
     TensorFile oracle;
     nlohmann::json config, bounds;
     spec::RunSpec spec;
-    device::Stream stream;
     Assembly assembly;
     std::int64_t targets = 0;
 };

@@ -3,6 +3,7 @@
 #include "layout/family_descriptor.hpp"
 #include "optim/step_inputs.hpp"
 #include "spec/tensor_pattern.hpp"
+#include "tests/support/test_processors.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -100,8 +101,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
                        Keep keep,
                        const std::function<void(const train::Assembly&)>& look,
                        const TinyHooks& hooks) {
-    const device::Stream stream{run.parallel.threads};
-    train::Assembly assembly{run, group, stream};
+    train::Assembly assembly{run, group, processors_for_tests(run.parallel.threads)};
     const auto targets = targets_of_batch(run);
     const auto first = group.rank() * (run.train.global_batch / run.parallel.data);
     TinyOutcome outcome;

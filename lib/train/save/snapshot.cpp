@@ -27,7 +27,7 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
     const auto bytes = has_copy_ ? buffers[static_cast<std::size_t>(reserved)].bytes : 0;
     auto* const copy = bytes > 0 ? state.memory.at(buffers[static_cast<std::size_t>(reserved)]) : nullptr;
     if (copy != nullptr) {
-        kernels::fill_zero(state.stream, words_at<float>(copy, bytes));
+        kernels::fill_zero(state.processors.host, words_at<float>(copy, bytes));
     }
     struct Copy {
         const std::byte* at;
@@ -64,7 +64,7 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
 void Snapshot::take() {
     ZG_EXPECTS(has_copy());
     for (const auto& copy : to_copy_) {
-        kernels::convert<float, float>(state_.stream, copy.from, copy.to);
+        kernels::convert<float, float>(state_.processors.host, copy.from, copy.to);
     }
 }
 

@@ -22,15 +22,17 @@ Programs build_programs(const spec::RunSpec& spec, int world_rank) {
             schedule::build_program(spec, world_rank, schedule::Variant::evaluate)};
 }
 
-Assembly::Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::Stream& stream)
-    : Assembly{spec, build_programs(spec, world.rank()), world, stream} {}
+Assembly::Assembly(const spec::RunSpec& spec,
+                   const comm::Context& world,
+                   const device::Processors& processors)
+    : Assembly{spec, build_programs(spec, world.rank()), world, processors} {}
 
 Assembly::Assembly(const spec::RunSpec& spec,
                    Programs programs,
                    const comm::Context& world,
-                   const device::Stream& stream,
+                   const device::Processors& processors,
                    StateAtFirst at_first)
-    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, stream)} {
+    : parts_{std::make_unique<Parts>(spec, std::move(programs), world, processors)} {
     if (at_first == StateAtFirst::initial) {
         set_initial_values();
     }
@@ -43,7 +45,7 @@ comm::Context Assembly::world() const {
 }
 
 void Assembly::set_initial_values() {
-    state::set_initial_values(parts_->spec, parts_->model.table, parts_->train, parts_->stream,
+    state::set_initial_values(parts_->spec, parts_->model.table, parts_->train, parts_->processors.host,
                               parts_->model.tensor_rank, parts_->memory);
 }
 
@@ -135,8 +137,8 @@ std::int64_t Assembly::private_arena_bytes() const {
 }
 
 HeldState Assembly::state() const {
-    return {parts_->model,  parts_->train, parts_->memory,
-            parts_->stream, parts_->saves, [parts = parts_.get()] { parts->train_executor.finish(); }};
+    return {parts_->model,      parts_->train, parts_->memory,
+            parts_->processors, parts_->saves, [parts = parts_.get()] { parts->train_executor.finish(); }};
 }
 
 std::uint64_t Assembly::weights_hash() const {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/context.hpp"
-#include "device/stream.hpp"
+#include "device/device.hpp"
 #include "kernels/step_inputs.hpp"
 #include "schedule/step_program.hpp"
 #include "schedule/volumes/link_traffic.hpp"
@@ -44,12 +44,12 @@ Programs build_programs(const spec::RunSpec& spec, int world_rank);
 class Assembly {
   public:
     /// Errors: Error{resource} when memory is short; Error{internal} when program and kernels disagree
-    Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::Stream& stream);
+    Assembly(const spec::RunSpec& spec, const comm::Context& world, const device::Processors& processors);
     /// Carries out these programs of `spec` in the place of those that it builds itself.
     Assembly(const spec::RunSpec& spec,
              Programs programs,
              const comm::Context& world,
-             const device::Stream& stream,
+             const device::Processors& processors,
              StateAtFirst at_first = StateAtFirst::initial);
     ~Assembly();
     Assembly(const Assembly&) = delete;

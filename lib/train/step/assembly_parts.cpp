@@ -50,10 +50,11 @@ state::NvmeSpace nvme_space(const spec::Tiers& tiers) {
 Assembly::Parts::Parts(const spec::RunSpec& asked,
                        Programs programs,
                        const comm::Context& all,
-                       const device::Stream& on)
+                       const device::Processors& on)
     : spec{asked},
       world{all},
-      stream{on},
+      processors{on},
+      stream{processors.device->make_stream()},
       model{spec, world.rank()},
       train{std::move(programs.train)},
       evaluate{std::move(programs.evaluate)},
@@ -69,7 +70,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       update_inputs{
           memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.update_inputs)).front()},
       squares{reinterpret_cast<ExactSum&>(*memory.at(train.buffer(train.trainer_buffers.exact_sums)))},
-      step_end{world, node, spec.optimizer, stream, squares},
+      step_end{world, node, spec.optimizer, processors.host, squares},
       train_groups{world, node, train, spec},
       evaluate_groups{world, node, evaluate, spec},
       tensors{data_ranks(world, model), world.waits(), model, train, memory},

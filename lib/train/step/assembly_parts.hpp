@@ -29,7 +29,8 @@ namespace ziggurat::train {
 struct Assembly::Parts {
     spec::RunSpec spec;
     comm::Context world;
-    device::Stream stream;
+    device::Processors processors;
+    device::Stream stream;  ///< of the device
     schedule::ModelLayout model;
     schedule::Program train;
     schedule::Program evaluate;
@@ -55,7 +56,10 @@ struct Assembly::Parts {
     Executor evaluate_executor;
     std::vector<std::string> notes;
 
-    Parts(const spec::RunSpec& asked, Programs programs, const comm::Context& all, const device::Stream& on);
+    Parts(const spec::RunSpec& asked,
+          Programs programs,
+          const comm::Context& all,
+          const device::Processors& on);
 
   private:
     /// One for each op of `program`.

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "device/stream.hpp"
+#include "device/device.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/step_program.hpp"
 #include "state/tier_memory.hpp"
@@ -17,7 +17,7 @@ struct HeldState {
     const schedule::ModelLayout& model;
     const schedule::Program& program;  ///< of training: its persistent buffers are the state
     const state::TierMemory& memory;
-    const device::Stream& stream;
+    const device::Processors& processors;
     SaveStream& stream_to_save;   ///< of what lies on NVMe, into checkpoints
     std::function<void()> drain;  ///< returns when nothing of the steps done is on its way any more
 };

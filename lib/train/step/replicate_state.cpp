@@ -59,7 +59,7 @@ void round_into(const HeldState& state,
         const auto from = std::span{wide}.first(size);
         const auto to = std::span{narrow}.first(size);
         state.memory.read(master, offset_of(master, part), std::as_writable_bytes(from));
-        kernels::convert<float, tensor::bfloat16>(state.stream, from, to);
+        kernels::convert<float, tensor::bfloat16>(state.processors.host, from, to);
         state.memory.write(parameters, offset_of(parameters, part), std::as_bytes(to));
     }
 }
