@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
 
 namespace ziggurat::device {
 
@@ -18,6 +18,16 @@ class Arena {
     enum class Kind { own, shared };
 
     Arena(std::int64_t bytes, const char* purpose, Kind kind = Kind::own);
+
+    /// Memory of a device: where it lies, and who gives it back when the arena's life ends.
+    struct OfDevice {
+        std::byte* data = nullptr;
+        std::byte* host_view = nullptr;
+        std::int64_t bytes = 0;
+        int descriptor = -1;  ///< of the owner
+        std::shared_ptr<void> owner;
+    };
+    explicit Arena(OfDevice memory) noexcept;
     ~Arena();
     Arena(Arena&& other) noexcept;
     Arena& operator=(Arena&& other) noexcept;
@@ -26,7 +36,7 @@ class Arena {
     std::byte* data() const noexcept { return data_; }
     /// Where threads of the host reach it, for `state` and `comm` between and beside kernels; nullptr where
     /// they cannot.
-    std::byte* host_view() const noexcept { return data_; }
+    std::byte* host_view() const noexcept { return host_view_; }
     std::int64_t bytes() const noexcept { return bytes_; }
     /// Of a shared arena that is not empty; else -1. Closed with the arena; who has mapped it keeps the
     /// memory.
@@ -34,8 +44,10 @@ class Arena {
 
   private:
     std::byte* data_ = nullptr;
+    std::byte* host_view_ = nullptr;
     std::int64_t bytes_ = 0;
     int descriptor_ = -1;
+    std::shared_ptr<void> owner_;  ///< of a device's memory
 };
 
 }  // namespace ziggurat::device

@@ -106,7 +106,7 @@ Arena::Arena(std::int64_t bytes, const char* purpose, Kind kind) : bytes_{whole_
         descriptor_ = make_segment(bytes_, purpose);
     }
     try {
-        data_ = map(bytes_, descriptor_, purpose);
+        data_ = host_view_ = map(bytes_, descriptor_, purpose);
         if (kind == Kind::shared) {
             collapse(data_, bytes_);
         }
@@ -116,7 +116,17 @@ Arena::Arena(std::int64_t bytes, const char* purpose, Kind kind) : bytes_{whole_
     }
 }
 
+Arena::Arena(OfDevice memory) noexcept
+    : data_{memory.data},
+      host_view_{memory.host_view},
+      bytes_{memory.bytes},
+      descriptor_{memory.descriptor},
+      owner_{std::move(memory.owner)} {}
+
 Arena::~Arena() {
+    if (owner_ != nullptr) {
+        return;
+    }
     if (data_ != nullptr) {
         munmap(data_, static_cast<std::size_t>(bytes_));
     }
@@ -127,13 +137,17 @@ Arena::~Arena() {
 
 Arena::Arena(Arena&& other) noexcept
     : data_{std::exchange(other.data_, nullptr)},
+      host_view_{std::exchange(other.host_view_, nullptr)},
       bytes_{std::exchange(other.bytes_, 0)},
-      descriptor_{std::exchange(other.descriptor_, -1)} {}
+      descriptor_{std::exchange(other.descriptor_, -1)},
+      owner_{std::move(other.owner_)} {}
 
 Arena& Arena::operator=(Arena&& other) noexcept {
     std::swap(data_, other.data_);
+    std::swap(host_view_, other.host_view_);
     std::swap(bytes_, other.bytes_);
     std::swap(descriptor_, other.descriptor_);
+    std::swap(owner_, other.owner_);
     return *this;
 }
 

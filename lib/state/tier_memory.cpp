@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "device/copy.hpp"
 #include "storage/near_folders.hpp"
 
 namespace ziggurat::state {
@@ -26,12 +27,16 @@ std::int64_t most_bytes(const std::vector<const schedule::Program*>& programs, s
 }
 
 /// Blocks on NVMe are not memory.
-device::Arena reserve(const std::vector<const schedule::Program*>& programs, std::size_t arena, int ranks) {
+device::Arena reserve(const std::vector<const schedule::Program*>& programs,
+                      std::size_t arena,
+                      int ranks,
+                      device::Device& device) {
     const bool is_shared = arena > on_nvme && ranks > 1;
-    const bool is_of_device = schedule::tier_of_arena(arena) == spec::Tier::device;
-    return {arena == on_nvme ? 0 : most_bytes(programs, arena),
-            is_of_device ? "the device tier" : "the host tier",
-            is_shared ? device::Arena::Kind::shared : device::Arena::Kind::own};
+    const auto kind = is_shared ? device::Arena::Kind::shared : device::Arena::Kind::own;
+    if (schedule::tier_of_arena(arena) == spec::Tier::device) {
+        return device.reserve(most_bytes(programs, arena), "the device tier", kind);
+    }
+    return {arena == on_nvme ? 0 : most_bytes(programs, arena), "the host tier", kind};
 }
 
 /// Where transfers of the NVMe tier begin and end: at runs of ops, and around buffers.
@@ -81,11 +86,20 @@ void check_shared_places(const std::vector<const schedule::Program*>& programs) 
 
 }  // namespace
 
+void TierMemory::DeviceCopies::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+    const std::lock_guard lock{mutex};
+    device::copy(stream, to, from, static_cast<std::int64_t>(bytes));
+    stream.finish();
+}
+
 TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs,
                        int ranks,
+                       device::Device& device,
                        const NvmeSpace& nvme)
-    : arenas_{reserve(programs, 0, ranks), reserve(programs, 1, ranks), reserve(programs, 2, ranks),
-              reserve(programs, 3, ranks), reserve(programs, 4, ranks)} {
+    : arenas_{reserve(programs, 0, ranks, device), reserve(programs, 1, ranks, device),
+              reserve(programs, 2, ranks, device), reserve(programs, 3, ranks, device),
+              reserve(programs, 4, ranks, device)},
+      device_copies_{std::make_unique<DeviceCopies>(device)} {
     check_shared_places(programs);
     for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
         planned_[a] = most_bytes(programs, a);
@@ -127,12 +141,29 @@ std::byte* TierMemory::at(const schedule::Buffer& buffer) const {
     return arenas_[schedule::arena_of(buffer)].data() + buffer.offset;
 }
 
+std::byte* TierMemory::host_view(const schedule::Buffer& buffer) const {
+    ZG_EXPECTS(buffer.offset >= 0 && buffer.tier != spec::Tier::nvme);
+    auto* const view = arenas_[schedule::arena_of(buffer)].host_view();
+    ZG_EXPECTS(view != nullptr);
+    return view + buffer.offset;
+}
+
+std::byte* TierMemory::in_place(const schedule::Buffer& buffer) const {
+    if (buffer.tier == spec::Tier::nvme) {
+        return nullptr;
+    }
+    const auto& arena = arenas_[schedule::arena_of(buffer)];
+    return arena.host_view() == arena.data() ? at(buffer) : nullptr;
+}
+
 void TierMemory::read(const schedule::Buffer& buffer,
                       std::int64_t offset_bytes,
                       std::span<std::byte> into) const {
     ZG_EXPECTS(offset_bytes >= 0 && offset_bytes + std::ssize(into) <= buffer.bytes);
     if (buffer.tier == spec::Tier::nvme) {
         nvme_->read(buffer.offset + offset_bytes, into);
+    } else if (buffer.tier == spec::Tier::device) {
+        device_copies_->copy(into.data(), at(buffer) + offset_bytes, into.size());
     } else if (!into.empty()) {
         std::memcpy(into.data(), at(buffer) + offset_bytes, into.size());
     }
@@ -144,6 +175,8 @@ void TierMemory::write(const schedule::Buffer& buffer,
     ZG_EXPECTS(offset_bytes >= 0 && offset_bytes + std::ssize(from) <= buffer.bytes);
     if (buffer.tier == spec::Tier::nvme) {
         nvme_->write(buffer.offset + offset_bytes, from);
+    } else if (buffer.tier == spec::Tier::device) {
+        device_copies_->copy(at(buffer) + offset_bytes, from.data(), from.size());
     } else if (!from.empty()) {
         std::memcpy(at(buffer) + offset_bytes, from.data(), from.size());
     }

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "device/arena.hpp"
+#include "device/device.hpp"
 #include "schedule/step_program.hpp"
 #include "storage/striped_file.hpp"
 
@@ -29,18 +31,32 @@ struct NvmeSpace {
 /// All programs of a run share the arenas: persistent buffers lie at the same place in each of them.
 class TierMemory {
   public:
-    /// \param nvme  needed when a program has buffers there
+    /// \param device  whose memory the device tier is
+    /// \param nvme    needed when a program has buffers there
     /// Errors: Error{resource} when the system has not that much; contract when two programs disagree
-    TierMemory(const std::vector<const schedule::Program*>& programs, int ranks, const NvmeSpace& nvme = {});
+    TierMemory(const std::vector<const schedule::Program*>& programs,
+               int ranks,
+               device::Device& device,
+               const NvmeSpace& nvme = {});
 
-    /// Indexed by schedule::arena_of.
+    /// Addresses, as at(), of the arenas. Indexed by schedule::arena_of.
     std::array<std::byte*, schedule::num_arenas> arenas() const noexcept;
     /// Those that peers are to map; empty ones among them.
     std::span<const device::Arena> shared() const noexcept { return std::span{arenas_}.subspan(3); }
+    /// Address of a buffer, for kernels and copies of the processor of its tier.
+    ///
     /// \pre the buffer is not on NVMe
     std::byte* at(const schedule::Buffer& buffer) const;
+    /// Where collectives reach it, from this rank's threads.
+    ///
+    /// \pre the buffer is not on NVMe, nor in memory of a device that the host cannot reach
+    std::byte* host_view(const schedule::Buffer& buffer) const;
+    /// The buffer, where host threads may work on it at its own address; nullptr where read() and write() are
+    /// the only way.
+    std::byte* in_place(const schedule::Buffer& buffer) const;
 
-    /// Bytes of a persistent buffer, whatever its home; for what happens between steps.
+    /// Bytes of a persistent buffer, whatever its home; for what happens between steps. Done on return.
+    /// Several threads may call.
     ///
     /// Errors: Error{resource} when a disk fails
     void read(const schedule::Buffer& buffer, std::int64_t offset_bytes, std::span<std::byte> into) const;
@@ -51,6 +67,7 @@ class TierMemory {
     const std::string& why_not_near() const noexcept { return why_not_near_; }
     /// The NVMe tier; nothing where no program uses it.
     storage::StripedFile* nvme() const noexcept { return nvme_.get(); }
+    /// All of a buffer of the host tier.
     template <class E>
     std::span<E> span(const schedule::Buffer& buffer) const {
         return {reinterpret_cast<E*>(at(buffer)), static_cast<std::size_t>(buffer.bytes) / sizeof(E)};
@@ -61,8 +78,18 @@ class TierMemory {
     std::int64_t private_bytes() const noexcept;
 
   private:
+    /// The way of copies into and out of the device tier: one thread at a time.
+    struct DeviceCopies {
+        explicit DeviceCopies(device::Device& device) : stream{device.make_stream()} {}
+        void copy(std::byte* to, const std::byte* from, std::size_t bytes);
+
+        std::mutex mutex;
+        device::Stream stream;
+    };
+
     std::array<device::Arena, schedule::num_arenas> arenas_;
     std::array<std::int64_t, schedule::num_arenas> planned_{};
+    std::unique_ptr<DeviceCopies> device_copies_;
     std::unique_ptr<storage::StripedFile> nvme_;
     std::string why_not_near_;
 };

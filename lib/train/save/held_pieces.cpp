@@ -93,8 +93,8 @@ std::vector<HeldPiece> held_pieces(const schedule::ModelLayout& model,
 
 checkpoint::PieceSource source_at_home(const HeldState& state, HeldPiece held) {
     const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
-    if (buffer.tier != spec::Tier::nvme) {
-        return {std::move(held.piece), state.memory.at(buffer) + held.offset_bytes};
+    if (auto* const at = state.memory.in_place(buffer); at != nullptr) {
+        return {std::move(held.piece), at + held.offset_bytes};
     }
     return {
         std::move(held.piece), nullptr,
@@ -104,8 +104,8 @@ checkpoint::PieceSource source_at_home(const HeldState& state, HeldPiece held) {
 
 checkpoint::PieceTarget target_at_home(const HeldState& state, HeldPiece held) {
     const auto& buffer = state.program.buffers[static_cast<std::size_t>(held.buffer)];
-    if (buffer.tier != spec::Tier::nvme) {
-        return {std::move(held.piece), state.memory.at(buffer) + held.offset_bytes};
+    if (auto* const at = state.memory.in_place(buffer); at != nullptr) {
+        return {std::move(held.piece), at + held.offset_bytes};
     }
     return {std::move(held.piece), nullptr,
             [&buffer, &memory = state.memory, first = held.offset_bytes](std::int64_t offset,

@@ -12,10 +12,9 @@
 namespace ziggurat::train {
 namespace {
 
-template <class E>
-std::span<E> words_at(std::byte* at, std::int64_t bytes) {
+std::span<float> words_at(std::byte* at, std::int64_t bytes) {
     ZG_EXPECTS(bytes % static_cast<std::int64_t>(sizeof(float)) == 0);
-    return {reinterpret_cast<E*>(at), static_cast<std::size_t>(bytes) / sizeof(float)};
+    return {reinterpret_cast<float*>(at), static_cast<std::size_t>(bytes) / sizeof(float)};
 }
 
 }  // namespace
@@ -27,7 +26,7 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
     const auto bytes = has_copy_ ? buffers[static_cast<std::size_t>(reserved)].bytes : 0;
     auto* const copy = bytes > 0 ? state.memory.at(buffers[static_cast<std::size_t>(reserved)]) : nullptr;
     if (copy != nullptr) {
-        kernels::fill_zero(state.processors.host, words_at<float>(copy, bytes));
+        kernels::fill_zero(state.processors.host, words_at(copy, bytes));
     }
     struct Copy {
         const std::byte* at;
@@ -40,9 +39,7 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
         if (copy == nullptr || !saved.is_copied) {
             continue;
         }
-        auto* const from = state.memory.at(buffer) + saved.run.offset;
-        to_copy_.push_back(
-            {words_at<const float>(from, saved.run.bytes), words_at<float>(copy + used, saved.run.bytes)});
+        to_copy_.push_back({&buffer, saved.run.offset, words_at(copy + used, saved.run.bytes)});
         copies[saved.buffer] = {copy + used, saved.run.offset};
         used += saved.run.bytes;
     }
@@ -56,6 +53,7 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
         copied_.push_back(live_.back());
         if (const auto found = copies.find(held.buffer); found != copies.end()) {
             copied_.back().bytes = found->second.at + (held.offset_bytes - found->second.offset);
+            copied_.back().read = {};
         }
         payload_bytes_ += held.piece.bytes();
     }
@@ -63,8 +61,13 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
 
 void Snapshot::take() {
     ZG_EXPECTS(has_copy());
-    for (const auto& copy : to_copy_) {
-        kernels::convert<float, float>(state_.processors.host, copy.from, copy.to);
+    for (const auto& [buffer, offset_bytes, to] : to_copy_) {
+        if (auto* const at = state_.memory.in_place(*buffer); at != nullptr) {
+            kernels::convert<float, float>(state_.processors.host,
+                                           words_at(at + offset_bytes, std::ssize(std::as_bytes(to))), to);
+        } else {
+            state_.memory.read(*buffer, offset_bytes, std::as_writable_bytes(to));
+        }
     }
 }
 

@@ -26,7 +26,7 @@ class Snapshot {
     /// Copies the state as it is now.
     ///
     /// \pre has_copy()
-    /// Async: spread over the stream's threads; done on return
+    /// Async: what host threads reach is spread over them; done on return
     void take();
     /// Returns when live() is what the steps done have made of it. Collective: over all ranks
     void drain() const { state_.drain(); }
@@ -42,8 +42,9 @@ class Snapshot {
 
   private:
     struct CopyRange {
-        std::span<const float> from;  ///< the type does not matter: whole words
-        std::span<float> to;
+        const schedule::Buffer* from;
+        std::int64_t offset_bytes;  ///< in `from`
+        std::span<float> to;        ///< the type does not matter: whole words
     };
 
     HeldState state_;

@@ -46,7 +46,7 @@ CollectiveKind kind_of(OpKind kind) {
 std::byte* base_of(const schedule::Program& program,
                    const schedule::Operand& operand,
                    const state::TierMemory& memory) {
-    return memory.at(program.buffers.at(static_cast<std::size_t>(operand.buffer)));
+    return memory.host_view(program.buffers.at(static_cast<std::size_t>(operand.buffer)));
 }
 
 }  // namespace
