@@ -4,7 +4,7 @@
 #     DEPENDS layout tensor         # the modules whose headers its own headers include
 #     PRIVATE_DEPENDS base          # and those that only its sources include; no other may be included
 #     FOLDERS node "mpi: node"      # subfolders, and of those before it the ones that a subfolder may include
-#     TEST_FOLDERS "verify: node"   # the same, as a library of its own that only tests link: ziggurat::comm_verify
+#     TEST_FOLDERS "verify: node"   # the same, as a library of its own that only tests link: ziggurat::comm_verify (or a program built to be tested)
 #     PRIVATE_FOLDERS stream        # headers of its sources alone, which need not compile on every processor
 #     LIBRARIES MPI::MPI_CXX)       # third party, for its sources
 #
@@ -20,7 +20,7 @@ function(ziggurat_module name)
   list(TRANSFORM arg_FOLDERS REPLACE " *:.*" "")
   list(TRANSFORM arg_TEST_FOLDERS REPLACE " *:.*" "")
   _ziggurat_library(${name} "${arg_DEPENDS}" "${arg_PRIVATE_DEPENDS};${arg_LIBRARIES}" . ${arg_FOLDERS})
-  if(ZIGGURAT_BUILD_TESTS)
+  if(ZIGGURAT_BUILD_TESTS OR ZIGGURAT_DEVICE STREQUAL delayed_host)
     foreach(folder IN LISTS arg_TEST_FOLDERS)
       _ziggurat_library(${name}_${folder} ziggurat::${name} "${arg_PRIVATE_DEPENDS}" ${folder})
     endforeach()

@@ -1,0 +1,55 @@
+#include "device/delayed/delayed_host.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "device/delayed/delayed_memory.hpp"
+#include "device/delayed/late_queue.hpp"
+#include "device/delayed/late_work.hpp"
+
+namespace ziggurat::device {
+namespace {
+
+/// What an arena keeps until its end, which waits for the work that may use it, as the end of a device's
+/// memory does.
+struct ArenaInUse {
+    std::shared_ptr<LateWork> work;
+    std::unique_ptr<UntouchableArena> arena;
+
+    ~ArenaInUse() { work->drain(); }
+};
+
+}  // namespace
+
+DelayedHost::DelayedHost(const Options& options)
+    : num_threads_{options.num_threads},
+      memory_{std::make_shared<DelayedMemory>()},
+      work_{std::make_shared<LateWork>(options)} {
+    ZG_EXPECTS((options.mode == Mode::threads) == (options.thread != nullptr));
+}
+
+DelayedHost::~DelayedHost() = default;
+
+Arena DelayedHost::reserve(std::int64_t bytes, const char* purpose, Arena::Kind kind) {
+    if (bytes == 0) {
+        return {0, purpose, kind};
+    }
+    auto arena = std::make_unique<UntouchableArena>(memory_, bytes, purpose, kind);
+    Arena::OfDevice made{.data = arena->address(),
+                         .host_view = arena->reachable().data(),
+                         .bytes = arena->reachable().bytes(),
+                         .descriptor = arena->reachable().descriptor(),
+                         .owner = nullptr};
+    auto owner = std::make_shared<ArenaInUse>();
+    owner->work = work_;
+    owner->arena = std::move(arena);
+    made.owner = std::move(owner);
+    return Arena{std::move(made)};
+}
+
+Stream DelayedHost::make_stream() {
+    return {MemorySpace::delayed_host, LateQueue::make(work_, memory_), num_threads_};
+}
+
+}  // namespace ziggurat::device

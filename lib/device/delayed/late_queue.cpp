@@ -1,0 +1,90 @@
+#include "device/delayed/late_queue.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+
+namespace ziggurat::device {
+namespace {
+
+class LateMark final : public Mark {
+  public:
+    explicit LateMark(std::shared_ptr<LateWork> work) : work_{std::move(work)} {}
+
+    bool is_done() const override { return work_->is_done(*milestone_); }
+    std::int64_t time_ns() const override { return work_->time_ns(*milestone_); }
+
+    const std::shared_ptr<LateWork>& work() const noexcept { return work_; }
+    const std::shared_ptr<Milestone>& milestone() const noexcept { return milestone_; }
+
+  private:
+    std::shared_ptr<LateWork> work_;
+    std::shared_ptr<Milestone> milestone_ = std::make_shared<Milestone>();
+};
+
+bool overlap(const std::byte* a, const std::byte* b, std::int64_t bytes) {
+    return a < b + bytes && b < a + bytes;
+}
+
+}  // namespace
+
+std::shared_ptr<LateQueue> LateQueue::make(std::shared_ptr<LateWork> work,
+                                           std::shared_ptr<const DelayedMemory> memory) {
+    return std::make_shared<LateQueue>(std::move(work), std::move(memory));
+}
+
+LateQueue::LateQueue(std::shared_ptr<LateWork> work, std::shared_ptr<const DelayedMemory> memory)
+    : work_{std::move(work)}, memory_{std::move(memory)} {
+    work_->add(line_);
+    if (work_->has_threads()) {
+        thread_ = std::thread{[this] { work_->run_line(line_); }};
+    }
+}
+
+LateQueue::~LateQueue() {
+    work_->remove(line_);
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+void LateQueue::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
+    auto* const reachable_to = memory_->side_of_copy(to, bytes);
+    const auto* const reachable_from = memory_->side_of_copy(from, bytes);
+    ZG_EXPECTS(!overlap(reachable_to, reachable_from, bytes));
+    work_->push(line_, {.kind = LateLine::Piece::Kind::copy, .run = [reachable_to, reachable_from, bytes] {
+                            std::memcpy(reachable_to, reachable_from, static_cast<std::size_t>(bytes));
+                        }});
+}
+
+std::unique_ptr<Mark> LateQueue::make_mark() {
+    return std::make_unique<LateMark>(work_);
+}
+
+void LateQueue::record(Mark& mark) {
+    auto& late = dynamic_cast<LateMark&>(mark);
+    ZG_EXPECTS(late.work() == work_);
+    work_->record(line_, late.milestone());
+}
+
+void LateQueue::wait_for(const Mark& mark) {
+    const auto& late = dynamic_cast<const LateMark&>(mark);
+    ZG_EXPECTS(late.work() == work_);
+    work_->wait_for(line_, late.milestone());
+}
+
+void LateQueue::finish() {
+    work_->finish(line_);
+}
+
+void LateQueue::run(std::function<void()> work) {
+    work_->push(line_, {.kind = LateLine::Piece::Kind::kernel, .run = std::move(work)});
+}
+
+std::byte* LateQueue::reachable(const std::byte* address) const {
+    return memory_->reachable(address);
+}
+
+}  // namespace ziggurat::device
