@@ -50,8 +50,8 @@ constexpr double peak_patience_s = 0.03;
 template <class T>
 double seconds_of_flop(int threads, const ProductShape& shape, double patience_s = 1e9) {
     const auto [rows, width] = shape;
-    const kernels::Linear<T> linear{{rows, width, width, false}, threads};
     const device::Stream stream{threads};
+    const kernels::Linear<T> linear{stream, {rows, width, width, false}};
     const auto inputs = static_cast<std::size_t>(rows * width);
     const std::vector<T> x(inputs, T{1.0F}), w(static_cast<std::size_t>(width * width), T{1.0F});
     std::vector<T> y(inputs);

@@ -6,7 +6,7 @@
 
 Checked are: a module depends (DEPENDS, PRIVATE_DEPENDS) on strictly lower layers only; it includes only what
 its CMakeLists.txt names, in headers only what is in DEPENDS; nothing of app/, tests/ or perf/; vendor
-headers only where LIBRARIES_OF says. Within a module: a folder includes only itself, the folders that its entry
+headers, and words of code, only where LIBRARIES_OF and WORDS_OF say. Within a module: a folder includes only itself, the folders that its entry
 in FOLDERS names, all of which stand before it, and those files of the module's root that include no more than
 that; nothing includes TEST_FOLDERS; headers include each other in no circle; no folder has more than
 MOST_FILES sources.
@@ -34,8 +34,8 @@ MOST_FILES = 64
 
 # Third-party headers that only some files may see: how the header's name starts, and which files.
 LIBRARIES_OF = [
-    ("Kokkos_", r"kernels/\w+_host\.(cpp|hpp)"),
-    ("dnnl|oneapi/dnnl", r"kernels/\w+_host\.(cpp|hpp)"),
+    ("Kokkos_", r"kernels/host/\w+_host\.(cpp|hpp)"),
+    ("dnnl|oneapi/dnnl", r"kernels/host/\w+_host\.(cpp|hpp)"),
     ("mpi\\.h", r"comm/.*"),
     ("yaml-cpp/", r"deck/.*"),
     ("hdf5", r"storage/.*"),
@@ -43,6 +43,11 @@ LIBRARIES_OF = [
     ("cuda|cublas|cudnn", r"(kernels|device|comm)/\w+_cuda\.(cpp|cu|hpp)"),
 ]
 
+# Code that only some files may have: its pattern, what it does, and which files.
+WORDS_OF = [
+    (r"\bMemorySpace\b|(\.|->)space\(\)", "asks for the kind of device", r"device/.*|kernels/launch\.hpp"),
+    (r"\bKokkos::", "calls Kokkos", r"kernels/host/\w+_host\.(cpp|hpp)"),
+]
 
 INCLUDE = re.compile(r'\s*#\s*include\s+(["<])([^">]+)[">]')
 
@@ -166,6 +171,17 @@ def problems_of_include(file, name, header, quoted, public, private):
         yield f"{name} includes {target}, which its CMakeLists.txt does not name"
 
 
+def problems_of_words(lib, source):
+    """What a source says that others alone may say."""
+    file = str(source.relative_to(lib))
+    patterns = [(re.compile(pattern), what) for pattern, what, where in WORDS_OF if not re.fullmatch(where, file)]
+    for number, line in enumerate(source.read_text().splitlines(), start=1):
+        code = line.split("//")[0]
+        for pattern, what in patterns:
+            if pattern.search(code):
+                yield f"{source}:{number}: {what}, which only others may"
+
+
 def check(lib):
     """All problems of the modules under `lib`, one line each, and the number of modules."""
     problems = []
@@ -184,6 +200,7 @@ def check(lib):
             for number, header, quoted in includes_of(source):
                 found = problems_of_include(source.relative_to(lib), name, header, quoted, public, private)
                 problems += [f"{source}:{number}: {problem}" for problem in found]
+            problems += problems_of_words(lib, source)
         problems += problems_of_folders(lib, name, words)
     return problems, len(modules)
 
@@ -199,8 +216,12 @@ def self_test():
         "layout/CMakeLists.txt": "ziggurat_module(layout DEPENDS spec device)",
         "layout/b.cpp": '#include "spec/a.hpp"\n  # include "base/error.hpp"\n#include "app/main.hpp"\n',
         "layout/c_host.cpp": "#include <Kokkos_Core.hpp>\n",
-        "kernels/CMakeLists.txt": "ziggurat_module(kernels DEPENDS base LIBRARIES Kokkos::kokkos)",
-        "kernels/c_host.cpp": '#include <Kokkos_Core.hpp>\n#include "base/error.hpp"\n',
+        "layout/space.cpp": "// stream.space()\nbool is_host = stream.space() == 0;\n",
+        "kernels/CMakeLists.txt": "ziggurat_module(kernels DEPENDS base FOLDERS host LIBRARIES Kokkos::kokkos)",
+        "kernels/c_host.cpp": "#include <Kokkos_Core.hpp>\n",
+        "kernels/launch.hpp": "switch (stream.space())\n",
+        "kernels/host/c_host.cpp": '#include <Kokkos_Core.hpp>\n#include "base/error.hpp"\nauto a = Kokkos::x();\n',
+        "kernels/host/c.cpp": "auto a = Kokkos::x();\n",
         "attic/CMakeLists.txt": "ziggurat_module(attic)",
         "plot/CMakeLists.txt": 'ziggurat_module(plot FOLDERS low "high: low" "odd: late" late TEST_FOLDERS "proof: low")',
         "plot/word.hpp": "",
@@ -230,6 +251,9 @@ def self_test():
         "layout/b.cpp:2: layout includes base, which its",
         "layout/b.cpp:3: lib includes app",
         "layout/c_host.cpp:1: <Kokkos_Core.hpp> belongs to",
+        "layout/space.cpp:2: asks for the kind of device",
+        "kernels/c_host.cpp:1: <Kokkos_Core.hpp> belongs to",
+        "kernels/host/c.cpp:1: calls Kokkos",
         'spec/a.cpp:3: "a.hpp" is not written',
         "spec/a.hpp:1: a header of spec includes base, which is only in PRIVATE_DEPENDS",
     ])

@@ -4,40 +4,9 @@
 #include <limits>
 
 namespace ziggurat {
-namespace {
-
-constexpr int num_payload_limbs = ExactSum::num_limbs - 1;
-constexpr int bits_per_limb = 32;
-
-}  // namespace
 
 ExactSum::ExactSum(const Limbs& limbs) noexcept : limbs_{limbs} {
     carry();
-}
-
-/// Leaves every limb but the highest in [0, 2^32); the highest carries the sign.
-void ExactSum::carry() noexcept {
-    for (std::size_t i = 0; i + 1 < num_payload_limbs; ++i) {
-        const std::int64_t moved = limbs_[i] >> bits_per_limb;
-        limbs_[i] -= moved * (std::int64_t{1} << bits_per_limb);
-        limbs_[i + 1] += moved;
-    }
-    carries_pending_ = 0;
-}
-
-void ExactSum::merge(const ExactSum& other) noexcept {
-    const auto theirs = other.limbs();
-    carry();
-    for (std::size_t i = 0; i < theirs.size(); ++i) {
-        limbs_[i] += theirs[i];
-    }
-    carry();
-}
-
-ExactSum::Limbs ExactSum::limbs() const noexcept {
-    ExactSum carried = *this;
-    carried.carry();
-    return carried.limbs_;
 }
 
 double ExactSum::value() const noexcept {

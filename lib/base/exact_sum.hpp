@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/element.hpp"
+
 namespace ziggurat {
 
 /// Adds doubles as integers of 256 bits, so any order, any grouping and any number of ranks give the same
@@ -28,7 +30,7 @@ class ExactSum {
     /// The sum that `limbs` stand for: those of one sum, or an element-wise sum of those of several.
     explicit ExactSum(const Limbs& limbs) noexcept;
 
-    [[gnu::always_inline]] void add(double term) noexcept {
+    ZG_ELEMENT void add(double term) noexcept {
         const auto bits = std::bit_cast<std::uint64_t>(term);
         const int exponent = static_cast<int>(bits >> 52) & 0x7ff;
         if (exponent >= first_exponent_out_of_range) {
@@ -56,25 +58,46 @@ class ExactSum {
     }
 
     /// Adds what `other` has summed.
-    void merge(const ExactSum& other) noexcept;
+    ZG_ELEMENT void merge(const ExactSum& other) noexcept {
+        const auto theirs = other.limbs();
+        carry();
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            limbs_[i] += theirs[i];
+        }
+        carry();
+    }
 
     /// The limbs with all carries moved on: what ranks add.
-    Limbs limbs() const noexcept;
+    ZG_ELEMENT Limbs limbs() const noexcept {
+        ExactSum carried = *this;
+        carried.carry();
+        return carried.limbs_;
+    }
 
     /// False once a term was out of range or not a number.
-    bool is_finite() const noexcept { return limbs_[num_limbs - 1] == 0; }
+    ZG_ELEMENT bool is_finite() const noexcept { return limbs_[num_limbs - 1] == 0; }
 
     /// The sum, correctly rounded (to nearest, ties to even); NaN unless is_finite().
     double value() const noexcept;
 
   private:
+    static constexpr int num_payload_limbs = num_limbs - 1;
+    static constexpr int bits_per_limb = 32;
     static constexpr int lowest_bit = -144;  // the integer 1 is 2^lowest_bit
     static constexpr int exponent_of_lowest_bit =
         lowest_bit + 1075;  // as a biased exponent of a double's last bit
     static constexpr int first_exponent_out_of_range = 1023 + 100;
     static constexpr std::int64_t max_carries_pending = std::int64_t{1} << 30;
 
-    void carry() noexcept;
+    /// Leaves every limb but the highest in [0, 2^32); the highest carries the sign.
+    ZG_ELEMENT void carry() noexcept {
+        for (std::size_t i = 0; i + 1 < num_payload_limbs; ++i) {
+            const std::int64_t moved = limbs_[i] >> bits_per_limb;
+            limbs_[i] -= moved * (std::int64_t{1} << bits_per_limb);
+            limbs_[i + 1] += moved;
+        }
+        carries_pending_ = 0;
+    }
 
     Limbs limbs_{};
     std::int64_t carries_pending_ = 0;  // terms added since the carries were last moved on

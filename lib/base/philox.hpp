@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <numbers>
 
+#include "base/element.hpp"
+
 namespace ziggurat {
 
 /// Philox 4x32 with 10 rounds: a keyed bijection of 128-bit counters whose outputs are random words.
@@ -19,7 +21,7 @@ struct Philox4x32 {
     using Counter = std::array<std::uint32_t, 4>;
     using Key = std::array<std::uint32_t, 2>;
 
-    [[gnu::always_inline]] static constexpr Counter generate(Counter counter, Key key) noexcept {
+    ZG_ELEMENT static constexpr Counter generate(Counter counter, Key key) noexcept {
         for (int round = 0; round < 10; ++round) {
             const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter[0];
             const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter[2];
@@ -34,11 +36,12 @@ struct Philox4x32 {
 };
 
 /// The upper 24 bits of `word` as a float in (0, 1]: never zero, so its logarithm is finite.
-[[gnu::always_inline]] constexpr float uniform(std::uint32_t word) noexcept {
+ZG_ELEMENT constexpr float uniform(std::uint32_t word) noexcept {
     return static_cast<float>((word >> 8) + 1) * 0x1p-24f;
 }
 
-/// Two independent values of the standard normal distribution from two random words; none beyond 5.8.
+/// Two independent values of the standard normal distribution from two random words; none beyond 5.8. For the
+/// host alone, whose elementary functions give initial values their bits.
 ///
 /// Source: Box and Muller, "A note on the generation of random normal deviates", 1958.
 inline std::array<float, 2> normal_pair(std::uint32_t word0, std::uint32_t word1) noexcept {

@@ -4,34 +4,18 @@
 #include <span>
 
 #include "device/stream.hpp"
+#include "kernels/adamw_element.hpp"
 #include "kernels/step_inputs.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
-
-/// What AdamW keeps from the deck for all parameters.
-struct AdamW {
-    double beta1 = 0.9;
-    double beta2 = 0.999;
-    double epsilon = 1e-8;
-};
-
-/// How a moment is carried on: the last one times `keep` plus what is new times `take`.
-struct Decay {
-    float keep;
-    float take;
-
-    /// Each factor is rounded for itself. 1 - float(beta) would have lost what beta2 = 0.999 says after its
-    /// first digits: it is 1.3e-5 off, at 0.9999 it is 1.7e-4.
-    explicit Decay(double beta) : keep{static_cast<float>(beta)}, take{static_cast<float>(1 - beta)} {}
-};
 
 /// With g = gradient_scale * gradient and lr = lr_factor * learning_rate:
 ///
 ///     m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///     master -= lr * (m * inverse_bias1 / (sqrt(v) * inverse_sqrt_bias2 + epsilon) + weight_decay * master)
 ///
-/// and `parameters` takes the rounded master. With inputs.skip it takes that of the master as it is, and
+/// and `parameters` takes the rounded master. With inputs->skip it takes that of the master as it is, and
 /// nothing else changes.
 ///
 /// Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2.
@@ -45,7 +29,7 @@ void adamw_update(const device::Stream& stream,
                   const AdamW& adamw,
                   float weight_decay,
                   float lr_factor,
-                  const StepInputs& inputs,
+                  const StepInputs* inputs,
                   std::span<float> master,
                   std::span<const float> gradient,
                   std::span<float> m,
@@ -57,7 +41,7 @@ void adamw_update(const device::Stream& stream,
                   const AdamW& adamw,
                   float weight_decay,
                   float lr_factor,
-                  const StepInputs& inputs,
+                  const StepInputs* inputs,
                   std::span<float> master,
                   std::span<const tensor::bfloat16> gradient,
                   std::span<float> m,

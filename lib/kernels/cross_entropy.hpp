@@ -5,13 +5,14 @@
 #include <span>
 
 #include "device/stream.hpp"
+#include "kernels/cross_entropy_element.hpp"
 #include "kernels/step_inputs.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels {
 
 /// losses[r] = log(sum(exp(logits[r]))) - logits[r][targets[r]]; the logits become the gradient of the scaled
-/// sum of losses: inputs.loss_scale * (softmax(logits[r]) - onehot(targets[r])).
+/// sum of losses: inputs->loss_scale * (softmax(logits[r]) - onehot(targets[r])).
 ///
 /// Shapes:  logits [rows, vocab_padded]; targets, losses [rows]; mask [rows] or empty. Columns from `vocab`
 /// on are
@@ -26,7 +27,7 @@ void cross_entropy(const device::Stream& stream,
                    std::int64_t vocab,
                    tensor::TensorRef<const std::int32_t, 1> targets,
                    tensor::TensorRef<const std::uint8_t, 1> mask,
-                   const StepInputs& inputs,
+                   const StepInputs* inputs,
                    tensor::TensorRef<float, 1> losses);
 
 /// The same losses, bit for bit, without a gradient: logits stay as they are.
@@ -37,13 +38,6 @@ void cross_entropy_loss_only(const device::Stream& stream,
                              tensor::TensorRef<const std::int32_t, 1> targets,
                              tensor::TensorRef<const std::uint8_t, 1> mask,
                              tensor::TensorRef<float, 1> losses);
-
-/// What the loss has to know of a row of logits, when some columns of them exist at a time.
-struct LossStatistics {
-    float top;        ///< the largest logit so far
-    float sum;        ///< of exponentials, relative to it
-    float at_target;  ///< the logit of the target
-};
 
 /// Adds columns [first, first + width of logits) of each row to its statistics; with `first` 0 they begin.
 /// Tiles come in ascending order, and all but the last are multiples of 1024 columns: then losses and
@@ -75,6 +69,6 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
                                  tensor::TensorRef<const std::int32_t, 1> targets,
                                  tensor::TensorRef<const std::uint8_t, 1> mask,
                                  std::span<const LossStatistics> statistics,
-                                 const StepInputs& inputs);
+                                 const StepInputs* inputs);
 
 }  // namespace ziggurat::kernels

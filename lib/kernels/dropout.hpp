@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-#include "base/contract.hpp"
+#include "base/element.hpp"
 #include "base/philox.hpp"
 #include "kernels/step_inputs.hpp"
 
@@ -29,12 +29,11 @@ struct DropoutMask {
 
     /// Nothing is dropped.
     DropoutMask() = default;
-    explicit DropoutMask(const Dropout& dropout) {
-        ZG_EXPECTS(dropout.probability >= 0 && dropout.probability < 1);
+    /// Reads the step from `dropout.inputs`. \pre check_dropout
+    ZG_ELEMENT explicit DropoutMask(const Dropout& dropout) noexcept {
         if (dropout.probability == 0) {
             return;
         }
-        ZG_EXPECTS(dropout.inputs != nullptr);
         const auto step = static_cast<std::uint64_t>(dropout.inputs->step);
         key = {static_cast<std::uint32_t>(dropout.seed) ^ ((dropout.purpose + 1) * 0x9E3779B9u),
                static_cast<std::uint32_t>(dropout.seed >> 32) ^
@@ -44,29 +43,27 @@ struct DropoutMask {
         scale = 1.0f / (1.0f - dropout.probability);
     }
 
-    bool drops() const noexcept { return threshold != 0; }
+    ZG_ELEMENT bool drops() const noexcept { return threshold != 0; }
 
     /// The words of channels 4 * group .. 4 * group + 3.
-    [[gnu::always_inline]] Philox4x32::Counter words(std::uint32_t group,
-                                                     std::uint32_t position,
-                                                     std::uint64_t sample,
-                                                     std::uint32_t head = 0) const noexcept {
+    ZG_ELEMENT Philox4x32::Counter words(std::uint32_t group,
+                                         std::uint32_t position,
+                                         std::uint64_t sample,
+                                         std::uint32_t head = 0) const noexcept {
         return Philox4x32::generate({group, position, static_cast<std::uint32_t>(sample),
                                      static_cast<std::uint32_t>(sample >> 32) ^ (head << 16)},
                                     key);
     }
 
     /// What a value with this word is multiplied by: 0 or scale.
-    [[gnu::always_inline]] float factor(std::uint32_t word) const noexcept {
-        return word < threshold ? 0.0f : scale;
-    }
+    ZG_ELEMENT float factor(std::uint32_t word) const noexcept { return word < threshold ? 0.0f : scale; }
 
     /// The factors of channels 4 * group .. 4 * group + 3. Apart, because a vector loop may hold no array of
     /// its own.
-    [[gnu::always_inline]] void factors(std::uint32_t group,
-                                        std::uint32_t position,
-                                        std::uint64_t sample,
-                                        float* to) const noexcept {
+    ZG_ELEMENT void factors(std::uint32_t group,
+                            std::uint32_t position,
+                            std::uint64_t sample,
+                            float* to) const noexcept {
         const auto random = words(group, position, sample);
         to[0] = factor(random[0]);
         to[1] = factor(random[1]);

@@ -1,6 +1,8 @@
 /// Small sweeps over flat buffers.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "device/stream.hpp"
@@ -24,5 +26,11 @@ void add_to(const device::Stream& stream, std::span<const float> x, std::span<te
 /// Errors: Error{internal} when lengths disagree
 template <class From, class To>
 void convert(const device::Stream& stream, std::span<const From> from, std::span<To> to);
+
+/// Copies `bytes`; the two ranges do not overlap. On the host all threads of the stream copy; elsewhere it is
+/// device::copy, and each side is memory of the device or of the host.
+///
+/// Async: on `stream`
+void copy_bytes(const device::Stream& stream, std::byte* to, const std::byte* from, std::int64_t bytes);
 
 }  // namespace ziggurat::kernels

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/contract.hpp"
-#include "kernels/linear_products.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/host/linear_host.hpp"
+#include "kernels/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
@@ -15,12 +17,12 @@ constexpr std::int64_t aligned(std::int64_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// The first aligned bytes of `workspace`, which has to have `bytes` of them.
-std::byte* aligned_in(std::span<std::byte> workspace, std::int64_t bytes) {
+/// The first `bytes` aligned bytes of `workspace`, which has to have them.
+std::span<std::byte> aligned_in(std::span<std::byte> workspace, std::int64_t bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(workspace.data());
     const auto offset = static_cast<std::int64_t>(-address % alignment);
     ZG_EXPECTS(offset + bytes <= std::ssize(workspace));
-    return workspace.data() + offset;
+    return {workspace.data() + offset, static_cast<std::size_t>(bytes)};
 }
 
 bool is_aligned(std::span<const std::byte> bytes) {
@@ -32,7 +34,7 @@ struct Cut {
     std::span<std::byte> packed, rest;
 
     Cut(std::span<std::byte> workspace, std::int64_t packed_bytes)
-        : packed{aligned_in(workspace, packed_bytes), static_cast<std::size_t>(packed_bytes)},
+        : packed{aligned_in(workspace, packed_bytes)},
           rest{packed.data() + packed_bytes, workspace.data() + workspace.size()} {}
 };
 
@@ -44,12 +46,10 @@ bool has_extents(tensor::TensorRef<T, 2> matrix, std::int64_t rows, std::int64_t
 }  // namespace
 
 template <class T>
-Linear<T>::Linear(const LinearShape& shape, int num_threads) : shape_{shape} {
+Linear<T>::Linear(const device::Stream& stream, const LinearShape& shape) : shape_{shape} {
     ZG_EXPECTS(shape.rows >= 0 && shape.in > 0 && shape.out > 0);
-    ZG_EXPECTS(num_threads > 0);
-    const bool is_onednn = host::has_onednn_products<T>() && !host::are_tiles_quicker<T>();
-    products_ = is_onednn ? host::make_onednn_products<T>(shape, num_threads)
-                          : host::make_tiled_products<T>(shape, num_threads);
+    ZG_EXPECTS(stream.num_threads() > 0);
+    products_ = host::make_products<T>(shape, stream.num_threads());
 }
 
 template <class T>
@@ -77,17 +77,17 @@ std::int64_t Linear<T>::workspace_bytes() const noexcept {
 }
 
 template <class T>
-void Linear<T>::pack(const device::Stream&,
+void Linear<T>::pack(const device::Stream& stream,
                      Packing packing,
                      tensor::TensorRef<const T, 2> w,
                      std::span<std::byte> packed) const {
     ZG_EXPECTS(has_extents(w, shape_.out, shape_.in));
     ZG_EXPECTS(std::ssize(packed) >= packed_bytes(packing) && is_aligned(packed));
-    products_->pack(packing, w.data, packed.data());
+    launch<host::pack_weight<T>>(stream, Prepared<LinearProducts<T>>{products_.get()}, packing, w, packed);
 }
 
 template <class T>
-void Linear<T>::forward_packed(const device::Stream&,
+void Linear<T>::forward_packed(const device::Stream& stream,
                                tensor::TensorRef<const T, 2> x,
                                std::span<const std::byte> packed,
                                tensor::TensorRef<const T, 1> bias,
@@ -97,14 +97,13 @@ void Linear<T>::forward_packed(const device::Stream&,
     ZG_EXPECTS(bias.extent(0) == (shape_.has_bias ? shape_.out : 0));
     ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::forward) && is_aligned(packed));
     if (shape_.rows > 0) {
-        const T* address = shape_.has_bias ? bias.data : nullptr;
-        products_->forward(x.data, packed.data(), address, y.data,
-                           aligned_in(workspace, products_->scratch_bytes()));
+        launch<host::linear_forward<T>>(stream, Prepared<LinearProducts<T>>{products_.get()}, x, packed, bias,
+                                        y, aligned_in(workspace, products_->scratch_bytes()));
     }
 }
 
 template <class T>
-void Linear<T>::backward_input_packed(const device::Stream&,
+void Linear<T>::backward_input_packed(const device::Stream& stream,
                                       tensor::TensorRef<const T, 2> dy,
                                       std::span<const std::byte> packed,
                                       tensor::TensorRef<T, 2> dx,
@@ -112,8 +111,8 @@ void Linear<T>::backward_input_packed(const device::Stream&,
     ZG_EXPECTS(has_extents(dy, shape_.rows, shape_.out) && has_extents(dx, shape_.rows, shape_.in));
     ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::backward_input) && is_aligned(packed));
     if (shape_.rows > 0) {
-        products_->backward_input(dy.data, packed.data(), dx.data,
-                                  aligned_in(workspace, products_->scratch_bytes()));
+        launch<host::linear_backward_input<T>>(stream, Prepared<LinearProducts<T>>{products_.get()}, dy,
+                                               packed, dx, aligned_in(workspace, products_->scratch_bytes()));
     }
 }
 
@@ -156,13 +155,14 @@ void Linear<T>::backward_input_sum(const device::Stream& stream,
     const Cut cut{workspace, packed_bytes(Packing::backward_input)};
     if (shape_.rows > 0) {
         pack(stream, Packing::backward_input, w, cut.packed);
-        products_->backward_input_sum(dy.data, cut.packed.data(), dx.data, accumulate,
-                                      aligned_in(cut.rest, products_->scratch_bytes()));
+        launch<host::linear_backward_input_sum<T>>(stream, Prepared<LinearProducts<T>>{products_.get()}, dy,
+                                                   cut.packed, dx, accumulate,
+                                                   aligned_in(cut.rest, products_->scratch_bytes()));
     }
 }
 
 template <class T>
-void Linear<T>::backward_weight(const device::Stream&,
+void Linear<T>::backward_weight(const device::Stream& stream,
                                 tensor::TensorRef<const T, 2> x,
                                 tensor::TensorRef<const T, 2> dy,
                                 tensor::TensorRef<float, 2> dw,
@@ -171,10 +171,11 @@ void Linear<T>::backward_weight(const device::Stream&,
     ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(dy, shape_.rows, shape_.out));
     ZG_EXPECTS(has_extents(dw, shape_.out, shape_.in));
     if (shape_.rows > 0) {
-        products_->backward_weight(x.data, dy.data, dw.data, accumulate,
-                                   aligned_in(workspace, products_->weight_scratch_bytes()));
+        launch<host::linear_backward_weight<T>>(stream, Prepared<LinearProducts<T>>{products_.get()}, x, dy,
+                                                dw, accumulate,
+                                                aligned_in(workspace, products_->weight_scratch_bytes()));
     } else if (accumulate == Accumulate::no) {
-        std::fill_n(dw.data, dw.size(), 0.0f);
+        fill_zero(stream, std::span{dw.data, static_cast<std::size_t>(dw.size())});
     }
 }
 

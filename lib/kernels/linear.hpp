@@ -36,14 +36,18 @@ class LinearProducts;
 /// the
 ///           right one only: not on the number of rows or threads, nor on who packed.
 /// Aliasing: outputs overlap nothing
-/// Async:    on `stream`; arguments, workspace included, must live until it has run
+/// Async:    on `stream`; arguments, workspace included, and this object must live until it has run
 /// Errors:   Error{internal} when shapes or a workspace disagree with the prepared ones
 template <class T>
 class Linear {
   public:
     /// No rows is a shape like any other: its products do nothing, but for `dw`, which becomes zero when
     /// stored.
-    Linear(const LinearShape& shape, int num_threads);
+    ///
+    /// \param stream  whose processor it is prepared for, and its number of threads; calls may come on others
+    /// of
+    ///                 that processor
+    Linear(const device::Stream& stream, const LinearShape& shape);
     ~Linear();
     Linear(Linear&&) noexcept;
     Linear& operator=(Linear&&) noexcept;

@@ -1,4 +1,5 @@
-/// Products in the form that both ways of carrying out linear.hpp share; only linear*.cpp include it.
+/// Products in the form that both ways of carrying out linear.hpp share; only linear.cpp and host/linear_*
+/// include it.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,8 @@ namespace ziggurat::kernels {
 
 enum class RopeDirection { forward, backward };
 
-/// Fills table[p][i] = (cos, sin) of the angle p theta^(-i / pairs), once at assembly.
+/// Fills table[p][i] = (cos, sin) of the angle p theta^(-i / pairs), once at assembly: on the calling thread,
+/// in memory of the host.
 ///
 /// Shapes:   table [max_positions, pairs, 2]; two channels of a head make a pair
 /// Numerics: angles, cosines and sines in double, rounded once

@@ -3,8 +3,8 @@
 
 namespace ziggurat::kernels {
 
-/// Starts the host's threads (Kokkos) and ends them with its scope. One per process, made in `main`
-/// before the first kernel and outliving everything that computes.
+/// Starts the host's threads (Kokkos) and ends them with its scope; of the host alone. One per process, made
+/// in `main` before the first kernel and outliving everything that computes.
 class Runtime {
   public:
     /// What the environment says of Kokkos' threads gives way to `num_threads`.

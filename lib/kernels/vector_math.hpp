@@ -10,6 +10,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/element.hpp"
+
 namespace ziggurat::kernels {
 
 inline constexpr float log2_of_e = 1.44269504f;
@@ -17,7 +19,7 @@ inline constexpr float log2_of_e = 1.44269504f;
 /// 2^t for t in [-125, 127], relative error below 2e-7; NaN stays NaN.
 ///
 /// A polynomial for the fraction of t on [-1/2, 1/2]; its whole part is added to the exponent field.
-[[gnu::always_inline]] inline float exp2_in_range(float t) noexcept {
+ZG_ELEMENT inline float exp2_in_range(float t) noexcept {
     const float shifted = t + 12582912.0f;  // + 1.5 * 2^23: the low bits are t rounded to an integer
     const float f = t - (shifted - 12582912.0f);
     float p = std::fma(0x1.5bb9f8p-10f, f, 0x1.3cea86p-7f);
@@ -30,7 +32,7 @@ inline constexpr float log2_of_e = 1.44269504f;
 }
 
 /// 2^t for t <= 127; t below -125 is taken as -125; NaN stays NaN.
-[[gnu::always_inline]] inline float exp2_not_large(float t) noexcept {
+ZG_ELEMENT inline float exp2_not_large(float t) noexcept {
     return exp2_in_range(t < -125.0f ? -125.0f : t);
 }
 
@@ -39,7 +41,7 @@ inline constexpr float log2_of_e = 1.44269504f;
 /// -t is held in range by comparing floats as integers, one instruction per side: among unsigned integers the
 /// negative floats are the largest, and larger the further from zero; among signed ones the positive floats
 /// are.
-[[gnu::always_inline]] inline float sigmoid_base2(float t) noexcept {
+ZG_ELEMENT inline float sigmoid_base2(float t) noexcept {
     constexpr auto lowest = std::bit_cast<std::uint32_t>(-125.0f);
     constexpr auto highest = std::bit_cast<std::int32_t>(126.0f);
     const auto above = std::min(std::bit_cast<std::uint32_t>(-t), lowest);
@@ -48,14 +50,14 @@ inline constexpr float log2_of_e = 1.44269504f;
 }
 
 /// 1 / (1 + e^-x); see sigmoid_base2.
-[[gnu::always_inline]] inline float sigmoid(float x) noexcept {
+ZG_ELEMENT inline float sigmoid(float x) noexcept {
     return sigmoid_base2(log2_of_e * x);
 }
 
 /// erf(x), absolute error below 2e-7; NaN stays NaN.
 ///
 /// Below 0.93 x times a polynomial in x^2, above 1 - e^(a polynomial in |x|): minimax polynomials of float.
-[[gnu::always_inline]] inline float error_function(float x) noexcept {
+ZG_ELEMENT inline float error_function(float x) noexcept {
     const float t = std::fabs(x);
     const float s = x * x;
     float near = std::fma(-5.96761703e-4f, s, 4.99119423e-3f);

@@ -74,9 +74,9 @@ Kernel bind_loss(Binder<T>& binder, Operands& use) {
     const auto mask = use.vector_in<std::uint8_t>(Role::mask);
     const auto losses = use.vector_out<float>(Role::losses);
     if (use.writes(Role::d_input)) {
-        const auto* inputs = &use.step_inputs();
+        const auto* inputs = use.step_inputs();
         return [=, logits = use.matrix_out<T>(Role::d_input, model.vocab_padded)] {
-            kernels::cross_entropy<T>(stream, logits, vocab, targets, mask, *inputs, losses);
+            kernels::cross_entropy<T>(stream, logits, vocab, targets, mask, inputs, losses);
         };
     }
     return [=, logits = use.matrix_in<T>(Role::input, model.vocab_padded)] {

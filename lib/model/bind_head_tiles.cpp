@@ -69,11 +69,11 @@ Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
     const auto width = use.op().column_end - first;
     const auto targets = use.vector_in<std::int32_t>(Role::targets);
     if (use.writes(Role::d_input)) {
-        const auto* inputs = &use.step_inputs();
+        const auto* inputs = use.step_inputs();
         return [=, statistics = use.in<kernels::LossStatistics>(Role::statistics),
                 logits = use.matrix_out<T>(Role::d_input, width)] {
             kernels::cross_entropy_tile_gradient<T>(stream, logits, first, vocab, targets, mask, statistics,
-                                                    *inputs);
+                                                    inputs);
         };
     }
     return [=, statistics = use.out<kernels::LossStatistics>(Role::statistics),

@@ -53,8 +53,8 @@ void Operands::check_width(Role role, std::int64_t elements, std::int64_t width)
 
 static_assert(sizeof(kernels::StepInputs) <= schedule::step_inputs_bytes);
 
-const kernels::StepInputs& Operands::step_inputs() {
-    return *in<kernels::StepInputs>(Role::step_inputs).data();
+const kernels::StepInputs* Operands::step_inputs() {
+    return in<kernels::StepInputs>(Role::step_inputs).data();
 }
 
 std::span<std::byte> Operands::workspace() {
@@ -71,7 +71,7 @@ kernels::Dropout Operands::dropout(const spec::RunSpec& spec, bool has_dropout, 
     made.purpose = static_cast<std::uint32_t>((layer + 1) * 4 + site);
     made.samples = in<std::int64_t>(Role::samples).data();
     made.sequence = spec.data.seq;
-    made.inputs = &step_inputs();
+    made.inputs = step_inputs();
     return made;
 }
 

@@ -68,8 +68,8 @@ class Operands {
         return writes(role) ? vector_out<float>(role) : tensor::TensorRef<float, 1>{};
     }
 
-    /// What step_inputs the op reads.
-    const kernels::StepInputs& step_inputs();
+    /// The step_inputs that the op reads, for its kernel.
+    const kernels::StepInputs* step_inputs();
     /// The op's scratch; empty when it has none.
     std::span<std::byte> workspace();
     kernels::Accumulate accumulate() const noexcept {

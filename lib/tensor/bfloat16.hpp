@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "base/element.hpp"
+
 namespace ziggurat::tensor {
 
 /// Storage only: arithmetic is done in float.
@@ -13,14 +15,14 @@ struct bfloat16 {
     std::uint16_t bits = 0;
 
     bfloat16() = default;
-    [[gnu::always_inline]] explicit bfloat16(float value) noexcept : bits{round(value)} {}
-    [[gnu::always_inline]] explicit operator float() const noexcept {
+    ZG_ELEMENT explicit bfloat16(float value) noexcept : bits{round(value)} {}
+    ZG_ELEMENT explicit operator float() const noexcept {
         return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
     }
     bool operator==(const bfloat16&) const = default;
 
   private:
-    [[gnu::always_inline]] static std::uint16_t round(float value) noexcept {
+    ZG_ELEMENT static std::uint16_t round(float value) noexcept {
         // The choice is made in 32 bits and on the float: fewer instructions in a vector than after
         // narrowing.
         const auto u = std::bit_cast<std::uint32_t>(value);
@@ -35,7 +37,7 @@ static_assert(sizeof(bfloat16) == 2);
 /// itself
 /// (`to = T(value)`) keeps g++ 12 from vectorising it, one in a function that is inlined does not.
 template <class T>
-[[gnu::always_inline]] inline void store(T& to, float value) noexcept {
+ZG_ELEMENT inline void store(T& to, float value) noexcept {
     to = T(value);
 }
 

@@ -17,13 +17,13 @@ constexpr int num_threads = 2;
 template <class T>
 void linear(benchmark::State& state) {
     const auto rows = state.range(0), in = state.range(1), out = state.range(2);
-    const kernels::Linear<T> layer{{rows, in, out, false}, num_threads};
+    const device::Stream stream{num_threads};
+    const kernels::Linear<T> layer{stream, {rows, in, out, false}};
     auto x = perf::some_values<T>(rows * in), w = perf::some_values<T>(out * in);
     auto y = perf::some_values<T>(rows * out);
     std::vector<float> dw(w.size());
     std::vector<std::byte> workspace(
         static_cast<std::size_t>(layout::HostWorkspaces{sizeof(T), num_threads}.linear(rows, in, out)));
-    const device::Stream stream{num_threads};
     const tensor::TensorRef<T, 2> x_ref{x.data(), {rows, in}}, w_ref{w.data(), {out, in}},
         y_ref{y.data(), {rows, out}};
     const tensor::TensorRef<float, 2> dw_ref{dw.data(), {out, in}};

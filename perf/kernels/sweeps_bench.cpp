@@ -213,7 +213,7 @@ void measure_ends(Bench& bench, const std::string& type) {
     const TensorRef<const std::int32_t, 1> targets{bench.tokens.data(), {chunk}};
     bench.measure("cross_entropy" + type, 2.0 * chunk * vocab_padded * sizeof(T), [&] {
         return [=, &bench, logits = pool.matrix<T>(chunk, vocab_padded), losses = pool.vector<float>(chunk)] {
-            kernels::cross_entropy<T>(bench.stream, logits, vocab, targets, {}, bench.inputs, losses);
+            kernels::cross_entropy<T>(bench.stream, logits, vocab, targets, {}, &bench.inputs, losses);
         };
     });
 }
@@ -224,7 +224,7 @@ void measure_optimizer(Bench& bench) {
     bench.measure("sum_of_squares", 4.0 * parameters, [&] {
         return [&bench, g = pool.span<float>(parameters)] {
             ExactSum sum;
-            kernels::sum_of_squares(bench.stream, g, sum);
+            kernels::sum_of_squares(bench.stream, g, &sum);
             if (!sum.is_finite()) {
                 std::puts("broken operands (a square is not finite).");
             }
@@ -248,14 +248,14 @@ void measure_optimizer(Bench& bench) {
     bench.measure("adamw_update_f32", 28.0 * parameters, [&] {
         return [=, &bench, p = pool.span<float>(parameters), g = pool.span<float>(parameters),
                 m = pool.span<float>(parameters), v = pool.span<float>(parameters)] {
-            kernels::adamw_update<float>(bench.stream, adamw, 0.1f, 1, bench.inputs, p, g, m, v, {});
+            kernels::adamw_update<float>(bench.stream, adamw, 0.1f, 1, &bench.inputs, p, g, m, v, {});
         };
     });
     bench.measure("adamw_update_bf16", 30.0 * parameters, [&] {
         return [=, &bench, p = pool.span<float>(parameters), g = pool.span<float>(parameters),
                 m = pool.span<float>(parameters), v = pool.span<float>(parameters),
                 published = pool.span<bfloat16>(parameters)] {
-            kernels::adamw_update<bfloat16>(bench.stream, adamw, 0.1f, 1, bench.inputs, p, g, m, v,
+            kernels::adamw_update<bfloat16>(bench.stream, adamw, 0.1f, 1, &bench.inputs, p, g, m, v,
                                             published);
         };
     });

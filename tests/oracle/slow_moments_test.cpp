@@ -46,7 +46,7 @@ TEST(SlowMoments, AreThoseOfPyTorch) {
             const auto inputs = make_step_inputs(optimizer, constant, steps, step, step + 1, 1);
             const auto begin = static_cast<std::size_t>(step) * size;
             kernels::adamw_update<float>(stream, {optimizer.beta1, optimizer.beta2, optimizer.epsilon},
-                                         weight_decay, 1, inputs, weights,
+                                         weight_decay, 1, &inputs, weights,
                                          std::span{gradients.values}.subspan(begin, size), first, second, {});
         }
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "kernels/attention_impl.hpp"
+#include "kernels/host/attention_impl.hpp"
 #include "kernels/tile/portable.hpp"
 #include "tests/unit/kernels/attention_checks.hpp"
 
@@ -13,10 +13,10 @@ class PortableAttentionTest : public ::testing::Test {
   protected:
     test::Attention<T> attention{
         [](const device::Stream& stream, auto&&... arguments) {
-            host::attention_forward<tile::Portable, T>(stream.num_threads(), arguments...);
+            host::tiled_attention_forward<tile::Portable, T>(stream.num_threads(), arguments...);
         },
         [](const device::Stream& stream, auto&&... arguments) {
-            host::attention_backward<tile::Portable, T>(stream.num_threads(), arguments...);
+            host::tiled_attention_backward<tile::Portable, T>(stream.num_threads(), arguments...);
         }};
 };
 using ComputeTypes = ::testing::Types<float, tensor::bfloat16>;

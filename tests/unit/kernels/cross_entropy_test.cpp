@@ -35,7 +35,7 @@ struct Data {
         return {all.begin() + r * padded, all.begin() + r * padded + vocab};
     }
     void run(const device::Stream& stream = two_threads) {
-        cross_entropy<T>(stream, matrix(logits, rows, padded), vocab, row(targets), row(mask), inputs,
+        cross_entropy<T>(stream, matrix(logits, rows, padded), vocab, row(targets), row(mask), &inputs,
                          row(losses));
     }
 };
@@ -167,7 +167,7 @@ TYPED_TEST(CrossEntropy, ByTilesOfTheVocabularyHasTheBitsOfTheWhole) {
         losses_of_statistics(two_threads, statistics, row(tiled.mask), row(tiled.losses));
         each_tile([&](std::int64_t first, tensor::TensorRef<TypeParam, 2> logits) {
             cross_entropy_tile_gradient<TypeParam>(two_threads, logits, first, vocab, row(tiled.targets),
-                                                   row(tiled.mask), statistics, tiled.inputs);
+                                                   row(tiled.mask), statistics, &tiled.inputs);
         });
 
         EXPECT_EQ(tiled.losses, whole.losses) << rows << 'x' << vocab;

@@ -4,8 +4,8 @@
 #include <memory>
 #include <type_traits>
 
+#include "kernels/host/linear_tiled_impl.hpp"
 #include "kernels/linear_products.hpp"
-#include "kernels/linear_tiled_impl.hpp"
 #include "kernels/tile/portable.hpp"
 #include "tests/reference/linear.hpp"
 #include "tests/support/kernel_data.hpp"

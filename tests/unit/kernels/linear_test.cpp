@@ -18,10 +18,10 @@ template <class T>
 struct Layer {
     LinearShape shape;
     int threads;
+    device::Stream stream{threads};
     std::vector<T> x, w, bias, dy;
     Linear<T> linear;
     std::vector<std::byte> workspace;
-    device::Stream stream{threads};
 
     Layer(const LinearShape& s, int num_threads)
         : shape{s},
@@ -30,7 +30,7 @@ struct Layer {
           w{test::normal_values<T>(s.out * s.in, 2)},
           bias{test::normal_values<T>(s.has_bias ? s.out : 0, 3)},
           dy{test::normal_values<T>(s.rows * s.out, 4)},
-          linear{s, num_threads},
+          linear{stream, s},
           workspace(static_cast<std::size_t>(
               layout::HostWorkspaces(sizeof(T), num_threads).linear(s.rows, s.in, s.out))) {}
 
@@ -119,7 +119,7 @@ TYPED_TEST(LinearTest, GivesARowTheSameBitsInASmallerCall) {
 TYPED_TEST(LinearTest, GivesTheSameBitsWithAWeightThatAnotherShapePacked) {
     for (const auto& shape : odd_shapes) {
         Layer<TypeParam> layer{shape, 2};
-        const Linear<TypeParam> packer{{7, shape.in, shape.out, false}, 3};
+        const Linear<TypeParam> packer{device::Stream{3}, {7, shape.in, shape.out, false}};
         const auto w = matrix(layer.w, shape.out, shape.in);
         const auto bytes_of = [](const device::Arena& arena) {
             return std::span{arena.data(), static_cast<std::size_t>(arena.bytes())};
@@ -146,7 +146,7 @@ TYPED_TEST(LinearTest, NeedsNoMoreScratchThanThePlanHas) {
         for (const std::int64_t in : {1, 100, 768, 4096}) {
             for (const std::int64_t out : {1, 65, 2304, 50257}) {
                 for (const int threads : {1, 2, 16}) {
-                    const Linear<TypeParam> linear{{rows, in, out, false}, threads};
+                    const Linear<TypeParam> linear{device::Stream{threads}, {rows, in, out, false}};
                     EXPECT_LE(linear.workspace_bytes(),
                               layout::HostWorkspaces(sizeof(TypeParam), threads).linear(rows, in, out));
                     EXPECT_LE(linear.packed_workspace_bytes(),

@@ -1,0 +1,71 @@
+#include "kernels/attention.hpp"
+
+#include <array>
+
+#include "base/contract.hpp"
+#include "kernels/dropout_check.hpp"
+#include "kernels/host/attention_host.hpp"
+#include "kernels/launch.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+namespace {
+
+void check(const AttentionShape& shape,
+           std::array<std::int64_t, 2> qkv,
+           TensorRef<const std::int32_t, 1> document_starts,
+           const Dropout& dropout,
+           std::array<std::int64_t, 2> out,
+           std::array<std::int64_t, 3> lse) {
+    const auto [batch, seq, heads, kv_heads, head_dim, first_head] = shape;
+    ZG_EXPECTS(batch >= 0 && seq > 0 && head_dim > 0 && kv_heads > 0 && first_head >= 0);
+    ZG_EXPECTS(heads % kv_heads == 0);
+    ZG_EXPECTS((qkv == std::array{batch * seq, (heads + 2 * kv_heads) * head_dim}));
+    ZG_EXPECTS((out == std::array{batch * seq, heads * head_dim}));
+    ZG_EXPECTS((lse == std::array{batch, heads, seq}));
+    ZG_EXPECTS(document_starts.extent(0) == 0 || document_starts.extent(0) == batch * seq);
+    check_dropout(dropout);
+}
+
+}  // namespace
+
+template <class T>
+void attention_forward(const device::Stream& stream,
+                       const AttentionShape& shape,
+                       TensorRef<const T, 2> qkv,
+                       TensorRef<const std::int32_t, 1> document_starts,
+                       const Dropout& dropout,
+                       TensorRef<T, 2> out,
+                       TensorRef<float, 3> lse,
+                       std::span<std::byte> workspace) {
+    check(shape, qkv.extents, document_starts, dropout, out.extents, lse.extents);
+    launch<host::attention_forward<T>>(stream, shape, qkv, document_starts, dropout, out, lse, workspace);
+}
+
+template <class T>
+void attention_backward(const device::Stream& stream,
+                        const AttentionShape& shape,
+                        TensorRef<const T, 2> qkv,
+                        TensorRef<const std::int32_t, 1> document_starts,
+                        const Dropout& dropout,
+                        TensorRef<const T, 2> out,
+                        TensorRef<const T, 2> d_out,
+                        TensorRef<const float, 3> lse,
+                        TensorRef<T, 2> d_qkv,
+                        std::span<std::byte> workspace) {
+    ZG_EXPECTS(d_qkv.extents == qkv.extents && d_out.extents == out.extents);
+    check(shape, qkv.extents, document_starts, dropout, out.extents, lse.extents);
+    launch<host::attention_backward<T>>(stream, shape, qkv, document_starts, dropout, out, d_out, lse, d_qkv,
+                                        workspace);
+}
+
+template decltype(attention_forward<float>) attention_forward<float>;
+template decltype(attention_forward<bfloat16>) attention_forward<bfloat16>;
+template decltype(attention_backward<float>) attention_backward<float>;
+template decltype(attention_backward<bfloat16>) attention_backward<bfloat16>;
+
+}  // namespace ziggurat::kernels

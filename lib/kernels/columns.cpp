@@ -1,0 +1,36 @@
+#include "kernels/columns.hpp"
+
+#include "base/contract.hpp"
+#include "kernels/host/columns_host.hpp"
+#include "kernels/launch.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+template <class T>
+void take_columns(const device::Stream& stream,
+                  TensorRef<const T, 2> from,
+                  std::int64_t first,
+                  TensorRef<T, 2> to) {
+    ZG_EXPECTS(from.extent(0) == to.extent(0) && first >= 0 && first + to.extent(1) <= from.extent(1));
+    launch<host::take_columns<T>>(stream, from, first, to);
+}
+
+template <class T>
+void put_columns(const device::Stream& stream,
+                 TensorRef<const T, 2> from,
+                 std::int64_t first,
+                 TensorRef<T, 2> to) {
+    ZG_EXPECTS(from.extent(0) == to.extent(0) && first >= 0 && first + from.extent(1) <= to.extent(1));
+    launch<host::put_columns<T>>(stream, from, first, to);
+}
+
+template decltype(take_columns<float>) take_columns<float>;
+template decltype(take_columns<bfloat16>) take_columns<bfloat16>;
+template decltype(put_columns<float>) put_columns<float>;
+template decltype(put_columns<bfloat16>) put_columns<bfloat16>;
+
+}  // namespace ziggurat::kernels

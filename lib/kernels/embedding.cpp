@@ -1,0 +1,107 @@
+#include "kernels/embedding.hpp"
+
+#include "base/contract.hpp"
+#include "kernels/dropout_check.hpp"
+#include "kernels/host/embedding_host.hpp"
+#include "kernels/launch.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+namespace {
+
+using Indices = TensorRef<const std::int32_t, 1>;
+
+/// Whether there is no table of positions, or one that fits.
+template <class T>
+bool are_positions(Indices positions, TensorRef<const T, 2> table, std::int64_t rows, std::int64_t width) {
+    return table.empty() || (positions.extent(0) == rows && table.extent(1) == width);
+}
+
+/// Whether the gradient of a table is not asked for, or fits.
+bool is_gradient(Indices indices, TensorRef<float, 2> table, std::int64_t rows, std::int64_t width) {
+    return table.empty() || (indices.extent(0) == rows && table.extent(1) == width);
+}
+
+}  // namespace
+
+template <class T>
+void embedding_forward(const device::Stream& stream,
+                       TensorRef<const std::int32_t, 1> tokens,
+                       TensorRef<const std::int32_t, 1> positions,
+                       TensorRef<const T, 2> table,
+                       TensorRef<const T, 2> position_table,
+                       const Dropout& dropout,
+                       TensorRef<T, 2> out) {
+    ZG_EXPECTS(tokens.extent(0) == out.extent(0) && table.extent(1) == out.extent(1));
+    ZG_EXPECTS(are_positions(positions, position_table, out.extent(0), out.extent(1)));
+    check_dropout(dropout, out.extent(0));
+    launch<host::embedding_forward<T>>(stream, tokens, positions, table, position_table, dropout, out);
+}
+
+template <class T>
+void embedding_backward(const device::Stream& stream,
+                        TensorRef<const std::int32_t, 1> tokens,
+                        TensorRef<const std::int32_t, 1> positions,
+                        TensorRef<const T, 2> d_out,
+                        const Dropout& dropout,
+                        TensorRef<float, 2> d_table,
+                        Accumulate accumulate_table,
+                        TensorRef<float, 2> d_position_table,
+                        Accumulate accumulate_position_table) {
+    ZG_EXPECTS(is_gradient(tokens, d_table, d_out.extent(0), d_out.extent(1)));
+    ZG_EXPECTS(is_gradient(positions, d_position_table, d_out.extent(0), d_out.extent(1)));
+    check_dropout(dropout, d_out.extent(0));
+    launch<host::embedding_backward<T>>(stream, tokens, positions, d_out, dropout, d_table, accumulate_table,
+                                        d_position_table, accumulate_position_table);
+}
+
+template <class T>
+void embedding_tile_forward(const device::Stream& stream,
+                            TensorRef<const std::int32_t, 1> tokens,
+                            TensorRef<const T, 2> table,
+                            std::int64_t first,
+                            TensorRef<T, 2> out) {
+    ZG_EXPECTS(tokens.extent(0) == out.extent(0) && table.extent(1) == out.extent(1));
+    launch<host::embedding_tile_forward<T>>(stream, tokens, table, first, out);
+}
+
+template <class T>
+void embedding_positions_forward(const device::Stream& stream,
+                                 TensorRef<const std::int32_t, 1> positions,
+                                 TensorRef<const T, 2> position_table,
+                                 const Dropout& dropout,
+                                 TensorRef<T, 2> out) {
+    ZG_EXPECTS(are_positions(positions, position_table, out.extent(0), out.extent(1)));
+    check_dropout(dropout, out.extent(0));
+    launch<host::embedding_positions_forward<T>>(stream, positions, position_table, dropout, out);
+}
+
+template <class T>
+void embedding_tile_backward(const device::Stream& stream,
+                             TensorRef<const std::int32_t, 1> indices,
+                             std::int64_t first,
+                             TensorRef<const T, 2> d_out,
+                             const Dropout& dropout,
+                             TensorRef<float, 2> d_table,
+                             Accumulate accumulate) {
+    ZG_EXPECTS(indices.extent(0) == d_out.extent(0) && d_table.extent(1) == d_out.extent(1));
+    check_dropout(dropout, d_out.extent(0));
+    launch<host::embedding_tile_backward<T>>(stream, indices, first, d_out, dropout, d_table, accumulate);
+}
+
+template decltype(embedding_forward<float>) embedding_forward<float>;
+template decltype(embedding_forward<bfloat16>) embedding_forward<bfloat16>;
+template decltype(embedding_backward<float>) embedding_backward<float>;
+template decltype(embedding_backward<bfloat16>) embedding_backward<bfloat16>;
+template decltype(embedding_tile_forward<float>) embedding_tile_forward<float>;
+template decltype(embedding_tile_forward<bfloat16>) embedding_tile_forward<bfloat16>;
+template decltype(embedding_positions_forward<float>) embedding_positions_forward<float>;
+template decltype(embedding_positions_forward<bfloat16>) embedding_positions_forward<bfloat16>;
+template decltype(embedding_tile_backward<float>) embedding_tile_backward<float>;
+template decltype(embedding_tile_backward<bfloat16>) embedding_tile_backward<bfloat16>;
+
+}  // namespace ziggurat::kernels

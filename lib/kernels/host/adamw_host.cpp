@@ -1,0 +1,119 @@
+#include "kernels/host/adamw_host.hpp"
+
+#include <cstdint>
+
+#include "kernels/host/elementwise_blocks_host.hpp"
+#include "kernels/host/elementwise_host.hpp"
+#include "kernels/prefetch.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels::host {
+namespace {
+
+using tensor::bfloat16;
+
+template <class T, class G>
+struct Operands {
+    float* master;
+    const G* gradient;
+    float* m;
+    float* v;
+    T* parameters;  // null where the master weights are not published
+};
+
+/// Updates `count` elements, each `apart` from the one before. Writes stand behind all reads, for a moment
+/// that is written at once is read from memory again, and go stream by stream, so that lines side by side
+/// leave together: one core took 0.82 of the time that a loop over elements takes (fp32, Zen 4).
+template <int count, int apart, bool publishes, class T, class G>
+[[gnu::always_inline]] inline void update_together(const AdamWFactors& factors,
+                                                   const Operands<T, G>& of,
+                                                   std::int64_t first) {
+    float m[count];
+    float v[count];
+    float weight[count];
+    for (int k = 0; k < count; ++k) {
+        const auto i = first + k * apart;
+        m[k] = of.m[i];
+        v[k] = of.v[i];
+        weight[k] = updated(factors, of.master[i], float(of.gradient[i]), m[k], v[k]);
+    }
+    for (int k = 0; k < count; ++k) {
+        of.m[first + k * apart] = m[k];
+    }
+    for (int k = 0; k < count; ++k) {
+        of.v[first + k * apart] = v[k];
+    }
+    for (int k = 0; k < count; ++k) {
+        of.master[first + k * apart] = weight[k];
+    }
+    if constexpr (publishes) {
+        for (int k = 0; k < count; ++k) {
+            tensor::store(of.parameters[first + k * apart], weight[k]);
+        }
+    }
+}
+
+/// Two lines of each fp32 stream at a time: two vectors, or one with as many elements as a line of bfloat16.
+/// They are asked for 2 KiB of fp32 ahead, for roots and quotients fill the window in which the processor
+/// would come across them: one core took 0.94 to 0.96 of the time (fp32, Emerald Rapids).
+template <bool publishes, class T, class G>
+void update_block(AdamWFactors factors, Operands<T, G> of, std::int64_t count) {
+    constexpr int together = 32;
+    constexpr bool has_bfloat16 = sizeof(G) == 2 || (publishes && sizeof(T) == 2);
+    constexpr int lanes = has_bfloat16 ? 32 : 16;
+    constexpr int ahead = 512;
+    std::int64_t i = 0;
+    for (; i + together <= count; i += together) {
+        prefetch(of.gradient + i + ahead, together);
+        prefetch<Access::write>(of.m + i + ahead, together);
+        prefetch<Access::write>(of.v + i + ahead, together);
+        prefetch<Access::write>(of.master + i + ahead, together);
+#pragma omp simd
+        for (std::int64_t j = 0; j < lanes; ++j) {
+            update_together<together / lanes, lanes, publishes>(factors, of, i + j);
+        }
+    }
+    for (; i < count; ++i) {
+        update_together<1, 1, publishes>(factors, of, i);
+    }
+}
+
+}  // namespace
+
+template <class T, class G>
+void adamw_update(const device::Stream& stream,
+                  const AdamW& adamw,
+                  float weight_decay,
+                  float lr_factor,
+                  const StepInputs* inputs,
+                  std::span<float> master,
+                  std::span<const G> gradient,
+                  std::span<float> m,
+                  std::span<float> v,
+                  std::span<T> parameters) {
+    if (inputs->skip != 0) {
+        // The memory that they are published from may be new in each step.
+        if (!parameters.empty()) {
+            host::convert(stream, std::span<const float>{master}, parameters);
+        }
+        return;
+    }
+
+    const AdamWFactors factors{adamw, weight_decay, lr_factor, *inputs};
+    for_blocks("ziggurat::adamw_update", std::ssize(master), [=](std::int64_t begin, std::int64_t count) {
+        const bool publishes = !parameters.empty();
+        const Operands<T, G> of{.master = master.data() + begin,
+                                .gradient = gradient.data() + begin,
+                                .m = m.data() + begin,
+                                .v = v.data() + begin,
+                                .parameters = publishes ? parameters.data() + begin : nullptr};
+        (publishes ? update_block<true, T, G> : update_block<false, T, G>)(factors, of, count);
+    });
+}
+
+template decltype(adamw_update<float, float>) adamw_update<float, float>;
+template decltype(adamw_update<float, bfloat16>) adamw_update<float, bfloat16>;
+template decltype(adamw_update<bfloat16, float>) adamw_update<bfloat16, float>;
+template decltype(adamw_update<bfloat16, bfloat16>) adamw_update<bfloat16, bfloat16>;
+
+}  // namespace ziggurat::kernels::host

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "base/contract.hpp"
+#include "kernels/host/cross_entropy_host.hpp"
+#include "kernels/host/rows_host.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels::host {
+namespace {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+template <class T>
+float largest(const T* x, std::int64_t count, float start) {
+    float top = start;
+#pragma omp simd reduction(max : top)
+    for (std::int64_t i = 0; i < count; ++i) {
+        top = std::max(top, float(x[i]));
+    }
+    return top;
+}
+
+template <class T>
+float sum_of_powers(const T* x, std::int64_t count, float pivot) {
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < count; ++i) {
+        sum += relative_power(float(x[i]), pivot);
+    }
+    return sum;
+}
+
+/// One sweep over memory: a block stays in the first cache between its maximum and its sum.
+template <class T>
+void add_columns(const T* x, std::int64_t count, LossStatistics& kept) {
+    constexpr std::int64_t block = 1024;
+    for (std::int64_t first = 0; first < count; first += block) {
+        const auto n = std::min(block, count - first);
+        const float before = kept.top;
+        kept.top = largest(x + first, n, kept.top);
+        add_powers(kept, before, sum_of_powers(x + first, n, pivot_of(kept.top)));
+    }
+}
+
+template <class T>
+float log2_sum_exp(const T* x, std::int64_t count) {
+    LossStatistics kept = no_columns;
+    add_columns(x, count, kept);
+    return log2_sum(kept);
+}
+
+/// x = scale * (softmax(x) - onehot(target)) for the `valid` first columns, 0 for the padding behind them. A
+/// target in other columns than these is none of theirs.
+template <class T>
+void gradient_row(
+    T* x, std::int64_t valid, std::int64_t padded, std::int64_t target, float log2_of_sum, float scale) {
+    if (scale == 0) {
+        std::fill_n(x, padded, T(0.0f));
+        return;
+    }
+    const bool has_target = 0 <= target && target < valid;
+    const float at_target = has_target ? float(x[target]) : 0.0f;
+    const float pivot = gradient_pivot(log2_of_sum, scale);
+#pragma omp simd
+    for (std::int64_t i = 0; i < valid; ++i) {
+        tensor::store(x[i], relative_power(float(x[i]), pivot));
+    }
+    if (has_target) {
+        x[target] = T(target_gradient(loss_of(at_target, log2_of_sum), scale));
+    }
+    std::fill(x + valid, x + padded, T(0.0f));
+}
+
+bool is_counted(TensorRef<const std::uint8_t, 1> mask, std::int64_t row) {
+    return mask.empty() || mask.data[row] != 0;
+}
+
+void check_targets(TensorRef<const std::int32_t, 1> targets,
+                   std::int64_t vocab,
+                   TensorRef<const std::uint8_t, 1> mask) {
+    for (std::int64_t row = 0; row < targets.extent(0); ++row) {
+        ZG_EXPECTS(!is_counted(mask, row) || (targets.data[row] >= 0 && targets.data[row] < vocab));
+    }
+}
+
+}  // namespace
+
+template <class T>
+void cross_entropy(const device::Stream&,
+                   TensorRef<T, 2> logits,
+                   std::int64_t vocab,
+                   TensorRef<const std::int32_t, 1> targets,
+                   TensorRef<const std::uint8_t, 1> mask,
+                   const StepInputs* inputs,
+                   TensorRef<float, 1> losses) {
+    ZG_EXPECTS(inputs->loss_scale >= 0);
+    check_targets(targets, vocab, mask);
+
+    const float scale = inputs->loss_scale;
+    for_rows("ziggurat::cross_entropy", logits.extent(0), [=](std::int64_t row) {
+        T* x = logits.row(row);
+        if (!is_counted(mask, row)) {
+            std::fill_n(x, logits.extent(1), T(0.0f));
+            losses.data[row] = 0;
+            return;
+        }
+        const float log2_of_sum = log2_sum_exp<T>(x, vocab);
+        losses.data[row] = loss_of(float(x[targets.data[row]]), log2_of_sum);
+        gradient_row(x, vocab, logits.extent(1), targets.data[row], log2_of_sum, scale);
+    });
+}
+
+template <class T>
+void cross_entropy_loss_only(const device::Stream&,
+                             TensorRef<const T, 2> logits,
+                             std::int64_t vocab,
+                             TensorRef<const std::int32_t, 1> targets,
+                             TensorRef<const std::uint8_t, 1> mask,
+                             TensorRef<float, 1> losses) {
+    check_targets(targets, vocab, mask);
+
+    for_rows("ziggurat::cross_entropy_loss_only", logits.extent(0), [=](std::int64_t row) {
+        const T* x = logits.row(row);
+        losses.data[row] =
+            is_counted(mask, row) ? loss_of(float(x[targets.data[row]]), log2_sum_exp(x, vocab)) : 0.0f;
+    });
+}
+
+template <class T>
+void cross_entropy_tile(const device::Stream&,
+                        TensorRef<const T, 2> logits,
+                        std::int64_t first,
+                        std::int64_t vocab,
+                        TensorRef<const std::int32_t, 1> targets,
+                        TensorRef<const std::uint8_t, 1> mask,
+                        std::span<LossStatistics> statistics) {
+    check_targets(targets, vocab, mask);
+
+    const auto valid = std::clamp<std::int64_t>(vocab - first, 0, logits.extent(1));
+    for_rows("ziggurat::cross_entropy_tile", logits.extent(0), [=](std::int64_t row) {
+        auto& kept = statistics[static_cast<std::size_t>(row)];
+        if (first == 0) {
+            kept = no_columns;
+        }
+        if (!is_counted(mask, row)) {
+            return;
+        }
+        const T* x = logits.row(row);
+        add_columns(x, valid, kept);
+        const auto target = targets.data[row] - first;
+        if (0 <= target && target < valid) {
+            kept.at_target = float(x[target]);
+        }
+    });
+}
+
+void losses_of_statistics(const device::Stream&,
+                          std::span<const LossStatistics> statistics,
+                          TensorRef<const std::uint8_t, 1> mask,
+                          TensorRef<float, 1> losses) {
+    for (std::int64_t row = 0; row < losses.extent(0); ++row) {
+        const auto& kept = statistics[static_cast<std::size_t>(row)];
+        losses.data[row] = is_counted(mask, row) ? loss_of(kept.at_target, log2_sum(kept)) : 0.0f;
+    }
+}
+
+template <class T>
+void cross_entropy_tile_gradient(const device::Stream&,
+                                 TensorRef<T, 2> logits,
+                                 std::int64_t first,
+                                 std::int64_t vocab,
+                                 TensorRef<const std::int32_t, 1> targets,
+                                 TensorRef<const std::uint8_t, 1> mask,
+                                 std::span<const LossStatistics> statistics,
+                                 const StepInputs* inputs) {
+    ZG_EXPECTS(inputs->loss_scale >= 0);
+    check_targets(targets, vocab, mask);
+
+    const float scale = inputs->loss_scale;
+    const auto valid = std::clamp<std::int64_t>(vocab - first, 0, logits.extent(1));
+    for_rows("ziggurat::cross_entropy_tile_gradient", logits.extent(0), [=](std::int64_t row) {
+        T* x = logits.row(row);
+        if (!is_counted(mask, row)) {
+            std::fill_n(x, logits.extent(1), T(0.0f));
+            return;
+        }
+        gradient_row(x, valid, logits.extent(1), targets.data[row] - first,
+                     log2_sum(statistics[static_cast<std::size_t>(row)]), scale);
+    });
+}
+
+template decltype(cross_entropy_tile<float>) cross_entropy_tile<float>;
+template decltype(cross_entropy_tile<bfloat16>) cross_entropy_tile<bfloat16>;
+template decltype(cross_entropy_tile_gradient<float>) cross_entropy_tile_gradient<float>;
+template decltype(cross_entropy_tile_gradient<bfloat16>) cross_entropy_tile_gradient<bfloat16>;
+template decltype(cross_entropy<float>) cross_entropy<float>;
+template decltype(cross_entropy<bfloat16>) cross_entropy<bfloat16>;
+template decltype(cross_entropy_loss_only<float>) cross_entropy_loss_only<float>;
+template decltype(cross_entropy_loss_only<bfloat16>) cross_entropy_loss_only<bfloat16>;
+
+}  // namespace ziggurat::kernels::host

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "base/contract.hpp"
+#include "kernels/host/dropout_host.hpp"
+#include "kernels/host/embedding_host.hpp"
+#include "kernels/host/rows_host.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels::host {
+namespace {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+using Indices = TensorRef<const std::int32_t, 1>;
+
+bool are_rows_of(Indices indices, std::int64_t num_rows) {
+    return std::all_of(indices.data, indices.data + indices.extent(0),
+                       [=](std::int32_t index) { return index >= 0 && index < num_rows; });
+}
+
+template <class T>
+void add_rows(const T* a, const T* b, T* to, std::int64_t width) {
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+        tensor::store(to[c], float(a[c]) + float(b[c]));
+    }
+}
+
+template <class T>
+void accumulate_row(const T* from, float* to, std::int64_t width) {
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+        to[c] += float(from[c]);
+    }
+}
+
+/// Adds the strip [begin, end) of the columns of every row of d_out to the table, in the order of the rows.
+template <class T>
+void scatter_strip(Indices indices,
+                   TensorRef<const T, 2> d_out,
+                   const DropoutRows& dropped,
+                   TensorRef<float, 2> d_table,
+                   std::int64_t first_row,
+                   std::int64_t begin,
+                   std::int64_t end) {
+    float kept[DropoutRows::run_length];
+    for (std::int64_t first = begin; first < end; first += DropoutRows::run_length) {
+        const auto count = std::min(DropoutRows::run_length, end - first);
+        for (std::int64_t row = 0; row < d_out.extent(0); ++row) {
+            const auto index = indices.data[row] - first_row;
+            if (index < 0 || index >= d_table.extent(0)) {
+                continue;
+            }
+            const T* from = d_out.row(row) + first;
+            float* to = d_table.row(index) + first;
+            if (dropped.drops()) {
+                drop_run(from, dropped, row, first, kept, count);
+                accumulate_row(kept, to, count);
+            } else {
+                accumulate_row(from, to, count);
+            }
+        }
+    }
+}
+
+/// Every thread has columns of its own, so the order of the sums is that of the rows for any number of
+/// threads.
+template <class T>
+void scatter_add(const device::Stream& stream,
+                 Indices indices,
+                 TensorRef<const T, 2> d_out,
+                 const DropoutRows& dropped,
+                 TensorRef<float, 2> d_table,
+                 std::int64_t first_row,
+                 Accumulate accumulate) {
+    if (accumulate == Accumulate::no) {
+        for_rows("ziggurat::embedding_zero", d_table.extent(0),
+                 [=](std::int64_t row) { std::fill_n(d_table.row(row), d_table.extent(1), 0.0f); });
+    }
+    constexpr std::int64_t granule = 32;  // columns, whole cache lines in both types
+    const auto width = d_out.extent(1);
+    const auto granules = (width + granule - 1) / granule;
+    const auto strips = std::clamp<std::int64_t>(stream.num_threads(), 1, granules);
+    for_rows("ziggurat::embedding_backward", strips, [=](std::int64_t strip) {
+        scatter_strip(indices, d_out, dropped, d_table, first_row, strip * granules / strips * granule,
+                      std::min(width, (strip + 1) * granules / strips * granule));
+    });
+}
+
+}  // namespace
+
+template <class T>
+void embedding_forward(const device::Stream&,
+                       Indices tokens,
+                       Indices positions,
+                       TensorRef<const T, 2> table,
+                       TensorRef<const T, 2> position_table,
+                       const Dropout& dropout,
+                       TensorRef<T, 2> out) {
+    ZG_EXPECTS(are_rows_of(tokens, table.extent(0)));
+    const bool has_positions = !position_table.empty();
+    if (has_positions) {
+        ZG_EXPECTS(are_rows_of(positions, position_table.extent(0)));
+    }
+
+    const DropoutRows dropped{dropout};
+    for_rows("ziggurat::embedding_forward", out.extent(0), [=](std::int64_t row) {
+        const auto width = out.extent(1);
+        const T* token = table.row(tokens.data[row]);
+        T* to = out.row(row);
+        if (has_positions) {
+            add_rows(token, position_table.row(positions.data[row]), to, width);
+        } else {
+            std::copy_n(token, width, to);
+        }
+        if (dropped.drops()) {
+            drop_row<T>(to, dropped, row, to, width);
+        }
+    });
+}
+
+template <class T>
+void embedding_backward(const device::Stream& stream,
+                        Indices tokens,
+                        Indices positions,
+                        TensorRef<const T, 2> d_out,
+                        const Dropout& dropout,
+                        TensorRef<float, 2> d_table,
+                        Accumulate accumulate_table,
+                        TensorRef<float, 2> d_position_table,
+                        Accumulate accumulate_position_table) {
+    const DropoutRows dropped{dropout};
+    if (!d_table.empty()) {
+        ZG_EXPECTS(are_rows_of(tokens, d_table.extent(0)));
+        scatter_add(stream, tokens, d_out, dropped, d_table, 0, accumulate_table);
+    }
+    if (!d_position_table.empty()) {
+        ZG_EXPECTS(are_rows_of(positions, d_position_table.extent(0)));
+        scatter_add(stream, positions, d_out, dropped, d_position_table, 0, accumulate_position_table);
+    }
+}
+
+template <class T>
+void embedding_tile_forward(const device::Stream&,
+                            Indices tokens,
+                            TensorRef<const T, 2> table,
+                            std::int64_t first,
+                            TensorRef<T, 2> out) {
+    for_rows("ziggurat::embedding_tile_forward", out.extent(0), [=](std::int64_t row) {
+        const auto index = tokens.data[row] - first;
+        if (0 <= index && index < table.extent(0)) {
+            std::copy_n(table.row(index), out.extent(1), out.row(row));
+        }
+    });
+}
+
+template <class T>
+void embedding_positions_forward(const device::Stream&,
+                                 Indices positions,
+                                 TensorRef<const T, 2> position_table,
+                                 const Dropout& dropout,
+                                 TensorRef<T, 2> out) {
+    const bool has_positions = !position_table.empty();
+    if (has_positions) {
+        ZG_EXPECTS(are_rows_of(positions, position_table.extent(0)));
+    }
+    const DropoutRows dropped{dropout};
+    for_rows("ziggurat::embedding_positions_forward", out.extent(0), [=](std::int64_t row) {
+        const auto width = out.extent(1);
+        T* to = out.row(row);
+        if (has_positions) {
+            add_rows(static_cast<const T*>(to), position_table.row(positions.data[row]), to, width);
+        }
+        if (dropped.drops()) {
+            drop_row<T>(to, dropped, row, to, width);
+        }
+    });
+}
+
+template <class T>
+void embedding_tile_backward(const device::Stream& stream,
+                             Indices indices,
+                             std::int64_t first,
+                             TensorRef<const T, 2> d_out,
+                             const Dropout& dropout,
+                             TensorRef<float, 2> d_table,
+                             Accumulate accumulate) {
+    const DropoutRows dropped{dropout};
+    scatter_add(stream, indices, d_out, dropped, d_table, first, accumulate);
+}
+
+#define ZG_INSTANTIATE(T)                                                             \
+    template decltype(embedding_tile_forward<T>) embedding_tile_forward<T>;           \
+    template decltype(embedding_positions_forward<T>) embedding_positions_forward<T>; \
+    template decltype(embedding_tile_backward<T>) embedding_tile_backward<T>;
+ZG_INSTANTIATE(float)
+ZG_INSTANTIATE(bfloat16)
+#undef ZG_INSTANTIATE
+
+template decltype(embedding_forward<float>) embedding_forward<float>;
+template decltype(embedding_forward<bfloat16>) embedding_forward<bfloat16>;
+template decltype(embedding_backward<float>) embedding_backward<float>;
+template decltype(embedding_backward<bfloat16>) embedding_backward<bfloat16>;
+
+}  // namespace ziggurat::kernels::host

@@ -1,0 +1,91 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <mutex>
+
+#include "kernels/host/gradient_norm_host.hpp"
+#include "kernels/host/rows_host.hpp"
+
+namespace ziggurat::kernels::host {
+namespace {
+
+using tensor::bfloat16;
+
+constexpr std::int64_t block_elements = 256;
+constexpr std::int64_t lanes = 32;
+constexpr std::int64_t blocks_per_slice = 1024;
+
+[[gnu::always_inline]] inline double fold(double (&lane)[lanes]) {
+    for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+        for (std::int64_t j = 0; j < half; ++j) {
+            lane[j] += lane[j + half];
+        }
+    }
+    return lane[0];
+}
+
+/// Sum of squares of a whole block: lane j takes elements j, j + 32, ...; then the lanes are folded in
+/// halves.
+template <class E>
+double block_squares(const E* x) {
+    double lane[lanes] = {};
+    for (std::int64_t i = 0; i < block_elements; i += lanes) {
+#pragma omp simd
+        for (std::int64_t j = 0; j < lanes; ++j) {
+            const double element(float(x[i + j]));
+            lane[j] = std::fma(element, element, lane[j]);
+        }
+    }
+    return fold(lane);
+}
+
+/// A short block counts as one that is filled up with zeros.
+template <class E>
+void add_squares(const E* x, std::int64_t count, ExactSum& into) {
+    std::int64_t begin = 0;
+    for (; begin + block_elements <= count; begin += block_elements) {
+        into.add(block_squares(x + begin));
+    }
+    if (begin < count) {
+        E rest[block_elements] = {};
+        std::copy_n(x + begin, count - begin, rest);
+        into.add(block_squares(rest));
+    }
+}
+
+void add_each(const float* x, std::int64_t count, ExactSum& into) {
+    for (std::int64_t i = 0; i < count; ++i) {
+        into.add(double(x[i]));
+    }
+}
+
+/// Slices are summed side by side; the order in which they are merged has no influence on the bits.
+template <class E, class AddSlice>
+void sum_slices(const char* name, std::span<const E> values, const AddSlice& add_slice, ExactSum& into) {
+    constexpr std::int64_t slice = blocks_per_slice * block_elements;
+    const auto size = static_cast<std::int64_t>(values.size());
+    std::mutex merging;
+    for_rows(name, (size + slice - 1) / slice, [&](std::int64_t index) {
+        ExactSum sum;
+        add_slice(values.data() + index * slice, std::min(slice, size - index * slice), sum);
+        const std::lock_guard lock{merging};
+        into.merge(sum);
+    });
+}
+
+}  // namespace
+
+template <class E>
+void sum_of_squares(const device::Stream&, std::span<const E> gradient, ExactSum* into) {
+    sum_slices("ziggurat::sum_of_squares", gradient, add_squares<E>, *into);
+}
+
+void loss_sum(const device::Stream&, std::span<const float> losses, ExactSum* into) {
+    sum_slices("ziggurat::loss_sum", losses, add_each, *into);
+}
+
+template decltype(sum_of_squares<float>) sum_of_squares<float>;
+template decltype(sum_of_squares<bfloat16>) sum_of_squares<bfloat16>;
+
+}  // namespace ziggurat::kernels::host

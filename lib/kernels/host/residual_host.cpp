@@ -1,0 +1,50 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/contract.hpp"
+#include "kernels/host/dropout_host.hpp"
+#include "kernels/host/residual_host.hpp"
+#include "kernels/host/rows_host.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels::host {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+template <class T>
+void residual_forward(const device::Stream&,
+                      TensorRef<const T, 2> x,
+                      TensorRef<const T, 2> branch,
+                      const Dropout& dropout,
+                      TensorRef<T, 2> y) {
+    const DropoutRows dropped{dropout};
+    for_rows("ziggurat::residual_forward", x.extent(0), [=](std::int64_t row) {
+        add_branch_row(x.row(row), branch.row(row), dropped, row, y.row(row), x.extent(1));
+    });
+}
+
+template <class T>
+void dropout_backward(const device::Stream&,
+                      TensorRef<const T, 2> dy,
+                      const Dropout& dropout,
+                      TensorRef<T, 2> dx) {
+    const DropoutRows dropped{dropout};
+    if (!dropped.drops() && dx.data == dy.data) {
+        return;
+    }
+    for_rows("ziggurat::dropout_backward", dy.extent(0), [=](std::int64_t row) {
+        if (dropped.drops()) {
+            drop_row(dy.row(row), dropped, row, dx.row(row), dy.extent(1));
+        } else {
+            std::copy_n(dy.row(row), dy.extent(1), dx.row(row));
+        }
+    });
+}
+
+template decltype(residual_forward<float>) residual_forward<float>;
+template decltype(residual_forward<bfloat16>) residual_forward<bfloat16>;
+template decltype(dropout_backward<float>) dropout_backward<float>;
+template decltype(dropout_backward<bfloat16>) dropout_backward<bfloat16>;
+
+}  // namespace ziggurat::kernels::host

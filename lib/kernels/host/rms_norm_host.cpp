@@ -1,0 +1,115 @@
+#include <cmath>
+
+#include "base/contract.hpp"
+#include "kernels/host/column_sum_blocks_host.hpp"
+#include "kernels/host/dropout_host.hpp"
+#include "kernels/host/rms_norm_host.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels::host {
+namespace {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+/// Returns 1 / rms.
+template <class T>
+float normalize_row(const T* x, const T* gain, float epsilon, T* y, std::int64_t width) {
+    float squares = 0;
+#pragma omp simd reduction(+ : squares)
+    for (std::int64_t c = 0; c < width; ++c) {
+        squares = std::fma(float(x[c]), float(x[c]), squares);
+    }
+    const float inv_rms = 1.0f / std::sqrt(squares / float(width) + epsilon);
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+        tensor::store(y[c], float(x[c]) * inv_rms * float(gain[c]));
+    }
+    return inv_rms;
+}
+
+/// dx += the gradient through the norm of one row; the gradient of gain is added to its partial row.
+template <class T>
+void backward_row(
+    const T* x, const T* dy, const T* gain, float inv_rms, T* dx, float* d_gain, std::int64_t width) {
+    float projection = 0;  // of dy * gain on the normalized row
+#pragma omp simd reduction(+ : projection)
+    for (std::int64_t c = 0; c < width; ++c) {
+        const float g = float(dy[c]);
+        const float normalized = float(x[c]) * inv_rms;
+        d_gain[c] = std::fma(g, normalized, d_gain[c]);
+        projection = std::fma(g * float(gain[c]), normalized, projection);
+    }
+    const float mean_projection = projection / float(width);
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+        const float normalized = float(x[c]) * inv_rms;
+        const float through = std::fma(-normalized, mean_projection, float(dy[c]) * float(gain[c]));
+        tensor::store(dx[c], std::fma(inv_rms, through, float(dx[c])));
+    }
+}
+
+}  // namespace
+
+template <class T>
+void rms_norm_forward(const device::Stream&,
+                      TensorRef<const T, 2> x,
+                      TensorRef<const T, 1> gain,
+                      float epsilon,
+                      TensorRef<T, 2> y,
+                      TensorRef<float, 1> inv_rms) {
+    for_rows("ziggurat::rms_norm_forward", x.extent(0), [=](std::int64_t row) {
+        inv_rms.data[row] = normalize_row(x.row(row), gain.data, epsilon, y.row(row), x.extent(1));
+    });
+}
+
+template <class T>
+void residual_rms_norm_forward(const device::Stream&,
+                               TensorRef<const T, 2> x,
+                               TensorRef<const T, 2> branch,
+                               const Dropout& dropout,
+                               TensorRef<const T, 1> gain,
+                               float epsilon,
+                               TensorRef<T, 2> x_out,
+                               TensorRef<T, 2> y,
+                               TensorRef<float, 1> inv_rms) {
+    const DropoutRows dropped{dropout};
+    for_rows("ziggurat::residual_rms_norm_forward", x.extent(0), [=](std::int64_t row) {
+        const auto width = x.extent(1);
+        T* sum = x_out.row(row);
+        add_branch_row(x.row(row), branch.row(row), dropped, row, sum, width);
+        inv_rms.data[row] = normalize_row<T>(sum, gain.data, epsilon, y.row(row), width);
+    });
+}
+
+template <class T>
+void rms_norm_backward(const device::Stream&,
+                       TensorRef<const T, 2> x,
+                       TensorRef<const T, 2> dy,
+                       TensorRef<const T, 1> gain,
+                       TensorRef<const float, 1> inv_rms,
+                       TensorRef<T, 2> dx,
+                       TensorRef<float, 1> d_gain,
+                       Accumulate accumulate,
+                       std::span<std::byte> workspace) {
+    const ColumnSumBlocks blocks{x.extent(0), x.extent(1), workspace};
+    blocks.for_each("ziggurat::rms_norm_backward",
+                    [=](std::int64_t begin, std::int64_t end, float* gain_sums, float*) {
+                        for (auto row = begin; row < end; ++row) {
+                            backward_row(x.row(row), dy.row(row), gain.data, inv_rms.data[row], dx.row(row),
+                                         gain_sums, x.extent(1));
+                        }
+                    });
+    if (!d_gain.empty()) {
+        blocks.finish(0, d_gain, accumulate);
+    }
+}
+
+template decltype(rms_norm_forward<float>) rms_norm_forward<float>;
+template decltype(rms_norm_forward<bfloat16>) rms_norm_forward<bfloat16>;
+template decltype(residual_rms_norm_forward<float>) residual_rms_norm_forward<float>;
+template decltype(residual_rms_norm_forward<bfloat16>) residual_rms_norm_forward<bfloat16>;
+template decltype(rms_norm_backward<float>) rms_norm_backward<float>;
+template decltype(rms_norm_backward<bfloat16>) rms_norm_backward<bfloat16>;
+
+}  // namespace ziggurat::kernels::host

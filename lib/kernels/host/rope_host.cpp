@@ -1,0 +1,57 @@
+#include "kernels/host/rope_host.hpp"
+#include "base/contract.hpp"
+#include "kernels/host/rows_host.hpp"
+#include "kernels/rope_element.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels::host {
+namespace {
+
+/// Turns one head of one row; `sign` 1 is forward, -1 the way back.
+template <class T>
+void turn(T* __restrict first,
+          T* __restrict second,
+          const float* __restrict table,
+          float sign,
+          std::int64_t pairs) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < pairs; ++i) {
+        const float cosine = table[2 * i];
+        const float sine = sign * table[2 * i + 1];
+        const float a = float(first[i]);
+        const float b = float(second[i]);
+        tensor::store(first[i], turned_first(a, b, cosine, sine));
+        tensor::store(second[i], turned_second(a, b, cosine, sine));
+    }
+}
+
+}  // namespace
+
+template <class T>
+void rope(const device::Stream&,
+          const AttentionShape& shape,
+          tensor::TensorRef<const std::int32_t, 1> positions,
+          tensor::TensorRef<const float, 3> table,
+          RopeDirection direction,
+          tensor::TensorRef<T, 2> qkv) {
+    const auto pairs = table.extent(1);
+    const auto turned_heads = shape.heads + shape.kv_heads;
+    ZG_EXPECTS(2 * pairs <= shape.head_dim && table.extent(2) == 2);
+    ZG_EXPECTS(qkv.extent(1) == (turned_heads + shape.kv_heads) * shape.head_dim);
+    for (std::int64_t row = 0; row < positions.extent(0); ++row) {
+        ZG_EXPECTS(positions.data[row] >= 0 && positions.data[row] < table.extent(0));
+    }
+    const float sign = direction == RopeDirection::forward ? 1.0f : -1.0f;
+    for_rows("ziggurat::rope", qkv.extent(0), [=](std::int64_t row) {
+        const float* angles = table.data + 2 * pairs * positions.data[row];
+        for (std::int64_t head = 0; head < turned_heads; ++head) {
+            T* at = qkv.row(row) + head * shape.head_dim;
+            turn(at, at + pairs, angles, sign, pairs);
+        }
+    });
+}
+
+template decltype(rope<float>) rope<float>;
+template decltype(rope<tensor::bfloat16>) rope<tensor::bfloat16>;
+
+}  // namespace ziggurat::kernels::host

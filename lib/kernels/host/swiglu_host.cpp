@@ -1,0 +1,61 @@
+#include "kernels/host/swiglu_host.hpp"
+#include "kernels/host/rows_host.hpp"
+#include "kernels/swiglu_element.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels::host {
+namespace {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+template <class T>
+void forward_row(const T* x, T* y, std::int64_t width) {
+    const T* gate = x;
+    const T* up = x + width;
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+        tensor::store(y[c], swiglu(float(gate[c]), float(up[c])));
+    }
+}
+
+template <class T>
+void backward_row(const T* x, const T* dy, T* dx, std::int64_t width) {
+    const T* gate = x;
+    const T* up = x + width;
+    T* d_gate = dx;
+    T* d_up = dx + width;
+#pragma omp simd
+    for (std::int64_t c = 0; c < width; ++c) {
+        const float z = float(gate[c]);
+        const float u = float(up[c]);
+        const float d = float(dy[c]);
+        const float s = sigmoid(z);
+        tensor::store(d_up[c], swiglu_d_up(z, s, d));
+        tensor::store(d_gate[c], swiglu_d_gate(z, s, u, d));
+    }
+}
+
+}  // namespace
+
+template <class T>
+void swiglu_forward(const device::Stream&, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
+    for_rows("ziggurat::swiglu_forward", y.extent(0),
+             [=](std::int64_t row) { forward_row(x.row(row), y.row(row), y.extent(1)); });
+}
+
+template <class T>
+void swiglu_backward(const device::Stream&,
+                     TensorRef<const T, 2> x,
+                     TensorRef<const T, 2> dy,
+                     TensorRef<T, 2> dx) {
+    for_rows("ziggurat::swiglu_backward", dy.extent(0),
+             [=](std::int64_t row) { backward_row(x.row(row), dy.row(row), dx.row(row), dy.extent(1)); });
+}
+
+template decltype(swiglu_forward<float>) swiglu_forward<float>;
+template decltype(swiglu_forward<bfloat16>) swiglu_forward<bfloat16>;
+template decltype(swiglu_backward<float>) swiglu_backward<float>;
+template decltype(swiglu_backward<bfloat16>) swiglu_backward<bfloat16>;
+
+}  // namespace ziggurat::kernels::host

@@ -1,0 +1,22 @@
+#include "kernels/initial_values.hpp"
+
+#include "base/contract.hpp"
+#include "kernels/host/initial_values_host.hpp"
+#include "kernels/launch.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+void fill_normal(const device::Stream& stream,
+                 const NormalField& field,
+                 const LocalWindow& window,
+                 std::int64_t begin,
+                 std::span<float> values) {
+    ZG_EXPECTS(window.columns > 0 && begin >= 0);
+    launch<host::fill_normal>(stream, field, window, begin, values);
+}
+
+}  // namespace ziggurat::kernels

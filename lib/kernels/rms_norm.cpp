@@ -1,0 +1,68 @@
+#include "kernels/rms_norm.hpp"
+
+#include "base/contract.hpp"
+#include "kernels/dropout_check.hpp"
+#include "kernels/host/rms_norm_host.hpp"
+#include "kernels/launch.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+template <class T>
+void rms_norm_forward(const device::Stream& stream,
+                      TensorRef<const T, 2> x,
+                      TensorRef<const T, 1> gain,
+                      float epsilon,
+                      TensorRef<T, 2> y,
+                      TensorRef<float, 1> inv_rms) {
+    ZG_EXPECTS(y.extents == x.extents);
+    ZG_EXPECTS(gain.extent(0) == x.extent(1));
+    ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
+    launch<host::rms_norm_forward<T>>(stream, x, gain, epsilon, y, inv_rms);
+}
+
+template <class T>
+void residual_rms_norm_forward(const device::Stream& stream,
+                               TensorRef<const T, 2> x,
+                               TensorRef<const T, 2> branch,
+                               const Dropout& dropout,
+                               TensorRef<const T, 1> gain,
+                               float epsilon,
+                               TensorRef<T, 2> x_out,
+                               TensorRef<T, 2> y,
+                               TensorRef<float, 1> inv_rms) {
+    ZG_EXPECTS(branch.extents == x.extents && x_out.extents == x.extents && y.extents == x.extents);
+    ZG_EXPECTS(gain.extent(0) == x.extent(1));
+    ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
+    check_dropout(dropout, x.extent(0));
+    launch<host::residual_rms_norm_forward<T>>(stream, x, branch, dropout, gain, epsilon, x_out, y, inv_rms);
+}
+
+template <class T>
+void rms_norm_backward(const device::Stream& stream,
+                       TensorRef<const T, 2> x,
+                       TensorRef<const T, 2> dy,
+                       TensorRef<const T, 1> gain,
+                       TensorRef<const float, 1> inv_rms,
+                       TensorRef<T, 2> dx,
+                       TensorRef<float, 1> d_gain,
+                       Accumulate accumulate,
+                       std::span<std::byte> workspace) {
+    ZG_EXPECTS(dy.extents == x.extents && dx.extents == x.extents);
+    ZG_EXPECTS(gain.extent(0) == x.extent(1));
+    ZG_EXPECTS(d_gain.empty() || d_gain.extent(0) == x.extent(1));
+    ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
+    launch<host::rms_norm_backward<T>>(stream, x, dy, gain, inv_rms, dx, d_gain, accumulate, workspace);
+}
+
+template decltype(rms_norm_forward<float>) rms_norm_forward<float>;
+template decltype(rms_norm_forward<bfloat16>) rms_norm_forward<bfloat16>;
+template decltype(residual_rms_norm_forward<float>) residual_rms_norm_forward<float>;
+template decltype(residual_rms_norm_forward<bfloat16>) residual_rms_norm_forward<bfloat16>;
+template decltype(rms_norm_backward<float>) rms_norm_backward<float>;
+template decltype(rms_norm_backward<bfloat16>) rms_norm_backward<bfloat16>;
+
+}  // namespace ziggurat::kernels

@@ -1,0 +1,45 @@
+#include "kernels/rope.hpp"
+
+#include <cmath>
+
+#include "base/contract.hpp"
+#include "kernels/host/rope_host.hpp"
+#include "kernels/launch.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels {
+
+using tensor::bfloat16;
+using tensor::TensorRef;
+
+void rope_table(double theta, TensorRef<float, 3> table) {
+    ZG_EXPECTS(theta > 0 && table.extent(2) == 2);
+    const auto pairs = table.extent(1);
+    for (std::int64_t position = 0; position < table.extent(0); ++position) {
+        for (std::int64_t i = 0; i < pairs; ++i) {
+            const double angle = static_cast<double>(position) *
+                                 std::pow(theta, -static_cast<double>(i) / static_cast<double>(pairs));
+            float* to = table.data + 2 * (position * pairs + i);
+            to[0] = static_cast<float>(std::cos(angle));
+            to[1] = static_cast<float>(std::sin(angle));
+        }
+    }
+}
+
+template <class T>
+void rope(const device::Stream& stream,
+          const AttentionShape& shape,
+          TensorRef<const std::int32_t, 1> positions,
+          TensorRef<const float, 3> table,
+          RopeDirection direction,
+          TensorRef<T, 2> qkv) {
+    ZG_EXPECTS(2 * table.extent(1) <= shape.head_dim && table.extent(2) == 2);
+    ZG_EXPECTS(qkv.extent(0) == shape.batch * shape.seq && positions.extent(0) == qkv.extent(0));
+    ZG_EXPECTS(qkv.extent(1) == (shape.heads + 2 * shape.kv_heads) * shape.head_dim);
+    launch<host::rope<T>>(stream, shape, positions, table, direction, qkv);
+}
+
+template decltype(rope<float>) rope<float>;
+template decltype(rope<bfloat16>) rope<bfloat16>;
+
+}  // namespace ziggurat::kernels
