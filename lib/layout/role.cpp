@@ -42,7 +42,9 @@ Role gradient_of(Role role) {
         case Role::mask:
         case Role::samples:
         case Role::losses:
+        case Role::rotations:
         case Role::statistics:
+        case Role::watched:
         case Role::packed_forward:
         case Role::packed_backward:
         case Role::workspace:

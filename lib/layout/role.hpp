@@ -44,7 +44,9 @@ enum class Role {
     mask,
     samples,
     losses,
+    rotations,   ///< cosines and sines of all positions
     statistics,  ///< of columns of the logits, for the loss
+    watched,     ///< the logits of one token
     // scratch
     packed_forward,
     packed_backward,
@@ -127,8 +129,12 @@ constexpr const char* to_string(Role role) {
             return "samples";
         case Role::losses:
             return "losses";
+        case Role::rotations:
+            return "rotations";
         case Role::statistics:
             return "statistics";
+        case Role::watched:
+            return "watched";
         case Role::packed_forward:
             return "packed_forward";
         case Role::packed_backward:

@@ -62,7 +62,10 @@ Kernel bind_rope(Binder<T>& binder, Operands& use) {
     const auto shape = shape_of(binder.spec(), std::ssize(elements));
     const auto width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto direction = is_backward ? kernels::RopeDirection::backward : kernels::RopeDirection::forward;
-    return [=, positions = use.vector_in<std::int32_t>(Role::positions), table = binder.rotations(),
+    const auto& model = binder.spec().model;
+    const tensor::TensorRef<const float, 3> table{use.in<float>(Role::rotations).data(),
+                                                  {binder.spec().data.seq, model.rotary_channels() / 2, 2}};
+    return [=, positions = use.vector_in<std::int32_t>(Role::positions),
             qkv = use.matrix_out<T>(is_backward ? Role::d_input : Role::output, width)] {
         kernels::rope<T>(stream, shape, positions, table, direction, qkv);
     };

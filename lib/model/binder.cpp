@@ -2,7 +2,6 @@
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
-#include "kernels/rope.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -20,20 +19,10 @@ const kernels::Linear<T>& Binder<T>::linear(
     const auto key = std::make_tuple(rows, in, out, has_bias, is_tile);
     auto at = linears_.find(key);
     if (at == linears_.end()) {
-        kernels::Linear<T> made{{rows, in, out, has_bias, is_tile}, stream_.num_threads()};
+        kernels::Linear<T> made{stream_, {rows, in, out, has_bias, is_tile}};
         at = linears_.emplace(key, std::move(made)).first;
     }
     return at->second;
-}
-
-template <class T>
-tensor::TensorRef<const float, 3> Binder<T>::rotations() {
-    const std::array<std::int64_t, 3> extents{spec_.data.seq, spec_.model.rotary_channels() / 2, 2};
-    if (rotations_.empty()) {
-        rotations_.resize(static_cast<std::size_t>(extents[0] * extents[1] * extents[2]));
-        kernels::rope_table(spec_.model.rope_theta, {rotations_.data(), extents});
-    }
-    return {rotations_.data(), extents};
 }
 
 namespace {

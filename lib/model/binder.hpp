@@ -11,7 +11,6 @@
 #include <functional>
 #include <map>
 #include <tuple>
-#include <vector>
 
 #include "device/stream.hpp"
 #include "kernels/linear.hpp"
@@ -30,7 +29,7 @@ using Arenas = std::array<std::byte*, schedule::num_arenas>;
 
 /// Binds the ops of one or several programs of one model on one rank.
 ///
-/// Owns what several kernels share (prepared products, rotation tables), so it must outlive all of them.
+/// Owns what several kernels share (prepared products), so it must outlive all of them.
 /// T is the compute type, float or tensor::bfloat16.
 template <class T>
 class Binder {
@@ -48,15 +47,12 @@ class Binder {
     /// The product of that shape, prepared once.
     const kernels::Linear<T>& linear(
         std::int64_t rows, std::int64_t in, std::int64_t out, bool has_bias, bool is_tile = false);
-    /// Cosines and sines for all positions; made at the first use.
-    tensor::TensorRef<const float, 3> rotations();
 
   private:
     const spec::RunSpec& spec_;
     const layout::FamilyTable& table_;
     device::Stream stream_;
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, bool>, kernels::Linear<T>> linears_;
-    std::vector<float> rotations_;
 };
 
 }  // namespace ziggurat::model

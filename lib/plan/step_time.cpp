@@ -138,6 +138,7 @@ class Race {
             case Engine::channel:
             case Engine::host_to_device:
             case Engine::device_to_host:
+            case Engine::step_end:
                 break;
         }
         return Shared::nothing;

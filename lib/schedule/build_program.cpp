@@ -5,6 +5,7 @@
 #include "schedule/expand/pipeline_order.hpp"
 #include "schedule/passes/activation_pass.hpp"
 #include "schedule/passes/context_ring_pass.hpp"
+#include "schedule/passes/control_pass.hpp"
 #include "schedule/passes/gather_pass.hpp"
 #include "schedule/passes/optimizer_pass.hpp"
 #include "schedule/passes/receives_pass.hpp"
@@ -57,6 +58,7 @@ Program placed(const spec::RunSpec& spec, const ModelLayout& model, Variant vari
     }
     activation_pass(draft, spec);
     transfer_pass(draft, spec, model);
+    control_pass(draft, model);
     if (spec.checkpoint.every && spec.checkpoint.is_async) {
         snapshot_pass(draft.program, model);
         save_ring_pass(draft.program, spec, model);

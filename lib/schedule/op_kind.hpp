@@ -17,7 +17,8 @@ enum class OpKind {
     add,       ///< writes[0] += reads[0] (fp32), or = without `accumulate`; rounded to the type of writes[0]
     update,    ///< the optimizer on one chunk's runs
     norm,      ///< adds squares of gradients to the step's exact sum
-    step_end,  ///< global norm, clip factor and skip flag from the exact sums (all_reduce of integers inside)
+    step_end,  ///< global norm, clip factor and skip flag from the exact sums (all_reduce of integers
+               ///< inside), on the host
     all_gather,
     reduce_scatter,
     all_reduce,
@@ -98,8 +99,9 @@ enum class Purpose {
     tensor,       ///< between phases, over the tensor axis
     context,
     pipeline,
-    control,  ///< norms, counts, flags
-    state,    ///< tiers: fetches and evictions
+    control,     ///< batches, losses, norms, counts, flags
+    checkpoint,  ///< tiers: what a save beside training takes; nothing where there is none
+    state,       ///< tiers: fetches and evictions
 };
 
 constexpr const char* to_string(Purpose purpose) {
@@ -122,6 +124,8 @@ constexpr const char* to_string(Purpose purpose) {
             return "pipeline";
         case Purpose::control:
             return "control";
+        case Purpose::checkpoint:
+            return "checkpoint";
         case Purpose::state:
             return "state";
     }
@@ -140,7 +144,8 @@ enum class Engine {
     device_to_host,
     nvme_read,
     nvme_write,
-    host_optimizer
+    host_optimizer,
+    step_end,
 };
 
 constexpr const char* to_string(Engine engine) {
@@ -161,6 +166,8 @@ constexpr const char* to_string(Engine engine) {
             return "nvme_write";
         case Engine::host_optimizer:
             return "host_optimizer";
+        case Engine::step_end:
+            return "step_end";
     }
     throw std::invalid_argument{"no Engine"};
 }
@@ -185,6 +192,7 @@ constexpr std::optional<Link> link_of(Engine engine) {
         case Engine::collective:
         case Engine::channel:
         case Engine::host_optimizer:
+        case Engine::step_end:
             return std::nullopt;
     }
     throw std::invalid_argument{"no Engine"};

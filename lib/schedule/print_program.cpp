@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 
+#include "schedule/volumes/link_traffic.hpp"
 #include "schedule/volumes/volumes.hpp"
 
 namespace ziggurat::schedule {
@@ -72,6 +73,13 @@ void append_summary(const Program& program, std::string& text) {
     text += "\nsent     ";
     for (const auto& [purpose, bytes] : bytes_sent_by_purpose(program)) {
         text += std::string{" "} + to_string(purpose) + " " + size(bytes) + ";";
+    }
+    text += "\ncontrol  ";
+    const auto control = control_bytes_by_link(program);
+    for (int link = 0; link < num_links; ++link) {
+        if (const auto bytes = control[static_cast<std::size_t>(link)]; bytes > 0) {
+            text += std::string{" "} + to_string(static_cast<Link>(link)) + " " + size(bytes) + ";";
+        }
     }
     text += "\narenas   ";
     for (std::size_t t = 0; t < tier_names.size(); ++t) {

@@ -8,7 +8,7 @@
 
 namespace ziggurat::schedule {
 
-/// Ops by kind, bytes by purpose, arenas and groups, in some lines.
+/// Ops by kind, bytes by purpose, control values by link, arenas and groups, in some lines.
 std::string print_totals(const Program& program);
 
 /// One line for each of `ops`, which are places in the program:

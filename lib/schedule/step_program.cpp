@@ -22,7 +22,7 @@ const Operand* find(const std::vector<Operand>& operands, Role role) {
 /// Index of the lane of the same kind as `wanted`.
 int found_or_added(std::vector<Lane>& lanes, Lane wanted) {
     const auto kind = [](const Lane& lane) {
-        return std::tuple{lane.engine, lane.group, lane.direction, lane.serves_updates};
+        return std::tuple{lane.engine, lane.group, lane.direction, lane.serves_updates, lane.serves_control};
     };
     const auto at = std::ranges::find(lanes, kind(wanted), kind);
     const auto index = at - lanes.begin();
@@ -53,6 +53,11 @@ int Program::lane(Engine engine, int group_index, Direction direction) {
 
 int Program::update_lane(Engine engine) {
     return found_or_added(lanes, {engine, -1, Direction::none, to_string(engine) + "[updates]"s, true});
+}
+
+int Program::control_lane(Engine engine) {
+    return found_or_added(lanes,
+                          {engine, -1, Direction::none, to_string(engine) + "[control]"s, false, true});
 }
 
 int Program::group(const std::string& name, const std::vector<int>& members) {

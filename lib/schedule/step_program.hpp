@@ -41,6 +41,7 @@ struct Lane {
     Direction direction = Direction::none;  ///< of channels: forward or backward traffic
     std::string name;
     bool serves_updates = false;  ///< see Program::update_lane
+    bool serves_control = false;  ///< see Program::control_lane
 };
 
 /// Ranks that do collectives together; the order of members is the order of sums and blocks.
@@ -84,13 +85,16 @@ struct Op {
 /// Which program of a run this is.
 enum class Variant { train, evaluate };
 
-/// Indices of the buffers that the trainer fills or reads; -1 where the program has none.
+/// Indices of the buffers that are not filled and read by ops alone, all of the host but for `rotations`; -1
+/// where the program has none. See control_pass for their twins on the device.
 struct TrainerBuffers {
-    int step_inputs = -1;    ///< of the step under way: filled before its first op
-    int update_inputs = -1;  ///< the same for updates, which may still run when the next step has begun
-    int exact_sums = -1;
-    int snapshot = -1;                                      ///< see snapshot_pass
-    int save_ring = -1;                                     ///< see save_ring_pass
+    int step_inputs = -1;     ///< of the step under way: filled before its first op
+    int update_inputs = -1;   ///< the same for updates, which may still run when the next step has begun
+    int exact_sums = -1;      ///< of norms that are formed on the host
+    int watched_logits = -1;  ///< of one token, chosen before the run
+    int rotations = -1;       ///< on the device: filled once, before the first step
+    int snapshot = -1;        ///< see snapshot_pass
+    int save_ring = -1;       ///< see save_ring_pass
     std::vector<std::array<int, num_batch_tensors>> batch;  ///< by micro-batch and BatchTensor
 
     int of(BatchTensor tensor, int microbatch) const {
@@ -122,6 +126,9 @@ struct Program {
     /// the other ops of that engine, which therefore go first: the first units' parameters, wanted as soon as
     /// they are published, would otherwise stand behind the states of the last units.
     int update_lane(Engine engine);
+    /// That of a link's ops which move what steps are controlled by: a few bytes, which stand behind no
+    /// state.
+    int control_lane(Engine engine);
     /// Index of the group with these members; made when it is not there.
     int group(const std::string& name, const std::vector<int>& members);
     int add_buffer(Buffer buffer);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/contract.hpp"
 #include "device/arena.hpp"
 #include "device/device.hpp"
 #include "schedule/step_program.hpp"
@@ -67,9 +68,12 @@ class TierMemory {
     const std::string& why_not_near() const noexcept { return why_not_near_; }
     /// The NVMe tier; nothing where no program uses it.
     storage::StripedFile* nvme() const noexcept { return nvme_.get(); }
-    /// All of a buffer of the host tier.
+    /// All of a buffer.
+    ///
+    /// \pre it is of the host tier
     template <class E>
     std::span<E> span(const schedule::Buffer& buffer) const {
+        ZG_EXPECTS(buffer.tier == spec::Tier::host);
         return {reinterpret_cast<E*>(at(buffer)), static_cast<std::size_t>(buffer.bytes) / sizeof(E)};
     }
     /// Of both arenas of a tier, as planned: whole pages of the system aside.

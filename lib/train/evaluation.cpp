@@ -7,8 +7,8 @@
 #include "base/exact_sum.hpp"
 #include "base/philox.hpp"
 #include "comm/control.hpp"
-#include "kernels/gradient_norm.hpp"
 #include "train/feeder.hpp"
+#include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -21,13 +21,11 @@ constexpr std::uint32_t sampling_purpose = 0x53414d50;
 Evaluation::Evaluation(const spec::RunSpec& spec,
                        data::BatchSource validation,
                        const comm::Context& world,
-                       const device::Stream& stream,
                        int data_rank,
                        Assembly& assembly)
     : spec_{spec},
       validation_{std::move(validation)},
       world_{world},
-      stream_{stream},
       data_rank_{data_rank},
       assembly_{assembly},
       batch_{spec.train.micro_batch, spec.data.seq},
@@ -50,7 +48,7 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops, Progress*
         validation_.fill(batch_, first + data_rank_ * rows);
         copy_into(batch_, assembly_.evaluate_slot());
         assembly_.evaluator().run_step();
-        kernels::loss_sum(stream_, assembly_.evaluate_slot().losses, losses);
+        add_losses(assembly_.evaluate_slot().losses, losses);
         targets += batch_.num_targets;
         if (progress != nullptr) {
             progress->advance(1);

@@ -10,7 +10,6 @@
 #include "comm/context.hpp"
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
-#include "device/stream.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/assembly.hpp"
 
@@ -27,7 +26,6 @@ class Evaluation {
     Evaluation(const spec::RunSpec& spec,
                data::BatchSource validation,
                const comm::Context& world,
-               const device::Stream& stream,
                int data_rank,
                Assembly& assembly);
 
@@ -59,7 +57,6 @@ class Evaluation {
     const spec::RunSpec& spec_;
     data::BatchSource validation_;
     comm::Context world_;
-    const device::Stream& stream_;
     int data_rank_;
     Assembly& assembly_;
     data::Batch batch_;

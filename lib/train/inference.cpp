@@ -63,7 +63,7 @@ void Inference::load(checkpoint::CheckpointReader& reader) {
 
 Evaluation Inference::evaluation(data::BatchSource source) {
     const int data_rank = schedule::ModelLayout{run_, world_.rank()}.data_rank;
-    return {run_, std::move(source), world_, processors_.host, data_rank, assembly_};
+    return {run_, std::move(source), world_, data_rank, assembly_};
 }
 
 ValidationLoss Inference::loss(data::BatchSource source, Progress* progress) {

@@ -154,7 +154,7 @@ void PhaseWriter::backward_phase(int unit, int phase, int microbatch) {
         op.reads.push_back(batch(BatchTensor::tokens, microbatch));
         op.reads.push_back(batch(BatchTensor::positions, microbatch));
     } else if (described.kind == PhaseKind::rope) {
-        op.reads.push_back(batch(BatchTensor::positions, microbatch));
+        add_rotations(op);
     } else if (described.kind == PhaseKind::attention) {
         op.reads.push_back(batch(BatchTensor::document_starts, microbatch));
     }

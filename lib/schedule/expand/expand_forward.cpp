@@ -50,7 +50,7 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
             op.reads.push_back(batch(BatchTensor::positions, microbatch));
             break;
         case PhaseKind::rope:
-            op.reads.push_back(batch(BatchTensor::positions, microbatch));
+            add_rotations(op);
             break;
         case PhaseKind::attention:
             op.reads.push_back(batch(BatchTensor::document_starts, microbatch));

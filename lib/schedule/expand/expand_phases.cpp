@@ -11,10 +11,11 @@ namespace {
 
 constexpr std::int64_t gradient_bytes = 4;
 
-/// A micro-batch's tensor, which the trainer fills.
+/// A micro-batch's tensor on the host, which the trainer fills.
 int batch_buffer(Program& program, BatchTensor tensor, int microbatch, std::int64_t elements) {
     Buffer buffer;
     buffer.name = to_string(role_of(tensor));
+    buffer.tier = spec::Tier::host;
     buffer.bytes = elements * element_bytes(tensor);
     buffer.lifetime = Lifetime::inputs;
     buffer.consumer = Consumer::batch;
@@ -187,6 +188,11 @@ bool PhaseWriter::add_gradients(Op& op, const layout::Phase& phase, const std::v
 void PhaseWriter::add_dropout_reads(Op& op) {
     op.reads.push_back(batch(BatchTensor::samples, op.microbatch));
     add_step_inputs(op);
+}
+
+void PhaseWriter::add_rotations(Op& op) {
+    op.reads.push_back(batch(BatchTensor::positions, op.microbatch));
+    op.reads.push_back(whole(draft_.program, draft_.program.trainer_buffers.rotations, Role::rotations));
 }
 
 void PhaseWriter::add_step_inputs(Op& op) {

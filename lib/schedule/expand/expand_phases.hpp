@@ -62,6 +62,8 @@ class PhaseWriter {
     bool add_gradients(Op& op, const layout::Phase& phase, const std::vector<Role>& roles = {});
     void add_dropout_reads(Op& op);
     void add_step_inputs(Op& op);
+    /// And the positions that they are for.
+    void add_rotations(Op& op);
     /// A tensor of the micro-batch, and rows [begin, end) of one that has an element per token.
     Operand batch(BatchTensor tensor, int microbatch) const;
     Operand batch_rows(BatchTensor tensor, int microbatch, std::int64_t begin, std::int64_t end) const;

@@ -88,12 +88,31 @@ int placeholder(Program& program, const ModelLayout& model, int unit, StateKind 
     return made;
 }
 
-int shared_buffer(Program& program, const char* name, std::int64_t bytes) {
+/// A buffer of the host for what steps are controlled by.
+int control_buffer(Program& program, const char* name, std::int64_t bytes, Lifetime lifetime) {
     Buffer buffer;
     buffer.name = name;
+    buffer.tier = spec::Tier::host;
     buffer.bytes = bytes;
-    buffer.lifetime = Lifetime::persistent;
+    buffer.lifetime = lifetime;
     buffer.consumer = Consumer::batch;
+    return program.add_buffer(std::move(buffer));
+}
+
+/// Cosines and sines of all positions; -1 where no unit of this rank turns anything by them.
+int rotations_buffer(Program& program, const spec::RunSpec& spec, const ModelLayout& model) {
+    const bool has_rotations = std::ranges::any_of(model.units, [&](int unit) {
+        const auto& phases = model.table.units[static_cast<std::size_t>(unit)].phases;
+        return std::ranges::find(phases, layout::PhaseKind::rope, &layout::Phase::kind) != phases.end();
+    });
+    if (!has_rotations) {
+        return -1;
+    }
+    Buffer buffer;
+    buffer.name = "rotations";
+    buffer.bytes = spec.data.seq * spec.model.rotary_channels() * 4;
+    buffer.lifetime = Lifetime::persistent;
+    buffer.consumer = Consumer::workspaces;
     return program.add_buffer(std::move(buffer));
 }
 
@@ -122,9 +141,12 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
             }
         }
     }
-    program.trainer_buffers.step_inputs = shared_buffer(program, "step_inputs", step_inputs_bytes);
-    program.trainer_buffers.update_inputs = shared_buffer(program, "update_inputs", step_inputs_bytes);
-    program.trainer_buffers.exact_sums = shared_buffer(program, "exact_sums", exact_sums_bytes);
+    auto& of_trainer = program.trainer_buffers;
+    of_trainer.step_inputs = control_buffer(program, "step_inputs", step_inputs_bytes, Lifetime::inputs);
+    of_trainer.update_inputs =
+        control_buffer(program, "update_inputs", step_inputs_bytes, Lifetime::persistent);
+    of_trainer.exact_sums = control_buffer(program, "exact_sums", exact_sums_bytes, Lifetime::transient);
+    of_trainer.rotations = rotations_buffer(program, spec, model);
     for (const int u : model.units) {
         auto& unit = state.units[static_cast<std::size_t>(u)];
         if (model.spans.parameters == 1) {

@@ -1,5 +1,6 @@
 #include "schedule/passes/optimizer_pass.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <numeric>
 
@@ -24,16 +25,21 @@ class UpdateWriter {
             std::vector<int> all(static_cast<std::size_t>(model_.mesh.ranks()));
             std::iota(all.begin(), all.end(), 0);
             op.group = program.group("all", all);
-            op.lane = program.lane(Engine::collective, op.group);
         }
+        op.lane = program.lane(Engine::step_end);
         op.reads.push_back(whole(program, program.trainer_buffers.exact_sums, Role::exact_sums));
-        op.writes.push_back(whole(program, program.trainer_buffers.exact_sums, Role::exact_sums));
         op.reads.push_back(whole(program, program.trainer_buffers.step_inputs, Role::step_inputs));
         op.writes.push_back(whole(program, program.trainer_buffers.update_inputs, Role::update_inputs));
         // A rank without gradients of its own waits for nothing else of its passes.
         for (int m = 0; m < program.microbatches; ++m) {
-            op.reads.push_back(
-                whole(program, program.trainer_buffers.of(BatchTensor::losses, m), Role::losses));
+            const int losses = program.trainer_buffers.of(BatchTensor::losses, m);
+            const bool are_made = std::ranges::any_of(program.ops, [&](const Op& other) {
+                const auto* written = program.find_write(other, Role::losses);
+                return written != nullptr && written->buffer == losses;
+            });
+            if (are_made) {
+                op.reads.push_back(whole(program, losses, Role::losses));
+            }
         }
         program.ops.push_back(std::move(op));
     }

@@ -39,14 +39,6 @@ int first_span(const spec::RunSpec& spec, const ModelLayout& model) {
 BucketWriter::BucketWriter(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model)
     : draft_{draft}, spec_{spec}, model_{model} {}
 
-Op BucketWriter::zero_sums() const {
-    Op op;
-    op.kind = OpKind::fill;
-    op.label = "zeros for exact sums";
-    op.writes.push_back(whole(draft_.program, draft_.program.trainer_buffers.exact_sums, Role::output));
-    return op;
-}
-
 ByteRun BucketWriter::run_in(int buffer, layout::ElementRange range) const {
     if (range.empty()) {
         return {};

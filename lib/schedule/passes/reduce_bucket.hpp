@@ -42,9 +42,6 @@ class BucketWriter {
   public:
     BucketWriter(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model);
 
-    /// Empties the exact sums for this step.
-    Op zero_sums() const;
-
     Reduction reduce(const Bucket& bucket) const;
 
   private:

@@ -226,7 +226,7 @@ void reduce_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& mod
     std::vector<Op> at_end;
     std::vector<Op> norms;
 
-    std::vector<Op> out{writer.zero_sums()};
+    std::vector<Op> out;
     std::vector<Op> before;
     std::size_t next = 0;
     for (std::size_t i = 0; i < program.ops.size(); ++i) {

@@ -48,26 +48,12 @@ void add_passing(const Program& program,
     }
 }
 
-/// Updates of the device and of the host are on lanes of their own, but what they let pass is written as it
-/// comes: each waits for the one before.
-void let_pass_in_order(Program& program, const ModelLayout& model, int ring) {
-    const auto runs = passing_runs(model, program);
-    const auto lane_of = [&](const PassingRun& run) {
-        return program.ops[static_cast<std::size_t>(run.op)].lane;
-    };
-    const bool is_one_lane = std::ranges::all_of(
-        runs, [&](const PassingRun& run) { return lane_of(run) == lane_of(runs.front()); });
-    for (std::size_t r = 0; r < runs.size() && !is_one_lane; ++r) {
-        if (r == 0 || runs[r].op != runs[r - 1].op) {
-            program.ops[static_cast<std::size_t>(runs[r].op)].writes.push_back(
-                whole(program, ring, Role::passing));
-        }
-    }
+bool is_on_device(const Program& program, const Op& op) {
+    return program.lanes[static_cast<std::size_t>(op.lane)].engine == Engine::compute;
 }
 
-}  // namespace
-
-std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& program) {
+/// What updates have in memory; `op` is the update.
+std::vector<PassingRun> runs_of_updates(const ModelLayout& model, const Program& program) {
     const auto on_nvme = passing(model, program);
     std::vector<PassingRun> runs;
     for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
@@ -90,6 +76,52 @@ std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& pr
                 }
             }
         }
+    }
+    return runs;
+}
+
+/// What updates of the device let pass, a copy in front of them takes to the host. Ops on lanes of their own
+/// take their places in the ring in turn: each waits for the one before.
+void let_pass(Program& program, const ModelLayout& model, int ring) {
+    std::map<int, std::vector<PassingRun>> of_update;
+    for (const auto& run : runs_of_updates(model, program)) {
+        of_update[run.op].push_back(run);
+    }
+    const auto op_at = [&](int i) -> Op& { return program.ops[static_cast<std::size_t>(i)]; };
+    const bool are_all_on_host = std::ranges::none_of(
+        of_update, [&](const auto& update) { return is_on_device(program, op_at(update.first)); });
+    if (are_all_on_host) {
+        return;  // one lane
+    }
+    std::vector<Op> ops;
+    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
+        const auto passes = of_update.find(i);
+        if (passes != of_update.end() && is_on_device(program, op_at(i))) {
+            Op copy;
+            copy.kind = OpKind::copy;
+            copy.lane = program.control_lane(Engine::device_to_host);
+            copy.purpose = Purpose::checkpoint;
+            copy.chunk = op_at(i).chunk;
+            copy.label = "state of chunk " + std::to_string(copy.chunk) + " for a checkpoint";
+            for (const auto& run : passes->second) {
+                copy.reads.push_back({run.staged, Role::input, {{run.staged_offset, run.at_home.bytes}}});
+            }
+            copy.writes.push_back(whole(program, ring, Role::passing));
+            ops.push_back(std::move(copy));
+        } else if (passes != of_update.end()) {
+            op_at(i).writes.push_back(whole(program, ring, Role::passing));
+        }
+        ops.push_back(std::move(op_at(i)));
+    }
+    program.ops = std::move(ops);
+}
+
+}  // namespace
+
+std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& program) {
+    auto runs = runs_of_updates(model, program);
+    for (auto& run : runs) {
+        run.op -= is_on_device(program, program.ops[static_cast<std::size_t>(run.op)]) ? 1 : 0;
     }
     return runs;
 }
@@ -126,7 +158,7 @@ void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayo
     ring.consumer = Consumer::snapshot;
     ring.bytes = places_of_save_ring * most;
     program.trainer_buffers.save_ring = program.add_buffer(std::move(ring));
-    let_pass_in_order(program, model, program.trainer_buffers.save_ring);
+    let_pass(program, model, program.trainer_buffers.save_ring);
 }
 
 }  // namespace ziggurat::schedule

@@ -13,7 +13,7 @@ namespace ziggurat::schedule {
 /// Bytes of a persistent buffer on NVMe, saved by this rank, that an update has in memory before it changes
 /// them: a checkpoint takes them from there.
 struct PassingRun {
-    int op = -1;      ///< the update
+    int op = -1;      ///< the update; of the device, the copy in front of it that takes them to the host
     int home = -1;    ///< the buffer on NVMe
     ByteRun at_home;  ///< bytes of it
     int staged = -1;  ///< the buffer in memory
@@ -28,7 +28,8 @@ std::vector<PassingRun> passing_runs(const ModelLayout& model, const Program& pr
 
 /// Adds the buffer `save ring` of the host tier where state passes: places_of_save_ring places, each for what
 /// one update has in memory, from which a checkpoint is written while the next updates go on. The same in all
-/// variants, as a checkpoint may be written beside any. Updates of several lanes take their places in turn.
+/// variants, as a checkpoint may be written beside any. In front of an update of the device stands a copy, of
+/// the purpose `checkpoint`; it and updates of the host take their places in turn.
 void save_ring_pass(Program& program, const spec::RunSpec& spec, const ModelLayout& model);
 
 inline constexpr int places_of_save_ring = 2;

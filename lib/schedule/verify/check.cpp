@@ -141,6 +141,7 @@ class Check {
             case Engine::nvme_write:
                 return {Tier::host, Tier::nvme};
             case Engine::host_optimizer:
+            case Engine::step_end:
                 return {Tier::host, Tier::host};
             case Engine::compute:
             case Engine::collective:
@@ -158,10 +159,7 @@ class Check {
                 const auto tier = writes ? tiers.second : tiers.first;
                 for (const auto& operand : writes ? op.writes : op.reads) {
                     const auto& held = *buffer(operand.buffer);
-                    // The step's inputs and its exact sums are small and read wherever they are wanted.
-                    const bool has_place =
-                        held.state != StateKind::none || held.lifetime == Lifetime::transient;
-                    if (has_place && held.tier != tier) {
+                    if (held.tier != tier) {
                         note(FindingKind::memory, i,
                              "works on " + std::string{tier_names[static_cast<std::size_t>(tier)]} +
                                  " and has a '" + to_string(operand.role) + "' on " +

@@ -171,10 +171,8 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             continue;
         }
         if (described.lifetime == Lifetime::persistent) {
-            // The sums of this step, not of the one before; the clip factor that was made of them.
-            const bool is_of_step = operand.role == Role::exact_sums ||
-                                    (reader.kind == OpKind::update && operand.role == Role::update_inputs);
-            if (is_of_step && content.step != step) {
+            // The clip factor that was made of the sums of this step, not of the one before.
+            if (operand.role == Role::update_inputs && content.step != step) {
                 complain(FindingKind::stale_read, rank, op,
                          "reads " + where + " in step " + std::to_string(step) + ", but it is that of step " +
                              std::to_string(content.step) + last);

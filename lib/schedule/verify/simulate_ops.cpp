@@ -7,6 +7,16 @@
 
 namespace ziggurat::schedule::simulation {
 
+namespace {
+
+/// Whether the op copies some of what it reads, which is known when it runs.
+bool takes_a_part(const Op& op) {
+    const auto role = op.writes.empty() ? Role::output : op.writes.front().role;
+    return role == Role::watched || role == Role::passing;
+}
+
+}  // namespace
+
 /// The same whatever the order and the parts.
 std::vector<Pieces> World::exact_sums(int rank, const Op& done, int step) const {
     std::vector<Pieces> values;
@@ -54,6 +64,9 @@ std::vector<Pieces> World::local(int rank, int op, int step, const Found& found)
         case OpKind::read:
         case OpKind::write: {
             std::vector<Pieces> values;
+            if (takes_a_part(done)) {
+                return exact_sums(rank, done, step);
+            }
             for (std::size_t i = 0; i < done.writes.size(); ++i) {
                 const auto& from = buffer(rank, done.reads.at(i).buffer);
                 const auto& to = buffer(rank, done.writes[i].buffer);

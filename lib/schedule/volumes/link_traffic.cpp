@@ -5,11 +5,16 @@
 namespace ziggurat::schedule {
 namespace {
 
+/// Of a block of logits, one row is copied: that which is written.
+const std::vector<Operand>& moved_operands(const Op& op) {
+    return moves_state(op) ? op.reads : op.writes;
+}
+
 /// Bytes of the `i`-th operands of an op that moves bytes.
 std::int64_t bytes_of_operand(const Op& op, std::size_t i) {
     const bool by_page = op.kind != OpKind::copy;
     std::int64_t bytes = 0;
-    for (const auto& run : op.reads[i].runs) {
+    for (const auto& run : moved_operands(op)[i].runs) {
         bytes += by_page ? round_up_to_page(run.bytes) : run.bytes;
     }
     return bytes;
@@ -21,22 +26,41 @@ std::optional<Link> link_of(const Op& op, const Program& program) {
     return link_of(program.lanes.at(static_cast<std::size_t>(op.lane)).engine);
 }
 
+bool moves_state(const Op& op) {
+    return op.purpose != Purpose::control && op.purpose != Purpose::checkpoint;
+}
+
 std::int64_t bytes_moved(const Op& op, const Program& program) {
     std::int64_t bytes = 0;
-    for (std::size_t i = 0; link_of(op, program) && i < op.reads.size(); ++i) {
+    const bool moves = link_of(op, program) && op.purpose != Purpose::checkpoint;
+    for (std::size_t i = 0; moves && i < moved_operands(op).size(); ++i) {
         bytes += bytes_of_operand(op, i);
     }
     return bytes;
 }
 
-BytesByLink bytes_by_link(const Program& program) {
+namespace {
+
+template <class Counts>
+BytesByLink bytes_of_ops(const Program& program, const Counts& counts) {
     BytesByLink sum{};
     for (const auto& op : program.ops) {
-        if (const auto link = link_of(op, program)) {
+        const auto link = link_of(op, program);
+        if (link && counts(op)) {
             sum[static_cast<std::size_t>(*link)] += bytes_moved(op, program);
         }
     }
     return sum;
+}
+
+}  // namespace
+
+BytesByLink bytes_by_link(const Program& program) {
+    return bytes_of_ops(program, moves_state);
+}
+
+BytesByLink control_bytes_by_link(const Program& program) {
+    return bytes_of_ops(program, [](const Op& op) { return op.purpose == Purpose::control; });
 }
 
 const char* to_string(Cargo cargo) {
@@ -69,7 +93,7 @@ std::array<BytesByLink, num_cargoes> bytes_by_cargo(const Program& program,
     std::array<BytesByLink, num_cargoes> sums{};
     for (const auto& op : program.ops) {
         const auto link = link_of(op, program);
-        for (std::size_t i = 0; link && i < op.reads.size(); ++i) {
+        for (std::size_t i = 0; link && moves_state(op) && i < op.reads.size(); ++i) {
             const auto& moved = program.buffers.at(static_cast<std::size_t>(op.reads[i].buffer));
             sums[static_cast<std::size_t>(cargo_of(moved))][static_cast<std::size_t>(*link)] +=
                 counts(moved) ? bytes_of_operand(op, i) : 0;

@@ -19,11 +19,18 @@ using BytesByLink = std::array<std::int64_t, num_links>;
 std::optional<Link> link_of(const Op& op, const Program& program);
 
 /// Bytes that `op` moves over its link, to the byte as the system is asked for them: runs of buffers on NVMe
-/// in whole pages, since the rest of a buffer's last page travels with it. 0 for what moves nothing.
+/// in whole pages, since the rest of a buffer's last page travels with it. 0 for what moves nothing, or only
+/// for a checkpoint.
 std::int64_t bytes_moved(const Op& op, const Program& program);
 
-/// bytes_moved of all ops of one step.
+/// Whether what `op` moves between tiers, if anything, is state or activations, and no control values.
+bool moves_state(const Op& op);
+
+/// bytes_moved of all ops of one step which move state or activations.
 BytesByLink bytes_by_link(const Program& program);
+
+/// The same of control values: batches, losses and what a step's end is made of.
+BytesByLink control_bytes_by_link(const Program& program);
 
 /// State and activations, as they move.
 enum class Cargo { parameters, gradients, optimizer, activations };

@@ -158,6 +158,7 @@ Volumes volumes_counted(const Program& program) {
             case Purpose::context:
             case Purpose::pipeline:
             case Purpose::control:
+            case Purpose::checkpoint:
             case Purpose::state:
                 break;
         }

@@ -190,6 +190,7 @@ std::string relief_of(Stall stall) {
         case Stall::device_to_host:
         case Stall::nvme_read:
         case Stall::nvme_write:
+        case Stall::step_end:
             break;
     }
     return "more cores for it, more ranks, or a larger share of tiers.home.optimizer on the device";

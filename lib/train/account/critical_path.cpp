@@ -39,14 +39,6 @@ void CriticalPath::split(std::span<const LaneRecord> records,
             follow({free_ns, record.begin_ns}, {me, -1, record.ready_ns, record.after}, -1, visitor);
         }
         free_ns = std::max(free_ns, record.end_ns);
-        if (record.op == step_end_) {
-            const auto last = last_arrival(me, record.op, record.step);
-            if (last && last->who.rank != me && last->times.begin_ns > record.begin_ns) {
-                follow({record.begin_ns, std::min(last->times.begin_ns, record.end_ns)},
-                       {last->who.rank, last->who.op, last->times.ready_ns, last->times.after}, record.op,
-                       visitor);
-            }
-        }
     }
     if (step_end != nullptr && end_ns > free_ns) {
         follow({free_ns, end_ns}, {me, -1, step_end->end_ns, step_end_}, -1, visitor);

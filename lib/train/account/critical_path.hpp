@@ -37,8 +37,7 @@ class CriticalPath {
     CriticalPath(const schedule::Program& program, const NodeTimes& times);
 
     /// The records of one step that lasted from `begin_ns` to `end_ns`. Intervals come in no order and do not
-    /// overlap. The end of the step is an op of the compute lane in which it waits for others: for that part
-    /// of it, they are named with it as `via`.
+    /// overlap.
     void split(std::span<const LaneRecord> records,
                std::int64_t begin_ns,
                std::int64_t end_ns,

@@ -33,7 +33,8 @@ LinkCount::LinkCount(const schedule::Program& program, BytesMoved bytes_moved, B
       link_of_op_(program.ops.size(), -1),
       planned_{schedule::bytes_by_link(program)} {
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
-        if (const auto link = schedule::link_of(program.ops[i], program)) {
+        const auto link = schedule::link_of(program.ops[i], program);
+        if (link && schedule::moves_state(program.ops[i])) {
             link_of_op_[i] = static_cast<int>(*link);
             sources_.push_back({static_cast<int>(i), static_cast<std::size_t>(*link), 0});
         }

@@ -13,14 +13,20 @@ using schedule::OpKind;
 
 namespace {
 
-/// The exchange at the end of a step runs on the lane of compute.
+/// All ranks exchange something at the end of a step.
 Stall stall_of(Engine engine) {
-    return engine == Engine::compute ? Stall::collective : engine;
+    return engine == Engine::compute || engine == Engine::step_end ? Stall::collective : engine;
 }
 
 /// Neither computing nor collective others: busy whatever the other ranks do.
 bool is_apart(Engine engine) {
-    return engine != Engine::compute && engine != Engine::collective;
+    return engine != Engine::compute && stall_of(engine) != Stall::collective;
+}
+
+/// What waits for collectives are called; one rank alone has none but the end of the step.
+std::string_view name_of_waits(Stall stall, const schedule::Program& program) {
+    const bool is_alone = program.groups.empty() && stall == Stall::collective;
+    return is_alone ? "End of step" : wait_name(stall);
 }
 
 const char* activity_of(const Op& op) {
@@ -44,10 +50,9 @@ const char* activity_of(const Op& op) {
             return "Optimizer";
         case OpKind::norm:
             return "Gradient norm";
-        case OpKind::step_end:
-            return "End of step";
         case OpKind::fill:
         case OpKind::add:
+        case OpKind::step_end:
         case OpKind::all_gather:
         case OpKind::reduce_scatter:
         case OpKind::all_reduce:
@@ -100,20 +105,19 @@ OpAccount::OpAccount(const schedule::Program& program,
       waits_{program, times} {
     const auto note_wait = [&](Stall stall) {
         auto& wait = wait_activities_[static_cast<std::size_t>(stall)];
-        wait = wait < 0 ? account.activity(wait_name(stall)) : wait;
+        wait = wait < 0 ? account.activity(name_of_waits(stall, program)) : wait;
     };
-    for (const auto& op : program.ops) {
+    const auto engines = engines_of(program);
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        const auto& op = program.ops[i];
+        const auto engine = engines[i];
         Category category;
-        const auto engine = program.lanes[static_cast<std::size_t>(op.lane)].engine;
         category.stall = stall_of(engine);
         category.bytes = schedule::bytes_moved(op, program);
         if (engine == Engine::compute) {
             category.activity = account.activity(activity_of(op));
             category.kernel = account.kernel(phase_of(op, table), to_string(op.direction));
             category.flops = op.flops;
-            if (op.kind == OpKind::step_end) {
-                category.cause = causes_.cause(category.stall, op.label + " over all ranks");
-            }
         } else {
             category.cause = causes_.cause(category.stall, cause_of(op, program, table));
             note_wait(category.stall);
@@ -143,7 +147,9 @@ bool OpAccount::can_stall(Stall stall, int num_ranks) const {
 
 double OpAccount::without_checkpoint(int op, std::int64_t begin_ns, std::int64_t end_ns) {
     const double seconds = seconds_between(begin_ns, end_ns);
-    if (for_checkpoint_.empty() || program_.ops[static_cast<std::size_t>(op)].kind != OpKind::update) {
+    const auto& of = program_.ops[static_cast<std::size_t>(op)];
+    const bool lets_pass = of.kind == OpKind::update || of.purpose == schedule::Purpose::checkpoint;
+    if (for_checkpoint_.empty() || !lets_pass) {
         return seconds;
     }
     std::int64_t waited_ns = 0;
@@ -178,7 +184,6 @@ void OpAccount::add_wait(const CriticalPath::Owner& owner,
         category.cause = is_mine ? categories_[static_cast<std::size_t>(owner.op)].cause
                                  : late_causes_[static_cast<std::size_t>(owner.rank)]
                                                [static_cast<std::size_t>(category.stall)];
-        for_others_s_ += is_computed ? seconds_between(begin_ns, end_ns) : 0;
     } else if (is_computed) {
         return;  // an op of the compute lane is told by its own record
     }
@@ -194,7 +199,6 @@ void OpAccount::add(const Executor& executor,
     for_checkpoint_ = for_checkpoint;
     causes_.begin_step();
     causes_.add(data_cause_, report.stall(data_stall));
-    for_others_s_ = 0;
     waits_.split(executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
                  [this, &report](const CriticalPath::Owner& owner, std::int64_t begin_ns,
                                  std::int64_t end_ns) { add_wait(owner, begin_ns, end_ns, report); });
@@ -203,16 +207,10 @@ void OpAccount::add(const Executor& executor,
         if (record.cause >= 0 || category.kernel < 0) {
             continue;
         }
-        const bool is_step_end = program_.ops[static_cast<std::size_t>(record.op)].kind == OpKind::step_end;
-        const double seconds =
-            without_checkpoint(record.op, record.begin_ns, record.end_ns) - (is_step_end ? for_others_s_ : 0);
+        const double seconds = without_checkpoint(record.op, record.begin_ns, record.end_ns);
         account_.add(category.activity, seconds);
         account_.add_kernel(category.kernel, seconds, category.flops);
-        if (is_step_end) {
-            add_stall(category.stall, category.cause, seconds, report);
-        } else {
-            report.compute_s += seconds;
-        }
+        report.compute_s += seconds;
     }
     causes_.name_in(report);
 }

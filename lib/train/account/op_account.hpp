@@ -78,7 +78,6 @@ class OpAccount {
     int data_cause_ = -1;
     int checkpoint_activity_ = -1;
     std::span<const SaveStream::Wait> for_checkpoint_;  ///< of the step
-    double for_others_s_ = 0;  ///< of the step's end: told by the waits of other ranks
     CriticalPath waits_;
 };
 

@@ -15,7 +15,9 @@ namespace ziggurat::train {
 /// What the compute lane of a rank waits for when it stands still: the lane of an engine, or the batch.
 using Stall = schedule::Engine;
 inline constexpr Stall data_stall = Stall::compute;  ///< its own lane: there is nothing to compute on
-inline constexpr int num_stalls = schedule::num_engines;
+/// Waits for the step's end, and for control values, are told with those for collectives.
+inline constexpr int num_stalls = static_cast<int>(Stall::step_end);
+static_assert(num_stalls + 1 == schedule::num_engines);
 
 /// As in the fields `stall_<name>_s`.
 constexpr std::string_view name_of(Stall stall) {
@@ -41,6 +43,8 @@ constexpr std::string_view wait_name(Stall stall) {
             return "Wait for NVMe writes";
         case Stall::host_optimizer:
             return "Wait for host optimizer";
+        case Stall::step_end:
+            break;
     }
     return "";
 }

@@ -109,7 +109,8 @@ schedule::BytesByPurpose Assembly::bytes_moved() const {
 schedule::BytesByLink Assembly::bytes_by_link() const {
     schedule::BytesByLink moved{};
     for (std::size_t i = 0; i < parts_->train.ops.size(); ++i) {
-        if (const auto link = schedule::link_of(parts_->train.ops[i], parts_->train)) {
+        const auto link = schedule::link_of(parts_->train.ops[i], parts_->train);
+        if (link && schedule::moves_state(parts_->train.ops[i])) {
             moved[static_cast<std::size_t>(*link)] += parts_->train_executor.bytes_moved(static_cast<int>(i));
         }
     }

@@ -1,8 +1,11 @@
 #include "train/step/assembly_parts.hpp"
 
+#include <array>
+#include <span>
 #include <utility>
+#include <vector>
 
-#include "base/contract.hpp"
+#include "kernels/rope.hpp"
 #include "train/step/bind_state_ops.hpp"
 #include "train/step/nvme_notes.hpp"
 
@@ -68,19 +71,17 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       train_slots{batch_slots(train, memory)},
       evaluate_slots{batch_slots(evaluate, memory)},
       step_inputs{memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.step_inputs)).front()},
-      update_inputs{
-          memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.update_inputs)).front()},
-      squares{reinterpret_cast<ExactSum&>(*memory.at(train.buffer(train.trainer_buffers.exact_sums)))},
-      step_end{world, node, spec.optimizer, processors.host, squares},
+      step_end{world, node, spec.optimizer},
       train_groups{world, node, train, spec},
       evaluate_groups{world, node, evaluate, spec},
       tensors{data_ranks(world, model), world.waits(), model, train, memory},
-      watch{spec.model.vocab, spec.precision.compute},
+      watch{spec.model.vocab, spec.precision.compute, evaluate, memory},
       times{share_times(world, node, train)},
       train_executor{train, actions(train, train_groups), world.waits(), spec.run.hang_timeout_seconds,
                      &node},
       evaluate_executor{evaluate, actions(evaluate, evaluate_groups), world.waits(),
                         spec.run.hang_timeout_seconds, &node} {
+    fill_rotations();
     train_executor.keep_times_in(times.own());
     notes = nvme_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
 }
@@ -94,21 +95,44 @@ std::vector<Action> Assembly::Parts::actions(const Program& program, GroupCollec
     return made;
 }
 
+void Assembly::Parts::fill_rotations() const {
+    for (const auto* program : {&train, &evaluate}) {
+        const int rotations = program->trainer_buffers.rotations;
+        if (rotations < 0) {
+            continue;
+        }
+        const std::array<std::int64_t, 3> extents{spec.data.seq, spec.model.rotary_channels() / 2, 2};
+        std::vector<float> table(static_cast<std::size_t>(extents[0] * extents[1] * extents[2]));
+        kernels::rope_table(spec.model.rope_theta, {table.data(), extents});
+        memory.write(program->buffer(rotations), 0, std::as_bytes(std::span{table}));
+    }
+}
+
 std::function<void()> Assembly::Parts::kernel(const Program& program, const Op& op) {
     return std::visit([&](auto& b) { return b.bind(program, op, memory.arenas()); }, binder);
 }
 
 Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollectives& groups) {
-    const StateContext context{spec, model, program, memory, stream, squares};
+    const bool is_on_host =
+        program.lanes.at(static_cast<std::size_t>(op.lane)).engine == schedule::Engine::host_optimizer;
+    const auto& here = is_on_host ? processors.host : stream;
+    const StateContext context{spec, model, program, memory, here};
+    const int index = static_cast<int>(&op - program.ops.data());
     switch (op.kind) {
         case OpKind::compute:
         case OpKind::loss:
-            return watch.applied_to(program, op, memory, {.run = kernel(program, op)});
+            return {.run = kernel(program, op)};
         case OpKind::fill:
             return bind_fill(context, op);
         case OpKind::add:
             return bind_add(context, op);
         case OpKind::copy:
+            if (LogitsWatch::is_watching(program, op)) {
+                return watch.bind(program, op, memory, stream);
+            }
+            if (op.purpose == schedule::Purpose::checkpoint) {
+                return saves.applied_to(index, {.run = [] {}});
+            }
             return throttle.applied_to(program, op, bind_copy(program, op, memory, copied.emplace_back()));
         case OpKind::read:
         case OpKind::write:
@@ -116,9 +140,9 @@ Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollec
         case OpKind::norm:
             return bind_norm(context, op);
         case OpKind::update:
-            return saves.applied_to(static_cast<int>(&op - program.ops.data()), bind_update(context, op));
+            return saves.applied_to(index, bind_update(context, op));
         case OpKind::step_end:
-            return step_end.action(train_slots, step_inputs, update_inputs);
+            return step_end.bind(program, op, memory);
         case OpKind::all_gather:
         case OpKind::reduce_scatter:
         case OpKind::all_reduce:

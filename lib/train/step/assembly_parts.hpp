@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/exact_sum.hpp"
 #include "comm/node/node_memory.hpp"
 #include "model/binder.hpp"
 #include "schedule/model_layout.hpp"
@@ -43,9 +42,7 @@ struct Assembly::Parts {
     std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>> binder;
     std::vector<BatchSlot> train_slots;
     std::vector<BatchSlot> evaluate_slots;
-    kernels::StepInputs& step_inputs;
-    kernels::StepInputs& update_inputs;
-    ExactSum& squares;  ///< all bits zero is an empty sum
+    kernels::StepInputs& step_inputs;  ///< on the host
     StepEnd step_end;
     GroupCollectives train_groups;
     GroupCollectives evaluate_groups;
@@ -65,6 +62,8 @@ struct Assembly::Parts {
     /// One for each op of `program`.
     std::vector<Action> actions(const schedule::Program& program, GroupCollectives& groups);
     Action action(const schedule::Program& program, const schedule::Op& op, GroupCollectives& groups);
+    /// Writes what no step changes and no checkpoint keeps.
+    void fill_rotations() const;
     std::function<void()> kernel(const schedule::Program& program, const schedule::Op& op);
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "base/exact_sum.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/gradient_norm.hpp"
@@ -108,7 +109,7 @@ Action bind_update_as(const StateContext& context, const Op& op) {
     const kernels::AdamW adamw{optimizer.beta1, optimizer.beta2, optimizer.epsilon};
     return {.run = [pieces = std::move(pieces), adamw, step, &stream = context.stream] {
         for (const auto& piece : pieces) {
-            kernels::adamw_update<T>(stream, adamw, piece.weight_decay, 1.0f, *step, piece.master,
+            kernels::adamw_update<T>(stream, adamw, piece.weight_decay, 1.0f, step, piece.master,
                                      piece.gradient, piece.first_moment, piece.second_moment,
                                      piece.parameters);
         }
@@ -142,14 +143,17 @@ Action bind_add_as(const StateContext& context, const Op& op) {
 }
 
 template <class G>
-Action bind_norm_as(const StateContext& context, const std::vector<const Operand*>& gradients) {
+Action bind_norm_as(const StateContext& context,
+                    const std::vector<const Operand*>& gradients,
+                    const Operand& sum) {
     std::vector<std::span<const G>> ranges;
     for (const auto* operand : gradients) {
         for (std::size_t run = 0; run < operand->runs.size(); ++run) {
             ranges.push_back(run_of<const G>(context, *operand, run));
         }
     }
-    return {.run = [ranges = std::move(ranges), &stream = context.stream, &squares = context.squares] {
+    auto* squares = run_of<ExactSum>(context, sum, 0).data();
+    return {.run = [ranges = std::move(ranges), &stream = context.stream, squares] {
         for (const auto& range : ranges) {
             kernels::sum_of_squares(stream, range, squares);
         }
@@ -182,9 +186,10 @@ Action bind_add(const StateContext& context, const Op& op) {
 
 Action bind_norm(const StateContext& context, const Op& op) {
     const auto gradients = with_role(op.reads, Role::gradient);
-    ZG_EXPECTS(!gradients.empty());
-    return is_narrow(context, *gradients.front()) ? bind_norm_as<bfloat16>(context, gradients)
-                                                  : bind_norm_as<float>(context, gradients);
+    const auto sums = with_role(op.writes, Role::exact_sums);
+    ZG_EXPECTS(!gradients.empty() && sums.size() == 1);
+    return is_narrow(context, *gradients.front()) ? bind_norm_as<bfloat16>(context, gradients, *sums.front())
+                                                  : bind_norm_as<float>(context, gradients, *sums.front());
 }
 
 Action bind_update(const StateContext& context, const Op& op) {

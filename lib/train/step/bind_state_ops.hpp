@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "base/exact_sum.hpp"
 #include "device/stream.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/step_program.hpp"
@@ -19,11 +18,11 @@ struct StateContext {
     const schedule::Program& program;
     const state::TierMemory& memory;
     const device::Stream& stream;
-    ExactSum& squares;  ///< of the gradient, of this rank's part, since the last step_end
 };
 
 Action bind_fill(const StateContext& context, const schedule::Op& op);
 Action bind_add(const StateContext& context, const schedule::Op& op);
+/// Adds squares to the op's exact sum: all bits zero is an empty one.
 Action bind_norm(const StateContext& context, const schedule::Op& op);
 /// AdamW on the runs of one chunk, each cut where the parameter group changes.
 Action bind_update(const StateContext& context, const schedule::Op& op);

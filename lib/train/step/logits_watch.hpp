@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "device/stream.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/dtype.hpp"
 #include "state/tier_memory.hpp"
@@ -13,30 +14,39 @@
 
 namespace ziggurat::train {
 
-/// Keeps the logits of one token of the micro-batch, from which a program makes its losses block by block.
+/// Brings the logits of one token of the micro-batch to the host, from which a program makes its losses block
+/// by block.
 class LogitsWatch {
   public:
-    /// \param type  of the logits that the program makes
-    LogitsWatch(std::int64_t vocab, spec::DType type)
-        : type_{type}, logits_(static_cast<std::size_t>(vocab)) {}
+    /// \param program  evaluates; may have no logits on this rank
+    /// \param type     of the logits that it makes
+    LogitsWatch(std::int64_t vocab,
+                spec::DType type,
+                const schedule::Program& program,
+                const state::TierMemory& memory);
 
     /// To be said before a run.
     void set_row(std::int64_t row) noexcept { row_ = row; }
-    std::span<const float> logits() const noexcept { return logits_; }
+    /// After a run: those of the row, zeros where this rank has none.
+    std::span<const float> logits();
 
-    /// `action` of `op`, and then a look at the block of logits that it reads; the same action where it reads
-    /// none, or has written its gradient over them. This watch stays where it is from then on.
-    Action applied_to(const schedule::Program& program,
-                      const schedule::Op& op,
-                      const state::TierMemory& memory,
-                      Action action);
+    /// Whether `op` is one for bind().
+    static bool is_watching(const schedule::Program& program, const schedule::Op& op) {
+        return program.find_write(op, schedule::Role::watched) != nullptr;
+    }
+    /// A copy of the row, if it is one of those of the block that `op` reads. This watch stays where it is
+    /// from then on.
+    ///
+    /// \param stream  of the op's lane; stays where it is
+    Action bind(const schedule::Program& program,
+                const schedule::Op& op,
+                const state::TierMemory& memory,
+                const device::Stream& stream);
 
   private:
-    template <class E>
-    void copy(const schedule::Op& op, std::span<const E> block);
-
     spec::DType type_;
     std::int64_t row_ = -1;
+    std::span<const std::byte> row_of_host_;  ///< in the type of the logits, padding with it
     std::vector<float> logits_;
 };
 

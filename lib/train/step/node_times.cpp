@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "comm/control.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -23,7 +24,9 @@ std::int64_t bytes_of_rank(std::int64_t num_ops) {
 std::vector<schedule::Engine> engines_of(const schedule::Program& program) {
     std::vector<schedule::Engine> engines;
     for (const auto& op : program.ops) {
-        engines.push_back(program.lanes.at(static_cast<std::size_t>(op.lane)).engine);
+        const auto engine = program.lanes.at(static_cast<std::size_t>(op.lane)).engine;
+        const bool is_control = link_of(engine) && !schedule::moves_state(op);
+        engines.push_back(is_control ? schedule::Engine::step_end : engine);
     }
     return engines;
 }

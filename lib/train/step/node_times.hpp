@@ -18,7 +18,7 @@ namespace ziggurat::train {
 struct RankTimes {
     int world_rank = 0;
     OpTimes times;
-    std::vector<schedule::Engine> engines;  ///< by op: of its lane
+    std::vector<schedule::Engine> engines;  ///< by op: see engines_of
 };
 
 /// All ranks of one node on one clock. Only the rank itself where ranks cannot read each other's memory.
@@ -31,7 +31,8 @@ struct NodeTimes {
     OpTimes& own() noexcept { return ranks[static_cast<std::size_t>(me)].times; }
 };
 
-/// By op: of its lane. Pure
+/// By op: of its lane; that of the step's end for copies of what that is made of, and of what controls steps
+/// otherwise. Pure
 std::vector<schedule::Engine> engines_of(const schedule::Program& program);
 
 /// The times of one rank without others.

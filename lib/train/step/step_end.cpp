@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/gradient_norm.hpp"
+#include "base/contract.hpp"
+#include "train/step/loss_sum.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -14,41 +15,53 @@ constexpr int num_words = 2 * limbs + static_cast<int>(num_step_requests);
 
 }  // namespace
 
-StepEnd::StepEnd(const comm::Context& world,
-                 comm::NodeMemory& node,
-                 const spec::Optimizer& optimizer,
-                 const device::Stream& stream,
-                 const ExactSum& squares)
-    : optimizer_{optimizer}, stream_{stream}, sum_{world.group(), num_words, &node}, squares_{squares} {}
+StepEnd::StepEnd(const comm::Context& world, comm::NodeMemory& node, const spec::Optimizer& optimizer)
+    : optimizer_{optimizer}, sum_{world.group(), num_words, &node} {}
 
-Action StepEnd::action(std::span<const BatchSlot> slots,
-                       const kernels::StepInputs& inputs,
-                       kernels::StepInputs& of_updates) {
-    return {.start = [this, slots] { start(slots); },
+Action StepEnd::bind(const schedule::Program& program,
+                     const schedule::Op& op,
+                     const state::TierMemory& memory) {
+    ZG_EXPECTS(inputs_ == nullptr);
+    for (const auto& read : op.reads) {
+        const auto& buffer = program.buffer(read.buffer);
+        if (read.role == schedule::Role::exact_sums) {
+            squares_.push_back(memory.span<ExactSum>(buffer).data());
+        } else if (read.role == schedule::Role::losses) {
+            losses_.push_back(memory.span<float>(buffer));
+        }
+    }
+    const auto* inputs = program.find_read(op, schedule::Role::step_inputs);
+    const auto* of_updates = program.find_write(op, schedule::Role::update_inputs);
+    ZG_EXPECTS(inputs != nullptr && of_updates != nullptr);
+    inputs_ = memory.span<kernels::StepInputs>(program.buffer(inputs->buffer)).data();
+    of_updates_ = memory.span<kernels::StepInputs>(program.buffer(of_updates->buffer)).data();
+    return {.start = [this] { start(); },
             .poll =
-                [this, &inputs, &of_updates] {
+                [this] {
                     if (!sum_.poll()) {
                         return false;
                     }
-                    of_updates = inputs;
-                    finish(of_updates);
+                    finish();
                     return true;
                 }};
 }
 
-void StepEnd::start(std::span<const BatchSlot> slots) {
-    ExactSum losses;
-    for (const auto& slot : slots) {
-        kernels::loss_sum(stream_, slot.losses, losses);
+void StepEnd::start() {
+    ExactSum losses, squares;
+    for (const auto& of_microbatch : losses_) {
+        add_losses(of_microbatch, losses);
+    }
+    for (const auto* sum : squares_) {
+        squares.merge(*sum);
     }
     const auto words = sum_.words();
-    std::ranges::copy(squares_.limbs(), words.begin());
+    std::ranges::copy(squares.limbs(), words.begin());
     std::ranges::copy(losses.limbs(), words.begin() + limbs);
     std::ranges::copy(step_requests_.counts(), words.begin() + 2 * limbs);
     sum_.start();
 }
 
-void StepEnd::finish(kernels::StepInputs& of_updates) {
+void StepEnd::finish() {
     const auto words = sum_.words();
     ExactSum::Limbs squares{}, losses{};
     std::copy_n(words.begin(), limbs, squares.begin());
@@ -65,6 +78,8 @@ void StepEnd::finish(kernels::StepInputs& of_updates) {
 
     const bool clips =
         optimizer_.clip == spec::ClipPolicy::global && outcome_.grad_norm > optimizer_.clip_norm;
+    auto& of_updates = *of_updates_;
+    of_updates = *inputs_;
     of_updates.gradient_scale = clips ? static_cast<float>(optimizer_.clip_norm / outcome_.grad_norm) : 1.0f;
     of_updates.skip = outcome_.is_skipped || outcome_.is_abandoned ? 1 : 0;
 }

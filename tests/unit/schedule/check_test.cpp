@@ -135,5 +135,83 @@ TEST(CheckProgram, FindsAGroupOnTwoLanes) {
     EXPECT_EQ(kinds(check_program(program)), Kinds{FindingKind::malformed});
 }
 
+/// One op on the lane of an engine, whose operand of one kind lies in `tier`; the rest is where it belongs.
+Program one_op(Engine engine, OpKind kind, spec::Tier reads, spec::Tier writes, Lifetime lifetime) {
+    Program program;
+    Op op;
+    op.kind = kind;
+    op.lane = program.lane(engine);
+    op.label = "misplaced";
+    const auto operand = [&](spec::Tier tier, Role role) {
+        Buffer buffer;
+        buffer.name = to_string(role);
+        buffer.tier = tier;
+        buffer.bytes = 4096;
+        buffer.lifetime = lifetime;
+        auto& end = program.arena_bytes[static_cast<std::size_t>(tier)];
+        buffer.offset = end;
+        end += buffer.bytes;
+        return whole(program, program.add_buffer(buffer), role);
+    };
+    op.reads.push_back(operand(reads, Role::step_inputs));
+    op.writes.push_back(operand(writes, Role::exact_sums));
+    op.waits_for_previous_step = {0};
+    program.ops.push_back(std::move(op));
+    return program;
+}
+
+struct Place {
+    Engine engine;
+    OpKind kind;
+    spec::Tier reads;
+    spec::Tier writes;
+};
+
+constexpr auto device = spec::Tier::device;
+constexpr auto host = spec::Tier::host;
+constexpr auto nvme = spec::Tier::nvme;
+constexpr Place places[] = {
+    {Engine::compute, OpKind::compute, device, device},
+    {Engine::compute, OpKind::loss, device, device},
+    {Engine::compute, OpKind::fill, device, device},
+    {Engine::compute, OpKind::add, device, device},
+    {Engine::compute, OpKind::norm, device, device},
+    {Engine::compute, OpKind::update, device, device},
+    {Engine::compute, OpKind::copy, device, device},
+    {Engine::host_optimizer, OpKind::fill, host, host},
+    {Engine::host_optimizer, OpKind::add, host, host},
+    {Engine::host_optimizer, OpKind::norm, host, host},
+    {Engine::host_optimizer, OpKind::update, host, host},
+    {Engine::step_end, OpKind::step_end, host, host},
+    {Engine::host_to_device, OpKind::copy, host, device},
+    {Engine::device_to_host, OpKind::copy, device, host},
+    {Engine::nvme_read, OpKind::read, nvme, host},
+    {Engine::nvme_write, OpKind::write, host, nvme},
+    {Engine::collective, OpKind::all_gather, device, device},
+    {Engine::collective, OpKind::reduce_scatter, device, device},
+    {Engine::collective, OpKind::all_reduce, device, device},
+    {Engine::channel, OpKind::send, device, device},
+    {Engine::channel, OpKind::receive, device, device},
+};
+
+TEST(CheckProgram, RefusesEveryOperandOnAnotherTierThanThatOfItsOp) {
+    for (const auto& place : places) {
+        for (const auto lifetime : {Lifetime::persistent, Lifetime::transient, Lifetime::inputs}) {
+            for (const auto tier : {device, host, nvme}) {
+                const auto what = std::string{to_string(place.kind)} + " on " + to_string(place.engine) +
+                                  ", " + to_string(lifetime) + ", " + std::to_string(static_cast<int>(tier));
+                const auto reads = one_op(place.engine, place.kind, tier, place.writes, lifetime);
+                const auto writes = one_op(place.engine, place.kind, place.reads, tier, lifetime);
+                EXPECT_EQ(kinds(check_program(reads)),
+                          tier == place.reads ? Kinds{} : Kinds{FindingKind::memory})
+                    << "reads of " << what;
+                EXPECT_EQ(kinds(check_program(writes)),
+                          tier == place.writes ? Kinds{} : Kinds{FindingKind::memory})
+                    << "writes of " << what;
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace ziggurat::schedule

@@ -134,16 +134,14 @@ TEST(OptimizerPass, PublishesAUnitBehindItsLastChunk) {
     }
 }
 
-TEST(OptimizerPass, EndsTheStepOnTheLaneOfAllRanks) {
-    const auto one = build_program(sharded(1, 1, 1), 0, Variant::train);
-    const auto two = build_program(sharded(2, 1, 1), 0, Variant::train);
-    const auto lane = [](const Program& program) {
-        return program.lanes[static_cast<std::size_t>(test::op_of(program, "norm and clip factor").lane)]
-            .name;
-    };
+TEST(OptimizerPass, EndsTheStepOnALaneOfItsOwn) {
+    for (const int ranks : {1, 2}) {
+        const auto program = build_program(sharded(ranks, 1, 1), 0, Variant::train);
+        const auto& end = test::op_of(program, "norm and clip factor");
 
-    EXPECT_EQ(lane(one), "compute");
-    EXPECT_EQ(lane(two), "collective[all]");
+        EXPECT_EQ(program.lanes[static_cast<std::size_t>(end.lane)].name, "step_end");
+        EXPECT_EQ(end.group >= 0, ranks > 1);
+    }
 }
 
 // It sums them, and a rank without gradients of its own would not wait for its passes otherwise.

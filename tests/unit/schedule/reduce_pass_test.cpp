@@ -108,9 +108,11 @@ TEST(ReducePass, StartsAReductionBehindTheLastOpThatWritesTheGradient) {
     EXPECT_EQ(place("reduce_scatter: embedding gradients reduce_scatter"),
               place("embedding.embedding backward 1") + 1);
     // The compute lane meets sums behind all of backward.
-    EXPECT_EQ(place("norm: head sum of squares"),
+    EXPECT_EQ(place("fill: zeros for exact_sums on device"),
               place("reduce_scatter: embedding gradients reduce_scatter") + 1);
-    EXPECT_EQ(place("norm: embedding sum of squares") + 1, place("step_end: norm and clip factor"));
+    EXPECT_EQ(place("fill: zeros for exact_sums on device") + 1, place("norm: head sum of squares"));
+    EXPECT_EQ(place("norm: embedding sum of squares") + 2, place("step_end: norm and clip factor"))
+        << "between them, the sum goes to the host";
 }
 
 TEST(ReducePass, AddsUpOneBucketLater) {

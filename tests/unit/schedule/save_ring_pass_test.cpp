@@ -23,7 +23,7 @@ spec::RunSpec weights_on_nvme(const spec::Home& moments) {
     return spec;
 }
 
-/// How many updates take a place in the ring in turn; and how many let state pass at all.
+/// How many ops take a place in the ring in turn; and how many let state pass at all.
 std::pair<std::int64_t, std::int64_t> in_turn(const spec::RunSpec& spec) {
     const ModelLayout model{spec, 0};
     const auto program = build_program(spec, model, Variant::train);
@@ -46,6 +46,30 @@ TEST(PassingState, OfOneLaneNeedsNoOrder) {
     const auto [ordered, passing] = in_turn(weights_on_nvme({0, 1, 0}));
     EXPECT_GT(passing, 1);
     EXPECT_EQ(ordered, 0);
+}
+
+// An update of the device cannot write into the ring, which is on the host.
+TEST(PassingState, LeavesTheDeviceByACopyInFrontOfTheUpdate) {
+    const auto spec = weights_on_nvme({1, 0, 0});
+    const ModelLayout model{spec, 0};
+    const auto program = build_program(spec, model, Variant::train);
+    const auto runs = passing_runs(model, program);
+
+    ASSERT_FALSE(runs.empty());
+    for (const auto& run : runs) {
+        const auto& copy = program.ops[static_cast<std::size_t>(run.op)];
+        const auto& update = program.ops[static_cast<std::size_t>(run.op) + 1];
+        EXPECT_EQ(copy.kind, OpKind::copy);
+        EXPECT_EQ(copy.purpose, Purpose::checkpoint);
+        EXPECT_EQ(program.lanes[static_cast<std::size_t>(copy.lane)].engine, Engine::device_to_host);
+        EXPECT_EQ(update.kind, OpKind::update);
+        EXPECT_EQ(update.chunk, copy.chunk);
+        EXPECT_EQ(program.buffer(run.staged).tier, spec::Tier::device);
+        EXPECT_TRUE(std::ranges::any_of(copy.reads, [&](const Operand& read) {
+            return read.buffer == run.staged && read.runs.front().offset == run.staged_offset &&
+                   read.runs.front().bytes == run.at_home.bytes;
+        }));
+    }
 }
 
 }  // namespace

@@ -76,7 +76,9 @@ TEST(TypedNames, AreAllInUse) {
             spec.checkpoint.every = spec::Interval{.steps = 1};
             spec.checkpoint.is_async = true;
         }
-        used.add(build_program(spec, static_cast<int>(seed) % spec.parallel.ranks, Variant::train));
+        for (const auto variant : {Variant::train, Variant::evaluate}) {
+            used.add(build_program(spec, static_cast<int>(seed) % spec.parallel.ranks, variant));
+        }
     }
 
     EXPECT_EQ(unused(used.kinds), Texts{});

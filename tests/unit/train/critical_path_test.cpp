@@ -38,8 +38,8 @@ class Timeline {
         of(rank).program.ops.back().group = of(rank).program.group("data", all);
         return op;
     }
-    int add_step_end(int rank = 0, Engine engine = Engine::compute) {
-        const int op = add(engine, rank);
+    int add_step_end(int rank = 0) {
+        const int op = add(Engine::step_end, rank);
         of(rank).program.ops.back().kind = schedule::OpKind::step_end;
         return op;
     }
@@ -163,7 +163,7 @@ TEST(CriticalPath, BooksALateStartOnWhatTheThreadWasAt) {
 TEST(CriticalPath, NamesTheEndOfTheStepBehindTheLastOp) {
     Timeline line;
     const int compute = line.add(Engine::compute);
-    const int norm = line.add_step_end(0, Engine::collective);
+    const int norm = line.add_step_end();
     line.done(compute, 0, 10);
     line.done(norm, 10, 25, 10, compute);
 
@@ -277,8 +277,7 @@ TEST(CriticalPath, NamesWhoIsLateForTheEndOfTheStep) {
 
     const auto times = line.visitor(10, 60);
 
-    EXPECT_EQ(times, (std::map<int, std::int64_t>{{100 + read, 45}}))
-        << "the rest of the end of the step is its own";
+    EXPECT_EQ(times, (std::map<int, std::int64_t>{{100 + read, 45}, {end, 5}}));
     EXPECT_EQ(line.via[100 + read], end);
 }
 

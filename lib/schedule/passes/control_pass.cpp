@@ -1,0 +1,254 @@
+#include "schedule/passes/control_pass.hpp"
+
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ziggurat::schedule {
+namespace {
+
+using spec::Tier;
+
+class ControlCopies {
+  public:
+    ControlCopies(Draft& draft, const ModelLayout& model)
+        : program_{draft.program}, given_{draft.program.trainer_buffers}, model_{model} {
+        for (int m = 0; m < program_.microbatches; ++m) {
+            for (int b = 0; b < num_batch_tensors; ++b) {
+                const auto tensor = static_cast<BatchTensor>(b);
+                (tensor == BatchTensor::losses ? left_ : brought_).insert(given_.of(tensor, m));
+            }
+        }
+        brought_.insert({given_.step_inputs, given_.update_inputs});
+        left_.insert(given_.exact_sums);
+        look_at_ops();
+    }
+
+    void run() {
+        auto ops = std::move(program_.ops);
+        program_.ops.clear();
+        for (int i = 0; i < std::ssize(ops); ++i) {
+            auto& op = ops[static_cast<std::size_t>(i)];
+            if (op.kind == OpKind::step_end) {
+                read_sums(op);
+            }
+            if (op.kind == OpKind::norm) {
+                start_sum(op);
+            }
+            if (!works_on_device(op)) {
+                program_.ops.push_back(std::move(op));
+                continue;
+            }
+            bring(op);
+            const auto left = left_behind(op, i);
+            name_twins(op);
+            const bool makes_logits = is_watched(op);
+            program_.ops.push_back(std::move(op));
+            for (const int buffer : left) {
+                take(buffer);
+            }
+            if (makes_logits) {
+                watch(program_.ops.back());
+            }
+        }
+    }
+
+  private:
+    bool works_on_device(const Op& op) const {
+        return program_.lanes[static_cast<std::size_t>(op.lane)].engine == Engine::compute;
+    }
+    Buffer& buffer(int index) { return program_.buffers[static_cast<std::size_t>(index)]; }
+
+    /// What the device reads, and where it writes what it leaves for the last time.
+    void look_at_ops() {
+        for (int i = 0; i < std::ssize(program_.ops); ++i) {
+            const auto& op = program_.ops[static_cast<std::size_t>(i)];
+            if (!works_on_device(op)) {
+                continue;
+            }
+            for (const auto& operand : op.reads) {
+                if (brought_.contains(operand.buffer)) {
+                    read_on_device_.insert(operand.buffer);
+                }
+            }
+            for (const auto& operand : op.writes) {
+                if (left_.contains(operand.buffer)) {
+                    last_writer_[operand.buffer] = i;
+                }
+            }
+        }
+    }
+
+    /// The buffer of the device that stands for one of the host.
+    int twin(int of) {
+        auto& made = twins_.try_emplace(of, -1).first->second;
+        if (made < 0) {
+            made = like(of, Tier::device, " on device");
+        }
+        return made;
+    }
+    int like(int of, Tier tier, const char* what) {
+        auto made = buffer(of);
+        made.name += what;
+        made.tier = tier;
+        made.lifetime = Lifetime::transient;
+        return program_.add_buffer(std::move(made));
+    }
+
+    Op copy(Engine engine, int microbatch, std::string label) {
+        Op op;
+        op.kind = OpKind::copy;
+        op.lane = program_.control_lane(engine);
+        op.purpose = Purpose::control;
+        op.microbatch = microbatch;
+        op.label = std::move(label);
+        return op;
+    }
+    void add_way(Op& op, int from, int to, Role role) const {
+        op.reads.push_back(whole(program_, from, role));
+        op.writes.push_back(whole(program_, to, role));
+    }
+
+    /// Copies to the device what `op` reads; with one tensor of a micro-batch come all.
+    void bring(const Op& op) {
+        for (const auto& operand : op.reads) {
+            if (!read_on_device_.contains(operand.buffer) || twins_.contains(operand.buffer)) {
+                continue;
+            }
+            const int m = buffer(operand.buffer).microbatch;
+            if (m < 0) {
+                auto made = copy(Engine::host_to_device, -1, buffer(operand.buffer).name + " to device");
+                add_way(made, operand.buffer, twin(operand.buffer), operand.role);
+                program_.ops.push_back(std::move(made));
+                continue;
+            }
+            auto made = copy(Engine::host_to_device, m, "batch to device " + std::to_string(m));
+            for (int b = 0; b < num_batch_tensors; ++b) {
+                const auto tensor = static_cast<BatchTensor>(b);
+                const int given = given_.of(tensor, m);
+                if (read_on_device_.contains(given)) {
+                    add_way(made, given, twin(given), role_of(tensor));
+                }
+            }
+            program_.ops.push_back(std::move(made));
+        }
+    }
+
+    /// The buffers that `op`, the `i`-th, is the last of the device to write.
+    std::vector<int> left_behind(const Op& op, int i) const {
+        std::vector<int> found;
+        for (const auto& operand : op.writes) {
+            const auto last = last_writer_.find(operand.buffer);
+            if (last != last_writer_.end() && last->second == i) {
+                found.push_back(operand.buffer);
+            }
+        }
+        return found;
+    }
+
+    void take(int home) {
+        const bool is_sum = home == given_.exact_sums;
+        const int to = is_sum ? like(home, Tier::host, " of device") : home;
+        const int m = buffer(home).microbatch;
+        auto made = copy(Engine::device_to_host, m,
+                         is_sum ? buffer(home).name + " to host" : "losses to host " + std::to_string(m));
+        add_way(made, twin(home), to, is_sum ? Role::exact_sums : Role::losses);
+        program_.ops.push_back(std::move(made));
+        if (is_sum) {
+            sums_.push_back(to);
+        }
+    }
+
+    void name_twins(Op& op) {
+        for (auto* operands : {&op.reads, &op.writes}) {
+            for (auto& operand : *operands) {
+                if (brought_.contains(operand.buffer) || left_.contains(operand.buffer)) {
+                    operand.buffer = twin(operand.buffer);
+                }
+            }
+        }
+    }
+
+    /// Zeros in front of the first norm of a tier.
+    void start_sum(const Op& norm) {
+        const bool on_device = works_on_device(norm);
+        if (std::exchange(has_sum_[on_device ? 0 : 1], true)) {
+            return;
+        }
+        const int sum = on_device ? twin(given_.exact_sums) : given_.exact_sums;
+        if (!on_device) {
+            sums_.push_back(sum);
+        }
+        Op op;
+        op.kind = OpKind::fill;
+        op.lane = norm.lane;
+        op.label = "zeros for " + buffer(sum).name;
+        op.writes.push_back(whole(program_, sum, Role::output));
+        program_.ops.push_back(std::move(op));
+    }
+
+    void read_sums(Op& step_end) const {
+        std::erase_if(step_end.reads, [](const Operand& read) { return read.role == Role::exact_sums; });
+        for (const int sum : sums_) {
+            step_end.reads.push_back(whole(program_, sum, Role::exact_sums));
+        }
+    }
+
+    bool is_watched(const Op& op) const {
+        const bool multiplies = op.kind == OpKind::compute && op.direction == Direction::forward &&
+                                op.unit >= 0 && op.phase >= 0 &&
+                                model_.table.units[static_cast<std::size_t>(op.unit)]
+                                        .phases[static_cast<std::size_t>(op.phase)]
+                                        .kind == layout::PhaseKind::logits;
+        return multiplies && program_.variant == Variant::evaluate;
+    }
+
+    /// A row of the logits that `op` makes, of its columns. Which row, is known when it runs.
+    void watch(const Op& op) {
+        const auto& block = *program_.find_write(op, Role::output);
+        const std::int64_t width = model_.element_bytes;
+        const std::int64_t row_bytes = block.bytes() / (op.row_end - op.row_begin);
+        if (given_.watched_logits < 0) {
+            const auto& phase = model_.table.units[static_cast<std::size_t>(op.unit)]
+                                    .phases[static_cast<std::size_t>(op.phase)];
+            Buffer made;
+            made.name = "watched logits";
+            made.tier = Tier::host;
+            made.lifetime = Lifetime::inputs;
+            made.consumer = Consumer::batch;
+            made.bytes = phase.out * width;
+            given_.watched_logits = program_.add_buffer(std::move(made));
+        }
+        auto made = copy(Engine::device_to_host, op.microbatch, op.label + " watched");
+        made.unit = op.unit;
+        made.row_begin = op.row_begin;
+        made.row_end = op.row_end;
+        made.column_begin = op.column_begin;
+        made.column_end = op.column_end;
+        made.reads.push_back(block);
+        made.writes.push_back({given_.watched_logits, Role::watched, {{op.column_begin * width, row_bytes}}});
+        program_.ops.push_back(std::move(made));
+    }
+
+    Program& program_;
+    TrainerBuffers& given_;
+    const ModelLayout& model_;
+    std::set<int> brought_;           ///< what the trainer fills
+    std::set<int> left_;              ///< what it reads, and sums
+    std::set<int> read_on_device_;    ///< of brought_
+    std::map<int, int> last_writer_;  ///< by buffer of left_: the last op of the device
+    std::map<int, int> twins_;        ///< by buffer of the host
+    std::array<bool, 2> has_sum_{};   ///< of the device, of the host
+    std::vector<int> sums_;           ///< on the host, which step_end adds
+};
+
+}  // namespace
+
+void control_pass(Draft& draft, const ModelLayout& model) {
+    ControlCopies{draft, model}.run();
+}
+
+}  // namespace ziggurat::schedule

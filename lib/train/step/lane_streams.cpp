@@ -1,0 +1,46 @@
+#include "train/step/lane_streams.hpp"
+
+#include <stdexcept>
+
+namespace ziggurat::train {
+
+using schedule::Engine;
+
+LaneStreams::LaneStreams(const device::Processors& processors, const device::Stream& compute)
+    : host_{processors.host},
+      compute_{compute},
+      host_to_device_{processors.device->make_stream(), processors.device->make_stream()},
+      device_to_host_{processors.device->make_stream(), processors.device->make_stream()} {}
+
+const device::Stream& LaneStreams::of(const schedule::Lane& lane) const {
+    switch (lane.engine) {
+        case Engine::compute:
+            return compute_;
+        case Engine::host_to_device:
+            return lane.serves_updates ? host_to_device_.updates : host_to_device_.passes;
+        case Engine::device_to_host:
+            return lane.serves_updates ? device_to_host_.updates : device_to_host_.passes;
+        case Engine::collective:
+        case Engine::channel:
+        case Engine::nvme_read:
+        case Engine::nvme_write:
+        case Engine::host_optimizer:
+        case Engine::step_end:
+            return host_;
+    }
+    throw std::invalid_argument{"no Engine"};
+}
+
+const device::Stream& LaneStreams::of(const schedule::Program& program, const schedule::Op& op) const {
+    return of(program.lanes.at(static_cast<std::size_t>(op.lane)));
+}
+
+std::vector<device::Stream> LaneStreams::of(const schedule::Program& program) const {
+    std::vector<device::Stream> streams;
+    for (const auto& lane : program.lanes) {
+        streams.push_back(of(lane));
+    }
+    return streams;
+}
+
+}  // namespace ziggurat::train
