@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "deck/messages/diagnostics.hpp"
+#include "device/discovery.hpp"
 #include "spec/machine_spec.hpp"
 
 namespace ziggurat::deck {
@@ -28,7 +29,8 @@ std::optional<spec::MachineSpec> load_called_machine(const std::string& name_or_
 /// what is not there. unknown_space where one of them has no limit of its own (ramfs).
 std::int64_t free_bytes(const std::vector<std::string>& folders);
 
-/// This node: its cores that the process may use, and its memory, as far as the process's cgroup grants it.
-spec::MachineSpec this_machine();
+/// This node: its cores that the process may use, its memory, as far as the process's cgroup grants it, and
+/// its devices.
+spec::MachineSpec this_machine(const device::Discovery& devices = device::discover());
 
 }  // namespace ziggurat::deck

@@ -80,13 +80,14 @@ std::int64_t free_bytes(const std::vector<std::string>& folders) {
     return bytes;
 }
 
-spec::MachineSpec this_machine() {
+spec::MachineSpec this_machine(const device::Discovery& devices) {
     const std::int64_t installed =
         static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::int64_t>(sysconf(_SC_PAGESIZE));
     return {.name = "this machine",
-            .has_device = false,
+            .has_device = devices.count > 0,
             .ranks_per_node = 1,
             .cores_per_node = usable_cores(),
+            .device_bytes = devices.bytes,
             .host_bytes = std::min(installed, cgroup_bytes())};
 }
 
