@@ -34,7 +34,7 @@ void AsyncSum::start() {
         return;
     }
     if (node_ != nullptr) {
-        node_->mpi_request_started();
+        node_->polling_started();
     }
     ZG_MPI(MPI_Iallreduce(MPI_IN_PLACE, words_.data(), mpi_count(std::ssize(words_)), MPI_INT64_T, MPI_SUM,
                           group_.native(), &request_));
@@ -79,7 +79,7 @@ bool AsyncSum::poll_mpi() {
     int done = 0;
     ZG_MPI(MPI_Test(&request_, &done, MPI_STATUS_IGNORE));
     if (done != 0 && node_ != nullptr) {
-        node_->mpi_request_ended();
+        node_->polling_ended();
     }
     return done != 0;
 }

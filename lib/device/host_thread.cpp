@@ -1,11 +1,15 @@
 #include "device/host_thread.hpp"
 
+#include <utility>
+
 #include "base/clock.hpp"
 #include "base/contract.hpp"
+#include "base/quiet_thread.hpp"
 
 namespace ziggurat::device {
 
-HostThread::HostThread() : thread_{[this] { loop(); }} {}
+HostThread::HostThread()
+    : thread_{start_quiet_thread("the thread of the host's kernels", [this] { loop(); })} {}
 
 HostThread::~HostThread() {
     {
@@ -42,7 +46,7 @@ void HostThread::run(const std::function<void()>& work) {
         work();
         return;
     }
-    Task task{.work = work};
+    Task task{.work = [&work] { work(); }};
     post(task);
     std::unique_lock lock{mutex_};
     done_.wait(lock, [&] { return task.is_done; });
@@ -72,11 +76,10 @@ void HostThread::loop() {
         first_ = task.next;
         task.begin_ns = begin_ns;
         task.end_ns = end_ns;
-        task.error = error;
+        task.error = std::exchange(error, nullptr);
         task.is_done = true;
-        const auto& when_done = task.when_done;
-        if (when_done) {
-            when_done();
+        if (task.when_done) {
+            task.when_done();
         }
         done_.notify_all();
     }

@@ -27,6 +27,7 @@ struct Task {
 /// thread that issues from issuing.
 class HostThread {
   public:
+    /// Errors: Error{resource} when the system has no thread
     HostThread();
     /// Ends when it has done what was posted.
     ~HostThread();
@@ -37,7 +38,7 @@ class HostThread {
     void post(Task& task);
     /// Errors: what its work has thrown
     bool is_done(const Task& task) const;
-    /// Does `work` there and returns when it is done; called there, at once.
+    /// Does `work` there, behind what was posted, and returns when it is done; called there, at once.
     ///
     /// Errors: what it has thrown
     void run(const std::function<void()>& work);

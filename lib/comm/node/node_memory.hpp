@@ -104,11 +104,11 @@ class NodeMemory {
     const WaitPolicy& wait_policy() const noexcept { return wait_; }
     std::int64_t longest_sleep_ns() const noexcept { return options_.longest_sleep_ns; }
     WaitCounts& wait_counts() noexcept { return counts_; }
-    /// News may come that rings no bell: from another node, or of MPI requests.
-    bool must_poll() const noexcept { return !is_shared() || nodes_.num_nodes > 1 || mpi_requests_ > 0; }
-    /// Brackets of the time in which this rank polls MPI requests.
-    void mpi_request_started() noexcept { ++mpi_requests_; }
-    void mpi_request_ended() noexcept { --mpi_requests_; }
+    /// News may come that rings no bell: from another node, of MPI requests, of a device.
+    bool must_poll() const noexcept { return !is_shared() || nodes_.num_nodes > 1 || polled_ > 0; }
+    /// Brackets of the time in which this rank polls something that rings no bell.
+    void polling_started() noexcept { ++polled_; }
+    void polling_ended() noexcept { --polled_; }
 
     /// Bell that this rank sleeps on. Without shared memory there is one too, though no other rank knows it.
     Bell& bell() const noexcept { return bells_[me_]; }
@@ -126,7 +126,7 @@ class NodeMemory {
     WaitPolicy wait_;
     WaitCounts counts_;
     bool is_oversubscribed_ = false;
-    int mpi_requests_ = 0;
+    int polled_ = 0;  ///< of what is under way
 
     std::optional<CommonSegment> bell_segment_;
     std::optional<device::Arena> own_bell_;  // without sharing

@@ -73,7 +73,7 @@ void SharedCollectives::start_by_mpi(Route& route) {
     by_mpi_.start(route.by_mpi);
     route.runs_by_mpi = true;
     ++num_by_mpi_;
-    node_.mpi_request_started();
+    node_.polling_started();
 }
 
 void SharedCollectives::start(int call) {
@@ -109,7 +109,7 @@ void SharedCollectives::progress() {
         if (route.runs_by_mpi && by_mpi_.poll(route.by_mpi)) {
             route.runs_by_mpi = false;
             --num_by_mpi_;
-            node_.mpi_request_ended();
+            node_.polling_ended();
         }
     }
 }

@@ -16,6 +16,15 @@ namespace {
 /// two polls.
 constexpr std::int64_t ns_between_checks = 50'000'000;
 
+/// The caller of run_step fills what it reads, or reads what it writes.
+bool is_on_inputs(const schedule::Program& program, const schedule::Op& op) {
+    const auto is_input = [&](const schedule::Operand& operand) {
+        const auto& buffer = program.buffers[static_cast<std::size_t>(operand.buffer)];
+        return buffer.lifetime == schedule::Lifetime::inputs && buffer.tier == spec::Tier::host;
+    };
+    return std::ranges::any_of(op.reads, is_input) || std::ranges::any_of(op.writes, is_input);
+}
+
 /// Says so as long as it lives.
 class Inside {
   public:
@@ -34,7 +43,8 @@ Executor::Executor(const schedule::Program& program,
                    std::vector<Action> actions,
                    comm::WaitContext context,
                    double hang_seconds,
-                   comm::NodeMemory* node)
+                   comm::NodeMemory* node,
+                   std::vector<device::Stream> streams)
     : program_{program},
       actions_{std::move(actions)},
       context_{context},
@@ -42,18 +52,31 @@ Executor::Executor(const schedule::Program& program,
       node_{node},
       lanes_(program.lanes.size()),
       completed_(program.ops.size(), 0),
-      ended_ns_(program.ops.size(), 0) {
+      issued_(program.ops.size(), 0),
+      ended_ns_(program.ops.size()) {
     ZG_EXPECTS(actions_.size() == program.ops.size());
+    ZG_EXPECTS(streams.empty() || streams.size() == lanes_.size());
+    for (std::size_t lane = 0; lane < streams.size(); ++lane) {
+        lanes_[lane].stream = streams[lane];
+    }
+    events_.reserve(program.ops.size());
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
-        lanes_.at(static_cast<std::size_t>(program.ops[op].lane)).ops.push_back(static_cast<int>(op));
+        auto& lane = lanes_.at(static_cast<std::size_t>(program.ops[op].lane));
+        lane.ops.push_back(static_cast<int>(op));
+        events_.push_back({device::Event{lane.stream}, device::Event{lane.stream}});
         if (program.ops[op].kind == schedule::OpKind::step_end) {
             step_end_ = static_cast<int>(op);
+        }
+        if (is_on_inputs(program, program.ops[op])) {
+            on_inputs_.push_back(static_cast<int>(op));
         }
     }
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
         const auto engine = program.lanes[lane].engine;
         if (engine == schedule::Engine::compute) {
             compute_lanes_.push_back(static_cast<int>(lane));
+            lanes_[lane].computes = true;
+            computes_late_ = computes_late_ || lanes_[lane].stream.is_late();
         }
         lanes_[lane].starts.resize(lanes_[lane].ops.size());
         lanes_[lane].is_running.resize(lanes_[lane].ops.size());
@@ -68,6 +91,18 @@ Executor::Executor(const schedule::Program& program,
         }
     }
     records_.reserve(8 * program.ops.size() + 16);  // each op may have waited, have been moved, lag by a step
+}
+
+Executor::~Executor() {
+    for (const auto& lane : lanes_) {
+        try {
+            lane.stream.finish();
+        } catch (...) {  // whoever destroys this with work under way has an error already
+        }
+    }
+    if (num_late_ > 0 && node_ != nullptr) {
+        node_->polling_ended();
+    }
 }
 
 std::int64_t Executor::bytes_moved(int op) const {
@@ -93,8 +128,26 @@ std::pair<int, int> Executor::first_wait() const {
     }
     ZG_ENSURES(waiting != nullptr);
     const int op = waiting->ops[waiting->next];
-    const int cause = is_under_way(*waiting) ? op : missing(op, waiting->step);
-    return {op, cause < 0 ? op : cause};
+    const int cause = is_under_way(*waiting)
+                          ? op
+                          : missing(op, waiting->step, waiting->stream.is_late() ? issued_ : completed_);
+    return {op, not_ending(cause < 0 ? op : cause)};
+}
+
+int Executor::not_ending(int op) const {
+    // What an issued op waits for is done, or issued before it: so this comes to an end.
+    while (true) {
+        const auto& lane = lane_of(op);
+        const auto number = static_cast<std::size_t>(op);
+        const bool is_issued = issued_[number] > completed_[number];
+        const int first = is_issued ? lane.ops[lane.next] : op;
+        const int other = missing(first, completed_[static_cast<std::size_t>(first)], completed_);
+        if (other < 0 ||
+            issued_[static_cast<std::size_t>(other)] == completed_[static_cast<std::size_t>(other)]) {
+            return first;
+        }
+        op = other;
+    }
 }
 
 void Executor::give_up(int op, int cause, double seconds) const {
@@ -127,7 +180,9 @@ void Executor::run_until(const Done& done) {
         }
         if (moved) {
             if (waiting_op >= 0) {
-                note_wait(waiting_op, waiting_cause, waiting_since, monotonic_ns());
+                if (!computes_late_) {
+                    note_wait(waiting_op, waiting_cause, waiting_since, monotonic_ns());
+                }
                 waiting_op = -1;
                 is_waiting_ = false;
                 context_.moves();
@@ -161,30 +216,71 @@ void Executor::advance() {
     }
 }
 
-void Executor::run_step() {
+bool Executor::is_computing() const noexcept {
+    return std::ranges::any_of(
+        compute_lanes_, [&](int lane) { return lanes_[static_cast<std::size_t>(lane)].num_issued > 0; });
+}
+
+std::int64_t Executor::last_computed_ns() const noexcept {
+    std::int64_t last_ns = 0;
+    for (const int index : compute_lanes_) {
+        const auto& lane = lanes_[static_cast<std::size_t>(index)];
+        last_ns =
+            lane.ops.empty() ? last_ns : std::max(last_ns, lane.passed[in_front(lane, lane.next, 1)].at_ns);
+    }
+    return last_ns;
+}
+
+double Executor::idle_seconds_since(std::int64_t begin_ns) {
+    for (const int lane : compute_lanes_) {
+        end_issued(lanes_[static_cast<std::size_t>(lane)]);
+    }
+    return is_computing() ? 0 : seconds_between(std::max(begin_ns, last_computed_ns()), monotonic_ns());
+}
+
+void Executor::begin_telling() {
+    for (const int lane : compute_lanes_) {
+        end_issued(lanes_[static_cast<std::size_t>(lane)]);
+    }
     records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(num_told_));
-    is_abandoned_ = false;
-    ++steps_begun_;
-    step_began_ns_ = monotonic_ns();
-    run_until([&] {
-        const bool has_ended =
-            step_end_ < 0 || completed_[static_cast<std::size_t>(step_end_)] == steps_begun_;
-        return has_ended && std::none_of(compute_lanes_.begin(), compute_lanes_.end(), [&](int lane) {
-                   return has_work(lanes_[static_cast<std::size_t>(lane)]);
-               });
-    });
+    num_told_ = 0;
+    step_began_ns_ = is_computing() ? step_ended_ns_ : monotonic_ns();
+}
+
+void Executor::end_telling() {
     num_told_ = records_.size();
-    step_ended_ns_ = monotonic_ns();
+    step_ended_ns_ = is_computing() ? std::max(step_began_ns_, last_computed_ns()) : monotonic_ns();
+}
+
+bool Executor::can_return_from_step() {
+    if (step_end_ >= 0 && completed_[static_cast<std::size_t>(step_end_)] != steps_begun_) {
+        return false;
+    }
+    while (num_inputs_done_ < on_inputs_.size() &&
+           completed_[static_cast<std::size_t>(on_inputs_[num_inputs_done_])] == steps_begun_) {
+        ++num_inputs_done_;
+    }
+    return num_inputs_done_ == on_inputs_.size() && std::ranges::all_of(compute_lanes_, [&](int index) {
+               const auto& lane = lanes_[static_cast<std::size_t>(index)];
+               return lane.ops.empty() || next_to_issue(lane).step >= steps_begun_;
+           });
+}
+
+void Executor::run_step() {
+    begin_telling();
+    is_abandoned_ = false;
+    num_inputs_done_ = 0;
+    ++steps_begun_;
+    run_until([this] { return can_return_from_step(); });
+    end_telling();
 }
 
 void Executor::finish() {
-    records_.erase(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(num_told_));
-    step_began_ns_ = monotonic_ns();
+    begin_telling();
     run_until([&] {
         return std::none_of(lanes_.begin(), lanes_.end(), [&](const auto& l) { return has_work(l); });
     });
-    num_told_ = records_.size();
-    step_ended_ns_ = monotonic_ns();
+    end_telling();
 }
 
 }  // namespace ziggurat::train

@@ -1,6 +1,7 @@
 /// Executor of step programs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -10,14 +11,19 @@
 #include "comm/background.hpp"
 #include "comm/node/node_memory.hpp"
 #include "comm/wait_context.hpp"
+#include "device/event.hpp"
+#include "device/stream.hpp"
 #include "schedule/step_program.hpp"
 #include "train/step/op_times.hpp"
 
 namespace ziggurat::train {
 
-/// Work of an op: either `run` at once, or `start` followed by `poll` until it says true.
+/// Work of an op: either `run`, which is done when the stream of its lane has come to its end, or `start`
+/// followed by `poll` until it says true.
 struct Action {
     std::function<void()> run = {};
+    /// Called when it is seen to be done; quick.
+    std::function<void()> when_done = {};
     std::function<void()> start = {};
     std::function<bool()> poll = {};
     /// Bytes moved since it was bound, counted where they move; nothing where nobody counts.
@@ -26,6 +32,8 @@ struct Action {
     std::function<std::int64_t()> bytes_spared = {};
     /// Time at which an asynchronous one was done, some time before that is seen; nothing: when it is seen.
     std::function<std::int64_t()> ended_ns = {};
+    /// Time at which an asynchronous one was begun by who carries it out; nothing: when it was started.
+    std::function<std::int64_t()> began_ns = {};
     bool may_start_early = false;  ///< while the one in front of it on its lane is under way
 
     bool is_asynchronous() const noexcept { return static_cast<bool>(start); }
@@ -43,13 +51,17 @@ struct LaneRecord {
     int after = -1;             ///< the op that was missing last; -1: none
 };
 
-/// Runs the lanes of one program, all on the calling thread: asynchronous ops are started and polled between
-/// the ops of the compute lane.
+/// Runs the lanes of one program, all issued by the calling thread: asynchronous ops are started and polled
+/// between the ops of the compute lane.
 ///
 /// Knows nothing of ZeRO, tiers or pipelines: an op begins when it is the next of its lane (of a lane that
 /// overlaps itself: one of the next few) and everything that it waits for, in this step and the one
-/// before, is done. Lanes other than the compute lane may finish a step's ops while the next step is already
-/// under way; nothing drains in between. No allocation after construction.
+/// before, is done. On a lane whose stream is late, ops that run are issued ahead: what they wait for need
+/// only be done or issued on such a lane, whose event their own stream then waits for. They are done when the
+/// stream has come to their end, and begin and end by its clock.
+///
+/// Lanes may finish a step's ops while the next step is already under way; nothing drains in between. No
+/// allocation after construction.
 class Executor final : public comm::Background {
   public:
     /// \param actions       by op
@@ -57,19 +69,27 @@ class Executor final : public comm::Background {
     /// \param node          where a waiting rank sleeps; nothing: short naps
     /// \param hang_seconds  waiting longer than this for one op is an error, unless a watch over the
     ///                      ranks is there, which knows better which of them to blame
+    /// \param streams       by lane, of what its actions run on; nothing: on the host
     Executor(const schedule::Program& program,
              std::vector<Action> actions,
              comm::WaitContext context,
              double hang_seconds,
-             comm::NodeMemory* node = nullptr);
+             comm::NodeMemory* node = nullptr,
+             std::vector<device::Stream> streams = {});
+    /// Work that was issued has ended.
+    ~Executor();
+    Executor(const Executor&) = delete;
+    Executor& operator=(const Executor&) = delete;
 
-    /// `hook` is called after every op that was computed here; it must be quick.
+    /// `hook` is called after every op that was computed or issued here; it must be quick.
     void between_ops(std::function<void()> hook) { between_ops_ = std::move(hook); }
 
     /// Keeps the times of ops in `times`, for the accounts of this and other ranks; it outlives this.
     void keep_times_in(OpTimes& times) noexcept { times_ = &times; }
 
-    /// Returns when the compute lane has done all its ops of the next step and its step_end is known.
+    /// Returns when the step_end of the next step is known, ops on what the caller fills before a step and
+    /// reads after it (Lifetime::inputs, on the host) are done, and all ops of the compute lane are issued:
+    /// on the host, done.
     ///
     /// Errors: Error{communication} when nothing moves for `hang_seconds`, naming the op and its group; what
     /// ops throw
@@ -96,9 +116,12 @@ class Executor final : public comm::Background {
     /// Work and waits of the last run_step or finish, and of the time between it and the one before, in
     /// order of ending.
     std::span<const LaneRecord> records() const noexcept { return std::span{records_}.first(num_told_); }
-    /// Times at which the last run_step or finish was called and returned.
+    /// Times at which the last run_step or finish was called and returned; where the compute lane was under
+    /// way then, the end of its last op that was seen to be done. So each time of that lane is of one step.
     std::int64_t step_began_ns() const noexcept { return step_began_ns_; }
     std::int64_t step_ended_ns() const noexcept { return step_ended_ns_; }
+    /// Between steps: how long since `begin_ns` the compute lane has had nothing to do.
+    double idle_seconds_since(std::int64_t begin_ns);
 
   private:
     struct Start {
@@ -111,48 +134,105 @@ class Executor final : public comm::Background {
         std::int64_t at_ns = 0;
         int last = -1;
     };
+    /// Where the stream of its lane begins with an op, and is done with it.
+    struct OpEvents {
+        device::Event begin, end;
+    };
     struct LaneState {
         std::vector<int> ops;
         std::size_t next = 0;  ///< the first that is not done
         std::int64_t step = 0;
-        std::vector<char> is_running;  ///< by op of the lane: started, not done
+        std::vector<char> is_running;  ///< by op of the lane: started or issued, not done
         std::vector<char> is_done;     ///< by op of the lane: before one in front of it
-        std::size_t most_running = 1;  ///< of ops[next] and what follows it
+        std::size_t most_running = 1;  ///< of those that are started: ops[next] and what follows it
+        std::size_t num_issued = 0;    ///< of those that run: ops[next] and what follows it
         bool has_any_order = false;    ///< of starts and ends
-        std::vector<Start> starts;     ///< by op of the lane: the last one
-        std::vector<Passed> passed;    ///< by op of the lane: the last time
+        bool computes = false;
+        std::vector<Start> starts;   ///< by op of the lane: the last one
+        std::vector<Passed> passed;  ///< by op of the lane: the last time
+        device::Stream stream{1};
+    };
+    /// An op of a lane, in the step that it is of.
+    struct Place {
+        std::size_t index = 0;
+        std::int64_t step = 0;
     };
 
     bool has_work(const LaneState& lane) const noexcept {
         return !lane.ops.empty() && lane.step < steps_begun_;
     }
-    /// Whether the next op of the lane has begun.
+    /// Whether the next op of the lane has begun, or is issued.
     static bool is_under_way(const LaneState& lane) noexcept {
         return !lane.ops.empty() && lane.is_running[lane.next] != 0;
     }
-    /// The op that `op` of `step` still waits for; -1: none.
-    int missing(int op, std::int64_t step) const noexcept;
-    /// Notes that the `index`-th op of the lane starts now, for `step`, and why not before.
-    void note_start(LaneState& lane, std::size_t index, std::int64_t step, std::int64_t now_ns) const;
+    /// The op behind those issued.
+    static Place next_to_issue(const LaneState& lane) noexcept {
+        const auto place = lane.next + lane.num_issued;
+        return place < lane.ops.size() ? Place{place, lane.step}
+                                       : Place{place - lane.ops.size(), lane.step + 1};
+    }
+    static std::size_t in_front(const LaneState& lane, std::size_t index, std::size_t places) noexcept {
+        return index >= places ? index - places : index + lane.ops.size() - places;
+    }
+    const LaneState& lane_of(int op) const noexcept {
+        return lanes_[static_cast<std::size_t>(program_.ops[static_cast<std::size_t>(op)].lane)];
+    }
+    /// The compute lane is at work on what was issued, as was last seen.
+    bool is_computing() const noexcept;
+    /// End of the last op of the compute lane that was seen to be done.
+    std::int64_t last_computed_ns() const noexcept;
+    /// See run_step().
+    bool can_return_from_step();
+
+    /// The op that `op` of `step` still waits for, where `counts` says by op in how many steps it has come
+    /// far enough; -1: none.
+    int missing(int op, std::int64_t step, const std::vector<std::int64_t>& counts) const noexcept;
     /// Does what can be done now on one lane; true if something was.
     bool advance(LaneState& lane);
+    /// Runs the next op of a lane, or issues it; true if it may.
+    bool issue_next(LaneState& lane);
+    /// Lets the stream wait for what `op` of `step` waits for and is not known to be done.
+    void wait_for_issued(const device::Stream& stream, const schedule::Op& op, std::int64_t step) const;
+    /// Notes which of the issued ops are done; true if some are.
+    bool end_issued(LaneState& lane);
+    bool has_ended(int op) const;
+    /// The same for a lane whose next op is asynchronous.
+    bool advance_asynchronous(LaneState& lane);
     /// Starts what may begin while others of its lane are under way; true if something did.
     bool start_ahead(LaneState& lane);
     /// The same for a lane whose ops end in any order.
     bool advance_in_any_order(LaneState& lane);
+    void set_running(LaneState& lane, std::size_t index);
+
+    /// When `op` of `step` was done. \pre it is
+    std::int64_t end_of(int op, std::int64_t step) const;
+    /// Notes that the `index`-th op of the lane begins at `begin_ns`, for `step`, and why not before. \param
+    /// places  it had to wait for the one of the lane that is so far in front of it, and all in front of that
+    void note_start(LaneState& lane,
+                    std::size_t index,
+                    std::int64_t step,
+                    std::int64_t begin_ns,
+                    std::size_t places) const;
     /// The `index`-th op of the lane is done.
     void complete(LaneState& lane, std::size_t index, std::int64_t now_ns);
-    /// The next op of the compute lane, or of the first other lane if that one has nothing left, and the op
-    /// that it waits for.
-    std::pair<int, int> first_wait() const;
+    /// By the clock of its stream, the compute lane stood still in front of its `index`-th op.
+    void note_gap(const LaneState& lane, std::size_t index);
     /// The compute lane stood still while its thread did `op` of another lane: a wait with that cause.
     void note_work(int op, std::int64_t begin_ns, std::int64_t end_ns);
     /// The thread was at `op`, of any lane.
     void note_busy(int op, std::int64_t begin_ns, std::int64_t end_ns) const;
     void note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns);
+
+    /// The next op of the compute lane, or of the first other lane if that one has nothing left, and the op
+    /// that it waits for.
+    std::pair<int, int> first_wait() const;
+    /// `op`, or of issued ops that lead to it the one that does not end.
+    int not_ending(int op) const;
     /// Runs lanes until `done` says so.
     template <class Done>
     void run_until(const Done& done);
+    void begin_telling();
+    void end_telling();
     [[noreturn]] void give_up(int op, int cause, double seconds) const;
 
     const schedule::Program& program_;
@@ -166,9 +246,15 @@ class Executor final : public comm::Background {
     OpTimes* times_ = nullptr;
     std::vector<LaneState> lanes_;
     std::vector<int> compute_lanes_;
+    bool computes_late_ = false;           ///< on a stream that is late
     int step_end_ = -1;                    ///< the op; -1: none
+    std::vector<int> on_inputs_;           ///< ops on what the caller fills and reads
+    std::size_t num_inputs_done_ = 0;      ///< of them, in the step under way
     std::vector<std::int64_t> completed_;  ///< by op: in how many steps it is done
-    std::vector<std::int64_t> ended_ns_;   ///< by op: when it was done last
+    std::vector<std::int64_t> issued_;     ///< by op: in how many it is issued on a late stream, or done
+    std::vector<std::array<std::int64_t, 2>> ended_ns_;  ///< by op: when it was done, in even and odd steps
+    std::vector<OpEvents> events_;                       ///< by op: where it is last
+    std::int64_t num_late_ = 0;                          ///< ops under way on lanes of late streams
     std::vector<LaneRecord> records_;
     std::int64_t steps_begun_ = 0;
     std::int64_t step_began_ns_ = 0;
