@@ -18,9 +18,4 @@ void sum_of_squares(const device::Stream& stream,
     launch<host::sum_of_squares<tensor::bfloat16>>(stream, gradient, into);
 }
 
-void loss_sum(const device::Stream& stream, std::span<const float> losses, ExactSum* into) {
-    ZG_EXPECTS(into != nullptr);
-    launch<host::loss_sum>(stream, losses, into);
-}
-
 }  // namespace ziggurat::kernels

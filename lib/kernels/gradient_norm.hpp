@@ -1,4 +1,4 @@
-/// Sums whose bits do not depend on who adds what: the global norm and the loss.
+/// Sum of squares for the global norm, whose bits do not depend on who adds what.
 #pragma once
 
 #include <span>
@@ -17,8 +17,5 @@ namespace ziggurat::kernels {
 ///          cut of the elements into spans at multiples of 256.
 void sum_of_squares(const device::Stream& stream, std::span<const float> gradient, ExactSum* into);
 void sum_of_squares(const device::Stream& stream, std::span<const tensor::bfloat16> gradient, ExactSum* into);
-
-/// Adds every loss to `*into`, each exactly: the same bits for any cut into batches and ranks.
-void loss_sum(const device::Stream& stream, std::span<const float> losses, ExactSum* into);
 
 }  // namespace ziggurat::kernels

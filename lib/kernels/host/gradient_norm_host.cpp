@@ -54,12 +54,6 @@ void add_squares(const E* x, std::int64_t count, ExactSum& into) {
     }
 }
 
-void add_each(const float* x, std::int64_t count, ExactSum& into) {
-    for (std::int64_t i = 0; i < count; ++i) {
-        into.add(double(x[i]));
-    }
-}
-
 /// Slices are summed side by side; the order in which they are merged has no influence on the bits.
 template <class E, class AddSlice>
 void sum_slices(const char* name, std::span<const E> values, const AddSlice& add_slice, ExactSum& into) {
@@ -79,10 +73,6 @@ void sum_slices(const char* name, std::span<const E> values, const AddSlice& add
 template <class E>
 void sum_of_squares(const device::Stream&, std::span<const E> gradient, ExactSum* into) {
     sum_slices("ziggurat::sum_of_squares", gradient, add_squares<E>, *into);
-}
-
-void loss_sum(const device::Stream&, std::span<const float> losses, ExactSum* into) {
-    sum_slices("ziggurat::loss_sum", losses, add_each, *into);
 }
 
 template decltype(sum_of_squares<float>) sum_of_squares<float>;

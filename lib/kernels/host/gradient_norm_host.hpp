@@ -7,6 +7,5 @@ namespace ziggurat::kernels::host {
 
 template <class E>
 void sum_of_squares(const device::Stream& stream, std::span<const E> gradient, ExactSum* into);
-void loss_sum(const device::Stream& stream, std::span<const float> losses, ExactSum* into);
 
 }  // namespace ziggurat::kernels::host

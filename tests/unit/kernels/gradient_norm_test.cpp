@@ -98,21 +98,5 @@ TEST(SumOfSquares, OfNothingIsZero) {
     EXPECT_EQ(sum.value(), 0);
 }
 
-TEST(LossSum, HasTheSameBitsForAnyCut) {
-    const auto losses = normal_values<float>(10007, 1, 3);
-    double expected = 0;
-    for (const double loss : losses) {
-        expected += loss;
-    }
-    ExactSum whole;
-    loss_sum(two_threads, losses, &whole);
-    ExactSum parts;
-    loss_sum(two_threads, std::span{losses}.first(37), &parts);
-    loss_sum(two_threads, std::span{losses}.subspan(37), &parts);
-
-    EXPECT_NEAR(whole.value(), expected, 1e-9);
-    EXPECT_EQ(parts.limbs(), whole.limbs());
-}
-
 }  // namespace
 }  // namespace ziggurat::kernels
