@@ -10,23 +10,18 @@
 #include "train/save/held_pieces.hpp"
 
 namespace ziggurat::train {
-namespace {
 
-std::span<float> words_at(std::byte* at, std::int64_t bytes) {
-    ZG_EXPECTS(bytes % static_cast<std::int64_t>(sizeof(float)) == 0);
-    return {reinterpret_cast<float*>(at), static_cast<std::size_t>(bytes) / sizeof(float)};
-}
-
-}  // namespace
-
-Snapshot::Snapshot(const HeldState& state) : state_{state} {
+Snapshot::Snapshot(const HeldState& state)
+    : state_{state}, device_stream_{state.processors.device->make_stream()} {
     const auto& buffers = state.program.buffers;
     const int reserved = state.program.trainer_buffers.snapshot;
     has_copy_ = reserved >= 0;
     const auto bytes = has_copy_ ? buffers[static_cast<std::size_t>(reserved)].bytes : 0;
-    auto* const copy = bytes > 0 ? state.memory.at(buffers[static_cast<std::size_t>(reserved)]) : nullptr;
-    if (copy != nullptr) {
-        kernels::fill_zero(state.processors.host, words_at(copy, bytes));
+    std::byte* copy = nullptr;
+    if (bytes > 0) {
+        const auto words = state.memory.span<float>(buffers[static_cast<std::size_t>(reserved)]);
+        kernels::fill_zero(state.processors.host, words);
+        copy = std::as_writable_bytes(words).data();
     }
     struct Copy {
         const std::byte* at;
@@ -39,7 +34,9 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
         if (copy == nullptr || !saved.is_copied) {
             continue;
         }
-        to_copy_.push_back({&buffer, saved.run.offset, words_at(copy + used, saved.run.bytes)});
+        const auto& stream = buffer.tier == spec::Tier::device ? device_stream_ : state_.processors.host;
+        to_copy_.push_back(
+            {&stream, copy + used, state.memory.at(buffer) + saved.run.offset, saved.run.bytes});
         copies[saved.buffer] = {copy + used, saved.run.offset};
         used += saved.run.bytes;
     }
@@ -61,14 +58,10 @@ Snapshot::Snapshot(const HeldState& state) : state_{state} {
 
 void Snapshot::take() {
     ZG_EXPECTS(has_copy());
-    for (const auto& [buffer, offset_bytes, to] : to_copy_) {
-        if (auto* const at = state_.memory.in_place(*buffer); at != nullptr) {
-            kernels::convert<float, float>(state_.processors.host,
-                                           words_at(at + offset_bytes, std::ssize(std::as_bytes(to))), to);
-        } else {
-            state_.memory.read(*buffer, offset_bytes, std::as_writable_bytes(to));
-        }
+    for (const auto& [stream, to, from, bytes] : to_copy_) {
+        kernels::copy_bytes(*stream, to, from, bytes);
     }
+    device_stream_.finish();
 }
 
 }  // namespace ziggurat::train

@@ -20,13 +20,15 @@ class Snapshot {
   public:
     /// Touches the memory of the copy, so that the first save is not the one that pays for it.
     explicit Snapshot(const HeldState& state);
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
 
     /// The run saves beside training.
     bool has_copy() const noexcept { return has_copy_; }
     /// Copies the state as it is now.
     ///
     /// \pre has_copy()
-    /// Async: what host threads reach is spread over them; done on return
+    /// Async: what the host copies is spread over its threads; done on return
     void take();
     /// Returns when live() is what the steps done have made of it. Collective: over all ranks
     void drain() const { state_.drain(); }
@@ -42,12 +44,14 @@ class Snapshot {
 
   private:
     struct CopyRange {
-        const schedule::Buffer* from;
-        std::int64_t offset_bytes;  ///< in `from`
-        std::span<float> to;        ///< the type does not matter: whole words
+        const device::Stream* stream;  ///< of the processor of what is copied
+        std::byte* to;
+        const std::byte* from;
+        std::int64_t bytes;
     };
 
     HeldState state_;
+    device::Stream device_stream_;
     bool has_copy_ = false;
     std::vector<CopyRange> to_copy_;
     std::vector<checkpoint::PieceSource> live_;
