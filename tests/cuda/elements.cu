@@ -1,0 +1,66 @@
+// Arithmetic of single elements as code of a GPU. Each header that is marked by ZG_ELEMENT is called here
+// from a kernel: what it calls without being marked does not compile.
+#include "base/element.hpp"
+#include "base/exact_sum.hpp"
+#include "base/philox.hpp"
+#include "kernels/adamw_element.hpp"
+#include "kernels/cross_entropy_element.hpp"
+#include "kernels/dropout.hpp"
+#include "kernels/gelu_element.hpp"
+#include "kernels/rope_element.hpp"
+#include "kernels/swiglu_element.hpp"
+#include "kernels/vector_math.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels {
+
+__global__ void numbers(const float* x, float* y, tensor::bfloat16* narrow, ExactSum* sum) {
+    const auto i = threadIdx.x;
+    tensor::store(narrow[i], x[i]);
+    y[i] = float(narrow[i]) + exp2_in_range(x[i]) + exp2_not_large(x[i]) + sigmoid_base2(x[i]) +
+           sigmoid(x[i]) + error_function(x[i]);
+    const auto words = Philox4x32::generate({i, 1, 2, 3}, {4, 5});
+    y[i] += uniform(words[0]);
+    sum[i].add(static_cast<double>(x[i]));
+    ExactSum other;
+    other.add(1.0);
+    sum[i].merge(other);
+    y[i] += sum[i].is_finite() ? static_cast<float>(sum[i].limbs()[0]) : 0.0f;
+}
+
+__global__ void update(AdamW adamw, const StepInputs* inputs, const float* g, float* m, float* v, float* w) {
+    const auto i = threadIdx.x;
+    const AdamWFactors factors{adamw, 0.1f, 1.0f, *inputs};
+    w[i] = updated(factors, w[i], g[i], m[i], v[i]);
+}
+
+__global__ void drop(Dropout dropout, float* x) {
+    const DropoutMask mask{dropout};
+    const auto i = threadIdx.x;
+    if (mask.drops()) {
+        float factors[4];
+        mask.factors(i, 0, static_cast<std::uint64_t>(dropout.samples[0]), factors);
+        x[i] *= factors[0] * mask.factor(mask.words(i, 1, 2, 3)[1]);
+    }
+}
+
+__global__ void activations(const float* x, const float* dy, float* y) {
+    const auto i = threadIdx.x;
+    const float s = sigmoid(x[i]);
+    y[i] = TanhGelu::gate(x[i]) + TanhGelu::derivative(x[i]) + ErfGelu::gate(x[i]) +
+           ErfGelu::derivative(x[i]) + swiglu(x[i], dy[i]) + swiglu_d_up(x[i], s, dy[i]) +
+           swiglu_d_gate(x[i], s, dy[i], dy[i]) + turned_first(x[i], dy[i], 0.6f, 0.8f) +
+           turned_second(x[i], dy[i], 0.6f, 0.8f);
+}
+
+__global__ void losses(const float* x, float* y) {
+    const auto i = threadIdx.x;
+    LossStatistics kept = no_columns;
+    const float before = kept.top;
+    kept.top = x[i];
+    add_powers(kept, before, relative_power(x[i], pivot_of(kept.top)));
+    const float of_all = log2_sum(kept);
+    y[i] = target_gradient(loss_of(x[i], of_all), 0.5f) + relative_power(x[i], gradient_pivot(of_all, 0.5f));
+}
+
+}  // namespace ziggurat::kernels
