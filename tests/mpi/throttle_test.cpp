@@ -19,6 +19,7 @@ using schedule::Engine;
 using schedule::OpKind;
 
 constexpr double mebibyte = 1 << 20;
+const device::Stream host{1};
 
 /// Copies of a mebibyte to the device, all ready at once, and a computation that wants the last of them.
 schedule::Program copies_and_a_use(int num_copies) {
@@ -65,7 +66,7 @@ Timed run(const spec::Throttle& rates, int num_copies) {
     std::vector<Action> actions;
     for (int i = 0; i < num_copies; ++i) {
         const auto& op = program.ops[static_cast<std::size_t>(i)];
-        actions.push_back(throttle.applied_to(program, op, {.run = [&timed] { ++timed.moves; }}));
+        actions.push_back(throttle.applied_to(program, op, host, {.run = [&timed] { ++timed.moves; }}));
     }
     actions.push_back({.run = [] {}});
     Executor executor{program, std::move(actions), {}, 60, &node};
@@ -98,7 +99,7 @@ TEST(Throttle, LeavesOtherLanesAlone) {
     comm::NodeMemory node{test::world(), {}};
     LinkThrottle throttle{{.nvme_read = 1}, node};
 
-    EXPECT_FALSE(throttle.applied_to(program, program.ops.front(), {.run = [] {}}).is_asynchronous());
+    EXPECT_FALSE(throttle.applied_to(program, program.ops.front(), host, {.run = [] {}}).is_asynchronous());
 }
 
 TEST(Throttle, LetsWhatPassesWaitForPassTheOpsForUpdates) {
@@ -111,7 +112,7 @@ TEST(Throttle, LetsWhatPassesWaitForPassTheOpsForUpdates) {
     constexpr std::int64_t duration_ns = 100'000'000'000;
     std::vector<Action> actions;
     for (std::size_t i = 0; i < 4; ++i) {
-        actions.push_back(throttle.applied_to(program, program.ops[i], {.run = [] {}}));
+        actions.push_back(throttle.applied_to(program, program.ops[i], host, {.run = [] {}}));
     }
     const auto& [update, next_update, copy, next_copy] =
         std::tie(actions[0], actions[1], actions[2], actions[3]);

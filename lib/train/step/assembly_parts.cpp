@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/node/bell.hpp"
 #include "kernels/rope.hpp"
 #include "train/step/bind_state_ops.hpp"
 #include "train/step/nvme_notes.hpp"
@@ -58,6 +59,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       world{all},
       processors{on},
       stream{processors.device->make_stream()},
+      streams{processors, stream},
       model{spec, world.rank()},
       train{std::move(programs.train)},
       evaluate{std::move(programs.evaluate)},
@@ -67,6 +69,7 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       nvme{spec.tiers, memory, node},
       throttle{spec.debug.throttle, node},
       saves{model, train, memory, world.waits()},
+      host_work{processors.host, [this] { comm::ring(node.bell()); }},
       binder{make_binder(spec, model, stream)},
       train_slots{batch_slots(train, memory)},
       evaluate_slots{batch_slots(evaluate, memory)},
@@ -77,10 +80,12 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       tensors{data_ranks(world, model), world.waits(), model, train, memory},
       watch{spec.model.vocab, spec.precision.compute, evaluate, memory},
       times{share_times(world, node, train)},
-      train_executor{train, actions(train, train_groups), world.waits(), spec.run.hang_timeout_seconds,
-                     &node},
-      evaluate_executor{evaluate, actions(evaluate, evaluate_groups), world.waits(),
-                        spec.run.hang_timeout_seconds, &node} {
+      train_executor{train,         actions(train, train_groups),
+                     world.waits(), spec.run.hang_timeout_seconds,
+                     &node,         streams.of(train)},
+      evaluate_executor{evaluate,      actions(evaluate, evaluate_groups),
+                        world.waits(), spec.run.hang_timeout_seconds,
+                        &node,         streams.of(evaluate)} {
     fill_rotations();
     train_executor.keep_times_in(times.own());
     notes = nvme_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
@@ -90,7 +95,7 @@ std::vector<Action> Assembly::Parts::actions(const Program& program, GroupCollec
     std::vector<Action> made;
     made.reserve(program.ops.size());
     for (const auto& op : program.ops) {
-        made.push_back(action(program, op, groups));
+        made.push_back(host_work.applied_to(program, op, action(program, op, groups)));
     }
     return made;
 }
@@ -128,19 +133,20 @@ Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollec
             return bind_add(context, op);
         case OpKind::copy:
             if (LogitsWatch::is_watching(program, op)) {
-                return watch.bind(program, op, memory, stream);
+                return watch.bind(program, op, memory, here);
             }
             if (op.purpose == schedule::Purpose::checkpoint) {
-                return saves.applied_to(index, {.run = [] {}});
+                return saves.applied_to(index, here, {.run = [] {}});
             }
-            return throttle.applied_to(program, op, bind_copy(program, op, memory, copied.emplace_back()));
+            return throttle.applied_to(program, op, here,
+                                       bind_copy(program, op, memory, here, copied.emplace_back()));
         case OpKind::read:
         case OpKind::write:
-            return throttle.applied_to(program, op, nvme.bind(program, op));
+            return throttle.applied_to(program, op, here, nvme.bind(program, op));
         case OpKind::norm:
             return bind_norm(context, op);
         case OpKind::update:
-            return saves.applied_to(index, bind_update(context, op));
+            return saves.applied_to(index, here, bind_update(context, op));
         case OpKind::step_end:
             return step_end.bind(program, op, memory);
         case OpKind::all_gather:

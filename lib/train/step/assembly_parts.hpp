@@ -16,6 +16,8 @@
 #include "train/step/assembly.hpp"
 #include "train/step/bind_collectives.hpp"
 #include "train/step/bind_transfers.hpp"
+#include "train/step/host_work.hpp"
+#include "train/step/lane_streams.hpp"
 #include "train/step/logits_watch.hpp"
 #include "train/step/save_stream.hpp"
 #include "train/step/step_end.hpp"
@@ -29,7 +31,8 @@ struct Assembly::Parts {
     spec::RunSpec spec;
     comm::Context world;
     device::Processors processors;
-    device::Stream stream;  ///< of the device
+    device::Stream stream;  ///< of the device: of what computes, also between steps
+    LaneStreams streams;
     schedule::ModelLayout model;
     schedule::Program train;
     schedule::Program evaluate;
@@ -39,6 +42,7 @@ struct Assembly::Parts {
     std::deque<std::int64_t> copied;  ///< bytes by copy op
     LinkThrottle throttle;
     SaveStream saves;
+    HostWork host_work;
     std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>> binder;
     std::vector<BatchSlot> train_slots;
     std::vector<BatchSlot> evaluate_slots;

@@ -1,6 +1,7 @@
 #include "train/step/bind_transfers.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <iterator>
 #include <span>
@@ -9,6 +10,7 @@
 
 #include "base/contract.hpp"
 #include "comm/node/bell.hpp"
+#include "device/copy.hpp"
 #include "storage/direct_file.hpp"
 
 namespace ziggurat::train {
@@ -226,14 +228,16 @@ Action NvmeLanes::bind_write(const schedule::Program& program, const schedule::O
 Action bind_copy(const schedule::Program& program,
                  const schedule::Op& op,
                  const state::TierMemory& memory,
+                 const device::Stream& stream,
                  std::int64_t& copied) {
     ZG_EXPECTS(op.reads.size() == op.writes.size());
     struct Copy {
         const std::byte* from;
         std::byte* to;
-        std::size_t bytes;
+        std::int64_t bytes;
     };
     std::vector<Copy> copies;
+    std::int64_t total = 0;
     for (std::size_t i = 0; i < op.writes.size(); ++i) {
         const auto* from = memory.at(buffer_of(program, op.reads[i]));
         auto* to = memory.at(buffer_of(program, op.writes[i]));
@@ -241,17 +245,18 @@ Action bind_copy(const schedule::Program& program,
         for (std::size_t r = 0; r < op.reads[i].runs.size(); ++r) {
             ZG_EXPECTS(op.reads[i].runs[r].bytes == op.writes[i].runs[r].bytes);
             copies.push_back({from + op.reads[i].runs[r].offset, to + op.writes[i].runs[r].offset,
-                              static_cast<std::size_t>(op.reads[i].runs[r].bytes)});
+                              op.reads[i].runs[r].bytes});
+            total += op.reads[i].runs[r].bytes;
         }
     }
     return {.run =
-                [copies = std::move(copies), &copied] {
+                [stream, copies = std::move(copies), total, &copied] {
                     for (const auto& [from, to, bytes] : copies) {
-                        std::memcpy(to, from, bytes);
-                        copied += static_cast<std::int64_t>(bytes);
+                        device::copy(stream, to, from, bytes);
                     }
+                    std::atomic_ref{copied}.fetch_add(total, std::memory_order_relaxed);
                 },
-            .bytes_moved = [&copied] { return copied; }};
+            .bytes_moved = [&copied] { return std::atomic_ref{copied}.load(std::memory_order_relaxed); }};
 }
 
 }  // namespace ziggurat::train

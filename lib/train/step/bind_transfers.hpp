@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/node/node_memory.hpp"
+#include "device/stream.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
@@ -48,12 +49,14 @@ class NvmeLanes {
     std::unique_ptr<storage::TransferThread> reads_, writes_;
 };
 
-/// Between memories that this rank addresses, on its own thread.
+/// Between memories that a stream reaches.
 ///
-/// \param copied  grows by the bytes that are copied; outlives the action
+/// \param stream  of the op's lane
+/// \param copied  grows by the bytes that are copied, on whatever thread; outlives the action
 Action bind_copy(const schedule::Program& program,
                  const schedule::Op& op,
                  const state::TierMemory& memory,
+                 const device::Stream& stream,
                  std::int64_t& copied);
 
 }  // namespace ziggurat::train

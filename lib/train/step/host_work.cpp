@@ -2,12 +2,10 @@
 
 #include <utility>
 
-#include "comm/node/bell.hpp"
-
 namespace ziggurat::train {
 
-HostWork::HostWork(const device::Stream& host, const comm::NodeMemory& node)
-    : thread_{host.thread()}, node_{node} {}
+HostWork::HostWork(const device::Stream& host, std::function<void()> when_done)
+    : thread_{host.thread()}, when_done_{std::move(when_done)} {}
 
 HostWork::~HostWork() {
     if (thread_ != nullptr) {
@@ -20,7 +18,7 @@ Action HostWork::applied_to(const schedule::Program& program, const schedule::Op
     if (thread_ == nullptr || engine != schedule::Engine::host_optimizer || action.is_asynchronous()) {
         return action;
     }
-    tasks_.push_back({.work = std::move(action.run), .when_done = [this] { comm::ring(node_.bell()); }});
+    tasks_.push_back({.work = std::move(action.run), .when_done = when_done_});
     action.run = {};
     action.start = [this, task = &tasks_.back()] { thread_->post(*task); };
     action.poll = [this, task = &tasks_.back()] { return thread_->is_done(*task); };

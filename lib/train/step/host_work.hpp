@@ -2,8 +2,8 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 
-#include "comm/node/node_memory.hpp"
 #include "device/host_thread.hpp"
 #include "device/stream.hpp"
 #include "schedule/step_program.hpp"
@@ -15,9 +15,9 @@ namespace ziggurat::train {
 /// it, so that they never keep the thread that issues.
 class HostWork {
   public:
-    /// \param host  its thread, if it has one, outlives this
-    /// \param node  its bell wakes this rank when an op is done; outlives this
-    HostWork(const device::Stream& host, const comm::NodeMemory& node);
+    /// \param host       its thread, if it has one, outlives this
+    /// \param when_done  called on that thread when an op is done; quick, throws nothing
+    HostWork(const device::Stream& host, std::function<void()> when_done);
     /// Ends when what was posted is done.
     ~HostWork();
     HostWork(const HostWork&) = delete;
@@ -28,7 +28,7 @@ class HostWork {
 
   private:
     device::HostThread* thread_;
-    const comm::NodeMemory& node_;
+    std::function<void()> when_done_;
     std::deque<device::Task> tasks_;  ///< by op, at places that stay
 };
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/contract.hpp"
+#include "device/copy.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -33,38 +33,48 @@ SaveStream::SaveStream(const schedule::ModelLayout& model,
     std::fill_n(ring_, ring.bytes, std::byte{0});
     for (const auto& run : schedule::passing_runs(model, train)) {
         if (updates_.empty() || updates_.back().op != run.op) {
-            updates_.push_back({run.op, {}});
+            updates_.push_back({run.op, {}, device::Event{device::Stream{1}}, false});
         }
         const auto& staged = train.buffers[static_cast<std::size_t>(run.staged)];
-        updates_.back().passing.push_back({run.home, run.at_home.offset,
-                                           memory.at(staged) + run.staged_offset,
-                                           static_cast<std::size_t>(run.at_home.bytes)});
+        updates_.back().passing.push_back(
+            {run.home, run.at_home.offset, memory.at(staged) + run.staged_offset, run.at_home.bytes});
     }
     waits_.reserve(updates_.size());
+    told_waits_.reserve(2 * updates_.size());
 }
 
 std::byte* SaveStream::place(std::size_t update) const {
     return ring_ + static_cast<std::int64_t>(update % places) * place_bytes_;
 }
 
-Action SaveStream::applied_to(int op, Action update) {
+Action SaveStream::applied_to(int op, const device::Stream& stream, Action update) {
     const auto at = std::ranges::find(updates_, op, &Update::op);
     if (at == updates_.end()) {
         return update;
     }
     ZG_EXPECTS(!update.is_asynchronous());
-    return {
-        .run = [this, number = static_cast<std::size_t>(at - updates_.begin()), run = std::move(update.run)] {
-            if (is_open_.load(std::memory_order_relaxed)) {
-                pass(number);
-            }
-            run();
-        }};
+    at->has_passed = device::Event{stream};
+    at->waits_beside = stream.thread() != nullptr;
+    return {.run =
+                [this, number = static_cast<std::size_t>(at - updates_.begin()), stream,
+                 run = std::move(update.run)] {
+                    if (is_open_.load(std::memory_order_relaxed)) {
+                        pass(number, stream);
+                    }
+                    run();
+                },
+            .when_done =
+                [this] {
+                    if (is_open_.load(std::memory_order_relaxed)) {
+                        const std::lock_guard lock{mutex_};
+                        look();
+                    }
+                }};
 }
 
 void SaveStream::open() {
     ZG_EXPECTS(is_there() && !is_open_);
-    passed_ = taken_ = 0;
+    called_ = passed_ = taken_ = 0;
     stays_home_ = false;
     waited_ns_ = 0;
     is_open_ = true;
@@ -76,37 +86,60 @@ void SaveStream::stay_home() {
     changed_.notify_all();
 }
 
-void SaveStream::pass(std::size_t update) {
+void SaveStream::look() {
+    while (passed_ < called_ && updates_[passed_].has_passed.is_done()) {
+        ++passed_;
+        changed_.notify_all();
+    }
+}
+
+void SaveStream::pass(std::size_t number, const device::Stream& stream) {
+    auto& update = updates_[number];
     std::unique_lock lock{mutex_};
-    ZG_EXPECTS(update <= passed_ || !is_open_);
-    if (update != passed_) {
+    ZG_EXPECTS(number <= called_ || !is_open_);
+    if (number != called_) {
         return;  // it has passed in a step that was given up, which has changed nothing
     }
-    const auto can_go_on = [&] { return !is_open_ || passed_ - taken_ < places; };
+    const auto can_go_on = [&] {
+        look();
+        return !is_open_ || called_ - taken_ < places;
+    };
     const auto begin_ns = monotonic_ns();
     const bool has_to_wait = !can_go_on();
     while (!can_go_on()) {
         changed_.wait_for(lock, nap, can_go_on);
-        context_.check("a place for state that a checkpoint takes");
+        if (!update.waits_beside) {
+            context_.check("a place for state that a checkpoint takes");
+        }
     }
     const auto end_ns = monotonic_ns();
     waited_ns_ += end_ns - begin_ns;
     if (has_to_wait && waits_.size() < waits_.capacity()) {
         waits_.push_back({begin_ns, end_ns});
     }
-    context_.moves();
+    if (!update.waits_beside) {
+        context_.moves();
+    }
     if (!is_open_) {
         return;
     }
     lock.unlock();
-    auto* to = place(update);
-    for (const auto& part : updates_[update].passing) {
-        std::memcpy(to, part.from, part.bytes);
+    auto* to = place(number);
+    for (const auto& part : update.passing) {
+        device::copy(stream, to, part.from, part.bytes);
         to += part.bytes;
     }
     lock.lock();
-    ++passed_;
-    changed_.notify_all();
+    update.has_passed.record(stream);
+    ++called_;
+    look();
+}
+
+std::span<const SaveStream::Wait> SaveStream::waits() {
+    const std::lock_guard lock{mutex_};
+    told_waits_.insert(told_waits_.end(), waits_.begin(), waits_.end());
+    waits_.clear();
+    return told_waits_;
 }
 
 SaveStream::Next SaveStream::next(bool waits) {
@@ -121,7 +154,7 @@ SaveStream::Next SaveStream::next(bool waits) {
 void SaveStream::take(const std::function<void(const Part&)>& use) {
     const auto* from = place(taken_);
     for (const auto& part : updates_[taken_].passing) {
-        use({part.home, part.home_offset, {from, part.bytes}});
+        use({part.home, part.home_offset, {from, static_cast<std::size_t>(part.bytes)}});
         from += part.bytes;
     }
     const std::lock_guard lock{mutex_};

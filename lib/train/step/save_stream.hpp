@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "comm/wait_context.hpp"
+#include "device/event.hpp"
+#include "device/stream.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/step_program.hpp"
@@ -38,7 +40,9 @@ class SaveStream {
     // ---- of the thread that trains
 
     /// `update` as an op that lets what it changes pass, when a save wants it.
-    Action applied_to(int op, Action update);
+    ///
+    /// \param stream  that it works on; where that has a thread of its own, the update waits there
+    Action applied_to(int op, const device::Stream& stream, Action update);
     /// The updates of the next step are to let their state pass.
     ///
     /// \pre no op of a step is under way, and the writer of the last save has left
@@ -54,9 +58,9 @@ class SaveStream {
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
     };
-    /// All since forget_waits(), in order.
-    std::span<const Wait> waits() const noexcept { return waits_; }
-    void forget_waits() noexcept { waits_.clear(); }
+    /// All since forget_waits(), in order, as far as they have ended. Valid until the next call.
+    std::span<const Wait> waits();
+    void forget_waits() noexcept { told_waits_.clear(); }
 
     // ---- of the thread that writes
 
@@ -85,14 +89,18 @@ class SaveStream {
         int home;
         std::int64_t home_offset;
         const std::byte* from;
-        std::size_t bytes;
+        std::int64_t bytes;
     };
     struct Update {
         int op;
         std::vector<PassingBytes> passing;
+        device::Event has_passed;
+        bool waits_beside;  ///< on a thread beside the one that trains, which tells of the wait itself
     };
 
-    void pass(std::size_t update);
+    void pass(std::size_t update, const device::Stream& stream);
+    /// Counts what has passed of what was told to. \pre the mutex is held
+    void look();
     std::byte* place(std::size_t update) const;
 
     comm::WaitContext context_;
@@ -101,10 +109,11 @@ class SaveStream {
     std::vector<Update> updates_;
     std::atomic<bool> is_open_{false};
     std::atomic<std::int64_t> waited_ns_{0};
-    std::vector<Wait> waits_;  ///< has room for one of each update
+    std::vector<Wait> waits_, told_waits_;  ///< with room for one of each update
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::size_t passed_ = 0, taken_ = 0;  ///< updates
+    /// Updates: told to let their state pass, whose state has passed, and is taken.
+    std::size_t called_ = 0, passed_ = 0, taken_ = 0;
     bool stays_home_ = false;
 };
 

@@ -120,6 +120,7 @@ LinkThrottle::Way* LinkThrottle::way_of(Engine engine) {
         case Engine::collective:
         case Engine::channel:
         case Engine::host_optimizer:
+        case Engine::step_end:
             break;
     }
     return nullptr;
@@ -147,7 +148,10 @@ void LinkThrottle::begin(Stay& stay) {
     }
 }
 
-Action LinkThrottle::applied_to(const schedule::Program& program, const schedule::Op& op, Action action) {
+Action LinkThrottle::applied_to(const schedule::Program& program,
+                                const schedule::Op& op,
+                                const device::Stream& stream,
+                                Action action) {
     const auto& lane = program.lanes.at(static_cast<std::size_t>(op.lane));
     auto* way = way_of(lane.engine);
     if (way == nullptr || way->bytes_per_second <= 0) {
@@ -156,24 +160,25 @@ Action LinkThrottle::applied_to(const schedule::Program& program, const schedule
     const double seconds = static_cast<double>(bytes_of(op)) / way->bytes_per_second;
     stays_.push_back({.way = way,
                       .is_for_updates = lane.serves_updates,
-                      .duration_ns = static_cast<std::int64_t>(seconds * 1e9)});
+                      .duration_ns = static_cast<std::int64_t>(seconds * 1e9),
+                      .moved = device::Event{stream}});
     Stay* stay = &stays_.back();
     auto throttled = action;
-    const bool is_done_at_start = !action.is_asynchronous();
+    // Nobody needs to look after what its stream moves, in order whatever is under way.
+    throttled.may_start_early = !action.is_asynchronous();
     auto move = action.is_asynchronous() ? std::move(action.start) : std::move(action.run);
     throttled.run = {};
-    throttled.start = [this, stay, move = std::move(move)] {
+    throttled.start = [this, stay, stream, move = std::move(move)] {
         begin(*stay);
         move();
+        stay->moved.record(stream);
     };
     throttled.poll = [stay, has_moved = std::move(action.poll)] {
-        return (!has_moved || has_moved()) && monotonic_ns() >= stay->ends_ns;
+        return stay->moved.is_done() && (!has_moved || has_moved()) && monotonic_ns() >= stay->ends_ns;
     };
     throttled.ended_ns = [stay, moved_ns = std::move(action.ended_ns)] {
-        return std::max(stay->ends_ns, moved_ns ? moved_ns() : 0);
+        return std::max({stay->ends_ns, stay->moved.time_ns(), moved_ns ? moved_ns() : 0});
     };
-    // Done when they start, they are in order whatever is under way.
-    throttled.may_start_early = is_done_at_start;
     return throttled;
 }
 

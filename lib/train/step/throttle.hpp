@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "comm/node/node_memory.hpp"
+#include "device/event.hpp"
+#include "device/stream.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/executor.hpp"
@@ -20,8 +22,8 @@ namespace ziggurat::train {
 /// whichever is later. As at a disk, ops for updates are behind all others, which pass those under way: they
 /// then end so much later. Nobody computes meanwhile: what waits sleeps until then.
 ///
-/// Copies are done when they start; several may be under way, so that a lane goes on by itself while the
-/// thread that starts them computes.
+/// Copies need nobody once they have started; several may be under way, so that a lane goes on by itself
+/// while the thread that starts them computes.
 class LinkThrottle {
   public:
     /// \param node  its bell wakes this rank when the time of an op has come
@@ -32,7 +34,12 @@ class LinkThrottle {
     LinkThrottle& operator=(const LinkThrottle&) = delete;
 
     /// `action` of `op` as this way does it; the same action where the way is not throttled.
-    Action applied_to(const schedule::Program& program, const schedule::Op& op, Action action);
+    ///
+    /// \param stream  that the action works on
+    Action applied_to(const schedule::Program& program,
+                      const schedule::Op& op,
+                      const device::Stream& stream,
+                      Action action);
 
   private:
     struct Stay;
@@ -47,6 +54,7 @@ class LinkThrottle {
         Way* way = nullptr;
         bool is_for_updates = false;
         std::int64_t duration_ns = 0;
+        device::Event moved;  ///< its bytes, where the stream moves them
         std::int64_t ends_ns = 0;
     };
     class Alarm;
