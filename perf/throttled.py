@@ -115,7 +115,7 @@ def floor_of(program, rates, compute_seconds):
     turn = [0, 0]
     for index, op in enumerate(ops):
         way = lanes[op["lane"]]
-        if way in WAYS:
+        if way in WAYS and op.get("purpose") != "control":
             seconds = sum(run[1] for operand in op["writes"] for run in operand["runs"]) / rates[way]
             states = {program["buffers"][operand["buffer"]]["state"] for operand in op["reads"]}
             is_of_optimizer = index > end or not states.isdisjoint(OPTIMIZER)

@@ -25,7 +25,7 @@ struct ByteRun {
 enum class Lifetime {
     persistent,  ///< holds state from step to step
     transient,   ///< from the first op that names it to the last; its place in the arena is used again
-    inputs,      ///< filled by the trainer before the step: the batch of a micro-batch, StepInputs
+    inputs,      ///< of the trainer: filled before the step, as batches and StepInputs, or read behind it
 };
 
 /// Name as printed and written to JSON; so are those of consumers and tensors.
@@ -93,7 +93,8 @@ constexpr const char* to_string(Consumer consumer) {
     throw std::invalid_argument{"no Consumer"};
 }
 
-/// Tensors of a micro-batch: the trainer fills them before its passes, and reads the losses after them.
+/// Tensors of a micro-batch, on the host: the trainer fills them before its passes, and reads the losses
+/// after them.
 enum class BatchTensor { tokens, targets, positions, document_starts, mask, samples, losses };
 
 /// Role in which ops name the tensor.

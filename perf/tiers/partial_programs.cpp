@@ -10,6 +10,7 @@ namespace {
 using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
+using schedule::Role;
 using schedule::StateKind;
 
 bool is_transfer(const Op& op) {
@@ -28,13 +29,22 @@ bool is_of_optimizer(const Program& program, const Op& op, int index) {
                                                 : layout::is_optimizer_state(buffer.state);
 }
 
+/// Zeros and copies of what norms and updates are controlled by.
+bool controls_update(const Op& op) {
+    const auto role = op.writes.empty() ? Role::output : op.writes.front().role;
+    return role == Role::exact_sums || role == Role::update_inputs;
+}
+
 Part part_of(const Program& program, const Op& op, int index) {
+    if (controls_update(op)) {
+        return Part::update;
+    }
     if (is_transfer(op)) {
         return is_of_optimizer(program, op, index) ? Part::optimizer : Part::parameters;
     }
     switch (op.kind) {
         case OpKind::copy:
-            return Part::copies;
+            return op.purpose == schedule::Purpose::control ? Part::passes : Part::copies;
         case OpKind::norm:
         case OpKind::step_end:
         case OpKind::update:

@@ -186,7 +186,7 @@ class ControlCopies {
         op.kind = OpKind::fill;
         op.lane = norm.lane;
         op.label = "zeros for " + buffer(sum).name;
-        op.writes.push_back(whole(program_, sum, Role::output));
+        op.writes.push_back(whole(program_, sum, Role::exact_sums));
         program_.ops.push_back(std::move(op));
     }
 
