@@ -118,9 +118,7 @@ std::function<void()> Assembly::Parts::kernel(const Program& program, const Op& 
 }
 
 Action Assembly::Parts::action(const Program& program, const Op& op, GroupCollectives& groups) {
-    const bool is_on_host =
-        program.lanes.at(static_cast<std::size_t>(op.lane)).engine == schedule::Engine::host_optimizer;
-    const auto& here = is_on_host ? processors.host : stream;
+    const auto& here = streams.of(program, op);
     const StateContext context{spec, model, program, memory, here};
     const int index = static_cast<int>(&op - program.ops.data());
     switch (op.kind) {
