@@ -9,17 +9,17 @@ using schedule::Engine;
 LaneStreams::LaneStreams(const device::Processors& processors, const device::Stream& compute)
     : host_{processors.host},
       compute_{compute},
-      host_to_device_{processors.device->make_stream(), processors.device->make_stream()},
-      device_to_host_{processors.device->make_stream(), processors.device->make_stream()} {}
+      host_to_device_{*processors.device},
+      device_to_host_{*processors.device} {}
 
 const device::Stream& LaneStreams::of(const schedule::Lane& lane) const {
     switch (lane.engine) {
         case Engine::compute:
             return compute_;
         case Engine::host_to_device:
-            return lane.serves_updates ? host_to_device_.updates : host_to_device_.passes;
+            return host_to_device_.of(lane);
         case Engine::device_to_host:
-            return lane.serves_updates ? device_to_host_.updates : device_to_host_.passes;
+            return device_to_host_.of(lane);
         case Engine::collective:
         case Engine::channel:
         case Engine::nvme_read:

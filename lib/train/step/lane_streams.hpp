@@ -22,13 +22,19 @@ class LaneStreams {
     std::vector<device::Stream> of(const schedule::Program& program) const;
 
   private:
-    /// The lane of an engine that serves passes, and the one that serves updates.
-    struct Pair {
-        device::Stream passes, updates;
+    /// Of the lanes of an engine: those that serve passes, updates and control.
+    struct OfEngine {
+        device::Stream passes, updates, control;
+
+        explicit OfEngine(device::Device& device)
+            : passes{device.make_stream()}, updates{device.make_stream()}, control{device.make_stream()} {}
+        const device::Stream& of(const schedule::Lane& lane) const noexcept {
+            return lane.serves_control ? control : lane.serves_updates ? updates : passes;
+        }
     };
 
     device::Stream host_, compute_;
-    Pair host_to_device_, device_to_host_;
+    OfEngine host_to_device_, device_to_host_;
 };
 
 }  // namespace ziggurat::train
