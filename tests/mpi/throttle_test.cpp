@@ -102,6 +102,19 @@ TEST(Throttle, LeavesOtherLanesAlone) {
     EXPECT_FALSE(throttle.applied_to(program, program.ops.front(), host, {.run = [] {}}).is_asynchronous());
 }
 
+TEST(Throttle, LetsControlValuesThrough) {
+    auto program = copies_and_a_use(1);
+    comm::NodeMemory node{test::world(), {}};
+    LinkThrottle throttle{{.host_to_device = 1}, node};
+    const auto is_held_up = [&] {
+        return throttle.applied_to(program, program.ops.front(), host, {.run = [] {}}).is_asynchronous();
+    };
+
+    EXPECT_TRUE(is_held_up());
+    program.ops.front().purpose = schedule::Purpose::control;
+    EXPECT_FALSE(is_held_up());
+}
+
 TEST(Throttle, LetsWhatPassesWaitForPassTheOpsForUpdates) {
     auto program = copies_and_a_use(4);
     for (const std::size_t i : {0, 1}) {

@@ -75,6 +75,9 @@ std::string phase_of(const Op& op, const layout::FamilyTable& table) {
 
 /// `all_gather of layer 3 parameters for backward over data`: the same for all micro-batches.
 std::string cause_of(const Op& op, const schedule::Program& program, const layout::FamilyTable& table) {
+    if (op.kind == OpKind::copy && op.purpose == schedule::Purpose::control) {
+        return "copies of control values";
+    }
     std::string name = op.unit < 0 || op.purpose == schedule::Purpose::none ? op.label : std::string{};
     if (name.empty()) {
         name = std::string{to_string(op.kind)} + " of " +

@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/quiet_thread.hpp"
 #include "comm/node/bell.hpp"
+#include "schedule/volumes/link_traffic.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -154,7 +155,7 @@ Action LinkThrottle::applied_to(const schedule::Program& program,
                                 Action action) {
     const auto& lane = program.lanes.at(static_cast<std::size_t>(op.lane));
     auto* way = way_of(lane.engine);
-    if (way == nullptr || way->bytes_per_second <= 0) {
+    if (way == nullptr || way->bytes_per_second <= 0 || !schedule::moves_state(op)) {
         return action;
     }
     const double seconds = static_cast<double>(bytes_of(op)) / way->bytes_per_second;

@@ -22,6 +22,8 @@ namespace ziggurat::train {
 /// whichever is later. As at a disk, ops for updates are behind all others, which pass those under way: they
 /// then end so much later. Nobody computes meanwhile: what waits sleeps until then.
 ///
+/// Control values, a few bytes in front of which nothing has to go, are let through.
+///
 /// Copies need nobody once they have started; several may be under way, so that a lane goes on by itself
 /// while the thread that starts them computes.
 class LinkThrottle {
