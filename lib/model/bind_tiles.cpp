@@ -1,4 +1,5 @@
 /// Products with some rows of a weight, and look-ups in some rows of a table.
+#include "device/elements.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/elementwise.hpp"
@@ -21,7 +22,7 @@ struct Columns {
     std::span<std::byte> rest;
 
     Columns(std::span<std::byte> workspace, std::int64_t rows, std::int64_t width)
-        : matrix{reinterpret_cast<T*>(workspace.data()), {rows, width}},
+        : matrix{device::elements<T>(workspace.data(), std::ssize(workspace)).data(), {rows, width}},
           rest{workspace.subspan((static_cast<std::size_t>(rows * width) * sizeof(T) + 63) / 64 * 64)} {}
 };
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "device/elements.hpp"
 #include "kernels/step_inputs.hpp"
 #include "layout/family.hpp"
 #include "layout/role.hpp"
@@ -91,7 +92,7 @@ class Operands {
     template <class E>
     std::span<E> typed(const schedule::Operand& operand) const {
         const auto raw = bytes(operand);
-        return {reinterpret_cast<E*>(raw.data()), raw.size() / sizeof(E)};
+        return device::elements<E>(raw.data(), std::ssize(raw));
     }
 
     const schedule::Program& program_;

@@ -6,6 +6,7 @@
 
 #include "base/contract.hpp"
 #include "base/exact_sum.hpp"
+#include "device/elements.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/gradient_norm.hpp"
@@ -28,8 +29,7 @@ const schedule::Buffer& buffer_of(const StateContext& context, const Operand& op
 template <class E>
 std::span<E> run_of(const StateContext& context, const Operand& operand, std::size_t index) {
     const auto run = operand.runs.at(index);
-    return {reinterpret_cast<E*>(context.memory.at(buffer_of(context, operand)) + run.offset),
-            static_cast<std::size_t>(run.bytes) / sizeof(E)};
+    return device::elements<E>(context.memory.at(buffer_of(context, operand)) + run.offset, run.bytes);
 }
 
 /// Operands of an op that play the part `role`, in order: one for each unit of a chunk or bucket.
@@ -163,17 +163,16 @@ Action bind_norm_as(const StateContext& context,
 }  // namespace
 
 Action bind_fill(const StateContext& context, const Op& op) {
-    std::vector<std::span<std::byte>> ranges;
+    // Zero bits are zero in every type; buffers are whole pairs of bytes.
+    std::vector<std::span<bfloat16>> ranges;
     for (const auto& operand : op.writes) {
         for (std::size_t run = 0; run < operand.runs.size(); ++run) {
-            ranges.push_back(run_of<std::byte>(context, operand, run));
+            ranges.push_back(run_of<bfloat16>(context, operand, run));
         }
     }
     return {.run = [ranges = std::move(ranges), &stream = context.stream] {
         for (const auto& range : ranges) {
-            // Zero bits are zero in every type; buffers are whole pairs of bytes.
-            kernels::fill_zero<tensor::bfloat16>(stream, {reinterpret_cast<tensor::bfloat16*>(range.data()),
-                                                          range.size() / sizeof(tensor::bfloat16)});
+            kernels::fill_zero(stream, range);
         }
     }};
 }
