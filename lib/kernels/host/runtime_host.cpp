@@ -11,8 +11,10 @@
 #include "spec/threads.hpp"
 
 namespace ziggurat::kernels {
+namespace {
 
-Runtime::Runtime(int num_threads) {
+/// On the thread that dispatches kernels: OpenMP keeps numbers of threads for each that asks for some.
+void start(int num_threads) {
     ZG_EXPECTS(features_are_checked);  // reading it links the check into the program
     ZG_EXPECTS(num_threads >= 1 && num_threads <= spec::most_threads);
     // Kokkos warns on stderr unless these say something; an outer launcher's choice wins.
@@ -33,8 +35,22 @@ Runtime::Runtime(int num_threads) {
     Kokkos::initialize(arguments);
 }
 
+}  // namespace
+
+Runtime::Runtime(int num_threads) {
+    start(num_threads);
+}
+
+Runtime::Runtime(int num_threads, device::HostThread& thread) : thread_{&thread} {
+    thread.run([num_threads] { start(num_threads); });
+}
+
 Runtime::~Runtime() {
-    Kokkos::finalize();
+    if (thread_ != nullptr) {
+        thread_->run([] { Kokkos::finalize(); });
+    } else {
+        Kokkos::finalize();
+    }
 }
 
 }  // namespace ziggurat::kernels
