@@ -115,7 +115,7 @@ void TrainingLoop::one_step() {
     const auto begin_ns = monotonic_ns();
     StepReport report;
     const auto targets = feeder_.fill(step_, assembly_.train_slots(), world_);
-    const double data_seconds = seconds_between(begin_ns, monotonic_ns());
+    const double data_seconds = assembly_.train_executor().idle_seconds_since(begin_ns);
     times().add(data_activity_, data_seconds);
     report.stall(data_stall) = data_seconds;
 
@@ -154,9 +154,10 @@ void TrainingLoop::one_step() {
     report.host_peak_bytes = assembly_.arena_bytes(spec::Tier::host);
     report.process_peak_bytes = process_peak_bytes_ = std::max(process_peak_bytes_, process_bytes());
     {
-        const ScopedActivity time{times(), logging_activity_};
+        const auto since_ns = monotonic_ns();
         reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
         say_news(requests_.agreed() == 0);
+        times().add(logging_activity_, assembly_.train_executor().idle_seconds_since(since_ns));
     }
     slow_path_.step_ended(outcome.step_requests);
     skips_.check(step_);

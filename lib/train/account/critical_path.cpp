@@ -18,30 +18,31 @@ bool CriticalPath::computes(int number, int op) const {
     return rank(number).engines[static_cast<std::size_t>(op)] == Engine::compute;
 }
 
+std::int64_t CriticalPath::split_computed(std::span<const LaneRecord> records,
+                                          std::int64_t begin_ns,
+                                          const Visitor& visitor) const {
+    std::int64_t free_ns = begin_ns;
+    for (const auto& record : records) {
+        if (record.cause >= 0 || !computes(times_.me, record.op)) {
+            continue;
+        }
+        if (record.begin_ns > free_ns) {
+            follow({free_ns, record.begin_ns}, {times_.me, -1, record.ready_ns, record.after}, -1, visitor);
+        }
+        free_ns = std::max(free_ns, record.end_ns);
+    }
+    return free_ns;
+}
+
 void CriticalPath::split(std::span<const LaneRecord> records,
                          std::int64_t begin_ns,
                          std::int64_t end_ns,
                          const Visitor& visitor) const {
-    const int me = times_.me;
-    const LaneRecord* step_end = nullptr;
-    std::int64_t free_ns = begin_ns;  // since when the compute lane has nothing to do
-    for (const auto& record : records) {
-        if (record.cause >= 0) {
-            continue;
-        }
-        if (record.op == step_end_) {
-            step_end = &record;
-        }
-        if (!computes(me, record.op)) {
-            continue;
-        }
-        if (record.begin_ns > free_ns) {
-            follow({free_ns, record.begin_ns}, {me, -1, record.ready_ns, record.after}, -1, visitor);
-        }
-        free_ns = std::max(free_ns, record.end_ns);
-    }
-    if (step_end != nullptr && end_ns > free_ns) {
-        follow({free_ns, end_ns}, {me, -1, step_end->end_ns, step_end_}, -1, visitor);
+    const auto free_ns = split_computed(records, begin_ns, visitor);
+    const auto step_end = std::ranges::find_if(
+        records, [this](const LaneRecord& record) { return record.cause < 0 && record.op == step_end_; });
+    if (step_end != records.end() && end_ns > free_ns) {
+        follow({free_ns, end_ns}, {times_.me, -1, step_end->end_ns, step_end_}, -1, visitor);
     }
 }
 
@@ -49,13 +50,14 @@ void CriticalPath::split_rest(std::span<const LaneRecord> records,
                               std::int64_t begin_ns,
                               std::int64_t end_ns,
                               const Visitor& visitor) const {
+    const auto free_ns = split_computed(records, begin_ns, visitor);
     const LaneRecord* last = nullptr;
     for (const auto& record : records) {
         const bool is_later = last == nullptr || record.end_ns > last->end_ns;
         last = record.cause < 0 && is_later ? &record : last;
     }
-    if (last != nullptr && end_ns > begin_ns) {
-        follow({begin_ns, end_ns}, {times_.me, -1, last->end_ns, last->op}, -1, visitor);
+    if (last != nullptr && end_ns > free_ns) {
+        follow({free_ns, end_ns}, {times_.me, -1, last->end_ns, last->op}, -1, visitor);
     }
 }
 

@@ -65,6 +65,11 @@ class CriticalPath {
         OpTimes::Times times;
     };
 
+    /// The time between the ops of the compute lane, since `begin_ns`. Returns since when that lane has
+    /// nothing to do.
+    std::int64_t split_computed(std::span<const LaneRecord> records,
+                                std::int64_t begin_ns,
+                                const Visitor& visitor) const;
     const RankTimes& rank(int number) const { return times_.ranks[static_cast<std::size_t>(number)]; }
     bool computes(int number, int op) const;
     /// The rank that came last to the collective of that op; nothing: it is none.

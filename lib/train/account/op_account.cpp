@@ -205,7 +205,12 @@ void OpAccount::add(const Executor& executor,
     waits_.split(executor.records(), executor.step_began_ns(), executor.step_ended_ns(),
                  [this, &report](const CriticalPath::Owner& owner, std::int64_t begin_ns,
                                  std::int64_t end_ns) { add_wait(owner, begin_ns, end_ns, report); });
-    for (const auto& record : executor.records()) {
+    add_computed(executor.records(), report);
+    causes_.name_in(report);
+}
+
+void OpAccount::add_computed(std::span<const LaneRecord> records, StepReport& report) {
+    for (const auto& record : records) {
         const auto& category = categories_[static_cast<std::size_t>(record.op)];
         if (record.cause >= 0 || category.kernel < 0) {
             continue;
@@ -215,7 +220,6 @@ void OpAccount::add(const Executor& executor,
         account_.add_kernel(category.kernel, seconds, category.flops);
         report.compute_s += seconds;
     }
-    causes_.name_in(report);
 }
 
 void OpAccount::add_rest(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint) {
@@ -226,6 +230,7 @@ void OpAccount::add_rest(const Executor& executor, std::span<const SaveStream::W
         [this, &of_no_step](const CriticalPath::Owner& owner, std::int64_t begin_ns, std::int64_t end_ns) {
             add_wait(owner, begin_ns, end_ns, of_no_step);
         });
+    add_computed(executor.records(), of_no_step);
 }
 
 std::vector<std::string> OpAccount::trace_lanes() const {

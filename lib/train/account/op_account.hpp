@@ -34,7 +34,7 @@ class OpAccount {
     /// Waits of updates for a checkpoint to take their state, `for_checkpoint`, are no work of theirs.
     void add(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint, StepReport& report);
 
-    /// Adds what `executor` did in Executor::finish, when only other lanes had work left.
+    /// Adds what `executor` did in Executor::finish, when no other step was to be begun.
     void add_rest(const Executor& executor, std::span<const SaveStream::Wait> for_checkpoint);
 
     /// Whether a rank of `num_ranks` may have to wait for it: for the batch always, for collectives where
@@ -58,6 +58,7 @@ class OpAccount {
         std::int64_t bytes = 0;  ///< moved between tiers
     };
 
+    void add_computed(std::span<const LaneRecord> records, StepReport& report);
     void add_wait(const CriticalPath::Owner& owner,
                   std::int64_t begin_ns,
                   std::int64_t end_ns,

@@ -1,0 +1,400 @@
+/// Lanes whose streams are late: what is issued when, and whose clock tells when it was done.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "schedule/place/derive_dependencies.hpp"
+#include "tests/support/hand_device.hpp"
+#include "train/account/op_account.hpp"
+#include "train/step/executor.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using schedule::Engine;
+
+/// Ops on buffers of 64 bytes. Those that compute or copy are done when the device is told to; others are
+/// started and end when they are polled.
+class LateRig {
+  public:
+    explicit LateRig(int num_buffers) {
+        for (int b = 0; b < num_buffers; ++b) {
+            schedule::Buffer buffer;
+            buffer.bytes = 64;
+            buffer.offset = 64 * b;
+            program.add_buffer(buffer);
+        }
+    }
+
+    int add(Engine engine, std::vector<int> reads, std::vector<int> writes, std::int64_t duration_ns = 0) {
+        schedule::Op op;
+        op.lane = program.lane(engine);
+        if (op.lane == std::ssize(streams)) {
+            streams.push_back(is_late(engine) ? device.make_stream() : device::Stream{1});
+        }
+        for (const int buffer : reads) {
+            op.reads.push_back(schedule::whole(program, buffer, schedule::Role::input));
+        }
+        for (const int buffer : writes) {
+            op.writes.push_back(schedule::whole(program, buffer, schedule::Role::input));
+        }
+        const auto name = std::to_string(program.ops.size());
+        op.label = "op " + name;
+        Action action;
+        if (is_late(engine)) {
+            auto* queue = &queue_of(op.lane);
+            action.run = [this, queue, name, duration_ns] {
+                log += " issue" + name;
+                queue->call([this, name] { log += " did" + name; }, duration_ns);
+            };
+        } else {
+            action.start = [this, name] { log += " start" + name; };
+            action.poll = [this, name] {
+                log += " end" + name;
+                return true;
+            };
+        }
+        program.ops.push_back(std::move(op));
+        actions.push_back(std::move(action));
+        return static_cast<int>(program.ops.size()) - 1;
+    }
+    /// With hosts that wait no longer than `hang_seconds`.
+    Executor make(double hang_seconds = 10) {
+        derive_dependencies(program);
+        return Executor{program, actions, comm::WaitContext{}, hang_seconds, nullptr, streams};
+    }
+    test::HandDevice::HandQueue& queue_of(int lane) {
+        std::size_t before = 0;
+        for (int l = 0; l < lane; ++l) {
+            before += streams[static_cast<std::size_t>(l)].is_late() ? 1 : 0;
+        }
+        return device.queue(before);
+    }
+
+    test::HandDevice device;
+    schedule::Program program;
+    std::vector<Action> actions;
+    std::vector<device::Stream> streams;  ///< by lane
+    std::string log;
+
+  private:
+    static bool is_late(Engine engine) {
+        return engine == Engine::compute || engine == Engine::host_to_device ||
+               engine == Engine::device_to_host;
+    }
+};
+
+/// The records of work by op, and those of waits.
+std::map<int, LaneRecord> work_of(const Executor& executor) {
+    std::map<int, LaneRecord> found;
+    for (const auto& record : executor.records()) {
+        if (record.cause < 0) {
+            EXPECT_FALSE(found.contains(record.op));
+            found[record.op] = record;
+        }
+    }
+    return found;
+}
+
+std::vector<LaneRecord> waits_of(const Executor& executor) {
+    std::vector<LaneRecord> found;
+    std::ranges::copy_if(executor.records(), std::back_inserter(found),
+                         [](const LaneRecord& record) { return record.cause >= 0; });
+    return found;
+}
+
+TEST(LateLanes, IssueWhatWaitsForWhatIsIssued) {
+    LateRig rig{2};
+    const int copy = rig.add(Engine::host_to_device, {}, {0});
+    const int use = rig.add(Engine::compute, {0}, {1});
+    rig.add(Engine::compute, {1}, {});
+    auto executor = rig.make();
+    auto& copies = rig.queue_of(rig.program.ops[static_cast<std::size_t>(copy)].lane);
+    auto& computing = rig.queue_of(rig.program.ops[static_cast<std::size_t>(use)].lane);
+
+    executor.run_step();
+
+    EXPECT_EQ(rig.log, " issue0 issue1 issue2");
+    EXPECT_FALSE(computing.do_next()) << "its stream waits for the copy";
+    EXPECT_TRUE(copies.do_next());
+    EXPECT_TRUE(computing.do_next());
+    EXPECT_EQ(rig.log, " issue0 issue1 issue2 did0 did1");
+}
+
+TEST(LateLanes, WaitForTheStepBeforeOnTheirStreamsToo) {
+    LateRig rig{2};
+    rig.add(Engine::host_to_device, {}, {0});
+    rig.add(Engine::host_to_device, {}, {1});
+    const int use = rig.add(Engine::compute, {0}, {});
+    auto executor = rig.make();
+    auto& copies = rig.queue_of(0);
+    auto& computing = rig.queue_of(rig.program.ops[static_cast<std::size_t>(use)].lane);
+    executor.run_step();
+    copies.do_next();
+    copies.do_next();
+
+    executor.advance();
+    rig.device.when_asked = [&] { computing.do_next(); };
+    executor.run_step();
+    rig.device.when_asked = {};
+
+    // The first copy of the second step waits for the use in the first one.
+    EXPECT_EQ(rig.log, " issue0 issue2 issue1 did0 did1 did2 issue0 issue2");
+    executor.finish();
+}
+
+TEST(LateLanes, LetTheHostWaitUntilTheyAreDone) {
+    LateRig rig{2};
+    rig.add(Engine::compute, {}, {0});
+    rig.add(Engine::collective, {0}, {1});
+    auto executor = rig.make();
+    executor.run_step();
+
+    executor.advance();
+    EXPECT_EQ(rig.log, " issue0");
+    rig.device.do_all();
+    executor.advance();
+    executor.advance();
+
+    EXPECT_EQ(rig.log, " issue0 did0 start1 end1");
+}
+
+TEST(LateLanes, WaitThemselvesForTheHost) {
+    LateRig rig{2};
+    rig.add(Engine::collective, {}, {0});
+    rig.add(Engine::compute, {0}, {1});
+    rig.add(Engine::compute, {1}, {});
+    auto executor = rig.make();
+
+    executor.run_step();
+
+    EXPECT_EQ(rig.log, " start0 end0 issue1 issue2");
+}
+
+TEST(LateLanes, ReturnWhenInputsAreReadAndTheEndOfTheStepIsKnown) {
+    LateRig rig{4};
+    auto& inputs = rig.program.buffers[0];
+    inputs.lifetime = schedule::Lifetime::inputs;
+    inputs.tier = spec::Tier::host;
+    rig.add(Engine::compute, {}, {2});
+    rig.add(Engine::device_to_host, {2}, {3});
+    rig.add(Engine::step_end, {3}, {});
+    rig.program.ops.back().kind = schedule::OpKind::step_end;
+    rig.add(Engine::host_to_device, {0}, {1});
+    rig.add(Engine::compute, {1}, {});
+    auto executor = rig.make();
+    int asked = 0;
+    rig.device.when_asked = [&] {  // lane by lane: compute once, then copies to the host, then those back
+        ++asked;
+        const int lane = asked > 30 ? 3 : asked > 20 ? 1 : asked > 10 ? 0 : -1;
+        if (lane >= 0 && asked % 10 == 1) {
+            rig.queue_of(lane).do_next();
+        }
+    };
+
+    executor.run_step();
+
+    EXPECT_EQ(rig.log, " issue0 issue1 issue3 issue4 did0 did1 start2 end2 did3");
+    rig.device.when_asked = [&] { rig.device.do_all(); };
+    executor.finish();
+    EXPECT_EQ(rig.log, " issue0 issue1 issue3 issue4 did0 did1 start2 end2 did3 did4");
+}
+
+TEST(LateLanes, AreNotIssuedAgainBeforeTheyAreDone) {
+    LateRig rig{1};
+    rig.add(Engine::compute, {}, {0});
+    auto executor = rig.make();
+    executor.run_step();
+    rig.device.when_asked = [&] { rig.device.do_all(); };
+
+    executor.run_step();
+
+    EXPECT_EQ(rig.log.substr(0, 20), " issue0 did0 issue0");
+}
+
+TEST(LateLanes, BeginAndEndByTheClockOfTheirStreams) {
+    LateRig rig{2};
+    const int first = rig.add(Engine::compute, {}, {1}, 10'000);
+    const int copy = rig.add(Engine::host_to_device, {}, {0}, 500'000);
+    const int use = rig.add(Engine::compute, {0, 1}, {}, 30'000);
+    auto executor = rig.make();
+    executor.run_step();
+    EXPECT_TRUE(executor.records().empty());
+    const auto begin_ns = rig.device.now_ns;
+    rig.device.when_asked = [&] { rig.device.do_all(); };
+
+    executor.finish();
+
+    const auto work = work_of(executor);
+    EXPECT_EQ(work.at(first).begin_ns, begin_ns);
+    EXPECT_EQ(work.at(first).end_ns, begin_ns + 10'000);
+    EXPECT_EQ(work.at(copy).end_ns, begin_ns + 510'000);
+    EXPECT_EQ(work.at(use).begin_ns, begin_ns + 510'000);
+    EXPECT_EQ(work.at(use).end_ns, begin_ns + 540'000);
+    EXPECT_EQ(work.at(use).ready_ns, begin_ns + 510'000);
+    EXPECT_EQ(work.at(use).after, copy);
+    const auto waits = waits_of(executor);
+    ASSERT_EQ(waits.size(), 1u);
+    EXPECT_EQ(waits[0].op, use);
+    EXPECT_EQ(waits[0].cause, copy);
+    EXPECT_EQ(waits[0].begin_ns, begin_ns + 10'000);
+    EXPECT_EQ(waits[0].end_ns, begin_ns + 510'000);
+}
+
+TEST(LateLanes, DoNotWaitWhileTheirThreadDoes) {
+    LateRig rig{1};
+    rig.add(Engine::compute, {}, {0}, 1'000'000);
+    rig.add(Engine::compute, {0}, {}, 1'000'000);
+    auto executor = rig.make();
+    executor.run_step();
+    int asked = 0;
+    rig.device.when_asked = [&] {
+        if (++asked % 1000 == 0) {
+            rig.queue_of(0).do_next();
+        }
+    };
+
+    executor.finish();
+
+    EXPECT_TRUE(waits_of(executor).empty());
+    EXPECT_EQ(work_of(executor).size(), 2u);
+}
+
+TEST(LateLanes, TellEachTimeOfTheComputeLaneOnce) {
+    LateRig rig{1};
+    rig.add(Engine::compute, {}, {0}, 100'000);
+    rig.add(Engine::compute, {0}, {}, 100'000);
+    auto executor = rig.make();
+    const auto begin_ns = rig.device.now_ns;
+    executor.run_step();
+    const auto first_ended_ns = executor.step_ended_ns();
+    EXPECT_LT(first_ended_ns, begin_ns);  // nothing is known of the device's time
+    rig.queue_of(0).do_next();
+    EXPECT_EQ(executor.idle_seconds_since(0), 0) << "under way";
+
+    int asked = 0;
+    rig.device.when_asked = [&] {
+        if (++asked == 5) {
+            rig.queue_of(0).do_next();
+        }
+    };
+    executor.run_step();
+
+    EXPECT_EQ(executor.step_began_ns(), first_ended_ns);
+    EXPECT_EQ(executor.step_ended_ns(), begin_ns + 200'000);
+    rig.device.when_asked = [&] { rig.device.do_all(); };
+    executor.finish();
+    EXPECT_EQ(executor.step_began_ns(), begin_ns + 200'000);
+}
+
+TEST(LateLanes, LeaveOutWhatIsComputedOfAnAbandonedStep) {
+    LateRig rig{3};
+    rig.add(Engine::compute, {}, {0});
+    rig.add(Engine::compute, {0}, {1});
+    rig.add(Engine::compute, {1}, {2});
+    rig.program.ops.back().kind = schedule::OpKind::norm;
+    auto executor = rig.make();
+    executor.between_ops([&] { executor.abandon_step(); });
+
+    executor.run_step();
+    rig.device.when_asked = [&] { rig.device.do_all(); };
+    executor.finish();
+
+    EXPECT_EQ(rig.log, " issue0 issue2 did0 did2");
+}
+
+TEST(LateLanes, TellWhichOpHasFailed) {
+    LateRig rig{2};
+    rig.add(Engine::compute, {}, {0});
+    rig.add(Engine::compute, {0}, {1});
+    rig.actions.back().run = [&] {
+        rig.queue_of(0).call([] { throw Error{ErrorKind::resource, "the device is gone"}; }, 0);
+    };
+    auto executor = rig.make();
+    executor.run_step();
+    rig.device.when_asked = [&] { rig.device.do_all(); };
+
+    try {
+        executor.finish();
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::resource);
+        EXPECT_STREQ(error.what(), "'op 1' failed: the device is gone");
+    }
+}
+
+TEST(LateLanes, TellWhichOpDoesNotEnd) {
+    LateRig rig{3};
+    rig.add(Engine::host_to_device, {}, {0});
+    rig.add(Engine::compute, {0}, {1});
+    rig.add(Engine::device_to_host, {1}, {2});
+    rig.add(Engine::collective, {2}, {});
+    auto executor = rig.make(0);
+    executor.run_step();
+
+    try {
+        executor.finish();
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::communication);
+        EXPECT_NE(std::string{error.what()}.find("for 'op 0' before 'op 1'"), std::string::npos)
+            << error.what();
+    }
+}
+
+TEST(LateLanes, EndBeforeTheirExecutorDoes) {
+    LateRig rig{1};
+    rig.add(Engine::compute, {}, {0});
+    {
+        auto executor = rig.make();
+        executor.run_step();
+    }
+    EXPECT_EQ(rig.log, " issue0 did0");
+}
+
+TEST(LateLanes, AddUpInTheAccount) {
+    LateRig rig{2};
+    rig.add(Engine::compute, {}, {1}, 1'000'000);
+    rig.add(Engine::host_to_device, {}, {0}, 500'000);
+    rig.add(Engine::compute, {0, 1}, {}, 2'000'000);
+    auto times = times_of_one(rig.program);
+    auto executor = rig.make();
+    executor.keep_times_in(times.own());
+    Account account;
+    const layout::FamilyTable table;
+    OpAccount ops{rig.program, table, times, account};
+    double compute_s = 0, stall_s = 0, told_s = 0;
+    const auto add = [&] {
+        StepReport report;
+        ops.add(executor, {}, report);
+        compute_s += report.compute_s;
+        stall_s += report.stall(Stall::host_to_device);
+        told_s += seconds_between(executor.step_began_ns(), executor.step_ended_ns());
+    };
+    executor.run_step();
+    add();
+    rig.device.now_ns = executor.step_ended_ns();
+    rig.device.when_asked = [&] {
+        if (!rig.log.ends_with(" issue2")) {  // so that the lane is under way when the step returns
+            rig.device.do_all();
+        }
+    };
+
+    for (int step = 1; step < 4; ++step) {
+        executor.run_step();
+        add();
+    }
+
+    EXPECT_NEAR(compute_s, 10e-3, 1e-9);  // three steps, and the first op of the fourth
+    EXPECT_NEAR(stall_s, 1.5e-3, 1e-9);
+    EXPECT_NEAR(told_s, compute_s + stall_s, 1e-9);
+    rig.device.when_asked = [&] { rig.device.do_all(); };
+    executor.finish();
+}
+
+}  // namespace
+}  // namespace ziggurat::train
