@@ -47,7 +47,7 @@ class Operands {
     explicit Operands(device::Device& device)
         : stream{device.make_stream()},
           arena_{device.reserve(arena_bytes, "operands", device::Arena::Kind::own)},
-          scratch_{device.reserve(arena_bytes, "scratch", device::Arena::Kind::own)} {}
+          scratch_{device.reserve(scratch_bytes, "scratch", device::Arena::Kind::own)} {}
 
     template <class T>
     std::span<T> put(const std::vector<T>& values) {
@@ -73,7 +73,7 @@ class Operands {
     TensorRef<T, 2> matrix(std::int64_t rows, std::int64_t width) {
         return {row<T>(rows * width).data, {rows, width}};
     }
-    std::span<std::byte> scratch() { return {scratch_.data(), static_cast<std::size_t>(arena_bytes)}; }
+    std::span<std::byte> scratch() { return {scratch_.data(), static_cast<std::size_t>(scratch_bytes)}; }
     Dropout dropout(std::int64_t sequence) {
         return {.probability = 0.3f,
                 .seed = 11,
@@ -99,6 +99,7 @@ class Operands {
 
   private:
     static constexpr std::int64_t arena_bytes = std::int64_t{1} << 20;
+    static constexpr std::int64_t scratch_bytes = std::int64_t{16} << 20;
 
     device::Arena arena_, scratch_;
     std::int64_t used_ = 0;
