@@ -12,9 +12,9 @@
 #include "comm/control.hpp"
 #include "comm/session.hpp"
 #include "comm/watch/liveness.hpp"
-#include "kernels/runtime.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/source_filter.hpp"
+#include "tests/support/test_processors.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -72,7 +72,8 @@ int main(int argc, char** argv) {
     try {
         // An exception on one rank leaves the others waiting for it: end the job at once.
         GTEST_FLAG_SET(catch_exceptions, false);
-        const kernels::Runtime runtime{1};
+        const test::TestKernels kernels{
+            1, std::uint64_t{1000} * static_cast<std::uint64_t>(session.world().rank())};
         test::the_world = &session.world();
         return test::run_all_tests();
     } catch (const std::exception& error) {

@@ -1,9 +1,63 @@
 #include "tests/support/test_processors.hpp"
 
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "device/delayed/delayed_host.hpp"
+
 namespace ziggurat::test {
+namespace {
+
+enum class TestDevice { host, delayed_threads, delayed_polled };
+
+TestDevice asked_device() {
+    const char* text = std::getenv("ZIGGURAT_TEST_DEVICE");
+    const std::string name = text == nullptr ? "host" : text;
+    if (name == "host") {
+        return TestDevice::host;
+    }
+    if (name == "delayed_threads") {
+        return TestDevice::delayed_threads;
+    }
+    if (name == "delayed_polled") {
+        return TestDevice::delayed_polled;
+    }
+    throw std::invalid_argument{"ZIGGURAT_TEST_DEVICE=" + name +
+                                ": there are host, delayed_threads and delayed_polled"};
+}
+
+TestKernels* the_kernels = nullptr;
+
+}  // namespace
+
+TestKernels::TestKernels(int num_threads, std::uint64_t seed) : seed_{seed} {
+    if (asked_device() == TestDevice::delayed_threads) {
+        thread_ = std::make_unique<device::HostThread>();
+        runtime_.emplace(num_threads, *thread_);
+    } else {
+        runtime_.emplace(num_threads);
+    }
+    the_kernels = this;
+}
+
+TestKernels::~TestKernels() {
+    the_kernels = nullptr;
+}
 
 device::Processors processors_for_tests(int num_threads) {
-    return device::Processors::of_host(num_threads);
+    const auto asked = asked_device();
+    if (asked == TestDevice::host || the_kernels == nullptr) {
+        return device::Processors::of_host(num_threads);
+    }
+    using Mode = device::DelayedHost::Mode;
+    auto* const thread = the_kernels->thread_.get();
+    return {std::make_shared<device::DelayedHost>(
+                device::DelayedHost::Options{.mode = thread != nullptr ? Mode::threads : Mode::polled,
+                                             .seed = the_kernels->seed_++,
+                                             .num_threads = num_threads,
+                                             .thread = thread}),
+            device::Stream{num_threads, thread}};
 }
 
 }  // namespace ziggurat::test
