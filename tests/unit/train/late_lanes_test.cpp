@@ -126,25 +126,28 @@ TEST(LateLanes, IssueWhatWaitsForWhatIsIssued) {
 }
 
 TEST(LateLanes, WaitForTheStepBeforeOnTheirStreamsToo) {
-    LateRig rig{2};
+    LateRig rig{1};
     rig.add(Engine::host_to_device, {}, {0});
-    rig.add(Engine::host_to_device, {}, {1});
-    const int use = rig.add(Engine::compute, {0}, {});
+    rig.add(Engine::compute, {0}, {});
     auto executor = rig.make();
     auto& copies = rig.queue_of(0);
-    auto& computing = rig.queue_of(rig.program.ops[static_cast<std::size_t>(use)].lane);
+    auto& computing = rig.queue_of(1);
     executor.run_step();
     copies.do_next();
-    copies.do_next();
+    bool has_looked = false;
+    rig.device.when_asked = [&] {
+        if (!has_looked && rig.log == " issue0 issue1 did0 issue0") {
+            has_looked = true;
+            EXPECT_FALSE(copies.do_next()) << "what it would write is still read";
+            computing.do_next();
+            EXPECT_TRUE(copies.do_next());
+        }
+    };
 
-    executor.advance();
-    rig.device.when_asked = [&] { computing.do_next(); };
     executor.run_step();
-    rig.device.when_asked = {};
 
-    // The first copy of the second step waits for the use in the first one.
-    EXPECT_EQ(rig.log, " issue0 issue2 issue1 did0 did1 did2 issue0 issue2");
-    executor.finish();
+    EXPECT_TRUE(has_looked);
+    EXPECT_EQ(rig.log, " issue0 issue1 did0 issue0 did1 did0 issue1");
 }
 
 TEST(LateLanes, LetTheHostWaitUntilTheyAreDone) {
@@ -213,7 +216,7 @@ TEST(LateLanes, AreNotIssuedAgainBeforeTheyAreDone) {
 
     executor.run_step();
 
-    EXPECT_EQ(rig.log.substr(0, 20), " issue0 did0 issue0");
+    EXPECT_TRUE(rig.log.starts_with(" issue0 did0 issue0")) << rig.log;
 }
 
 TEST(LateLanes, BeginAndEndByTheClockOfTheirStreams) {
@@ -253,7 +256,7 @@ TEST(LateLanes, DoNotWaitWhileTheirThreadDoes) {
     executor.run_step();
     int asked = 0;
     rig.device.when_asked = [&] {
-        if (++asked % 1000 == 0) {
+        if (++asked % 100 == 0) {
             rig.queue_of(0).do_next();
         }
     };
@@ -286,7 +289,12 @@ TEST(LateLanes, TellEachTimeOfTheComputeLaneOnce) {
 
     EXPECT_EQ(executor.step_began_ns(), first_ended_ns);
     EXPECT_EQ(executor.step_ended_ns(), begin_ns + 200'000);
-    rig.device.when_asked = [&] { rig.device.do_all(); };
+    asked = 0;
+    rig.device.when_asked = [&] {
+        if (++asked > 2) {
+            rig.device.do_all();
+        }
+    };
     executor.finish();
     EXPECT_EQ(executor.step_began_ns(), begin_ns + 200'000);
 }
@@ -361,6 +369,11 @@ TEST(LateLanes, AddUpInTheAccount) {
     rig.add(Engine::compute, {}, {1}, 1'000'000);
     rig.add(Engine::host_to_device, {}, {0}, 500'000);
     rig.add(Engine::compute, {0, 1}, {}, 2'000'000);
+    std::int64_t num_issued = 0;
+    rig.actions.back().run = [&, run = rig.actions.back().run] {
+        run();
+        ++num_issued;
+    };
     auto times = times_of_one(rig.program);
     auto executor = rig.make();
     executor.keep_times_in(times.own());
@@ -379,7 +392,7 @@ TEST(LateLanes, AddUpInTheAccount) {
     add();
     rig.device.now_ns = executor.step_ended_ns();
     rig.device.when_asked = [&] {
-        if (!rig.log.ends_with(" issue2")) {  // so that the lane is under way when the step returns
+        if (num_issued < executor.steps_begun()) {  // so the lane is under way when the step returns
             rig.device.do_all();
         }
     };
