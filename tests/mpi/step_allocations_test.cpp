@@ -17,6 +17,7 @@
 
 #include "comm/control.hpp"
 #include "deck/load.hpp"
+#include "device/device.hpp"
 #include "tests/support/rank_test.hpp"
 #include "train/control/stop_signals.hpp"
 #include "train/report/console.hpp"
@@ -111,7 +112,8 @@ long allocations_of_run(const std::string& folder, const Training& training, int
     Console console{Console::quiet};
     const long before = ours;
     is_counting = true;
-    train(loaded.run, {"test", "none", "test", loaded.effective}, test::world(), signals, console);
+    train(loaded.run, {"test", "none", "test", loaded.effective}, test::world(),
+          device::Processors::of_host(1), signals, console);
     is_counting = false;
     return ours - before;
 }
