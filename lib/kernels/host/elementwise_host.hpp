@@ -1,4 +1,4 @@
-/// Host siblings of elementwise.hpp; only elementwise.cpp, linear.cpp and *_host.cpp files include it.
+/// Host siblings of elementwise.hpp; only elementwise.cpp and *_host.cpp files include it.
 #pragma once
 
 #include "kernels/elementwise.hpp"
