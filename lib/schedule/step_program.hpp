@@ -91,6 +91,7 @@ struct TrainerBuffers {
     int step_inputs = -1;     ///< of the step under way: filled before its first op
     int update_inputs = -1;   ///< the same for updates, which may still run when the next step has begun
     int exact_sums = -1;      ///< of norms that are formed on the host
+    int sums_of_device = -1;  ///< of those that are formed on the device, when they have come here
     int watched_logits = -1;  ///< of one token, chosen before the run
     int rotations = -1;       ///< on the device: filled once, before the first step
     int snapshot = -1;        ///< see snapshot_pass

@@ -89,7 +89,10 @@ int placeholder(Program& program, const ModelLayout& model, int unit, StateKind 
 }
 
 /// A buffer of the host for what steps are controlled by.
-int control_buffer(Program& program, const char* name, std::int64_t bytes, Lifetime lifetime) {
+int control_buffer(Program& program,
+                   const char* name,
+                   std::int64_t bytes,
+                   Lifetime lifetime = Lifetime::persistent) {
     Buffer buffer;
     buffer.name = name;
     buffer.tier = spec::Tier::host;
@@ -143,9 +146,9 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
     }
     auto& of_trainer = program.trainer_buffers;
     of_trainer.step_inputs = control_buffer(program, "step_inputs", step_inputs_bytes, Lifetime::inputs);
-    of_trainer.update_inputs =
-        control_buffer(program, "update_inputs", step_inputs_bytes, Lifetime::persistent);
-    of_trainer.exact_sums = control_buffer(program, "exact_sums", exact_sums_bytes, Lifetime::transient);
+    of_trainer.update_inputs = control_buffer(program, "update_inputs", step_inputs_bytes);
+    of_trainer.exact_sums = control_buffer(program, "exact_sums", exact_sums_bytes);
+    of_trainer.sums_of_device = control_buffer(program, "exact_sums of device", exact_sums_bytes);
     of_trainer.rotations = rotations_buffer(program, spec, model);
     for (const int u : model.units) {
         auto& unit = state.units[static_cast<std::size_t>(u)];

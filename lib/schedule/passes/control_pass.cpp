@@ -10,8 +10,6 @@
 namespace ziggurat::schedule {
 namespace {
 
-using spec::Tier;
-
 class ControlCopies {
   public:
     ControlCopies(Draft& draft, const ModelLayout& model)
@@ -86,16 +84,13 @@ class ControlCopies {
     int twin(int of) {
         auto& made = twins_.try_emplace(of, -1).first->second;
         if (made < 0) {
-            made = like(of, Tier::device, " on device");
+            auto like = buffer(of);
+            like.name += " on device";
+            like.tier = spec::Tier::device;
+            like.lifetime = Lifetime::transient;
+            made = program_.add_buffer(std::move(like));
         }
         return made;
-    }
-    int like(int of, Tier tier, const char* what) {
-        auto made = buffer(of);
-        made.name += what;
-        made.tier = tier;
-        made.lifetime = Lifetime::transient;
-        return program_.add_buffer(std::move(made));
     }
 
     Op copy(Engine engine, int microbatch, std::string label) {
@@ -151,7 +146,7 @@ class ControlCopies {
 
     void take(int home) {
         const bool is_sum = home == given_.exact_sums;
-        const int to = is_sum ? like(home, Tier::host, " of device") : home;
+        const int to = is_sum ? given_.sums_of_device : home;
         const int m = buffer(home).microbatch;
         auto made = copy(Engine::device_to_host, m,
                          is_sum ? buffer(home).name + " to host" : "losses to host " + std::to_string(m));
@@ -216,7 +211,7 @@ class ControlCopies {
                                     .phases[static_cast<std::size_t>(op.phase)];
             Buffer made;
             made.name = "watched logits";
-            made.tier = Tier::host;
+            made.tier = spec::Tier::host;
             made.lifetime = Lifetime::inputs;
             made.consumer = Consumer::batch;
             made.bytes = phase.out * width;

@@ -55,6 +55,7 @@ class World {
     void fill_initially(int rank);
     Pieces look(int rank, const Operand& operand);
     void judge_read(int rank, int op, int step, const Operand& operand, Pieces& pieces) const;
+    bool is_given(int rank, int buffer) const;
     Pieces inputs(int rank, int buffer, int step, Pieces pieces) const;
 
     // simulate_meaning.cpp: values from values

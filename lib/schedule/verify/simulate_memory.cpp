@@ -95,6 +95,16 @@ Pieces World::look(int rank, const Operand& operand) {
     return pieces;
 }
 
+/// Whether the trainer fills it; losses it reads.
+bool World::is_given(int rank, int index) const {
+    const auto& described = buffer(rank, index);
+    const auto& batch = program(rank).trainer_buffers.batch;
+    const auto m = static_cast<std::size_t>(described.microbatch);
+    const bool is_loss = described.microbatch >= 0 && m < batch.size() &&
+                         batch[m][static_cast<std::size_t>(BatchTensor::losses)] == index;
+    return described.lifetime == Lifetime::inputs && !is_loss;
+}
+
 /// What the trainer has put into a buffer of inputs where no op of this step has written since.
 Pieces World::inputs(int rank, int index, int step, Pieces pieces) const {
     const auto& described = buffer(rank, index);
@@ -171,8 +181,9 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             continue;
         }
         if (described.lifetime == Lifetime::persistent) {
-            // The clip factor that was made of the sums of this step, not of the one before.
-            if (operand.role == Role::update_inputs && content.step != step) {
+            // The sums of this step, not of the one before; the clip factor that was made of them.
+            const bool is_of_step = operand.role == Role::exact_sums || operand.role == Role::update_inputs;
+            if (is_of_step && content.step != step) {
                 complain(FindingKind::stale_read, rank, op,
                          "reads " + where + " in step " + std::to_string(step) + ", but it is that of step " +
                              std::to_string(content.step) + last);
@@ -198,7 +209,7 @@ Found World::begin(int rank, int op, int step) {
     Found found;
     for (const auto& operand : starting.reads) {
         auto pieces = look(rank, operand);
-        if (buffer(rank, operand.buffer).lifetime == Lifetime::inputs) {
+        if (is_given(rank, operand.buffer)) {
             pieces = inputs(rank, operand.buffer, step, std::move(pieces));
         }
         judge_read(rank, op, step, operand, pieces);
