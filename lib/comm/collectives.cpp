@@ -127,23 +127,6 @@ const char* name_of(CollectiveKind kind) noexcept {
     return "unknown";
 }
 
-std::vector<Block> even_blocks(std::int64_t elements,
-                               int element_bytes,
-                               int members,
-                               std::int64_t granule_elements) {
-    ZG_EXPECTS(elements >= 0 && element_bytes >= 1 && members >= 1 && granule_elements >= 1);
-    const std::int64_t granules = (elements + granule_elements - 1) / granule_elements;
-    const auto begin_of = [&](int member) {
-        return std::min(elements, granules * member / members * granule_elements);
-    };
-    std::vector<Block> blocks;
-    for (int m = 0; m < members; ++m) {
-        const std::int64_t begin = begin_of(m);
-        blocks.push_back({begin * element_bytes, (begin_of(m + 1) - begin) * element_bytes});
-    }
-    return blocks;
-}
-
 void check_call(const CollectiveCall& call, int size, int rank) {
     const bool is_between_two = call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
     const bool has_one_block = is_between_two || call.kind == CollectiveKind::broadcast;

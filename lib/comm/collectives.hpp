@@ -59,13 +59,6 @@ struct CollectiveCall {
     std::string label = {};                 ///< for messages
 };
 
-/// Cuts `elements` of `element_bytes` into `members` consecutive blocks that differ by at most `granule`
-/// elements.
-std::vector<Block> even_blocks(std::int64_t elements,
-                               int element_bytes,
-                               int members,
-                               std::int64_t granule_elements);
-
 /// Throws `Error{internal}` that names the call and what is wrong with it.
 void check_call(const CollectiveCall& call, int size, int rank);
 

@@ -1,11 +1,13 @@
 #include "plan/memory_table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 
 #include "base/units.hpp"
+#include "layout/state_kinds.hpp"
 #include "spec/budgets.hpp"
 
 namespace ziggurat::plan {
@@ -107,8 +109,39 @@ std::string detail_of_activations(const spec::RunSpec& spec) {
     return "";
 }
 
+const char* name_of(spec::DType type) {
+    return type == spec::DType::f32 ? "f32" : "bf16";
+}
+
+/// The kinds that a run keeps for its updates: those of one type together, moments by their number.
+std::string detail_of_optimizer(const spec::RunSpec& spec) {
+    std::map<spec::DType, std::vector<std::string>> kinds;
+    std::map<spec::DType, int> moments;
+    for (const auto kind : layout::state_kinds) {
+        if (layout::is_optimizer_state(kind) && layout::is_kept(kind, spec.precision)) {
+            const auto type = layout::type_of(kind, spec.precision);
+            const auto piece = layout::row_of(kind).piece;
+            const bool is_moment =
+                piece == layout::PieceKind::first_moment || piece == layout::PieceKind::second_moment;
+            moments[type] += is_moment ? 1 : 0;
+            if (!is_moment) {
+                kinds[type].emplace_back(to_string(kind));
+            }
+        }
+    }
+    for (const auto& [type, count] : moments) {
+        if (count > 0) {
+            kinds[type].push_back(fmt::format("{} moment{}", count, count == 1 ? "" : "s"));
+        }
+    }
+    std::vector<std::string> parts;
+    for (const auto& [type, names] : kinds) {
+        parts.push_back(fmt::format("{} {}", name_of(type), fmt::join(names, " and ")));
+    }
+    return fmt::format("{}", fmt::join(parts, " and "));
+}
+
 std::string detail_of(Consumer consumer, const spec::RunSpec& spec) {
-    const bool is_f32 = spec.precision.compute == spec::DType::f32;
     switch (consumer) {
         case Consumer::parameters:
             return detail_of_parameters(spec);
@@ -117,7 +150,7 @@ std::string detail_of(Consumer consumer, const spec::RunSpec& spec) {
         case Consumer::gradients:
             return detail_of_gradients(spec);
         case Consumer::optimizer:
-            return cut(spec.sharding.optimizer, is_f32 ? "2 f32 moments" : "f32 master and 2 moments");
+            return cut(spec.sharding.optimizer, detail_of_optimizer(spec));
         case Consumer::activations:
             return detail_of_activations(spec);
         case Consumer::working_buffers:

@@ -5,6 +5,7 @@
 /// nothing below `app` reads text or environment variables.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -56,7 +57,7 @@ struct Model {
 
     /// Channels of a head that positions turn, in pairs.
     std::int64_t rotary_channels() const {
-        return static_cast<std::int64_t>(static_cast<double>(head_dim) * rotary_fraction + 0.5);
+        return std::llround(static_cast<double>(head_dim) * rotary_fraction);
     }
 
     bool operator==(const Model&) const = default;

@@ -76,15 +76,6 @@ Hdf5Properties access_properties() {
     return access;
 }
 
-std::string hdf5_version() {
-    const Hdf5Guard guard;
-    unsigned major = 0;
-    unsigned minor = 0;
-    unsigned release = 0;
-    H5get_libversion(&major, &minor, &release);
-    return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
-}
-
 void start_hdf5() {
     const Hdf5Guard guard;
     check_hdf5(H5open(), "start HDF5");

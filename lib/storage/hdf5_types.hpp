@@ -2,16 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace ziggurat::storage {
 
 /// Elements of a dataset.
 enum class Hdf5Type { f32, bf16, u64, i64 };
-
-/// `version`: that of the library that runs, for banners and lists of versions.
-std::string hdf5_version();
 
 /// Starts the library. A parallel build of it asks MPI things then, so this is called by the thread that
 /// MPI knows, before another one uses this module.

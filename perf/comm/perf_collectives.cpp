@@ -27,6 +27,7 @@
 #include "perf/comm/turns.hpp"
 #include "perf/options.hpp"
 #include "tensor/bfloat16.hpp"
+#include "tests/support/even_blocks.hpp"
 
 namespace {
 
@@ -249,7 +250,7 @@ int measure_all(const Choice& choice, const comm::Context& world) {
                                 .bytes = size / 64 * 64,
                                 .blocks = {}};
                 const int element_bytes = spec::element_bytes(contest.type);
-                contest.blocks = comm::even_blocks(contest.bytes / element_bytes, element_bytes, world.size(),
+                contest.blocks = test::even_blocks(contest.bytes / element_bytes, element_bytes, world.size(),
                                                    64 / element_bytes);
                 lines.push_back(measure(contest, world, node, *ours, carve(shared), carve(own), patience));
                 if (world.rank() == 0) {

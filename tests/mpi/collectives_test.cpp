@@ -14,6 +14,7 @@
 #include "comm/wait_context.hpp"
 #include "tests/mpi/arena_vectors.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
+#include "tests/support/even_blocks.hpp"
 #include "tests/support/rank_test.hpp"
 
 namespace ziggurat::comm {
@@ -338,7 +339,7 @@ TYPED_TEST(CollectivesOfFloats, AnUnlikeCallIsRefusedByAllMembers) {
         return;  // one alone always agrees
     }
     std::vector<float> vector(static_cast<std::size_t>(this->size()) * 4);
-    auto blocks = even_blocks(std::ssize(vector), 4, this->size(), 1);
+    auto blocks = test::even_blocks(std::ssize(vector), 4, this->size(), 1);
     const int sum_group = this->rank() == this->size() - 1 ? 2 : 0;
 
     const auto prepare = [&] {

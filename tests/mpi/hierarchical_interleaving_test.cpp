@@ -19,6 +19,7 @@
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/mpi/shared_vectors.hpp"
 #include "tests/support/counted_allocations.hpp"
+#include "tests/support/even_blocks.hpp"
 #include "tests/support/rank_test.hpp"
 
 namespace ziggurat::comm {
@@ -181,7 +182,7 @@ TEST(HierarchicalInterleaving, NeighboursThatStartDifferentCallsAreToldSo) {
         collectives->prepare({.kind = K::all_reduce,
                               .input = bytes(vector),
                               .output = bytes(vector),
-                              .blocks = even_blocks(100, 4, world().size(), 1),
+                              .blocks = test::even_blocks(100, 4, world().size(), 1),
                               .label = label});
     }
     const int call = memory.nodes().rank_in_node == 0 ? 0 : 1;

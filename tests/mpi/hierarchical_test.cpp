@@ -16,6 +16,7 @@
 #include "tests/mpi/numbered_vectors.hpp"
 #include "tests/mpi/shared_vectors.hpp"
 #include "tests/support/bytes_to_move.hpp"
+#include "tests/support/even_blocks.hpp"
 #include "tests/support/rank_test.hpp"
 
 namespace ziggurat::comm {
@@ -272,7 +273,7 @@ TEST_F(HierarchicalOfFloats, AllToAllTransposesBlocksOfAnySize) {
 
 TEST_F(HierarchicalOfFloats, EveryImplementationGivesTheSameBits) {
     const std::int64_t elements = 20'011;
-    const auto blocks = even_blocks(elements, 4, world().size(), 16);
+    const auto blocks = test::even_blocks(elements, 4, world().size(), 16);
     for (int sum_group = 0; sum_group <= world().size(); ++sum_group) {
         std::vector<std::vector<float>> sums;
         for (const int nodes : {1, 2, 0}) {
@@ -347,7 +348,7 @@ TEST_F(HierarchicalOfFloats, VectorsOutsideOfSharedMemoryGoByMessages) {
         run(collectives, {.kind = K::all_reduce,
                           .input = vector,
                           .output = vector,
-                          .blocks = even_blocks(elements, 4, size, 1),
+                          .blocks = test::even_blocks(elements, 4, size, 1),
                           .sum_group = 2,
                           .label = "sums"});
 

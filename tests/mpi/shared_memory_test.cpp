@@ -19,6 +19,7 @@
 #include "comm/wait_context.hpp"
 #include "tests/mpi/arena_vectors.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
+#include "tests/support/even_blocks.hpp"
 #include "tests/support/rank_test.hpp"
 
 namespace ziggurat::comm {
@@ -34,7 +35,7 @@ bool sums_are_right(Collectives& collectives, NodeMemory& node, std::pmr::vector
     const int call = collectives.prepare({.kind = CollectiveKind::all_reduce,
                                           .input = bytes(vector),
                                           .output = bytes(vector),
-                                          .blocks = even_blocks(elements, 4, collectives.size(), 1),
+                                          .blocks = test::even_blocks(elements, 4, collectives.size(), 1),
                                           .label = "sums"});
     collectives.start(call);
     wait(collectives, call, unwatched, &node);
@@ -181,7 +182,7 @@ TEST(SharedCollectives, MoreRanksThanCoresNeverOversleep) {
         return collectives->prepare({.kind = CollectiveKind::all_reduce,
                                      .input = bytes(summed),
                                      .output = bytes(summed),
-                                     .blocks = even_blocks(std::ssize(summed), 4, world().size(), 1),
+                                     .blocks = test::even_blocks(std::ssize(summed), 4, world().size(), 1),
                                      .label = "small"});
     };
     const int barrier_like = sum_of(vector);
@@ -209,7 +210,7 @@ TEST(SharedCollectives, ThreadsOfARankShareALargePull) {
     const int call = collectives->prepare({.kind = CollectiveKind::all_reduce,
                                            .input = bytes(input),
                                            .output = bytes(output),
-                                           .blocks = even_blocks(many, 4, world().size(), 1),
+                                           .blocks = test::even_blocks(many, 4, world().size(), 1),
                                            .sum_group = 3,
                                            .label = "large"});
     collectives->start(call);

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "base/pages.hpp"
 
 namespace ziggurat::comm {
 namespace {
 
-constexpr std::int64_t page_bytes = 4096;
 constexpr std::int64_t largest_piece_bytes = 256 * 1024;
 constexpr std::int64_t bytes_per_call = 4 * 1024 * 1024;
 constexpr std::int64_t partial_sum_bytes = 4;  // of an element, fp32
@@ -58,7 +58,7 @@ HierarchicalPlan::HierarchicalPlan(std::vector<int> node_of_member, int sum_grou
     for (int m = 0; m < size(); ++m) {
         most_staged = std::max<std::int64_t>(most_staged, num_staged(m));
     }
-    const std::int64_t share = bytes_per_call / (depth * most_staged) / page_bytes * page_bytes;
+    const std::int64_t share = round_down_to_page(bytes_per_call / (depth * most_staged));
     piece_elements_ = std::clamp(share, page_bytes, largest_piece_bytes) / partial_sum_bytes;
 }
 

@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "base/pages.hpp"
 #include "comm/call_agreement.hpp"
 #include "comm/mpi/mpi_exchange.hpp"
 
 namespace ziggurat::comm {
 namespace {
-
-constexpr std::int64_t page_bytes = 4096;
 
 bool is_between_two(const CollectiveCall& call) {
     return call.kind == CollectiveKind::send || call.kind == CollectiveKind::receive;
@@ -24,7 +23,7 @@ bool is_sum(const CollectiveCall& call) {
 
 std::int64_t MpiStaging::piece_bytes(int size) {
     const std::int64_t peers = std::max(size - 1, 1);
-    const std::int64_t share = bytes_per_call / (depth * peers) / page_bytes * page_bytes;
+    const std::int64_t share = round_down_to_page(bytes_per_call / (depth * peers));
     return std::clamp(share, smallest_piece_bytes, largest_piece_bytes);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "tests/support/dry_run_collectives.hpp"
+#include "tests/support/even_blocks.hpp"
 
 namespace ziggurat::comm {
 namespace {
@@ -17,7 +18,7 @@ std::vector<Block> thirds() {
 TEST(EvenBlocks, TouchCoverAndRespectTheGranule) {
     for (const std::int64_t elements : {0, 1, 255, 256, 1000, 100'003}) {
         for (const int members : {1, 2, 3, 7}) {
-            const auto blocks = even_blocks(elements, 4, members, 256);
+            const auto blocks = test::even_blocks(elements, 4, members, 256);
 
             ASSERT_EQ(members, std::ssize(blocks));
             std::int64_t offset = 0;
@@ -59,7 +60,7 @@ TEST(DryRunCollectives, CountsWhatEachKindWouldSend) {
 
 TEST(DryRunCollectives, VolumesOfEvenBlocksAreThoseOfARing) {
     constexpr int members = 1000;
-    const auto blocks = even_blocks(1'024'000, 4, members, 256);
+    const auto blocks = test::even_blocks(1'024'000, 4, members, 256);
     const std::int64_t vector = 1'024'000 * 4;
     std::int64_t total = 0;
     for (const int rank : {0, 1, 500, 999}) {

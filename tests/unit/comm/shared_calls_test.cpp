@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "comm/node/shared_messages.hpp"
 #include "tests/mpi/numbered_vectors.hpp"
+#include "tests/support/even_blocks.hpp"
 #include "tests/unit/comm/thread_ranks.hpp"
 
 namespace ziggurat::comm {
@@ -238,7 +239,7 @@ TEST(SharedCalls, ManyMayRunAtOnceAndQueueBeyondTheRing) {
             described.push_back({.kind = CollectiveKind::all_reduce,
                                  .input = at,
                                  .output = at,
-                                 .blocks = even_blocks(c % 3 == 0 ? 5 : 100 + 300 * c, 4, members, 1),
+                                 .blocks = test::even_blocks(c % 3 == 0 ? 5 : 100 + 300 * c, 4, members, 1),
                                  .label = "sum " + std::to_string(c)});
             calls.add(described.back());
         }
