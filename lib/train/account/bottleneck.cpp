@@ -32,7 +32,7 @@ struct StepTimes {
 
 std::optional<Stall> stall_of(std::string_view activity) {
     for (int stall = 0; stall < num_stalls; ++stall) {
-        if (activity == wait_name(static_cast<Stall>(stall))) {
+        if (activity == names_of(static_cast<Stall>(stall)).activity) {
             return static_cast<Stall>(stall);
         }
     }
@@ -228,7 +228,7 @@ std::string bottleneck_sentence(std::span<const AccountRecord> ranks, const Bott
             "More "
             "ranks or faster cores relieve it; faster links do not.",
             format_duration(times.compute), format_duration(times.step), share(times.compute),
-            format_duration(*longest), wait_name(static_cast<Stall>(longest - times.stall.begin())));
+            format_duration(*longest), names_of(static_cast<Stall>(longest - times.stall.begin())).activity);
     }
     const auto stall = static_cast<Stall>(longest - times.stall.begin());
     const bool is_one = stall == data_stall || stall == Stall::channel || stall == Stall::host_optimizer;

@@ -26,7 +26,7 @@ bool is_apart(Engine engine) {
 /// What waits for collectives are called; one rank alone has none but the end of the step.
 std::string_view name_of_waits(Stall stall, const schedule::Program& program) {
     const bool is_alone = program.groups.empty() && stall == Stall::collective;
-    return is_alone ? "End of step" : wait_name(stall);
+    return is_alone ? "End of step" : names_of(stall).activity;
 }
 
 const char* activity_of(const Op& op) {

@@ -7,47 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "schedule/step_program.hpp"
 #include "schedule/volumes/link_traffic.hpp"
+#include "train/account/stall_names.hpp"
 
 namespace ziggurat::train {
-
-/// What the compute lane of a rank waits for when it stands still: the lane of an engine, or the batch.
-using Stall = schedule::Engine;
-inline constexpr Stall data_stall = Stall::compute;  ///< its own lane: there is nothing to compute on
-/// Waits for the step's end, and for control values, are told with those for collectives.
-inline constexpr int num_stalls = static_cast<int>(Stall::step_end);
-static_assert(num_stalls + 1 == schedule::num_engines);
-
-/// As in the fields `stall_<name>_s`.
-constexpr std::string_view name_of(Stall stall) {
-    return stall == data_stall ? "data" : to_string(stall);
-}
-
-/// As the activity of the account is called.
-constexpr std::string_view wait_name(Stall stall) {
-    switch (stall) {
-        case data_stall:
-            return "Wait for data";
-        case Stall::collective:
-            return "Wait for collectives";
-        case Stall::channel:
-            return "Wait for the pipeline";
-        case Stall::host_to_device:
-            return "Wait for host to device";
-        case Stall::device_to_host:
-            return "Wait for device to host";
-        case Stall::nvme_read:
-            return "Wait for NVMe reads";
-        case Stall::nvme_write:
-            return "Wait for NVMe writes";
-        case Stall::host_optimizer:
-            return "Wait for host optimizer";
-        case Stall::step_end:
-            break;
-    }
-    return "";
-}
 
 /// One optimizer step, over all ranks; peaks are the worst rank's since the step before.
 struct StepReport {

@@ -12,14 +12,6 @@
 namespace ziggurat::train {
 namespace {
 
-constexpr std::array<std::string_view, num_stalls> stall_fields{
-    "stall_data_s",           "stall_collective_s", "stall_channel_s",    "stall_host_to_device_s",
-    "stall_device_to_host_s", "stall_nvme_read_s",  "stall_nvme_write_s", "stall_host_optimizer_s"};
-constexpr std::array<std::string_view, num_stalls> cause_fields{
-    "stall_data_cause",           "stall_collective_cause",     "stall_channel_cause",
-    "stall_host_to_device_cause", "stall_device_to_host_cause", "stall_nvme_read_cause",
-    "stall_nvme_write_cause",     "stall_host_optimizer_cause"};
-
 /// What travels between ranks, with the fields of what was counted and of what was planned.
 struct SentFields {
     schedule::Purpose purpose;
@@ -103,10 +95,11 @@ void Metrics::step(const StepReport& report) {
         line_.field("mfu", report.tok_s * mfu_of_one_token_s_);
     }
     line_.field("compute_s", report.compute_s);
-    for (std::size_t i = 0; i < stall_fields.size(); ++i) {
+    for (std::size_t i = 0; i < num_stalls; ++i) {
         if (fields_.stalls[i]) {
-            line_.field(stall_fields[i], report.stall_s[i]);
-            line_.text_or_null(cause_fields[i], report.stall_cause[i]);
+            const auto names = names_of(static_cast<Stall>(i));
+            line_.field(names.seconds_field, report.stall_s[i]);
+            line_.text_or_null(names.cause_field, report.stall_cause[i]);
         }
     }
     sent(report.sent_bytes, report.planned_bytes, fields_);

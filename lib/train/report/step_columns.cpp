@@ -59,12 +59,6 @@ void append_use(std::string& text, std::int64_t bytes, std::int64_t budget_bytes
 
 }  // namespace
 
-std::string_view short_name(Stall stall) {
-    constexpr std::array<std::string_view, num_stalls> names{"data", "coll", "chan",  "h2d",
-                                                             "d2h",  "read", "write", "opt"};
-    return names[static_cast<std::size_t>(stall)];
-}
-
 StepColumns::StepColumns(const StepLineFacts& facts)
     : facts_{facts}, step_width_{digits(facts.total_steps)} {}
 
@@ -106,7 +100,7 @@ void StepColumns::fill_stalls(const StepNumbers& numbers) {
         auto& text = is_first ? stalls_.text : second_stall_.text;
         const auto largest = std::max_element(left.begin(), left.end());
         if (*largest >= least_stall) {
-            const auto name = short_name(static_cast<Stall>(largest - left.begin()));
+            const auto name = names_of(static_cast<Stall>(largest - left.begin())).column;
             set(text, "{}{:<5} {:>4.1f}%", is_first ? "stall " : " ", name, 100 * *largest);
             stalls_.style = *largest > large_stall ? Style::caution : stalls_.style;
         } else {

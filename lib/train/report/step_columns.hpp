@@ -36,9 +36,6 @@ struct StepNumbers {
     int num_tiers = 1;                         ///< those that hold something in this run
 };
 
-/// Names short enough for a column.
-std::string_view short_name(Stall stall);
-
 /// The cells of one line from left to right, padded so that those of all lines stand below each other.
 ///
 /// The order is fixed, and a terminal shows as many as it has room for: step, loss, learning rate, speed,

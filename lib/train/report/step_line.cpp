@@ -15,19 +15,6 @@ namespace {
 constexpr std::int64_t lines_per_heading = 50;
 constexpr std::int64_t slow_first_steps = 2;
 
-/// What a step waited for, behind its short name.
-std::string_view meaning_of(Stall stall) {
-    constexpr std::array<std::string_view, num_stalls> meanings{"the batch",
-                                                                "other ranks (collectives)",
-                                                                "the pipeline's neighbours",
-                                                                "host to device",
-                                                                "device to host",
-                                                                "NVMe reads",
-                                                                "NVMe writes",
-                                                                "updates on the host"};
-    return meanings[static_cast<std::size_t>(stall)];
-}
-
 }  // namespace
 
 StepLine::StepLine(const StepLineFacts& facts) : facts_{facts}, columns_{facts} {
@@ -112,8 +99,8 @@ std::optional<Lines> StepLine::explanation(int columns) {
     std::string text = "# stall: what computing waited for:";
     for (std::size_t i = 0; i < num_stalls; ++i) {
         if (facts_.can_stall[i]) {
-            const auto stall = static_cast<Stall>(i);
-            text += fmt::format(" {} = {},", short_name(stall), meaning_of(stall));
+            const auto names = names_of(static_cast<Stall>(i));
+            text += fmt::format(" {} = {},", names.column, names.meaning);
         }
     }
     text.back() = '.';

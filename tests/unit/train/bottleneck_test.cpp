@@ -18,7 +18,8 @@ AccountRecord record_with(Stall stall, double waited) {
     record.first_step = 1;
     record.last_step = 10;
     record.wall_seconds = 10;
-    record.activities = {{"Forward", 10, 10 - 10 * waited}, {std::string{wait_name(stall)}, 10, 10 * waited}};
+    record.activities = {{"Forward", 10, 10 - 10 * waited},
+                         {std::string{names_of(stall).activity}, 10, 10 * waited}};
     return record;
 }
 
