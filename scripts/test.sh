@@ -7,7 +7,7 @@
 #                              sanitizers, threads under the thread sanitizer; clang-tidy on what has changed. What
 #                              continuous integration runs
 #   scripts/test.sh --long     instead: hundreds of random decks, kills and damages, models that do not fit, a build of
-#                              a fresh clone. Hours; once for each large change
+#                              a fresh clone, and the quick start on an empty Debian. Hours; once for each large change
 #
 # ZIGGURAT_MARCH as in scripts/setup.sh; ZIGGURAT_SINCE: the commit from which on clang-tidy looks at changes. ccache is
 # used when it is there.
@@ -67,9 +67,19 @@ check_layers() {
 
 # run_tests PRESET CTEST-ARGUMENTS...
 run_tests() {
-  local preset=$1
+  local preset=$1 log=$PWD/build/$1/tests.log verdict=0
   shift
-  ctest --test-dir "build/$preset" --parallel "$jobs" --output-on-failure --no-tests=error "$@"
+  ctest --test-dir "build/$preset" --parallel "$jobs" --output-on-failure --no-tests=error --output-log "$log" "$@" ||
+    verdict=$?
+  printf '\nThe slowest, in seconds:\n'
+  slowest_tests <"$log"
+  return $verdict
+}
+
+# Of what ctest says, the ten tests that took longest.
+slowest_tests() {
+  sed -nE 's|^ *[0-9]+/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec *$|\2 \1|p' | LC_ALL=C sort -rn |
+    awk 'NR <= 10 {printf "%8.1f  %s\n", $1, $2}'
 }
 
 # Where what is checked in began to differ: at the branch's fork, else at the last merge, else at the last commit.
@@ -109,6 +119,17 @@ build_fresh_clone() {
   return $result
 }
 
+# scripts/quickstart.sh on a Debian with nothing installed, where one can be made.
+quickstart_on_empty_debian() {
+  if ! command -v debootstrap >/dev/null; then
+    echo "skipped: there is no debootstrap to make an empty Debian with (Debian package debootstrap)"
+  elif [ "$(id -u)" != 0 ]; then
+    echo "skipped: an empty Debian is made and entered by root alone"
+  else
+    scripts/empty_debian.sh scripts/quickstart.sh train.steps=20
+  fi
+}
+
 # ------------------------------------------------------------------ tiers
 
 stage 'set-up' scripts/setup.sh --tests || finish
@@ -139,6 +160,7 @@ case $tier in
     ;;
   --long)
     stage 'a fresh clone builds' build_fresh_clone || true
+    stage 'quick start on an empty Debian' quickstart_on_empty_debian || true
     export ZIGGURAT_FUZZ=300 ZIGGURAT_FUZZ_COUNT=100000 ZIGGURAT_SPECS=3000
     jobs=$(nproc) # kills at random instants want a machine of their own
     export ZIGGURAT_KILLS=100 ZIGGURAT_PAIRS=100 ZIGGURAT_DAMAGES=500 ZIGGURAT_TIERS=full
