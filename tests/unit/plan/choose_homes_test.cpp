@@ -129,7 +129,10 @@ TEST(ChooseHomes, CutsIntoNoMoreTilesThanItMust) {
     ASSERT_EQ(few.size(), 1U);
     EXPECT_EQ(few.front(), (spec::TileRule{.match = "*", .in = 1, .out = 2}));
 
-    const auto more = tiles_within(whole / 3);
+    spec.tiers.tiles = few;
+    const auto in_halves = needed(spec, Tier::device);
+    spec.tiers.tiles = {};
+    const auto more = tiles_within(in_halves - 1);
     ASSERT_EQ(more.size(), 1U);
     EXPECT_GT(more.front().out, 2);
     spec.tiers.tiles = more;
@@ -154,7 +157,7 @@ TEST(ChooseHomes, FetchesNothingAheadWhereThatTakesMoreThanTwiceTheTiles) {
     spec.tiers.nvme_paths = {"/"};
     spec.tiers.nvme_budget_bytes = 1024 * MiB;
     spec.tiers.host_budget_bytes = 1024 * MiB;
-    spec.overlap.prefetch = 1;
+    spec.overlap.prefetch = 2;
     const auto tiles_at = [&](int prefetch, bool is_open) {
         auto tried = spec;
         tried.overlap.prefetch = prefetch;
@@ -169,9 +172,9 @@ TEST(ChooseHomes, FetchesNothingAheadWhereThatTakesMoreThanTwiceTheTiles) {
     int at_once = 1;
     for (auto budget = needed(spec, Tier::device); at_once < 64; budget -= budget / 64) {
         spec.tiers.device_budget_bytes = budget;
-        const int ahead = tiles_at(1, false);
+        const int ahead = tiles_at(spec.overlap.prefetch, false);
         at_once = tiles_at(0, false);
-        const int chosen = tiles_at(1, true);
+        const int chosen = tiles_at(spec.overlap.prefetch, true);
         EXPECT_LE(at_once, ahead);
         EXPECT_EQ(chosen, ahead > 2 && ahead > 2 * at_once ? at_once : ahead) << budget;
         given_up += chosen < ahead ? 1 : 0;
