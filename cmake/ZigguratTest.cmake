@@ -11,7 +11,11 @@
 #   SOURCE      another file than <last part of the name>_test.cpp in the current folder
 #   OPTIMISED   also under the sanitizers: for what computes much itself
 #   LONG        label long, which scripts/test.sh leaves out; after RANKS, a list of the rank counts that are long
-#   THREADS     label threads, for the thread sanitizer
+#   THREADS     label threads, for the thread sanitizer. Tests of one process are checked to start threads where they
+#               say so, and nowhere else
+#   DELAYED_THREADS, DELAYED_POLLED
+#               after each, a list of rank counts: for each one more entry, mpi/homes/3/delayed_threads, on a device
+#               whose memory nobody may touch and whose streams run late (tests/support/test_processors.hpp)
 #
 # Under the thread sanitizer a test runs on one number of ranks alone, the largest of its own up to three, else the smallest.
 #
@@ -50,7 +54,8 @@ function(ziggurat_test_program name)
 endfunction()
 
 function(ziggurat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;THREADS" "PROGRAM;SOURCE;TIMEOUT" "RANKS;LABELS;LONG")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;THREADS" "PROGRAM;SOURCE;TIMEOUT"
+    "RANKS;LABELS;LONG;DELAYED_THREADS;DELAYED_POLLED")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ziggurat_test(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -93,14 +98,26 @@ function(ziggurat_test name)
   endif()
   if(arg_RANKS)
     list(TRANSFORM arg_RANKS PREPEND "${name}/" OUTPUT_VARIABLE entries)
+    foreach(kind IN ITEMS threads polled)
+      string(TOUPPER ${kind} upper)
+      foreach(ranks IN LISTS arg_DELAYED_${upper})
+        list(APPEND entries ${name}/${ranks}/delayed_${kind})
+      endforeach()
+    endforeach()
   endif()
   foreach(entry IN LISTS entries)
     set(ranks 1)
     set(launcher)
     set(environment ${ziggurat_test_environment})
     if(arg_RANKS)
-      get_filename_component(ranks ${entry} NAME)
+      string(REGEX REPLACE "^${name}/([0-9]+).*" "\\1" ranks ${entry})
+      if(entry MATCHES "/(delayed_[a-z]+)$")
+        list(APPEND environment ZIGGURAT_TEST_DEVICE=${CMAKE_MATCH_1})
+      endif()
       set(launcher ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${ZIGGURAT_MPI_FLAGS})
+    endif()
+    if(NOT arg_RANKS AND NOT ZIGGURAT_SANITIZE)
+      list(APPEND environment ZIGGURAT_TEST_THREADS=$<IF:$<BOOL:${arg_THREADS}>,yes,no>)
     endif()
     if(ZIGGURAT_SANITIZE MATCHES address)
       # Open MPI keeps memory by design.
@@ -119,28 +136,45 @@ function(ziggurat_test name)
   endforeach()
 endfunction()
 
-# ziggurat_unit_tests(train  MODULES train base  [LIBRARIES ...]  [OPTIMISED] [THREADS]): program and entries of all
-# *_test.cpp of the current folder, unit/train.
+# ziggurat_unit_tests(train  MODULES train base  [LIBRARIES ...]  [OPTIMISED] [THREADS console requests]): program and
+# entries of all *_test.cpp of the current folder, unit/train. THREADS: those that start threads; under the thread
+# sanitizer the program has no others.
 function(ziggurat_unit_tests module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;THREADS" "" "MODULES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "" "MODULES;LIBRARIES;THREADS")
   ziggurat_test_program(unit/${module} MODULES ${arg_MODULES} LIBRARIES ${arg_LIBRARIES})
-  set(options)
-  foreach(option OPTIMISED THREADS)
-    if(arg_${option})
-      list(APPEND options ${option})
-    endif()
-  endforeach()
   file(GLOB sources CONFIGURE_DEPENDS *_test.cpp)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "_test$" "" name ${name})
+    set(options)
+    if(arg_OPTIMISED)
+      list(APPEND options OPTIMISED)
+    endif()
+    if(name IN_LIST arg_THREADS)
+      list(APPEND options THREADS)
+    elseif(arg_THREADS AND ZIGGURAT_SANITIZE MATCHES thread)
+      continue()
+    endif()
     ziggurat_test(unit/${module}/${name} LABELS unit ${options})
   endforeach()
+endfunction()
+
+# ziggurat_test_seconds(e2e/readme 85  e2e/slurm 65 ...): about how long tests take. The longest begin first, so that no
+# core waits in the end for one that began last; CTest itself knows that only where it has run them before.
+function(ziggurat_test_seconds)
+  while(ARGN)
+    list(POP_FRONT ARGN name seconds)
+    set_tests_properties(${name} PROPERTIES COST ${seconds})
+  endwhile()
 endfunction()
 
 # ziggurat_counted_tests(fuzz/fuzz/7 ...): entries that try as many cases as the environment says. scripts/test.sh --long
 # asks for hundreds.
 function(ziggurat_counted_tests)
-  set_property(TEST ${ARGN} APPEND PROPERTY LABELS counted)
-  set_tests_properties(${ARGN} PROPERTIES TIMEOUT 14400)
+  foreach(entry IN LISTS ARGN)
+    if(TEST ${entry})  # the thread sanitizer's build has not all
+      set_property(TEST ${entry} APPEND PROPERTY LABELS counted)
+      set_tests_properties(${entry} PROPERTIES TIMEOUT 14400)
+    endif()
+  endforeach()
 endfunction()

@@ -17,6 +17,7 @@
 #include "tests/support/random_spec.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/simulated_ranks.hpp"
+#include "tests/support/test_processors.hpp"
 
 namespace ziggurat::test {
 namespace {
@@ -59,7 +60,10 @@ TEST(RandomDecks, LeaveTheBitsOfReplicatedStateAndSendWhatTheFormulasSay) {
     }
     examine(decks, [](const RandomDeck& deck, const comm::Context& group) {
         const auto ours = train_on_made_up_batches(deck.run, group);
-        const auto expected = train_on_made_up_batches(reference_of(deck.run), group);
+        const auto expected = [&] {
+            const OnHost on_host;
+            return train_on_made_up_batches(reference_of(deck.run), group);
+        }();
         const auto volumes = volume_difference(deck.run, group, ours);
         const auto difference = ours.first_difference(expected);
         return difference.empty() ? volumes : difference;

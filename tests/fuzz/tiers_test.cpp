@@ -22,6 +22,7 @@
 #include "tests/support/random_spec.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/simulated_ranks.hpp"
+#include "tests/support/test_processors.hpp"
 #include "tests/support/tiny_checkpoints.hpp"
 
 namespace ziggurat::test {
@@ -103,7 +104,10 @@ TEST(FuzzOfTiers, RandomHomesLeaveTheBitsOfTheDeviceAloneAndMoveWhatIsAwayFromIt
         const auto train = [&](const spec::RunSpec& as) {
             return train_on_made_up_batches(as, group, train::build_programs(as, group.rank()), course);
         };
-        const auto expected = train(without_tiers(run));
+        const auto expected = [&] {
+            const OnHost on_host;
+            return train(without_tiers(run));
+        }();
         clipped.note(expected.grad_norms, run.optimizer.clip_norm);
         run.run.dir = runs.file(std::to_string(deck.seed));
         run.run.resume = spec::Resume::never;

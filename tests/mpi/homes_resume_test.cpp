@@ -82,7 +82,7 @@ TEST_P(HomesResume, GoOnWithTheSameBitsFromAnyHomeToAnyOther) {
     const test::SharedFolder folder{test::world()};
     const auto family = GetParam() == DType::f32 ? "gpt2" : "llama";
     auto run = run_in(folder, family, GetParam());
-    const auto expected = test::train_tiny(run, test::world(), Keep::nothing);
+    const auto expected = test::train_on_host(run, test::world());
     for (std::size_t h = 0; h < all_homes().size(); ++h) {
         const auto& homes = all_homes()[h];
         SCOPED_TRACE(homes.name);
@@ -197,7 +197,7 @@ int no_space_for_step_two(const char* path, std::int64_t, std::int64_t bytes) {
 TEST(HomesSave, ThatFailsWhileStatePassesLetsTrainingGoOn) {
     const test::SharedFolder folder{test::world()};
     auto run = run_in(folder, "llama", DType::bf16);
-    const auto expected = test::train_tiny(run, test::world(), Keep::nothing);
+    const auto expected = test::train_on_host(run, test::world());
     give(run, {"", host, host, nvme});
     run.checkpoint = {spec::Interval{.steps = 1}, 100, 0, true};
     checkpoint::set_write_fault(test::world().rank() == 0 ? no_space_for_step_two : nullptr);

@@ -80,7 +80,7 @@ TEST_P(HomesOfState, LeaveTheBitsAlone) {
         run.tiers.nvme_block_bytes = 8192;
         run.tiers.nvme_paths = {folder.path()};
         run.tiers.nvme_verify = zero == 3;
-        const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
+        const auto expected = test::train_on_host(run, test::world());
         for (const auto& homes : all_homes()) {
             SCOPED_TRACE(std::string{homes.name} + ", zero " + std::to_string(zero));
             run.tiers.parameters = homes.parameters;
@@ -111,7 +111,7 @@ TEST_P(HomesOfState, LetRanksWaitForEachOtherBetweenSteps) {
     run.tiers.chunk_elements = 100;
     run.tiers.nvme_block_bytes = 8192;
     run.tiers.nvme_paths = {folder.path()};
-    const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
+    const auto expected = test::train_on_host(run, test::world());
 
     std::optional<comm::Context> world;
     test::TinyHooks waits;

@@ -81,7 +81,7 @@ spec::RunSpec spread(const std::string& family, DType compute, const Layout& lay
 /// Trains without saving, then saving after every step, then on from each of the checkpoints.
 void expect_same_bits_after_any_step(spec::RunSpec run, bool is_async) {
     const test::SharedFolder folder{test::world()};
-    const auto expected = test::train_tiny(run, test::world(), Keep::nothing);
+    const auto expected = test::train_on_host(run, test::world());
 
     run.run.dir = folder.file("run");
     run.checkpoint = {spec::Interval{.steps = 1}, 100, 0, is_async};
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Saves, Resuming, ::testing::Bool(), [](const auto& made
 TEST(Resume, GoesOnFromTheNewestByItself) {
     const test::SharedFolder folder{test::world()};
     auto run = spread("llama", DType::f32, layouts().back());
-    const auto expected = test::train_tiny(run, test::world(), Keep::nothing);
+    const auto expected = test::train_on_host(run, test::world());
     run.run.dir = folder.file("run");
     run.checkpoint.every = spec::Interval{.steps = 1000};
 

@@ -150,7 +150,7 @@ TEST(Throttle, LeavesTheBitsOfATrainingAlone) {
     run.sharding.reduce = spec::ReducePlan::each_microbatch;
     run.recompute.kind = spec::RecomputeKind::full;
     run.overlap.prefetch = 2;
-    const auto expected = test::train_tiny(run, test::world(), test::Keep::nothing);
+    const auto expected = test::train_on_host(run, test::world());
     run.tiers.nvme_paths = {folder.path()};
     run.tiers.nvme_verify = true;
     run.tiers.chunk_elements = 4096;

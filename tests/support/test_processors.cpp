@@ -28,6 +28,7 @@ TestDevice asked_device() {
 }
 
 TestKernels* the_kernels = nullptr;
+int num_on_host = 0;
 
 }  // namespace
 
@@ -47,17 +48,28 @@ TestKernels::~TestKernels() {
 
 device::Processors processors_for_tests(int num_threads) {
     const auto asked = asked_device();
-    if (asked == TestDevice::host || the_kernels == nullptr) {
+    if (the_kernels == nullptr) {
         return device::Processors::of_host(num_threads);
     }
-    using Mode = device::DelayedHost::Mode;
     auto* const thread = the_kernels->thread_.get();
+    if (asked == TestDevice::host || num_on_host > 0) {
+        return {device::make_host(num_threads, thread), device::Stream{num_threads, thread}};
+    }
+    using Mode = device::DelayedHost::Mode;
     return {std::make_shared<device::DelayedHost>(
                 device::DelayedHost::Options{.mode = thread != nullptr ? Mode::threads : Mode::polled,
                                              .seed = the_kernels->seed_++,
                                              .num_threads = num_threads,
                                              .thread = thread}),
             device::Stream{num_threads, thread}};
+}
+
+OnHost::OnHost() noexcept {
+    ++num_on_host;
+}
+
+OnHost::~OnHost() {
+    --num_on_host;
 }
 
 }  // namespace ziggurat::test

@@ -38,4 +38,14 @@ class TestKernels {
 /// Those of the program's TestKernels; the host's cores where it has none. Each call makes a device.
 device::Processors processors_for_tests(int num_threads);
 
+/// As long as it lives, processors_for_tests() gives the host's cores: for trainings that say what others on
+/// another device must come to.
+class OnHost {
+  public:
+    OnHost() noexcept;
+    ~OnHost();
+    OnHost(const OnHost&) = delete;
+    OnHost& operator=(const OnHost&) = delete;
+};
+
 }  // namespace ziggurat::test

@@ -147,4 +147,9 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
     return outcome;
 }
 
+TinyOutcome train_on_host(const spec::RunSpec& run, const comm::Context& group, Keep keep) {
+    const OnHost on_host;
+    return train_tiny(run, group, keep);
+}
+
 }  // namespace ziggurat::test

@@ -63,5 +63,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
                        Keep keep,
                        const std::function<void(const train::Assembly&)>& look = {},
                        const TinyHooks& hooks = {});
+/// The same on the host's cores, whatever device tests are to use: what any device comes to.
+TinyOutcome train_on_host(const spec::RunSpec& run, const comm::Context& group, Keep keep = Keep::nothing);
 
 }  // namespace ziggurat::test
