@@ -10,7 +10,6 @@
 
 namespace ziggurat::kernels {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 namespace {
@@ -64,8 +63,8 @@ void attention_backward(const device::Stream& stream,
 }
 
 template decltype(attention_forward<float>) attention_forward<float>;
-template decltype(attention_forward<bfloat16>) attention_forward<bfloat16>;
+template decltype(attention_forward<tensor::bfloat16>) attention_forward<tensor::bfloat16>;
 template decltype(attention_backward<float>) attention_backward<float>;
-template decltype(attention_backward<bfloat16>) attention_backward<bfloat16>;
+template decltype(attention_backward<tensor::bfloat16>) attention_backward<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels

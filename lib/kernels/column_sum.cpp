@@ -7,7 +7,6 @@
 
 namespace ziggurat::kernels {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 template <class T>
@@ -21,6 +20,6 @@ void column_sum(const device::Stream& stream,
 }
 
 template decltype(column_sum<float>) column_sum<float>;
-template decltype(column_sum<bfloat16>) column_sum<bfloat16>;
+template decltype(column_sum<tensor::bfloat16>) column_sum<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels

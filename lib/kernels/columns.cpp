@@ -7,7 +7,6 @@
 
 namespace ziggurat::kernels {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 template <class T>
@@ -29,8 +28,8 @@ void put_columns(const device::Stream& stream,
 }
 
 template decltype(take_columns<float>) take_columns<float>;
-template decltype(take_columns<bfloat16>) take_columns<bfloat16>;
+template decltype(take_columns<tensor::bfloat16>) take_columns<tensor::bfloat16>;
 template decltype(put_columns<float>) put_columns<float>;
-template decltype(put_columns<bfloat16>) put_columns<bfloat16>;
+template decltype(put_columns<tensor::bfloat16>) put_columns<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels

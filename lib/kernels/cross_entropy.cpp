@@ -7,7 +7,6 @@
 
 namespace ziggurat::kernels {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 namespace {
@@ -85,12 +84,13 @@ void cross_entropy_tile_gradient(const device::Stream& stream,
 }
 
 template decltype(cross_entropy<float>) cross_entropy<float>;
-template decltype(cross_entropy<bfloat16>) cross_entropy<bfloat16>;
+template decltype(cross_entropy<tensor::bfloat16>) cross_entropy<tensor::bfloat16>;
 template decltype(cross_entropy_loss_only<float>) cross_entropy_loss_only<float>;
-template decltype(cross_entropy_loss_only<bfloat16>) cross_entropy_loss_only<bfloat16>;
+template decltype(cross_entropy_loss_only<tensor::bfloat16>) cross_entropy_loss_only<tensor::bfloat16>;
 template decltype(cross_entropy_tile<float>) cross_entropy_tile<float>;
-template decltype(cross_entropy_tile<bfloat16>) cross_entropy_tile<bfloat16>;
+template decltype(cross_entropy_tile<tensor::bfloat16>) cross_entropy_tile<tensor::bfloat16>;
 template decltype(cross_entropy_tile_gradient<float>) cross_entropy_tile_gradient<float>;
-template decltype(cross_entropy_tile_gradient<bfloat16>) cross_entropy_tile_gradient<bfloat16>;
+template decltype(cross_entropy_tile_gradient<tensor::bfloat16>)
+    cross_entropy_tile_gradient<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels

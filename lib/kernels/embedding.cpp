@@ -8,7 +8,6 @@
 
 namespace ziggurat::kernels {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 namespace {
@@ -94,14 +93,15 @@ void embedding_tile_backward(const device::Stream& stream,
 }
 
 template decltype(embedding_forward<float>) embedding_forward<float>;
-template decltype(embedding_forward<bfloat16>) embedding_forward<bfloat16>;
+template decltype(embedding_forward<tensor::bfloat16>) embedding_forward<tensor::bfloat16>;
 template decltype(embedding_backward<float>) embedding_backward<float>;
-template decltype(embedding_backward<bfloat16>) embedding_backward<bfloat16>;
+template decltype(embedding_backward<tensor::bfloat16>) embedding_backward<tensor::bfloat16>;
 template decltype(embedding_tile_forward<float>) embedding_tile_forward<float>;
-template decltype(embedding_tile_forward<bfloat16>) embedding_tile_forward<bfloat16>;
+template decltype(embedding_tile_forward<tensor::bfloat16>) embedding_tile_forward<tensor::bfloat16>;
 template decltype(embedding_positions_forward<float>) embedding_positions_forward<float>;
-template decltype(embedding_positions_forward<bfloat16>) embedding_positions_forward<bfloat16>;
+template decltype(embedding_positions_forward<tensor::bfloat16>)
+    embedding_positions_forward<tensor::bfloat16>;
 template decltype(embedding_tile_backward<float>) embedding_tile_backward<float>;
-template decltype(embedding_tile_backward<bfloat16>) embedding_tile_backward<bfloat16>;
+template decltype(embedding_tile_backward<tensor::bfloat16>) embedding_tile_backward<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels

@@ -3,12 +3,8 @@
 #include "base/contract.hpp"
 #include "kernels/host/initial_values_host.hpp"
 #include "kernels/launch.hpp"
-#include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
-
-using tensor::bfloat16;
-using tensor::TensorRef;
 
 void fill_normal(const device::Stream& stream,
                  const NormalField& field,

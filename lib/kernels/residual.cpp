@@ -8,7 +8,6 @@
 
 namespace ziggurat::kernels {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 template <class T>
@@ -33,8 +32,8 @@ void dropout_backward(const device::Stream& stream,
 }
 
 template decltype(residual_forward<float>) residual_forward<float>;
-template decltype(residual_forward<bfloat16>) residual_forward<bfloat16>;
+template decltype(residual_forward<tensor::bfloat16>) residual_forward<tensor::bfloat16>;
 template decltype(dropout_backward<float>) dropout_backward<float>;
-template decltype(dropout_backward<bfloat16>) dropout_backward<bfloat16>;
+template decltype(dropout_backward<tensor::bfloat16>) dropout_backward<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels

@@ -9,7 +9,6 @@
 
 namespace ziggurat::kernels {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 void rope_table(double theta, TensorRef<float, 3> table) {
@@ -40,6 +39,6 @@ void rope(const device::Stream& stream,
 }
 
 template decltype(rope<float>) rope<float>;
-template decltype(rope<bfloat16>) rope<bfloat16>;
+template decltype(rope<tensor::bfloat16>) rope<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels

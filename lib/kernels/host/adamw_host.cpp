@@ -10,8 +10,6 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-using tensor::bfloat16;
-
 template <class T, class G>
 struct Operands {
     float* master;
@@ -112,8 +110,9 @@ void adamw_update(const device::Stream& stream,
 }
 
 template decltype(adamw_update<float, float>) adamw_update<float, float>;
-template decltype(adamw_update<float, bfloat16>) adamw_update<float, bfloat16>;
-template decltype(adamw_update<bfloat16, float>) adamw_update<bfloat16, float>;
-template decltype(adamw_update<bfloat16, bfloat16>) adamw_update<bfloat16, bfloat16>;
+template decltype(adamw_update<float, tensor::bfloat16>) adamw_update<float, tensor::bfloat16>;
+template decltype(adamw_update<tensor::bfloat16, float>) adamw_update<tensor::bfloat16, float>;
+template decltype(adamw_update<tensor::bfloat16, tensor::bfloat16>)
+    adamw_update<tensor::bfloat16, tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels::host

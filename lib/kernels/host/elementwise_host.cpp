@@ -9,8 +9,6 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-using tensor::bfloat16;
-
 template <class From, class To>
 void convert_block(const From* from, To* to, std::int64_t count) {
 #pragma omp simd
@@ -59,12 +57,12 @@ void copy_bytes(const device::Stream&, std::byte* to, const std::byte* from, std
 }
 
 template decltype(fill_zero<float>) fill_zero<float>;
-template decltype(fill_zero<bfloat16>) fill_zero<bfloat16>;
+template decltype(fill_zero<tensor::bfloat16>) fill_zero<tensor::bfloat16>;
 template decltype(add_to<float>) add_to<float>;
-template decltype(add_to<bfloat16>) add_to<bfloat16>;
+template decltype(add_to<tensor::bfloat16>) add_to<tensor::bfloat16>;
 template decltype(convert<float, float>) convert<float, float>;
-template decltype(convert<float, bfloat16>) convert<float, bfloat16>;
-template decltype(convert<bfloat16, float>) convert<bfloat16, float>;
-template decltype(convert<bfloat16, bfloat16>) convert<bfloat16, bfloat16>;
+template decltype(convert<float, tensor::bfloat16>) convert<float, tensor::bfloat16>;
+template decltype(convert<tensor::bfloat16, float>) convert<tensor::bfloat16, float>;
+template decltype(convert<tensor::bfloat16, tensor::bfloat16>) convert<tensor::bfloat16, tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels::host

@@ -10,7 +10,6 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 using Indices = TensorRef<const std::int32_t, 1>;
@@ -196,12 +195,12 @@ void embedding_tile_backward(const device::Stream& stream,
     template decltype(embedding_positions_forward<T>) embedding_positions_forward<T>; \
     template decltype(embedding_tile_backward<T>) embedding_tile_backward<T>;
 ZG_INSTANTIATE(float)
-ZG_INSTANTIATE(bfloat16)
+ZG_INSTANTIATE(tensor::bfloat16)
 #undef ZG_INSTANTIATE
 
 template decltype(embedding_forward<float>) embedding_forward<float>;
-template decltype(embedding_forward<bfloat16>) embedding_forward<bfloat16>;
+template decltype(embedding_forward<tensor::bfloat16>) embedding_forward<tensor::bfloat16>;
 template decltype(embedding_backward<float>) embedding_backward<float>;
-template decltype(embedding_backward<bfloat16>) embedding_backward<bfloat16>;
+template decltype(embedding_backward<tensor::bfloat16>) embedding_backward<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels::host

@@ -6,7 +6,6 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 template <class Form, class T>
@@ -60,12 +59,12 @@ void gelu_erf_backward(const device::Stream&, TensorRef<const T, 2> x, TensorRef
 }
 
 template decltype(gelu_forward<float>) gelu_forward<float>;
-template decltype(gelu_forward<bfloat16>) gelu_forward<bfloat16>;
+template decltype(gelu_forward<tensor::bfloat16>) gelu_forward<tensor::bfloat16>;
 template decltype(gelu_backward<float>) gelu_backward<float>;
-template decltype(gelu_backward<bfloat16>) gelu_backward<bfloat16>;
+template decltype(gelu_backward<tensor::bfloat16>) gelu_backward<tensor::bfloat16>;
 template decltype(gelu_erf_forward<float>) gelu_erf_forward<float>;
-template decltype(gelu_erf_forward<bfloat16>) gelu_erf_forward<bfloat16>;
+template decltype(gelu_erf_forward<tensor::bfloat16>) gelu_erf_forward<tensor::bfloat16>;
 template decltype(gelu_erf_backward<float>) gelu_erf_backward<float>;
-template decltype(gelu_erf_backward<bfloat16>) gelu_erf_backward<bfloat16>;
+template decltype(gelu_erf_backward<tensor::bfloat16>) gelu_erf_backward<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels::host

@@ -9,8 +9,6 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-using tensor::bfloat16;
-
 constexpr std::int64_t block_elements = 256;
 constexpr std::int64_t lanes = 32;
 constexpr std::int64_t blocks_per_slice = 1024;
@@ -76,6 +74,6 @@ void sum_of_squares(const device::Stream&, std::span<const E> gradient, ExactSum
 }
 
 template decltype(sum_of_squares<float>) sum_of_squares<float>;
-template decltype(sum_of_squares<bfloat16>) sum_of_squares<bfloat16>;
+template decltype(sum_of_squares<tensor::bfloat16>) sum_of_squares<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels::host

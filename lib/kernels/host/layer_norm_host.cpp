@@ -9,7 +9,6 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 struct Statistics {
@@ -149,10 +148,11 @@ void layer_norm_backward(const device::Stream&,
 }
 
 template decltype(layer_norm_forward<float>) layer_norm_forward<float>;
-template decltype(layer_norm_forward<bfloat16>) layer_norm_forward<bfloat16>;
+template decltype(layer_norm_forward<tensor::bfloat16>) layer_norm_forward<tensor::bfloat16>;
 template decltype(residual_layer_norm_forward<float>) residual_layer_norm_forward<float>;
-template decltype(residual_layer_norm_forward<bfloat16>) residual_layer_norm_forward<bfloat16>;
+template decltype(residual_layer_norm_forward<tensor::bfloat16>)
+    residual_layer_norm_forward<tensor::bfloat16>;
 template decltype(layer_norm_backward<float>) layer_norm_backward<float>;
-template decltype(layer_norm_backward<bfloat16>) layer_norm_backward<bfloat16>;
+template decltype(layer_norm_backward<tensor::bfloat16>) layer_norm_backward<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels::host

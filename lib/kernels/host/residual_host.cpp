@@ -9,7 +9,6 @@
 
 namespace ziggurat::kernels::host {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 template <class T>
@@ -43,8 +42,8 @@ void dropout_backward(const device::Stream&,
 }
 
 template decltype(residual_forward<float>) residual_forward<float>;
-template decltype(residual_forward<bfloat16>) residual_forward<bfloat16>;
+template decltype(residual_forward<tensor::bfloat16>) residual_forward<tensor::bfloat16>;
 template decltype(dropout_backward<float>) dropout_backward<float>;
-template decltype(dropout_backward<bfloat16>) dropout_backward<bfloat16>;
+template decltype(dropout_backward<tensor::bfloat16>) dropout_backward<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels::host

@@ -9,7 +9,6 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 /// Returns 1 / rms.
@@ -106,10 +105,10 @@ void rms_norm_backward(const device::Stream&,
 }
 
 template decltype(rms_norm_forward<float>) rms_norm_forward<float>;
-template decltype(rms_norm_forward<bfloat16>) rms_norm_forward<bfloat16>;
+template decltype(rms_norm_forward<tensor::bfloat16>) rms_norm_forward<tensor::bfloat16>;
 template decltype(residual_rms_norm_forward<float>) residual_rms_norm_forward<float>;
-template decltype(residual_rms_norm_forward<bfloat16>) residual_rms_norm_forward<bfloat16>;
+template decltype(residual_rms_norm_forward<tensor::bfloat16>) residual_rms_norm_forward<tensor::bfloat16>;
 template decltype(rms_norm_backward<float>) rms_norm_backward<float>;
-template decltype(rms_norm_backward<bfloat16>) rms_norm_backward<bfloat16>;
+template decltype(rms_norm_backward<tensor::bfloat16>) rms_norm_backward<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels::host

@@ -6,7 +6,6 @@
 namespace ziggurat::kernels::host {
 namespace {
 
-using tensor::bfloat16;
 using tensor::TensorRef;
 
 template <class T>
@@ -54,8 +53,8 @@ void swiglu_backward(const device::Stream&,
 }
 
 template decltype(swiglu_forward<float>) swiglu_forward<float>;
-template decltype(swiglu_forward<bfloat16>) swiglu_forward<bfloat16>;
+template decltype(swiglu_forward<tensor::bfloat16>) swiglu_forward<tensor::bfloat16>;
 template decltype(swiglu_backward<float>) swiglu_backward<float>;
-template decltype(swiglu_backward<bfloat16>) swiglu_backward<bfloat16>;
+template decltype(swiglu_backward<tensor::bfloat16>) swiglu_backward<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels::host
