@@ -28,7 +28,7 @@ void LateWork::add(LateLine& line) {
 void LateWork::remove(LateLine& line) {
     Lock lock{mutex_};
     line.is_ending = true;
-    changed_.notify_all();
+    line.news.notify_one();
     go_on_until(lock, [&line] { return line.pieces.empty(); });
     std::erase(lines_, &line);
 }
@@ -36,20 +36,20 @@ void LateWork::remove(LateLine& line) {
 void LateWork::push(LateLine& line, Piece piece) {
     const std::lock_guard lock{mutex_};
     line.pieces.push_back(std::move(piece));
-    changed_.notify_all();
+    line.news.notify_one();
 }
 
 void LateWork::record(LateLine& line, const std::shared_ptr<Milestone>& milestone) {
     const std::lock_guard lock{mutex_};
     line.pieces.push_back(
         {.kind = Piece::Kind::record, .milestone = milestone, .number = ++milestone->recorded});
-    changed_.notify_all();
+    line.news.notify_one();
 }
 
 void LateWork::wait_for(LateLine& line, const std::shared_ptr<Milestone>& milestone) {
     const std::lock_guard lock{mutex_};
     line.pieces.push_back({.kind = Piece::Kind::wait, .milestone = milestone, .number = milestone->recorded});
-    changed_.notify_all();
+    line.news.notify_one();
 }
 
 void LateWork::finish(LateLine& line) {
@@ -88,13 +88,15 @@ std::int64_t LateWork::time_ns(const Milestone& milestone) {
 void LateWork::run_line(LateLine& line) {
     Lock lock{mutex_};
     while (true) {
-        changed_.wait(lock,
-                      [&] { return line.pieces.empty() ? line.is_ending : can_begin(line.pieces.front()); });
+        line.news.wait(lock,
+                       [&] { return line.pieces.empty() ? line.is_ending : can_begin(line.pieces.front()); });
         if (line.pieces.empty()) {
             return;
         }
         run_first(line, &lock);
-        changed_.notify_all();
+        if (line.pieces.empty()) {
+            some_ended_.notify_all();
+        }
     }
 }
 
@@ -114,20 +116,20 @@ bool LateWork::run_some() {
         return false;
     }
     run_first(*able[random_() % able.size()], nullptr);
-    changed_.notify_all();
+    some_ended_.notify_all();
     return true;
 }
 
 void LateWork::go_on_until(Lock& lock, const std::function<bool()>& is_enough) {
     if (has_threads()) {
-        changed_.wait(lock, is_enough);
+        some_ended_.wait(lock, is_enough);
         return;
     }
     while (!is_enough()) {
         if (!run_some()) {
             // The owner can run everything, and a wait is only ever for what was recorded before.
             ZG_EXPECTS(std::this_thread::get_id() != owner_);
-            changed_.wait_for(lock, nap);
+            some_ended_.wait_for(lock, nap);
         }
     }
 }
@@ -141,6 +143,7 @@ void LateWork::run_first(LateLine& line, Lock* lock) {
                 milestone->time_ns = monotonic_ns();
                 milestone->error = line.error;
                 milestone->reached = piece.number;
+                tell_of(*milestone);
             }
             break;
         case Piece::Kind::wait:
@@ -158,7 +161,9 @@ void LateWork::run_first(LateLine& line, Lock* lock) {
                 }
                 const auto delay = std::chrono::nanoseconds{line.is_ending ? 0 : draw_delay_ns()};
                 lock->unlock();
-                std::this_thread::sleep_for(delay);
+                if (delay.count() > 0) {
+                    std::this_thread::sleep_for(delay);
+                }
                 if (piece.kind == Piece::Kind::kernel) {
                     thread_->run(piece.run);
                 } else {
@@ -174,6 +179,14 @@ void LateWork::run_first(LateLine& line, Lock* lock) {
             break;
     }
     line.pieces.pop_front();
+}
+
+void LateWork::tell_of(const Milestone& milestone) {
+    for (auto* line : lines_) {
+        if (!line->pieces.empty() && line->pieces.front().milestone.get() == &milestone) {
+            line->news.notify_one();
+        }
+    }
 }
 
 std::int64_t LateWork::draw_delay_ns() {

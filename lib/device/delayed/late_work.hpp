@@ -37,6 +37,7 @@ struct LateLine {
     std::deque<Piece> pieces = {};       ///< the first one may be under way
     std::exception_ptr error = nullptr;  ///< nothing runs any more
     bool is_ending = false;
+    std::condition_variable news = {};  ///< for the thread of the line
 };
 
 /// All that streams of one DelayedHost have been given. Any thread may call.
@@ -71,14 +72,16 @@ class LateWork {
     bool run_some();
     /// Runs, or waits for those that run, until `is_enough`.
     void go_on_until(Lock& lock, const std::function<bool()>& is_enough);
-    /// The first piece, without its taking part in the line's order.
+    /// Does the first piece. What takes time is done without `lock`, where one is given.
     void run_first(LateLine& line, Lock* lock);
+    /// Tells the lines that wait for it.
+    void tell_of(const Milestone& milestone);
     std::int64_t draw_delay_ns();
 
     HostThread* thread_;
     std::thread::id owner_ = std::this_thread::get_id();
     std::mutex mutex_;
-    std::condition_variable changed_;
+    std::condition_variable some_ended_;  ///< of the lines, or of their pieces where those are polled
     std::mt19937_64 random_;
     std::vector<LateLine*> lines_;
 };
