@@ -8,6 +8,7 @@
 
 #include "kernels/runtime.hpp"
 #include "tests/support/source_filter.hpp"
+#include "tests/support/started_threads.hpp"
 
 int main(int argc, char** argv) {
     try {
@@ -18,5 +19,6 @@ int main(int argc, char** argv) {
     }
     // Under the thread sanitizer, which knows nothing of what OpenMP's threads wait for, the limit is 1.
     const ziggurat::kernels::Runtime runtime{std::min(2, omp_get_thread_limit())};
-    return RUN_ALL_TESTS();
+    const int failed = RUN_ALL_TESTS();
+    return failed != 0 ? failed : ziggurat::test::check_started_threads();
 }
