@@ -206,8 +206,8 @@ class Executor final : public comm::Background {
 
     /// When `op` of `step` was done. \pre it is
     std::int64_t end_of(int op, std::int64_t step) const;
-    /// Notes that the `index`-th op of the lane begins at `begin_ns`, for `step`, and why not before. \param
-    /// places  it had to wait for the one of the lane that is so far in front of it, and all in front of that
+    /// Notes that the `index`-th op of the lane begins at `begin_ns`, for `step`, and why not before. By the
+    /// order of the lane, it had to wait for the op `places` in front of it, and all in front of that.
     void note_start(LaneState& lane,
                     std::size_t index,
                     std::int64_t step,
