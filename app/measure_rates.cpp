@@ -48,9 +48,8 @@ constexpr ProductShape large_product{512, 1024};
 constexpr double peak_patience_s = 0.03;
 
 template <class T>
-double seconds_of_flop(int threads, const ProductShape& shape, double patience_s = 1e9) {
+double seconds_of_flop(const device::Stream& stream, const ProductShape& shape, double patience_s = 1e9) {
     const auto [rows, width] = shape;
-    const device::Stream stream{threads};
     const kernels::Linear<T> linear{stream, {rows, width, width, false}};
     const auto inputs = static_cast<std::size_t>(rows * width);
     const std::vector<T> x(inputs, T{1.0F}), w(static_cast<std::size_t>(width * width), T{1.0F});
@@ -65,9 +64,12 @@ double seconds_of_flop(int threads, const ProductShape& shape, double patience_s
     return seconds / (2.0 * static_cast<double>(rows) * static_cast<double>(width * width));
 }
 
-double seconds_of_flop(spec::DType type, int threads, const ProductShape& shape, double patience_s = 1e9) {
-    return type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(threads, shape, patience_s)
-                                     : seconds_of_flop<float>(threads, shape, patience_s);
+double seconds_of_flop(spec::DType type,
+                       const device::Stream& stream,
+                       const ProductShape& shape,
+                       double patience_s = 1e9) {
+    return type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(stream, shape, patience_s)
+                                     : seconds_of_flop<float>(stream, shape, patience_s);
 }
 
 double seconds_of_copied_byte() {
@@ -126,7 +128,7 @@ std::optional<RatesToMeasure> agree_to_measure(const comm::Context& world,
 
 MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wanted) {
     comm::barrier(world);
-    const double flop = seconds_of_flop(wanted.type, wanted.threads, small_product);
+    const double flop = seconds_of_flop(wanted.type, device::Stream{wanted.threads}, small_product);
     std::array<double, 4> slowest{flop, seconds_of_copied_byte()};
     if (!wanted.folders.empty()) {
         comm::barrier(world);  // those who compute would slow disks down
@@ -141,7 +143,10 @@ MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wa
             .nvme_write = rate(slowest[3])};
 }
 
-train::Peak find_peak(const comm::Context& world, const spec::RunSpec& run, double given_flops) {
+train::Peak find_peak(const comm::Context& world,
+                      const spec::RunSpec& run,
+                      const device::Stream& host,
+                      double given_flops) {
     std::array<double, 1> given{world.rank() == 0 ? given_flops : 0};
     comm::all_reduce_max(world, given);
     if (given[0] > 0) {
@@ -150,8 +155,7 @@ train::Peak find_peak(const comm::Context& world, const spec::RunSpec& run, doub
     comm::barrier(world);
     constexpr double unit = 1e6;
     std::array<std::int64_t, 1> all{std::llround(
-        1 / unit /
-        seconds_of_flop(run.precision.compute, run.parallel.threads, large_product, peak_patience_s))};
+        1 / unit / seconds_of_flop(run.precision.compute, host, large_product, peak_patience_s))};
     comm::all_reduce_sum(world, all);
     return {unit * static_cast<double>(all[0]) / world.size(), "measured at the start, all ranks at once"};
 }

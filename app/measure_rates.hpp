@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/context.hpp"
+#include "device/stream.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/utilisation.hpp"
@@ -50,9 +51,13 @@ MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wa
 /// that is 0, the mean over ranks of what a large product in the compute type reaches now. Some hundredths of
 /// a second.
 ///
+/// \param host         whose kernels are measured
 /// \param given_flops  FLOP/s of a rank by the machine file; 0: it says nothing
 /// Collective: over `world`; the same result on all ranks
-train::Peak find_peak(const comm::Context& world, const spec::RunSpec& run, double given_flops);
+train::Peak find_peak(const comm::Context& world,
+                      const spec::RunSpec& run,
+                      const device::Stream& host,
+                      double given_flops);
 
 /// `machine` with what was measured where nothing is known.
 spec::MachineSpec with_rates(spec::MachineSpec machine, const MeasuredRates& rates, int ranks_per_node);

@@ -45,17 +45,18 @@ int train_together(const Arguments& arguments,
     const RankProcessors processors{loaded->run.parallel.threads};
     world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};
-    return train::train(loaded->run,
-                        {.version = version(),
-                         .libraries = library_versions(),
-                         .command = arguments.line,
-                         .effective_deck = loaded->effective,
-                         .backup = arguments.backup,
-                         .begin_ns = begin_ns,
-                         .stop_at_ns = find_end_ns(),
-                         .peak = find_peak(world, loaded->run, loaded->machine.device_flops),
-                         .depths = loaded->depths},
-                        world, processors.all(), signals, console);
+    return train::train(
+        loaded->run,
+        {.version = version(),
+         .libraries = library_versions(),
+         .command = arguments.line,
+         .effective_deck = loaded->effective,
+         .backup = arguments.backup,
+         .begin_ns = begin_ns,
+         .stop_at_ns = find_end_ns(),
+         .peak = find_peak(world, loaded->run, processors.all().host, loaded->machine.device_flops),
+         .depths = loaded->depths},
+        world, processors.all(), signals, console);
 }
 
 }  // namespace
