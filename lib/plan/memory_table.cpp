@@ -113,30 +113,37 @@ const char* name_of(spec::DType type) {
     return type == spec::DType::f32 ? "f32" : "bf16";
 }
 
-/// The kinds that a run keeps for its updates: those of one type together, moments by their number.
+/// The kinds that a run keeps for its updates, those of one type together, moments by their number:
+/// `f32 master and 2 moments`, `2 f32 moments`.
 std::string detail_of_optimizer(const spec::RunSpec& spec) {
-    std::map<spec::DType, std::vector<std::string>> kinds;
-    std::map<spec::DType, int> moments;
+    struct Kinds {
+        std::vector<std::string> names;
+        int moments = 0;
+    };
+    std::map<spec::DType, Kinds> by_type;
     for (const auto kind : layout::state_kinds) {
-        if (layout::is_optimizer_state(kind) && layout::is_kept(kind, spec.precision)) {
-            const auto type = layout::type_of(kind, spec.precision);
-            const auto piece = layout::row_of(kind).piece;
-            const bool is_moment =
-                piece == layout::PieceKind::first_moment || piece == layout::PieceKind::second_moment;
-            moments[type] += is_moment ? 1 : 0;
-            if (!is_moment) {
-                kinds[type].emplace_back(to_string(kind));
-            }
+        if (!layout::is_optimizer_state(kind) || !layout::is_kept(kind, spec.precision)) {
+            continue;
         }
-    }
-    for (const auto& [type, count] : moments) {
-        if (count > 0) {
-            kinds[type].push_back(fmt::format("{} moment{}", count, count == 1 ? "" : "s"));
+        auto& kinds = by_type[layout::type_of(kind, spec.precision)];
+        const auto piece = layout::row_of(kind).piece;
+        if (piece == layout::PieceKind::first_moment || piece == layout::PieceKind::second_moment) {
+            ++kinds.moments;
+        } else {
+            kinds.names.emplace_back(to_string(kind));
         }
     }
     std::vector<std::string> parts;
-    for (const auto& [type, names] : kinds) {
-        parts.push_back(fmt::format("{} {}", name_of(type), fmt::join(names, " and ")));
+    for (auto& [type, kinds] : by_type) {
+        const auto* const moments = kinds.moments == 1 ? "moment" : "moments";
+        if (kinds.names.empty()) {
+            parts.push_back(fmt::format("{} {} {}", kinds.moments, name_of(type), moments));
+            continue;
+        }
+        if (kinds.moments > 0) {
+            kinds.names.push_back(fmt::format("{} {}", kinds.moments, moments));
+        }
+        parts.push_back(fmt::format("{} {}", name_of(type), fmt::join(kinds.names, " and ")));
     }
     return fmt::format("{}", fmt::join(parts, " and "));
 }
