@@ -64,6 +64,10 @@ device::Processors processors_for_tests(int num_threads) {
             device::Stream{num_threads, thread}};
 }
 
+bool tests_on_delayed_device() {
+    return asked_device() != TestDevice::host;
+}
+
 OnHost::OnHost() noexcept {
     ++num_on_host;
 }

@@ -38,6 +38,9 @@ class TestKernels {
 /// Those of the program's TestKernels; the host's cores where it has none. Each call makes a device.
 device::Processors processors_for_tests(int num_threads);
 
+/// Whether that is a DelayedHost.
+bool tests_on_delayed_device();
+
 /// As long as it lives, processors_for_tests() gives the host's cores: for trainings that say what others on
 /// another device must come to.
 class OnHost {

@@ -1,0 +1,168 @@
+/// A device whose streams run late finds what it is for: each of several mistakes of issuing, planted in the
+/// programs of random decks, shows in at least one of them.
+///
+/// The host's own streams are done when calls return and forgive all of them, so this runs on delayed devices
+/// alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "tests/fuzz/nvme_folder.hpp"
+#include "tests/fuzz/training.hpp"
+#include "tests/support/random_deck.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/test_processors.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+using schedule::Engine;
+using schedule::Op;
+using schedule::Program;
+
+constexpr std::uint64_t num_decks = 20;
+
+/// Enough for a wrong value of one step to be seen in the losses of the others.
+constexpr Course course{.steps = 3};
+
+Engine engine_of(const Program& program, int op) {
+    const auto lane = program.ops[static_cast<std::size_t>(op)].lane;
+    return program.lanes[static_cast<std::size_t>(lane)].engine;
+}
+
+/// Takes from all ops of `waiting` their waits for ops of `awaited`. Gives how many there were.
+std::size_t forget_waits(Program& program, Engine waiting, Engine awaited) {
+    std::size_t forgotten = 0;
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        if (engine_of(program, static_cast<int>(i)) == waiting) {
+            const auto is_awaited = [&](int other) { return engine_of(program, other) == awaited; };
+            forgotten += std::erase_if(program.ops[i].waits_for, is_awaited);
+            forgotten += std::erase_if(program.ops[i].waits_for_previous_step, is_awaited);
+        }
+    }
+    return forgotten;
+}
+
+/// Moves every third op that computes to the lane of copies to the device: what their neighbours know of
+/// their order is that of the lane where they are not.
+std::size_t use_wrong_stream(Program& program, std::uint64_t) {
+    const auto lane = std::ranges::find(program.lanes, Engine::host_to_device, &schedule::Lane::engine);
+    if (lane == program.lanes.end()) {
+        return 0;
+    }
+    std::size_t moved = 0;
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        if (engine_of(program, static_cast<int>(i)) == Engine::compute && i % 3 == 0) {
+            program.ops[i].lane = static_cast<int>(lane - program.lanes.begin());
+            ++moved;
+        }
+    }
+    return moved;
+}
+
+/// Takes one wait of an op of the device for another on another stream, in this step: which one follows from
+/// `seed`.
+std::size_t forget_one_wait(Program& program, std::uint64_t seed) {
+    const auto is_late = [&](int op) {
+        const auto engine = engine_of(program, op);
+        return engine == Engine::compute || schedule::link_of(engine) == schedule::Link::host_to_device ||
+               schedule::link_of(engine) == schedule::Link::device_to_host;
+    };
+    std::vector<std::pair<std::size_t, std::size_t>> waits;  // op, place
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        for (std::size_t w = 0; is_late(static_cast<int>(i)) && w < program.ops[i].waits_for.size(); ++w) {
+            if (is_late(program.ops[i].waits_for[w])) {
+                waits.emplace_back(i, w);
+            }
+        }
+    }
+    if (waits.empty()) {
+        return 0;
+    }
+    const auto [op, place] = waits[seed * 7919 % waits.size()];
+    auto& of_op = program.ops[op].waits_for;
+    of_op.erase(of_op.begin() + static_cast<std::ptrdiff_t>(place));
+    return 1;
+}
+
+struct LateBug {
+    const char* name;
+    /// Gives in how many places it was planted.
+    std::size_t (*plant)(Program& program, std::uint64_t seed);
+};
+
+void PrintTo(const LateBug& bug, std::ostream* out) {
+    *out << bug.name;
+}
+
+/// Copies to the device wait for nobody that computes: they write where others still read.
+std::size_t reuse_under_readers(Program& program, std::uint64_t) {
+    return forget_waits(program, Engine::host_to_device, Engine::compute);
+}
+std::size_t compute_before_copies(Program& program, std::uint64_t) {
+    return forget_waits(program, Engine::compute, Engine::host_to_device);
+}
+/// What computes does not wait for copies out of the device: it writes where they still read.
+std::size_t reuse_under_copies(Program& program, std::uint64_t) {
+    return forget_waits(program, Engine::compute, Engine::device_to_host);
+}
+std::size_t copy_before_computed(Program& program, std::uint64_t) {
+    return forget_waits(program, Engine::device_to_host, Engine::compute);
+}
+
+/// What is said of the training of a spoilt deck: what it differs in, or by whom it was refused; empty when
+/// it is right or has no place for the bug.
+std::string finding_in(const RandomDeck& deck, const LateBug& bug) {
+    auto programs = train::build_programs(deck.run, 0);
+    if (bug.plant(programs.train, deck.seed) == 0) {
+        return {};
+    }
+    const auto plain = without_tiers(deck.run);
+    const auto expected = [&] {
+        const OnHost on_host;
+        return train_on_made_up_batches(plain, world(), train::build_programs(plain, 0), course);
+    }();
+    try {
+        return train_on_made_up_batches(deck.run, world(), std::move(programs), course)
+            .first_difference(expected);
+    } catch (const Error& error) {
+        return error.what();  // such as a token that there is not
+    }
+}
+
+class DelayedDevice : public ::testing::TestWithParam<LateBug> {};
+
+TEST_P(DelayedDevice, FindsTheMistake) {
+    ASSERT_TRUE(tests_on_delayed_device()) << "the host's streams are never late";
+    ASSERT_EQ(world().size(), 1);  // a rank that is refused leaves the others alone
+    const NvmeFolder folder;
+    std::string said;
+    for (std::uint64_t seed = 1; seed <= num_decks && said.empty(); ++seed) {
+        said = finding_in(random_deck_of_tiers(seed, 1, folder.path()), GetParam());
+        if (!said.empty()) {
+            std::cout << "seed " << seed << ": " << said << '\n';
+        }
+    }
+    EXPECT_NE(said, "") << "in " << num_decks << " decks";
+}
+
+INSTANTIATE_TEST_SUITE_P(PlantedBugs,
+                         DelayedDevice,
+                         ::testing::Values(LateBug{"ComputeDoesNotWaitForCopies", compute_before_copies},
+                                           LateBug{"CopiesDoNotWaitForWhatIsComputed", copy_before_computed},
+                                           LateBug{"MemoryIsWrittenUnderItsReaders", reuse_under_readers},
+                                           LateBug{"MemoryIsWrittenUnderItsCopies", reuse_under_copies},
+                                           LateBug{"KernelsAreOnTheWrongStream", use_wrong_stream},
+                                           LateBug{"OneWaitIsMissing", forget_one_wait}),
+                         [](const auto& made) { return made.param.name; });
+
+}  // namespace
+}  // namespace ziggurat::test
