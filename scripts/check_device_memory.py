@@ -7,8 +7,8 @@
 An address in the device tier is for kernels and copies alone. In lib/ and app/ outside device, kernels, comm and state,
 unless EXCEPTIONS names the file: nobody asks for the host's view of an arena, or for a buffer to be used in place;
 nobody reserves an arena; nobody in model, train and app gives an address a type (reinterpret_cast), which
-device::elements does; and nobody copies, fills, reads or views what lies at an address of TierMemory otherwise than by
-kernels and device::copy.
+device::elements does, for those who bind kernels; and nobody copies, fills, reads or views what lies at an address of
+TierMemory otherwise than by kernels and device::copy.
 """
 
 import pathlib
@@ -27,6 +27,7 @@ RULES = [
     ("a buffer used in place", re.compile(r"(?:\.|->)in_place\("), None),
     ("an arena", re.compile(r"\bdevice::Arena\b|\bArena\{"), None),
     ("an address that is given a type", re.compile(r"\breinterpret_cast\b"), {"model", "train", "app"}),
+    ("elements of an address", re.compile(r"\belements<"), None),
     ("bytes at an address that are touched", re.compile(TOUCHES + r"[^;]*" + AT), None),
     ("an address that is read", re.compile(r"\*\s*" + AT + "|" + r"\w*memory_?(?:\.|->)at\([^;]*\)\)?\["), None),
 ]
@@ -34,6 +35,10 @@ RULES = [
 EXCEPTIONS = {
     "train/step/bind_collectives.cpp": {"the host's view of an arena"},  # which is what collectives read and write
     "train/save/held_pieces.cpp": {"a buffer used in place"},  # to write files without a copy, where that is allowed
+    # They bind kernels, which take elements.
+    "model/operands.hpp": {"elements of an address"},
+    "model/bind_tiles.cpp": {"elements of an address"},
+    "train/step/bind_state_ops.cpp": {"elements of an address"},
     # Memory that ranks of a node share, or what stands for it on a rank that is alone.
     "train/step/node_times.hpp": {"an arena"},
     "train/step/node_times.cpp": {"an arena", "an address that is given a type"},
@@ -98,7 +103,9 @@ def self_test():
                             "auto d = memory.at(b)[3];\n"
                             "device::copy(stream, memory.at(a), memory.at(b) + 3, 4);\n"
                             "auto* from = memory.at(b) + run.offset;\n"
-                            "auto x = buffers.at(3);\n"),
+                            "auto x = buffers.at(3);\n"
+                            "float y = device::elements<float>(from, 8)[0];\n"),
+        "lib/model/operands.hpp": "return device::elements<E>(raw.data(), size);\n",
         "lib/storage/a.cpp": "auto* f = reinterpret_cast<float*>(p);\n",
         "app/a.cpp": "auto* f = reinterpret_cast<float*>(p);\n",
     }
@@ -106,6 +113,7 @@ def self_test():
                 "lib/train/a.cpp:4: an arena", "lib/train/a.cpp:5: an address that is given",
                 "lib/train/a.cpp:6: bytes", "lib/train/a.cpp:10: bytes", "lib/train/a.cpp:11: bytes",
                 "lib/train/a.cpp:12: an address that is read", "lib/train/a.cpp:13: an address that is read",
+                "lib/train/a.cpp:17: elements of an address",
                 "lib/train/step/bind_collectives.cpp:2: an address that is given"]
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
