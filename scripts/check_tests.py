@@ -4,7 +4,8 @@
 
 Everything in a *_test.cpp but its tests lies in an anonymous namespace: two files of one program that define the same
 class or inline function differently would both use one of the two. A suite has one fixture, also over the files of a
-folder. And each *_test.cpp is named by a CMakeLists.txt.
+folder. Each *_test.cpp is named by a CMakeLists.txt. And tests/cuda/elements.cu, which nvcc compiles, includes each header
+that has functions marked ZG_ELEMENT.
 """
 import pathlib
 import re
@@ -76,6 +77,13 @@ def unnamed(sources, cmake):
             and not any(path == source or path.endswith("/" + source) for source in sourced)]
 
 
+def not_compiled(headers, compiled):
+    """Of the texts of headers by name, the names of those that mark functions and that `compiled` does not include."""
+    included = set(re.findall(r'^#include "([^"]+)"', compiled, flags=re.M))
+    return [name for name, source in headers.items()
+            if re.search(r"^ *ZG_ELEMENT\b", without_text(source), flags=re.M) and name not in included]
+
+
 def self_test():
     inside = "namespace a {\nnamespace {\nstruct S { int x; };\nTEST(A, B) { f(\"{\"); }\n}\n}\n"
     assert shared_definitions(inside) == []
@@ -87,6 +95,9 @@ def self_test():
     cmake = "ziggurat_unit_tests(base MODULES base)\nziggurat_test(mpi/save RANKS 3)\nziggurat_test(a SOURCE ../b/c_test.cpp)\n"
     assert unnamed(["unit/base/x_test.cpp", "mpi/save_test.cpp", "b/c_test.cpp"], cmake) == []
     assert unnamed(["unit/spec/x_test.cpp", "mpi/saved_test.cpp"], cmake) == ["unit/spec/x_test.cpp", "mpi/saved_test.cpp"]
+    marked = "ZG_ELEMENT inline float f(float x) { return x; }\n"
+    headers = {"a/a.hpp": marked, "a/b.hpp": "  " + marked, "a/c.hpp": "#define ZG_ELEMENT\n// ZG_ELEMENT\n"}
+    assert not_compiled(headers, '#include "a/a.hpp"\n') == ["a/b.hpp"]
 
 
 def main():
@@ -105,6 +116,10 @@ def main():
     cmake = "\n".join(path.read_text() for path in tests.rglob("CMakeLists.txt"))
     complaints += [f"tests/{path}: no CMakeLists.txt names it, so that it never runs. Add a ziggurat_test."
                    for path in unnamed([str(source.relative_to(tests)) for source in sources], cmake)]
+    lib = ROOT / "lib"
+    headers = {str(path.relative_to(lib)): path.read_text() for path in sorted(lib.rglob("*.hpp"))}
+    complaints += [f"lib/{name}: nvcc compiles none of its functions that are marked ZG_ELEMENT. Call them in "
+                   "tests/cuda/elements.cu." for name in not_compiled(headers, (tests / "cuda/elements.cu").read_text())]
     print("\n".join(complaints) or f"check_tests: {len(sources)} files")
     return 1 if complaints else 0
 
