@@ -15,10 +15,10 @@ class NodeMemory;
 ///         idle.idle();
 ///     }
 ///
-/// Without a node, or while news may come that rings no bell (from other nodes, of MPI requests), the sleeps
-/// are short. With one, the rank sleeps on its bell until somebody posts or finishes an operation of one of
-/// its groups: so between two calls of idle() *everything* must be looked at that this rank owes to others or
-/// waits for. One at a time per rank sleeps on a bell.
+/// Without a node, or while news may come that rings no bell (from other nodes, of MPI requests, of a
+/// device), the sleeps are short. With one, the rank sleeps on its bell until somebody posts or finishes an
+/// operation of one of its groups: so between two calls of idle() *everything* must be looked at that this
+/// rank owes to others or waits for. One at a time per rank sleeps on a bell.
 class IdleWait {
   public:
     IdleWait() = default;

@@ -14,13 +14,12 @@ namespace ziggurat::kernels {
 /// losses[r] = log(sum(exp(logits[r]))) - logits[r][targets[r]]; the logits become the gradient of the scaled
 /// sum of losses: inputs->loss_scale * (softmax(logits[r]) - onehot(targets[r])).
 ///
-/// Shapes:  logits [rows, vocab_padded]; targets, losses [rows]; mask [rows] or empty. Columns from `vocab`
-/// on are
-///          padding: not part of the sum, gradient 0. A row whose mask is 0 is not counted: loss 0, gradient
-///          0, and its target is not read.
+/// Shapes:  logits [rows, vocab_padded]; targets, losses [rows]; mask [rows] or empty.
+///          Columns from `vocab` on are padding: not part of the sum, gradient 0.
+///          A row whose mask is 0 is not counted: loss 0, gradient 0, and its target is not read.
 /// Numerics: in float, relative to the row's maximum; a non-finite logit gives a non-finite loss
-/// Errors:  Error{internal} when shapes disagree, a target that counts is outside [0, vocab), or loss_scale
-/// <= 0
+/// Errors:  Error{internal} when shapes disagree, a target that counts is outside [0, vocab), or
+///          loss_scale <= 0
 template <class T>
 void cross_entropy(const device::Stream& stream,
                    tensor::TensorRef<T, 2> logits,

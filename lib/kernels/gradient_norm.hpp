@@ -12,9 +12,9 @@ namespace ziggurat::kernels {
 /// Adds the squares of `gradient` to `*into`.
 ///
 /// Numerics: those of bfloat16 elements are the squares of their floats. Each block of 256 elements from the
-/// start of the span gives one double: 32 lanes with a stride of 32,
-///          folded in halves; blocks are added exactly. The same bits for any number of threads and for any
-///          cut of the elements into spans at multiples of 256.
+///           start of the span gives one double: 32 lanes with a stride of 32, folded in halves; blocks are
+///           added exactly. The same bits for any number of threads and for any cut of the elements into
+///           spans at multiples of 256.
 void sum_of_squares(const device::Stream& stream, std::span<const float> gradient, ExactSum* into);
 void sum_of_squares(const device::Stream& stream, std::span<const tensor::bfloat16> gradient, ExactSum* into);
 

@@ -32,9 +32,9 @@ class LinearProducts;
 ///
 /// Shapes:   x [rows, in]; w [out, in]; bias [out], empty without one; y, dy [rows, out]; dx [rows, in];
 ///           dw [out, in] float whatever T is
-/// Numerics: sums in float. The bits of an element depend on its row of the left factor and on its column of
-/// the
-///           right one only: not on the number of rows or threads, nor on who packed.
+/// Numerics: sums in float. The bits of an element depend on its row of the left factor and on its column
+///           of the right one only: not on the number of rows, the number of threads, or who packed the
+///           weight.
 /// Aliasing: outputs overlap nothing
 /// Async:    on `stream`; arguments, workspace included, and this object must live until it has run
 /// Errors:   Error{internal} when shapes or a workspace disagree with the prepared ones
@@ -44,9 +44,9 @@ class Linear {
     /// No rows is a shape like any other: its products do nothing, but for `dw`, which becomes zero when
     /// stored.
     ///
-    /// \param stream  whose processor it is prepared for, and its number of threads; calls may come on others
-    /// of
-    ///                 that processor
+    /// \param stream  of the processor that it is prepared for, with the number of threads that its
+    ///                products are prepared for; calls may come on other streams of that processor, with
+    ///                as many threads
     Linear(const device::Stream& stream, const LinearShape& shape);
     ~Linear();
     Linear(Linear&&) noexcept;

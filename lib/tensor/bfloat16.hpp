@@ -33,9 +33,9 @@ struct bfloat16 {
 };
 static_assert(sizeof(bfloat16) == 2);
 
-/// to = value, rounded where T is narrower. For loops under `omp simd`: a temporary of class type in the loop
-/// itself
-/// (`to = T(value)`) keeps g++ 12 from vectorising it, one in a function that is inlined does not.
+/// to = value, rounded where T is narrower. For loops under `omp simd`: a temporary of class type in the
+/// loop itself (`to = T(value)`) keeps g++ 12 from vectorising it, one in a function that is inlined does
+/// not.
 template <class T>
 ZG_ELEMENT inline void store(T& to, float value) noexcept {
     to = T(value);

@@ -126,7 +126,7 @@ class NodeMemory {
     WaitPolicy wait_;
     WaitCounts counts_;
     bool is_oversubscribed_ = false;
-    int polled_ = 0;  ///< of what is under way
+    int polled_ = 0;  ///< brackets that are open
 
     std::optional<CommonSegment> bell_segment_;
     std::optional<device::Arena> own_bell_;  // without sharing

@@ -49,7 +49,7 @@ Arena DelayedHost::reserve(std::int64_t bytes, const char* purpose, Arena::Kind 
 }
 
 Stream DelayedHost::make_stream() {
-    return {MemorySpace::delayed_host, LateQueue::make(work_, memory_), num_threads_};
+    return {MemorySpace::delayed_host, std::make_shared<LateQueue>(work_, memory_), num_threads_};
 }
 
 }  // namespace ziggurat::device

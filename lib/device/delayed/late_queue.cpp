@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/contract.hpp"
-#include "base/error.hpp"
+#include "base/quiet_thread.hpp"
 
 namespace ziggurat::device {
 namespace {
@@ -30,17 +30,12 @@ bool overlap(const std::byte* a, const std::byte* b, std::int64_t bytes) {
 
 }  // namespace
 
-std::shared_ptr<LateQueue> LateQueue::make(std::shared_ptr<LateWork> work,
-                                           std::shared_ptr<const DelayedMemory> memory) {
-    return std::make_shared<LateQueue>(std::move(work), std::move(memory));
-}
-
 LateQueue::LateQueue(std::shared_ptr<LateWork> work, std::shared_ptr<const DelayedMemory> memory)
     : work_{std::move(work)}, memory_{std::move(memory)} {
-    work_->add(line_);
     if (work_->has_threads()) {
-        thread_ = std::thread{[this] { work_->run_line(line_); }};
+        thread_ = start_quiet_thread("a stream of a delayed host", [this] { work_->run_line(line_); });
     }
+    work_->add(line_);
 }
 
 LateQueue::~LateQueue() {

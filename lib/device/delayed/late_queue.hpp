@@ -13,8 +13,7 @@ namespace ziggurat::device {
 /// Ends when what it was given is done.
 class LateQueue final : public DelayedQueue {
   public:
-    static std::shared_ptr<LateQueue> make(std::shared_ptr<LateWork> work,
-                                           std::shared_ptr<const DelayedMemory> memory);
+    /// Errors: Error{resource} when the system has no thread
     LateQueue(std::shared_ptr<LateWork> work, std::shared_ptr<const DelayedMemory> memory);
     ~LateQueue() override;
     LateQueue(const LateQueue&) = delete;

@@ -1,7 +1,6 @@
 /// Work of the streams of a DelayedHost: what runs next, and who runs it.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -46,7 +45,7 @@ class LateWork {
     explicit LateWork(const DelayedHost::Options& options);
 
     void add(LateLine& line);     ///< a stream begins
-    void remove(LateLine& line);  ///< when what it was given is done, or nobody can do it any more
+    void remove(LateLine& line);  ///< returns when what it was given is done
     void push(LateLine& line, LateLine::Piece piece);
     /// Numbers the times that a milestone is recorded.
     void record(LateLine& line, const std::shared_ptr<Milestone>& milestone);

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "base/contract.hpp"
 #include "kernels/host/columns_host.hpp"
 #include "kernels/host/rows_host.hpp"
 #include "tensor/bfloat16.hpp"

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <cmath>
 
-#include "base/contract.hpp"
 #include "kernels/host/dropout_host.hpp"
 #include "kernels/host/residual_host.hpp"
 #include "kernels/host/rows_host.hpp"

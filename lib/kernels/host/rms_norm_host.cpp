@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "base/contract.hpp"
 #include "kernels/host/column_sum_blocks_host.hpp"
 #include "kernels/host/dropout_host.hpp"
 #include "kernels/host/rms_norm_host.hpp"

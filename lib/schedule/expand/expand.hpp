@@ -76,12 +76,10 @@ StateBuffers add_state(Program& program, const spec::RunSpec& spec, const ModelL
 /// Conventions:
 /// - The head runs whole in the backward slot (in the forward slot of `evaluate`): nothing is kept for it.
 /// - Gradients of values are transient and shared where GradientRule says so.
-/// - A micro-batch's tensors (BatchTensor), step_inputs, update_inputs and exact sums are named as they are
-/// on
-///   the host (Program::trainer_buffers); control_pass gives ops of the device their twins there.
-/// - With slots backward_input and backward_weight, the weight products whose operands nothing overwrites
-/// move
-///   to the latter.
+/// - A micro-batch's tensors (BatchTensor), step_inputs, update_inputs and exact sums are named as they
+///   are on the host (Program::trainer_buffers); control_pass gives ops of the device their twins there.
+/// - With slots backward_input and backward_weight, the weight products whose operands nothing
+///   overwrites move to the latter.
 Draft expand(const spec::RunSpec& spec,
              const ModelLayout& model,
              Variant variant,

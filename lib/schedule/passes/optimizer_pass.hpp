@@ -11,10 +11,9 @@ layout::ChunkLayout optimizer_chunks(const spec::RunSpec& spec, const ModelLayou
 
 /// Appends:
 ///
-/// - `step_end`, which makes the clip factor and the skip flag from the exact sums of all ranks, and their
-/// loss
-///   from the losses that this rank makes. It works on the host, on a lane of its own. Its group is that of
-///   all ranks; a single rank has none.
+/// - `step_end`, which makes the clip factor and the skip flag from the exact sums of all ranks, and
+///   their loss from the losses that this rank makes. It works on the host, on a lane of its own. Its
+///   group is that of all ranks; a single rank has none.
 /// - one `update` per chunk. It has an operand per unit of the chunk and role: gradient (read), master,
 ///   first_moment, second_moment (read and written), parameters (written; left out where the parameters are
 ///   the master), and update_inputs. The operands of one unit follow each other in the order of the

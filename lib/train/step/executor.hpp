@@ -81,7 +81,8 @@ class Executor final : public comm::Background {
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
 
-    /// `hook` is called after every op that was computed or issued here; it must be quick.
+    /// `hook` is called after every op that was computed here, and after those of a device both when they are
+    /// issued and when they are seen to be done; it must be quick.
     void between_ops(std::function<void()> hook) { between_ops_ = std::move(hook); }
 
     /// Keeps the times of ops in `times`, for the accounts of this and other ranks; it outlives this.

@@ -335,6 +335,42 @@ TEST(LateLanes, TellWhichOpHasFailed) {
     }
 }
 
+TEST(LateLanes, TellWhichOpHasFailedWhenTheNextOneIsIssued) {
+    LateRig rig{1};
+    rig.add(Engine::compute, {}, {0});
+    rig.actions.back().run = [&] {
+        rig.queue_of(0).call([] { throw Error{ErrorKind::resource, "the device is gone"}; }, 0);
+    };
+    rig.add(Engine::compute, {0}, {});
+    auto executor = rig.make();
+    rig.device.when_asked = [&] { rig.device.do_all(); };
+
+    try {
+        executor.run_step();
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+        EXPECT_STREQ(error.what(), "'op 0' failed: the device is gone");
+    }
+}
+
+TEST(LateLanes, CallTheHookWhenTheyEndToo) {
+    LateRig rig{1};
+    rig.add(Engine::compute, {}, {0});
+    rig.add(Engine::step_end, {0}, {});
+    rig.program.ops.back().kind = schedule::OpKind::step_end;
+    auto executor = rig.make();
+    executor.between_ops([&] { rig.log += " hook"; });
+    rig.device.when_asked = [&] {
+        if (rig.log == " issue0 hook") {
+            rig.device.do_all();
+        }
+    };
+
+    executor.run_step();
+
+    EXPECT_EQ(rig.log, " issue0 hook did0 hook start1 end1") << "before the step's end takes requests along";
+}
+
 TEST(LateLanes, TellWhichOpDoesNotEnd) {
     LateRig rig{3};
     rig.add(Engine::host_to_device, {}, {0});
