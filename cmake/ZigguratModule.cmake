@@ -4,7 +4,8 @@
 #     DEPENDS layout tensor         # the modules whose headers its own headers include
 #     PRIVATE_DEPENDS base          # and those that only its sources include; no other may be included
 #     FOLDERS node "mpi: node"      # subfolders, and of those before it the ones that a subfolder may include
-#     TEST_FOLDERS "verify: node"   # the same, as a library of its own that only tests link: ziggurat::comm_verify (or a program built to be tested)
+#     TEST_FOLDERS "verify: node"   # the same, as a library of its own, ziggurat::comm_verify, that only tests link, and
+#                                   # a program that is built to be tested (ZIGGURAT_DEVICE)
 #     PRIVATE_FOLDERS stream        # headers of its sources alone, which need not compile on every processor
 #     LIBRARIES MPI::MPI_CXX)       # third party, for its sources
 #
