@@ -15,9 +15,9 @@ bool computes(const schedule::Op& op) {
     return op.kind == schedule::OpKind::compute || op.kind == schedule::OpKind::loss;
 }
 
-/// The time of an event that was recorded just now, as its thread sees it.
-std::int64_t seen_ns(const device::Event& event) {
-    return event.is_done() ? event.time_ns() : monotonic_ns();
+/// The time of the thread that has just recorded `event`. On a device that is some time before the event.
+std::int64_t seen_ns(const device::Stream& stream, const device::Event& event) {
+    return stream.is_late() ? monotonic_ns() : event.time_ns();
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ bool Executor::advance(LaneState& lane) {
     }
     const bool has_issued = issue_next(lane);
     const bool has_ended = end_issued(lane);
-    if (has_issued && between_ops_ && is_in_step_) {
+    if ((has_issued || has_ended) && between_ops_ && is_in_step_) {
         between_ops_();
     }
     return has_issued || has_ended;
@@ -72,7 +72,7 @@ bool Executor::issue_next(LaneState& lane) {
     }
     auto& [begin, end] = events_[number];
     begin.record(lane.stream);
-    const auto begin_ns = seen_ns(begin);
+    const auto begin_ns = seen_ns(lane.stream, begin);
     context_.does(todo.label, begin_ns);
     if (!is_abandoned_ || !computes(todo)) {
         action.run();
@@ -81,7 +81,7 @@ bool Executor::issue_next(LaneState& lane) {
     set_running(lane, index);
     ++issued_[number];
     ++lane.num_issued;
-    const auto end_ns = seen_ns(end);
+    const auto end_ns = seen_ns(lane.stream, end);
     note_work(op, begin_ns, end_ns);
     note_busy(op, begin_ns, end_ns);
     return true;
