@@ -31,28 +31,25 @@ std::int64_t whole_pages(std::int64_t bytes) {
 }
 
 /// Address space for `bytes` at a multiple of a huge page: reserves one page more and gives the rest back.
-std::uintptr_t reserve(std::int64_t bytes, const char* purpose) {
+std::byte* reserve(std::int64_t bytes, const char* purpose) {
     const auto reserved = static_cast<std::size_t>(bytes + huge_page_bytes);
     void* address = mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED) {
         refuse(bytes, purpose);
     }
-    const auto start = reinterpret_cast<std::uintptr_t>(address);
-    const auto page = static_cast<std::uintptr_t>(huge_page_bytes);
-    const auto aligned = (start + page - 1) / page * page;
-    if (aligned > start) {
-        munmap(address, aligned - start);
+    const auto before =
+        -reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(huge_page_bytes);
+    auto* const aligned = static_cast<std::byte*>(address) + before;
+    if (before > 0) {
+        munmap(address, before);
     }
-    const auto end = aligned + static_cast<std::uintptr_t>(bytes);
-    if (start + reserved > end) {
-        munmap(reinterpret_cast<void*>(end), start + reserved - end);
-    }
+    munmap(aligned + bytes, static_cast<std::size_t>(huge_page_bytes) - before);
     return aligned;
 }
 
 /// Puts memory where `reserve` has made room: of the segment `descriptor`, or anonymous with -1.
 std::byte* map(std::int64_t bytes, int descriptor, const char* purpose) {
-    auto* at = reinterpret_cast<void*>(reserve(bytes, purpose));
+    auto* const at = reserve(bytes, purpose);
     const auto size = static_cast<std::size_t>(bytes);
     const int flags = descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
     if (mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, descriptor, 0) == MAP_FAILED) {
@@ -62,7 +59,7 @@ std::byte* map(std::int64_t bytes, int descriptor, const char* purpose) {
         refuse(bytes, purpose);
     }
     madvise(at, size, MADV_HUGEPAGE);
-    return static_cast<std::byte*>(at);
+    return at;
 }
 
 int make_segment(std::int64_t bytes, const char* purpose) {

@@ -19,7 +19,7 @@ namespace ziggurat::kernels {
 ///          A row whose mask is 0 is not counted: loss 0, gradient 0, and its target is not read.
 /// Numerics: in float, relative to the row's maximum; a non-finite logit gives a non-finite loss
 /// Errors:  Error{internal} when shapes disagree, a target that counts is outside [0, vocab), or
-///          loss_scale <= 0
+///          loss_scale < 0
 template <class T>
 void cross_entropy(const device::Stream& stream,
                    tensor::TensorRef<T, 2> logits,
