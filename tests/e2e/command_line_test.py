@@ -82,7 +82,7 @@ def refuses_wrong_lines(place):
             ("'deck.yaml' is not an override", ["train", "check", "deck.yaml"]),
             ("has no unit 'hed'", ["plan", "deck.yaml", "--program", "--unit", "hed"]),
             ("Did you mean 'head'?", ["plan", "deck.yaml", "--program", "--unit", "hed"]),
-            ("there are compute", ["plan", "deck.yaml", "--program", "--lane", "cpu"]),
+            ("there are host_to_device[control], ", ["plan", "deck.yaml", "--program", "--lane", "cpu"]),
             ("has no kind of op 'al_gather'", ["plan", "deck.yaml", "--program", "--kind", "al_gather"]),
             ("Ops count from 0 to", ["plan", "deck.yaml", "--program", "--ops", "3-99999"]),
             ("there is no rank 5 of 1", ["plan", "deck.yaml", "--program", "--rank", "5"]),
