@@ -66,15 +66,15 @@ bool Executor::issue_next(LaneState& lane) {
     if (action.is_asynchronous() || missing(op, step, lane.stream.is_late() ? issued_ : completed_) >= 0) {
         return false;
     }
-    const auto& todo = program_.ops[number];
+    const auto& issued = program_.ops[number];
     if (lane.stream.is_late()) {
-        wait_for_issued(lane.stream, todo, step);
+        wait_for_issued(lane.stream, issued, step);
     }
     auto& [begin, end] = events_[number];
     begin.record(lane.stream);
     const auto begin_ns = seen_ns(lane.stream, begin);
-    context_.does(todo.label, begin_ns);
-    if (!is_abandoned_ || !computes(todo)) {
+    context_.does(issued.label, begin_ns);
+    if (!is_abandoned_ || !computes(issued)) {
         action.run();
     }
     end.record(lane.stream);
