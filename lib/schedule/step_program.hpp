@@ -127,8 +127,8 @@ struct Program {
     /// the other ops of that engine, which therefore go first: the first units' parameters, wanted as soon as
     /// they are published, would otherwise stand behind the states of the last units.
     int update_lane(Engine engine);
-    /// That of a link's ops which move what steps are controlled by: a few bytes, which stand behind no
-    /// state.
+    /// That of a link's ops which move control values, a few bytes, and what updates let pass to a save: they
+    /// stand behind no state that goes home or is fetched.
     int control_lane(Engine engine);
     /// Index of the group with these members; made when it is not there.
     int group(const std::string& name, const std::vector<int>& members);
