@@ -95,9 +95,10 @@ class Executor final : public comm::Background {
     /// Errors: Error{communication} when nothing moves for `hang_seconds`, naming the op and its group; what
     /// ops throw
     void run_step();
-    /// From now until the end of the running step, nothing more is issued that computes: phases and losses are
-    /// left out, so that the step's end comes soon; what a device was given already it still does. All that ranks exchange goes on, whatever it holds, for the
-    /// others to come to that end too. The step must not be counted, nor its update done. For hooks.
+    /// From now until the end of the running step, nothing more is issued that computes: phases and losses
+    /// are left out, so that the step's end comes soon. What a device was given before, it still does. All
+    /// that ranks exchange goes on, whatever it holds, for the others to come to that end too. The step must
+    /// not be counted, nor its update done. For hooks.
     void abandon_step() noexcept { is_abandoned_ = true; }
 
     /// Between steps: does what can be done of the steps begun. One rank's compute lane may be done while
