@@ -46,10 +46,10 @@ _ziggurat() {
   done
   if [ "$command" = bench ]; then
     if [ "$positionals" = 0 ]; then
-      COMPREPLY=($(compgen -W io -- "$cur"))
+      COMPREPLY=($(compgen -W "gpu io" -- "$cur"))
       return
     fi
-    command='bench io'
+    command="bench ${COMP_WORDS[2]}"
   fi
   case $prev in
     --machine)

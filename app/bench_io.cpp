@@ -1,25 +1,20 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <system_error>
 
 #include "app/commands.hpp"
+#include "app/machine_file.hpp"
 #include "app/terminal.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
-#include "base/units.hpp"
-#include "deck/compose/compose.hpp"
 #include "deck/machine/machine.hpp"
-#include "deck/machine/measured_machine.hpp"
 #include "deck/values/units.hpp"
-#include "storage/directory.hpp"
 #include "storage/io_sweep.hpp"
 
 namespace ziggurat::app {
@@ -51,50 +46,16 @@ void print_table(const char* what, const std::vector<storage::SweepPoint>& point
     }
 }
 
-/// What the file at `path` says, with the disks as measured; this machine where there is none.
-spec::MachineSpec with_disks(const std::string& path,
+/// `machine` with the disks as measured.
+spec::MachineSpec with_disks(spec::MachineSpec machine,
                              const Arguments& arguments,
                              const storage::SweepPoint& best) {
-    auto machine = deck::this_machine();
-    std::error_code unreadable;
-    if (std::filesystem::exists(path, unreadable)) {
-        deck::Diagnostics found;
-        const auto known = deck::load_machine(path, found);
-        if (!known) {
-            std::fputs(found.print().c_str(), stderr);
-            throw Error{ErrorKind::deck,
-                        fmt::format("'{}' is there and is not a machine file (see above). Name "
-                                    "another one by --machine-file.",
-                                    printable(path))};
-        }
-        machine = *known;
-    }
     machine.nvme_bytes = deck::free_bytes(arguments.paths);
     machine.nvme_read_rate = std::ceil(best.read_rate / mega) * mega;
     machine.nvme_write_rate = std::ceil(best.write_rate / mega) * mega;
     machine.nvme_block_bytes = best.block_bytes;
     machine.nvme_queue_depth = best.depth;
     return machine;
-}
-
-std::string why_not(const std::error_code& problem) {
-    return problem ? problem.message() : "it is not a folder";
-}
-
-/// Before anything is measured: what cannot be kept would have been measured in vain.
-void make_folder_of(const std::string& file) {
-    std::error_code problem;
-    const auto folder = std::filesystem::absolute(file, problem).parent_path();
-    std::filesystem::create_directories(folder, problem);
-    std::error_code ignored;
-    const bool is_folder = std::filesystem::is_directory(folder, ignored);
-    if (!is_folder || ::access(folder.c_str(), W_OK | X_OK) != 0) {
-        throw Error{
-            ErrorKind::resource,
-            fmt::format("cannot keep results in '{}' ({}). Name a file by --machine-file, or set HOME to a "
-                        "folder of yours.",
-                        printable(file), !is_folder ? why_not(problem) : std::strerror(errno))};
-    }
 }
 
 }  // namespace
@@ -105,14 +66,10 @@ int bench_io(const Arguments& arguments) {
         if (!std::filesystem::is_directory(folder, problem)) {
             throw Error{ErrorKind::resource,
                         fmt::format("cannot measure '{}' ({}). Name a folder on each disk.",
-                                    printable(folder), why_not(problem))};
+                                    printable(folder), problem ? problem.message() : "it is not a folder")};
         }
     }
-    const std::string path = arguments.machine_file.empty() ? deck::measured_file(deck::process_environment)
-                                                            : arguments.machine_file;
-    if (!path.empty()) {
-        make_folder_of(path);
-    }
+    const MachineFile file{arguments};
     const auto measured = storage::sweep(
         {.folders = arguments.paths, .file_bytes = arguments.size_bytes, .progress = show_measured});
     if (train::Screen::of(STDERR_FILENO, terminal_escapes()).has_live_line()) {
@@ -127,17 +84,7 @@ int bench_io(const Arguments& arguments) {
     fmt::print(
         "best: tiers.nvme.block = {}, tiers.nvme.queue_depth = {}: read {:.2f} GB/s, write {:.2f} GB/s\n",
         deck::write_bytes(best.block_bytes), best.depth, best.read_rate / giga, best.write_rate / giga);
-    if (path.empty()) {
-        std::fputs(message(Severity::warning,
-                           "it is not kept (neither XDG_CONFIG_HOME nor HOME is set). Name a file by "
-                           "--machine-file.\n")
-                       .c_str(),
-                   stderr);
-        return 0;
-    }
-    const auto machine = with_disks(path, arguments, best);
-    storage::write_small_file(path, deck::machine_text(machine));
-    fmt::print("kept in {}\n", printable(path));
+    file.keep(with_disks(file.machine(), arguments, best));
     return 0;
 }
 

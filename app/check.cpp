@@ -5,6 +5,7 @@
 #include "app/terminal.hpp"
 #include "app/watched.hpp"
 #include "base/progress.hpp"
+#include "comm/built_with.hpp"
 #include "plan/memory_report.hpp"
 
 namespace ziggurat::app {
@@ -16,12 +17,14 @@ int check(const Arguments& arguments) {
          .overrides = arguments.overrides,
          .ranks = arguments.ranks.value_or(0),
          .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
+         .has_nccl = comm::has_nccl,
          .machine = arguments.machine,
          .print = arguments.print,
          .json = arguments.json,
          .explain = arguments.explain,
          .choose_homes = watched_choice_of_homes(progress),
          .choose_depths = watched_choice_of_depths(progress),
+         .choose_leases = watched_choice_of_leases(progress),
          .memory = [&](const spec::RunSpec& run, const spec::MachineSpec& machine) {
              return plan::memory_report(run, machine, {}, Watched{progress}.watch());
          }});

@@ -17,6 +17,7 @@ struct CheckOptions {
     std::vector<std::string> overrides;  ///< `path.to.key=value`
     int ranks = 0;                       ///< as if on so many; 0: as few as the deck's degrees allow
     int threads = 0;                     ///< per rank; 0: an equal part of the node's cores
+    bool has_nccl = false;               ///< this program was built with NCCL; those of other machines are
     std::string machine;                 ///< name or file; empty: this machine
     bool print = false;                  ///< the effective deck, and nothing else, on standard output
     bool json = false;                   ///< all answers as one JSON object, and nothing else
@@ -26,6 +27,8 @@ struct CheckOptions {
     /// Depths that the deck leaves open; none: as deck::LoadOptions has it.
     std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths)>
         choose_depths = {};
+    /// Leases that the deck leaves open; none: as deck::LoadOptions has it.
+    std::function<bool(const spec::RunSpec&, const spec::MachineSpec&)> choose_leases = {};
     /// None: no memory table.
     std::function<plan::MemoryReport(const spec::RunSpec&, const spec::MachineSpec&)> memory;
 };

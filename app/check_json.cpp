@@ -90,26 +90,39 @@ Json layout_json(const spec::RunSpec& run) {
               {"activations", spec::write_home(tiers.activations)}}}};
 }
 
-Json memory_json(const plan::MemoryReport& memory) {
-    const auto& footprint = memory.footprint;
+Json consumers_json(const plan::MemoryTable& table) {
     Json consumers = Json::array();
-    for (const auto& row : memory.usage.rows) {
+    for (const auto& row : table.rows) {
         Json line{{"consumer", to_string(row.consumer)}, {"detail", row.detail}};
         line.update(by_tier(row.bytes));
         consumers.push_back(line);
     }
     Json between{{"consumer", "between"}, {"detail", "alignment and holes"}};
-    between.update(by_tier(memory.usage.between));
+    between.update(by_tier(table.between));
     consumers.push_back(between);
+    return consumers;
+}
+
+Json memory_json(const plan::MemoryReport& memory) {
+    const auto& footprint = memory.footprint;
+    Json stages = Json::array();
+    for (const auto& stage : memory.stages) {
+        stages.push_back({{"stage", stage.stage},
+                          {"last", stage.last},
+                          {"rank", stage.rank},
+                          {"consumers", consumers_json(stage.table)},
+                          {"rank_total", by_tier(stage.table.total)}});
+    }
     Json remedies = Json::array();
     for (const auto& remedy : memory.remedies) {
         remedies.push_back({{"overrides", remedy.overrides}, {"fits", remedy.fits}});
     }
     const bool knows_memory = footprint.memory > 0;
     return {{"fits", memory.fits},
-            {"rank", memory.rank},
-            {"consumers", consumers},
-            {"rank_total", by_tier(memory.usage.total)},
+            {"rank", memory.fullest().rank},
+            {"consumers", consumers_json(memory.fullest().table)},
+            {"rank_total", by_tier(memory.fullest().table.total)},
+            {"stages", stages},
             {"needed", by_tier(footprint.needed)},
             {"limit", by_tier({footprint.limit(spec::Tier::device), footprint.limit(spec::Tier::host),
                                footprint.limit(spec::Tier::nvme)})},

@@ -4,6 +4,7 @@
 #include "base/units.hpp"
 #include "deck/values/units.hpp"
 #include "layout/counts.hpp"
+#include "layout/node_groups.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "spec/home_text.hpp"
 
@@ -48,11 +49,19 @@ std::string layout_line(const spec::RunSpec& run) {
     const std::string again =
         run.sharding.secondary > 0 ? fmt::format(", second copy {}", run.sharding.secondary) : "";
     return fmt::format(
-        "layout    ranks {} = tensor {} x context {} x data {} x stages {}; {} a node{}, {} threads each; "
+        "layout    ranks {} = tensor {} x context {} x data {} x stages {}{}; {} a node{}, {} threads each; "
         "spans of parameters {}, gradients {}, optimizer {}{}\n",
         parallel.ranks, parallel.tensor, parallel.context, parallel.data, parallel.stages,
-        parallel.ranks_per_node, pretended, parallel.threads, run.sharding.parameters, run.sharding.gradients,
-        run.sharding.optimizer, again);
+        layout::describe_axes(parallel), parallel.ranks_per_node, pretended, parallel.threads,
+        run.sharding.parameters, run.sharding.gradients, run.sharding.optimizer, again);
+}
+
+/// Empty where all ranks are on one node.
+std::string nodes_line(const spec::RunSpec& run) {
+    const auto node_of =
+        layout::nodes_in_a_row(run.parallel.ranks, run.parallel.ranks_per_node, run.debug.nodes);
+    const auto text = layout::describe_nodes(run.parallel, node_of);
+    return text.empty() ? "" : "nodes     " + text + "\n";
 }
 
 /// Empty where all state is on the device.
@@ -78,8 +87,8 @@ std::string save_line(const spec::RunSpec& run) {
 }  // namespace
 
 std::string summary(const spec::RunSpec& run) {
-    return model_line(run) + size_line(run) + batch_line(run) + layout_line(run) + homes_line(run) +
-           save_line(run);
+    return model_line(run) + size_line(run) + batch_line(run) + layout_line(run) + nodes_line(run) +
+           homes_line(run) + save_line(run);
 }
 
 }  // namespace ziggurat::app

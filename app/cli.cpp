@@ -1,5 +1,8 @@
 #include "app/cli.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -51,29 +54,47 @@ Done refuse(const Refusal& refusal) {
     return {static_cast<int>(ErrorKind::deck)};
 }
 
+/// The rows of `bench`, of two words; of another word none.
+std::vector<const CommandRow*> commands_below(const std::string& first) {
+    std::vector<const CommandRow*> rows;
+    for (const auto& row : commands()) {
+        if (row.name.starts_with(first + " ")) {
+            rows.push_back(&row);
+        }
+    }
+    return rows;
+}
+
+/// The command that the second word names.
+const CommandRow& take_command_below(const std::vector<const CommandRow*>& rows, Words& words) {
+    Words known;
+    for (const auto* row : rows) {
+        known.push_back(row->name.substr(row->name.find(' ') + 1));
+        if (words.size() > 1 && words[1] == known.back()) {
+            words.erase(words.begin(), words.begin() + 2);
+            return *row;
+        }
+    }
+    const auto all = fmt::format("{}", fmt::join(known, " or "));
+    throw Refusal{words.size() < 2
+                      ? "nothing is asked of '" + words[0] + "'. Name what to measure: " + all + "."
+                      : "'" + words[0] + "' does not measure '" + words[1] + "'. Use: " + all + ".",
+                  words[0]};
+}
+
 /// The command that the first words name, which are taken from `words`.
 const CommandRow& take_command(Words& words) {
     const std::string first = words.front();
+    if (const auto rows = commands_below(first); !rows.empty()) {
+        return take_command_below(rows, words);
+    }
     Words known{"--help", "--version"};
     for (const auto& row : commands()) {
-        const auto space = row.name.find(' ');
-        known.push_back(row.name.substr(0, space));
-        if (first != known.back()) {
-            continue;
-        }
-        if (space == std::string::npos) {
+        known.push_back(row.name.substr(0, row.name.find(' ')));
+        if (first == known.back()) {
             words.erase(words.begin());
             return row;
         }
-        const std::string second = row.name.substr(space + 1);
-        if (words.size() > 1 && (words[1] == second || is_help(words[1]))) {
-            words.erase(words.begin(), words.begin() + (is_help(words[1]) ? 1 : 2));
-            return row;
-        }
-        throw Refusal{words.size() < 2
-                          ? "nothing is asked of '" + first + "'. Name what to measure: " + second + "."
-                          : "'" + first + "' does not measure '" + words[1] + "'. Use: " + second + ".",
-                      row.name};
     }
     for (const auto& row : commands()) {
         for (const auto& option : row.options) {
@@ -156,7 +177,7 @@ class LineReader {
     void read_positional(const std::string& word) {
         const auto& rows = row_.positionals;
         const std::size_t at = given_.positionals++;
-        if (at < rows.size() || rows.back().is_list()) {
+        if (at < rows.size() || (!rows.empty() && rows.back().is_list())) {
             return rows[std::min(at, rows.size() - 1)].take(arguments_, word);
         }
         throw refusal("'" + word + "' is one argument too many. Quote a text with spaces.");
@@ -179,6 +200,14 @@ std::variant<Arguments, Done> parse(Words words, Arguments arguments) {
         }
         return print(is_help(words.front()) ? help_of_program()
                                             : "ziggurat " + version() + "\n" + library_versions() + "\n");
+    }
+    if (const auto rows = commands_below(words.front());
+        !rows.empty() && words.size() == 2 && is_help(words[1])) {
+        std::string text;
+        for (const auto* row : rows) {
+            text += (text.empty() ? "" : "\n") + help_of(*row);
+        }
+        return print(text);
     }
     const CommandRow& row = take_command(words);
     arguments.command = row.command;

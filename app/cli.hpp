@@ -10,7 +10,23 @@
 
 namespace ziggurat::app {
 
-enum class Command { check, train, plan, inspect, sample, eval, plot, bench_io };
+enum class Command {
+    check,
+    train,
+    plan,
+    inspect,
+    sample,
+    eval,
+    import_model,
+    export_model,
+    tokenize,
+    plot,
+    report,
+    top,
+    doctor,
+    bench_io,
+    bench_gpu
+};
 
 /// What one call of the program asks for. A field that its command does not have keeps its default.
 struct Arguments {
@@ -28,7 +44,7 @@ struct Arguments {
     std::string kind;                        ///< plan: ops of it alone
     std::optional<std::pair<int, int>> ops;  ///< plan: from one place of the program to another
     bool all = false;                        ///< plan: every op
-    bool json = false;                       ///< check, plan, inspect, eval: for programs to read
+    bool json = false;                       ///< check, plan, inspect, eval, doctor: for programs to read
     std::string variant = "train";           ///< plan: which variant of the program
     bool backup = false;                     ///< train: begins afresh beside checkpoints that are kept aside
     std::string folder;                 ///< inspect, sample, eval: a run, its ckpt folder, or one checkpoint
@@ -41,10 +57,22 @@ struct Arguments {
     double temperature = 0.8;           ///< sample: 0 takes the most likely token
     std::optional<std::uint64_t> seed;  ///< sample: none: that of the run
     std::string data;                   ///< eval: file, pattern, or path without suffix
-    std::string format;                 ///< eval: empty: text where the model reads bytes, llmc otherwise
-    std::vector<std::string> paths;     ///< bench io: folders, one on each disk; plot: runs
-    std::string out;                    ///< plot: the SVG file; empty: beside the first run's metrics
-    bool terminal = false;              ///< plot: with characters
+    std::string format;                 ///< eval: empty: text where the model reads bytes, llmc otherwise;
+                                        ///< tokenize: llmc or megatron
+    std::string tokenizer;              ///< tokenize: file, or folder that has it; `bytes`
+    std::string field = "text";         ///< tokenize: of JSON lines
+    int threads = 0;                    ///< tokenize: 0: one for each core
+    std::string source;                 ///< import: the folder of a model
+    std::string target;                 ///< import: the folder of a run; export: that of a model
+    std::string dtype;                  ///< export: empty: bf16
+    std::int64_t shard_bytes = 5'000'000'000;  ///< export: most of tensors in one file
+    std::vector<std::string>
+        paths;              ///< bench io, doctor: folders; doctor: decks; tokenize: texts; others: runs
+    std::string out;        ///< plot, report: the file; empty: beside the first run's metrics;
+                            ///< tokenize: what the token files are called
+    bool terminal = false;  ///< plot: with characters
+    bool mpi = false;       ///< doctor: over all ranks that were started
+    bool once = false;      ///< top: no screen that goes on
     std::int64_t size_bytes = std::int64_t{1} << 30;  ///< bench io: of the file in each
     std::string machine_file;  ///< bench io: where results are kept; empty: the user's own
     std::string line;          ///< the whole command, for the banner

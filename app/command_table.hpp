@@ -56,15 +56,22 @@ struct CommandRow {
 
 const std::vector<CommandRow>& commands();
 
-/// The rows of the commands that read decks, checkpoints, metrics and disks.
+/// The rows of the commands that read decks, checkpoints, texts, metrics and disks.
 CommandRow check_row();
 CommandRow train_row();
 CommandRow plan_row();
 CommandRow inspect_row();
 CommandRow sample_row();
 CommandRow eval_row();
+CommandRow import_row();
+CommandRow export_row();
+CommandRow tokenize_row();
 CommandRow plot_row();
+CommandRow report_row();
+CommandRow top_row();
+CommandRow doctor_row();
 CommandRow bench_io_row();
+CommandRow bench_gpu_row();
 
 /// What the program is, and what runs today: two paragraphs.
 std::string introduction();

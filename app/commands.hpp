@@ -23,10 +23,30 @@ int sample(const Arguments& arguments);
 /// Prints the loss of a checkpoint's model on a file. Collective: as train()
 int eval(const Arguments& arguments);
 
+/// Writes a checkpoint and a deck from a model in the Hugging Face format. Never starts MPI.
+int import_model(const Arguments& arguments);
+
+/// Writes a model in the Hugging Face format from a checkpoint. Never starts MPI.
+int export_model(const Arguments& arguments);
+
+/// Writes token files of texts. Never starts MPI.
+int tokenize(const Arguments& arguments);
+
 /// Draws what runs have told. Never starts MPI.
 int plot(const Arguments& arguments);
 
+/// Writes an HTML page of what runs have told. Never starts MPI.
+int report(const Arguments& arguments);
+
+/// Shows what a run tells while it goes on. Never starts MPI.
+int top(const Arguments& arguments);
+
+/// Says whether this machine, launch and folders are fit to train on. Starts MPI with --mpi alone.
+/// Collective: with --mpi as train()
+int doctor(const Arguments& arguments);
+
 /// Measures disks and keeps what it finds for decks. Never starts MPI.
 int bench_io(const Arguments& arguments);
+int bench_gpu(const Arguments& arguments);
 
 }  // namespace ziggurat::app

@@ -111,13 +111,14 @@ int eval_together(const Arguments& arguments, const comm::Context& world) {
     if (!is_to_fit(world, run, model->machine, exit_code)) {
         return exit_code;
     }
-    const RankProcessors processors{run.parallel.threads};
+    const RankProcessors processors{run, world};
     world.liveness()->set_patience(run.run.hang_timeout_seconds);
     Progress progress{show_progress(world.rank() == 0)};
-    progress.begin("loads the checkpoint");
+    progress.begin("loads the checkpoint", "bytes");
     const data::Corpus corpus = open_corpus(arguments, model->run);
     train::Inference inference{run, world, processors.all()};
     checkpoint::CheckpointReader reader{model->path, model->manifest};
+    reader.tell_bytes([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
     inference.load(reader);
     const auto loss = inference.loss(corpus.validation(0), &progress);
     progress.end();

@@ -11,6 +11,7 @@ namespace ziggurat::app {
 void choose_heap_policy() noexcept {
 #ifdef __GLIBC__
     mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MXFAST, 0);
 #endif
 }
 

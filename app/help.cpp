@@ -11,9 +11,10 @@ constexpr std::size_t widest_name = 22;
 constexpr const char* introduction_text =
     R"(Ziggurat trains transformer language models, spread over the ranks of an MPI job.
 
-Today it runs them on CPU cores, along the data axis: every ZeRO stage, state at home in device, host or NVMe memory,
-checkpoints that any number of ranks resumes from, jobs under Slurm. It does not run on GPUs yet; tensor, sequence,
-context and pipeline axes are planned and printed (ziggurat plan), not run. Families of models: )";
+Today it runs them on CPU cores: data, tensor, sequence and pipeline parallelism in any combination, every ZeRO stage,
+state at home in device, host or NVMe memory, checkpoints that any number of ranks resumes from, jobs under Slurm. It
+does not run on GPUs yet; context parallelism is planned and printed (ziggurat plan), not run.
+Families of models: )";
 
 constexpr const char* exit_codes_text =
     R"(Exit codes: 0 done; 1 what inspect --diff compares is not the same; 2 deck or command line; 3 memory, disk, ranks or
@@ -72,7 +73,8 @@ std::string help_of(const CommandRow& row) {
         const bool is_needed = &positional == &row.positionals.front();
         text += is_needed ? " " + positional.name : " [" + positional.name + "]";
     }
-    text += " [OPTIONS]\n\nArguments:\n";
+    text += " [OPTIONS]\n";
+    text += row.positionals.empty() ? "" : "\nArguments:\n";
     for (const auto& positional : row.positionals) {
         text += entry(positional.name, positional.doc);
     }

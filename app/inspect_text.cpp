@@ -124,7 +124,9 @@ std::string line_of(const checkpoint::TensorDifference& tensor) {
         case TensorVerdict::other_shape:
             line += fmt::format("shape {} and {}", shape_text(tensor.shape), shape_text(tensor.other_shape));
             break;
-        default:
+        case TensorVerdict::same:
+        case TensorVerdict::only_in_first:
+        case TensorVerdict::only_in_second:
             line += verdict_text(tensor.verdict);
     }
     return line + "\n";

@@ -14,14 +14,15 @@ namespace ziggurat::app {
 namespace {
 
 /// By rank, on rank 0.
-std::vector<plan::TierBytes> gather_bytes(const comm::Context& world, const plan::TierBytes& mine) {
-    const std::array<double, 3> words{static_cast<double>(mine[0]), static_cast<double>(mine[1]),
-                                      static_cast<double>(mine[2])};
+std::vector<plan::RankBytes> gather_bytes(const comm::Context& world, const plan::RankBytes& mine) {
+    const std::array<double, 4> words{static_cast<double>(mine.tiers[0]), static_cast<double>(mine.tiers[1]),
+                                      static_cast<double>(mine.tiers[2]),
+                                      static_cast<double>(mine.libraries)};
     const auto all = comm::gather(world, words);
-    std::vector<plan::TierBytes> by_rank;
+    std::vector<plan::RankBytes> by_rank;
     for (std::size_t i = 0; i + words.size() <= all.size(); i += words.size()) {
-        by_rank.push_back({static_cast<std::int64_t>(all[i]), static_cast<std::int64_t>(all[i + 1]),
-                           static_cast<std::int64_t>(all[i + 2])});
+        const auto at = [&](std::size_t word) { return static_cast<std::int64_t>(all[i + word]); };
+        by_rank.push_back({{at(0), at(1), at(2)}, at(3)});
     }
     return by_rank;
 }
@@ -32,7 +33,7 @@ bool is_to_fit(const comm::Context& world,
                const spec::RunSpec& run,
                const spec::MachineSpec& machine,
                int& exit_code) {
-    const auto by_rank = gather_bytes(world, plan::bytes_of_rank(run, world.rank()));
+    const auto by_rank = gather_bytes(world, plan::needs_of_rank(run, world.rank()));
     const auto nodes = comm::find_nodes(world.group(), 0);
     return is_agreed(world, exit_code, [&] {
         const auto needed = plan::footprint_of(run, machine, by_rank, nodes.node_of);

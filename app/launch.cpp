@@ -12,29 +12,22 @@
 #include <string>
 #include <vector>
 
+#include "app/local_device.hpp"
 #include "app/measure_rates.hpp"
 #include "base/message.hpp"
 #include "base/units.hpp"
+#include "comm/built_with.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
+#include "plan/choose_leases.hpp"
 #include "spec/depths.hpp"
 #include "train/step/gather_places.hpp"
 #include "train/step/threads.hpp"
 
 namespace ziggurat::app {
 namespace {
-
-/// By the environment; 0 when nobody asked.
-int threads_asked() {
-    for (const char* name : {"OMP_NUM_THREADS", "KOKKOS_NUM_THREADS"}) {
-        if (const char* asked = std::getenv(name)) {
-            return std::max(0, std::atoi(asked));
-        }
-    }
-    return 0;
-}
 
 /// Where this rank runs.
 train::RankPlace my_place() {
@@ -103,18 +96,33 @@ int highest(const comm::Context& world, int exit_code) {
 deck::LoadOptions find_launch(const comm::Context& world) {
     const comm::NodeTopology nodes = comm::find_nodes(world.group(), 0);
     const auto places = train::gather_places(world, my_place());
-    std::array<std::int64_t, 2> alike{};  // threads, ranks per node
+    std::array<std::int64_t, 3> alike{};  // threads, ranks per node and per device
     if (world.rank() == 0) {
-        alike = {fewest_threads(places), nodes.ranks_on_node};
+        alike = {fewest_threads(places), nodes.ranks_on_node, 0};
     }
+    alike[2] = find_local_device(world, device::discover()).sharers;
     comm::all_reduce_max(world, alike);
-    return {.ranks = world.size(),
-            .ranks_per_node = static_cast<int>(alike[1]),
-            .threads = static_cast<int>(alike[0]),
-            .machine = std::nullopt,
-            .job_end = [] { return deck::find_job_end(deck::process_environment); },
-            .choose_homes = [](const auto& run,
-                               const auto& machine) { return plan::choose_homes(run, machine); }};
+    return {
+        .ranks = world.size(),
+        .ranks_per_node = static_cast<int>(alike[1]),
+        .ranks_per_device = static_cast<int>(alike[2]),
+        .has_nccl = comm::has_nccl,
+        .node_of_rank = nodes.node_of,
+        .threads = static_cast<int>(alike[0]),
+        .machine = std::nullopt,
+        .job_end = [] { return deck::find_job_end(deck::process_environment); },
+        .choose_homes = [](const auto& run, const auto& machine) { return plan::choose_homes(run, machine); },
+        .choose_leases = [](const auto& run,
+                            const auto& machine) { return plan::holds_leases_of_a_step(run, machine); }};
+}
+
+int threads_asked() {
+    for (const char* name : {"OMP_NUM_THREADS", "KOKKOS_NUM_THREADS"}) {
+        if (const char* asked = std::getenv(name)) {
+            return std::max(0, std::atoi(asked));
+        }
+    }
+    return 0;
 }
 
 int threads_if_started(int ranks) {

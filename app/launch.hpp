@@ -14,6 +14,9 @@ namespace ziggurat::app {
 /// Collective: over `world`
 deck::LoadOptions find_launch(const comm::Context& world);
 
+/// Threads per rank that the environment asks for; 0 when nobody asked.
+int threads_asked();
+
 /// The threads per rank of that many ranks started from here, on this machine; 0: as many as fit its cores.
 int threads_if_started(int ranks);
 

@@ -5,6 +5,7 @@
 #include "app/cli.hpp"
 #include "app/commands.hpp"
 #include "app/heap_policy.hpp"
+#include "app/stream_policy.hpp"
 #include "app/wait_policy.hpp"
 #include "base/error.hpp"
 #include "base/failure.hpp"
@@ -17,6 +18,7 @@ using namespace ziggurat::app;
 
 int run(const Arguments& arguments, char** argv) {
     choose_heap_policy();
+    choose_stream_policy();
     switch (arguments.command) {
         case Command::check:
             return check(arguments);
@@ -33,10 +35,24 @@ int run(const Arguments& arguments, char** argv) {
         case Command::eval:
             choose_wait_policy(argv);
             return eval(arguments);
+        case Command::import_model:
+            return import_model(arguments);
+        case Command::export_model:
+            return export_model(arguments);
+        case Command::tokenize:
+            return tokenize(arguments);
         case Command::plot:
             return plot(arguments);
+        case Command::report:
+            return report(arguments);
+        case Command::top:
+            return top(arguments);
+        case Command::doctor:
+            return doctor(arguments);
         case Command::bench_io:
             return bench_io(arguments);
+        case Command::bench_gpu:
+            return bench_gpu(arguments);
     }
     return static_cast<int>(ErrorKind::internal);
 }

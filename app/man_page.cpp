@@ -82,7 +82,8 @@ std::string man_page() {
                   "first line '# yaml-language-server: $schema=FILE')");
     text +=
         entry("PREFIX/share/ziggurat/train.sbatch", "a job for Slurm that goes on until training is done");
-    text += entry("~/.config/ziggurat", "rates of this machine's disks, kept by 'ziggurat bench io'");
+    text += entry("~/.config/ziggurat",
+                  "rates of this machine, kept by 'ziggurat bench io' and 'ziggurat bench gpu'");
     text += section("ENVIRONMENT");
     text += entry("OMP_NUM_THREADS", "threads of a rank; unset: an equal part of the cores");
     text += entry("NO_COLOR", "set: no colours on a terminal");

@@ -14,11 +14,10 @@
 #include "base/error.hpp"
 #include "comm/control.hpp"
 #include "comm/watch/liveness.hpp"
-#include "kernels/linear.hpp"
+#include "kernels/sample_product.hpp"
 #include "storage/io_sweep.hpp"
 #include "storage/near_folders.hpp"
 #include "tensor/bfloat16.hpp"
-#include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -48,28 +47,17 @@ constexpr ProductShape large_product{512, 1024};
 constexpr double peak_patience_s = 0.03;
 
 template <class T>
-double seconds_of_flop(const device::Stream& stream, const ProductShape& shape, double patience_s = 1e9) {
-    const auto [rows, width] = shape;
-    const kernels::Linear<T> linear{stream, {rows, width, width, false}};
-    const auto inputs = static_cast<std::size_t>(rows * width);
-    const std::vector<T> x(inputs, T{1.0F}), w(static_cast<std::size_t>(width * width), T{1.0F});
-    std::vector<T> y(inputs);
-    std::vector<std::byte> workspace(static_cast<std::size_t>(linear.workspace_bytes()));
-    const auto seconds = least_seconds(
-        [&] {
-            linear.forward(stream, {x.data(), {rows, width}}, {w.data(), {width, width}}, {},
-                           {y.data(), {rows, width}}, workspace);
-        },
-        patience_s);
-    return seconds / (2.0 * static_cast<double>(rows) * static_cast<double>(width * width));
+double seconds_of_flop(device::Device& device, const ProductShape& shape, double patience_s) {
+    const kernels::SampleProduct<T> product{device, shape.rows, shape.width};
+    return least_seconds([&] { product.run(); }, patience_s) / product.flops();
 }
 
 double seconds_of_flop(spec::DType type,
-                       const device::Stream& stream,
+                       device::Device& device,
                        const ProductShape& shape,
                        double patience_s = 1e9) {
-    return type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(stream, shape, patience_s)
-                                     : seconds_of_flop<float>(stream, shape, patience_s);
+    return type == spec::DType::bf16 ? seconds_of_flop<tensor::bfloat16>(device, shape, patience_s)
+                                     : seconds_of_flop<float>(device, shape, patience_s);
 }
 
 double seconds_of_copied_byte() {
@@ -128,7 +116,7 @@ std::optional<RatesToMeasure> agree_to_measure(const comm::Context& world,
 
 MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wanted) {
     comm::barrier(world);
-    const double flop = seconds_of_flop(wanted.type, device::Stream{wanted.threads}, small_product);
+    const double flop = seconds_of_flop(wanted.type, *device::make_host(wanted.threads), small_product);
     std::array<double, 4> slowest{flop, seconds_of_copied_byte()};
     if (!wanted.folders.empty()) {
         comm::barrier(world);  // those who compute would slow disks down
@@ -145,7 +133,7 @@ MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wa
 
 train::Peak find_peak(const comm::Context& world,
                       const spec::RunSpec& run,
-                      const device::Stream& host,
+                      device::Device& device,
                       double given_flops) {
     std::array<double, 1> given{world.rank() == 0 ? given_flops : 0};
     comm::all_reduce_max(world, given);
@@ -155,7 +143,7 @@ train::Peak find_peak(const comm::Context& world,
     comm::barrier(world);
     constexpr double unit = 1e6;
     std::array<std::int64_t, 1> all{std::llround(
-        1 / unit / seconds_of_flop(run.precision.compute, host, large_product, peak_patience_s))};
+        1 / unit / seconds_of_flop(run.precision.compute, device, large_product, peak_patience_s))};
     comm::all_reduce_sum(world, all);
     return {unit * static_cast<double>(all[0]) / world.size(), "measured at the start, all ranks at once"};
 }

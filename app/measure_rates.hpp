@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/context.hpp"
-#include "device/stream.hpp"
+#include "device/device.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 #include "train/account/utilisation.hpp"
@@ -51,12 +51,12 @@ MeasuredRates measure_rates(const comm::Context& world, const RatesToMeasure& wa
 /// that is 0, the mean over ranks of what a large product in the compute type reaches now. Some hundredths of
 /// a second.
 ///
-/// \param host         whose kernels are measured
+/// \param device       that the run computes with
 /// \param given_flops  FLOP/s of a rank by the machine file; 0: it says nothing
 /// Collective: over `world`; the same result on all ranks
 train::Peak find_peak(const comm::Context& world,
                       const spec::RunSpec& run,
-                      const device::Stream& host,
+                      device::Device& device,
                       double given_flops);
 
 /// `machine` with what was measured where nothing is known.

@@ -17,7 +17,26 @@ OptionRow size_row() {
             }};
 }
 
+OptionRow machine_file_row() {
+    return text_option(
+        "--machine-file", "FILE", &Arguments::machine_file, "a file",
+        "where results are kept (default: machine-HOST.yaml in ~/.config/ziggurat, which check "
+        "and train read)");
+}
+
 }  // namespace
+
+CommandRow bench_gpu_row() {
+    return {.command = Command::bench_gpu,
+            .name = "bench gpu",
+            .doc = "Measures GPUs: their memory, their products and their links, and keeps it for plans.",
+            .positionals = {},
+            .options = {machine_file_row()},
+            .examples = {{"ziggurat bench gpu", "all GPUs of this node at once"},
+                         {"CUDA_VISIBLE_DEVICES=0 ziggurat bench gpu", "one of them"},
+                         {"ziggurat bench gpu --machine-file here.yaml", "kept in a file of one's own"}},
+            .problem = [](const Arguments&, const Given&) -> std::string { return ""; }};
+}
 
 CommandRow bench_io_row() {
     return {
@@ -28,9 +47,7 @@ CommandRow bench_io_row() {
                          [](Arguments& arguments, const std::string& word) {
                              arguments.paths.push_back(word);
                          }}},
-        .options = {size_row(), text_option("--machine-file", "FILE", &Arguments::machine_file, "a file",
-                                            "where results are kept (default: machine-HOST.yaml in "
-                                            "~/.config/ziggurat, which check and train read)")},
+        .options = {size_row(), machine_file_row()},
         .examples = {{"ziggurat bench io /nvme0", "one disk"},
                      {"ziggurat bench io /nvme0 /nvme1 --size 4GiB", "two at once, longer"},
                      {"ziggurat bench io /nvme0 --machine-file here.yaml", "kept in a file of one's own"}},

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 #include "app/commands.hpp"
 #include "app/launch.hpp"
 #include "app/terminal.hpp"
 #include "app/watched.hpp"
 #include "base/error.hpp"
+#include "comm/built_with.hpp"
 #include "deck/load.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/messages/nearest.hpp"
@@ -16,6 +18,7 @@
 #include "schedule/build_program.hpp"
 #include "schedule/op_selection.hpp"
 #include "schedule/print_program.hpp"
+#include "schedule/program_json.hpp"
 #include "schedule/program_summary.hpp"
 
 namespace ziggurat::app {
@@ -23,7 +26,7 @@ namespace {
 
 constexpr int deck_is_wrong = static_cast<int>(ErrorKind::deck);
 
-void print(std::FILE* stream, const std::string& text) {
+void print(std::FILE* stream, std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stream);
 }
 
@@ -50,9 +53,10 @@ void expect_there(const char* option,
 }
 
 /// The ops that the command line chooses, one line each.
-std::string chosen_ops(const Arguments& arguments,
-                       const schedule::Program& program,
-                       const std::vector<std::string>& units) {
+void print_chosen(const Arguments& arguments,
+                  const schedule::Program& program,
+                  const std::vector<std::string>& units,
+                  const schedule::Print& print) {
     const auto there = schedule::choices_of(program, units);
     expect_there("--unit", "unit", arguments.unit, there.units);
     expect_there("--lane", "lane", arguments.lane, there.lanes);
@@ -65,19 +69,25 @@ std::string chosen_ops(const Arguments& arguments,
     const auto chosen = schedule::select_ops(
         program, units,
         {.unit = arguments.unit, .lane = arguments.lane, .kind = arguments.kind, .places = arguments.ops});
-    return schedule::print_ops(program, chosen) +
-           fmt::format("{} of {} ops\n", chosen.size(), program.ops.size());
+    print(schedule::print_totals(program));
+    schedule::print_ops(program, chosen, print);
+    print(fmt::format("{} of {} ops\n", chosen.size(), program.ops.size()));
 }
 
-std::string text_of(const Arguments& arguments, const spec::RunSpec& run, const schedule::Program& program) {
+void print_text(const Arguments& arguments,
+                const spec::RunSpec& run,
+                const schedule::Program& program,
+                const schedule::Print& print) {
     const auto units = unit_names(run);
     const bool chooses = arguments.all || arguments.ops || !arguments.unit.empty() ||
                          !arguments.lane.empty() || !arguments.kind.empty();
-    return schedule::print_totals(program) +
-           (chooses
-                ? chosen_ops(arguments, program, units)
-                : schedule::work_table(schedule::work_by_unit(program, units)) +
-                      "--unit, --lane, --kind and --ops A-B print the ops themselves, --all all of them\n");
+    if (chooses) {
+        print_chosen(arguments, program, units, print);
+        return;
+    }
+    print(schedule::print_totals(program));
+    print(schedule::work_table(schedule::work_by_unit(program, units)));
+    print("--unit, --lane, --kind and --ops A-B print the ops themselves, --all all of them\n");
 }
 
 }  // namespace
@@ -86,11 +96,13 @@ int plan(const Arguments& arguments) {
     Progress progress{show_progress()};
     deck::LoadOptions load{
         .ranks = arguments.ranks.value_or(0),
+        .has_nccl = comm::has_nccl || !arguments.machine.empty(),
         .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
         .for_plan = true,
         .needs_data = false,
         .choose_homes = watched_choice_of_homes(progress),
-        .choose_depths = watched_choice_of_depths(progress)};
+        .choose_depths = watched_choice_of_depths(progress),
+        .choose_leases = watched_choice_of_leases(progress)};
     if (!arguments.machine.empty()) {
         deck::Diagnostics found;
         load.machine = deck::load_called_machine(arguments.machine, found);
@@ -116,8 +128,12 @@ int plan(const Arguments& arguments) {
     const auto program = schedule::build_program(
         loaded.run, arguments.rank, trains ? schedule::Variant::train : schedule::Variant::evaluate);
     progress.end();
-    print(stdout,
-          arguments.json ? schedule::program_as_json(program) : text_of(arguments, loaded.run, program));
+    const auto out = [](std::string_view text) { print(stdout, text); };
+    if (arguments.json) {
+        schedule::print_as_json(program, out);
+    } else {
+        print_text(arguments, loaded.run, program, out);
+    }
     return 0;
 }
 

@@ -1,36 +1,81 @@
-/// The command that draws what runs have told: plot.
+/// The commands that draw what runs have told: plot, report, top.
 #include "app/option_rows.hpp"
 
 namespace ziggurat::app {
+namespace {
+
+PositionalRow runs(const char* name, const char* doc) {
+    return {name, doc,
+            [](Arguments& arguments, const std::string& word) { arguments.paths.push_back(word); }};
+}
+
+/// `--out`, a file with this ending.
+OptionRow out_row(const char* ending, const char* doc) {
+    return {"--out", std::string{"FILE"} + ending, std::string{"a file whose name ends in "} + ending, doc,
+            [ending](Arguments& arguments, const std::string& text) {
+                arguments.out = text;
+                return text.size() > std::string_view{ending}.size() && text.ends_with(ending);
+            }};
+}
+
+std::string needs_a_run(const Arguments& arguments) {
+    return arguments.paths.empty() ? "no run is given. Name its folder, for instance runs/quickstart." : "";
+}
+
+}  // namespace
 
 CommandRow plot_row() {
     return {.command = Command::plot,
             .name = "plot",
             .doc = "Draws loss, speed and waits of runs, as an SVG file or in the terminal. Starts nothing.",
-            .positionals = {{"RUN...",
-                             "the folder of a run, or its metrics.jsonl; several are drawn beside each other",
-                             [](Arguments& arguments, const std::string& word) {
-                                 arguments.paths.push_back(word);
-                             }}},
-            .options = {{"--out", "FILE.svg", "a file whose name ends in .svg",
-                         "what is written (default: plot.svg beside the metrics of the first run)",
-                         [](Arguments& arguments, const std::string& text) {
-                             arguments.out = text;
-                             return text.size() > 4 && text.ends_with(".svg");
-                         }},
+            .positionals = {runs(
+                "RUN...", "the folder of a run, or its metrics.jsonl; several are drawn beside each other")},
+            .options = {out_row(".svg",
+                                "what is written (default: plot.svg beside the metrics of the first run)"),
                         flag("--terminal", &Arguments::terminal,
                              "draw with characters instead, as wide as the terminal")},
             .examples = {{"ziggurat plot runs/quickstart", "into runs/quickstart/plot.svg"},
                          {"ziggurat plot runs/quickstart --terminal", "here, also while it trains"},
                          {"ziggurat plot runs/a runs/b --out both.svg", "two runs in one picture"}},
             .problem = [](const Arguments& arguments, const Given&) -> std::string {
-                if (arguments.paths.empty()) {
-                    return "no run is given. Name its folder, for instance runs/quickstart.";
-                }
                 return arguments.terminal && !arguments.out.empty()
                            ? "--terminal and --out are two places to draw in. Name one of them."
-                           : "";
+                           : needs_a_run(arguments);
             }};
+}
+
+CommandRow report_row() {
+    return {.command = Command::report,
+            .name = "report",
+            .doc =
+                "Writes one HTML page of runs: curves, memory, checkpoints, events; no script, nothing from "
+                "elsewhere.",
+            .positionals = {runs(
+                "RUN...", "the folder of a run, or its metrics.jsonl; several are laid over each other")},
+            .options = {out_row(
+                ".html", "what is written (default: report.html beside the metrics of the first run)")},
+            .examples = {{"ziggurat report runs/quickstart", "into runs/quickstart/report.html"},
+                         {"ziggurat report runs/a runs/b --out both.html", "two runs over each other"},
+                         {"ziggurat report runs/*/metrics.jsonl --out all.html", "all of them"}},
+            .problem = [](const Arguments& arguments, const Given&) { return needs_a_run(arguments); }};
+}
+
+CommandRow top_row() {
+    return {
+        .command = Command::top,
+        .name = "top",
+        .doc = "Shows a run while it trains: steps, speed, waits, memory, loss. q leaves; the run goes on.",
+        .positionals = {runs("RUN", "the folder of a run, or its metrics.jsonl")},
+        .options = {flag("--once", &Arguments::once, "print what there is now and leave, as into a pipe")},
+        .examples = {{"ziggurat top runs/quickstart",
+                      "until q is pressed, from any machine that sees the folder"},
+                     {"ziggurat top runs/quickstart --once", "for a script or a mail"},
+                     {"ziggurat top /scratch/me/run/metrics.jsonl", "wherever its metrics are"}},
+        .problem = [](const Arguments& arguments, const Given&) -> std::string {
+            return arguments.paths.size() > 1
+                       ? "one screen shows one run. Name one; ziggurat report lays several over each other."
+                       : needs_a_run(arguments);
+        }};
 }
 
 }  // namespace ziggurat::app

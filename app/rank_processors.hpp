@@ -2,24 +2,34 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "comm/context.hpp"
+#include "comm/own_waits.hpp"
 #include "device/device.hpp"
 #include "device/host_thread.hpp"
 #include "kernels/runtime.hpp"
+#include "spec/run_spec.hpp"
 
 namespace ziggurat::app {
 
-/// What a rank computes with, and the threads behind it: of the device that the program was built for. One
-/// per process; outlives everything that computes.
+/// What a rank computes with, and the threads behind it. One per process; outlives everything that computes.
 class RankProcessors {
   public:
-    explicit RankProcessors(int num_threads);
+    /// What the run's tiers.device says, with its threads; of several GPUs that of this rank.
+    ///
+    /// \param world  its WaitContext, of the calling thread, hears of waits for a device, and for threads
+    ///               beside one
+    /// Collective: over `world`
+    /// Errors:     Error{resource} where the GPU cannot be used
+    RankProcessors(const spec::RunSpec& run, const comm::Context& world);
 
     const device::Processors& all() const noexcept { return processors_; }
 
   private:
+    comm::OwnWaits waits_;                        ///< beside a device
     std::unique_ptr<device::HostThread> thread_;  ///< beside a device
-    kernels::Runtime runtime_;
+    std::optional<kernels::Runtime> runtime_;
     device::Processors processors_;
 };
 

@@ -103,10 +103,12 @@ int run_check(const CheckOptions& options) {
         return explain(options.explain);
     }
     deck::LoadOptions load{.ranks = options.ranks,
+                           .has_nccl = options.has_nccl || !options.machine.empty(),
                            .threads = options.threads,
                            .needs_data = options.machine.empty(),
                            .choose_homes = options.choose_homes,
-                           .choose_depths = options.choose_depths};
+                           .choose_depths = options.choose_depths,
+                           .choose_leases = options.choose_leases};
     if (!options.machine.empty()) {
         deck::Diagnostics found;
         load.machine = deck::load_called_machine(options.machine, found);

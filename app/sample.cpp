@@ -35,7 +35,7 @@ int sample_together(const Arguments& arguments, const comm::Context& world) {
     if (!is_to_fit(world, run, model->machine, exit_code)) {
         return exit_code;
     }
-    const RankProcessors processors{run.parallel.threads};
+    const RankProcessors processors{run, world};
     world.liveness()->set_patience(run.run.hang_timeout_seconds);
     train::Inference inference{run, world, processors.all()};
     const auto step = model->manifest.progress.step;

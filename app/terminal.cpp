@@ -57,4 +57,11 @@ train::Screen screen_of_output() {
                : train::Screen::behind_launcher(STDOUT_FILENO, terminal_escapes());
 }
 
+plot::TerminalStyle style_of_output() {
+    const auto screen = screen_of_output();
+    return {.columns = screen.columns() > 0 ? screen.columns() : usual_columns,
+            .has_unicode = has_utf8_locale(),
+            .has_colours = screen.has_colours()};
+}
+
 }  // namespace ziggurat::app

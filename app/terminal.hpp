@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/progress.hpp"
+#include "plot/terminal.hpp"
 #include "train/report/screen.hpp"
 
 namespace ziggurat::app {
@@ -21,5 +22,9 @@ ProgressLine::Show show_progress(bool is_first = true);
 
 /// Where the standard output of a rank, or of a command without ranks, is shown.
 train::Screen screen_of_output();
+
+/// Drawings there: as wide as it is, or usual_columns in a pipe or a file.
+inline constexpr int usual_columns = 80;
+plot::TerminalStyle style_of_output();
 
 }  // namespace ziggurat::app

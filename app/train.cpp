@@ -42,7 +42,7 @@ int train_together(const Arguments& arguments,
     if (!is_to_fit(world, loaded->run, loaded->machine, exit_code)) {
         return exit_code;
     }
-    const RankProcessors processors{loaded->run.parallel.threads};
+    const RankProcessors processors{loaded->run, world};
     world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};
     return train::train(
@@ -54,7 +54,7 @@ int train_together(const Arguments& arguments,
          .backup = arguments.backup,
          .begin_ns = begin_ns,
          .stop_at_ns = find_end_ns(),
-         .peak = find_peak(world, loaded->run, processors.all().host, loaded->machine.device_flops),
+         .peak = find_peak(world, loaded->run, *processors.all().device, loaded->machine.device_flops),
          .depths = loaded->depths},
         world, processors.all(), signals, console);
 }

@@ -14,7 +14,6 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/tensor_list.hpp"
 #include "comm/control.hpp"
-#include "deck/load.hpp"
 #include "layout/counts.hpp"
 
 namespace ziggurat::app {
@@ -37,6 +36,8 @@ void expect_its_model(const spec::Model& model,
     }
 }
 
+}  // namespace
+
 deck::LoadedDeck load_deck_of(const checkpoint::Manifest& manifest, const std::string& path) {
     deck::LoadedDeck loaded = deck::load_text(manifest.deck, "the deck in " + path, {},
                                               {.ranks = manifest.ranks, .threads = 1, .as_record = true});
@@ -48,8 +49,6 @@ deck::LoadedDeck load_deck_of(const checkpoint::Manifest& manifest, const std::s
     expect_its_model(loaded.run.model, manifest, path);
     return loaded;
 }
-
-}  // namespace
 
 bool is_agreed(const comm::Context& world, int& exit_code, const std::function<void()>& check) {
     std::array<std::int64_t, 1> code{};

@@ -7,6 +7,7 @@
 
 #include "checkpoint/manifest.hpp"
 #include "comm/context.hpp"
+#include "deck/load.hpp"
 #include "spec/machine_spec.hpp"
 #include "spec/run_spec.hpp"
 #include "train/inference.hpp"
@@ -31,6 +32,10 @@ struct TrainedModel {
 std::optional<TrainedModel> find_trained_model(const std::string& folder,
                                                const comm::Context& world,
                                                int& exit_code);
+
+/// The deck that a checkpoint at `path` keeps, of the model that its tensors are of.
+/// Errors: Error{checkpoint} when it is no deck of this version, or of another model
+deck::LoadedDeck load_deck_of(const checkpoint::Manifest& manifest, const std::string& path);
 
 /// Whether `check`, on rank 0 alone, throws no Error. One that it throws is printed there, and its exit code
 /// is set on all ranks.

@@ -6,6 +6,7 @@
 #include "base/progress.hpp"
 #include "plan/choose_depths.hpp"
 #include "plan/choose_homes.hpp"
+#include "plan/choose_leases.hpp"
 #include "plan/watch.hpp"
 
 namespace ziggurat::app {
@@ -30,6 +31,13 @@ class Watched {
 inline auto watched_choice_of_homes(Progress& progress) {
     return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine) {
         return plan::choose_homes(run, machine, Watched{progress}.watch());
+    };
+}
+
+/// The same for leases.
+inline auto watched_choice_of_leases(Progress& progress) {
+    return [&progress](const spec::RunSpec& run, const spec::MachineSpec& machine) {
+        return plan::holds_leases_of_a_step(run, machine, Watched{progress}.watch());
     };
 }
 

@@ -5,6 +5,8 @@
 #   ziggurat_computes_nothing(TARGET)    what reads, writes and prints is not worth optimising much
 #   ziggurat_tests_compute_little(TARGET)    under the sanitizers it is not optimised: that halves the time to compile
 #                                        it there, and tests spend theirs elsewhere. All checks stay
+#   ziggurat_handles_addresses(TARGET)    what cuts objects out of raw memory keeps the undefined-behaviour sanitizer's
+#                                        checks of each access, such as that of alignment
 option(ZIGGURAT_PRECOMPILE "Compile headers of the standard library once, for all sources" ON)
 
 if(ZIGGURAT_PRECOMPILE)
@@ -43,4 +45,8 @@ function(ziggurat_tests_compute_little target)
       set_target_properties(${target} PROPERTIES PRECOMPILE_HEADERS_REUSE_FROM ziggurat_std_headers_unoptimised)
     endif()
   endif()
+endfunction()
+
+function(ziggurat_handles_addresses target)
+  set_target_properties(${target} PROPERTIES HANDLES_ADDRESSES ON)  # ZigguratWarnings.cmake asks
 endfunction()

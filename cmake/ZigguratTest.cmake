@@ -10,20 +10,35 @@
 #   PROGRAM     another program than that of the entry's folder
 #   SOURCE      another file than <last part of the name>_test.cpp in the current folder
 #   OPTIMISED   also under the sanitizers: for what computes much itself
-#   LONG        label long, which scripts/test.sh leaves out; after RANKS, a list of the rank counts that are long
+#   LONG        label long, which scripts/test.sh leaves out; after RANKS, a list of the rank counts that are long, and of
+#               entries on a GPU, 3/cuda_late
 #   THREADS     label threads, for the thread sanitizer. Tests of one process are checked to start threads where they
 #               say so, and nowhere else
+#   CUDA        one more entry, unit/kernels/rope/cuda, on a GPU or what ZIGGURAT_CUDA=emulated has in its place; under the
+#               thread sanitizer the only one, labelled threads
 #   DELAYED_THREADS, DELAYED_POLLED
 #               after each, a list of rank counts: for each one more entry, mpi/homes/3/delayed_threads, on a device
 #               whose memory nobody may touch and whose streams run late (tests/support/test_processors.hpp)
+#   CUDA_LATE, CUDA_THREADS
+#               the same, mpi/homes/3/cuda_late, on a GPU; on an emulated one in that mode (tests/emulated_cuda)
 #
-# Under the thread sanitizer a test runs on one number of ranks alone, the largest of its own up to three, else the smallest.
+# Entries on a GPU, or on what ZIGGURAT_CUDA=emulated has in its place, are labelled cuda.
+#
+# Under the sanitizers a test runs on one of its numbers of ranks alone, the largest up to three, else the smallest: on
+# more, other values go through the same code, and many ranks on few cores mostly wait for their turn. More than eight are
+# long there, and late devices have at most four.
+#
+# Of late devices the address sanitizer sees those that are polled, for the streams' threads touch the same addresses,
+# and those with threads where a test has no other; the thread sanitizer sees those with threads alone.
 #
 # A source that replaces what the others use, such as malloc, has a program of its own.
 #
-# Targets unit_and_rank_tests and thread_tests: all that tests labelled unit or mpi start, and those labelled threads.
+# Targets unit_and_rank_tests, thread_tests and cuda_tests: all that tests labelled unit or mpi start, and those labelled
+# threads, and cuda; long_cuda_tests: programs of which no other entries than long ones are labelled cuda.
 add_custom_target(unit_and_rank_tests)
 add_custom_target(thread_tests)
+add_custom_target(cuda_tests)
+add_custom_target(long_cuda_tests)
 set(ZIGGURAT_MPI_FLAGS "--oversubscribe;--allow-run-as-root;--bind-to;none" CACHE STRING "What mpiexec takes besides -n")
 
 set(ziggurat_test_environment OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive OMPI_MCA_btl_base_warn_component_unused=0
@@ -54,8 +69,8 @@ function(ziggurat_test_program name)
 endfunction()
 
 function(ziggurat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;THREADS" "PROGRAM;SOURCE;TIMEOUT"
-    "RANKS;LABELS;LONG;DELAYED_THREADS;DELAYED_POLLED")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;THREADS;CUDA" "PROGRAM;SOURCE;TIMEOUT"
+    "RANKS;LABELS;LONG;DELAYED_THREADS;DELAYED_POLLED;CUDA_LATE;CUDA_THREADS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ziggurat_test(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -81,11 +96,31 @@ function(ziggurat_test name)
   if(arg_LABELS MATCHES "unit|mpi")
     add_dependencies(unit_and_rank_tests ${target})
   endif()
+  if(ZIGGURAT_CUDA STREQUAL "off")
+    set(arg_CUDA OFF)
+    set(arg_CUDA_LATE)
+    set(arg_CUDA_THREADS)
+  endif()
+  set(only_cuda OFF)
+  if(arg_CUDA AND ZIGGURAT_SANITIZE MATCHES thread AND NOT arg_THREADS)
+    set(only_cuda ON)
+    set(arg_THREADS ON)  # to the sanitizer those of a block are threads
+  endif()
   if(arg_THREADS)
     add_dependencies(thread_tests ${target})
   endif()
+  list(TRANSFORM arg_CUDA_LATE APPEND /cuda_late OUTPUT_VARIABLE on_cuda)
+  list(TRANSFORM arg_CUDA_THREADS APPEND /cuda_threads OUTPUT_VARIABLE on_threads)
+  list(APPEND on_cuda ${on_threads})
+  if(on_cuda)
+    add_dependencies(long_cuda_tests ${target})
+    list(REMOVE_ITEM on_cuda ${arg_LONG})
+  endif()
+  if(arg_CUDA OR on_cuda OR cuda IN_LIST arg_LABELS)
+    add_dependencies(cuda_tests ${target})
+  endif()
 
-  if(arg_RANKS AND ZIGGURAT_SANITIZE MATCHES thread)
+  if(arg_RANKS AND ZIGGURAT_SANITIZE)
     list(SORT arg_RANKS COMPARE NATURAL)
     list(GET arg_RANKS 0 chosen)
     foreach(ranks IN LISTS arg_RANKS)
@@ -94,18 +129,40 @@ function(ziggurat_test name)
       endif()
     endforeach()
     set(arg_RANKS ${chosen})
+    if(chosen GREATER 8)
+      list(APPEND arg_LONG ${chosen})
+    endif()
+    list(FILTER arg_DELAYED_THREADS EXCLUDE REGEX "^[5-9]$")
+    list(FILTER arg_DELAYED_POLLED EXCLUDE REGEX "^[5-9]$")
   endif()
   list(TRANSFORM arg_RANKS PREPEND "${name}/" OUTPUT_VARIABLE entries)
-  foreach(kind IN ITEMS threads polled)
-    string(TOUPPER ${kind} upper)
-    foreach(ranks IN LISTS arg_DELAYED_${upper})
-      list(APPEND entries ${name}/${ranks}/delayed_${kind})
+  if(ZIGGURAT_SANITIZE MATCHES thread)
+    set(arg_DELAYED_POLLED)
+    set(arg_CUDA_LATE)
+  elseif(ZIGGURAT_SANITIZE)
+    if(arg_DELAYED_POLLED)
+      set(arg_DELAYED_THREADS)
+    endif()
+    if(arg_CUDA_LATE)
+      set(arg_CUDA_THREADS)
+    endif()
+  endif()
+  foreach(device IN ITEMS delayed_threads delayed_polled cuda_late cuda_threads)
+    string(TOUPPER ${device} upper)
+    foreach(ranks IN LISTS arg_${upper})
+      list(APPEND entries ${name}/${ranks}/${device})
     endforeach()
   endforeach()
   set(has_ranks ON)
   if(NOT entries)
     set(has_ranks OFF)
     set(entries ${name})
+  endif()
+  if(only_cuda)
+    set(entries)
+  endif()
+  if(arg_CUDA)
+    list(APPEND entries ${name}/cuda)
   endif()
   foreach(entry IN LISTS entries)
     set(ranks 1)
@@ -115,10 +172,14 @@ function(ziggurat_test name)
       string(REGEX REPLACE "^${name}/([0-9]+).*" "\\1" ranks ${entry})
       if(entry MATCHES "/(delayed_[a-z]+)$")
         list(APPEND environment ZIGGURAT_TEST_DEVICE=${CMAKE_MATCH_1})
+      elseif(entry MATCHES "/cuda_([a-z]+)$")
+        list(APPEND environment ZIGGURAT_TEST_DEVICE=cuda ZIGGURAT_EMULATED_CUDA=${CMAKE_MATCH_1})
       endif()
       set(launcher ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${ZIGGURAT_MPI_FLAGS})
     endif()
-    if(NOT has_ranks AND NOT ZIGGURAT_SANITIZE)
+    if(entry STREQUAL "${name}/cuda")
+      list(APPEND environment ZIGGURAT_TEST_DEVICE=cuda)
+    elseif(NOT has_ranks AND NOT ZIGGURAT_SANITIZE)
       list(APPEND environment ZIGGURAT_TEST_THREADS=$<IF:$<BOOL:${arg_THREADS}>,yes,no>)
     endif()
     if(ZIGGURAT_SANITIZE MATCHES address)
@@ -126,23 +187,29 @@ function(ziggurat_test name)
       list(APPEND environment ASAN_OPTIONS=detect_leaks=$<IF:$<BOOL:${has_ranks}>,0,1>)
     endif()
     set(labels ${arg_LABELS})
-    if(LONG IN_LIST arg_KEYWORDS_MISSING_VALUES OR ranks IN_LIST arg_LONG)
+    set(timeout ${arg_TIMEOUT})
+    string(REPLACE "${name}/" "" way ${entry})
+    if(LONG IN_LIST arg_KEYWORDS_MISSING_VALUES OR way IN_LIST arg_LONG)
       list(APPEND labels long)
+      math(EXPR timeout "${arg_TIMEOUT} * 10")
     endif()
     if(arg_THREADS)
       list(APPEND labels threads)
     endif()
+    if(entry MATCHES "/cuda(_[a-z]+)?$")
+      list(APPEND labels cuda)
+    endif()
     add_test(NAME ${entry} COMMAND ${launcher} $<TARGET_FILE:${target}> --file=${file})
     set_tests_properties(${entry} PROPERTIES
-      LABELS "${labels}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${ranks} ENVIRONMENT "${environment}")
+      LABELS "${labels}" TIMEOUT ${timeout} PROCESSORS ${ranks} ENVIRONMENT "${environment}")
   endforeach()
 endfunction()
 
-# ziggurat_unit_tests(train  MODULES train base  [LIBRARIES ...]  [OPTIMISED] [THREADS console requests]): program and
-# entries of all *_test.cpp of the current folder, unit/train. THREADS: those that start threads; under the thread
-# sanitizer the program has no others.
+# ziggurat_unit_tests(train  MODULES train base  [LIBRARIES ...]  [OPTIMISED] [THREADS console requests]  [CUDA rope]):
+# program and entries of all *_test.cpp of the current folder, unit/train. THREADS: those that start threads; under the
+# thread sanitizer the program has no others but those of CUDA.
 function(ziggurat_unit_tests module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "" "MODULES;LIBRARIES;THREADS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "" "MODULES;LIBRARIES;THREADS;CUDA")
   ziggurat_test_program(unit/${module} MODULES ${arg_MODULES} LIBRARIES ${arg_LIBRARIES})
   file(GLOB sources CONFIGURE_DEPENDS *_test.cpp)
   foreach(source IN LISTS sources)
@@ -154,8 +221,12 @@ function(ziggurat_unit_tests module)
     endif()
     if(name IN_LIST arg_THREADS)
       list(APPEND options THREADS)
-    elseif(arg_THREADS AND ZIGGURAT_SANITIZE MATCHES thread)
+    elseif(arg_THREADS AND ZIGGURAT_SANITIZE MATCHES thread
+        AND (ZIGGURAT_CUDA STREQUAL "off" OR NOT name IN_LIST arg_CUDA))
       continue()
+    endif()
+    if(name IN_LIST arg_CUDA)
+      list(APPEND options CUDA)
     endif()
     ziggurat_test(unit/${module}/${name} LABELS unit ${options})
   endforeach()

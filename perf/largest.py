@@ -83,7 +83,7 @@ def report(chosen, deck, found):
               "start_s": found["end"]["wall_s"] - sum(seconds), "state_bytes": steps[-1]["nvme_B"]}
     with open(training.RESULTS / "largest.jsonl", "a") as log:
         log.write(json.dumps(record) + "\n")
-    own = [RANKS * steps[-1][key] for key in ("nvme_read_B", "nvme_written_B")]  # those of rank 0, and all hold as much
+    own = [steps[-1][key] for key in ("nvme_read_B", "nvme_written_B")]
     rate = (counted[0] + counted[1]) / 1e9 / min(seconds)
     print(f"{shape.parameters:,} parameters, {steps[-1]['nvme_B'] / GIB:.1f} GiB on NVMe for each of {RANKS} ranks\n"
           f"step time             {' '.join(f'{s:.2f}' for s in seconds)} s, and {record['start_s']:.1f} s before and between\n"

@@ -77,6 +77,13 @@ BARS = {
                    ("tiers", "two ranks: homes by the planner where all is roomy over no tiers", 1.03),
                    ("ranks", "two ranks over one of two threads: time per token", 1.05),
                    ("processor_time", "eight ranks over two: processor time", 1.5))],
+    # Of two stages one is idle for one of nine passes; their layers balance to 0.93.
+    "axes": [Bar(title, {"measurement": "axes", "figure": figure}, "ratio", value)
+             for figure, title, value in (
+                 ("tensor", "two ranks: tensor with sequence over data, tokens/s", 0.85),
+                 ("pipeline", "two ranks: pipeline of eight micro-batches over data, tokens/s", 0.90 * 8 / 9 * 0.93))],
+    "bubble": [Bar(f"{schedule}: what stages wait for each other, off theory by its share", {"measurement": "bubble",
+                   "schedule": schedule}, "off", 0.05, is_most=True) for schedule in ("gpipe", "1f1b", "interleaved")],
     "saving": [Bar("checkpoint beside training: the step that saves over others",
                    {"measurement": "saving", "figure": "step_that_saves"}, "ratio", 1.10, is_most=True)],
     "throttled": [Bar("auto's depth: step over that at the best of 1 to 4", {"measurement": "throttled"}, "auto", 1.05,

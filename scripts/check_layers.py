@@ -8,7 +8,7 @@ Checked are: a module depends (DEPENDS, PRIVATE_DEPENDS) on strictly lower layer
 its CMakeLists.txt names, in headers only what is in DEPENDS; nothing of app/, tests/ or perf/; vendor
 headers, and words of code, only where LIBRARIES_OF and WORDS_OF say. Within a module: a folder includes only itself, the folders that its entry
 in FOLDERS names, all of which stand before it, and those files of the module's root that include no more than
-that; nothing includes TEST_FOLDERS; headers include each other in no circle; no folder has more than
+that; nothing includes TEST_FOLDERS, and CUDA_FOLDERS and NCCL_FOLDERS only each other; headers include each other in no circle; no folder has more than
 MOST_FILES sources.
 """
 
@@ -19,7 +19,7 @@ import tempfile
 
 LAYERS = [
     ["base"],
-    ["spec", "plot"],
+    ["spec", "plot", "doctor"],
     ["layout", "device"],
     ["deck", "schedule", "tensor"],
     ["kernels", "comm", "storage"],
@@ -40,7 +40,10 @@ LIBRARIES_OF = [
     ("yaml-cpp/", r"deck/.*"),
     ("hdf5", r"storage/.*"),
     ("libaio", r"storage/.*"),
-    ("cuda|cublas|cudnn", r"(kernels|device|comm)/\w+_cuda\.(cpp|cu|hpp)"),
+    ("oniguruma", r"data/tokenizer/.*"),
+    ("cuda|cublas", r"(kernels|device)/cuda/\w+_cuda\.(cu|cpp|hpp)"),
+    ("cudnn", r"kernels/cuda/\w+_cuda\.(cpp|hpp)"),
+    ("nccl", r"comm/nccl/\w+_cuda\.(cu|hpp)"),
 ]
 
 # Code that only some files may have: its pattern, what it does, and which files.
@@ -73,7 +76,8 @@ def dependencies(words):
 def folders_of(words):
     """The folders that each folder may include, in their order, and those that only tests link."""
     order = {}
-    for entry in (words.get("PRIVATE_FOLDERS", []) + words.get("FOLDERS", []) + words.get("TEST_FOLDERS", [])):
+    kinds = ("CUDA_FOLDERS", "PRIVATE_FOLDERS", "FOLDERS", "NCCL_FOLDERS", "TEST_FOLDERS")
+    for entry in [entry for kind in kinds for entry in words.get(kind, [])]:
         folder, _, below = entry.partition(":")
         order[folder.strip()] = below.split()
     return order, {entry.partition(":")[0].strip() for entry in words.get("TEST_FOLDERS", [])}

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Fails when names or comments of lib/ and app/ do not keep to the glossary of lib/README.md.
+"""Fails when names or comments of lib/, app/, tests/ and perf/ do not keep to the glossary of lib/README.md.
 
   scripts/check_words.py [ROOT]        ROOT: the repository (default: the one of this script)
   scripts/check_words.py --self-test
 
 Checked are: no name of a type, function, variable or file has a word that the table under "Words that names do
 without" lists; no two headers of lib/ declare types of one name in their namespace; the first sentence of a
-header starts with the thing that it holds, not with a question; nobody is a "he".
+header of lib/ or app/ starts with the thing that it holds, not with a question; nobody is a "he".
 """
 
 import pathlib
@@ -14,6 +14,7 @@ import re
 import sys
 import tempfile
 
+TOPS = ("lib", "app", "tests", "perf")
 QUESTIONS = {"What", "Where", "Which", "When", "How", "Who", "Whom", "Whose", "Whether", "Why", "That", "If"}
 PRONOUN = re.compile(r"\b(?:[Hh]e|[Hh]is|[Hh]im|[Hh]imself|[Ss]he)\b")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -49,14 +50,15 @@ def check(root):
     """All problems, one line each, and the number of files."""
     never = forbidden_words((root / "lib/README.md").read_text())
     problems = [] if never else ["lib/README.md: no table of words behind '%s'" % HEADING]
-    files = sorted(path for top in ("lib", "app") for path in (root / top).rglob("*") if path.suffix in (".hpp", ".cpp"))
+    files = sorted(path for top in TOPS for path in (root / top).rglob("*") if path.suffix in (".hpp", ".cpp", ".cu"))
     types = {}
     for path in files:
         where = path.relative_to(root)
         lines = path.read_text().splitlines()
         for word in sorted(words_in(path.stem) & never.keys()):
             problems.append(f"{where}: '{word}' in the name of the file; say {never[word]}")
-        if path.suffix == ".hpp" and (not lines or not lines[0].startswith("/// ") or lines[0].split()[1] in QUESTIONS):
+        is_header = path.suffix == ".hpp" and where.parts[0] in ("lib", "app")
+        if is_header and (not lines or not lines[0].startswith("/// ") or lines[0].split()[1] in QUESTIONS):
             problems.append(f"{where}:1: the first line does not say what the header holds, thing first")
         for number, line in enumerate(lines, start=1):
             code, comment = split(line)
@@ -80,11 +82,15 @@ def self_test():
         "lib/b.hpp": "/// What sums are.\nclass Sum : Base {\nclass Forward;\n",
         "lib/wish_list.cpp": 'auto text = "his wish";\n/// As he likes.\nclass MyWishes {};\nstruct Sum {};\n',
         "app/c.hpp": "#pragma once\n",
+        "lib/d.cu": "int wish = 1;\n",
+        "tests/d_test.cpp": "TEST(D, HearsHisWishes) {}  // as he likes\n",
+        "tests/e.hpp": "#pragma once\n",
     }
     expected = sorted([
         "app/c.hpp:1: the first line", "lib/a.hpp:1: 'he'", "lib/a.hpp:3: 'wish' in wish_count", "lib/a.hpp:3: 'he'",
-        "lib/b.hpp:1: the first line", "lib/b.hpp:2: Sum is also", "lib/wish_list.cpp: 'wish'",
-        "lib/wish_list.cpp:2: 'he'", "lib/wish_list.cpp:3: 'wishes' in MyWishes"])
+        "lib/b.hpp:1: the first line", "lib/b.hpp:2: Sum is also", "lib/d.cu:1: 'wish' in wish", "lib/wish_list.cpp: 'wish'",
+        "lib/wish_list.cpp:2: 'he'", "lib/wish_list.cpp:3: 'wishes' in MyWishes",
+        "tests/d_test.cpp:1: 'he'", "tests/d_test.cpp:1: 'wishes' in HearsHisWishes"])
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for name, text in files.items():

@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
 # Runs a command in a clone of what is committed, on a Debian 12 that has nothing but its base system.
 #
-#   scripts/empty_debian.sh COMMAND...      for instance  scripts/quickstart.sh train.steps=20
+#   scripts/empty_debian.sh [--with FOLDER] COMMAND...      for instance  scripts/quickstart.sh train.steps=20
 #
-# Needs root and debootstrap. Packages come from where those of this machine do. The files lie under $TMPDIR, else
-# /var/tmp, and are gone afterwards.
+# FOLDER of this tree, which is not committed, goes along. Needs root and debootstrap. Packages come from where those of
+# this machine do. The files lie under $TMPDIR, else /var/tmp, and are gone afterwards.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+with=
+if [ "${1:-}" = --with ] && [ $# -gt 1 ]; then
+  with=$2
+  shift 2
+fi
 [ $# -gt 0 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 stop() {
   printf 'empty_debian: %s\n' "$@" >&2
@@ -55,6 +60,10 @@ for folder in proc sys dev; do
   mount --make-rslave "$root/$folder"
 done
 git clone -q --no-hardlinks . "$root/root/ziggurat"
+if [ -n "$with" ]; then
+  mkdir -p "$root/root/ziggurat/$with"
+  cp -r "$with/." "$root/root/ziggurat/$with"
+fi
 
 variables=(HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8)
 mapfile -t -O ${#variables[@]} variables \

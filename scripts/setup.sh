@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # Installs what Ziggurat needs to be built, and nothing that is already there.
 #
-#   scripts/setup.sh [--text] [--tests] [--perf]
+#   scripts/setup.sh [--text] [--tests] [--perf] [--cuda]
 #
 #   --text    also what scripts/quickstart.sh trains on
 #   --tests   also what only scripts/test.sh needs
 #   --perf    also what perf/run.sh compares with, as far as Debian has it
+#   --cuda    also the headers by which a program for GPUs calls cuDNN
 #
 # Debian packages come from apt (as root or by sudo). Kokkos with OpenMP is built from the sources in a PyPI
 # package into build/dependencies, unless you bring one. Whatever CMake finds through CMAKE_PREFIX_PATH,
 # <Package>_ROOT or PATH (modules, Spack) counts as brought and is not installed again.
 #
 #   ZIGGURAT_MARCH   instruction set, as for the compiler's -march (default: that of build/release, or native)
+#   ZIGGURAT_KOKKOS  where Kokkos goes (default: build/dependencies/kokkos)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,6 +21,9 @@ dependencies=$PWD/build/dependencies
 kokkos_version=3.4.01
 kokkos_package=pykokkos-base==0.0.7 # its sources carry Kokkos' own CMake project under external/kokkos
 kokkos_sha256=6339daced1e81a2748f381847d8717cd77d824407da3c263b9491b5630c642b0
+
+frontend_package=nvidia-cudnn-frontend==1.32.0
+frontend_sha256=c6006556017a4d1c914c52a556c71b1267f2d6a0500f742e7b4edef539878df0
 
 # Debian package, and how else it may have come: a command, a header, a Python or CMake package, or a file that is
 # there.
@@ -36,6 +41,7 @@ libyaml-cpp-dev         cmake:yaml-cpp
 nlohmann-json3-dev      cmake:nlohmann_json
 libfmt-dev              cmake:fmt
 libxxhash-dev           pkg-config:libxxhash
+libonig-dev             pkg-config:oniguruma
 libhdf5-dev             cmake:HDF5
 libaio-dev              header:libaio.h
 libgtest-dev            cmake:GTest
@@ -51,6 +57,7 @@ bible-kjv               file:build/data/bible.txt
 bible-kjv-text          file:build/data/bible.txt
 "
 tests="
+ccache                  command:ccache
 clang-format-14         command:clang-format-14
 clang-tidy-14           command:clang-tidy-14
 hdf5-tools              command:h5dump
@@ -58,6 +65,11 @@ python3-h5py            system-python:h5py
 slurm-wlm               command:slurmctld
 munge                   command:munged
 iproute2                command:ip
+faketime                command:faketime
+tmux                    command:tmux
+chromium-headless-shell command:chromium-headless-shell
+python3-venv            python:venv
+python3-torch           system-python:torch
 "
 
 perf="
@@ -76,7 +88,8 @@ for option; do
     --text) needed+=$text ;;
     --tests) needed+=$tests ;;
     --perf) needed+=$perf ;;
-    *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    --cuda) needed+=$to_fetch_kokkos ;;
+    *) sed -n '2,17s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 
@@ -155,10 +168,50 @@ install_missing() {
 }
 
 may_bring_kokkos=${Kokkos_ROOT:-}${Kokkos_DIR:-}${CMAKE_PREFIX_PATH:-}
-if [ -z "$may_bring_kokkos" ] && [ ! -e "$dependencies/kokkos/recipe" ]; then
+prefix=${ZIGGURAT_KOKKOS:-$dependencies/kokkos}
+if [ -z "$may_bring_kokkos" ] && [ ! -e "$prefix/recipe" ]; then
   needed+=$to_fetch_kokkos # all in one go
 fi
 install_missing "$needed"
+
+# ------------------------------------------------------------------ peers of tests
+
+# A Python with what tests hold the program against: packages of PyPI beside Debian's PyTorch, which needs no GPU.
+peers=$PWD/build/peers
+requirements=$PWD/tests/e2e/requirements.txt
+if [[ " $* " == *" --tests "* ]] && ! cmp -s "$requirements" "$peers/installed.txt"; then
+  say "installing $(tr '\n' ' ' <"$requirements")into ${peers#"$PWD"/}"
+  log=$dependencies/peers.log
+  {
+    /usr/bin/python3 -m venv --system-site-packages "$peers" && "$peers/bin/pip" install -q -r "$requirements"
+  } >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "cannot install what tests compare with ($log has all of it)." \
+    "Connect this machine to its package index, or run scripts/setup.sh without --tests."; }
+  cp "$requirements" "$peers/installed.txt"
+fi
+
+# ------------------------------------------------------------------ cuDNN's frontend
+
+# Headers alone, in a Python package whose libraries are not used.
+frontend=$dependencies/cudnn_frontend
+if [[ " $* " == *" --cuda "* ]] && [ "$(cat "$frontend/recipe" 2>/dev/null)" != "$frontend_sha256" ]; then
+  say "unpacking $frontend_package into ${frontend#"$PWD"/}"
+  log=$dependencies/cudnn_frontend.log
+  mkdir -p "$dependencies/src"
+  "$(python)" -m pip download -q --no-deps --only-binary=:all: --platform manylinux_2_28_x86_64 --python-version 311 \
+    -d "$dependencies/src" "$frontend_package" >"$log" 2>&1 9>&- \
+    || { tail -3 "$log" >&2; stop "cannot fetch $frontend_package from PyPI (no network? $log has all of it)." \
+    "Connect this machine, or build without cuDNN: our own kernels then compute attention on GPUs."; }
+  wheel=$(echo "$dependencies/src/nvidia_cudnn_frontend-${frontend_package#*==}"-cp311-*.whl)
+  sha256sum --status -c - <<<"$frontend_sha256  $wheel" \
+    || stop "$wheel is not the file that was expected (its SHA-256 differs). Remove it and try again."
+  rm -rf "$frontend"
+  "$(python)" - "$wheel" "$frontend" <<'PYTHON'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    wheel.extractall(sys.argv[2], [name for name in wheel.namelist() if name.startswith("include/")])
+PYTHON
+  echo "$frontend_sha256" >"$frontend/recipe"
+fi
 
 # ------------------------------------------------------------------ Kokkos
 
@@ -167,7 +220,6 @@ march=${march:-native}
 # `native` means another thing on another machine, which may see the same directory.
 resolved=$(c++ -march="$march" -Q --help=target 2>/dev/null | awk '$1 == "-march=" {print $2; exit}' || true)
 recipe="Kokkos $kokkos_version OpenMP -march=$march ($resolved) $(c++ -dumpfullversion 2>/dev/null || true)"
-prefix=$dependencies/kokkos
 
 if [ -n "$may_bring_kokkos" ]; then
   if grep -qxF Kokkos "$remembered"; then
@@ -181,7 +233,7 @@ fi
 [ "$(cat "$prefix/recipe" 2>/dev/null)" != "$recipe" ] || exit 0
 
 install_missing "$to_fetch_kokkos"
-say "building $recipe into build/dependencies/kokkos"
+say "building $recipe into ${prefix#"$PWD"/}"
 sources=$dependencies/src
 log=$dependencies/kokkos.log
 mkdir -p "$sources"

@@ -3,11 +3,12 @@
 #
 #   scripts/test.sh            format, layers, the release build and its tests but the long ones
 #   scripts/test.sh --quick    of those tests, only the ones of units and ranks
-#   scripts/test.sh --all      all tests; headers alone; units and ranks under the address and undefined-behaviour
-#                              sanitizers, threads under the thread sanitizer; clang-tidy on what has changed. What
-#                              continuous integration runs
-#   scripts/test.sh --long     instead: hundreds of random decks, kills and damages, models that do not fit, a build of
-#                              a fresh clone, and the quick start on an empty Debian. Hours; once for each large change
+#   scripts/test.sh --all      these; units, ranks and emulated GPUs under the address and undefined-behaviour sanitizers,
+#                              threads and kernels of GPUs under the thread sanitizer; the build for GPUs, where there is
+#                              nvcc; clang-tidy on what has changed. What continuous integration runs
+#   scripts/test.sh --long     instead: the long tests; headers alone; hundreds of random decks, kills and damages, models
+#                              that do not fit, a build of a fresh clone, the quick start on an empty Debian, and what a
+#                              machine with a GPU would run, rehearsed. Hours; once for each large change
 #
 # ZIGGURAT_MARCH as in scripts/setup.sh; ZIGGURAT_SINCE: the commit from which on clang-tidy looks at changes. ccache is
 # used when it is there.
@@ -63,6 +64,7 @@ check_layers() {
   for script in check_layers check_words check_families check_tests check_device_memory; do
     python3 "scripts/$script.py" --self-test && python3 "scripts/$script.py" || return
   done
+  python3 scripts/check_gpu_code.py --self-test
 }
 
 # run_tests PRESET CTEST-ARGUMENTS...
@@ -130,6 +132,10 @@ quickstart_on_empty_debian() {
   fi
 }
 
+has_nvcc() { command -v nvcc "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" >/dev/null; }
+
+say_no_nvcc() { echo "skipped: there is no nvcc (PATH, CUDA_HOME and /usr/local/cuda were looked at)"; }
+
 # ------------------------------------------------------------------ tiers
 
 stage 'set-up' scripts/setup.sh --tests || finish
@@ -147,24 +153,44 @@ case $tier in
     stage 'release: all but long tests' run_tests release -LE long || true
     ;;
   --all)
-    stage 'release: all tests' run_tests release || true
-    stage 'headers stand alone' scripts/build.sh release all_verify_interface_header_sets || true
+    stage 'release: all but long tests' run_tests release -LE long || true
     stage 'clang-tidy on changes' tidy_changes || true
-    if stage 'address, undefined: build' scripts/build.sh asan unit_and_rank_tests; then
-      # Random specs, which are slow here.
-      ZIGGURAT_SPECS=50 stage 'address, undefined: tests' run_tests asan -L 'unit|mpi' || true
+    if stage 'address, undefined: build' scripts/build.sh asan unit_and_rank_tests cuda_tests; then
+      # Random specs and decks are slow here; the release build has the whole of them for what they compute.
+      export ZIGGURAT_SPECS=50 ZIGGURAT_FUZZ=8 ZIGGURAT_FUZZ_COUNT=1000
+      stage 'address, undefined: tests' run_tests asan -L 'unit|mpi|cuda' -LE long || true
+      unset ZIGGURAT_SPECS ZIGGURAT_FUZZ ZIGGURAT_FUZZ_COUNT
     fi
     if stage 'threads: build' scripts/build.sh tsan thread_tests; then
       stage 'threads: tests' run_tests tsan -L threads -LE long || true
     fi
+    if ! has_nvcc; then
+      stage 'for GPUs: build' say_no_nvcc || true
+    elif stage 'for GPUs: headers' scripts/setup.sh --cuda && stage 'for GPUs: build' scripts/build.sh cuda ziggurat described_gpu_tests; then
+      stage 'for GPUs: code' scripts/check_gpu_code.py || true
+      stage 'for GPUs: without a driver' run_tests cuda -R '^e2e/no_driver$' || true
+      stage 'for GPUs: what cuDNN supports' run_tests cuda -R '^cuda/cudnn$' || true
+    fi
     ;;
   --long)
+    stage 'headers stand alone' scripts/build.sh release all_verify_interface_header_sets || true
     stage 'a fresh clone builds' build_fresh_clone || true
     stage 'quick start on an empty Debian' quickstart_on_empty_debian || true
     export ZIGGURAT_FUZZ=300 ZIGGURAT_FUZZ_COUNT=100000 ZIGGURAT_SPECS=3000
     jobs=$(nproc) # kills at random instants want a machine of their own
     export ZIGGURAT_KILLS=100 ZIGGURAT_PAIRS=100 ZIGGURAT_DAMAGES=500 ZIGGURAT_TIERS=full
     stage 'release: counted tests, at length' run_tests release -L counted || true
+    stage 'release: long tests' run_tests release -L long -LE counted || true
+    if stage 'emulated GPUs: build' scripts/build.sh emulated cuda_tests long_cuda_tests; then
+      stage 'emulated GPUs: tests' run_tests emulated -L cuda || true
+    fi
+    unset ZIGGURAT_FUZZ ZIGGURAT_FUZZ_COUNT ZIGGURAT_SPECS
+    for sanitizer in asan tsan; do
+      if stage "$sanitizer: build" scripts/build.sh $sanitizer unit_and_rank_tests cuda_tests long_cuda_tests; then
+        stage "$sanitizer: long tests" run_tests $sanitizer -L long || true
+      fi
+    done
+    stage 'a machine with a GPU, rehearsed' scripts/gpu_check.sh --rehearse || true
     ;;
 esac
 finish

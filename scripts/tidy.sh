@@ -13,13 +13,14 @@ command -v $tidy >/dev/null || { echo "tidy: no clang-tidy. Install Debian's cla
 commands=build/release
 [ -f $commands/compile_commands.json ] || { echo "tidy: no $commands. Run scripts/build.sh release." >&2; exit 3; }
 
+sources=('*.cpp' ':!tests/emulated_cuda' ':!tests/unit/emulated_cuda')  # not of that build
 if [ "${1:-}" = --since ]; then
-  mapfile -t files < <(git diff --name-only --diff-filter=d "${2:?a commit}" -- '*.cpp')
+  mapfile -t files < <(git diff --name-only --diff-filter=d "${2:?a commit}" -- "${sources[@]}")
 elif [ $# -gt 0 ]; then
   files=("$@")
 else
-  mapfile -t files < <(git diff --name-only --diff-filter=d HEAD -- '*.cpp')
-  [ ${#files[@]} -gt 0 ] || mapfile -t files < <(git diff --name-only --diff-filter=d HEAD~1 -- '*.cpp')
+  mapfile -t files < <(git diff --name-only --diff-filter=d HEAD -- "${sources[@]}")
+  [ ${#files[@]} -gt 0 ] || mapfile -t files < <(git diff --name-only --diff-filter=d HEAD~1 -- "${sources[@]}")
 fi
 [ ${#files[@]} -gt 0 ] || { echo "tidy: no source has changed"; exit 0; }
 

@@ -1,19 +1,13 @@
 #include "app/rank_processors.hpp"
 
-#include <unistd.h>
-
-#include "device/delayed/delayed_host.hpp"
+#include "app/delayed_host/delayed_processors.hpp"
 
 namespace ziggurat::app {
 
-RankProcessors::RankProcessors(int num_threads)
-    : thread_{std::make_unique<device::HostThread>()},
-      runtime_{num_threads, *thread_},
-      processors_{std::make_shared<device::DelayedHost>(
-                      device::DelayedHost::Options{.mode = device::DelayedHost::Mode::threads,
-                                                   .seed = static_cast<std::uint64_t>(getpid()),
-                                                   .num_threads = num_threads,
-                                                   .thread = thread_.get()}),
-                  device::Stream{num_threads, thread_.get()}} {}
+RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& world)
+    : waits_{world.waits()},
+      thread_{std::make_unique<device::HostThread>(&waits_)},
+      runtime_{std::in_place, run.parallel.threads, *thread_},
+      processors_{delayed_processors(run.parallel.threads, *thread_, waits_)} {}
 
 }  // namespace ziggurat::app

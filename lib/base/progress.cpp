@@ -11,6 +11,13 @@ namespace {
 
 constexpr std::chrono::milliseconds between_looks{250};
 
+/// `120 of 1,000 batches`, `1.2 GiB of 3.0 GiB`; of an unknown number `120 batches`, `1.2 GiB`.
+std::string counted(std::int64_t done, std::int64_t all, const std::string& amounts) {
+    const bool are_bytes = amounts == "bytes";
+    const auto number = are_bytes ? format_bytes : format_grouped;
+    return number(done) + (all > 0 ? " of " + number(all) : "") + (are_bytes ? "" : " " + amounts);
+}
+
 }  // namespace
 
 void ProgressLine::begin(std::string what, std::int64_t now_ns, std::string amounts, std::int64_t all) {
@@ -25,6 +32,12 @@ void ProgressLine::begin(std::string what, std::int64_t now_ns, std::string amou
 void ProgressLine::advance(std::int64_t by) {
     const std::scoped_lock lock{mutex_};
     done_ += by;
+}
+
+void ProgressLine::is_at(std::int64_t done, std::int64_t all) {
+    const std::scoped_lock lock{mutex_};
+    done_ = done;
+    all_ = all;
 }
 
 void ProgressLine::end() {
@@ -51,12 +64,12 @@ std::string ProgressLine::text(std::int64_t now_ns) const {
     if (amounts_.empty() || done_ == 0) {
         return what_ + ", " + whole_seconds;
     }
+    const auto begun = what_ + ": " + counted(done_, all_, amounts_);
     if (all_ == 0) {
-        return what_ + ": " + format_grouped(done_) + " " + amounts_ + ", " + whole_seconds;
+        return begun + ", " + whole_seconds;
     }
     const double share = static_cast<double>(done_) / static_cast<double>(all_);
-    return what_ + ": " + format_grouped(done_) + " of " + format_grouped(all_) + " " + amounts_ + " (" +
-           std::to_string(static_cast<int>(100 * share)) + " %), " +
+    return begun + " (" + std::to_string(static_cast<int>(100 * share)) + " %), " +
            format_duration(seconds / share - seconds) + " left";
 }
 

@@ -25,11 +25,13 @@ class ProgressLine {
 
     /// Something begins, `what`, as in `loads the checkpoint`.
     ///
-    /// \param amounts  of what it is made of, `batches`; empty: nobody counts
+    /// \param amounts  of what it is made of, `batches` or `bytes`; empty: nobody counts
     /// \param all      of them there are; 0: not known
     void begin(std::string what, std::int64_t now_ns, std::string amounts = "", std::int64_t all = 0);
     /// `by` more of it are done.
     void advance(std::int64_t by);
+    /// So many of it are done, of `all`.
+    void is_at(std::int64_t done, std::int64_t all);
     /// It is over; the line goes.
     void end();
     /// Shows what can be said now, where it is time.
@@ -59,7 +61,8 @@ class Progress {
 
     void begin(std::string what, std::string amounts = "", std::int64_t all = 0);
     void advance(std::int64_t by) { line_.advance(by); }
-    /// Any thread may call it, as it may advance().
+    void is_at(std::int64_t done, std::int64_t all) { line_.is_at(done, all); }
+    /// Any thread may call it, as it may advance() and is_at().
     void end();
 
   private:

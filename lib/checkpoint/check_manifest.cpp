@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -45,9 +46,29 @@ void check_file(const FileEntry& file, std::set<std::string>& names) {
     }
 }
 
+/// Samples and tokens are those of the steps since the pace began.
+void check_pace(const TrainingProgress& progress) {
+    const auto& [from_step, from_tokens, from_sample, samples, tokens] = progress.pace;
+    const auto steps = progress.step - from_step;
+    if (from_step < 0 || from_tokens < 0 || from_sample < 0 || samples < 1 || tokens < samples || steps < 0 ||
+        (steps > 0 && (samples > Limits::samples / steps || tokens > Limits::tokens / steps))) {
+        refuse("its pace is none of any training");
+    }
+    if (progress.next_sample - from_sample != steps * samples ||
+        progress.tokens - from_tokens != steps * tokens ||
+        (from_step == 0 && (from_sample > 0 || from_tokens > 0))) {
+        refuse(
+            fmt::format("its progress contradicts itself: {} steps of {} samples and {} tokens after step "
+                        "{}, sample {} and "
+                        "token {} do not come to step {}, sample {} and token {}",
+                        steps, samples, tokens, from_step, from_sample, from_tokens, progress.step,
+                        progress.next_sample, progress.tokens));
+    }
+}
+
 /// Nothing that training has counted contradicts the rest: a step has a sample at least, a sample a token.
 void check_progress(const TrainingProgress& progress) {
-    const auto& [step, tokens, next_sample, skipped, seconds, in_a_row] = progress;
+    const auto& [step, tokens, next_sample, skipped, seconds, in_a_row, pace, recent] = progress;
     if (step < 0 || tokens < 0 || next_sample < 0 || skipped < 0 || !(seconds >= 0) || in_a_row < 0) {
         refuse("its progress is negative");
     }
@@ -55,11 +76,21 @@ void check_progress(const TrainingProgress& progress) {
         seconds > Limits::seconds) {
         refuse("its progress is further than any training comes");
     }
-    if (skipped > step || in_a_row > skipped || next_sample < step || tokens < next_sample ||
+    // Who goes back from a spike passes over samples without their tokens, and begins a new pace.
+    const bool has_token_of_each_sample = tokens >= next_sample || pace.is_known();
+    if (skipped > step || in_a_row > skipped || next_sample < step || !has_token_of_each_sample ||
         (step == 0 && tokens > 0)) {
         refuse(fmt::format(
             "its progress contradicts itself: {} steps, {} of them skipped, {} samples, {} tokens", step,
             skipped, next_sample, tokens));
+    }
+    if (pace.is_known()) {
+        check_pace(progress);
+    }
+    const auto is_finite = [](double value) { return std::isfinite(value); };
+    if (recent.spikes_in_a_row < 0 || !std::ranges::all_of(recent.losses, is_finite) ||
+        !std::ranges::all_of(recent.grad_norms, is_finite)) {
+        refuse("its recent steps are no losses and norms");
     }
 }
 

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <future>
@@ -142,13 +143,14 @@ void place(std::span<const std::byte> block,
     pass_on();
 }
 
-/// Fills what `blocks` hold of the targets. Returns the bytes read.
+/// Fills what `blocks` hold of the targets, and counts their bytes in `done`. Returns the bytes read.
 std::int64_t read_blocks(const Manifest& manifest,
                          std::span<const WantedBlock> blocks,
                          const Tables& tables,
                          std::span<const PieceTarget> targets,
                          storage::DirectFile& file,
-                         RangeReader& reader) {
+                         RangeReader& reader,
+                         const std::function<void(std::int64_t)>& done) {
     std::vector<FileRange> ranges;
     ranges.reserve(blocks.size());
     for (const WantedBlock& block : blocks) {
@@ -166,6 +168,7 @@ std::int64_t read_blocks(const Manifest& manifest,
             place(bytes, stored.piece.type, {copy, last}, targets[static_cast<std::size_t>(copy->target)]);
             copy = last;
         }
+        done(std::ssize(bytes));
     });
 }
 
@@ -219,6 +222,19 @@ void CheckpointReader::read(std::span<const PieceTarget> targets) {
         }
         return *ranges;
     };
+    std::int64_t bytes_in_all = 0;
+    for (const FilePlan& plan : plans) {
+        for (const WantedBlock& block : plan.blocks) {
+            bytes_in_all += block.bytes;
+        }
+    }
+    std::atomic<std::int64_t> bytes_done = 0;
+    const auto count = [&](std::int64_t bytes) {
+        const auto done = bytes_done += bytes;
+        if (told_) {
+            told_(done, bytes_in_all);
+        }
+    };
     for (const FilePlan& plan : plans) {
         const FileEntry& entry = manifest_.files[static_cast<std::size_t>(plan.file)];
         const std::string name = path_ + "/" + entry.name;
@@ -229,7 +245,7 @@ void CheckpointReader::read(std::span<const PieceTarget> targets) {
         const Tables tables = read_tables(manifest_, plan, file, reader(0), bytes_read_);
         const auto read_part = [&](storage::DirectFile& from, RangeReader& ranges,
                                    std::span<const WantedBlock> some) {
-            return read_blocks(manifest_, some, tables, targets, from, ranges);
+            return read_blocks(manifest_, some, tables, targets, from, ranges, count);
         };
         const std::span<const WantedBlock> blocks{plan.blocks};
         if (blocks.size() < blocks_of_two_threads) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/manifest.hpp"
@@ -44,6 +45,10 @@ class CheckpointReader {
     /// not stored; Error{resource} when the disk fails
     void read(std::span<const PieceTarget> targets);
 
+    /// `told` is called by read(), at each block, on the threads that read, with bytes of blocks done and in
+    /// all; it lives as long as this.
+    void tell_bytes(std::function<void(std::int64_t, std::int64_t)> told) { told_ = std::move(told); }
+
     /// Bytes read from files since construction.
     std::int64_t bytes_read() const noexcept { return bytes_read_; }
 
@@ -57,6 +62,7 @@ class CheckpointReader {
     std::string path_;
     Manifest manifest_;
     std::int64_t bytes_read_ = 0;
+    std::function<void(std::int64_t, std::int64_t)> told_;
     /// Of two threads; kept between reads: to close a queue takes many milliseconds.
     std::array<std::unique_ptr<RangeReader>, 2> ranges_;
 };

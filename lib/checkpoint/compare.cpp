@@ -160,7 +160,8 @@ Comparison compare(CheckpointReader& first,
     const auto& after = second.manifest().progress;
     made.is_same_progress = before.step == after.step && before.tokens == after.tokens &&
                             before.next_sample == after.next_sample && before.skipped == after.skipped &&
-                            before.skipped_in_a_row == after.skipped_in_a_row;
+                            before.skipped_in_a_row == after.skipped_in_a_row &&
+                            before.recent == after.recent;
     compare_decks(first.manifest(), second.manifest(), made);
     return made;
 }

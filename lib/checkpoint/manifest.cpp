@@ -58,16 +58,28 @@ Json to_json(const Manifest& manifest) {
                         {"hash", hex_of_hash(file.hash)}});
     }
     const TrainingProgress& progress = manifest.progress;
+    Json told = {{"step", progress.step},
+                 {"tokens", progress.tokens},
+                 {"next_sample", progress.next_sample},
+                 {"skipped", progress.skipped},
+                 {"skipped_in_a_row", progress.skipped_in_a_row},
+                 {"seconds", progress.seconds}};
+    if (const Pace& pace = progress.pace; pace.is_known()) {
+        told["pace"] = {{"from_step", pace.from_step},
+                        {"from_tokens", pace.from_tokens},
+                        {"from_sample", pace.from_sample},
+                        {"samples_per_step", pace.samples_per_step},
+                        {"tokens_per_step", pace.tokens_per_step}};
+    }
+    if (const RecentSteps& recent = progress.recent; !recent.losses.empty()) {
+        told["recent"] = {{"losses", recent.losses},
+                          {"grad_norms", recent.grad_norms},
+                          {"spikes_in_a_row", recent.spikes_in_a_row}};
+    }
     return {{"format", format_name},
             {"version", format_version},
             {"program", manifest.program},
-            {"progress",
-             {{"step", progress.step},
-              {"tokens", progress.tokens},
-              {"next_sample", progress.next_sample},
-              {"skipped", progress.skipped},
-              {"skipped_in_a_row", progress.skipped_in_a_row},
-              {"seconds", progress.seconds}}},
+            {"progress", std::move(told)},
             {"ranks", manifest.ranks},
             {"layout", manifest.layout},
             {"deck", manifest.deck},
@@ -82,6 +94,14 @@ Json to_json(const Manifest& manifest) {
 
 std::string hex_of_hash(std::uint64_t hash) {
     return fmt::format("{:016x}", hash);
+}
+
+Pace pace_from(const TrainingProgress& before, std::int64_t samples_per_step, std::int64_t tokens_per_step) {
+    const Pace& known = before.pace;
+    if (known.samples_per_step == samples_per_step && known.tokens_per_step == tokens_per_step) {
+        return known;
+    }
+    return {before.step, before.tokens, before.next_sample, samples_per_step, tokens_per_step};
 }
 
 std::int64_t table_bytes(const Piece& piece) noexcept {

@@ -11,6 +11,28 @@
 
 namespace ziggurat::checkpoint {
 
+/// How much each step has taken since one of them: redundant, so that a progress which somebody has changed
+/// by a step is found.
+struct Pace {
+    std::int64_t from_step = 0;         ///< done when it began
+    std::int64_t from_tokens = 0;       ///< TrainingProgress::tokens then
+    std::int64_t from_sample = 0;       ///< TrainingProgress::next_sample then
+    std::int64_t samples_per_step = 0;  ///< 0: not known, of an older version
+    std::int64_t tokens_per_step = 0;
+
+    bool is_known() const noexcept { return samples_per_step > 0; }
+    bool operator==(const Pace&) const = default;
+};
+
+/// The latest steps by which a run judges the next ones (train.spikes); empty: nobody looks.
+struct RecentSteps {
+    std::vector<double> losses = {};      ///< nats per target token, in the order of steps
+    std::vector<double> grad_norms = {};  ///< of the same steps
+    std::int64_t spikes_in_a_row = 0;     ///< behind them
+
+    bool operator==(const RecentSteps&) const = default;
+};
+
 /// Progress of a training: all that is needed to go on besides the pieces, for random numbers and the order
 /// of data are functions of these and of the deck.
 struct TrainingProgress {
@@ -20,9 +42,14 @@ struct TrainingProgress {
     std::int64_t skipped = 0;           ///< updates not applied; bias corrections count the others
     double seconds = 0;                 ///< of training so far, over all jobs
     std::int64_t skipped_in_a_row = 0;  ///< of `skipped`, the last steps without one in between
+    Pace pace = {};
+    RecentSteps recent = {};
 
     bool operator==(const TrainingProgress&) const = default;
 };
+
+/// The pace of a run that goes on from `before`: the same, or from there on a new one.
+Pace pace_from(const TrainingProgress& before, std::int64_t samples_per_step, std::int64_t tokens_per_step);
 
 /// A stored piece: which file, and where its bytes lie in it.
 struct StoredPiece {

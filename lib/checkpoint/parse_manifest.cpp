@@ -78,6 +78,32 @@ spec::DType parse_type(const std::string& name) {
     return name == "f32" ? spec::DType::f32 : spec::DType::bf16;
 }
 
+/// Older checkpoints have none.
+Pace parse_pace(const Json& progress) {
+    if (!progress.contains("pace")) {
+        return {};
+    }
+    const Json& pace = progress["pace"];
+    return {whole_number(pace.at("from_step")), whole_number(pace.at("from_tokens")),
+            whole_number(pace.at("from_sample")), whole_number(pace.at("samples_per_step")),
+            whole_number(pace.at("tokens_per_step"))};
+}
+
+RecentSteps parse_recent(const Json& progress) {
+    constexpr std::size_t most = 1 << 16;
+    if (!progress.contains("recent")) {
+        return {};
+    }
+    const Json& json = progress["recent"];
+    RecentSteps recent{json.at("losses").get<std::vector<double>>(),
+                       json.at("grad_norms").get<std::vector<double>>(),
+                       whole_number(json.at("spikes_in_a_row"))};
+    if (recent.losses.size() != recent.grad_norms.size() || recent.losses.size() > most) {
+        throw std::invalid_argument{"its recent steps contradict each other"};
+    }
+    return recent;
+}
+
 Manifest from_json(const Json& json) {
     if (json.at("format").get<std::string>() != format_name) {
         throw std::invalid_argument{"it is another format"};
@@ -90,10 +116,14 @@ Manifest from_json(const Json& json) {
     }
     manifest.program = json.at("program").get<std::string>();
     const Json& progress = json.at("progress");
-    manifest.progress = {
-        whole_number(progress.at("step")),        whole_number(progress.at("tokens")),
-        whole_number(progress.at("next_sample")), whole_number(progress.at("skipped")),
-        progress.at("seconds").get<double>(),     whole_number(progress.value("skipped_in_a_row", Json(0)))};
+    manifest.progress = {whole_number(progress.at("step")),
+                         whole_number(progress.at("tokens")),
+                         whole_number(progress.at("next_sample")),
+                         whole_number(progress.at("skipped")),
+                         progress.at("seconds").get<double>(),
+                         whole_number(progress.value("skipped_in_a_row", Json(0))),
+                         parse_pace(progress),
+                         parse_recent(progress)};
     manifest.ranks = small_number(json.at("ranks"));
     manifest.layout = json.at("layout").get<std::string>();
     manifest.deck = json.at("deck").get<std::string>();

@@ -9,8 +9,12 @@
 
 namespace ziggurat::comm {
 
-AsyncSum::AsyncSum(const Communicator& group, int num_words, NodeMemory* node)
-    : group_{group.duplicate()}, node_{node}, words_(static_cast<std::size_t>(num_words)) {
+AsyncSum::AsyncSum(const Communicator& group, int num_words, NodeMemory* node, int num_maxima)
+    : group_{group.duplicate()},
+      node_{node},
+      words_(static_cast<std::size_t>(num_words)),
+      num_sums_{static_cast<std::size_t>(num_words - num_maxima)} {
+    ZG_EXPECTS(0 <= num_maxima && num_maxima <= num_words);
     // All of these are alike on all members.
     const bool fits = static_cast<std::int64_t>(words_.size() * sizeof(std::int64_t)) <= Seat::payload_bytes;
     if (node != nullptr && node->is_shared() && fits && node->is_on_this_node(group_)) {
@@ -21,8 +25,10 @@ AsyncSum::AsyncSum(const Communicator& group, int num_words, NodeMemory* node)
 }
 
 AsyncSum::~AsyncSum() {
-    if (request_ != MPI_REQUEST_NULL) {
-        MPI_Request_free(&request_);  // only on the way out of an error: nobody will wait for it
+    for (auto& request : requests_) {
+        if (request != MPI_REQUEST_NULL) {
+            MPI_Request_free(&request);  // only on the way out of an error: nobody will wait for it
+        }
     }
 }
 
@@ -36,8 +42,13 @@ void AsyncSum::start() {
     if (node_ != nullptr) {
         node_->polling_started();
     }
-    ZG_MPI(MPI_Iallreduce(MPI_IN_PLACE, words_.data(), mpi_count(std::ssize(words_)), MPI_INT64_T, MPI_SUM,
-                          group_.native(), &request_));
+    const auto num_maxima = words_.size() - num_sums_;
+    ZG_MPI(MPI_Iallreduce(MPI_IN_PLACE, words_.data(), static_cast<int>(num_sums_), MPI_INT64_T, MPI_SUM,
+                          group_.native(), &requests_[0]));
+    if (num_maxima > 0) {
+        ZG_MPI(MPI_Iallreduce(MPI_IN_PLACE, words_.data() + num_sums_, static_cast<int>(num_maxima),
+                              MPI_INT64_T, MPI_MAX, group_.native(), &requests_[1]));
+    }
 }
 
 bool AsyncSum::poll() {
@@ -64,11 +75,13 @@ bool AsyncSum::poll_seats() {
             continue;
         }
         const std::byte* theirs = seats_->payload(member, operation_);
-        for (auto& word : words_) {
-            std::uint64_t addend = 0;
-            std::memcpy(&addend, theirs, sizeof addend);
-            theirs += sizeof addend;
-            word = static_cast<std::int64_t>(static_cast<std::uint64_t>(word) + addend);
+        for (std::size_t i = 0; i < words_.size(); ++i) {
+            std::int64_t word = 0;
+            std::memcpy(&word, theirs, sizeof word);
+            theirs += sizeof word;
+            words_[i] = i < num_sums_ ? static_cast<std::int64_t>(static_cast<std::uint64_t>(words_[i]) +
+                                                                  static_cast<std::uint64_t>(word))
+                                      : std::max(words_[i], word);
         }
     }
     seats_->finish(operation_);
@@ -77,7 +90,7 @@ bool AsyncSum::poll_seats() {
 
 bool AsyncSum::poll_mpi() {
     int done = 0;
-    ZG_MPI(MPI_Test(&request_, &done, MPI_STATUS_IGNORE));
+    ZG_MPI(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE));
     if (done != 0 && node_ != nullptr) {
         node_->polling_ended();
     }

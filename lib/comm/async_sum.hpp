@@ -1,6 +1,8 @@
-/// Sum of a few integers over the ranks of a group, started and polled beside other work.
+/// Sum, or maximum, of a few integers over the ranks of a group, started and polled beside other work.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,14 +21,15 @@ class NodeMemory;
 /// MPI is polled, and a rank that waits may sleep on its bell. Else it is an all-reduce of MPI.
 class AsyncSum {
   public:
-    /// \param node  gives the group its seats; outlives this. nullptr: MPI
+    /// \param node        gives the group its seats; outlives this. nullptr: MPI
+    /// \param num_maxima  so many words, the last, become their maximum over the ranks in the place of a sum
     /// Collective: over `group`
-    AsyncSum(const Communicator& group, int num_words, NodeMemory* node = nullptr);
+    AsyncSum(const Communicator& group, int num_words, NodeMemory* node = nullptr, int num_maxima = 0);
     ~AsyncSum();
     AsyncSum(const AsyncSum&) = delete;
     AsyncSum& operator=(const AsyncSum&) = delete;
 
-    /// Filled before start(), the sums once poll() has said true.
+    /// Filled before start(), the sums and maxima once poll() has said true.
     std::span<std::int64_t> words() noexcept { return words_; }
 
     /// Collective: over the group
@@ -45,11 +48,12 @@ class AsyncSum {
     Communicator group_;
     NodeMemory* node_;
     std::vector<std::int64_t> words_;
+    std::size_t num_sums_;  ///< words that are added; those behind them are maxima
     std::optional<SeatChannel> seats_;
     SeatChannel::Operation operation_ = 0;
     bool is_posted_ = false;
     bool is_running_ = false;
-    MPI_Request request_ = MPI_REQUEST_NULL;
+    std::array<MPI_Request, 2> requests_{MPI_REQUEST_NULL, MPI_REQUEST_NULL};  ///< of sums, of maxima
 };
 
 }  // namespace ziggurat::comm

@@ -4,6 +4,16 @@
 #include <numeric>
 
 namespace ziggurat::comm {
+namespace {
+
+std::vector<Block> moved_by(std::vector<Block> blocks, std::int64_t offset) {
+    for (auto& block : blocks) {
+        block.offset_bytes += offset;
+    }
+    return blocks;
+}
+
+}  // namespace
 
 bool is_sum(CollectiveKind kind) noexcept {
     return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce;
@@ -25,6 +35,48 @@ Block hull(std::span<const Block> blocks) noexcept {
         }
     }
     return all;
+}
+
+std::vector<Block> blocks_read(const CollectiveCall& call, int rank) {
+    switch (call.kind) {
+        case CollectiveKind::all_gather:
+            return {{call.input_offset_bytes, call.blocks[static_cast<std::size_t>(rank)].bytes}};
+        case CollectiveKind::reduce_scatter:
+        case CollectiveKind::all_reduce:
+        case CollectiveKind::all_to_all:
+        case CollectiveKind::send:
+            return moved_by(call.blocks, call.input_offset_bytes);
+        case CollectiveKind::broadcast:
+            return call.peer == rank ? moved_by(call.blocks, call.input_offset_bytes) : std::vector<Block>{};
+        case CollectiveKind::receive:
+            break;
+    }
+    return {};
+}
+
+std::vector<Block> blocks_written(const CollectiveCall& call, int rank) {
+    const auto me = static_cast<std::size_t>(rank);
+    switch (call.kind) {
+        case CollectiveKind::all_gather: {
+            auto blocks = moved_by(call.blocks, call.output_offset_bytes);
+            if (call.input + call.input_offset_bytes == call.output + blocks[me].offset_bytes) {
+                blocks[me].bytes = 0;
+            }
+            return blocks;
+        }
+        case CollectiveKind::reduce_scatter:
+            return {{call.output_offset_bytes, call.blocks[me].bytes}};
+        case CollectiveKind::all_reduce:
+        case CollectiveKind::receive:
+            return moved_by(call.blocks, call.output_offset_bytes);
+        case CollectiveKind::all_to_all:
+            return moved_by(call.output_blocks, call.output_offset_bytes);
+        case CollectiveKind::broadcast:
+            return call.peer == rank ? std::vector<Block>{} : moved_by(call.blocks, call.output_offset_bytes);
+        case CollectiveKind::send:
+            break;
+    }
+    return {};
 }
 
 Block part_read_by_others(const CollectiveCall& call, int rank) noexcept {

@@ -16,6 +16,11 @@ std::int64_t bytes_of_all(std::span<const Block> blocks) noexcept;
 /// From the first to the last byte of the blocks that have any.
 Block hull(std::span<const Block> blocks) noexcept;
 
+/// Blocks that member `rank` reads, from call.input, and those that it writes, from call.output. What lies in
+/// its place already is not written.
+std::vector<Block> blocks_read(const CollectiveCall& call, int rank);
+std::vector<Block> blocks_written(const CollectiveCall& call, int rank);
+
 /// Part of this member's input that others read, measured from `input` plus its offset.
 Block part_read_by_others(const CollectiveCall& call, int rank) noexcept;
 

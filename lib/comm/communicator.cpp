@@ -12,6 +12,18 @@ MPI_Comm duplicate_of(MPI_Comm parent) {
     return copy;
 }
 
+struct MpiGroupTraits {
+    using Handle = MPI_Group;
+    static Handle null() noexcept { return MPI_GROUP_NULL; }
+    static void close(Handle group) noexcept { MPI_Group_free(&group); }
+};
+
+UniqueHandle<MpiGroupTraits> group_of(MPI_Comm comm) {
+    MPI_Group group = MPI_GROUP_NULL;
+    ZG_MPI(MPI_Comm_group(comm, &group));
+    return UniqueHandle<MpiGroupTraits>{group};
+}
+
 }  // namespace
 
 void MpiCommTraits::close(Handle comm) noexcept {
@@ -38,6 +50,18 @@ Communicator Communicator::split(int color, int key) const {
     ZG_EXPECTS(color >= 0);
     MPI_Comm part = MPI_COMM_NULL;
     ZG_MPI(MPI_Comm_split(native(), color, key, &part));
+    return {part, Adopt{}};
+}
+
+Communicator Communicator::subset(std::span<const int> members) const {
+    const auto ours = group_of(native());
+    MPI_Group listed = MPI_GROUP_NULL;
+    ZG_MPI(MPI_Group_incl(ours.get(), static_cast<int>(members.size()), members.data(), &listed));
+    const UniqueHandle<MpiGroupTraits> group{listed};
+    MPI_Comm part = MPI_COMM_NULL;
+    constexpr int tag = 0;  // what is under way between two ranks stays in the order of their calls
+    ZG_MPI(MPI_Comm_create_group(native(), group.get(), tag, &part));
+    ZG_ENSURES(part != MPI_COMM_NULL);
     return {part, Adopt{}};
 }
 

@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <span>
+
 #include "base/unique_handle.hpp"
 
 namespace ziggurat::comm {
@@ -35,6 +37,13 @@ class Communicator {
     ///
     /// Collective: over this communicator
     Communicator split(int color, int key) const;
+
+    /// These ranks of this one, in this order; the others take no part. Ranks that are members of several
+    /// such groups make them in one order on all ranks (by their lists of members, say), or they wait for
+    /// each other.
+    ///
+    /// Collective: over the members
+    Communicator subset(std::span<const int> members) const;
 
     int rank() const noexcept { return rank_; }
     int size() const noexcept { return size_; }

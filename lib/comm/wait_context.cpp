@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "comm/background.hpp"
+#include "comm/watch/departure.hpp"
 #include "comm/watch/liveness.hpp"
 
 namespace ziggurat::comm {
@@ -14,14 +15,19 @@ WaitContext WaitContext::going_on_with(Background& background) const noexcept {
     return context;
 }
 
-void WaitContext::publish(std::string_view what) const noexcept {
-    if (liveness_ != nullptr) {
+void WaitContext::publish(std::string_view what, Awaited whose) const noexcept {
+    if (liveness_ == nullptr) {
+        return;
+    }
+    if (whose == Awaited::others) {
         liveness_->waits_for(what);
+    } else {
+        liveness_->works_beside(what);
     }
 }
 
-void WaitContext::check(std::string_view what) const {
-    publish(what);
+void WaitContext::check(std::string_view what, Awaited whose) const {
+    publish(what, whose);
     if (liveness_ != nullptr && liveness_->is_ending()) {
         throw Error{ErrorKind::communication, "gave up waiting for " + std::string{what} +
                                                   " (the run is being aborted). See the first message of "
@@ -45,6 +51,13 @@ void WaitContext::does(std::string_view what, std::int64_t since_ns) const noexc
     if (liveness_ != nullptr) {
         liveness_->does(what, since_ns);
     }
+}
+
+void WaitContext::fail(int exit_code, const std::string& message) const {
+    if (liveness_ != nullptr) {
+        liveness_->fail(exit_code, message);
+    }
+    say_on_stderr("error: " + message);
 }
 
 }  // namespace ziggurat::comm

@@ -7,9 +7,6 @@
 namespace ziggurat::data {
 namespace {
 
-constexpr std::int32_t magic_of_16_bits = 20240520;
-constexpr std::int32_t magic_of_32_bits = 20240801;
-
 /// What a foreign magic number of llm.c says.
 std::string kind_of(std::int32_t magic) {
     switch (magic) {
@@ -46,7 +43,8 @@ TokenFile open_llmc(const std::string& path, const std::string& key) {
         refuse(key, file, kind_of(magic));
     }
     const TokenType type = *known_type;
-    const std::int32_t known_version = magic == magic_of_16_bits ? 1 : 7;
+    const std::int32_t known_version =
+        (magic == llmc_of_16_bits.magic ? llmc_of_16_bits : llmc_of_32_bits).version;
     const auto version = file.load<std::int32_t>(4);
     if (version != known_version) {
         refuse(key, file, "version " + std::to_string(version) + ", not " + std::to_string(known_version));
@@ -67,9 +65,9 @@ TokenFile open_llmc(const std::string& path, const std::string& key) {
 }  // namespace
 
 std::optional<TokenType> llmc_type(std::int32_t magic) {
-    return magic == magic_of_16_bits   ? std::optional{TokenType::uint16}
-           : magic == magic_of_32_bits ? std::optional{TokenType::uint32}
-                                       : std::nullopt;
+    return magic == llmc_of_16_bits.magic   ? std::optional{TokenType::uint16}
+           : magic == llmc_of_32_bits.magic ? std::optional{TokenType::uint32}
+                                            : std::nullopt;
 }
 
 std::string kind_of_llmc(const MappedFile& file) {

@@ -12,6 +12,14 @@ namespace ziggurat::data {
 
 inline constexpr std::int64_t llmc_header_bytes = 1024;
 
+/// The two numbers that a file of tokens begins with.
+struct LlmcKind {
+    std::int32_t magic;
+    std::int32_t version;
+};
+inline constexpr LlmcKind llmc_of_16_bits{20240520, 1};  ///< GPT-2's
+inline constexpr LlmcKind llmc_of_32_bits{20240801, 7};  ///< Llama 3's
+
 /// The type of tokens by the number that a file begins with; nothing when it is none of llm.c's token files.
 std::optional<TokenType> llmc_type(std::int32_t magic);
 

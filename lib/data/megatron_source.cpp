@@ -13,7 +13,6 @@
 namespace ziggurat::data {
 namespace {
 
-constexpr std::string_view magic{"MMIDIDX\0\0", 9};
 constexpr std::int64_t arrays_at = megatron_header_bytes;  // lengths; then byte offsets, then documents
 
 std::string prefix_of(std::string path) {
@@ -39,7 +38,7 @@ std::string prefix_of(std::string path) {
 
 bool is_megatron_index(const MappedFile& file) {
     return file.bytes() >= megatron_header_bytes &&
-           std::memcmp(file.content().data(), magic.data(), magic.size()) == 0;
+           std::memcmp(file.content().data(), megatron_magic.data(), megatron_magic.size()) == 0;
 }
 
 std::optional<TokenType> megatron_type(int code) {
@@ -94,7 +93,7 @@ void MegatronSource::check_index(const std::string& key) {
     if (!is_megatron_index(index_)) {
         refuse(key, path, "it does not begin with 'MMIDIDX'");
     }
-    if (const auto version = index_.load<std::uint64_t>(9); version != 1) {
+    if (const auto version = index_.load<std::uint64_t>(9); version != megatron_version) {
         refuse(key, path, "version " + std::to_string(version) + ", not 1");
     }
     const int code = index_.load<std::uint8_t>(17);

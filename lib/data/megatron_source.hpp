@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "data/file_sequence.hpp"
 #include "data/token_source.hpp"
@@ -10,6 +11,8 @@
 namespace ziggurat::data {
 
 inline constexpr std::int64_t megatron_header_bytes = 34;
+inline constexpr std::string_view megatron_magic{"MMIDIDX\0\0", 9};
+inline constexpr std::uint64_t megatron_version = 1;
 
 /// Whether a file begins as an index does, and has all of its header.
 bool is_megatron_index(const MappedFile& file);

@@ -106,7 +106,9 @@ LoadedDeck load_text(const std::string& text,
         refuse_not_built(resolution);
     }
     if (loaded.ok()) {
+        resolve_open_stages(resolution);
         resolve_open_homes(resolution);
+        resolve_open_leases(resolution);
         loaded.depths = resolve_depths(resolution);
         loaded.effective = effective_deck(schema, values);
         loaded.effective_elsewhere = effective_elsewhere(schema, values, left, loaded.effective);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "deck/compose/environment.hpp"
 #include "deck/machine/job_end.hpp"
@@ -16,6 +17,9 @@ namespace ziggurat::deck {
 struct LoadOptions {
     int ranks = 0;                                  ///< 0: as few as the deck's degrees allow
     int ranks_per_node = 0;                         ///< 0: as the machine has, at most all of them
+    int ranks_per_device = 1;                       ///< that share one
+    bool has_nccl = false;                          ///< what runs the deck was built with NCCL
+    std::vector<int> node_of_rank = {};             ///< of the ranks as started; none: in a row
     int threads = 0;                                ///< per rank; 0: an equal part of the node's cores
     std::optional<spec::MachineSpec> machine = {};  ///< none: this one
     bool for_plan = false;  ///< takes what can be planned although it cannot be run yet
@@ -32,6 +36,9 @@ struct LoadOptions {
     /// state moves; without it one segment ahead, and in pieces of 16 MiB.
     std::function<spec::Depths(const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths)>
         choose_depths = {};
+    /// Called, for a deck without errors whose homes are known, to choose whether cut parameters are gathered
+    /// once a step, where that is open and of use; without it they are gathered for each pass.
+    std::function<bool(const spec::RunSpec&, const spec::MachineSpec&)> choose_leases = {};
     Environment environment = process_environment;
 };
 

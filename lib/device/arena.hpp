@@ -24,7 +24,8 @@ class Arena {
         std::byte* data = nullptr;
         std::byte* host_view = nullptr;
         std::int64_t bytes = 0;
-        int descriptor = -1;  ///< of the owner
+        std::byte* staging = nullptr;
+        int descriptor = -1;  ///< of the owner, for the staging memory
         std::shared_ptr<void> owner;
     };
     explicit Arena(OfDevice memory) noexcept;
@@ -34,17 +35,22 @@ class Arena {
 
     /// Its address, for the kernels and copies of the processor that it was made by.
     std::byte* data() const noexcept { return data_; }
-    /// Where threads of the host reach it, for `state` and `comm` between and beside kernels; nullptr where
-    /// they cannot.
+    /// Where threads of the host reach it; nullptr where they cannot.
     std::byte* host_view() const noexcept { return host_view_; }
+    /// Of a shared arena, the memory of the host that other processes map: its own where threads of the host
+    /// work on it, else as much beside it, which collectives keep like it where they read and write it.
+    std::byte* staging() const noexcept { return staging_; }
+    /// Whether that lies beside it.
+    bool is_staged() const noexcept { return staging_ != nullptr && staging_ != data_; }
     std::int64_t bytes() const noexcept { return bytes_; }
-    /// Of a shared arena that is not empty; else -1. Closed with the arena; who has mapped it keeps the
-    /// memory.
+    /// Of the staging of a shared arena that is not empty; else -1. Closed with the arena; who has mapped it
+    /// keeps the memory.
     int descriptor() const noexcept { return descriptor_; }
 
   private:
     std::byte* data_ = nullptr;
     std::byte* host_view_ = nullptr;
+    std::byte* staging_ = nullptr;
     std::int64_t bytes_ = 0;
     int descriptor_ = -1;
     std::shared_ptr<void> owner_;  ///< of a device's memory

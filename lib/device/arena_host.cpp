@@ -105,6 +105,7 @@ Arena::Arena(std::int64_t bytes, const char* purpose, Kind kind) : bytes_{whole_
     try {
         data_ = host_view_ = map(bytes_, descriptor_, purpose);
         if (kind == Kind::shared) {
+            staging_ = data_;
             collapse(data_, bytes_);
         }
     } catch (...) {
@@ -116,6 +117,7 @@ Arena::Arena(std::int64_t bytes, const char* purpose, Kind kind) : bytes_{whole_
 Arena::Arena(OfDevice memory) noexcept
     : data_{memory.data},
       host_view_{memory.host_view},
+      staging_{memory.staging},
       bytes_{memory.bytes},
       descriptor_{memory.descriptor},
       owner_{std::move(memory.owner)} {}
@@ -135,6 +137,7 @@ Arena::~Arena() {
 Arena::Arena(Arena&& other) noexcept
     : data_{std::exchange(other.data_, nullptr)},
       host_view_{std::exchange(other.host_view_, nullptr)},
+      staging_{std::exchange(other.staging_, nullptr)},
       bytes_{std::exchange(other.bytes_, 0)},
       descriptor_{std::exchange(other.descriptor_, -1)},
       owner_{std::move(other.owner_)} {}
@@ -142,6 +145,7 @@ Arena::Arena(Arena&& other) noexcept
 Arena& Arena::operator=(Arena&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(host_view_, other.host_view_);
+    std::swap(staging_, other.staging_);
     std::swap(bytes_, other.bytes_);
     std::swap(descriptor_, other.descriptor_);
     std::swap(owner_, other.owner_);

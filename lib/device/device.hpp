@@ -1,9 +1,9 @@
 /// Device: what computes, and whose memory is the device tier.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "device/arena.hpp"
 #include "device/stream.hpp"
@@ -18,6 +18,18 @@ class Device {
     ///
     /// Errors: Error{resource} that names `purpose`
     virtual Arena reserve(std::int64_t bytes, const char* purpose, Arena::Kind kind) = 0;
+    /// Has the system keep these pages of the host where the device's copies find them without its help, for
+    /// as long as what is returned lives; nothing where copies need no such thing.
+    ///
+    /// Errors: Error{resource} when the system refuses
+    virtual std::shared_ptr<void> pin(std::byte* /*begin*/, std::int64_t /*bytes*/) { return nullptr; }
+    /// All of an arena of the host.
+    std::shared_ptr<void> pin(const Arena& host) { return pin(host.host_view(), host.bytes()); }
+    /// Has copies of these bytes of the host, which are not pinned, go by way of memory that is, for as long
+    /// as what is returned lives; nothing where copies need no such thing.
+    virtual std::shared_ptr<void> copy_unpinned(std::byte* /*begin*/, std::int64_t /*bytes*/) {
+        return nullptr;
+    }
     /// A new stream.
     virtual Stream make_stream() = 0;
 };

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace ziggurat::device {
 
@@ -9,10 +11,14 @@ namespace ziggurat::device {
 /// memory is the device tier.
 struct Discovery {
     int count = 0;
-    std::int64_t bytes = 0;  ///< memory of one, of that which has least
+    std::int64_t bytes = 0;             ///< memory of one, of that which has least
+    std::vector<std::string> ids = {};  ///< of each, the same for all processes of the machine
+    std::string why_none = {};          ///< for people: why there is none that could be used
+    /// The system names GPUs, whether or not they can be used: /dev/nvidia0 or another number.
+    bool is_hardware_there = false;
 };
 
-/// Asks the system.
+/// Asks the system. A process sees the devices that its launcher leaves it.
 Discovery discover();
 
 }  // namespace ziggurat::device

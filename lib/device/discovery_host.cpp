@@ -1,9 +1,41 @@
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <system_error>
+
+#include "device/cuda.hpp"
 #include "device/discovery.hpp"
 
 namespace ziggurat::device {
+namespace {
+
+/// /dev/nvidia0, but not /dev/nvidiactl, which is there without a GPU.
+bool names_a_gpu(const std::filesystem::path& path) {
+    const auto name = path.filename().string();
+    constexpr std::string_view begin = "nvidia";
+    return name.size() > begin.size() && name.starts_with(begin) &&
+           std::all_of(name.begin() + begin.size(), name.end(),
+                       [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+bool is_hardware_there() {
+    std::error_code unreadable;
+    std::filesystem::directory_iterator entry{"/dev", unreadable};
+    return !unreadable &&
+           std::any_of(begin(entry), end(entry), [](const auto& file) { return names_a_gpu(file.path()); });
+}
+
+}  // namespace
 
 Discovery discover() {
-    return {};  // this build has kernels for the host's cores alone
+    Discovery found;
+    if constexpr (has_cuda) {
+        found = cuda::discover();
+    } else {
+        found.why_none = "this build computes on the host's cores alone";
+    }
+    found.is_hardware_there = is_hardware_there();
+    return found;
 }
 
 }  // namespace ziggurat::device

@@ -7,9 +7,14 @@
 #include "base/quiet_thread.hpp"
 
 namespace ziggurat::device {
+namespace {
 
-HostThread::HostThread()
-    : thread_{start_quiet_thread("the thread of the host's kernels", [this] { loop(); })} {}
+constexpr const char* own_work = "what its thread of the host's kernels was given";
+
+}  // namespace
+
+HostThread::HostThread(WaitWatch* watch)
+    : watch_{watch}, thread_{start_quiet_thread("the thread of the host's kernels", [this] { loop(); })} {}
 
 HostThread::~HostThread() {
     {
@@ -17,6 +22,7 @@ HostThread::~HostThread() {
         is_ending_ = true;
     }
     news_.notify_one();
+    const WatchedWait wait{watch_, own_work};
     thread_.join();
 }
 
@@ -33,10 +39,10 @@ void HostThread::post(Task& task) {
     news_.notify_one();
 }
 
-bool HostThread::is_done(const Task& task) const {
+bool HostThread::is_done(Task& task) const {
     const std::lock_guard lock{mutex_};
     if (task.is_done && task.error) {
-        std::rethrow_exception(task.error);
+        std::rethrow_exception(std::exchange(task.error, nullptr));
     }
     return task.is_done;
 }
@@ -48,6 +54,7 @@ void HostThread::run(const std::function<void()>& work) {
     }
     Task task{.work = [&work] { work(); }};
     post(task);
+    const WatchedWait wait{watch_, own_work};
     std::unique_lock lock{mutex_};
     done_.wait(lock, [&] { return task.is_done; });
     if (task.error) {

@@ -8,6 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include "device/wait_watch.hpp"
+
 namespace ziggurat::device {
 
 /// Work that a HostThread does again and again without allocating.
@@ -27,8 +29,9 @@ struct Task {
 /// thread that issues from issuing.
 class HostThread {
   public:
+    /// \param watch  hears of waits for this thread, and outlives it; nothing: nobody does
     /// Errors: Error{resource} when the system has no thread
-    HostThread();
+    explicit HostThread(WaitWatch* watch = nullptr);
     /// Ends when it has done what was posted.
     ~HostThread();
     HostThread(const HostThread&) = delete;
@@ -36,8 +39,8 @@ class HostThread {
 
     /// Returns at once. \pre the task is done
     void post(Task& task);
-    /// Errors: what its work has thrown
-    bool is_done(const Task& task) const;
+    /// Errors: what its work has thrown, once
+    bool is_done(Task& task) const;
     /// Does `work` there, behind what was posted, and returns when it is done; called there, at once.
     ///
     /// Errors: what it has thrown
@@ -46,6 +49,7 @@ class HostThread {
   private:
     void loop();
 
+    WaitWatch* watch_;
     mutable std::mutex mutex_;
     std::condition_variable news_;
     std::condition_variable done_;

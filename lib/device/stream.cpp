@@ -17,6 +17,7 @@ void Stream::wait_for(const Event& event) const {
 
 void Stream::finish() const {
     if (queue_ != nullptr) {
+        const WatchedWait wait{watch_, "what its device was given"};
         queue_->finish();
     }
 }

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "device/wait_watch.hpp"
+
 namespace ziggurat::device {
 
 class Event;
@@ -15,6 +17,7 @@ enum class MemorySpace {
     host,
     delayed_host,  ///< host memory that only kernels and copies reach, later than they are called: see
                    ///< DelayedQueue
+    cuda,          ///< of a GPU
 };
 
 /// A queue of work. On the host it names the threads that do it, and work is done when the call returns; on a
@@ -27,8 +30,10 @@ class Stream {
     explicit Stream(int num_threads, HostThread* thread = nullptr) noexcept
         : num_threads_{num_threads}, thread_{thread} {}
     /// A stream of a device.
-    Stream(MemorySpace space, std::shared_ptr<Queue> queue, int num_threads) noexcept
-        : space_{space}, num_threads_{num_threads}, queue_{std::move(queue)} {}
+    ///
+    /// \param watch  hears of waits for it, and outlives it; nothing: nobody does
+    Stream(MemorySpace space, std::shared_ptr<Queue> queue, int num_threads, WaitWatch* watch) noexcept
+        : space_{space}, num_threads_{num_threads}, queue_{std::move(queue)}, watch_{watch} {}
 
     MemorySpace space() const noexcept { return space_; }
     int num_threads() const noexcept { return num_threads_; }
@@ -36,6 +41,8 @@ class Stream {
     HostThread* thread() const noexcept { return thread_; }
     /// Whether calls return before their work is done.
     bool is_late() const noexcept { return queue_ != nullptr; }
+    /// What hears of waits for a device; nullptr on the host.
+    WaitWatch* watch() const noexcept { return watch_; }
     /// \pre is_late()
     Queue& queue() const noexcept { return *queue_; }
 
@@ -52,6 +59,7 @@ class Stream {
     int num_threads_;
     HostThread* thread_ = nullptr;
     std::shared_ptr<Queue> queue_;
+    WaitWatch* watch_ = nullptr;
 };
 
 }  // namespace ziggurat::device

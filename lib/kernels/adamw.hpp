@@ -1,12 +1,10 @@
 /// One update of Adam with decoupled weight decay.
 #pragma once
 
-#include <span>
-
 #include "device/stream.hpp"
 #include "kernels/adamw_element.hpp"
 #include "kernels/step_inputs.hpp"
-#include "tensor/bfloat16.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
@@ -20,32 +18,22 @@ namespace ziggurat::kernels {
 ///
 /// Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2.
 ///
-/// Shapes:  all spans of one length; `parameters` may be empty (the compute type's copy is the master itself)
+/// Shapes:  all vectors of one length; `parameters` may be empty (the compute type's copy is the master
+///          itself)
 /// Numerics: element by element with fused operations spelled out and the factors of Decay: the same bits
-///          however the elements are cut into spans, and on any device
+///          however the elements are cut into vectors, and on any device. Gradients that were accumulated in
+///          bfloat16 give the bits of their floats.
 /// Errors:  Error{internal} when lengths disagree
-template <class T>
+template <class T, class G>
 void adamw_update(const device::Stream& stream,
                   const AdamW& adamw,
                   float weight_decay,
                   float lr_factor,
-                  const StepInputs* inputs,
-                  std::span<float> master,
-                  std::span<const float> gradient,
-                  std::span<float> m,
-                  std::span<float> v,
-                  std::span<T> parameters);
-/// The same with gradients that were accumulated in bfloat16: the bits of an update with their floats.
-template <class T>
-void adamw_update(const device::Stream& stream,
-                  const AdamW& adamw,
-                  float weight_decay,
-                  float lr_factor,
-                  const StepInputs* inputs,
-                  std::span<float> master,
-                  std::span<const tensor::bfloat16> gradient,
-                  std::span<float> m,
-                  std::span<float> v,
-                  std::span<T> parameters);
+                  ObjectAddress<const StepInputs> inputs,
+                  VectorAddress<float> master,
+                  VectorAddress<const G> gradient,
+                  VectorAddress<float> m,
+                  VectorAddress<float> v,
+                  VectorAddress<T> parameters);
 
 }  // namespace ziggurat::kernels

@@ -3,20 +3,18 @@
 #include <array>
 
 #include "base/contract.hpp"
+#include "kernels/attention_library.hpp"
 #include "kernels/dropout_check.hpp"
-#include "kernels/host/attention_host.hpp"
 #include "kernels/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
-using tensor::TensorRef;
-
 namespace {
 
 void check(const AttentionShape& shape,
            std::array<std::int64_t, 2> qkv,
-           TensorRef<const std::int32_t, 1> document_starts,
+           VectorAddress<const std::int32_t> document_starts,
            const Dropout& dropout,
            std::array<std::int64_t, 2> out,
            std::array<std::int64_t, 3> lse) {
@@ -35,33 +33,47 @@ void check(const AttentionShape& shape,
 template <class T>
 void attention_forward(const device::Stream& stream,
                        const AttentionShape& shape,
-                       TensorRef<const T, 2> qkv,
-                       TensorRef<const std::int32_t, 1> document_starts,
+                       TensorAddress<const T, 2> qkv,
+                       VectorAddress<const std::int32_t> document_starts,
                        const Dropout& dropout,
-                       TensorRef<T, 2> out,
-                       TensorRef<float, 3> lse,
-                       std::span<std::byte> workspace) {
-    check(shape, qkv.extents, document_starts, dropout, out.extents, lse.extents);
-    launch<host::attention_forward<T>>(stream, shape, qkv, document_starts, dropout, out, lse, workspace);
+                       TensorAddress<T, 2> out,
+                       TensorAddress<float, 3> lse,
+                       VectorAddress<std::byte> workspace) {
+    check(shape, qkv.extents(), document_starts, dropout, out.extents(), lse.extents());
+    launch<attention_forward<T>>(stream, shape, qkv, document_starts, dropout, out, lse, workspace);
 }
 
 template <class T>
 void attention_backward(const device::Stream& stream,
                         const AttentionShape& shape,
-                        TensorRef<const T, 2> qkv,
-                        TensorRef<const std::int32_t, 1> document_starts,
+                        TensorAddress<const T, 2> qkv,
+                        VectorAddress<const std::int32_t> document_starts,
                         const Dropout& dropout,
-                        TensorRef<const T, 2> out,
-                        TensorRef<const T, 2> d_out,
-                        TensorRef<const float, 3> lse,
-                        TensorRef<T, 2> d_qkv,
-                        std::span<std::byte> workspace) {
-    ZG_EXPECTS(d_qkv.extents == qkv.extents && d_out.extents == out.extents);
-    check(shape, qkv.extents, document_starts, dropout, out.extents, lse.extents);
-    launch<host::attention_backward<T>>(stream, shape, qkv, document_starts, dropout, out, d_out, lse, d_qkv,
-                                        workspace);
+                        TensorAddress<const T, 2> out,
+                        TensorAddress<const T, 2> d_out,
+                        TensorAddress<const float, 3> lse,
+                        TensorAddress<T, 2> d_qkv,
+                        VectorAddress<std::byte> workspace) {
+    ZG_EXPECTS(d_qkv.extents() == qkv.extents() && d_out.extents() == out.extents());
+    check(shape, qkv.extents(), document_starts, dropout, out.extents(), lse.extents());
+    launch<attention_backward<T>>(stream, shape, qkv, document_starts, dropout, out, d_out, lse, d_qkv,
+                                  workspace);
 }
 
+template <class T>
+bool prepare_attention(const device::Stream& stream, const AttentionShape& shape) {
+    return prepare<host::prepare_attention<T>, cuda::prepare_attention<T>>(stream, shape);
+}
+
+AttentionLibrary attention_library() {
+    if constexpr (device::has_cuda) {
+        return cuda::attention_library();
+    }
+    return {};
+}
+
+template bool prepare_attention<float>(const device::Stream&, const AttentionShape&);
+template bool prepare_attention<tensor::bfloat16>(const device::Stream&, const AttentionShape&);
 template decltype(attention_forward<float>) attention_forward<float>;
 template decltype(attention_forward<tensor::bfloat16>) attention_forward<tensor::bfloat16>;
 template decltype(attention_backward<float>) attention_backward<float>;

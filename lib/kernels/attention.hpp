@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <string>
 
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
-#include "tensor/tensor_ref.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
@@ -33,16 +33,21 @@ struct AttentionShape {
 ///           any number of threads.
 /// Dropout:  on the weights after the softmax, as dropout.hpp says
 /// Async:    on `stream`; arguments, workspace included, must live until it has run
-/// Errors:   Error{internal} when shapes disagree or the workspace is below layout::Workspaces::attention
+/// Errors:   Error{internal} when shapes disagree or the workspace is below layout::Workspaces::attention; on
+///           the host, which alone can refuse values, also when a document start falls or lies behind its
+///           query. A GPU holds starts within their bounds; its heads have up to 256 channels.
+/// On GPUs:  without dropout and document starts, and with a workspace, cuDNN computes what prepare_attention
+///           is true for: then lse is the natural logarithm. Forward and backward get a workspace or neither
+///           does.
 template <class T>
 void attention_forward(const device::Stream& stream,
                        const AttentionShape& shape,
-                       tensor::TensorRef<const T, 2> qkv,
-                       tensor::TensorRef<const std::int32_t, 1> document_starts,
+                       TensorAddress<const T, 2> qkv,
+                       VectorAddress<const std::int32_t> document_starts,
                        const Dropout& dropout,
-                       tensor::TensorRef<T, 2> out,
-                       tensor::TensorRef<float, 3> lse,
-                       std::span<std::byte> workspace);
+                       TensorAddress<T, 2> out,
+                       TensorAddress<float, 3> lse,
+                       VectorAddress<std::byte> workspace);
 
 /// d_qkv from d_out; `out` and `lse` are those of attention_forward on the same arguments.
 ///
@@ -54,13 +59,27 @@ void attention_forward(const device::Stream& stream,
 template <class T>
 void attention_backward(const device::Stream& stream,
                         const AttentionShape& shape,
-                        tensor::TensorRef<const T, 2> qkv,
-                        tensor::TensorRef<const std::int32_t, 1> document_starts,
+                        TensorAddress<const T, 2> qkv,
+                        VectorAddress<const std::int32_t> document_starts,
                         const Dropout& dropout,
-                        tensor::TensorRef<const T, 2> out,
-                        tensor::TensorRef<const T, 2> d_out,
-                        tensor::TensorRef<const float, 3> lse,
-                        tensor::TensorRef<T, 2> d_qkv,
-                        std::span<std::byte> workspace);
+                        TensorAddress<const T, 2> out,
+                        TensorAddress<const T, 2> d_out,
+                        TensorAddress<const float, 3> lse,
+                        TensorAddress<T, 2> d_qkv,
+                        VectorAddress<std::byte> workspace);
+
+/// Makes, on the processor of `stream`, what calls of this shape need, once; on GPUs with cuDNN that takes
+/// seconds. True where cuDNN computes such calls: in bfloat16, and by shape and compute capability alone.
+template <class T>
+bool prepare_attention(const device::Stream& stream, const AttentionShape& shape);
+
+/// A library that may compute attention on GPUs.
+struct AttentionLibrary {
+    std::string name = {};  ///< and its version; empty: this build or this machine has none
+    std::string lack = {};  ///< why one that this build can use is not used
+};
+
+/// That of this process.
+AttentionLibrary attention_library();
 
 }  // namespace ziggurat::kernels

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
-#include "tensor/tensor_ref.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
@@ -18,9 +17,9 @@ namespace ziggurat::kernels {
 /// Errors:  Error{internal} when shapes disagree or the workspace is short
 template <class T>
 void column_sum(const device::Stream& stream,
-                tensor::TensorRef<const T, 2> dy,
-                tensor::TensorRef<float, 1> out,
+                TensorAddress<const T, 2> dy,
+                VectorAddress<float> out,
                 Accumulate accumulate,
-                std::span<std::byte> workspace);
+                VectorAddress<std::byte> workspace);
 
 }  // namespace ziggurat::kernels

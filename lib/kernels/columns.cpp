@@ -1,30 +1,27 @@
 #include "kernels/columns.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/host/columns_host.hpp"
 #include "kernels/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
-using tensor::TensorRef;
-
 template <class T>
 void take_columns(const device::Stream& stream,
-                  TensorRef<const T, 2> from,
+                  TensorAddress<const T, 2> from,
                   std::int64_t first,
-                  TensorRef<T, 2> to) {
+                  TensorAddress<T, 2> to) {
     ZG_EXPECTS(from.extent(0) == to.extent(0) && first >= 0 && first + to.extent(1) <= from.extent(1));
-    launch<host::take_columns<T>>(stream, from, first, to);
+    launch<take_columns<T>>(stream, from, first, to);
 }
 
 template <class T>
 void put_columns(const device::Stream& stream,
-                 TensorRef<const T, 2> from,
+                 TensorAddress<const T, 2> from,
                  std::int64_t first,
-                 TensorRef<T, 2> to) {
+                 TensorAddress<T, 2> to) {
     ZG_EXPECTS(from.extent(0) == to.extent(0) && first >= 0 && first + from.extent(1) <= to.extent(1));
-    launch<host::put_columns<T>>(stream, from, first, to);
+    launch<put_columns<T>>(stream, from, first, to);
 }
 
 template decltype(take_columns<float>) take_columns<float>;

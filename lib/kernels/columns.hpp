@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "device/stream.hpp"
-#include "tensor/tensor_ref.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
@@ -14,15 +14,15 @@ namespace ziggurat::kernels {
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
 void take_columns(const device::Stream& stream,
-                  tensor::TensorRef<const T, 2> from,
+                  TensorAddress<const T, 2> from,
                   std::int64_t first,
-                  tensor::TensorRef<T, 2> to);
+                  TensorAddress<T, 2> to);
 
 /// to[:, first .. first + width of from) = from; the other columns stay.
 template <class T>
 void put_columns(const device::Stream& stream,
-                 tensor::TensorRef<const T, 2> from,
+                 TensorAddress<const T, 2> from,
                  std::int64_t first,
-                 tensor::TensorRef<T, 2> to);
+                 TensorAddress<T, 2> to);
 
 }  // namespace ziggurat::kernels

@@ -1,18 +1,15 @@
 #include "kernels/cross_entropy.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/host/cross_entropy_host.hpp"
 #include "kernels/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
-using tensor::TensorRef;
-
 namespace {
 
-bool are_of_rows(TensorRef<const std::int32_t, 1> targets,
-                 TensorRef<const std::uint8_t, 1> mask,
+bool are_of_rows(VectorAddress<const std::int32_t> targets,
+                 VectorAddress<const std::uint8_t> mask,
                  std::int64_t rows) {
     return targets.extent(0) == rows && (mask.empty() || mask.extent(0) == rows);
 }
@@ -21,66 +18,73 @@ bool are_of_rows(TensorRef<const std::int32_t, 1> targets,
 
 template <class T>
 void cross_entropy(const device::Stream& stream,
-                   TensorRef<T, 2> logits,
+                   TensorAddress<T, 2> logits,
                    std::int64_t vocab,
-                   TensorRef<const std::int32_t, 1> targets,
-                   TensorRef<const std::uint8_t, 1> mask,
-                   const StepInputs* inputs,
-                   TensorRef<float, 1> losses) {
-    ZG_EXPECTS(losses.extent(0) == logits.extent(0) && inputs != nullptr);
+                   VectorAddress<const std::int32_t> targets,
+                   VectorAddress<const std::uint8_t> mask,
+                   ObjectAddress<const StepInputs> inputs,
+                   VectorAddress<float> losses) {
+    ZG_EXPECTS(losses.extent(0) == logits.extent(0) && !inputs.empty());
     ZG_EXPECTS(vocab > 0 && vocab <= logits.extent(1));
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<host::cross_entropy<T>>(stream, logits, vocab, targets, mask, inputs, losses);
+    launch<cross_entropy<T>>(stream, logits, vocab, targets, mask, inputs, losses);
 }
 
 template <class T>
 void cross_entropy_loss_only(const device::Stream& stream,
-                             TensorRef<const T, 2> logits,
+                             TensorAddress<const T, 2> logits,
                              std::int64_t vocab,
-                             TensorRef<const std::int32_t, 1> targets,
-                             TensorRef<const std::uint8_t, 1> mask,
-                             TensorRef<float, 1> losses) {
+                             VectorAddress<const std::int32_t> targets,
+                             VectorAddress<const std::uint8_t> mask,
+                             VectorAddress<float> losses) {
     ZG_EXPECTS(losses.extent(0) == logits.extent(0));
     ZG_EXPECTS(vocab > 0 && vocab <= logits.extent(1));
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<host::cross_entropy_loss_only<T>>(stream, logits, vocab, targets, mask, losses);
+    launch<cross_entropy_loss_only<T>>(stream, logits, vocab, targets, mask, losses);
 }
 
 template <class T>
 void cross_entropy_tile(const device::Stream& stream,
-                        TensorRef<const T, 2> logits,
+                        TensorAddress<const T, 2> logits,
                         std::int64_t first,
                         std::int64_t vocab,
-                        TensorRef<const std::int32_t, 1> targets,
-                        TensorRef<const std::uint8_t, 1> mask,
-                        std::span<LossStatistics> statistics) {
-    ZG_EXPECTS(std::ssize(statistics) == logits.extent(0) && vocab > 0);
+                        VectorAddress<const std::int32_t> targets,
+                        VectorAddress<const std::uint8_t> mask,
+                        Accumulate accumulate,
+                        VectorAddress<LossStatistics> statistics) {
+    ZG_EXPECTS(statistics.size() == logits.extent(0) && vocab > 0);
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<host::cross_entropy_tile<T>>(stream, logits, first, vocab, targets, mask, statistics);
+    launch<cross_entropy_tile<T>>(stream, logits, first, vocab, targets, mask, accumulate, statistics);
+}
+
+void merge_statistics(const device::Stream& stream,
+                      VectorAddress<const LossStatistics> slices,
+                      VectorAddress<LossStatistics> merged) {
+    ZG_EXPECTS(!merged.empty() && !slices.empty() && slices.size() % merged.size() == 0);
+    launch<merge_statistics>(stream, slices, merged);
 }
 
 void losses_of_statistics(const device::Stream& stream,
-                          std::span<const LossStatistics> statistics,
-                          TensorRef<const std::uint8_t, 1> mask,
-                          TensorRef<float, 1> losses) {
-    ZG_EXPECTS(losses.extent(0) == std::ssize(statistics));
+                          VectorAddress<const LossStatistics> statistics,
+                          VectorAddress<const std::uint8_t> mask,
+                          VectorAddress<float> losses) {
+    ZG_EXPECTS(losses.extent(0) == statistics.size());
     ZG_EXPECTS(mask.empty() || mask.extent(0) == losses.extent(0));
-    launch<host::losses_of_statistics>(stream, statistics, mask, losses);
+    launch<losses_of_statistics>(stream, statistics, mask, losses);
 }
 
 template <class T>
 void cross_entropy_tile_gradient(const device::Stream& stream,
-                                 TensorRef<T, 2> logits,
+                                 TensorAddress<T, 2> logits,
                                  std::int64_t first,
                                  std::int64_t vocab,
-                                 TensorRef<const std::int32_t, 1> targets,
-                                 TensorRef<const std::uint8_t, 1> mask,
-                                 std::span<const LossStatistics> statistics,
-                                 const StepInputs* inputs) {
-    ZG_EXPECTS(std::ssize(statistics) == logits.extent(0) && vocab > 0 && inputs != nullptr);
+                                 VectorAddress<const std::int32_t> targets,
+                                 VectorAddress<const std::uint8_t> mask,
+                                 VectorAddress<const LossStatistics> statistics,
+                                 ObjectAddress<const StepInputs> inputs) {
+    ZG_EXPECTS(statistics.size() == logits.extent(0) && vocab > 0 && !inputs.empty());
     ZG_EXPECTS(are_of_rows(targets, mask, logits.extent(0)));
-    launch<host::cross_entropy_tile_gradient<T>>(stream, logits, first, vocab, targets, mask, statistics,
-                                                 inputs);
+    launch<cross_entropy_tile_gradient<T>>(stream, logits, first, vocab, targets, mask, statistics, inputs);
 }
 
 template decltype(cross_entropy<float>) cross_entropy<float>;

@@ -34,6 +34,15 @@ ZG_ELEMENT inline void add_powers(LossStatistics& kept, float before, float sum)
     kept.sum = std::fma(kept.sum, exp2_not_large(pivot_of(before) - pivot_of(kept.top)), sum);
 }
 
+/// Adds the statistics of other columns of the row. Those of no columns change nothing.
+ZG_ELEMENT inline void merge(LossStatistics& kept, const LossStatistics& other) noexcept {
+    const float top = kept.top < other.top ? other.top : kept.top;
+    kept.sum = std::fma(kept.sum, exp2_not_large(pivot_of(kept.top) - pivot_of(top)),
+                        other.sum * exp2_not_large(pivot_of(other.top) - pivot_of(top)));
+    kept.top = top;
+    kept.at_target += other.at_target;
+}
+
 /// log2(sum(exp(x))): to base 2, here and in the gradient.
 ZG_ELEMENT inline float log2_sum(const LossStatistics& kept) noexcept {
     return pivot_of(kept.top) + std::log2(kept.sum);

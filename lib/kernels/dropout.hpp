@@ -21,7 +21,7 @@
 
 namespace ziggurat::kernels {
 
-/// A Dropout with everything computed that is the same for all elements of a call.
+/// A ReadableDropout with everything computed that is the same for all elements of a call.
 struct DropoutMask {
     Philox4x32::Key key{};
     std::uint32_t threshold = 0;  ///< words below it drop
@@ -30,7 +30,7 @@ struct DropoutMask {
     /// Nothing is dropped.
     DropoutMask() = default;
     /// Reads the step from `dropout.inputs`. \pre check_dropout
-    ZG_ELEMENT explicit DropoutMask(const Dropout& dropout) noexcept {
+    ZG_ELEMENT explicit DropoutMask(const ReadableDropout& dropout) noexcept {
         if (dropout.probability == 0) {
             return;
         }

@@ -1,7 +1,6 @@
 #include "kernels/elementwise.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/host/elementwise_host.hpp"
 #include "kernels/launch.hpp"
 
 namespace ziggurat::kernels {
@@ -9,33 +8,33 @@ namespace ziggurat::kernels {
 using tensor::bfloat16;
 
 template <class T>
-void fill_zero(const device::Stream& stream, std::span<T> values) {
-    launch<host::fill_zero<T>>(stream, values);
+void fill_zero(const device::Stream& stream, VectorAddress<T> values) {
+    launch<fill_zero<T>>(stream, values);
 }
 
-void add_to(const device::Stream& stream, std::span<const float> x, std::span<float> into) {
+template <class Sum>
+void add_to(const device::Stream& stream, VectorAddress<const float> x, VectorAddress<Sum> into) {
     ZG_EXPECTS(x.size() == into.size());
-    launch<host::add_to<float>>(stream, x, into);
-}
-
-void add_to(const device::Stream& stream, std::span<const float> x, std::span<bfloat16> into) {
-    ZG_EXPECTS(x.size() == into.size());
-    launch<host::add_to<bfloat16>>(stream, x, into);
+    launch<add_to<Sum>>(stream, x, into);
 }
 
 template <class From, class To>
-void convert(const device::Stream& stream, std::span<const From> from, std::span<To> to) {
+void convert(const device::Stream& stream, VectorAddress<const From> from, VectorAddress<To> to) {
     ZG_EXPECTS(from.size() == to.size());
-    launch<host::convert<From, To>>(stream, from, to);
+    launch<convert<From, To>>(stream, from, to);
 }
 
-void copy_bytes(const device::Stream& stream, std::byte* to, const std::byte* from, std::int64_t bytes) {
-    ZG_EXPECTS(bytes >= 0);
-    launch_copy<host::copy_bytes>(stream, to, from, bytes);
+void copy_bytes(const device::Stream& stream,
+                VectorAddress<std::byte> to,
+                VectorAddress<const std::byte> from) {
+    ZG_EXPECTS(to.size() == from.size());
+    launch_copy<copy_bytes>(stream, to, from);
 }
 
 template decltype(fill_zero<float>) fill_zero<float>;
 template decltype(fill_zero<bfloat16>) fill_zero<bfloat16>;
+template decltype(add_to<float>) add_to<float>;
+template decltype(add_to<bfloat16>) add_to<bfloat16>;
 template decltype(convert<float, float>) convert<float, float>;
 template decltype(convert<float, bfloat16>) convert<float, bfloat16>;
 template decltype(convert<bfloat16, float>) convert<bfloat16, float>;

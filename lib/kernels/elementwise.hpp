@@ -3,34 +3,36 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "device/stream.hpp"
+#include "kernels/tensor_address.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
 /// All elements become zero. T: float, bfloat16.
 template <class T>
-void fill_zero(const device::Stream& stream, std::span<T> values);
+void fill_zero(const device::Stream& stream, VectorAddress<T> values);
 
-/// into += x, element by element.
+/// into += x, element by element. Sum: float, bfloat16.
 ///
 /// Numerics: added in float and rounded once to the type of `into`
 /// Errors:   Error{internal} when lengths disagree
-void add_to(const device::Stream& stream, std::span<const float> x, std::span<float> into);
-void add_to(const device::Stream& stream, std::span<const float> x, std::span<tensor::bfloat16> into);
+template <class Sum>
+void add_to(const device::Stream& stream, VectorAddress<const float> x, VectorAddress<Sum> into);
 
 /// to = from, rounded to nearest even where To is the narrower type. From, To: float, bfloat16.
 ///
 /// Errors: Error{internal} when lengths disagree
 template <class From, class To>
-void convert(const device::Stream& stream, std::span<const From> from, std::span<To> to);
+void convert(const device::Stream& stream, VectorAddress<const From> from, VectorAddress<To> to);
 
-/// Copies `bytes`; the two ranges do not overlap. On the host all threads of the stream copy; elsewhere it is
+/// to = from; the two do not overlap. On the host all threads of the stream copy; elsewhere it is
 /// device::copy, and each side is memory of the device or of the host.
 ///
 /// Async: on `stream`
-void copy_bytes(const device::Stream& stream, std::byte* to, const std::byte* from, std::int64_t bytes);
+void copy_bytes(const device::Stream& stream,
+                VectorAddress<std::byte> to,
+                VectorAddress<const std::byte> from);
 
 }  // namespace ziggurat::kernels

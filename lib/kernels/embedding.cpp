@@ -2,26 +2,26 @@
 
 #include "base/contract.hpp"
 #include "kernels/dropout_check.hpp"
-#include "kernels/host/embedding_host.hpp"
 #include "kernels/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
-using tensor::TensorRef;
-
 namespace {
 
-using Indices = TensorRef<const std::int32_t, 1>;
+using Indices = VectorAddress<const std::int32_t>;
 
 /// Whether there is no table of positions, or one that fits.
 template <class T>
-bool are_positions(Indices positions, TensorRef<const T, 2> table, std::int64_t rows, std::int64_t width) {
+bool are_positions(Indices positions,
+                   TensorAddress<const T, 2> table,
+                   std::int64_t rows,
+                   std::int64_t width) {
     return table.empty() || (positions.extent(0) == rows && table.extent(1) == width);
 }
 
 /// Whether the gradient of a table is not asked for, or fits.
-bool is_gradient(Indices indices, TensorRef<float, 2> table, std::int64_t rows, std::int64_t width) {
+bool is_gradient(Indices indices, TensorAddress<float, 2> table, std::int64_t rows, std::int64_t width) {
     return table.empty() || (indices.extent(0) == rows && table.extent(1) == width);
 }
 
@@ -29,67 +29,74 @@ bool is_gradient(Indices indices, TensorRef<float, 2> table, std::int64_t rows, 
 
 template <class T>
 void embedding_forward(const device::Stream& stream,
-                       TensorRef<const std::int32_t, 1> tokens,
-                       TensorRef<const std::int32_t, 1> positions,
-                       TensorRef<const T, 2> table,
-                       TensorRef<const T, 2> position_table,
+                       VectorAddress<const std::int32_t> tokens,
+                       VectorAddress<const std::int32_t> positions,
+                       TensorAddress<const T, 2> table,
+                       std::int64_t first,
+                       std::int64_t vocab,
+                       TensorAddress<const T, 2> position_table,
                        const Dropout& dropout,
-                       TensorRef<T, 2> out) {
+                       TensorAddress<T, 2> out) {
     ZG_EXPECTS(tokens.extent(0) == out.extent(0) && table.extent(1) == out.extent(1));
+    ZG_EXPECTS(first >= 0 && first + table.extent(0) <= vocab);
     ZG_EXPECTS(are_positions(positions, position_table, out.extent(0), out.extent(1)));
     check_dropout(dropout, out.extent(0));
-    launch<host::embedding_forward<T>>(stream, tokens, positions, table, position_table, dropout, out);
+    launch<embedding_forward<T>>(stream, tokens, positions, table, first, vocab, position_table, dropout,
+                                 out);
 }
 
 template <class T>
 void embedding_backward(const device::Stream& stream,
-                        TensorRef<const std::int32_t, 1> tokens,
-                        TensorRef<const std::int32_t, 1> positions,
-                        TensorRef<const T, 2> d_out,
+                        VectorAddress<const std::int32_t> tokens,
+                        VectorAddress<const std::int32_t> positions,
+                        TensorAddress<const T, 2> d_out,
                         const Dropout& dropout,
-                        TensorRef<float, 2> d_table,
+                        TensorAddress<float, 2> d_table,
+                        std::int64_t first,
+                        std::int64_t vocab,
                         Accumulate accumulate_table,
-                        TensorRef<float, 2> d_position_table,
+                        TensorAddress<float, 2> d_position_table,
                         Accumulate accumulate_position_table) {
     ZG_EXPECTS(is_gradient(tokens, d_table, d_out.extent(0), d_out.extent(1)));
+    ZG_EXPECTS(d_table.empty() || (first >= 0 && first + d_table.extent(0) <= vocab));
     ZG_EXPECTS(is_gradient(positions, d_position_table, d_out.extent(0), d_out.extent(1)));
     check_dropout(dropout, d_out.extent(0));
-    launch<host::embedding_backward<T>>(stream, tokens, positions, d_out, dropout, d_table, accumulate_table,
-                                        d_position_table, accumulate_position_table);
+    launch<embedding_backward<T>>(stream, tokens, positions, d_out, dropout, d_table, first, vocab,
+                                  accumulate_table, d_position_table, accumulate_position_table);
 }
 
 template <class T>
 void embedding_tile_forward(const device::Stream& stream,
-                            TensorRef<const std::int32_t, 1> tokens,
-                            TensorRef<const T, 2> table,
+                            VectorAddress<const std::int32_t> tokens,
+                            TensorAddress<const T, 2> table,
                             std::int64_t first,
-                            TensorRef<T, 2> out) {
+                            TensorAddress<T, 2> out) {
     ZG_EXPECTS(tokens.extent(0) == out.extent(0) && table.extent(1) == out.extent(1));
-    launch<host::embedding_tile_forward<T>>(stream, tokens, table, first, out);
+    launch<embedding_tile_forward<T>>(stream, tokens, table, first, out);
 }
 
 template <class T>
 void embedding_positions_forward(const device::Stream& stream,
-                                 TensorRef<const std::int32_t, 1> positions,
-                                 TensorRef<const T, 2> position_table,
+                                 VectorAddress<const std::int32_t> positions,
+                                 TensorAddress<const T, 2> position_table,
                                  const Dropout& dropout,
-                                 TensorRef<T, 2> out) {
+                                 TensorAddress<T, 2> out) {
     ZG_EXPECTS(are_positions(positions, position_table, out.extent(0), out.extent(1)));
     check_dropout(dropout, out.extent(0));
-    launch<host::embedding_positions_forward<T>>(stream, positions, position_table, dropout, out);
+    launch<embedding_positions_forward<T>>(stream, positions, position_table, dropout, out);
 }
 
 template <class T>
 void embedding_tile_backward(const device::Stream& stream,
-                             TensorRef<const std::int32_t, 1> indices,
+                             VectorAddress<const std::int32_t> indices,
                              std::int64_t first,
-                             TensorRef<const T, 2> d_out,
+                             TensorAddress<const T, 2> d_out,
                              const Dropout& dropout,
-                             TensorRef<float, 2> d_table,
+                             TensorAddress<float, 2> d_table,
                              Accumulate accumulate) {
     ZG_EXPECTS(indices.extent(0) == d_out.extent(0) && d_table.extent(1) == d_out.extent(1));
     check_dropout(dropout, d_out.extent(0));
-    launch<host::embedding_tile_backward<T>>(stream, indices, first, d_out, dropout, d_table, accumulate);
+    launch<embedding_tile_backward<T>>(stream, indices, first, d_out, dropout, d_table, accumulate);
 }
 
 template decltype(embedding_forward<float>) embedding_forward<float>;

@@ -5,44 +5,52 @@
 
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
-#include "tensor/tensor_ref.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
 /// out[r] = dropout(table[tokens[r]] + position_table[positions[r]]).
 ///
-/// Shapes:  tokens, positions [rows]; table [vocab, width]; position_table [max_seq, width] or empty, and
-/// then
+/// Of a table of `vocab` rows this may be a slice, its rows from `first` on: the others count as zeros, so
+/// that the sum over all slices is the lookup.
+///
+/// Shapes:  tokens, positions [rows]; table [at most vocab - first, width]; position_table [max_seq, width]
+/// or empty, and then
 ///          positions may be empty too; out [rows, width]
 /// Errors:  Error{internal} when shapes disagree or an index is outside its table
 template <class T>
 void embedding_forward(const device::Stream& stream,
-                       tensor::TensorRef<const std::int32_t, 1> tokens,
-                       tensor::TensorRef<const std::int32_t, 1> positions,
-                       tensor::TensorRef<const T, 2> table,
-                       tensor::TensorRef<const T, 2> position_table,
+                       VectorAddress<const std::int32_t> tokens,
+                       VectorAddress<const std::int32_t> positions,
+                       TensorAddress<const T, 2> table,
+                       std::int64_t first,
+                       std::int64_t vocab,
+                       TensorAddress<const T, 2> position_table,
                        const Dropout& dropout,
-                       tensor::TensorRef<T, 2> out);
+                       TensorAddress<T, 2> out);
 
 /// Adds each row of dropout'(d_out) to the rows of the tables that it was looked up from.
 ///
 /// With Accumulate::no a table is zeroed first; a tied table that the head has written already takes
 /// Accumulate::yes.
 ///
-/// Shapes:  as forward; d_table [vocab, width] and d_position_table [max_seq, width], each empty where it is
+/// Shapes:  as forward; d_table [at most vocab - first, width] and d_position_table [max_seq, width], each
+/// empty where it is
 ///          not asked for
 /// Numerics: each table row is a float sum in the order of the rows of d_out: the same bits for any number of
 ///          threads
 /// Errors:  Error{internal} when shapes disagree or an index is outside its table
 template <class T>
 void embedding_backward(const device::Stream& stream,
-                        tensor::TensorRef<const std::int32_t, 1> tokens,
-                        tensor::TensorRef<const std::int32_t, 1> positions,
-                        tensor::TensorRef<const T, 2> d_out,
+                        VectorAddress<const std::int32_t> tokens,
+                        VectorAddress<const std::int32_t> positions,
+                        TensorAddress<const T, 2> d_out,
                         const Dropout& dropout,
-                        tensor::TensorRef<float, 2> d_table,
+                        TensorAddress<float, 2> d_table,
+                        std::int64_t first,
+                        std::int64_t vocab,
                         Accumulate accumulate_table,
-                        tensor::TensorRef<float, 2> d_position_table,
+                        TensorAddress<float, 2> d_position_table,
                         Accumulate accumulate_position_table);
 
 /// The same by rows of the table. A tile's rows of the table go to the rows of `out` that ask for them; the
@@ -51,26 +59,26 @@ void embedding_backward(const device::Stream& stream,
 /// Shapes:  table [any, width]: the rows from `first` on
 template <class T>
 void embedding_tile_forward(const device::Stream& stream,
-                            tensor::TensorRef<const std::int32_t, 1> tokens,
-                            tensor::TensorRef<const T, 2> table,
+                            VectorAddress<const std::int32_t> tokens,
+                            TensorAddress<const T, 2> table,
                             std::int64_t first,
-                            tensor::TensorRef<T, 2> out);
+                            TensorAddress<T, 2> out);
 template <class T>
 void embedding_positions_forward(const device::Stream& stream,
-                                 tensor::TensorRef<const std::int32_t, 1> positions,
-                                 tensor::TensorRef<const T, 2> position_table,
+                                 VectorAddress<const std::int32_t> positions,
+                                 TensorAddress<const T, 2> position_table,
                                  const Dropout& dropout,
-                                 tensor::TensorRef<T, 2> out);
+                                 TensorAddress<T, 2> out);
 
 /// The gradient of the rows from `first` on of one of the tables, as embedding_backward forms them; rows of
 /// d_out that were looked up elsewhere are passed over.
 template <class T>
 void embedding_tile_backward(const device::Stream& stream,
-                             tensor::TensorRef<const std::int32_t, 1> indices,
+                             VectorAddress<const std::int32_t> indices,
                              std::int64_t first,
-                             tensor::TensorRef<const T, 2> d_out,
+                             TensorAddress<const T, 2> d_out,
                              const Dropout& dropout,
-                             tensor::TensorRef<float, 2> d_table,
+                             TensorAddress<float, 2> d_table,
                              Accumulate accumulate);
 
 }  // namespace ziggurat::kernels

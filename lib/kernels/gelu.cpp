@@ -1,36 +1,33 @@
 #include "kernels/gelu.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/host/gelu_host.hpp"
 #include "kernels/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
-using tensor::TensorRef;
-
 template <class T>
-void gelu_forward(const device::Stream& stream, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
-    ZG_EXPECTS(y.extents == x.extents);
-    launch<host::gelu_forward<T>>(stream, x, y);
+void gelu_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y) {
+    ZG_EXPECTS(y.extents() == x.extents());
+    launch<gelu_forward<T>>(stream, x, y);
 }
 
 template <class T>
-void gelu_backward(const device::Stream& stream, TensorRef<const T, 2> x, TensorRef<T, 2> dy) {
-    ZG_EXPECTS(dy.extents == x.extents);
-    launch<host::gelu_backward<T>>(stream, x, dy);
+void gelu_backward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> dy) {
+    ZG_EXPECTS(dy.extents() == x.extents());
+    launch<gelu_backward<T>>(stream, x, dy);
 }
 
 template <class T>
-void gelu_erf_forward(const device::Stream& stream, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
-    ZG_EXPECTS(y.extents == x.extents);
-    launch<host::gelu_erf_forward<T>>(stream, x, y);
+void gelu_erf_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y) {
+    ZG_EXPECTS(y.extents() == x.extents());
+    launch<gelu_erf_forward<T>>(stream, x, y);
 }
 
 template <class T>
-void gelu_erf_backward(const device::Stream& stream, TensorRef<const T, 2> x, TensorRef<T, 2> dy) {
-    ZG_EXPECTS(dy.extents == x.extents);
-    launch<host::gelu_erf_backward<T>>(stream, x, dy);
+void gelu_erf_backward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> dy) {
+    ZG_EXPECTS(dy.extents() == x.extents());
+    launch<gelu_erf_backward<T>>(stream, x, dy);
 }
 
 template decltype(gelu_forward<float>) gelu_forward<float>;

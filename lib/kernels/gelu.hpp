@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/stream.hpp"
-#include "tensor/tensor_ref.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
@@ -15,7 +15,7 @@ namespace ziggurat::kernels {
 /// Aliasing: y may be x
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
-void gelu_forward(const device::Stream& stream, tensor::TensorRef<const T, 2> x, tensor::TensorRef<T, 2> y);
+void gelu_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y);
 
 /// dy becomes dx = dy * gelu'(x), in place.
 ///
@@ -23,7 +23,7 @@ void gelu_forward(const device::Stream& stream, tensor::TensorRef<const T, 2> x,
 /// Numerics: in float; absolute error of gelu' below 4e-6
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
-void gelu_backward(const device::Stream& stream, tensor::TensorRef<const T, 2> x, tensor::TensorRef<T, 2> dy);
+void gelu_backward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> dy);
 
 /// y = x/2 * (1 + erf(x / sqrt(2))), element by element.
 ///
@@ -34,9 +34,7 @@ void gelu_backward(const device::Stream& stream, tensor::TensorRef<const T, 2> x
 /// Aliasing: y may be x
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
-void gelu_erf_forward(const device::Stream& stream,
-                      tensor::TensorRef<const T, 2> x,
-                      tensor::TensorRef<T, 2> y);
+void gelu_erf_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y);
 
 /// dy becomes dx = dy * d/dx of gelu_erf_forward, in place.
 ///
@@ -44,8 +42,6 @@ void gelu_erf_forward(const device::Stream& stream,
 /// Numerics: in float; absolute error of the derivative below 1e-6
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
-void gelu_erf_backward(const device::Stream& stream,
-                       tensor::TensorRef<const T, 2> x,
-                       tensor::TensorRef<T, 2> dy);
+void gelu_erf_backward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> dy);
 
 }  // namespace ziggurat::kernels

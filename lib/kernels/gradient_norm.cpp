@@ -1,21 +1,20 @@
 #include "kernels/gradient_norm.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/host/gradient_norm_host.hpp"
 #include "kernels/launch.hpp"
+#include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
-void sum_of_squares(const device::Stream& stream, std::span<const float> gradient, ExactSum* into) {
-    ZG_EXPECTS(into != nullptr);
-    launch<host::sum_of_squares<float>>(stream, gradient, into);
+template <class E>
+void sum_of_squares(const device::Stream& stream,
+                    VectorAddress<const E> gradient,
+                    ObjectAddress<ExactSum> into) {
+    ZG_EXPECTS(!into.empty());
+    launch<sum_of_squares<E>>(stream, gradient, into);
 }
 
-void sum_of_squares(const device::Stream& stream,
-                    std::span<const tensor::bfloat16> gradient,
-                    ExactSum* into) {
-    ZG_EXPECTS(into != nullptr);
-    launch<host::sum_of_squares<tensor::bfloat16>>(stream, gradient, into);
-}
+template decltype(sum_of_squares<float>) sum_of_squares<float>;
+template decltype(sum_of_squares<tensor::bfloat16>) sum_of_squares<tensor::bfloat16>;
 
 }  // namespace ziggurat::kernels

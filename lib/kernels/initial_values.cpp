@@ -1,7 +1,6 @@
 #include "kernels/initial_values.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/host/initial_values_host.hpp"
 #include "kernels/launch.hpp"
 
 namespace ziggurat::kernels {
@@ -10,9 +9,9 @@ void fill_normal(const device::Stream& stream,
                  const NormalField& field,
                  const LocalWindow& window,
                  std::int64_t begin,
-                 std::span<float> values) {
+                 VectorAddress<float> values) {
     ZG_EXPECTS(window.columns > 0 && begin >= 0);
-    launch<host::fill_normal>(stream, field, window, begin, values);
+    launch_on_host<fill_normal>(stream, field, window, begin, values);
 }
 
 }  // namespace ziggurat::kernels

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "device/stream.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
@@ -23,7 +23,8 @@ struct LocalWindow {
     std::int64_t first_column = 0;
 };
 
-/// values[i] = the field at local element begin + i.
+/// values[i] = the field at local element begin + i. Of the host alone, whose elementary functions give it
+/// its bits.
 ///
 /// Source:   Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011 (Philox); Box and Muller,
 /// 1958 Numerics: four values from one call of Philox with the counter (column / 4, row, tensor)
@@ -31,6 +32,6 @@ void fill_normal(const device::Stream& stream,
                  const NormalField& field,
                  const LocalWindow& window,
                  std::int64_t begin,
-                 std::span<float> values);
+                 VectorAddress<float> values);
 
 }  // namespace ziggurat::kernels

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
-#include "tensor/tensor_ref.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
@@ -21,13 +20,13 @@ namespace ziggurat::kernels {
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
 void layer_norm_forward(const device::Stream& stream,
-                        tensor::TensorRef<const T, 2> x,
-                        tensor::TensorRef<const T, 1> gain,
-                        tensor::TensorRef<const T, 1> bias,
+                        TensorAddress<const T, 2> x,
+                        VectorAddress<const T> gain,
+                        VectorAddress<const T> bias,
                         float epsilon,
-                        tensor::TensorRef<T, 2> y,
-                        tensor::TensorRef<float, 1> mean,
-                        tensor::TensorRef<float, 1> inv_std);
+                        TensorAddress<T, 2> y,
+                        VectorAddress<float> mean,
+                        VectorAddress<float> inv_std);
 
 /// x_out = x + dropout(branch), y = layer_norm(x_out), in one sweep.
 ///
@@ -36,16 +35,16 @@ void layer_norm_forward(const device::Stream& stream,
 /// Aliasing: x_out may be x; nothing else may overlap
 template <class T>
 void residual_layer_norm_forward(const device::Stream& stream,
-                                 tensor::TensorRef<const T, 2> x,
-                                 tensor::TensorRef<const T, 2> branch,
+                                 TensorAddress<const T, 2> x,
+                                 TensorAddress<const T, 2> branch,
                                  const Dropout& dropout,
-                                 tensor::TensorRef<const T, 1> gain,
-                                 tensor::TensorRef<const T, 1> bias,
+                                 VectorAddress<const T> gain,
+                                 VectorAddress<const T> bias,
                                  float epsilon,
-                                 tensor::TensorRef<T, 2> x_out,
-                                 tensor::TensorRef<T, 2> y,
-                                 tensor::TensorRef<float, 1> mean,
-                                 tensor::TensorRef<float, 1> inv_std);
+                                 TensorAddress<T, 2> x_out,
+                                 TensorAddress<T, 2> y,
+                                 VectorAddress<float> mean,
+                                 VectorAddress<float> inv_std);
 
 /// Adds the gradient that comes through the norm to dx, and forms the gradients of gain and bias.
 ///
@@ -58,15 +57,15 @@ void residual_layer_norm_forward(const device::Stream& stream,
 /// Errors:  Error{internal} when shapes disagree or the workspace is short
 template <class T>
 void layer_norm_backward(const device::Stream& stream,
-                         tensor::TensorRef<const T, 2> x,
-                         tensor::TensorRef<const T, 2> dy,
-                         tensor::TensorRef<const T, 1> gain,
-                         tensor::TensorRef<const float, 1> mean,
-                         tensor::TensorRef<const float, 1> inv_std,
-                         tensor::TensorRef<T, 2> dx,
-                         tensor::TensorRef<float, 1> d_gain,
-                         tensor::TensorRef<float, 1> d_bias,
+                         TensorAddress<const T, 2> x,
+                         TensorAddress<const T, 2> dy,
+                         VectorAddress<const T> gain,
+                         VectorAddress<const float> mean,
+                         VectorAddress<const float> inv_std,
+                         TensorAddress<T, 2> dx,
+                         VectorAddress<float> d_gain,
+                         VectorAddress<float> d_bias,
                          Accumulate accumulate,
-                         std::span<std::byte> workspace);
+                         VectorAddress<std::byte> workspace);
 
 }  // namespace ziggurat::kernels

@@ -4,52 +4,96 @@
 
 #include "base/contract.hpp"
 #include "kernels/elementwise.hpp"
-#include "kernels/host/linear_host.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/linear_products.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 namespace {
 
-constexpr std::int64_t alignment = layout::HostWorkspaces::alignment;
-
-constexpr std::int64_t aligned(std::int64_t bytes) {
-    return (bytes + alignment - 1) / alignment * alignment;
-}
-
 /// The first `bytes` aligned bytes of `workspace`, which has to have them.
-std::span<std::byte> aligned_in(std::span<std::byte> workspace, std::int64_t bytes) {
-    const auto address = reinterpret_cast<std::uintptr_t>(workspace.data());
-    const auto offset = static_cast<std::int64_t>(-address % alignment);
-    ZG_EXPECTS(offset + bytes <= std::ssize(workspace));
-    return {workspace.data() + offset, static_cast<std::size_t>(bytes)};
+VectorAddress<std::byte> aligned_in(VectorAddress<std::byte> workspace,
+                                    std::int64_t bytes,
+                                    std::int64_t alignment) {
+    const auto multiple = static_cast<std::uintptr_t>(alignment);
+    return workspace.part(static_cast<std::int64_t>(-workspace.number() % multiple), bytes);
 }
 
-bool is_aligned(std::span<const std::byte> bytes) {
-    return reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0;
+template <class T>
+Prepared<LinearProducts<T>> prepared(const std::unique_ptr<LinearProducts<T>>& products) {
+    return {products.get()};
 }
 
-/// A workspace cut into the packed weight and what is left.
-struct Cut {
-    std::span<std::byte> packed, rest;
-
-    Cut(std::span<std::byte> workspace, std::int64_t packed_bytes)
-        : packed{aligned_in(workspace, packed_bytes)},
-          rest{packed.data() + packed_bytes, workspace.data() + workspace.size()} {}
+/// A weight as products read it, and what is left of the workspace.
+struct ReadableWeight {
+    VectorAddress<const std::byte> bytes;
+    VectorAddress<std::byte> rest;
 };
 
 template <class T>
-bool has_extents(tensor::TensorRef<T, 2> matrix, std::int64_t rows, std::int64_t columns) {
+bool has_extents(TensorAddress<T, 2> matrix, std::int64_t rows, std::int64_t columns) {
     return matrix.extent(0) == rows && matrix.extent(1) == columns;
 }
 
 }  // namespace
 
 template <class T>
+void pack_weight(const device::Stream& stream,
+                 Prepared<LinearProducts<T>> products,
+                 Packing packing,
+                 TensorAddress<const T, 2> w,
+                 VectorAddress<std::byte> packed) {
+    launch_on_host<pack_weight<T>>(stream, products, packing, w, packed);
+}
+
+template <class T>
+void linear_forward(const device::Stream& stream,
+                    Prepared<LinearProducts<T>> products,
+                    TensorAddress<const T, 2> x,
+                    VectorAddress<const std::byte> weight,
+                    VectorAddress<const T> bias,
+                    TensorAddress<T, 2> y,
+                    VectorAddress<std::byte> scratch) {
+    launch<linear_forward<T>>(stream, products, x, weight, bias, y, scratch);
+}
+
+template <class T>
+void linear_backward_input(const device::Stream& stream,
+                           Prepared<LinearProducts<T>> products,
+                           TensorAddress<const T, 2> dy,
+                           VectorAddress<const std::byte> weight,
+                           TensorAddress<T, 2> dx,
+                           VectorAddress<std::byte> scratch) {
+    launch<linear_backward_input<T>>(stream, products, dy, weight, dx, scratch);
+}
+
+template <class T>
+void linear_backward_input_sum(const device::Stream& stream,
+                               Prepared<LinearProducts<T>> products,
+                               TensorAddress<const T, 2> dy,
+                               VectorAddress<const std::byte> weight,
+                               TensorAddress<float, 2> dx,
+                               Accumulate accumulate,
+                               VectorAddress<std::byte> scratch) {
+    launch<linear_backward_input_sum<T>>(stream, products, dy, weight, dx, accumulate, scratch);
+}
+
+template <class T>
+void linear_backward_weight(const device::Stream& stream,
+                            Prepared<LinearProducts<T>> products,
+                            TensorAddress<const T, 2> x,
+                            TensorAddress<const T, 2> dy,
+                            TensorAddress<float, 2> dw,
+                            Accumulate accumulate,
+                            VectorAddress<std::byte> scratch) {
+    launch<linear_backward_weight<T>>(stream, products, x, dy, dw, accumulate, scratch);
+}
+
+template <class T>
 Linear<T>::Linear(const device::Stream& stream, const LinearShape& shape) : shape_{shape} {
     ZG_EXPECTS(shape.rows >= 0 && shape.in > 0 && shape.out > 0);
     ZG_EXPECTS(stream.num_threads() > 0);
-    products_ = host::make_products<T>(shape, stream.num_threads());
+    products_ = prepare<host::make_products<T>, cuda::make_products<T>>(stream, shape);
 }
 
 template <class T>
@@ -66,119 +110,175 @@ std::int64_t Linear<T>::packed_bytes(Packing packing) const noexcept {
 
 template <class T>
 std::int64_t Linear<T>::packed_workspace_bytes() const noexcept {
-    return alignment + std::max(products_->scratch_bytes(), products_->weight_scratch_bytes());
+    return products_->alignment() + std::max(products_->scratch_bytes(), products_->weight_scratch_bytes());
 }
 
 template <class T>
 std::int64_t Linear<T>::workspace_bytes() const noexcept {
+    const auto alignment = products_->alignment();
     const auto packed = std::max(packed_bytes(Packing::forward), packed_bytes(Packing::backward_input));
-    return alignment +
-           std::max(aligned(packed) + products_->scratch_bytes(), products_->weight_scratch_bytes());
+    const auto aligned = (packed + alignment - 1) / alignment * alignment;
+    return alignment + std::max(aligned + products_->scratch_bytes(), products_->weight_scratch_bytes());
+}
+
+namespace {
+
+/// Packs `w` into `workspace`, unless products read it as it lies.
+template <class T>
+ReadableWeight made_readable(const device::Stream& stream,
+                             const LinearProducts<T>& products,
+                             const LinearShape& shape,
+                             Packing packing,
+                             TensorAddress<const T, 2> w,
+                             VectorAddress<std::byte> workspace) {
+    ZG_EXPECTS(has_extents(w, shape.out, shape.in));
+    const auto bytes = products.packed_bytes(packing);
+    if (bytes == 0) {
+        return {w.bytes(), workspace};
+    }
+    const auto packed = aligned_in(workspace, bytes, products.alignment());
+    const auto end = static_cast<std::int64_t>(packed.number() - workspace.number()) + bytes;
+    if (shape.rows > 0) {
+        kernels::pack_weight<T>(stream, {&products}, packing, w, packed);
+    }
+    return {packed, workspace.part(end, workspace.size() - end)};
+}
+
+}  // namespace
+
+template <class T>
+void Linear<T>::multiply_forward(const device::Stream& stream,
+                                 TensorAddress<const T, 2> x,
+                                 VectorAddress<const std::byte> weight,
+                                 VectorAddress<const T> bias,
+                                 TensorAddress<T, 2> y,
+                                 VectorAddress<std::byte> workspace) const {
+    ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(y, shape_.rows, shape_.out));
+    ZG_EXPECTS(bias.extent(0) == (shape_.has_bias ? shape_.out : 0));
+    if (shape_.rows > 0) {
+        kernels::linear_forward<T>(stream, prepared(products_), x, weight, bias, y,
+                                   aligned_in(workspace, products_->scratch_bytes(), products_->alignment()));
+    }
+}
+
+template <class T>
+void Linear<T>::multiply_backward(const device::Stream& stream,
+                                  TensorAddress<const T, 2> dy,
+                                  VectorAddress<const std::byte> weight,
+                                  TensorAddress<T, 2> dx,
+                                  VectorAddress<std::byte> workspace) const {
+    ZG_EXPECTS(has_extents(dy, shape_.rows, shape_.out) && has_extents(dx, shape_.rows, shape_.in));
+    if (shape_.rows > 0) {
+        kernels::linear_backward_input<T>(
+            stream, prepared(products_), dy, weight, dx,
+            aligned_in(workspace, products_->scratch_bytes(), products_->alignment()));
+    }
+}
+
+template <class T>
+bool Linear<T>::is_packed(Packing packing, VectorAddress<const std::byte> packed) const {
+    const auto bytes = packed_bytes(packing);
+    const auto alignment = static_cast<std::uintptr_t>(products_->alignment());
+    return bytes > 0 && packed.size() >= bytes && packed.number() % alignment == 0;
 }
 
 template <class T>
 void Linear<T>::pack(const device::Stream& stream,
                      Packing packing,
-                     tensor::TensorRef<const T, 2> w,
-                     std::span<std::byte> packed) const {
+                     TensorAddress<const T, 2> w,
+                     VectorAddress<std::byte> packed) const {
     ZG_EXPECTS(has_extents(w, shape_.out, shape_.in));
-    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(packing) && is_aligned(packed));
-    launch<host::pack_weight<T>>(stream, Prepared<LinearProducts<T>>{products_.get()}, packing, w, packed);
+    ZG_EXPECTS(is_packed(packing, packed));
+    kernels::pack_weight<T>(stream, prepared(products_), packing, w, packed);
 }
 
 template <class T>
 void Linear<T>::forward_packed(const device::Stream& stream,
-                               tensor::TensorRef<const T, 2> x,
-                               std::span<const std::byte> packed,
-                               tensor::TensorRef<const T, 1> bias,
-                               tensor::TensorRef<T, 2> y,
-                               std::span<std::byte> workspace) const {
-    ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(y, shape_.rows, shape_.out));
-    ZG_EXPECTS(bias.extent(0) == (shape_.has_bias ? shape_.out : 0));
-    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::forward) && is_aligned(packed));
-    if (shape_.rows > 0) {
-        launch<host::linear_forward<T>>(stream, Prepared<LinearProducts<T>>{products_.get()}, x, packed, bias,
-                                        y, aligned_in(workspace, products_->scratch_bytes()));
-    }
+                               TensorAddress<const T, 2> x,
+                               VectorAddress<const std::byte> packed,
+                               VectorAddress<const T> bias,
+                               TensorAddress<T, 2> y,
+                               VectorAddress<std::byte> workspace) const {
+    ZG_EXPECTS(is_packed(Packing::forward, packed));
+    multiply_forward(stream, x, packed, bias, y, workspace);
 }
 
 template <class T>
 void Linear<T>::backward_input_packed(const device::Stream& stream,
-                                      tensor::TensorRef<const T, 2> dy,
-                                      std::span<const std::byte> packed,
-                                      tensor::TensorRef<T, 2> dx,
-                                      std::span<std::byte> workspace) const {
-    ZG_EXPECTS(has_extents(dy, shape_.rows, shape_.out) && has_extents(dx, shape_.rows, shape_.in));
-    ZG_EXPECTS(std::ssize(packed) >= packed_bytes(Packing::backward_input) && is_aligned(packed));
-    if (shape_.rows > 0) {
-        launch<host::linear_backward_input<T>>(stream, Prepared<LinearProducts<T>>{products_.get()}, dy,
-                                               packed, dx, aligned_in(workspace, products_->scratch_bytes()));
-    }
+                                      TensorAddress<const T, 2> dy,
+                                      VectorAddress<const std::byte> packed,
+                                      TensorAddress<T, 2> dx,
+                                      VectorAddress<std::byte> workspace) const {
+    ZG_EXPECTS(is_packed(Packing::backward_input, packed));
+    multiply_backward(stream, dy, packed, dx, workspace);
 }
 
 template <class T>
 void Linear<T>::forward(const device::Stream& stream,
-                        tensor::TensorRef<const T, 2> x,
-                        tensor::TensorRef<const T, 2> w,
-                        tensor::TensorRef<const T, 1> bias,
-                        tensor::TensorRef<T, 2> y,
-                        std::span<std::byte> workspace) const {
-    const Cut cut{workspace, packed_bytes(Packing::forward)};
-    if (shape_.rows > 0) {
-        pack(stream, Packing::forward, w, cut.packed);
-    }
-    forward_packed(stream, x, cut.packed, bias, y, cut.rest);
+                        TensorAddress<const T, 2> x,
+                        TensorAddress<const T, 2> w,
+                        VectorAddress<const T> bias,
+                        TensorAddress<T, 2> y,
+                        VectorAddress<std::byte> workspace) const {
+    const auto weight = made_readable(stream, *products_, shape_, Packing::forward, w, workspace);
+    multiply_forward(stream, x, weight.bytes, bias, y, weight.rest);
 }
 
 template <class T>
 void Linear<T>::backward_input(const device::Stream& stream,
-                               tensor::TensorRef<const T, 2> dy,
-                               tensor::TensorRef<const T, 2> w,
-                               tensor::TensorRef<T, 2> dx,
-                               std::span<std::byte> workspace) const {
-    const Cut cut{workspace, packed_bytes(Packing::backward_input)};
-    if (shape_.rows > 0) {
-        pack(stream, Packing::backward_input, w, cut.packed);
-    }
-    backward_input_packed(stream, dy, cut.packed, dx, cut.rest);
+                               TensorAddress<const T, 2> dy,
+                               TensorAddress<const T, 2> w,
+                               TensorAddress<T, 2> dx,
+                               VectorAddress<std::byte> workspace) const {
+    const auto weight = made_readable(stream, *products_, shape_, Packing::backward_input, w, workspace);
+    multiply_backward(stream, dy, weight.bytes, dx, weight.rest);
 }
 
 template <class T>
 void Linear<T>::backward_input_sum(const device::Stream& stream,
-                                   tensor::TensorRef<const T, 2> dy,
-                                   tensor::TensorRef<const T, 2> w,
-                                   tensor::TensorRef<float, 2> dx,
+                                   TensorAddress<const T, 2> dy,
+                                   TensorAddress<const T, 2> w,
+                                   TensorAddress<float, 2> dx,
                                    Accumulate accumulate,
-                                   std::span<std::byte> workspace) const {
+                                   VectorAddress<std::byte> workspace) const {
     ZG_EXPECTS(shape_.is_tile);
     ZG_EXPECTS(has_extents(dy, shape_.rows, shape_.out) && has_extents(dx, shape_.rows, shape_.in));
-    const Cut cut{workspace, packed_bytes(Packing::backward_input)};
+    const auto weight = made_readable(stream, *products_, shape_, Packing::backward_input, w, workspace);
     if (shape_.rows > 0) {
-        pack(stream, Packing::backward_input, w, cut.packed);
-        launch<host::linear_backward_input_sum<T>>(stream, Prepared<LinearProducts<T>>{products_.get()}, dy,
-                                                   cut.packed, dx, accumulate,
-                                                   aligned_in(cut.rest, products_->scratch_bytes()));
+        kernels::linear_backward_input_sum<T>(
+            stream, prepared(products_), dy, weight.bytes, dx, accumulate,
+            aligned_in(weight.rest, products_->scratch_bytes(), products_->alignment()));
     }
 }
 
 template <class T>
 void Linear<T>::backward_weight(const device::Stream& stream,
-                                tensor::TensorRef<const T, 2> x,
-                                tensor::TensorRef<const T, 2> dy,
-                                tensor::TensorRef<float, 2> dw,
+                                TensorAddress<const T, 2> x,
+                                TensorAddress<const T, 2> dy,
+                                TensorAddress<float, 2> dw,
                                 Accumulate accumulate,
-                                std::span<std::byte> workspace) const {
+                                VectorAddress<std::byte> workspace) const {
     ZG_EXPECTS(has_extents(x, shape_.rows, shape_.in) && has_extents(dy, shape_.rows, shape_.out));
     ZG_EXPECTS(has_extents(dw, shape_.out, shape_.in));
     if (shape_.rows > 0) {
-        launch<host::linear_backward_weight<T>>(stream, Prepared<LinearProducts<T>>{products_.get()}, x, dy,
-                                                dw, accumulate,
-                                                aligned_in(workspace, products_->weight_scratch_bytes()));
+        kernels::linear_backward_weight<T>(
+            stream, prepared(products_), x, dy, dw, accumulate,
+            aligned_in(workspace, products_->weight_scratch_bytes(), products_->alignment()));
     } else if (accumulate == Accumulate::no) {
-        fill_zero(stream, std::span{dw.data, static_cast<std::size_t>(dw.size())});
+        fill_zero<float>(stream, dw.flat());
     }
 }
 
+template decltype(pack_weight<float>) pack_weight<float>;
+template decltype(pack_weight<tensor::bfloat16>) pack_weight<tensor::bfloat16>;
+template decltype(linear_forward<float>) linear_forward<float>;
+template decltype(linear_forward<tensor::bfloat16>) linear_forward<tensor::bfloat16>;
+template decltype(linear_backward_input<float>) linear_backward_input<float>;
+template decltype(linear_backward_input<tensor::bfloat16>) linear_backward_input<tensor::bfloat16>;
+template decltype(linear_backward_input_sum<float>) linear_backward_input_sum<float>;
+template decltype(linear_backward_input_sum<tensor::bfloat16>) linear_backward_input_sum<tensor::bfloat16>;
+template decltype(linear_backward_weight<float>) linear_backward_weight<float>;
+template decltype(linear_backward_weight<tensor::bfloat16>) linear_backward_weight<tensor::bfloat16>;
 template class Linear<float>;
 template class Linear<tensor::bfloat16>;
 

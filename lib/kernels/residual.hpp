@@ -3,7 +3,7 @@
 
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
-#include "tensor/tensor_ref.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
@@ -14,10 +14,10 @@ namespace ziggurat::kernels {
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
 void residual_forward(const device::Stream& stream,
-                      tensor::TensorRef<const T, 2> x,
-                      tensor::TensorRef<const T, 2> branch,
+                      TensorAddress<const T, 2> x,
+                      TensorAddress<const T, 2> branch,
                       const Dropout& dropout,
-                      tensor::TensorRef<T, 2> y);
+                      TensorAddress<T, 2> y);
 
 /// dx = dy where the forward mask kept, scaled as there, else 0; a copy when nothing is dropped.
 ///
@@ -26,8 +26,8 @@ void residual_forward(const device::Stream& stream,
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
 void dropout_backward(const device::Stream& stream,
-                      tensor::TensorRef<const T, 2> dy,
+                      TensorAddress<const T, 2> dy,
                       const Dropout& dropout,
-                      tensor::TensorRef<T, 2> dx);
+                      TensorAddress<T, 2> dx);
 
 }  // namespace ziggurat::kernels

@@ -2,59 +2,57 @@
 
 #include "base/contract.hpp"
 #include "kernels/dropout_check.hpp"
-#include "kernels/host/rms_norm_host.hpp"
 #include "kernels/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
-using tensor::TensorRef;
-
 template <class T>
 void rms_norm_forward(const device::Stream& stream,
-                      TensorRef<const T, 2> x,
-                      TensorRef<const T, 1> gain,
+                      TensorAddress<const T, 2> x,
+                      VectorAddress<const T> gain,
                       float epsilon,
-                      TensorRef<T, 2> y,
-                      TensorRef<float, 1> inv_rms) {
-    ZG_EXPECTS(y.extents == x.extents);
+                      TensorAddress<T, 2> y,
+                      VectorAddress<float> inv_rms) {
+    ZG_EXPECTS(y.extents() == x.extents());
     ZG_EXPECTS(gain.extent(0) == x.extent(1));
     ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
-    launch<host::rms_norm_forward<T>>(stream, x, gain, epsilon, y, inv_rms);
+    launch<rms_norm_forward<T>>(stream, x, gain, epsilon, y, inv_rms);
 }
 
 template <class T>
 void residual_rms_norm_forward(const device::Stream& stream,
-                               TensorRef<const T, 2> x,
-                               TensorRef<const T, 2> branch,
+                               TensorAddress<const T, 2> x,
+                               TensorAddress<const T, 2> branch,
                                const Dropout& dropout,
-                               TensorRef<const T, 1> gain,
+                               VectorAddress<const T> gain,
                                float epsilon,
-                               TensorRef<T, 2> x_out,
-                               TensorRef<T, 2> y,
-                               TensorRef<float, 1> inv_rms) {
-    ZG_EXPECTS(branch.extents == x.extents && x_out.extents == x.extents && y.extents == x.extents);
+                               TensorAddress<T, 2> x_out,
+                               TensorAddress<T, 2> y,
+                               VectorAddress<float> inv_rms) {
+    ZG_EXPECTS(branch.extents() == x.extents() && x_out.extents() == x.extents() &&
+               y.extents() == x.extents());
     ZG_EXPECTS(gain.extent(0) == x.extent(1));
     ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
     check_dropout(dropout, x.extent(0));
-    launch<host::residual_rms_norm_forward<T>>(stream, x, branch, dropout, gain, epsilon, x_out, y, inv_rms);
+    launch<residual_rms_norm_forward<T>>(stream, x, branch, dropout, gain, epsilon, x_out, y, inv_rms);
 }
 
 template <class T>
 void rms_norm_backward(const device::Stream& stream,
-                       TensorRef<const T, 2> x,
-                       TensorRef<const T, 2> dy,
-                       TensorRef<const T, 1> gain,
-                       TensorRef<const float, 1> inv_rms,
-                       TensorRef<T, 2> dx,
-                       TensorRef<float, 1> d_gain,
+                       TensorAddress<const T, 2> x,
+                       TensorAddress<const T, 2> dy,
+                       VectorAddress<const T> gain,
+                       VectorAddress<const float> inv_rms,
+                       TensorAddress<T, 2> dx,
+                       VectorAddress<float> d_gain,
                        Accumulate accumulate,
-                       std::span<std::byte> workspace) {
-    ZG_EXPECTS(dy.extents == x.extents && dx.extents == x.extents);
+                       VectorAddress<std::byte> workspace) {
+    ZG_EXPECTS(dy.extents() == x.extents() && dx.extents() == x.extents());
     ZG_EXPECTS(gain.extent(0) == x.extent(1));
     ZG_EXPECTS(d_gain.empty() || d_gain.extent(0) == x.extent(1));
     ZG_EXPECTS(inv_rms.extent(0) == x.extent(0));
-    launch<host::rms_norm_backward<T>>(stream, x, dy, gain, inv_rms, dx, d_gain, accumulate, workspace);
+    launch<rms_norm_backward<T>>(stream, x, dy, gain, inv_rms, dx, d_gain, accumulate, workspace);
 }
 
 template decltype(rms_norm_forward<float>) rms_norm_forward<float>;

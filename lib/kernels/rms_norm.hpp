@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 #include "device/stream.hpp"
 #include "kernels/step_inputs.hpp"
-#include "tensor/tensor_ref.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
@@ -20,11 +19,11 @@ namespace ziggurat::kernels {
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
 void rms_norm_forward(const device::Stream& stream,
-                      tensor::TensorRef<const T, 2> x,
-                      tensor::TensorRef<const T, 1> gain,
+                      TensorAddress<const T, 2> x,
+                      VectorAddress<const T> gain,
                       float epsilon,
-                      tensor::TensorRef<T, 2> y,
-                      tensor::TensorRef<float, 1> inv_rms);
+                      TensorAddress<T, 2> y,
+                      VectorAddress<float> inv_rms);
 
 /// x_out = x + dropout(branch), y = rms_norm(x_out), in one sweep.
 ///
@@ -33,14 +32,14 @@ void rms_norm_forward(const device::Stream& stream,
 /// Aliasing: x_out may be x; nothing else may overlap
 template <class T>
 void residual_rms_norm_forward(const device::Stream& stream,
-                               tensor::TensorRef<const T, 2> x,
-                               tensor::TensorRef<const T, 2> branch,
+                               TensorAddress<const T, 2> x,
+                               TensorAddress<const T, 2> branch,
                                const Dropout& dropout,
-                               tensor::TensorRef<const T, 1> gain,
+                               VectorAddress<const T> gain,
                                float epsilon,
-                               tensor::TensorRef<T, 2> x_out,
-                               tensor::TensorRef<T, 2> y,
-                               tensor::TensorRef<float, 1> inv_rms);
+                               TensorAddress<T, 2> x_out,
+                               TensorAddress<T, 2> y,
+                               VectorAddress<float> inv_rms);
 
 /// Adds the gradient that comes through the norm to dx, and forms the gradient of gain.
 ///
@@ -54,13 +53,13 @@ void residual_rms_norm_forward(const device::Stream& stream,
 /// Errors:  Error{internal} when shapes disagree or the workspace is short
 template <class T>
 void rms_norm_backward(const device::Stream& stream,
-                       tensor::TensorRef<const T, 2> x,
-                       tensor::TensorRef<const T, 2> dy,
-                       tensor::TensorRef<const T, 1> gain,
-                       tensor::TensorRef<const float, 1> inv_rms,
-                       tensor::TensorRef<T, 2> dx,
-                       tensor::TensorRef<float, 1> d_gain,
+                       TensorAddress<const T, 2> x,
+                       TensorAddress<const T, 2> dy,
+                       VectorAddress<const T> gain,
+                       VectorAddress<const float> inv_rms,
+                       TensorAddress<T, 2> dx,
+                       VectorAddress<float> d_gain,
                        Accumulate accumulate,
-                       std::span<std::byte> workspace);
+                       VectorAddress<std::byte> workspace);
 
 }  // namespace ziggurat::kernels

@@ -3,21 +3,17 @@
 #include <cmath>
 
 #include "base/contract.hpp"
-#include "kernels/host/rope_host.hpp"
 #include "kernels/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
-using tensor::TensorRef;
-
-void rope_table(double theta, TensorRef<float, 3> table) {
-    ZG_EXPECTS(theta > 0 && table.extent(2) == 2);
+void rope_table(std::span<const double> frequencies, tensor::TensorRef<float, 3> table) {
+    ZG_EXPECTS(std::ssize(frequencies) == table.extent(1) && table.extent(2) == 2);
     const auto pairs = table.extent(1);
     for (std::int64_t position = 0; position < table.extent(0); ++position) {
         for (std::int64_t i = 0; i < pairs; ++i) {
-            const double angle = static_cast<double>(position) *
-                                 std::pow(theta, -static_cast<double>(i) / static_cast<double>(pairs));
+            const double angle = static_cast<double>(position) * frequencies[static_cast<std::size_t>(i)];
             float* to = table.data + 2 * (position * pairs + i);
             to[0] = static_cast<float>(std::cos(angle));
             to[1] = static_cast<float>(std::sin(angle));
@@ -28,14 +24,14 @@ void rope_table(double theta, TensorRef<float, 3> table) {
 template <class T>
 void rope(const device::Stream& stream,
           const AttentionShape& shape,
-          TensorRef<const std::int32_t, 1> positions,
-          TensorRef<const float, 3> table,
+          VectorAddress<const std::int32_t> positions,
+          TensorAddress<const float, 3> table,
           RopeDirection direction,
-          TensorRef<T, 2> qkv) {
+          TensorAddress<T, 2> qkv) {
     ZG_EXPECTS(2 * table.extent(1) <= shape.head_dim && table.extent(2) == 2);
     ZG_EXPECTS(qkv.extent(0) == shape.batch * shape.seq && positions.extent(0) == qkv.extent(0));
     ZG_EXPECTS(qkv.extent(1) == (shape.heads + 2 * shape.kv_heads) * shape.head_dim);
-    launch<host::rope<T>>(stream, shape, positions, table, direction, qkv);
+    launch<rope<T>>(stream, shape, positions, table, direction, qkv);
 }
 
 template decltype(rope<float>) rope<float>;

@@ -2,21 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "device/stream.hpp"
 #include "kernels/attention.hpp"
+#include "kernels/tensor_address.hpp"
 #include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::kernels {
 
 enum class RopeDirection { forward, backward };
 
-/// Fills table[p][i] = (cos, sin) of the angle p theta^(-i / pairs), once at assembly: on the calling thread,
-/// in memory of the host.
+/// Fills table[p][i] = (cos, sin) of the angle p frequencies[i], once at assembly: on the calling thread, in
+/// memory of the host.
 ///
-/// Shapes:   table [max_positions, pairs, 2]; two channels of a head make a pair
+/// Shapes:   frequencies [pairs], in radians per token; table [max_positions, pairs, 2]; two channels of a
+/// head
+///           make a pair
 /// Numerics: angles, cosines and sines in double, rounded once
-void rope_table(double theta, tensor::TensorRef<float, 3> table);
+void rope_table(std::span<const double> frequencies, tensor::TensorRef<float, 3> table);
 
 /// Turns the pairs (d, d + pairs), d < pairs, of every query and key head, in place, by the angles of their
 /// position. Channels from 2 pairs on, and the value heads, stay as they are.
@@ -32,9 +36,9 @@ void rope_table(double theta, tensor::TensorRef<float, 3> table);
 template <class T>
 void rope(const device::Stream& stream,
           const AttentionShape& shape,
-          tensor::TensorRef<const std::int32_t, 1> positions,
-          tensor::TensorRef<const float, 3> table,
+          VectorAddress<const std::int32_t> positions,
+          TensorAddress<const float, 3> table,
           RopeDirection direction,
-          tensor::TensorRef<T, 2> qkv);
+          TensorAddress<T, 2> qkv);
 
 }  // namespace ziggurat::kernels

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "kernels/tensor_address.hpp"
+
 namespace ziggurat::kernels {
 
 /// Written by the trainer before a step's first op (and, where said, by ops of the step itself).
@@ -23,11 +25,24 @@ struct StepInputs {
 struct Dropout {
     float probability = 0;
     std::uint64_t seed = 0;
-    std::uint32_t purpose = 0;              ///< unique for each place of the model (layer and site)
-    const std::int64_t* samples = nullptr;  ///< [batch] global sample index of each sequence
-    std::int64_t sequence =
-        0;  ///< tokens per sequence: row r is position r % sequence of sample r / sequence
-    const StepInputs* inputs = nullptr;  ///< for the step
+    std::uint32_t purpose = 0;                    ///< unique for each place of the model (layer and site)
+    VectorAddress<const std::int64_t> samples{};  ///< [batch] global sample index of each sequence
+    /// Tokens per sequence: row r of the batch is position r % sequence of sample r / sequence.
+    std::int64_t sequence = 0;
+    /// Row of the batch that row 0 of a call is; a slice may begin inside a sequence.
+    std::int64_t first_row = 0;
+    ObjectAddress<const StepInputs> inputs{};  ///< for the step
+};
+
+/// The same as a sibling gets it, which reads what its addresses name.
+struct ReadableDropout {
+    float probability = 0;
+    std::uint64_t seed = 0;
+    std::uint32_t purpose = 0;
+    const std::int64_t* samples = nullptr;
+    std::int64_t sequence = 0;
+    std::int64_t first_row = 0;
+    const StepInputs* inputs = nullptr;
 };
 
 /// Whether a gradient is stored or added to what is there.

@@ -1,28 +1,25 @@
 #include "kernels/swiglu.hpp"
 
 #include "base/contract.hpp"
-#include "kernels/host/swiglu_host.hpp"
 #include "kernels/launch.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels {
 
-using tensor::TensorRef;
-
 template <class T>
-void swiglu_forward(const device::Stream& stream, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
+void swiglu_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y) {
     ZG_EXPECTS(x.extent(0) == y.extent(0) && x.extent(1) == 2 * y.extent(1));
-    launch<host::swiglu_forward<T>>(stream, x, y);
+    launch<swiglu_forward<T>>(stream, x, y);
 }
 
 template <class T>
 void swiglu_backward(const device::Stream& stream,
-                     TensorRef<const T, 2> x,
-                     TensorRef<const T, 2> dy,
-                     TensorRef<T, 2> dx) {
-    ZG_EXPECTS(dx.extents == x.extents);
+                     TensorAddress<const T, 2> x,
+                     TensorAddress<const T, 2> dy,
+                     TensorAddress<T, 2> dx) {
+    ZG_EXPECTS(dx.extents() == x.extents());
     ZG_EXPECTS(x.extent(0) == dy.extent(0) && x.extent(1) == 2 * dy.extent(1));
-    launch<host::swiglu_backward<T>>(stream, x, dy, dx);
+    launch<swiglu_backward<T>>(stream, x, dy, dx);
 }
 
 template decltype(swiglu_forward<float>) swiglu_forward<float>;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/stream.hpp"
-#include "tensor/tensor_ref.hpp"
+#include "kernels/tensor_address.hpp"
 
 namespace ziggurat::kernels {
 
@@ -15,7 +15,7 @@ namespace ziggurat::kernels {
 /// Aliasing: none
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
-void swiglu_forward(const device::Stream& stream, tensor::TensorRef<const T, 2> x, tensor::TensorRef<T, 2> y);
+void swiglu_forward(const device::Stream& stream, TensorAddress<const T, 2> x, TensorAddress<T, 2> y);
 
 /// dx from dy, in one sweep.
 ///
@@ -24,8 +24,8 @@ void swiglu_forward(const device::Stream& stream, tensor::TensorRef<const T, 2> 
 /// Errors:  Error{internal} when shapes disagree
 template <class T>
 void swiglu_backward(const device::Stream& stream,
-                     tensor::TensorRef<const T, 2> x,
-                     tensor::TensorRef<const T, 2> dy,
-                     tensor::TensorRef<T, 2> dx);
+                     TensorAddress<const T, 2> x,
+                     TensorAddress<const T, 2> dy,
+                     TensorAddress<T, 2> dx);
 
 }  // namespace ziggurat::kernels

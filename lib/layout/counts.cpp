@@ -1,6 +1,8 @@
 #include "layout/counts.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
 
 #include "layout/tensors.hpp"
 #include "spec/tensor_pattern.hpp"
@@ -54,7 +56,7 @@ const char* flops_formula(const spec::RunSpec& run) {
                : "6 (N - E) + 6 L C T, less what frozen tensors save";
 }
 
-double flops_per_token(const spec::RunSpec& run) {
+std::vector<double> flops_per_token_by_unit(const spec::RunSpec& run) {
     const auto& model = run.model;
     const int head = static_cast<int>(model.layers) + 1;
     const auto all = tensors(model);
@@ -62,21 +64,27 @@ double flops_per_token(const spec::RunSpec& run) {
         return spec::is_trained(run.train, tensor.name);
     });
     const int first_trained = first == all.end() ? head + 1 : first->unit;
-    std::int64_t products = 0;
+    std::vector<double> flops(static_cast<std::size_t>(head) + 1);
     for (const auto& tensor : all) {
         const bool is_tied_table = model.tie_embeddings && &tensor == &all.front();
         const int unit = is_tied_table ? head : tensor.unit;
         if (unit > 0) {
             const int passes =
                 1 + (unit >= first_trained ? 1 : 0) + (spec::is_trained(run.train, tensor.name) ? 1 : 0);
-            products += 2 * passes * tensor.elements;
+            flops[static_cast<std::size_t>(unit)] += static_cast<double>(2 * passes * tensor.elements);
         }
     }
-    const auto backward_layers = std::clamp<std::int64_t>(model.layers + 1 - first_trained, 0, model.layers);
     // A query sees half of the keys on average; backward takes twice as many as forward.
-    const double attention =
-        static_cast<double>(model.layers + 2 * backward_layers) * (flops_per_token_and_key(model) / 2);
-    return static_cast<double>(products) + attention * static_cast<double>(run.data.seq);
+    const double attention = flops_per_token_and_key(model) / 2 * static_cast<double>(run.data.seq);
+    for (int layer = 1; layer < head; ++layer) {
+        flops[static_cast<std::size_t>(layer)] += attention * (layer >= first_trained ? 3 : 1);
+    }
+    return flops;
+}
+
+double flops_per_token(const spec::RunSpec& run) {
+    const auto flops = flops_per_token_by_unit(run);
+    return std::accumulate(flops.begin(), flops.end(), 0.0);
 }
 
 StateBytes count_state_bytes(const spec::RunSpec& run) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "layout/state_kinds.hpp"
 #include "spec/run_spec.hpp"
@@ -38,6 +39,9 @@ const char* flops_formula(const spec::RunSpec& run);
 /// forward's, 2 those of the gradient of the input, which nothing below the first trained tensor needs, and 2
 /// those of the gradient of the weight, which a frozen one does not have; of attention's 6, backward has 4.
 double flops_per_token(const spec::RunSpec& run);
+
+/// What each unit has of them, in order of use.
+std::vector<double> flops_per_token_by_unit(const spec::RunSpec& run);
 
 /// Bytes of model state by group of its kinds.
 struct StateBytes {

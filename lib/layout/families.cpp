@@ -29,6 +29,22 @@ const FamilyDescriptor& family_of(const spec::Model& model) {
     return *family;
 }
 
+const char* name_of(spec::RopeScalingKind kind) {
+    switch (kind) {
+        case spec::RopeScalingKind::none:
+            return "none";
+        case spec::RopeScalingKind::linear:
+            return "linear";
+        case spec::RopeScalingKind::by_parts:
+            for (const auto* family : families()) {
+                if (family->scaling_by_parts != nullptr) {
+                    return family->scaling_by_parts;
+                }
+            }
+    }
+    return "";
+}
+
 const spec::Model* find_preset(std::string_view name) {
     for (const auto* family : families()) {
         for (const auto& preset : family->presets) {

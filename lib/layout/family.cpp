@@ -1,5 +1,7 @@
 #include "layout/family.hpp"
 
+#include <algorithm>
+
 #include "base/contract.hpp"
 #include "layout/family_descriptor.hpp"
 #include "layout/unit_builder.hpp"
@@ -77,7 +79,7 @@ std::string layer_name(int layer) {
 
 FamilyTable family_table(const spec::Model& model, int tensor, bool sequence) {
     ZG_EXPECTS(tensor >= 1);
-    ZG_EXPECTS(model.heads % tensor == 0 && model.kv_heads % tensor == 0);
+    ZG_EXPECTS(model.heads % tensor == 0);
     ZG_EXPECTS(model.ffn_hidden % tensor == 0 && model.vocab_padded % tensor == 0);
     FamilyTable table;
     table.norm = family_of(model).norm;
@@ -101,12 +103,33 @@ FamilyTable family_table(const spec::RunSpec& run) {
     return table;
 }
 
+std::int64_t local_kv_heads(const spec::Model& model, int tensor) {
+    ZG_EXPECTS(model.kv_heads % tensor == 0 || tensor % model.kv_heads == 0);
+    return std::max<std::int64_t>(1, model.kv_heads / tensor);
+}
+
+int ranks_per_slice(const Parameter& parameter, int tensor) {
+    if (parameter.tensor_dim < 0) {
+        return tensor;
+    }
+    if (parameter.most_slices == 0 || tensor <= parameter.most_slices) {
+        return 1;
+    }
+    ZG_EXPECTS(tensor % parameter.most_slices == 0);
+    return static_cast<int>(tensor / parameter.most_slices);
+}
+
+int slice_of(const Parameter& parameter, int tensor, int tensor_rank) {
+    return tensor_rank / ranks_per_slice(parameter, tensor);
+}
+
 std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor) {
     auto extents = parameter.extents;
     if (parameter.tensor_dim >= 0) {
         auto& cut = extents[static_cast<std::size_t>(parameter.tensor_dim)];
-        ZG_EXPECTS(cut % tensor == 0);
-        cut /= tensor;
+        const int slices = tensor / ranks_per_slice(parameter, tensor);
+        ZG_EXPECTS(cut % slices == 0);
+        cut /= slices;
     }
     return extents;
 }

@@ -63,11 +63,15 @@ struct Parameter {
     Role role = Role::weight;           ///< within its phase
     std::vector<std::int64_t> extents;  ///< global
     int tensor_dim = -1;                ///< the dim cut over the tensor axis; -1: replicated
+    /// Parts that this dim has at most: heads of keys and values. Of more ranks, neighbours share one. 0: as
+    /// many as ranks.
+    std::int64_t most_slices = 0;
     Initial initial = Initial::normal;
     double std = 0;                   ///< of Initial::normal
     std::int64_t valid_rows = -1;     ///< rows below this hold data, the others are zero padding; -1: all
     bool joined_to_previous = false;  ///< lies right behind the previous parameter: both form one matrix
-    /// Its gradient is a summand over the tensor axis (a replicated parameter used on a slice of the tokens).
+    /// Its gradient is a summand over the ranks that hold the same slice: a replicated parameter used on a
+    /// part of the tokens, a head of keys used by some of its query heads.
     bool gradient_is_partial = false;
     bool is_trained = true;  ///< a frozen one has no gradient and no optimizer state
 
@@ -134,12 +138,22 @@ struct FamilyTable {
 
 /// The table of `model` as one rank of a tensor axis of degree `tensor` sees it.
 ///
-/// Errors: contract, when `tensor` does not divide heads, kv_heads, ffn_hidden or vocab_padded (the deck's
-/// rules say so first)
+/// Errors: contract, when `tensor` does not divide heads, ffn_hidden or vocab_padded, or neither divides
+/// kv_heads nor is a multiple of it (the deck's rules say so first)
 FamilyTable family_table(const spec::Model& model, int tensor, bool sequence);
 
 /// The same for a run, in which tensors may be frozen.
 FamilyTable family_table(const spec::RunSpec& run);
+
+/// Heads of keys and values that a rank of a tensor axis of that degree computes with: its part of them, or
+/// one that it shares with others.
+std::int64_t local_kv_heads(const spec::Model& model, int tensor);
+
+/// Ranks of a tensor axis of that degree which hold the same slice of `parameter`, and follow each other: all
+/// of a replicated one, one of a tensor that is cut, unless it has fewer slices than there are ranks.
+int ranks_per_slice(const Parameter& parameter, int tensor);
+/// The slice of `parameter` on a rank of that axis, counted from 0.
+int slice_of(const Parameter& parameter, int tensor, int tensor_rank);
 
 /// Extents of `parameter` on one rank of a tensor axis of that degree.
 std::vector<std::int64_t> local_extents(const Parameter& parameter, int tensor);

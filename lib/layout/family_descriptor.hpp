@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "layout/family.hpp"
+#include "layout/published.hpp"
 
 namespace ziggurat::layout {
 
@@ -41,6 +42,9 @@ struct FamilyDescriptor {
     /// One decoder layer, as one rank of a tensor axis of degree `tensor` sees it.
     Unit (*layer)(const spec::Model& model, int layer, int tensor, bool sequence) = nullptr;
     std::vector<Preset> presets;
+    /// Word of model.rope_scaling.kind for scaling by parts, of the family that brought it.
+    const char* scaling_by_parts = nullptr;
+    Published published;  ///< how others name and keep it
 
     bool has_rotary_positions() const noexcept { return positions == Positions::rotary; }
 };
@@ -54,6 +58,9 @@ const FamilyDescriptor* find_family(std::string_view name);
 /// The family of `model`.
 /// Errors: contract, when there is no such family
 const FamilyDescriptor& family_of(const spec::Model& model);
+
+/// Word of model.rope_scaling.kind, as config.json has it too: `none`, `linear` ...
+const char* name_of(spec::RopeScalingKind kind);
 
 /// The model of a preset of any family; none when there is no such preset.
 const spec::Model* find_preset(std::string_view name);

@@ -38,6 +38,50 @@ Preset preset(const char* name, std::int64_t layers, std::int64_t hidden, std::i
     return {name, model};
 }
 
+/// Source: GPT2LMHeadModel and GPT2Config of transformers, whose Conv1D keeps weights as [in, out].
+Published published() {
+    return {
+        .model_type = "gpt2",
+        .architecture = "GPT2LMHeadModel",
+        .prefix = "transformer.",
+        .tensors = {{"transformer.wte.weight", {"embedding.token"}},
+                    {"transformer.wpe.weight", {"embedding.position"}},
+                    {"transformer.h.{}.ln_1.weight", {"layers.{}.attn_norm.gain"}},
+                    {"transformer.h.{}.ln_1.bias", {"layers.{}.attn_norm.bias"}},
+                    {"transformer.h.{}.attn.c_attn.weight",
+                     {"layers.{}.attention.q.weight", "layers.{}.attention.k.weight",
+                      "layers.{}.attention.v.weight"},
+                     true},
+                    {"transformer.h.{}.attn.c_attn.bias",
+                     {"layers.{}.attention.q.bias", "layers.{}.attention.k.bias",
+                      "layers.{}.attention.v.bias"}},
+                    {"transformer.h.{}.attn.c_proj.weight", {"layers.{}.attention.out.weight"}, true},
+                    {"transformer.h.{}.attn.c_proj.bias", {"layers.{}.attention.out.bias"}},
+                    {"transformer.h.{}.ln_2.weight", {"layers.{}.mlp_norm.gain"}},
+                    {"transformer.h.{}.ln_2.bias", {"layers.{}.mlp_norm.bias"}},
+                    {"transformer.h.{}.mlp.c_fc.weight", {"layers.{}.mlp.up.weight"}, true},
+                    {"transformer.h.{}.mlp.c_fc.bias", {"layers.{}.mlp.up.bias"}},
+                    {"transformer.h.{}.mlp.c_proj.weight", {"layers.{}.mlp.down.weight"}, true},
+                    {"transformer.h.{}.mlp.c_proj.bias", {"layers.{}.mlp.down.bias"}},
+                    {"transformer.ln_f.weight", {"final_norm.gain"}},
+                    {"transformer.ln_f.bias", {"final_norm.bias"}}},
+        .head = "lm_head.weight",
+        .left_out = {"transformer.h.{}.attn.bias", "transformer.h.{}.attn.masked_bias"},
+        .keys = {{"n_layer", "model.layers"},
+                 {"n_embd", "model.hidden"},
+                 {"n_head", "model.heads"},
+                 {"n_inner", "model.ffn_hidden", "auto"},
+                 {"vocab_size", "model.vocab"},
+                 {"n_positions", "model.max_seq"},
+                 {"tie_word_embeddings", "model.tie_embeddings", "true"},
+                 {"layer_norm_epsilon", "model.norm_epsilon", "1.0e-5"}},
+        .facts = {{"activation_function", {"\"gelu_new\"", "\"gelu_pytorch_tanh\""}},
+                  {"scale_attn_weights", {"true"}},
+                  {"scale_attn_by_inverse_layer_idx", {"false"}},
+                  {"add_cross_attention", {"false"}}},
+    };
+}
+
 }  // namespace
 
 const FamilyDescriptor& gpt2_family() {
@@ -53,6 +97,7 @@ const FamilyDescriptor& gpt2_family() {
         .layer = decoder_layer,
         .presets = {preset("gpt2-124m", 12, 768, 12), preset("gpt2-350m", 24, 1024, 16),
                     preset("gpt2-774m", 36, 1280, 20), preset("gpt2-1558m", 48, 1600, 25)},
+        .published = published(),
     };
     return described;
 }

@@ -45,6 +45,54 @@ Preset preset(const char* name, std::int64_t layers, std::int64_t hidden, std::i
     return {name, model};
 }
 
+/// Source: GPTNeoXForCausalLM and GPTNeoXConfig of transformers.
+Published published() {
+    return {
+        .model_type = "gpt_neox",
+        .architecture = "GPTNeoXForCausalLM",
+        .prefix = "gpt_neox.",
+        .tensors = {{"gpt_neox.embed_in.weight", {"embedding.token"}},
+                    {"gpt_neox.layers.{}.input_layernorm.weight", {"layers.{}.attn_norm.gain"}},
+                    {"gpt_neox.layers.{}.input_layernorm.bias", {"layers.{}.attn_norm.bias"}},
+                    {"gpt_neox.layers.{}.post_attention_layernorm.weight", {"layers.{}.mlp_norm.gain"}},
+                    {"gpt_neox.layers.{}.post_attention_layernorm.bias", {"layers.{}.mlp_norm.bias"}},
+                    {"gpt_neox.layers.{}.attention.query_key_value.weight",
+                     {"layers.{}.attention.q.weight", "layers.{}.attention.k.weight",
+                      "layers.{}.attention.v.weight"},
+                     false,
+                     PartOrder::by_head},
+                    {"gpt_neox.layers.{}.attention.query_key_value.bias",
+                     {"layers.{}.attention.q.bias", "layers.{}.attention.k.bias",
+                      "layers.{}.attention.v.bias"},
+                     false,
+                     PartOrder::by_head},
+                    {"gpt_neox.layers.{}.attention.dense.weight", {"layers.{}.attention.out.weight"}},
+                    {"gpt_neox.layers.{}.attention.dense.bias", {"layers.{}.attention.out.bias"}},
+                    {"gpt_neox.layers.{}.mlp.dense_h_to_4h.weight", {"layers.{}.mlp.up.weight"}},
+                    {"gpt_neox.layers.{}.mlp.dense_h_to_4h.bias", {"layers.{}.mlp.up.bias"}},
+                    {"gpt_neox.layers.{}.mlp.dense_4h_to_h.weight", {"layers.{}.mlp.down.weight"}},
+                    {"gpt_neox.layers.{}.mlp.dense_4h_to_h.bias", {"layers.{}.mlp.down.bias"}},
+                    {"gpt_neox.final_layer_norm.weight", {"final_norm.gain"}},
+                    {"gpt_neox.final_layer_norm.bias", {"final_norm.bias"}}},
+        .head = "embed_out.weight",
+        .left_out = {"gpt_neox.layers.{}.attention.bias", "gpt_neox.layers.{}.attention.masked_bias",
+                     "gpt_neox.layers.{}.attention.rotary_emb.inv_freq"},
+        .keys = {{"num_hidden_layers", "model.layers"},
+                 {"hidden_size", "model.hidden"},
+                 {"num_attention_heads", "model.heads"},
+                 {"intermediate_size", "model.ffn_hidden"},
+                 {"vocab_size", "model.vocab"},
+                 {"max_position_embeddings", "model.max_seq"},
+                 {"tie_word_embeddings", "model.tie_embeddings", "false"},
+                 {"layer_norm_eps", "model.norm_epsilon", "1.0e-5"},
+                 {"rotary_emb_base", "model.rope_theta", "10000", "rope_theta"},
+                 {"rotary_pct", "model.rotary_fraction", "0.25", "partial_rotary_factor"}},
+        .facts = {{"hidden_act", {"\"gelu\""}},
+                  {"use_parallel_residual", {"true"}},
+                  {"attention_bias", {"true"}}},
+    };
+}
+
 }  // namespace
 
 const FamilyDescriptor& gpt_neox_family() {
@@ -62,6 +110,7 @@ const FamilyDescriptor& gpt_neox_family() {
                     preset("pythia-410m", 24, 1024, 16), preset("pythia-1b", 16, 2048, 8),
                     preset("pythia-1.4b", 24, 2048, 16), preset("pythia-2.8b", 32, 2560, 32),
                     preset("pythia-6.9b", 32, 4096, 32), preset("pythia-12b", 36, 5120, 40)},
+        .published = published(),
     };
     return described;
 }

@@ -60,6 +60,41 @@ std::int64_t usual_ffn_hidden(std::int64_t hidden) {
     return ((8 * hidden + 2) / 3 + multiple - 1) / multiple * multiple;
 }
 
+/// Source: LlamaForCausalLM and LlamaConfig of transformers.
+Published published() {
+    return {
+        .model_type = "llama",
+        .architecture = "LlamaForCausalLM",
+        .prefix = "model.",
+        .tensors = {{"model.embed_tokens.weight", {"embedding.token"}},
+                    {"model.layers.{}.input_layernorm.weight", {"layers.{}.attn_norm.gain"}},
+                    {"model.layers.{}.self_attn.q_proj.weight", {"layers.{}.attention.q.weight"}},
+                    {"model.layers.{}.self_attn.k_proj.weight", {"layers.{}.attention.k.weight"}},
+                    {"model.layers.{}.self_attn.v_proj.weight", {"layers.{}.attention.v.weight"}},
+                    {"model.layers.{}.self_attn.o_proj.weight", {"layers.{}.attention.out.weight"}},
+                    {"model.layers.{}.post_attention_layernorm.weight", {"layers.{}.mlp_norm.gain"}},
+                    {"model.layers.{}.mlp.gate_proj.weight", {"layers.{}.mlp.gate.weight"}},
+                    {"model.layers.{}.mlp.up_proj.weight", {"layers.{}.mlp.up.weight"}},
+                    {"model.layers.{}.mlp.down_proj.weight", {"layers.{}.mlp.down.weight"}},
+                    {"model.norm.weight", {"final_norm.gain"}}},
+        .head = "lm_head.weight",
+        .left_out = {"model.layers.{}.self_attn.rotary_emb.inv_freq"},
+        .keys = {{"num_hidden_layers", "model.layers"},
+                 {"hidden_size", "model.hidden"},
+                 {"num_attention_heads", "model.heads"},
+                 {"num_key_value_heads", "model.kv_heads", "auto"},
+                 {"intermediate_size", "model.ffn_hidden"},
+                 {"vocab_size", "model.vocab"},
+                 {"max_position_embeddings", "model.max_seq"},
+                 {"tie_word_embeddings", "model.tie_embeddings", "false"},
+                 {"rms_norm_eps", "model.norm_epsilon", "1.0e-6"},
+                 {"rope_theta", "model.rope_theta", "10000", "rope_theta"}},
+        .facts = {{"hidden_act", {"\"silu\"", "\"swish\""}},
+                  {"attention_bias", {"false"}},
+                  {"mlp_bias", {"false"}}},
+    };
+}
+
 }  // namespace
 
 const FamilyDescriptor& llama_family() {
@@ -74,6 +109,8 @@ const FamilyDescriptor& llama_family() {
         .layer = decoder_layer,
         .presets = {llama_1b(), Preset{"llama-8b", model_of(32, 4096, 32, 14336)},
                     Preset{"llama-70b", model_of(80, 8192, 64, 28672)}},
+        .scaling_by_parts = "llama3",
+        .published = published(),
     };
     return described;
 }

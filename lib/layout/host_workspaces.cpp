@@ -15,7 +15,7 @@ std::int64_t HostWorkspaces::packed_weight(std::int64_t in, std::int64_t out) co
     return rounded_up(in, 64) * rounded_up(out, 64) * element_bytes_;
 }
 
-std::int64_t HostWorkspaces::packed_linear(std::int64_t rows, std::int64_t in) const {
+std::int64_t HostWorkspaces::packed_linear(std::int64_t rows, std::int64_t in, std::int64_t) const {
     const auto activation = element_bytes_ == 2 ? packed_weight(in, std::min(rows, rows_packed_at_once)) : 0;
     const auto scratchpad =
         (std::int64_t{2} << 20) * threads_;  // 1.64 MiB is the most that oneDNN was seen to ask
@@ -23,7 +23,7 @@ std::int64_t HostWorkspaces::packed_linear(std::int64_t rows, std::int64_t in) c
 }
 
 std::int64_t HostWorkspaces::linear(std::int64_t rows, std::int64_t in, std::int64_t out) const {
-    return std::max(packed_linear(rows, in), packed_weight(in, out) + packed_linear(0, in));
+    return std::max(packed_linear(rows, in, out), packed_weight(in, out) + packed_linear(0, in, out));
 }
 
 std::int64_t HostWorkspaces::attention(std::int64_t seq, std::int64_t head_dim) const {

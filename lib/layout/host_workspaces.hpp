@@ -7,8 +7,8 @@
 
 namespace ziggurat::layout {
 
-/// Answers of kernels/*_host.cpp, which check their workspaces with this class and take the constants below
-/// from it.
+/// Answers of kernels/host/*_host.cpp, which check their workspaces with this class and take the constants
+/// below from it.
 class HostWorkspaces final : public Workspaces {
   public:
     /// Rows of x that are packed at a time for the gradient of a weight.
@@ -22,10 +22,17 @@ class HostWorkspaces final : public Workspaces {
         : element_bytes_{element_bytes}, threads_{threads} {}
 
     std::int64_t linear(std::int64_t rows, std::int64_t in, std::int64_t out) const override;
-    std::int64_t packed_linear(std::int64_t rows, std::int64_t in) const override;
+    std::int64_t packed_linear(std::int64_t rows, std::int64_t in, std::int64_t out) const override;
     std::int64_t packed_weight(std::int64_t in, std::int64_t out) const override;
-    std::int64_t attention(std::int64_t seq, std::int64_t head_dim) const override;
+    std::int64_t attention(std::int64_t seq, std::int64_t head_dim) const;
+    std::int64_t attention_forward(const AttentionSizes& of) const override {
+        return attention(of.seq, of.head_dim);
+    }
+    std::int64_t attention_backward(const AttentionSizes& of) const override {
+        return attention(of.seq, of.head_dim);
+    }
     std::int64_t column_sum(std::int64_t width) const override { return column_sum_bytes(width); }
+    std::int64_t libraries() const override { return 0; }
 
     /// Floats from one partial row of a column sum to the next.
     static constexpr std::int64_t column_sum_stride(std::int64_t width) { return (width + 15) / 16 * 16; }

@@ -1,8 +1,19 @@
 #include "layout/layer_parts.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace ziggurat::layout {
+
+namespace {
+
+/// Of a token, over the whole tensor axis: heads of keys and values that ranks share are there for each.
+std::int64_t qkv_width(const UnitBuilder& unit) {
+    const auto& model = unit.model();
+    return (model.heads + 2 * local_kv_heads(model, unit.tensor()) * unit.tensor()) * model.head_dim;
+}
+
+}  // namespace
 
 double residual_std(const spec::Model& model) {
     return model.init_std / std::sqrt(2.0 * static_cast<double>(model.layers));
@@ -14,26 +25,28 @@ int qkv_product(UnitBuilder& unit, int h, const std::string& name, Biases biases
     const double std = model.init_std;
     const auto q_width = model.heads * model.head_dim;
     const auto kv_width = model.kv_heads * model.head_dim;
+    const auto keys_or_values = [&](const char* tensor, Role role, std::vector<std::int64_t> extents,
+                                    Initial initial) {
+        const int added = unit.joined_parameter(tensor, role, std::move(extents), initial, 0, std);
+        unit.limit_slices(added, model.kv_heads);
+        return added;
+    };
     std::vector<int> parameters{
-        unit.parameter("attention.q.weight", Role::weight, {q_width, hidden}, Initial::normal, 0, std),
-        unit.joined_parameter("attention.k.weight", Role::weight, {kv_width, hidden}, Initial::normal, 0,
-                              std),
-        unit.joined_parameter("attention.v.weight", Role::weight, {kv_width, hidden}, Initial::normal, 0,
-                              std)};
+        unit.parameter("attention.q.weight", Role::weight, {q_width, hidden}, Initial::normal, 0, std)};
+    for (const char* tensor : {"attention.k.weight", "attention.v.weight"}) {
+        parameters.push_back(keys_or_values(tensor, Role::weight, {kv_width, hidden}, Initial::normal));
+    }
     if (biases == Biases::all) {
         parameters.push_back(unit.parameter("attention.q.bias", Role::bias, {q_width}, Initial::zero, 0));
-        parameters.push_back(
-            unit.joined_parameter("attention.k.bias", Role::bias, {kv_width}, Initial::zero, 0));
-        parameters.push_back(
-            unit.joined_parameter("attention.v.bias", Role::bias, {kv_width}, Initial::zero, 0));
+        for (const char* tensor : {"attention.k.bias", "attention.v.bias"}) {
+            parameters.push_back(keys_or_values(tensor, Role::bias, {kv_width}, Initial::zero));
+        }
     }
-    return unit.column_linear("qkv", h, name, q_width + 2 * kv_width, std::move(parameters));
+    return unit.column_linear("qkv", h, name, qkv_width(unit), std::move(parameters));
 }
 
 int rope_phase(UnitBuilder& unit, int raw) {
-    const auto& model = unit.model();
-    const auto width = (model.heads + 2 * model.kv_heads) * model.head_dim;
-    const int qkv = unit.value("qkv", width, Placement::split_width);
+    const int qkv = unit.value("qkv", qkv_width(unit), Placement::split_width);
     auto& made = unit.phase("rope", PhaseKind::rope);
     made.reads = {{raw, Role::input, Placement::split_width}};
     made.writes = {{qkv, Role::output, Placement::split_width}};

@@ -50,6 +50,12 @@ int UnitBuilder::joined_parameter(std::string name,
     return index;
 }
 
+void UnitBuilder::limit_slices(int parameter, std::int64_t most) {
+    auto& limited = unit_.parameters[static_cast<std::size_t>(parameter)];
+    limited.most_slices = most;
+    limited.gradient_is_partial = ranks_per_slice(limited, tensor_) > 1;
+}
+
 Phase& UnitBuilder::phase(std::string name, PhaseKind kind) {
     unit_.phases.emplace_back();
     unit_.phases.back().name = std::move(name);

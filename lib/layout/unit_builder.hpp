@@ -29,6 +29,8 @@ class UnitBuilder {
                   Initial initial,
                   int tensor_dim = -1,
                   double std = 0);
+    /// Says that the parameter has at most so many slices, of which ranks of a larger tensor axis share one.
+    void limit_slices(int parameter, std::int64_t most);
     /// Parameter that lies right behind the previous one.
     int joined_parameter(std::string name,
                          Role role,

@@ -1,11 +1,32 @@
 #include "layout/workspaces.hpp"
 
+#include "base/contract.hpp"
+#include "layout/cuda_workspaces.hpp"
+#include "layout/family.hpp"
 #include "layout/host_workspaces.hpp"
 
 namespace ziggurat::layout {
 
+AttentionSizes attention_sizes(const spec::RunSpec& run) {
+    const auto tensor = run.parallel.tensor;
+    return {.batch = run.train.micro_batch,
+            .seq = run.data.seq,
+            .heads = run.model.heads / tensor,
+            .kv_heads = local_kv_heads(run.model, tensor),
+            .head_dim = run.model.head_dim};
+}
+
 std::unique_ptr<Workspaces> make_workspaces(const spec::RunSpec& run) {
-    return std::make_unique<HostWorkspaces>(spec::element_bytes(run.precision.compute), run.parallel.threads);
+    switch (run.tiers.device) {
+        case spec::DeviceKind::host:
+            return std::make_unique<HostWorkspaces>(spec::element_bytes(run.precision.compute),
+                                                    run.parallel.threads);
+        case spec::DeviceKind::cuda:
+            return std::make_unique<CudaWorkspaces>(run.precision.compute == spec::DType::bf16 &&
+                                                    run.model.dropout == 0 && !run.data.reset_at_document);
+    }
+    ZG_EXPECTS(!"a kind of device");
+    return nullptr;
 }
 
 }  // namespace ziggurat::layout

@@ -11,12 +11,15 @@ using schedule::Direction;
 namespace {
 
 /// \param elements  of qkv on this rank
-kernels::AttentionShape shape_of(const spec::RunSpec& spec, std::int64_t elements) {
+template <class T>
+kernels::AttentionShape shape_of(const Binder<T>& binder, std::int64_t elements) {
+    const auto& spec = binder.spec();
     const auto tensor = spec.parallel.tensor;
     kernels::AttentionShape shape{};
     shape.seq = spec.data.seq;
     shape.heads = spec.model.heads / tensor;
-    shape.kv_heads = spec.model.kv_heads / tensor;
+    shape.kv_heads = layout::local_kv_heads(spec.model, tensor);
+    shape.first_head = binder.first_of_slice(spec.model.heads);
     shape.head_dim = spec.model.head_dim;
     shape.batch = elements / (shape.seq * (shape.heads + 2 * shape.kv_heads) * shape.head_dim);
     return shape;
@@ -30,17 +33,20 @@ Kernel bind_attention(Binder<T>& binder,
                       const layout::Phase& phase,
                       Operands& use) {
     const auto stream = binder.stream();
-    const auto shape = shape_of(binder.spec(), std::ssize(use.in<T>(Role::input)));
+    const auto shape = shape_of(binder, use.in<T>(Role::input).size());
     const auto out_width = shape.heads * shape.head_dim;
     const auto qkv_width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto qkv = use.matrix_in<T>(Role::input, qkv_width);
-    const auto starts = use.vector_in<std::int32_t>(Role::document_starts);
+    const auto starts = use.in<std::int32_t>(Role::document_starts);
     const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention);
     const auto workspace = use.workspace();
     const std::array<std::int64_t, 3> lse_extents{shape.batch, shape.heads, shape.seq};
+    if (workspace.size() > 0) {
+        kernels::prepare_attention<T>(stream, shape);
+    }
 
     if (use.op().direction == Direction::backward) {
-        const tensor::TensorRef<const float, 3> lse{use.in<float>(Role::lse).data(), lse_extents};
+        const auto lse = use.in<float>(Role::lse).template reshaped<3>(lse_extents);
         return [=, out = use.matrix_in<T>(Role::output, out_width),
                 d_out = use.matrix_in<T>(Role::d_output, out_width),
                 d_qkv = use.matrix_out<T>(Role::d_input, qkv_width)] {
@@ -48,7 +54,7 @@ Kernel bind_attention(Binder<T>& binder,
                                            workspace);
         };
     }
-    const tensor::TensorRef<float, 3> lse{use.out<float>(Role::lse).data(), lse_extents};
+    const auto lse = use.out<float>(Role::lse).template reshaped<3>(lse_extents);
     return [=, out = use.matrix_out<T>(Role::output, out_width)] {
         kernels::attention_forward<T>(stream, shape, qkv, starts, dropout, out, lse, workspace);
     };
@@ -59,13 +65,13 @@ Kernel bind_rope(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
     const bool is_backward = use.op().direction == Direction::backward;
     const auto elements = use.out<T>(is_backward ? Role::d_input : Role::output);
-    const auto shape = shape_of(binder.spec(), std::ssize(elements));
+    const auto shape = shape_of(binder, elements.size());
     const auto width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
     const auto direction = is_backward ? kernels::RopeDirection::backward : kernels::RopeDirection::forward;
     const auto& model = binder.spec().model;
-    const tensor::TensorRef<const float, 3> table{use.in<float>(Role::rotations).data(),
-                                                  {binder.spec().data.seq, model.rotary_channels() / 2, 2}};
-    return [=, positions = use.vector_in<std::int32_t>(Role::positions),
+    const auto table = use.in<float>(Role::rotations)
+                           .template reshaped<3>({binder.spec().data.seq, model.rotary_channels() / 2, 2});
+    return [=, positions = use.in<std::int32_t>(Role::positions),
             qkv = use.matrix_out<T>(is_backward ? Role::d_input : Role::output, width)] {
         kernels::rope<T>(stream, shape, positions, table, direction, qkv);
     };

@@ -40,8 +40,13 @@ Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, Operands& use)
         case Direction::backward_input: {
             const auto dy = use.matrix_in<T>(Role::d_output, out);
             const auto* product = &binder.linear(dy.extent(0), in, out, false);
-            return [=, packed = use.in<std::byte>(Role::packed_backward),
-                    dx = use.matrix_out<T>(Role::d_input, in)] {
+            const auto dx = use.matrix_out<T>(Role::d_input, in);
+            if (use.reads(Role::weight)) {
+                return [=, w = use.matrix_in<T>(Role::weight, in)] {
+                    product->backward_input(stream, dy, w, dx, workspace);
+                };
+            }
+            return [=, packed = use.in<std::byte>(Role::packed_backward)] {
                 product->backward_input_packed(stream, dy, packed, dx, workspace);
             };
         }
@@ -60,7 +65,12 @@ Kernel bind_logits(Binder<T>& binder, const layout::Phase& phase, Operands& use)
     }
     const auto x = use.matrix_in<T>(Role::input, in);
     const auto* product = &binder.linear(x.extent(0), in, out, false);
-    return [=, packed = use.in<std::byte>(Role::packed_forward), y = use.matrix_out<T>(Role::output, out)] {
+    const auto y = use.matrix_out<T>(Role::output, out);
+    if (use.reads(Role::weight)) {
+        return
+            [=, w = use.matrix_in<T>(Role::weight, in)] { product->forward(stream, x, w, {}, y, workspace); };
+    }
+    return [=, packed = use.in<std::byte>(Role::packed_forward)] {
         product->forward_packed(stream, x, packed, {}, y, workspace);
     };
 }
@@ -70,11 +80,11 @@ Kernel bind_loss(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
     const auto& model = binder.spec().model;
     const auto vocab = model.vocab;
-    const auto targets = use.vector_in<std::int32_t>(Role::targets);
-    const auto mask = use.vector_in<std::uint8_t>(Role::mask);
-    const auto losses = use.vector_out<float>(Role::losses);
+    const auto targets = use.in<std::int32_t>(Role::targets);
+    const auto mask = use.in<std::uint8_t>(Role::mask);
+    const auto losses = use.out<float>(Role::losses);
     if (use.writes(Role::d_input)) {
-        const auto* inputs = use.step_inputs();
+        const auto inputs = use.step_inputs();
         return [=, logits = use.matrix_out<T>(Role::d_input, model.vocab_padded)] {
             kernels::cross_entropy<T>(stream, logits, vocab, targets, mask, inputs, losses);
         };

@@ -8,7 +8,6 @@ namespace ziggurat::model {
 
 using kernels::Accumulate;
 using schedule::Direction;
-using tensor::TensorRef;
 
 template <class T>
 Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
@@ -23,11 +22,11 @@ Kernel bind_logits_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
             const auto w = use.matrix_in<T>(Role::weight, in);
             const auto sum = use.matrix_out<float>(Role::d_input_sum, in);
             const auto accumulate = use.op().column_begin > 0 ? Accumulate::yes : Accumulate::no;
-            const auto dx = use.writes(Role::d_input) ? use.out<T>(Role::d_input) : std::span<T>{};
+            const auto dx = use.writes(Role::d_input) ? use.out<T>(Role::d_input) : VectorAddress<T>{};
             return [=] {
                 product->backward_input_sum(stream, dy, w, sum, accumulate, workspace);
                 if (!dx.empty()) {
-                    kernels::convert<float, T>(stream, {sum.data, static_cast<std::size_t>(sum.size())}, dx);
+                    kernels::convert<float, T>(stream, sum.flat(), dx);
                 }
             };
         }
@@ -57,28 +56,39 @@ static_assert(sizeof(kernels::LossStatistics) == schedule::loss_statistics_bytes
 template <class T>
 Kernel bind_loss_tile(Binder<T>& binder, Operands& use) {
     const auto stream = binder.stream();
-    const auto vocab = binder.spec().model.vocab;
-    const auto mask = use.vector_in<std::uint8_t>(Role::mask);
+    if (use.reads(Role::statistics) && use.writes(Role::statistics) && !use.reads(Role::input)) {
+        return [=, slices = use.in<kernels::LossStatistics>(Role::statistics),
+                merged = use.out<kernels::LossStatistics>(Role::statistics)] {
+            kernels::merge_statistics(stream, slices, merged);
+        };
+    }
+    const auto& model = binder.spec().model;
+    const auto mask = use.in<std::uint8_t>(Role::mask);
     if (use.writes(Role::losses)) {
         return [=, statistics = use.in<kernels::LossStatistics>(Role::statistics),
-                losses = use.vector_out<float>(Role::losses)] {
+                losses = use.out<float>(Role::losses)] {
             kernels::losses_of_statistics(stream, statistics, mask, losses);
         };
     }
-    const auto first = use.op().column_begin;
-    const auto width = use.op().column_end - first;
-    const auto targets = use.vector_in<std::int32_t>(Role::targets);
+    const auto vocab = model.vocab;
+    const bool is_tile = use.op().column_end > 0;
+    const auto width = is_tile ? use.op().column_end - use.op().column_begin
+                               : model.vocab_padded / binder.spec().parallel.tensor;
+    const auto first = binder.first_of_slice(model.vocab_padded) + use.op().column_begin;
+    const auto targets = use.in<std::int32_t>(Role::targets);
     if (use.writes(Role::d_input)) {
-        const auto* inputs = use.step_inputs();
+        const auto inputs = use.step_inputs();
         return [=, statistics = use.in<kernels::LossStatistics>(Role::statistics),
                 logits = use.matrix_out<T>(Role::d_input, width)] {
             kernels::cross_entropy_tile_gradient<T>(stream, logits, first, vocab, targets, mask, statistics,
                                                     inputs);
         };
     }
+    // What later columns are added to is what earlier ones have left.
+    const auto accumulate = use.reads(Role::statistics) ? Accumulate::yes : Accumulate::no;
     return [=, statistics = use.out<kernels::LossStatistics>(Role::statistics),
             logits = use.matrix_in<T>(Role::input, width)] {
-        kernels::cross_entropy_tile<T>(stream, logits, first, vocab, targets, mask, statistics);
+        kernels::cross_entropy_tile<T>(stream, logits, first, vocab, targets, mask, accumulate, statistics);
     };
 }
 

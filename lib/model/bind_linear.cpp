@@ -42,7 +42,7 @@ Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, Operands& use)
     const auto x = use.matrix_in<T>(Role::input, in);
     const bool has_bias = use.reads(Role::bias);
     const auto* product = &binder.linear(x.extent(0), in, out, has_bias);
-    const auto bias = has_bias ? use.vector_in<T>(Role::bias) : tensor::TensorRef<const T, 1>{};
+    const auto bias = has_bias ? use.in<T>(Role::bias) : VectorAddress<const T>{};
     return [=, w = use.matrix_in<T>(Role::weight, in), y = use.matrix_out<T>(Role::output, out)] {
         product->forward(stream, x, w, bias, y, workspace);
     };

@@ -13,20 +13,28 @@ using schedule::Direction;
 
 namespace {
 
+/// Of the micro-batch's rows, the first one that this rank's part of the phase has.
+template <class T>
+std::int64_t first_row(const Binder<T>& binder, const layout::Phase& phase) {
+    const auto& spec = binder.spec();
+    const bool is_slice = phase.writes.front().wanted == layout::Placement::split_tokens;
+    return is_slice ? binder.first_of_slice(spec.train.micro_batch * spec.data.seq) : 0;
+}
+
 template <class T>
 Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
     const auto epsilon = static_cast<float>(binder.spec().model.norm_epsilon);
     const auto x = use.matrix_in<T>(Role::input, width);
-    const auto gain = use.vector_in<T>(Role::gain);
+    const auto gain = use.in<T>(Role::gain);
     const auto y = use.matrix_out<T>(Role::output, width);
-    const auto inv_std = use.vector_out<float>(Role::inv_std);
+    const auto inv_std = use.out<float>(Role::inv_std);
     const bool has_mean = use.writes(Role::mean);
 
     if (phase.kind == PhaseKind::norm) {
         if (has_mean) {
-            return [=, bias = use.vector_in<T>(Role::bias), mean = use.vector_out<float>(Role::mean)] {
+            return [=, bias = use.in<T>(Role::bias), mean = use.out<float>(Role::mean)] {
                 kernels::layer_norm_forward<T>(stream, x, gain, bias, epsilon, y, mean, inv_std);
             };
         }
@@ -35,9 +43,10 @@ Kernel norm_forward(Binder<T>& binder, const layout::Unit& unit, const layout::P
 
     const auto branch = use.matrix_in<T>(Role::branch, width);
     const auto sum = use.matrix_out<T>(Role::sum, width);
-    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention_branch);
+    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention_branch,
+                                     first_row(binder, phase));
     if (has_mean) {
-        return [=, bias = use.vector_in<T>(Role::bias), mean = use.vector_out<float>(Role::mean)] {
+        return [=, bias = use.in<T>(Role::bias), mean = use.out<float>(Role::mean)] {
             kernels::residual_layer_norm_forward<T>(stream, x, branch, dropout, gain, bias, epsilon, sum, y,
                                                     mean, inv_std);
         };
@@ -53,8 +62,8 @@ Kernel norm_backward(Binder<T>& binder, const layout::Unit& unit, const layout::
     const auto width = binder.spec().model.hidden;
     const auto x = use.matrix_in<T>(phase.kind == PhaseKind::norm ? Role::input : Role::sum, width);
     const auto dy = use.matrix_in<T>(Role::d_output, width);
-    const auto gain = use.vector_in<T>(Role::gain);
-    const auto inv_std = use.vector_in<float>(Role::inv_std);
+    const auto gain = use.in<T>(Role::gain);
+    const auto inv_std = use.in<float>(Role::inv_std);
     const auto dx = use.matrix_out<T>(Role::d_input, width);
     const auto d_gain = use.gradient(Role::d_gain);
     const auto accumulate = use.accumulate();
@@ -63,7 +72,7 @@ Kernel norm_backward(Binder<T>& binder, const layout::Unit& unit, const layout::
     Kernel norm;
     if (use.reads(Role::mean)) {
         const auto d_bias = use.gradient(Role::d_bias);
-        norm = [=, mean = use.vector_in<float>(Role::mean)] {
+        norm = [=, mean = use.in<float>(Role::mean)] {
             kernels::layer_norm_backward<T>(stream, x, dy, gain, mean, inv_std, dx, d_gain, d_bias,
                                             accumulate, workspace);
         };
@@ -75,7 +84,8 @@ Kernel norm_backward(Binder<T>& binder, const layout::Unit& unit, const layout::
     if (!use.writes(Role::d_branch)) {
         return norm;
     }
-    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention_branch);
+    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_attention_branch,
+                                     first_row(binder, phase));
     return
         [norm = std::move(norm), stream, dx, dropout, d_branch = use.matrix_out<T>(Role::d_branch, width)] {
             norm();
@@ -98,7 +108,8 @@ template <class T>
 Kernel bind_residual(Binder<T>& binder, const layout::Unit& unit, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
-    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_mlp_branch);
+    const auto dropout = use.dropout(binder.spec(), phase.has_dropout, unit.layer, dropout_mlp_branch,
+                                     first_row(binder, phase));
     if (use.op().direction == Direction::backward) {
         return
             [=, dy = use.matrix_in<T>(Role::d_output, width), dx = use.matrix_out<T>(Role::d_branch, width)] {

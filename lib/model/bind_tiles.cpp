@@ -1,5 +1,4 @@
 /// Products with some rows of a weight, and look-ups in some rows of a table.
-#include "device/elements.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/elementwise.hpp"
@@ -11,30 +10,21 @@ namespace ziggurat::model {
 
 using kernels::Accumulate;
 using schedule::Direction;
-using tensor::TensorRef;
 
 namespace {
 
 /// The columns of a tile as a matrix of their own, at the front of the workspace, and what is left of it.
 template <class T>
 struct Columns {
-    TensorRef<T, 2> matrix;
-    std::span<std::byte> rest;
+    TensorAddress<T, 2> matrix;
+    VectorAddress<std::byte> rest;
 
-    Columns(std::span<std::byte> workspace, std::int64_t rows, std::int64_t width)
-        : matrix{device::elements<T>(workspace.data(), std::ssize(workspace)).data(), {rows, width}},
-          rest{workspace.subspan((static_cast<std::size_t>(rows * width) * sizeof(T) + 63) / 64 * 64)} {}
+    Columns(VectorAddress<std::byte> workspace, std::int64_t rows, std::int64_t width)
+        : matrix{workspace.matrix_of<T>(rows, width)} {
+        const auto used = (rows * width * static_cast<std::int64_t>(sizeof(T)) + 63) / 64 * 64;
+        rest = workspace.part(used, workspace.size() - used);
+    }
 };
-
-template <class T>
-TensorRef<const T, 2> read_only(TensorRef<T, 2> matrix) {
-    return {matrix.data, {matrix.extent(0), matrix.extent(1)}};
-}
-
-template <class T>
-std::span<const T> flat(TensorRef<const T, 2> matrix) {
-    return {matrix.data, static_cast<std::size_t>(matrix.size())};
-}
 
 }  // namespace
 
@@ -52,13 +42,13 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
         const auto w = use.matrix_in<T>(Role::weight, in);
         const auto sum = use.matrix_out<float>(Role::d_input_sum, in);
         const auto accumulate = first > 0 ? Accumulate::yes : Accumulate::no;
-        const auto dx = use.writes(Role::d_input) ? use.matrix_out<T>(Role::d_input, in) : TensorRef<T, 2>{};
+        const auto dx =
+            use.writes(Role::d_input) ? use.matrix_out<T>(Role::d_input, in) : TensorAddress<T, 2>{};
         return [=] {
             kernels::take_columns<T>(stream, dy, first, columns.matrix);
-            product->backward_input_sum(stream, read_only(columns.matrix), w, sum, accumulate, columns.rest);
+            product->backward_input_sum(stream, columns.matrix, w, sum, accumulate, columns.rest);
             if (!dx.empty()) {
-                kernels::convert<float, T>(stream, flat(read_only(sum)),
-                                           {dx.data, static_cast<std::size_t>(dx.size())});
+                kernels::convert<float, T>(stream, sum.flat(), dx.flat());
             }
         };
     }
@@ -69,25 +59,25 @@ Kernel bind_linear_tile(Binder<T>& binder, const layout::Phase& phase, Operands&
         const auto accumulate = use.accumulate();
         const auto db = use.gradient(Role::d_bias);
         const auto dw = use.gradient(Role::d_weight, in);
-        const auto x = dw.empty() ? TensorRef<const T, 2>{} : use.matrix_in<T>(Role::input, in);
+        const auto x = dw.empty() ? TensorAddress<const T, 2>{} : use.matrix_in<T>(Role::input, in);
         return [=] {
             kernels::take_columns<T>(stream, dy, first, columns.matrix);
             if (!dw.empty()) {
-                product->backward_weight(stream, x, read_only(columns.matrix), dw, accumulate, columns.rest);
+                product->backward_weight(stream, x, columns.matrix, dw, accumulate, columns.rest);
             }
             if (!db.empty()) {
-                kernels::column_sum<T>(stream, read_only(columns.matrix), db, accumulate, columns.rest);
+                kernels::column_sum<T>(stream, columns.matrix, db, accumulate, columns.rest);
             }
         };
     }
     const auto x = use.matrix_in<T>(Role::input, in);
     const bool has_bias = use.reads(Role::bias);
     const auto* product = &binder.linear(x.extent(0), in, width, has_bias, true);
-    const auto bias = has_bias ? use.vector_in<T>(Role::bias) : TensorRef<const T, 1>{};
+    const auto bias = has_bias ? use.in<T>(Role::bias) : VectorAddress<const T>{};
     const Columns<T> columns{use.workspace(), x.extent(0), width};
     return [=, w = use.matrix_in<T>(Role::weight, in), y = use.matrix_out<T>(Role::output, phase.out)] {
         product->forward(stream, x, w, bias, columns.matrix, columns.rest);
-        kernels::put_columns<T>(stream, read_only(columns.matrix), first, y);
+        kernels::put_columns<T>(stream, columns.matrix, first, y);
     };
 }
 
@@ -95,9 +85,10 @@ template <class T>
 Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
     const auto stream = binder.stream();
     const auto width = binder.spec().model.hidden;
-    const auto first = use.op().column_begin;
     const bool is_tile = use.op().column_end > 0;
-    const auto indices = use.vector_in<std::int32_t>(is_tile ? Role::tokens : Role::positions);
+    const auto in_slice = is_tile ? binder.first_of_slice(binder.spec().model.vocab_padded) : 0;
+    const auto first = in_slice + use.op().column_begin;
+    const auto indices = use.in<std::int32_t>(is_tile ? Role::tokens : Role::positions);
     const bool is_forward =
         use.op().direction == Direction::forward || use.op().direction == Direction::recompute;
     const bool drops = phase.has_dropout && !(is_forward && is_tile);
@@ -110,16 +101,14 @@ Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, Operan
     }
     if (is_forward) {
         const auto learned = use.reads(Role::position_table) ? use.matrix_in<T>(Role::position_table, width)
-                                                             : TensorRef<const T, 2>{};
+                                                             : TensorAddress<const T, 2>{};
         return [=, out = use.matrix_out<T>(Role::output, width)] {
             kernels::embedding_positions_forward<T>(stream, indices, learned, dropout, out);
         };
     }
     const auto d_out = use.matrix_in<T>(Role::d_output, width);
     const auto d_table = use.gradient(is_tile ? Role::d_table : Role::d_position_table, width);
-    // A tied head has written its part of the table's gradient before: the lookup's is added to it.
-    const bool is_tied = is_tile && binder.spec().model.tie_embeddings;
-    const auto accumulate = is_tied ? Accumulate::yes : use.accumulate();
+    const auto accumulate = use.accumulate();
     return [=] {
         kernels::embedding_tile_backward<T>(stream, indices, first, d_out, dropout, d_table, accumulate);
     };

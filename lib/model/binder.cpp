@@ -10,8 +10,11 @@ namespace ziggurat::model {
 using layout::PhaseKind;
 
 template <class T>
-Binder<T>::Binder(const spec::RunSpec& spec, const layout::FamilyTable& table, const device::Stream& stream)
-    : spec_{spec}, table_{table}, stream_{stream} {}
+Binder<T>::Binder(const spec::RunSpec& spec,
+                  const layout::FamilyTable& table,
+                  int tensor_rank,
+                  const device::Stream& stream)
+    : spec_{spec}, table_{table}, tensor_rank_{tensor_rank}, stream_{stream} {}
 
 template <class T>
 const kernels::Linear<T>& Binder<T>::linear(

@@ -34,7 +34,11 @@ using Arenas = std::array<std::byte*, schedule::num_arenas>;
 template <class T>
 class Binder {
   public:
-    Binder(const spec::RunSpec& spec, const layout::FamilyTable& table, const device::Stream& stream);
+    /// \param tensor_rank  coordinate on the tensor axis of the rank whose ops are bound
+    Binder(const spec::RunSpec& spec,
+           const layout::FamilyTable& table,
+           int tensor_rank,
+           const device::Stream& stream);
 
     /// `op` is of kind compute or loss. `program` must outlive the call only.
     /// Errors: Error{internal} when an operand that the kernel needs is missing or of another size, or when
@@ -43,6 +47,10 @@ class Binder {
 
     const spec::RunSpec& spec() const noexcept { return spec_; }
     const device::Stream& stream() const noexcept { return stream_; }
+    /// Of `total` rows or heads that are cut evenly over the tensor axis: the first one of this rank.
+    std::int64_t first_of_slice(std::int64_t total) const noexcept {
+        return total / spec_.parallel.tensor * tensor_rank_;
+    }
 
     /// The product of that shape, prepared once.
     const kernels::Linear<T>& linear(
@@ -51,6 +59,7 @@ class Binder {
   private:
     const spec::RunSpec& spec_;
     const layout::FamilyTable& table_;
+    int tensor_rank_;
     device::Stream stream_;
     std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, bool>, kernels::Linear<T>> linears_;
 };

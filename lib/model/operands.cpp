@@ -24,14 +24,13 @@ const schedule::Operand& Operands::found(const schedule::Operand* operand, Role 
     return *operand;
 }
 
-std::span<std::byte> Operands::bytes(const schedule::Operand& operand) const {
+std::byte* Operands::begin_of(const schedule::Operand& operand) const {
     const auto& buffer = program_.buffers.at(static_cast<std::size_t>(operand.buffer));
     const auto run = operand.runs.front();
     if (buffer.offset < 0 || run.offset + run.bytes > buffer.bytes) {
         throw broken(op_, operand.role, "lies outside its buffer '" + buffer.name + "'");
     }
-    auto* base = arenas_[schedule::arena_of(buffer)];
-    return {base + buffer.offset + run.offset, static_cast<std::size_t>(run.bytes)};
+    return arenas_[schedule::arena_of(buffer)] + buffer.offset + run.offset;
 }
 
 void Operands::check_all_taken() const {
@@ -53,15 +52,16 @@ void Operands::check_width(Role role, std::int64_t elements, std::int64_t width)
 
 static_assert(sizeof(kernels::StepInputs) <= schedule::step_inputs_bytes);
 
-const kernels::StepInputs* Operands::step_inputs() {
-    return in<kernels::StepInputs>(Role::step_inputs).data();
+kernels::ObjectAddress<const kernels::StepInputs> Operands::step_inputs() {
+    return in<kernels::StepInputs>(Role::step_inputs).part(0, 1).only();
 }
 
-std::span<std::byte> Operands::workspace() {
-    return writes(Role::workspace) ? out<std::byte>(Role::workspace) : std::span<std::byte>{};
+VectorAddress<std::byte> Operands::workspace() {
+    return writes(Role::workspace) ? out<std::byte>(Role::workspace) : VectorAddress<std::byte>{};
 }
 
-kernels::Dropout Operands::dropout(const spec::RunSpec& spec, bool has_dropout, int layer, int site) {
+kernels::Dropout Operands::dropout(
+    const spec::RunSpec& spec, bool has_dropout, int layer, int site, std::int64_t first_row) {
     if (!has_dropout || !is_training()) {
         return {};
     }
@@ -69,8 +69,9 @@ kernels::Dropout Operands::dropout(const spec::RunSpec& spec, bool has_dropout, 
     made.probability = static_cast<float>(spec.model.dropout);
     made.seed = spec.run.seed;
     made.purpose = static_cast<std::uint32_t>((layer + 1) * 4 + site);
-    made.samples = in<std::int64_t>(Role::samples).data();
+    made.samples = in<std::int64_t>(Role::samples);
     made.sequence = spec.data.seq;
+    made.first_row = first_row;
     made.inputs = step_inputs();
     return made;
 }

@@ -2,19 +2,19 @@
 #pragma once
 
 #include <set>
-#include <span>
 #include <string>
 
-#include "device/elements.hpp"
 #include "kernels/step_inputs.hpp"
+#include "kernels/tensor_address.hpp"
 #include "layout/family.hpp"
 #include "layout/role.hpp"
 #include "model/binder.hpp"
 #include "schedule/step_program.hpp"
-#include "tensor/tensor_ref.hpp"
 
 namespace ziggurat::model {
 
+using kernels::TensorAddress;
+using kernels::VectorAddress;
 using layout::Role;
 
 /// Looks operands up by role and gives them shapes; a missing one is a bug that names the op and the role.
@@ -29,55 +29,43 @@ class Operands {
     bool writes(Role role) const { return program_.find_write(op_, role) != nullptr; }
 
     template <class E>
-    std::span<const E> in(Role role) {
+    VectorAddress<const E> in(Role role) {
         return typed<const E>(found(program_.find_read(op_, role), role));
     }
     template <class E>
-    std::span<E> out(Role role) {
+    VectorAddress<E> out(Role role) {
         return typed<E>(found(program_.find_write(op_, role), role));
     }
 
-    template <class E>
-    tensor::TensorRef<const E, 1> vector_in(Role role) {
-        const auto data = in<E>(role);
-        return {data.data(), {std::ssize(data)}};
-    }
-    template <class E>
-    tensor::TensorRef<E, 1> vector_out(Role role) {
-        const auto data = out<E>(role);
-        return {data.data(), {std::ssize(data)}};
-    }
     /// Rows of `width` elements each.
     template <class E>
-    tensor::TensorRef<const E, 2> matrix_in(Role role, std::int64_t width) {
-        const auto data = in<E>(role);
-        check_width(role, std::ssize(data), width);
-        return {data.data(), {std::ssize(data) / width, width}};
+    TensorAddress<const E, 2> matrix_in(Role role, std::int64_t width) {
+        return in_rows(role, in<E>(role), width);
     }
     template <class E>
-    tensor::TensorRef<E, 2> matrix_out(Role role, std::int64_t width) {
-        const auto data = out<E>(role);
-        check_width(role, std::ssize(data), width);
-        return {data.data(), {std::ssize(data) / width, width}};
+    TensorAddress<E, 2> matrix_out(Role role, std::int64_t width) {
+        return in_rows(role, out<E>(role), width);
     }
 
     /// The gradient of a parameter, in rows of `width`; empty where it is frozen.
-    tensor::TensorRef<float, 2> gradient(Role role, std::int64_t width) {
-        return writes(role) ? matrix_out<float>(role, width) : tensor::TensorRef<float, 2>{};
+    TensorAddress<float, 2> gradient(Role role, std::int64_t width) {
+        return writes(role) ? matrix_out<float>(role, width) : TensorAddress<float, 2>{};
     }
-    tensor::TensorRef<float, 1> gradient(Role role) {
-        return writes(role) ? vector_out<float>(role) : tensor::TensorRef<float, 1>{};
+    VectorAddress<float> gradient(Role role) {
+        return writes(role) ? out<float>(role) : VectorAddress<float>{};
     }
 
     /// The step_inputs that the op reads, for its kernel.
-    const kernels::StepInputs* step_inputs();
+    kernels::ObjectAddress<const kernels::StepInputs> step_inputs();
     /// The op's scratch; empty when it has none.
-    std::span<std::byte> workspace();
+    VectorAddress<std::byte> workspace();
     kernels::Accumulate accumulate() const noexcept {
         return op_.accumulate ? kernels::Accumulate::yes : kernels::Accumulate::no;
     }
     /// Dropout of `site` in layer `layer` (-1: the embedding); none when the op does not train.
-    kernels::Dropout dropout(const spec::RunSpec& spec, bool has_dropout, int layer, int site);
+    /// \param first_row  of the micro-batch's rows, where the op has some of them
+    kernels::Dropout dropout(
+        const spec::RunSpec& spec, bool has_dropout, int layer, int site, std::int64_t first_row = 0);
 
     /// Whether the kernel has taken all that the op names: a buffer under one role at least.
     ///
@@ -86,13 +74,19 @@ class Operands {
 
   private:
     const schedule::Operand& found(const schedule::Operand* operand, Role role);
-    std::span<std::byte> bytes(const schedule::Operand& operand) const;
+    /// \pre `operand` has one run
+    std::byte* begin_of(const schedule::Operand& operand) const;
     void check_width(Role role, std::int64_t elements, std::int64_t width) const;
 
     template <class E>
-    std::span<E> typed(const schedule::Operand& operand) const {
-        const auto raw = bytes(operand);
-        return device::elements<E>(raw.data(), std::ssize(raw));
+    VectorAddress<E> typed(const schedule::Operand& operand) const {
+        const auto bytes = operand.runs.front().bytes;
+        return VectorAddress<E>::at(begin_of(operand), {bytes / static_cast<std::int64_t>(sizeof(E))});
+    }
+    template <class E>
+    TensorAddress<E, 2> in_rows(Role role, VectorAddress<E> values, std::int64_t width) const {
+        check_width(role, values.size(), width);
+        return values.template reshaped<2>({values.size() / width, width});
     }
 
     const schedule::Program& program_;

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "plan/axis_changes.hpp"
+#include "spec/stage_state.hpp"
+#include "spec/tile_rules.hpp"
+
 namespace ziggurat::plan {
 namespace {
 
@@ -47,9 +51,23 @@ std::vector<Change> higher_stages(const Change& from) {
     return found;
 }
 
+/// Where stages have theirs of their own, no key changes that of all: what they are told is left alone.
+RecomputeKind kind_of(const spec::RunSpec& spec) {
+    return spec.stages.empty() ? spec.recompute.kind : RecomputeKind::full;
+}
+
 Change recomputing(Change from, RecomputeKind kind) {
-    from.spec.recompute = {kind, 1};
+    auto& recompute = from.spec.recompute;
     from.overrides += kind == RecomputeKind::full ? " recompute.kind=full" : " recompute.kind=selective";
+    const auto& parallel = from.spec.parallel;
+    const bool has_copies = parallel.tensor > 1 && !parallel.sequence;
+    if (kind == RecomputeKind::full && has_copies && !recompute.split) {
+        recompute.split = true;
+        from.overrides += " recompute.split=true";
+    }
+    recompute.kind = kind;
+    recompute.every = 1;
+    recompute.is_open = false;
     return from;
 }
 
@@ -67,7 +85,7 @@ constexpr std::array homes{
 Change moved_out(Change from, std::size_t kinds, Tier tier) {
     auto& tiers = from.spec.tiers;
     bool moves = false;
-    for (std::size_t k = 0; k < kinds; ++k) {
+    for (std::size_t k = 0; k < kinds && from.spec.stages.empty(); ++k) {
         auto& home = tiers.*homes[k].home;
         const bool is_nearer = tier == Tier::nvme ? home.nvme < 1 : home.device > 0;
         if (is_nearer) {
@@ -97,7 +115,8 @@ Change moved_out(Change from, std::size_t kinds, Tier tier) {
 
 /// Parameters are gathered or come from elsewhere.
 bool has_leases(const spec::RunSpec& spec) {
-    return spec.sharding.parameters > 1 || spec.tiers.parameters.device < 1;
+    const auto is_away = [](const spec::StageState& of) { return of.parameters.device < 1; };
+    return spec.sharding.parameters > 1 || spec::is_any_stage(spec, is_away);
 }
 
 /// Products, lookup and head by tiles, where parameters are gathered or come from elsewhere and have no
@@ -105,14 +124,15 @@ bool has_leases(const spec::RunSpec& spec) {
 void add_tiles(std::vector<Change>& found, const spec::RunSpec& spec) {
     const bool is_possible = has_leases(spec) && spec.tiers.tiles.empty() && spec.sharding.secondary == 0;
     for (int tiles = 4; is_possible && tiles <= 16; tiles *= 4) {
-        found.push_back({fmt::format(" 'tiers.tile=[{{match: \"*\", out: {}}}]'", tiles), spec});
-        found.back().spec.tiers.tiles = {{.match = "*", .in = 1, .out = tiles}};
+        const auto match = spec::everything_to_cut(spec);
+        found.push_back({fmt::format(" 'tiers.tile=[{{match: \"{}\", out: {}}}]'", match, tiles), spec});
+        found.back().spec.tiers.tiles = {{.match = match, .in = 1, .out = tiles}};
     }
 }
 
 /// `from` with micro-batches of a half, a quarter ... each with more recomputation as well.
 void add_smaller_products(std::vector<Change>& found, Change from) {
-    const auto kind = from.spec.recompute.kind;
+    const auto kind = kind_of(from.spec);
     const auto before = from.overrides;
     while (from.spec.train.micro_batch % 2 == 0) {
         from.spec.train.micro_batch /= 2;
@@ -131,7 +151,7 @@ void add_smaller_products(std::vector<Change>& found, Change from) {
 Change smallest(Change from) {
     const auto stages = higher_stages(from);
     from = stages.empty() ? from : stages.back();
-    if (from.spec.recompute.kind < RecomputeKind::full) {
+    if (kind_of(from.spec) < RecomputeKind::full) {
         from = recomputing(from, RecomputeKind::full);
     }
     if (from.spec.train.micro_batch > 1) {
@@ -176,7 +196,7 @@ void add_more_ranks(std::vector<Change>& found, const spec::RunSpec& spec) {
 std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
     const Change same{"", spec};
     const auto stages = higher_stages(same);
-    const auto kind = spec.recompute.kind;
+    const auto kind = kind_of(spec);
     std::vector<Change> found;
     const auto add_homes = [&](const Change& from, std::size_t kinds, Tier tier) {
         const auto budget = tier == Tier::nvme ? spec.tiers.nvme_budget_bytes : spec.tiers.host_budget_bytes;
@@ -196,17 +216,32 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
     if (is_copied) {
         found.push_back(waiting_for_saves(same));
     }
+    const auto add_all = [&](const Change& from, const std::vector<Change>& changes) {
+        for (const auto& change : changes) {
+            found.push_back({from.overrides + change.overrides, change.spec});
+        }
+    };
     add_stages(false);
+    const bool are_alike = spec.stages.empty();  // else stages have states of their own, for axes as they are
+    if (are_alike) {
+        add_all(same, shared_tokens(spec));
+    }
     if (kind < RecomputeKind::selective) {
         found.push_back(recomputing(same, RecomputeKind::selective));
     }
     add_stages(true);
+    if (are_alike) {
+        add_all(same, other_spreads(spec));
+    }
     if (kind < RecomputeKind::full) {
         found.push_back(recomputing(same, RecomputeKind::full));
     }
     if (has_leases(spec) && spec.overlap.prefetch > 0) {
         found.push_back({" overlap.prefetch=0", spec});
         found.back().spec.overlap.prefetch = 0;
+    }
+    if (are_alike) {
+        add_all(same, more_model_ranks(spec));
     }
     add_tiles(found, spec);
     add_homes(same, 1, Tier::host);
@@ -235,6 +270,9 @@ std::vector<Change> cheaper_runs(const spec::RunSpec& spec) {
             add_homes(from, 2, tier);
             add_homes(from, 4, tier);
         }
+    }
+    if (are_alike) {
+        add_all(least.front(), more_model_ranks(least.front().spec));
     }
     add_more_ranks(found, spec);
     return found;

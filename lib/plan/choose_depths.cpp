@@ -1,7 +1,6 @@
 #include "plan/choose_depths.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,12 +9,12 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "plan/depth_times.hpp"
 #include "plan/ops_budget.hpp"
 #include "plan/plan_run.hpp"
 #include "plan/short_run.hpp"
+#include "plan/stage_kinds.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/passes/homes.hpp"
-#include "schedule/passes/optimizer_pass.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -32,21 +31,13 @@ constexpr int usual_prefetch = 2;
 /// A program of so many layers has been filled long before its end.
 constexpr std::int64_t layers_to_time = 12;
 
-/// Ops of all programs that are built to see what budgets hold, and of those that are timed. Depths that are
+/// Of most_ops_of_depths, what is built to time depths; the rest to see what budgets hold. Depths that are
 /// not tried within them are not taken.
-constexpr std::size_t most_ops = 300'000;
-constexpr std::size_t most_ops_timed = 200'000;
-
-std::int64_t updated_elements(const spec::RunSpec& whole) {
-    auto spec = whole;
-    spec.tiers.tiles.clear();
-    const schedule::ModelLayout model{spec, 0};
-    return schedule::optimizer_chunks(spec, model).elements();
-}
+constexpr std::size_t most_ops_timed = most_ops_of_depths / 3;
 
 /// What takes as long for each layer and micro-batch, with chunks as large as in a search.
 spec::RunSpec short_of(const spec::RunSpec& spec) {
-    auto shorter = shortened(spec, Size::of_search);
+    auto shorter = shortened(spec, Size::of_search).spec;
     const auto& parallel = spec.parallel;
     shorter.train.micro_batches = std::min<std::int64_t>(spec.train.micro_batches, 2 * parallel.stages);
     if (spec.train.only.empty() && parallel.stages * parallel.chunks_per_stage == 1) {
@@ -66,7 +57,7 @@ class DepthChooser {
           machine_{machine},
           open_{open},
           rates_{rates},
-          budget_{most_ops, watch},
+          budget_{most_ops_of_depths - most_ops_timed, watch},
           timed_{most_ops_timed, watch} {
         if (open.optimizer_prefetch) {
             spec_.overlap.optimizer_prefetch = 0;
@@ -83,33 +74,35 @@ class DepthChooser {
     }
 
   private:
-    /// Depths of both kinds, and the step that they are planned to have.
-    struct Ahead {
-        int prefetch = 0;
-        int optimizer_prefetch = 0;
+    /// A step of a stage's first rank.
+    struct StageTime {
+        int rank = 0;
         double seconds = 0;
     };
 
-    spec::RunSpec with(const Ahead& ahead) const {
+    spec::RunSpec with(const DepthTime& ahead) const {
         auto spec = spec_;
         spec.overlap.prefetch = ahead.prefetch;
         spec.overlap.optimizer_prefetch = ahead.optimizer_prefetch;
         return spec;
     }
 
-    std::int64_t lack(const Ahead& ahead) {
+    std::int64_t lack(const DepthTime& ahead) {
         const std::array<std::int64_t, 3> key{ahead.prefetch, ahead.optimizer_prefetch,
                                               spec_.tiers.chunk_elements};
         const auto [known, is_new] = lacks_.try_emplace(key, 0);
         if (is_new) {
-            known->second = plan_run(with(ahead), machine_, PlannedRanks::several, budget_.watch())
-                                .footprint.total_lack();
+            const auto of = [&](PlannedRanks which) {
+                return plan_run(with(ahead), machine_, which, budget_.watch()).footprint.total_lack();
+            };
+            known->second = of(PlannedRanks::first);
+            known->second = known->second == 0 ? of(PlannedRanks::several_in_search) : known->second;
         }
         return known->second;
     }
 
     void choose_chunk() {
-        const auto elements = updated_elements(spec_);
+        const auto elements = most_updated_elements(spec_);
         const auto usual = spec::usual_chunk(elements);
         auto& chunk = spec_.tiers.chunk_elements;
         chunk = usual;
@@ -125,8 +118,8 @@ class DepthChooser {
     /// From the usual size on until the budgets hold it at that depth of prefetch; false when they never do.
     bool halve_chunk(int prefetch) {
         auto& chunk = spec_.tiers.chunk_elements;
-        chunk = spec::usual_chunk(updated_elements(spec_));
-        const Ahead ahead{.prefetch = prefetch, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
+        chunk = spec::usual_chunk(most_updated_elements(spec_));
+        const DepthTime ahead{.prefetch = prefetch, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
         auto short_of_bytes = lack(ahead);
         while (short_of_bytes > 0 && chunk > smallest_chunk && !budget_.is_spent()) {
             chunk /= 2;
@@ -145,7 +138,7 @@ class DepthChooser {
         const auto wanted = least_of_the_best(tried);
         auto chosen = best_that_fits(tried);
         if (open_.prefetch) {
-            found_.why_prefetch = why_prefetch(tried);
+            found_.why_prefetch = times_by_prefetch(tried);
         }
         if (open_.optimizer_prefetch) {
             found_.why_optimizer_prefetch = why_optimizer_prefetch(tried, wanted, chosen);
@@ -154,7 +147,7 @@ class DepthChooser {
         if (open_.prefetch && short_of_bytes == 0) {
             found_.why_prefetch += held(wanted.prefetch, chosen.prefetch);
         } else if (open_.prefetch) {
-            const Ahead at_once{.prefetch = 0, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
+            const DepthTime at_once{.prefetch = 0, .optimizer_prefetch = spec_.overlap.optimizer_prefetch};
             const auto still_short = lack(at_once);
             chosen = still_short < short_of_bytes ? at_once : chosen;  // slow, but it trains, or lacks least
             found_.why_prefetch += still_short > 0 ? "; the budgets hold none" : "; the budgets hold 0";
@@ -173,9 +166,9 @@ class DepthChooser {
 
     /// Of all depths that are open, the least of prefetch first, and of these the least of
     /// optimizer_prefetch.
-    std::vector<Ahead> planned_steps() {
+    std::vector<DepthTime> planned_steps() {
         const int given = spec_.overlap.prefetch;
-        std::vector<Ahead> tried;
+        std::vector<DepthTime> tried;
         for (int prefetch = open_.prefetch ? 1 : given; prefetch <= (open_.prefetch ? deepest : given);
              ++prefetch) {
             if (!open_.optimizer_prefetch) {
@@ -193,27 +186,52 @@ class DepthChooser {
         std::size_t timed = 0;
         while (timed < tried.size() && !timed_.is_spent()) {
             auto& ahead = tried[timed++];
-            const auto program = schedule::build_program(short_of(with(ahead)), 0, schedule::Variant::train);
-            ahead.seconds = step_seconds(program, rates_);
-            timed_.watch()(program.ops.size());
+            ahead.seconds = seconds_of_slowest(short_of(with(ahead)));
         }
         tried.resize(timed);
         return tried;
     }
 
-    bool reads_states() const { return spec_.tiers.optimizer.nvme > 0; }
+    /// A step of a pipeline takes what its slowest stage takes. A stage that was faster at the least depth
+    /// than another is now is not slower than that one: it has more time for what it fetches.
+    double seconds_of_slowest(const spec::RunSpec& shorter) {
+        const bool is_first = at_least_depth_.empty();
+        if (is_first) {
+            for (const int rank : ranks_of_each_kind(spec_)) {
+                at_least_depth_.push_back({rank, seconds_of(shorter, rank)});
+            }
+            std::ranges::stable_sort(at_least_depth_, std::ranges::greater{}, &StageTime::seconds);
+            return at_least_depth_.front().seconds;
+        }
+        double longest = 0;
+        for (const auto& [rank, seconds] : at_least_depth_) {
+            if (seconds > longest) {
+                longest = std::max(longest, seconds_of(shorter, rank));
+            }
+        }
+        return longest;
+    }
+
+    double seconds_of(const spec::RunSpec& shorter, int rank) {
+        const auto program = schedule::build_program(shorter, rank, schedule::Variant::train);
+        timed_.watch()(program.ops.size());
+        return step_seconds(program, rates_);
+    }
+
+    bool reads_states() const { return spec::are_optimizer_states_on_nvme(spec_); }
 
     /// The first that no other beats, of those of the usual prefetch or more if there are any.
-    static Ahead least_of_the_best(const std::vector<Ahead>& tried) {
-        const double best = std::ranges::min_element(tried, {}, &Ahead::seconds)->seconds;
-        const auto is_good = [&](const Ahead& ahead) { return ahead.seconds <= as_good * best; };
-        const auto usual = std::ranges::find_if(
-            tried, [&](const Ahead& ahead) { return is_good(ahead) && ahead.prefetch >= usual_prefetch; });
+    static DepthTime least_of_the_best(const std::vector<DepthTime>& tried) {
+        const double best = std::ranges::min_element(tried, {}, &DepthTime::seconds)->seconds;
+        const auto is_good = [&](const DepthTime& ahead) { return ahead.seconds <= as_good * best; };
+        const auto usual = std::ranges::find_if(tried, [&](const DepthTime& ahead) {
+            return is_good(ahead) && ahead.prefetch >= usual_prefetch;
+        });
         return usual != tried.end() ? *usual : *std::ranges::find_if(tried, is_good);
     }
 
     /// The same of those that the budgets hold; the first of all where they hold none.
-    Ahead best_that_fits(const std::vector<Ahead>& tried) {
+    DepthTime best_that_fits(const std::vector<DepthTime>& tried) {
         for (auto left = tried; !left.empty();) {
             const auto chosen = least_of_the_best(left);
             if (lack(chosen) == 0) {
@@ -222,7 +240,7 @@ class DepthChooser {
             if (budget_.is_spent()) {
                 break;
             }
-            std::erase_if(left, [&](const Ahead& other) {
+            std::erase_if(left, [&](const DepthTime& other) {
                 return other.prefetch >= chosen.prefetch &&
                        other.optimizer_prefetch >= chosen.optimizer_prefetch;
             });
@@ -230,41 +248,14 @@ class DepthChooser {
         return tried.front();
     }
 
-    static std::string describe(const std::map<int, double>& seconds_of_depth) {
-        double most = 0;
-        for (const auto& [depth, seconds] : seconds_of_depth) {
-            most = std::max(most, seconds);
-        }
-        std::vector<std::string> depths, shares;
-        for (const auto& [depth, seconds] : seconds_of_depth) {
-            depths.push_back(fmt::format("{}", depth));
-            shares.push_back(fmt::format("{:.0f}", 100 * seconds / most));
-        }
-        return fmt::format("planned steps at {}: {} %", fmt::join(depths, ", "), fmt::join(shares, ", "));
-    }
-
-    static std::string why_prefetch(const std::vector<Ahead>& tried) {
-        std::map<int, double> least;
-        for (const auto& ahead : tried) {
-            const auto [known, is_new] = least.try_emplace(ahead.prefetch, ahead.seconds);
-            known->second = std::min(known->second, ahead.seconds);
-        }
-        return describe(least);
-    }
-
-    std::string why_optimizer_prefetch(const std::vector<Ahead>& tried,
-                                       const Ahead& wanted,
-                                       const Ahead& chosen) const {
+    std::string why_optimizer_prefetch(const std::vector<DepthTime>& tried,
+                                       const DepthTime& wanted,
+                                       const DepthTime& chosen) const {
         if (!reads_states()) {
             return "no optimizer states on NVMe";
         }
-        std::map<int, double> seconds;
-        for (const auto& ahead : tried) {
-            if (ahead.prefetch == chosen.prefetch) {
-                seconds[ahead.optimizer_prefetch] = ahead.seconds;
-            }
-        }
-        return describe(seconds) + held(wanted.optimizer_prefetch, chosen.optimizer_prefetch);
+        return times_by_optimizer_prefetch(tried, chosen.prefetch) +
+               held(wanted.optimizer_prefetch, chosen.optimizer_prefetch);
     }
 
     std::string held(int wanted, int chosen) const {
@@ -278,8 +269,9 @@ class DepthChooser {
     const spec::MachineSpec& machine_;
     spec::OpenDepths open_;
     Rates rates_;
-    OpsBudget budget_;  ///< of what is built for lack()
-    OpsBudget timed_;   ///< of what is timed
+    OpsBudget budget_;                       ///< of what is built for lack()
+    OpsBudget timed_;                        ///< of what is timed
+    std::vector<StageTime> at_least_depth_;  ///< the slowest first
     spec::Depths found_;
     std::map<std::array<std::int64_t, 3>, std::int64_t> lacks_;  ///< by depths and chunk
 };
@@ -291,7 +283,7 @@ spec::Depths choose_depths(const spec::RunSpec& spec,
                            spec::OpenDepths open,
                            const Rates& rates,
                            const Watch& watch) {
-    if (!spec::is_any_state_away(spec.tiers)) {
+    if (!spec::is_any_state_away(spec)) {
         return spec::depths_at_rest(spec, open);
     }
     return DepthChooser{spec, machine, open, rates, watch}.run();
@@ -301,8 +293,8 @@ bool depends_on_unknown_disks(const spec::RunSpec& spec,
                               const spec::MachineSpec& machine,
                               spec::OpenDepths open) {
     const bool is_known = machine.nvme_read_rate > 0 || spec.debug.throttle.nvme_read > 0;
-    const bool reads_states_ahead = spec.tiers.optimizer.nvme > 0 && spec.overlap.prefetch > 0;
-    return !is_known && spec::is_any_state_on_nvme(spec.tiers) &&
+    const bool reads_states_ahead = spec::are_optimizer_states_on_nvme(spec) && spec.overlap.prefetch > 0;
+    return !is_known && spec::is_any_state_on_nvme(spec) &&
            (open.prefetch || (open.optimizer_prefetch && reads_states_ahead));
 }
 

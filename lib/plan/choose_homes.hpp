@@ -7,7 +7,11 @@
 
 namespace ziggurat::plan {
 
-/// `spec` with a home for every kind that is open: on the device as far as its budget goes, then on the host,
+/// `spec` with a home for every kind that is open, and the recomputation where that is: of each stage for
+/// itself, within the device of its ranks and their equal part of a node's memory and disks. Recomputation is
+/// the least with which all fits and no activations leave the device whose home is open, or else full.
+///
+/// Homes are on the device as far as its budget goes, then on the host,
 /// then, where the deck names folders for it, on NVMe.
 ///
 /// What moves least for each byte leaves the device first, and the host in the same order: optimizer state

@@ -8,19 +8,20 @@ namespace {
 
 using spec::Tier;
 
-std::size_t index(Tier tier) {
-    return static_cast<std::size_t>(tier);
+/// Of a device's bytes.
+std::int64_t left_by(std::int64_t libraries, std::int64_t bytes) {
+    return bytes == spec::unlimited ? bytes : std::max<std::int64_t>(0, bytes - libraries);
 }
 
 }  // namespace
 
 std::int64_t Footprint::limit(Tier tier) const noexcept {
-    const auto t = index(tier);
+    const auto t = tier_index(tier);
     return std::min(budget[t], there[t]);
 }
 
 std::int64_t Footprint::lack(Tier tier) const noexcept {
-    return std::max<std::int64_t>(0, needed[index(tier)] - limit(tier));
+    return std::max<std::int64_t>(0, needed[tier_index(tier)] - limit(tier));
 }
 
 std::int64_t Footprint::memory_lack() const noexcept {
@@ -33,17 +34,19 @@ std::int64_t Footprint::total_lack() const noexcept {
 
 Footprint footprint_of(const spec::RunSpec& spec,
                        const spec::MachineSpec& machine,
-                       std::span<const TierBytes> by_rank,
+                       std::span<const RankBytes> by_rank,
                        std::span<const int> node_of) {
     std::map<int, TierBytes> nodes;
+    std::int64_t libraries = 0;
     Footprint made;
     made.threads = spec.parallel.threads;
     for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
         auto& node = nodes[node_of[rank]];
         for (std::size_t t = 0; t < node.size(); ++t) {
-            node[t] += by_rank[rank][t];
+            node[t] += by_rank[rank].tiers[t];
         }
-        made.needed[0] = std::max(made.needed[0], by_rank[rank][0]);
+        made.needed[0] = std::max(made.needed[0], by_rank[rank].tiers[0]);
+        libraries = std::max(libraries, by_rank[rank].libraries);
     }
     for (const auto& [number, bytes] : nodes) {
         made.needed[1] = std::max(made.needed[1], bytes[1]);
@@ -53,7 +56,7 @@ Footprint footprint_of(const spec::RunSpec& spec,
     made.budget = {spec.tiers.device_budget_bytes, spec.tiers.host_budget_bytes,
                    spec.tiers.nvme_budget_bytes};
     const auto known = [](std::int64_t bytes) { return bytes > 0 ? bytes : spec::unlimited; };
-    made.there = {machine.has_device ? known(machine.device_bytes) : spec::unlimited,
+    made.there = {machine.has_device ? left_by(libraries, known(machine.device_bytes)) : spec::unlimited,
                   known(machine.host_bytes), machine.nvme_bytes};
     made.memory = machine.has_device ? 0 : machine.host_bytes;
     return made;

@@ -15,12 +15,25 @@ namespace ziggurat::plan {
 /// By spec::Tier.
 using TierBytes = std::array<std::int64_t, 3>;
 
+inline constexpr std::array all_tiers{spec::Tier::device, spec::Tier::host, spec::Tier::nvme};
+
+/// Place of a tier in TierBytes.
+constexpr std::size_t tier_index(spec::Tier tier) noexcept {
+    return static_cast<std::size_t>(tier);
+}
+
+/// What a rank takes.
+struct RankBytes {
+    TierBytes tiers{};
+    std::int64_t libraries = 0;  ///< of its device, beside the device tier: see library_memory
+};
+
 /// Bytes by spec::Tier: of the fullest rank in the device tier, of the fullest node in the others.
 struct Footprint {
-    std::array<std::int64_t, 3> needed{};
-    std::array<std::int64_t, 3> budget{spec::unlimited, spec::unlimited, spec::unlimited};
-    /// That the machine has of each tier.
-    std::array<std::int64_t, 3> there{spec::unlimited, spec::unlimited, spec::unlimited};
+    TierBytes needed{};
+    TierBytes budget{spec::unlimited, spec::unlimited, spec::unlimited};
+    /// That the machine has of each tier; of a GPU, what libraries leave that take most of one.
+    TierBytes there{spec::unlimited, spec::unlimited, spec::unlimited};
     /// Of a node's memory, without GPUs: the host tier and the device tiers of its ranks.
     std::int64_t memory_needed = 0;
     int threads = 1;          ///< of a rank
@@ -37,10 +50,10 @@ struct Footprint {
     bool fits() const noexcept { return total_lack() == 0 && !has_too_many_threads(); }
 };
 
-/// Of ranks that reserve `by_rank`, on nodes that `node_of` numbers; both by world rank.
+/// Of ranks that take `by_rank`, on nodes that `node_of` numbers; both by world rank.
 Footprint footprint_of(const spec::RunSpec& spec,
                        const spec::MachineSpec& machine,
-                       std::span<const TierBytes> by_rank,
+                       std::span<const RankBytes> by_rank,
                        std::span<const int> node_of);
 
 }  // namespace ziggurat::plan

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -13,6 +14,8 @@
 #include "plan/verdict.hpp"
 #include "plan/wear.hpp"
 #include "schedule/volumes/link_traffic.hpp"
+#include "spec/home_text.hpp"
+#include "spec/stage_state.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -40,16 +43,15 @@ std::string left(const Footprint& footprint, bool fits) {
 /// Of the asked shares of a kind, what whole chunks make of them; empty where that is much the same.
 std::string as_cut(const char* kind, const spec::Home& asked, const std::array<std::int64_t, 3>& bytes) {
     constexpr double much_the_same = 0.05;
-    constexpr std::array names{"device", "host", "nvme"};
     const std::array wanted{asked.device, asked.host, asked.nvme};
     const auto all = static_cast<double>(bytes[0] + bytes[1] + bytes[2]);
     std::string text;
     bool is_off = false;
-    for (std::size_t t = 0; all > 0 && t < names.size(); ++t) {
+    for (std::size_t t = 0; all > 0 && t < spec::tier_names.size(); ++t) {
         const double got = static_cast<double>(bytes[t]) / all;
         is_off = is_off || std::abs(got - wanted[t]) > much_the_same || (wanted[t] > 0 && bytes[t] == 0);
         if (wanted[t] > 0) {
-            text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", names[t], 100 * got);
+            text += fmt::format("{}{} {:.0f}%", text.empty() ? "" : ", ", spec::tier_names[t], 100 * got);
         }
     }
     return is_off ? fmt::format(
@@ -58,16 +60,31 @@ std::string as_cut(const char* kind, const spec::Home& asked, const std::array<s
                   : "";
 }
 
-std::string shares_as_cut(const spec::Tiers& tiers, const schedule::Program& program) {
+/// Of the fullest rank.
+std::string shares_as_cut(const spec::RunSpec& spec, const PlannedStage& stage) {
     using schedule::Cargo;
-    const auto at_home = schedule::bytes_at_home(program);
+    const auto tiers = spec::of_stage(spec, stage.stage).tiers;
+    const auto at_home = schedule::bytes_at_home(stage.program);
     const auto of = [&](Cargo cargo) { return at_home[static_cast<std::size_t>(cargo)]; };
     return as_cut("parameters", tiers.parameters, of(Cargo::parameters)) +
            as_cut("gradients", tiers.gradients, of(Cargo::gradients)) +
            as_cut("optimizer", tiers.optimizer, of(Cargo::optimizer));
 }
 
+/// The program of the stage that has most on its disks.
+const schedule::Program& with_most_on_disks(const RunPlan& plan) {
+    return std::ranges::max_element(plan.stages, {},
+                                    [](const PlannedStage& stage) {
+                                        return stage.rank_bytes[static_cast<std::size_t>(spec::Tier::nvme)];
+                                    })
+        ->program;
+}
+
 }  // namespace
+
+const StageUsage& MemoryReport::fullest() const {
+    return *std::ranges::max_element(stages, {}, [](const StageUsage& of) { return of.table.total[0]; });
+}
 
 MemoryReport memory_report(const spec::RunSpec& spec,
                            const spec::MachineSpec& machine,
@@ -75,23 +92,29 @@ MemoryReport memory_report(const spec::RunSpec& spec,
                            const Watch& watch) {
     auto plan = plan_run(spec, machine, PlannedRanks::several, watch);
     plan.footprint = known.value_or(plan.footprint);
-    const auto table = memory_usage(spec, plan.fullest, plan.rank_bytes);
     MemoryReport report;
-    report.rank = plan.fullest.rank;
-    report.usage = table;
+    for (const auto& stage : plan.stages) {
+        report.stages.push_back({stage.stage, stage.last, stage.program.rank,
+                                 memory_usage(spec::of_stage(spec, stage.stage), stage.program,
+                                              {stage.rank_bytes, stage.libraries})});
+    }
+    const auto& fullest = plan.fullest();
     report.footprint = plan.footprint;
     report.fits = plan.footprint.fits();
     report.how_exact = plan.how_exact;
-    report.table = memory_table(spec, plan.fullest.rank, table) +
-                   (plan.how_exact.empty() ? "" : fmt::format("  planned {}\n", plan.how_exact)) +
-                   shares_as_cut(spec.tiers, plan.fullest) + verdict(spec, plan.footprint, table);
+    report.table =
+        (spec.parallel.stages == 1 ? memory_table(spec, fullest.program.rank, report.fullest().table)
+                                   : stages_table(spec, report.stages)) +
+        (plan.how_exact.empty() ? "" : fmt::format("  planned {}\n", plan.how_exact)) +
+        shares_as_cut(spec, fullest) + verdict(spec, plan.footprint, report.stages);
     const auto slowed = throttled(machine, spec);
-    report.infinity =
-        infinity_tables(spec, slowed, table) + wear_line(spec, slowed, plan.fullest, plan.built_layers);
+    const auto of_fullest = spec::of_stage(spec, fullest.stage);
+    report.infinity = infinity_tables(of_fullest, slowed, report.fullest().table) +
+                      wear_line(of_fullest, slowed, with_most_on_disks(plan), plan.built_layers);
     if (report.fits || plan.footprint.has_too_many_threads()) {
         return report;
     }
-    if (plan.fullest.variant == schedule::Variant::evaluate) {
+    if (fullest.program.variant == schedule::Variant::evaluate) {
         report.table +=
             "  its deck is that of the checkpoint: more ranks share the model, or a node with more memory\n";
         return report;

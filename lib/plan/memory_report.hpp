@@ -5,24 +5,28 @@
 #include <string>
 #include <vector>
 
-#include "plan/memory_table.hpp"
 #include "plan/remedies.hpp"
+#include "plan/stages_table.hpp"
 
 namespace ziggurat::plan {
 
-/// Of the fullest of the ranks that were planned.
+/// Memory of the ranks that were planned.
 struct MemoryReport {
     std::string table;      ///< with the verdict, and remedies where it does not fit
     std::string infinity;   ///< see infinity_tables
     std::string how_exact;  ///< said in the table too; empty: as exact as RunPlan is
     bool fits = false;
-    int rank = 0;       ///< whose memory it is
-    MemoryTable usage;  ///< by consumer
+    /// The fullest rank of each stage that was built: where there is one, the table is its, else a column for
+    /// each.
+    std::vector<StageUsage> stages;
     Footprint footprint;
     std::vector<Remedy> remedies;  ///< cheapest first; empty where it fits
+
+    /// The stage with most device memory.
+    const StageUsage& fullest() const;
 };
 
-/// Plans the run, reports on the rank that needs the most, and finds remedies.
+/// Plans the run, reports on the rank of each stage that needs the most, and finds remedies.
 ///
 /// \param known  what is known to be needed, where that is more than a plan of some ranks
 MemoryReport memory_report(const spec::RunSpec& spec,

@@ -8,6 +8,8 @@
 
 #include "base/units.hpp"
 #include "layout/state_kinds.hpp"
+#include "plan/footprint.hpp"
+#include "plan/library_memory.hpp"
 #include "spec/budgets.hpp"
 
 namespace ziggurat::plan {
@@ -15,12 +17,6 @@ namespace {
 
 using schedule::Consumer;
 using schedule::Lifetime;
-
-constexpr std::array tiers{spec::Tier::device, spec::Tier::host, spec::Tier::nvme};
-
-std::size_t index(spec::Tier tier) {
-    return static_cast<std::size_t>(tier);
-}
 
 /// The ops that use a transient buffer first and last.
 struct Use {
@@ -95,7 +91,7 @@ std::string detail_of_gradients(const spec::RunSpec& spec) {
     return "";
 }
 
-std::string detail_of_activations(const spec::RunSpec& spec) {
+std::string detail_of_recomputation(const spec::RunSpec& spec) {
     switch (spec.recompute.kind) {
         case spec::RecomputeKind::none:
             return "kept, no recomputation";
@@ -107,6 +103,13 @@ std::string detail_of_activations(const spec::RunSpec& spec) {
                        : "inputs of every " + std::to_string(spec.recompute.every) + " layers";
     }
     return "";
+}
+
+std::string detail_of_activations(const spec::RunSpec& spec) {
+    const auto kept = detail_of_recomputation(spec);
+    return spec.recompute.split
+               ? kept + ", cut over " + std::to_string(spec.parallel.tensor) + " tensor ranks"
+               : kept;
 }
 
 const char* name_of(spec::DType type) {
@@ -194,14 +197,27 @@ std::array<std::string, 3> cells(const std::array<std::int64_t, 3>& bytes) {
 
 }  // namespace
 
+std::int64_t staging_bytes(const spec::RunSpec& spec, const schedule::Program& program) {
+    const bool is_staged = spec.tiers.device == spec::DeviceKind::cuda &&
+                           spec.parallel.transport == spec::Transport::staged && spec.parallel.ranks > 1;
+    schedule::Buffer shared;
+    shared.tier = spec::Tier::device;
+    shared.is_shared = true;
+    return is_staged ? program.arena_bytes[schedule::arena_of(shared)] : 0;
+}
+
 MemoryTable memory_usage(const spec::RunSpec& spec,
                          const schedule::Program& program,
-                         const std::array<std::int64_t, 3>& reserved) {
+                         const RankBytes& of_all) {
     MemoryTable table;
     const auto used = uses(program);
     std::map<Consumer, std::array<std::int64_t, 3>> bytes;
-    for (const auto tier : tiers) {
-        const auto t = index(tier);
+    const auto staging = staging_bytes(spec, program);
+    if (staging > 0) {
+        bytes[Consumer::transfers][tier_index(spec::Tier::host)] += staging;
+    }
+    for (const auto tier : all_tiers) {
+        const auto t = tier_index(tier);
         const int at = peak(program, used, tier);
         std::int64_t sum = 0;
         for (std::size_t b = 0; b < program.buffers.size(); ++b) {
@@ -213,14 +229,16 @@ MemoryTable memory_usage(const spec::RunSpec& spec,
                 sum += buffer.bytes;
             }
         }
-        table.total[t] = std::max(program.tier_bytes(tier), reserved[t]);
+        const auto own = program.tier_bytes(tier) + (tier == spec::Tier::host ? staging : 0);
+        table.total[t] = std::max(own, of_all.tiers[t]);
         table.between[t] = program.tier_bytes(tier) - sum;
-        if (table.total[t] > program.tier_bytes(tier)) {
-            bytes[Consumer::validation][t] += table.total[t] - program.tier_bytes(tier);
+        if (table.total[t] > own) {
+            bytes[Consumer::validation][t] += table.total[t] - own;
         }
         table.peak_op[t] = at < 0 ? "" : program.ops[static_cast<std::size_t>(at)].label;
     }
     table.budget = spec::budgets_of_rank(spec);
+    table.libraries = std::max(library_memory(spec, std::array{&program}).total(), of_all.libraries);
     for (const auto& [consumer, in_tiers] : bytes) {
         table.rows.push_back({consumer, detail_of(consumer, spec), in_tiers});
     }
@@ -238,6 +256,9 @@ std::string memory_table(const spec::RunSpec& spec, int rank, const MemoryTable&
     text += "  " + std::string(16 + 35 + 3 * 13, '-') + "\n";
     text += line("total", "per rank", cells(table.total));
     text += line("budget", "per rank", cells(table.budget));
+    if (table.libraries > 0) {
+        text += line("library memory", "per rank, beside the budget", cells({table.libraries, 0, 0}));
+    }
     return text;
 }
 

@@ -7,6 +7,13 @@
 
 namespace ziggurat::plan {
 
+/// What the searches of one answer may build, all together: about five seconds, of the ten within which every
+/// answer comes. Each has its part whether others take theirs or not, so `train`, which does without some,
+/// finds what `check` found.
+inline constexpr std::size_t most_ops_of_homes = 400'000;
+inline constexpr std::size_t most_ops_of_depths = 250'000;
+inline constexpr std::size_t most_ops_of_remedies = 200'000;
+
 /// Counts the ops of what is built through its watch(). Time is no measure: the same search has to end with
 /// the same answer on every rank and on every machine.
 class OpsBudget {

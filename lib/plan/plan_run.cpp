@@ -1,138 +1,51 @@
 #include "plan/plan_run.hpp"
 
 #include <algorithm>
+#include <array>
+#include <ranges>
 #include <utility>
 #include <vector>
 
 #include "layout/mesh.hpp"
+#include "plan/rank_programs.hpp"
 #include "plan/short_run.hpp"
-#include "schedule/build_program.hpp"
-#include "schedule/model_layout.hpp"
+#include "plan/stage_kinds.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
-using schedule::Program;
-using schedule::Variant;
 using spec::Tier;
-
-/// Passes of units that are built in full: about a second; and where it is not clear whether the run fits.
-constexpr std::int64_t most_passes = 512;
-constexpr std::int64_t most_passes_to_be_sure = 4096;
-/// The same of passes of layers in tiles, by what they take of plain ones.
-constexpr std::int64_t most_plain_passes = 2048;
-
-constexpr std::array tiers{Tier::device, Tier::host, Tier::nvme};
-
-std::size_t index(Tier tier) {
-    return static_cast<std::size_t>(tier);
-}
-
-std::int64_t passes_of_step(const spec::RunSpec& spec) {
-    return (spec.model.layers + 2) * spec.train.micro_batches;
-}
-
-/// The training program of a rank as far as memory goes.
-///
-/// Of a long step, from some micro-batch on, each finds the arena as the one before left it; the room for the
-/// tokens of those that are not compiled is added. So a plan costs the same however many micro-batches a step
-/// has.
-///
-/// \param is_part  of a run with more layers
-Program build_shortened(const spec::RunSpec& spec, int rank, bool is_part) {
-    const auto passes = passes_of_step(spec);
-    const auto plain = passes * weight_of_layer(spec);
-    if (is_part ? plain <= most_passes : passes <= most_passes && plain <= most_plain_passes) {
-        return schedule::build_placed(spec, rank, Variant::train);
-    }
-    auto shorter = spec;
-    const std::int64_t enough = 2 * spec.parallel.stages * spec.parallel.chunks_per_stage + 2;
-    shorter.train.micro_batches = std::min(spec.train.micro_batches, enough);
-    auto program = schedule::build_placed(shorter, rank, Variant::train);
-    schedule::Buffer others;
-    others.name = "batches of the other micro-batches";
-    others.lifetime = schedule::Lifetime::inputs;
-    others.consumer = schedule::Consumer::batch;
-    for (const auto& buffer : program.buffers) {
-        if (buffer.lifetime == schedule::Lifetime::inputs && buffer.microbatch == 0) {
-            others.bytes += buffer.bytes * (spec.train.micro_batches - shorter.train.micro_batches);
-        }
-    }
-    others.offset = program.arena_bytes[0];
-    program.arena_bytes[0] += others.bytes;
-    program.add_buffer(std::move(others));
-    return program;
-}
-
-/// Validation and sampling alone train no tensor.
-bool trains_anything(const spec::RunSpec& spec, int rank) {
-    const schedule::ModelLayout model{spec, rank};
-    return model.first_trained_unit < std::ssize(model.table.units);
-}
-
-/// What a rank reserves that runs both programs, one at a time: arenas as large as the larger needs them.
-TierBytes reserved(const Program& train, const Program& evaluate) {
-    TierBytes bytes{};
-    for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
-        bytes[static_cast<std::size_t>(schedule::tier_of_arena(a))] +=
-            std::max(train.arena_bytes[a], evaluate.arena_bytes[a]);
-    }
-    return bytes;
-}
 
 /// Ranks that are built, of all stages; of large programs fewer, but some, as ranks may differ by a tenth.
 constexpr std::int64_t most_planned = 16;
 constexpr std::int64_t least_planned = 2;
-constexpr std::int64_t most_ops = 100'000;
-
-/// The programs of one rank.
-struct Built {
-    Program train;  ///< the evaluating one of a run that trains nothing
-    TierBytes bytes{};
-    std::size_t ops = 0;
-};
-
-/// Of `whole` by those of `spec`, which is what is left of it after shortened().
-Built build_small(const spec::RunSpec& whole, const spec::RunSpec& spec, int rank) {
-    auto evaluate = schedule::build_placed(spec, rank, Variant::evaluate);
-    scale_up(evaluate, spec, whole);
-    Built built;
-    built.train = evaluate;
-    if (trains_anything(spec, rank)) {
-        built.train = build_shortened(spec, rank, spec.model.layers < whole.model.layers);
-        scale_up(built.train, spec, whole);
-    }
-    built.bytes = reserved(built.train, evaluate);
-    built.ops = built.train.ops.size() + evaluate.ops.size();
-    return built;
-}
-
-/// Exactly.
-Built build_whole(const spec::RunSpec& spec, int rank) {
-    const auto evaluate = schedule::build_placed(spec, rank, Variant::evaluate);
-    Built built;
-    built.train = trains_anything(spec, rank) ? schedule::build_placed(spec, rank, Variant::train) : evaluate;
-    built.bytes = reserved(built.train, evaluate);
-    built.ops = built.train.ops.size() + evaluate.ops.size();
-    return built;
-}
+constexpr std::int64_t most_ops = 50'000;
 
 class Planner {
   public:
     Planner(const spec::RunSpec& spec, const spec::MachineSpec& machine, Size size, const Watch& watch)
         : spec_{spec}, machine_{machine}, built_{shortened(spec, size)}, watch_{watch}, mesh_{spec.parallel} {
-        plan_.built_layers = built_.model.layers;
-        plan_.how_exact = how_exact(built_, spec);
+        plan_.built_layers = built_.spec.model.layers;
     }
 
-    RunPlan run(PlannedRanks which) {
+    RunPlan run(PlannedRanks which, std::optional<int> only_stage) {
         const auto& parallel = spec_.parallel;
         by_rank_.assign(static_cast<std::size_t>(parallel.ranks), {});
         most_.assign(static_cast<std::size_t>(parallel.stages), {});
-        for (int stage = 0; stage < parallel.stages; ++stage) {
-            build(mesh_.neighbour(spec::Axis::pipeline, 0, stage));
+        keeps_stages_ = which != PlannedRanks::first;
+        const int first = only_stage.value_or(0);
+        build(mesh_.neighbour(spec::Axis::pipeline, 0, first));
+        stages_.built = {first};
+        stages_.like.assign(static_cast<std::size_t>(parallel.stages), first);
+        if (!only_stage) {
+            stages_ = standing_stages(spec_, builds_all());
+            for (const int stage : stages_.built | std::views::drop(1)) {
+                build(mesh_.neighbour(spec::Axis::pipeline, 0, stage));
+            }
         }
-        if (which == PlannedRanks::several) {
+        const auto of_all = static_cast<int>(std::ssize(stages_.built));
+        plan_.how_exact = how_exact(built_, spec_, only_stage ? parallel.stages : of_all);
+        if (which != PlannedRanks::first) {
             for (const int rank : others()) {
                 build(rank);
             }
@@ -141,28 +54,47 @@ class Planner {
         for (int rank = 0; rank < parallel.ranks; ++rank) {
             node_of.push_back(rank / std::max(parallel.ranks_per_node, 1));
             auto& bytes = by_rank_[static_cast<std::size_t>(rank)];
-            bytes = bytes == TierBytes{} ? most_[stage_of(rank)] : bytes;
+            bytes = bytes.tiers == TierBytes{} ? most_[like(stage_of(rank))] : bytes;
         }
         plan_.footprint = footprint_of(spec_, machine_, by_rank_, node_of);
+        std::ranges::sort(plan_.stages, {}, &PlannedStage::stage);
+        for (auto& planned : plan_.stages) {
+            for (planned.last = planned.stage;
+                 planned.last + 1 < parallel.stages &&
+                 like(static_cast<std::size_t>(planned.last) + 1) == static_cast<std::size_t>(planned.stage);
+                 ++planned.last) {}
+        }
         return std::move(plan_);
     }
 
     /// After run().
-    const TierBytes& bytes_of(int rank) const { return by_rank_[static_cast<std::size_t>(rank)]; }
+    const TierBytes& bytes_of(int rank) const { return by_rank_[static_cast<std::size_t>(rank)].tiers; }
 
   private:
     std::size_t stage_of(int rank) const {
         return static_cast<std::size_t>(mesh_.coordinate(spec::Axis::pipeline, rank));
     }
 
+    std::size_t like(std::size_t stage) const { return static_cast<std::size_t>(stages_.like[stage]); }
+
+    std::int64_t ops_of_a_rank() const {
+        return std::max<std::int64_t>(1, std::ssize(plan_.fullest().program.ops));
+    }
+
+    /// After the first is.
+    bool builds_all() const {
+        const int stages = spec_.parallel.stages;
+        return stages <= least_planned_stages || ops_of_a_rank() * stages <= most_ops ||
+               !built_.layers.are_alike();
+    }
+
     /// Ranks that are built besides the first of each stage, from there to the last along the data axis.
     std::vector<int> others() const {
         const std::int64_t data = spec_.parallel.data;
-        const auto ops = std::max<std::int64_t>(1, std::ssize(plan_.fullest.ops));
-        const auto all = std::clamp(most_ops / ops, least_planned, most_planned);
-        const auto count = std::min(data, std::max<std::int64_t>(all / spec_.parallel.stages, 1));
+        const auto all = std::clamp(most_ops / ops_of_a_rank(), least_planned, most_planned);
+        const auto count = std::min(data, std::max<std::int64_t>(all / std::ssize(stages_.built), 1));
         std::vector<int> chosen;
-        for (int stage = 0; stage < spec_.parallel.stages; ++stage) {
+        for (const int stage : stages_.built) {
             const int first = mesh_.neighbour(spec::Axis::pipeline, 0, stage);
             for (std::int64_t i = 1; i < count; ++i) {
                 const auto place = static_cast<int>(i * (data - 1) / (count - 1));
@@ -174,30 +106,46 @@ class Planner {
 
     void build(int rank) {
         auto built = build_small(spec_, built_, rank);
-        plan_.ops += built.ops;
         if (watch_) {
             watch_(built.ops);
         }
-        by_rank_[static_cast<std::size_t>(rank)] = built.bytes;
+        by_rank_[static_cast<std::size_t>(rank)] = {built.bytes, built.libraries};
         auto& most = most_[stage_of(rank)];
-        for (const auto tier : tiers) {
-            most[index(tier)] = std::max(most[index(tier)], built.bytes[index(tier)]);
+        for (std::size_t t = 0; t < most.tiers.size(); ++t) {
+            most.tiers[t] = std::max(most.tiers[t], built.bytes[t]);
         }
-        if (plan_.fullest.ops.empty() || built.bytes[0] > plan_.rank_bytes[0]) {
-            plan_.rank_bytes = built.bytes;
-            plan_.fullest = std::move(built.train);
+        most.libraries = std::max(most.libraries, built.libraries);
+        keep(stage_of(rank), std::move(built));
+    }
+
+    /// The fullest of its stage, or of all where stages are not kept apart.
+    void keep(std::size_t stage, RankPrograms built) {
+        const auto at = static_cast<int>(stage);
+        const auto known =
+            keeps_stages_ ? std::ranges::find(plan_.stages, at, &PlannedStage::stage) : plan_.stages.begin();
+        if (known == plan_.stages.end()) {
+            plan_.stages.push_back({at, at, std::move(built.train), built.bytes, built.libraries});
+        } else if (built.bytes[0] > known->rank_bytes[0]) {
+            *known = {at, at, std::move(built.train), built.bytes, built.libraries};
         }
     }
 
     const spec::RunSpec& spec_;
     const spec::MachineSpec& machine_;
-    spec::RunSpec built_;  ///< what programs are built of
+    ShortRun built_;  ///< what programs are built of
     const Watch& watch_;
     layout::Mesh mesh_;
     RunPlan plan_;
-    std::vector<TierBytes> by_rank_;  ///< zeros where not built
-    std::vector<TierBytes> most_;     ///< of those that were, by stage
+    std::vector<RankBytes> by_rank_;  ///< zeros where not built
+    std::vector<RankBytes> most_;     ///< of those that were, by stage
+    StandingStages stages_;
+    bool keeps_stages_ = false;
 };
+
+/// Programs of one are built for each stage, so that a search has to do with small ones.
+bool is_large_pipeline(const spec::RunSpec& spec) {
+    return spec.parallel.stages > 1 && !shortened(spec, Size::of_search).layers.is_whole();
+}
 
 /// Whether it would fit, or not fit, with a quarter more or less as well.
 bool is_clear(const Footprint& footprint) {
@@ -212,12 +160,14 @@ bool is_clear(const Footprint& footprint) {
     return with(3) == with(5);
 }
 
-/// What the whole program of the first rank takes more than the shortened one, added for every rank.
+/// What the whole program of the fullest rank takes more than the shortened one, added for every rank.
 void add_to_all(RunPlan& plan, const TierBytes& more, std::int64_t ranks_of_node) {
     auto& needed = plan.footprint.needed;
-    for (const auto tier : tiers) {
-        const auto t = index(tier);
-        plan.rank_bytes[t] += more[t];
+    for (const auto tier : all_tiers) {
+        const auto t = tier_index(tier);
+        for (auto& stage : plan.stages) {
+            stage.rank_bytes[t] += more[t];
+        }
         needed[t] += tier == Tier::device ? more[t] : ranks_of_node * more[t];
     }
     plan.footprint.memory_needed += ranks_of_node * (more[0] + more[1]);
@@ -225,28 +175,40 @@ void add_to_all(RunPlan& plan, const TierBytes& more, std::int64_t ranks_of_node
 
 }  // namespace
 
+const PlannedStage& RunPlan::fullest() const {
+    return *std::ranges::max_element(stages, {}, [](const PlannedStage& of) { return of.rank_bytes[0]; });
+}
+
+RankBytes needs_of_rank(const spec::RunSpec& spec, int rank) {
+    const auto built = build_whole(spec, rank);
+    return {built.bytes, built.libraries};
+}
+
 TierBytes bytes_of_rank(const spec::RunSpec& spec, int rank) {
-    return build_whole(spec, rank).bytes;
+    return needs_of_rank(spec, rank).tiers;
 }
 
 RunPlan plan_run(const spec::RunSpec& spec,
                  const spec::MachineSpec& machine,
                  PlannedRanks which,
-                 const Watch& watch) {
-    const bool searches = which == PlannedRanks::first;
+                 const Watch& watch,
+                 std::optional<int> only_stage) {
+    const bool searches =
+        which == PlannedRanks::first || (which == PlannedRanks::several_in_search && is_large_pipeline(spec));
     Planner planner{spec, machine, searches ? Size::of_search : Size::of_plan, watch};
-    auto plan = planner.run(which);
+    auto plan = planner.run(which, only_stage);
     const auto passes = passes_of_step(spec);
     if (!searches && passes > most_passes && passes <= most_passes_to_be_sure &&
         passes * weight_of_layer(spec) <= 2 * most_passes_to_be_sure && plan.how_exact.empty() &&
         !is_clear(plan.footprint)) {
-        const auto whole = build_whole(spec, 0);
+        const int rank = plan.fullest().program.rank;
+        const auto whole = build_whole(spec, rank);
         if (watch) {
             watch(whole.ops);
         }
         auto more = whole.bytes;
-        for (const auto tier : tiers) {
-            more[index(tier)] -= planner.bytes_of(0)[index(tier)];
+        for (const auto tier : all_tiers) {
+            more[tier_index(tier)] -= planner.bytes_of(rank)[tier_index(tier)];
         }
         add_to_all(plan, more, std::clamp(spec.parallel.ranks_per_node, 1, spec.parallel.ranks));
     }

@@ -4,16 +4,13 @@
 #include <utility>
 
 #include "plan/changes.hpp"
+#include "plan/ops_budget.hpp"
 #include "plan/plan_run.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
 constexpr std::size_t most_remedies = 3;
-/// Ops of all programs that are built in search of remedies: a second or two; of runs with large programs
-/// less, which have taken as much until here.
-constexpr std::size_t most_ops_tried = 750'000;
-constexpr std::size_t most_ops_tried_of_large = 250'000;
 
 }  // namespace
 
@@ -23,8 +20,7 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
                                   const Watch& watch) {
     std::vector<Remedy> tried;
     std::size_t fitting = 0;
-    std::size_t ops = plan.ops;
-    const auto most_ops = plan.how_exact.empty() ? most_ops_tried : most_ops_tried_of_large;
+    const OpsBudget budget{most_ops_of_remedies, watch};
     for (const auto& change : cheaper_runs(spec)) {
         const bool is_known = std::any_of(tried.begin(), tried.end(), [&](const Remedy& other) {
             return " " + other.overrides == change.overrides;
@@ -32,16 +28,14 @@ std::vector<Remedy> find_remedies(const spec::RunSpec& spec,
         if (is_known) {
             continue;
         }
-        auto changed = plan_run(change.spec, machine, PlannedRanks::first, watch);
-        ops += changed.ops;
+        auto changed = plan_run(change.spec, machine, PlannedRanks::first, budget.watch());
         if (changed.footprint.fits()) {
-            changed = plan_run(change.spec, machine, PlannedRanks::several, watch);
-            ops += changed.ops;
+            changed = plan_run(change.spec, machine, PlannedRanks::several_in_search, budget.watch());
         }
         const bool fits = changed.footprint.fits();
         tried.push_back({change.overrides.substr(1), changed.footprint, fits});
         fitting += fits ? 1 : 0;
-        if (fitting == most_remedies || ops > most_ops) {
+        if (fitting == most_remedies || budget.is_spent()) {
             break;
         }
     }

@@ -1,6 +1,7 @@
 #include "plan/scale_tiles.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "plan/short_run.hpp"
 #include "schedule/model_layout.hpp"
@@ -24,13 +25,13 @@ std::int64_t tile_length(const layout::UnitTiling& tiling, std::size_t phase) {
     return most;
 }
 
-/// What a tile has in one run of what it has in another, by unit and phase. Layers are alike.
+/// What a tile has in one run of what it has in another, by unit and phase; of layers by their kind.
 class TileShrinkage {
   public:
-    TileShrinkage(const spec::RunSpec& built, const spec::RunSpec& whole)
-        : layers_{static_cast<int>(built.model.layers)} {
-        const auto before = layout_of(built, built.tiers.tiles);
-        const auto after = layout_of(built, whole.tiers.tiles);
+    TileShrinkage(const ShortRun& built, const spec::RunSpec& whole)
+        : layers_{built.layers}, each_{LayerSample::one_of_each(whole)} {
+        const ModelLayout before{each_.of(with_rules_of(whole, built.larger_tiles)), 0};
+        const ModelLayout after{each_.of(whole), 0};
         for (std::size_t u = 0; u < before.tilings.size(); ++u) {
             factors_.emplace_back();
             for (std::size_t p = 0; p < before.table.units[u].phases.size(); ++p) {
@@ -39,25 +40,29 @@ class TileShrinkage {
                 factors_.back().push_back(from > 0 ? static_cast<double>(to) / static_cast<double>(from) : 1);
             }
         }
+        for (std::int64_t layer = 0; layer < each_.size(); ++layer) {
+            unit_of_kind_[each_.kind(layer)] = static_cast<std::size_t>(layer) + 1;
+        }
     }
 
     double of(const Op& op) const {
-        const auto last = factors_.size() - 1;
-        const auto unit = static_cast<std::size_t>(op.unit);
-        const auto like = op.unit > layers_ ? last : std::min(unit, last - 1);
-        return factors_[like][static_cast<std::size_t>(op.phase)];
+        const auto layer = static_cast<std::int64_t>(op.unit) - 1;
+        const auto unit = layer < 0                ? 0
+                          : layer < layers_.size() ? unit_of_kind_.at(layers_.kind(layer))
+                                                   : factors_.size() - 1;
+        return factors_[unit][static_cast<std::size_t>(op.phase)];
     }
 
   private:
-    /// With as few layers as there can be, whose place the last of them takes for all others.
-    static ModelLayout layout_of(spec::RunSpec spec, const std::vector<spec::TileRule>& tiles) {
-        spec.model.layers = spec.parallel.stages * spec.parallel.chunks_per_stage;
-        spec.tiers.tiles = tiles;
-        return ModelLayout{spec, 0};
+    static spec::RunSpec with_rules_of(spec::RunSpec spec, const std::vector<spec::TileRule>& rules) {
+        spec.tiers.tiles = rules;
+        return spec;
     }
 
-    int layers_;
-    std::vector<std::vector<double>> factors_;  ///< by unit and phase
+    const LayerSample& layers_;
+    LayerSample each_;
+    std::map<int, std::size_t> unit_of_kind_;   ///< among factors_
+    std::vector<std::vector<double>> factors_;  ///< by unit of each_ and phase
 };
 
 /// Ops that work on one tile.
@@ -156,9 +161,9 @@ class TileBuffers {
 }  // namespace
 
 std::vector<double> tile_factors(const schedule::Program& program,
-                                 const spec::RunSpec& built,
+                                 const ShortRun& built,
                                  const spec::RunSpec& whole) {
-    if (built.tiers.tiles == whole.tiers.tiles || !are_layers_alike(built)) {
+    if (built.larger_tiles == whole.tiers.tiles) {
         return std::vector<double>(program.buffers.size(), 1);
     }
     return TileBuffers{program, TileShrinkage{built, whole}}.factors();

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "plan/short_run.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 
@@ -12,7 +13,7 @@ namespace ziggurat::plan {
 /// more tiles, of what it has here. Less than 1 for what holds one tile or its gradient, there or on its
 /// way; 1 for all others, also for those that are somewhat smaller too (workspaces, logits).
 std::vector<double> tile_factors(const schedule::Program& program,
-                                 const spec::RunSpec& built,
+                                 const ShortRun& built,
                                  const spec::RunSpec& whole);
 
 }  // namespace ziggurat::plan

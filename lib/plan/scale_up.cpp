@@ -2,8 +2,11 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
+#include "layout/mesh.hpp"
+#include "plan/arena_sizes.hpp"
 #include "plan/scale_tiles.hpp"
 #include "plan/short_run.hpp"
 #include "schedule/expand/expand.hpp"
@@ -12,6 +15,7 @@
 #include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/passes/transfer_pass.hpp"
 #include "schedule/place/place_buffers.hpp"
+#include "spec/stage_state.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -22,42 +26,8 @@ using schedule::OpKind;
 using schedule::Program;
 using schedule::StateKind;
 
-bool is_layer(const Buffer& buffer, const spec::RunSpec& built) {
-    return buffer.unit >= 1 && buffer.unit <= built.model.layers;
-}
-
-/// Bytes of each arena.
-struct Sizes {
-    std::array<std::int64_t, schedule::num_arenas> fixed{};  ///< of what lives as long as the program
-    std::array<std::int64_t, schedule::num_arenas> end{};    ///< of where that lies
-    std::array<std::int64_t, schedule::num_arenas> peak{};   ///< most of the others at one op
-};
-
-Sizes sizes_of(const Program& program, const std::vector<schedule::LiveRange>& ranges) {
-    Sizes sizes;
-    std::array<std::vector<std::int64_t>, schedule::num_arenas> change;
-    for (auto& of_arena : change) {
-        of_arena.resize(program.ops.size() + 1);
-    }
-    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-        const auto& buffer = program.buffers[b];
-        const auto arena = schedule::arena_of(buffer);
-        if (buffer.lifetime != Lifetime::transient) {
-            sizes.fixed[arena] += buffer.bytes;
-            sizes.end[arena] = std::max(sizes.end[arena], buffer.offset + buffer.bytes);
-        } else if (ranges[b].first >= 0) {
-            change[arena][static_cast<std::size_t>(ranges[b].first)] += buffer.bytes;
-            change[arena][static_cast<std::size_t>(ranges[b].last) + 1] -= buffer.bytes;
-        }
-    }
-    for (std::size_t a = 0; a < change.size(); ++a) {
-        std::int64_t now = 0;
-        for (const auto by : change[a]) {
-            now += by;
-            sizes.peak[a] = std::max(sizes.peak[a], now);
-        }
-    }
-    return sizes;
+bool is_of_layer(const Buffer& buffer, const ShortRun& built) {
+    return buffer.unit >= 1 && buffer.unit <= built.layers.size();
 }
 
 std::int64_t times(std::int64_t bytes, double factor) {
@@ -65,8 +35,21 @@ std::int64_t times(std::int64_t bytes, double factor) {
 }
 
 /// What lies idle between transient buffers grows with them, by at most one in so many bytes: as much as
-/// place_buffers pays for waiting less.
+/// place_buffers pays for waiting less; on the host by one in two, where activations have memory of their own
+/// as well (see regions.hpp).
 constexpr std::int64_t most_idle = 8;
+constexpr std::int64_t most_idle_on_host = 2;
+
+/// Rather too much than too little is taken to lie idle: of memory that is given to whoever waits least, one
+/// in so many bytes; of the device's own, where buffers lie close; and of state, whose shares are rounded.
+constexpr std::int64_t idle_of_roomy = 6;
+constexpr std::int64_t idle_of_close = 16;
+/// Of a pipeline, where micro-batches take each other's places, more of the device's own.
+constexpr std::int64_t idle_of_pipeline = 3;
+constexpr std::int64_t rounded_of_state = 64;
+
+constexpr std::size_t device_arena = 0;
+constexpr std::size_t host_arena = 1;
 
 /// `bytes` in the proportion of `after` to `before`.
 std::int64_t grown(std::int64_t bytes, std::int64_t before, std::int64_t after) {
@@ -76,27 +59,32 @@ std::int64_t grown(std::int64_t bytes, std::int64_t before, std::int64_t after) 
 
 class Scaling {
   public:
-    Scaling(Program& program, const spec::RunSpec& built, const spec::RunSpec& whole)
+    Scaling(Program& program, const ShortRun& built, spec::RunSpec whole)
         : program_{program},
           built_{built},
-          whole_{whole},
-          layers_{static_cast<double>(whole.model.layers) / static_cast<double>(built.model.layers)},
-          chunks_{static_cast<double>(chunk_elements(whole)) / static_cast<double>(chunk_elements(built))} {}
+          whole_{std::move(whole)},
+          chunks_{static_cast<double>(chunk_elements(whole_)) /
+                  static_cast<double>(chunk_elements(built.spec))} {}
 
     void run() {
         auto ranges = schedule::live_ranges(program_);
-        const auto before = sizes_of(program_, ranges);
+        const auto before = arena_sizes(program_, ranges);
         const auto saved = saved_bytes();
         scale_state();
         scale_saving(saved > 0 ? static_cast<double>(saved_bytes()) / static_cast<double>(saved) : 1);
         scale_transient(ranges);
         ranges.resize(program_.buffers.size());
-        const auto after = sizes_of(program_, ranges);
+        const auto after = arena_sizes(program_, ranges);
+        const auto close = whole_.parallel.stages > 1 ? idle_of_pipeline : idle_of_close;
         for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
             const auto idle = program_.arena_bytes[a] - before.end[a] - before.peak[a];
-            program_.arena_bytes[a] = grown(before.end[a], before.fixed[a], after.fixed[a]) + after.peak[a] +
-                                      std::min(grown(idle, before.peak[a], after.peak[a]),
-                                               idle + std::abs(after.peak[a] - before.peak[a]) / most_idle);
+            const auto grows = std::min(grown(idle, before.peak[a], after.peak[a]),
+                                        idle + std::abs(after.peak[a] - before.peak[a]) /
+                                                   (a == host_arena ? most_idle_on_host : most_idle));
+            const auto at_least = after.peak[a] / (a == device_arena ? close : idle_of_roomy);
+            const auto fixed = grown(before.end[a], before.fixed[a], after.fixed[a]);
+            program_.arena_bytes[a] =
+                fixed + fixed / rounded_of_state + after.peak[a] + std::max(grows, at_least);
         }
     }
 
@@ -113,8 +101,9 @@ class Scaling {
         std::int64_t bytes = 0;
         for (const auto& buffer : program_.buffers) {
             const bool is_copied = buffer.lifetime == Lifetime::persistent &&
-                                   schedule::is_optimizer_state(buffer.state) &&
-                                   buffer.tier != spec::Tier::nvme;
+                                   buffer.tier != spec::Tier::nvme &&
+                                   layout::is_saved(buffer.state, layout::has_master(whole_.precision)) &&
+                                   !layout::is_of_frozen(buffer.state);
             bytes += is_copied ? buffer.bytes : 0;
         }
         return bytes;
@@ -129,7 +118,8 @@ class Scaling {
             const auto t = static_cast<std::size_t>(buffer.tier);
             auto& held = kinds[buffer.state];
             const auto bytes = static_cast<double>(buffer.bytes);
-            held.all += is_layer(buffer, built_) ? layers_ * bytes : bytes;
+            held.all +=
+                is_of_layer(buffer, built_) ? built_.layers.stands_for(buffer.unit - 1) * bytes : bytes;
             held.now[t] += bytes;
             held.like[t] = buffer;
         }
@@ -182,29 +172,54 @@ class Scaling {
         const auto brought = brought_for_updates();
         const auto tiles = tile_factors(program_, built_, whole_);
         const auto turns = turning_points();
-        const double more = static_cast<double>(whole_.model.layers - built_.model.layers);
-        const auto early = early_layers();
-        for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-            auto& buffer = program_.buffers[b];
-            if (buffer.lifetime != Lifetime::transient) {
-                continue;
-            }
+        std::vector<double> kept(program_.buffers.size());
+        std::array<double, 3> by_tier{};
+        for (std::size_t b = 0; b < kept.size(); ++b) {
+            const auto& buffer = program_.buffers[b];
             const auto turn = turns.find(buffer.microbatch);
-            const bool is_kept = buffer.consumer == schedule::Consumer::activations && buffer.unit >= 1 &&
-                                 buffer.unit <= early && turn != turns.end() &&
-                                 ranges[b].first < turn->second && turn->second < ranges[b].last;
-            buffer.bytes = times(buffer.bytes, is_kept      ? 1 + more / static_cast<double>(early)
-                                               : brought[b] ? chunks_
-                                                            : tiles[b]);
+            if (buffer.lifetime == Lifetime::transient &&
+                buffer.consumer == schedule::Consumer::activations && is_of_layer(buffer, built_) &&
+                turn != turns.end() && ranges[b].first < turn->second && turn->second < ranges[b].last) {
+                kept[b] = kept_for(buffer.unit - 1);
+                by_tier[static_cast<std::size_t>(buffer.tier)] += kept[b] * static_cast<double>(buffer.bytes);
+            }
+        }
+        const auto fuller = by_shares_of_activations(by_tier);
+        for (std::size_t b = 0; b < kept.size(); ++b) {
+            auto& buffer = program_.buffers[b];
+            if (buffer.lifetime == Lifetime::transient) {
+                const auto t = static_cast<std::size_t>(buffer.tier);
+                buffer.bytes = times(buffer.bytes, kept[b] > 0  ? kept[b] * fuller[t]
+                                                   : brought[b] ? chunks_
+                                                                : tiles[b]);
+            }
         }
     }
 
-    /// Layers whose activations have come home, wherever that is, before backward begins. They stand for all
-    /// that are not built, so recomputation has to divide them.
-    std::int64_t early_layers() const {
-        const std::int64_t every = std::max(whole_.recompute.every, 1);
-        const auto half = built_.model.layers / 2 / every * every;
-        return half > 0 ? half : built_.model.layers;
+    /// Layers whose activations are kept for this one. Those of the first half have come home, wherever that
+    /// is, before backward begins; where homes are shared, the first layers are away and the last on the
+    /// device.
+    double kept_for(std::int64_t layer) const {
+        return are_activations_shared() ? built_.layers.stands_for(layer)
+                                        : built_.layers.first_half_stands_for(layer);
+    }
+
+    bool are_activations_shared() const {
+        const double on_device = whole_.tiers.activations.device;
+        return on_device > 0 && on_device < 1;
+    }
+
+    /// By tier: what is kept there, at least by its share of all, for each byte that layers are taken to
+    /// keep: kinds of layers may fall to other shares than those that are built.
+    std::array<double, 3> by_shares_of_activations(const std::array<double, 3>& kept) const {
+        std::array<double, 3> factors{1, 1, 1};
+        const auto& home = whole_.tiers.activations;
+        const std::array shares{home.device, home.host, home.nvme};
+        for (std::size_t t = 0; are_activations_shared() && t < kept.size(); ++t) {
+            const double wanted = shares[t] * (kept[0] + kept[1] + kept[2]);
+            factors[t] = kept[t] > 0 ? std::max(1.0, wanted / kept[t]) : 1;
+        }
+        return factors;
     }
 
     /// By micro-batch: the op at which its backward begins, at the head; on other stages, at the last layer
@@ -250,18 +265,20 @@ class Scaling {
     }
 
     Program& program_;
-    const spec::RunSpec& built_;
-    const spec::RunSpec& whole_;
-    double layers_;  ///< of the run, for each that is built
-    double chunks_;  ///< the size of a chunk, of that of one that is built
+    const ShortRun& built_;
+    spec::RunSpec whole_;  ///< as the stage has it
+    double chunks_;        ///< the size of a chunk, of that of one that is built
 };
 
 }  // namespace
 
-void scale_up(Program& program, const spec::RunSpec& built, const spec::RunSpec& whole) {
-    if (built.model.layers != whole.model.layers || chunk_elements(built) != chunk_elements(whole) ||
-        built.tiers.tiles != whole.tiers.tiles) {
-        Scaling{program, built, whole}.run();
+void scale_up(Program& program, const ShortRun& built, const spec::RunSpec& whole) {
+    if (!built.layers.is_whole() || chunk_elements(built.spec) != chunk_elements(whole) ||
+        built.larger_tiles != whole.tiers.tiles) {
+        Scaling{program, built,
+                spec::of_stage(whole,
+                               layout::Mesh{whole.parallel}.coordinate(spec::Axis::pipeline, program.rank))}
+            .run();
     }
 }
 

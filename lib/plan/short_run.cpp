@@ -9,10 +9,7 @@
 
 #include "base/units.hpp"
 #include "layout/chunk_layout.hpp"
-#include "layout/tensors.hpp"
-#include "schedule/model_layout.hpp"
-#include "schedule/passes/optimizer_pass.hpp"
-#include "spec/tensor_pattern.hpp"
+#include "plan/stage_kinds.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -21,9 +18,9 @@ namespace {
 constexpr std::int64_t least_layers = 8;
 /// Of layers with this weight or more, half of them have to do.
 constexpr std::int64_t heaviest = 64;
-/// Segments of a layer that take as many ops as a layer without tiles.
-constexpr std::int64_t segments_of_plain = 8;
 constexpr std::int64_t chunks_of_search = 512;
+/// Passes of layers through all stages of a pipeline that are built; of a search a quarter.
+constexpr std::int64_t most_passes_of_pipeline = 2048;
 /// Of a weight in more than most_tiles.
 constexpr int tiles_of_many = 32;
 
@@ -33,19 +30,26 @@ void cut_into_fewer_tiles(spec::RunSpec& spec) {
     }
 }
 
-/// Layers to build, that stages and recomputation divide as they divide all.
-std::int64_t fewer_layers(const spec::RunSpec& spec) {
+/// Layers of a stage up to which all are built, where as many stages and micro-batches are as there are, as
+/// a rule, of those that stand for others.
+std::int64_t most_layers_of_stage(const spec::RunSpec& spec, std::int64_t weight, Size size) {
+    const auto& parallel = spec.parallel;
+    const auto stages = std::min(parallel.stages, least_planned_stages);
+    const auto micro_batches = std::min(spec.train.micro_batches, enough_micro_batches(parallel));
+    const auto passes = size == Size::of_plan ? most_passes_of_pipeline : most_passes_of_pipeline / 4;
+    const auto least = size == Size::of_plan ? least_layers / 2 : least_layers / 4;
+    return std::max(2 * least, passes / (stages * micro_batches * weight));
+}
+
+LayerSample fewer_layers(const spec::RunSpec& spec, Size size) {
     const std::int64_t stages = spec.parallel.stages;
-    const std::int64_t layers = spec.model.layers;
     const auto weight = weight_of_layer(spec);
     const auto least = weight < heaviest ? least_layers : least_layers / 2;
-    const auto most = std::max(2 * least, most_layers / weight);
-    if (layers <= most * stages || !are_layers_alike(spec)) {
-        return layers;
+    auto most = std::max(2 * least, most_layers / weight);
+    if (stages > 1) {
+        most = std::min(most, most_layers_of_stage(spec, weight, size));
     }
-    const auto period = stages * spec.parallel.chunks_per_stage * std::max(spec.recompute.every, 1);
-    const auto wanted = std::max(most / 2 * stages, period);
-    return std::min(layers, layers % period + (wanted + period - 1) / period * period);
+    return spec.model.layers <= most * stages ? LayerSample{spec} : LayerSample{spec, most / 2 * stages};
 }
 
 }  // namespace
@@ -54,72 +58,47 @@ std::int64_t chunk_elements(const spec::RunSpec& spec) {
     return spec.tiers.chunk_elements > 0 ? spec.tiers.chunk_elements : layout::ChunkLayout::usual_elements;
 }
 
-bool are_layers_alike(const spec::RunSpec& spec) {
-    if (spec.train.only.empty() && spec.tiers.tiles.empty()) {
-        return true;
-    }
-    const auto first_rule = [&](const std::string& tensor) {
-        const auto& tiles = spec.tiers.tiles;
-        return std::ranges::find_if(
-                   tiles, [&](const spec::TileRule& rule) { return spec::matches(rule.match, tensor); }) -
-               tiles.begin();
-    };
-    std::vector<std::pair<bool, std::ptrdiff_t>> first;  // by tensor of a layer
-    int unit = 0;
-    std::size_t place = 0;
-    for (const auto& tensor : layout::tensors(spec.model)) {
-        place = tensor.unit == unit ? place + 1 : 0;
-        unit = tensor.unit;
-        const bool is_layer = unit >= 1 && unit <= spec.model.layers;
-        const std::pair now{spec::is_trained(spec.train, tensor.name), first_rule(tensor.name)};
-        if (is_layer && unit == 1) {
-            first.push_back(now);
-        } else if (is_layer && first.at(place) != now) {
-            return false;
-        }
-    }
-    return true;
+std::int64_t enough_micro_batches(const spec::Parallel& parallel) {
+    return 2 * parallel.stages * parallel.chunks_per_stage + 2;
 }
 
-std::int64_t weight_of_layer(const spec::RunSpec& spec) {
-    auto least = spec;
-    least.model.layers = spec.parallel.stages * spec.parallel.chunks_per_stage;
-    const auto segments = std::ssize(schedule::ModelLayout{least, 0}.tiling(1).segments);
-    return std::max<std::int64_t>(1, segments / segments_of_plain);
-}
-
-spec::RunSpec shortened(const spec::RunSpec& spec, Size size) {
-    auto made = spec;
-    cut_into_fewer_tiles(made);
-    made.model.layers = fewer_layers(made);
-    const auto chunks = schedule::optimizer_chunks(made, schedule::ModelLayout{made, 0});
-    if (chunks.num_chunks() > most_chunks) {
+ShortRun shortened(const spec::RunSpec& spec, Size size) {
+    auto with_fewer_tiles = spec;
+    cut_into_fewer_tiles(with_fewer_tiles);
+    auto layers = fewer_layers(with_fewer_tiles, size);
+    auto made = layers.of(with_fewer_tiles);
+    const auto elements = most_updated_elements(made);
+    if (elements > most_chunks * chunk_elements(spec)) {
         const auto most = size == Size::of_plan ? most_chunks : chunks_of_search;
         made.tiers.chunk_elements = chunk_elements(spec);
-        while (chunks.elements() > most * made.tiers.chunk_elements) {
+        while (elements > most * made.tiers.chunk_elements) {
             made.tiers.chunk_elements *= 2;
         }
     }
-    return made;
+    return {std::move(made), std::move(layers), std::move(with_fewer_tiles.tiers.tiles)};
 }
 
-std::string how_exact(const spec::RunSpec& built, const spec::RunSpec& whole) {
+std::string how_exact(const ShortRun& built, const spec::RunSpec& whole, int built_stages) {
     std::vector<std::string> parts;
-    if (built.model.layers < whole.model.layers) {
-        parts.push_back(
-            fmt::format("from {} of {} layers", built.model.layers, format_grouped(whole.model.layers)));
+    if (built_stages < whole.parallel.stages) {
+        parts.push_back(fmt::format("from {} of {} stages", built_stages, whole.parallel.stages));
     }
-    if (built.tiers.tiles != whole.tiers.tiles) {
+    if (built.spec.model.layers < whole.model.layers) {
+        parts.push_back(
+            fmt::format("from {} of {} layers", built.spec.model.layers, format_grouped(whole.model.layers)));
+    }
+    if (built.larger_tiles != whole.tiers.tiles) {
         const auto most = std::ranges::max(whole.tiers.tiles, {}, &spec::TileRule::out).out;
         parts.push_back(
             fmt::format("with weights in {} tiles instead of {}", tiles_of_many, format_grouped(most)));
     }
-    if (chunk_elements(built) != chunk_elements(whole)) {
+    if (chunk_elements(built.spec) != chunk_elements(whole)) {
         parts.push_back(fmt::format("with chunks of {} elements instead of {}",
-                                    format_grouped(chunk_elements(built)),
+                                    format_grouped(chunk_elements(built.spec)),
                                     format_grouped(chunk_elements(whole))));
     }
-    return parts.empty() ? "" : fmt::format("{}: exact to about 5 %", fmt::join(parts, " and "));
+    return parts.empty() ? ""
+                         : fmt::format("{}: up to a fifth more than it takes", fmt::join(parts, " and "));
 }
 
 }  // namespace ziggurat::plan

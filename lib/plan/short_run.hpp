@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "plan/layer_sample.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 
@@ -20,30 +22,38 @@ inline constexpr std::int64_t most_chunks = 4096;
 /// Tiles of a weight up to which they are built as they are.
 inline constexpr int most_tiles = 128;
 
-/// The run with fewer layers where they are more than most_layers and alike, with larger chunks where they
+/// Micro-batches from which on each finds the memory of a rank as the one before left it.
+std::int64_t enough_micro_batches(const spec::Parallel& parallel);
+
+/// A run that is built instead of a larger one.
+struct ShortRun {
+    spec::RunSpec spec;
+    LayerSample layers;                        ///< of the larger one
+    std::vector<spec::TileRule> larger_tiles;  ///< the rules of the larger one, with no more than are built
+};
+
+/// The run with fewer layers of each kind where they are more than most_layers, of a pipeline also where its
+/// stages pass many micro-batches through many layers, with larger chunks where they
 /// are more than most_chunks, and with larger tiles where a weight has more than most_tiles. So a plan costs
 /// the same however deep and wide a model is, and however fine it is cut.
-spec::RunSpec shortened(const spec::RunSpec& spec, Size size);
+ShortRun shortened(const spec::RunSpec& spec, Size size);
 
 /// Elements of a chunk, also where the deck leaves them to the program.
 std::int64_t chunk_elements(const spec::RunSpec& spec);
-
-/// Whether no pattern tells layers apart: neither what is trained nor what is cut into tiles.
-bool are_layers_alike(const spec::RunSpec& spec);
-
-/// How many layers without tiles have as many ops as one of the run.
-std::int64_t weight_of_layer(const spec::RunSpec& spec);
 
 /// Gives the arenas and buffers of `program`, which was built of `built`, the sizes that they have in
 /// `whole`; buffers then stand for those of several layers and have no place any more.
 ///
 /// State is that of all layers, in the shares that homes ask for. Activations that wait for backward are as
 /// many as there are layers, what updates bring shrinks with their chunks, what holds a tile with the tiles
-/// (see tile_factors); the rest of what is transient stays.
-void scale_up(schedule::Program& program, const spec::RunSpec& built, const spec::RunSpec& whole);
+/// (see tile_factors); the rest of what is transient stays. What cannot be known so is taken for more: a run
+/// that is planned to fit does.
+void scale_up(schedule::Program& program, const ShortRun& built, const spec::RunSpec& whole);
 
-/// What scale_up cannot know, in words: `from 128 of 10,000 layers: exact to about 5 %`; empty where nothing
-/// was shortened.
-std::string how_exact(const spec::RunSpec& built, const spec::RunSpec& whole);
+/// How a plan was made of less than the run, in words: `from 128 of 10,000 layers: up to a fifth more than
+/// it takes`; empty where nothing was left out.
+///
+/// \param built_stages  of a pipeline
+std::string how_exact(const ShortRun& built, const spec::RunSpec& whole, int built_stages);
 
 }  // namespace ziggurat::plan

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "schedule/volumes/link_traffic.hpp"
+#include "schedule/layer_passes.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -17,62 +17,22 @@ using schedule::Op;
 using schedule::OpKind;
 using schedule::Program;
 
-constexpr double usual_flops_of_thread = 40e9;
-constexpr double usual_flops_of_device = 70e12;
-constexpr double usual_disk = 2e9;
-constexpr double usual_link = 10e9;
-constexpr double usual_memory = 5e9;
-constexpr double usual_memory_of_device = 500e9;
-
 /// The first two fill what later ones find filled.
 constexpr int warm_up_steps = 2;
 constexpr int steps_counted = 2;
-
-double known(double rate, double usual) {
-    return rate > 0 ? rate : usual;
-}
-
-double at_most(double highest, double rate) {
-    return highest > 0 ? std::min(rate, highest) : rate;
-}
-
-double rate_of_link(schedule::Link link, const Rates& rates) {
-    switch (link) {
-        case schedule::Link::nvme_read:
-            return rates.nvme_read;
-        case schedule::Link::nvme_write:
-            return rates.nvme_write;
-        case schedule::Link::host_to_device:
-            return rates.host_to_device;
-        case schedule::Link::device_to_host:
-            return rates.device_to_host;
-    }
-    return rates.memory;
-}
-
-double duration_of(const Op& op, const Program& program, const Rates& rates) {
-    if (const auto link = schedule::link_of(op, program)) {
-        return static_cast<double>(schedule::bytes_moved(op, program)) / rate_of_link(*link, rates);
-    }
-    if (op.flops > 0) {
-        return op.flops / rates.flops;
-    }
-    std::int64_t bytes = 0;
-    for (const auto& operand : op.writes) {
-        bytes += operand.bytes();
-    }
-    const bool reads_as_much = op.kind == OpKind::update || op.kind == OpKind::add;
-    return static_cast<double>(reads_as_much ? 2 * bytes : bytes) / rates.memory;
-}
 
 /// The lanes of one rank on their way through some steps.
 class Race {
   public:
     Race(const Program& program, const Rates& rates)
-        : program_{program}, rates_{rates}, lanes_(program.lanes.size()), ends_(program.ops.size()) {
+        : program_{program},
+          rates_{rates},
+          lanes_(program.lanes.size()),
+          holds_(program.ops.size()),
+          ends_(program.ops.size()) {
         for (std::size_t op = 0; op < program.ops.size(); ++op) {
             lanes_[static_cast<std::size_t>(program.ops[op].lane)].ops.push_back(op);
-            seconds_.push_back(duration_of(program.ops[op], program, rates));
+            seconds_.push_back(op_seconds(program.ops[op], program, rates));
         }
         for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
             const auto num_ops = static_cast<std::int64_t>(lanes_[lane].ops.size());
@@ -81,6 +41,7 @@ class Race {
                                       ? std::min<std::int64_t>(schedule::most_under_way, num_ops)
                                       : 1;
         }
+        hold_layers();
     }
 
     double run() {
@@ -120,6 +81,34 @@ class Race {
             return static_cast<std::size_t>(place % schedule::most_under_way);
         }
     };
+
+    /// The end of a pass, which may begin so much after its first op.
+    struct Hold {
+        int first = -1;
+        double seconds = 0;
+    };
+
+    void hold_layers() {
+        if (rates_.layer_forward <= 0) {
+            return;
+        }
+        for (const auto& pass : schedule::layer_passes(program_)) {
+            const double least = rates_.layer_forward * (pass.is_forward ? 1 : 2);
+            const auto last = static_cast<std::size_t>(pass.last);
+            if (pass.first == pass.last) {
+                seconds_[last] += least;
+            } else {
+                holds_[last] = {pass.first, least};
+            }
+        }
+    }
+
+    /// When the op of `hold` may begin, in the step of its first op that was last begun.
+    double held_until(const Hold& hold) const {
+        const auto first = static_cast<std::size_t>(hold.first);
+        const auto& ends = ends_[first];
+        return ends.empty() ? 0 : ends.back() - seconds_[first] + hold.seconds;
+    }
 
     Engine engine(std::size_t lane) const { return program_.lanes[lane].engine; }
 
@@ -182,8 +171,9 @@ class Race {
         if (step >= static_cast<int>(begun_.size()) || lane.ends[lane.slot(place)] > 0) {
             return never;
         }
-        const double at =
-            std::max({lane.free, lane.done[lane.slot(place)], ready(program_.ops[lane.op_of(place)], step)});
+        const auto op = lane.op_of(place);
+        const double at = std::max({lane.free, lane.done[lane.slot(place)], ready(program_.ops[op], step),
+                                    holds_[op].first < 0 ? 0 : held_until(holds_[op])});
         return lane.shared == Shared::nothing ? at : std::max(at, free_of(lane.shared));
     }
 
@@ -244,6 +234,7 @@ class Race {
     Rates rates_;
     std::vector<LaneState> lanes_;
     std::vector<double> seconds_;                   ///< by op
+    std::vector<Hold> holds_;                       ///< by op; without a first one: none
     std::vector<std::vector<double>> ends_;         ///< by op and step
     std::vector<double> begun_;                     ///< by step
     std::array<double, num_shared> shared_free_{};  ///< by Shared
@@ -251,39 +242,6 @@ class Race {
 };
 
 }  // namespace
-
-Rates rates_of(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
-    const auto& highest = spec.debug.throttle;
-    const double ranks = std::max(spec.parallel.ranks_per_node, 1);
-    const double usual_flops =
-        machine.has_device ? usual_flops_of_device : usual_flops_of_thread * spec.parallel.threads;
-    const double read = known(machine.nvme_read_rate, usual_disk) / ranks;
-    const double write = known(machine.nvme_write_rate, usual_disk) / ranks;
-    const double in = known(machine.host_to_device_rate, usual_link);
-    const double out = known(machine.device_to_host_rate, usual_link);
-    const bool has_slow_ways = highest.nvme_read > 0 || highest.nvme_write > 0;
-    return {.flops = known(machine.device_flops, usual_flops),
-            .memory = machine.has_device ? usual_memory_of_device : usual_memory,
-            .nvme_read = at_most(highest.nvme_read, read),
-            .nvme_write = at_most(highest.nvme_write, write),
-            .host_to_device = at_most(highest.host_to_device, in),
-            .device_to_host = at_most(highest.device_to_host, out),
-            .has_device = machine.has_device,
-            .has_shared_disks = !has_slow_ways};
-}
-
-spec::MachineSpec throttled(spec::MachineSpec machine, const spec::RunSpec& spec) {
-    const auto& highest = spec.debug.throttle;
-    const double ranks = std::max(spec.parallel.ranks_per_node, 1);
-    const auto slow = [](double& rate, double highest_rate) {
-        rate = at_most(highest_rate, known(rate, highest_rate));
-    };
-    slow(machine.nvme_read_rate, highest.nvme_read * ranks);
-    slow(machine.nvme_write_rate, highest.nvme_write * ranks);
-    slow(machine.host_to_device_rate, highest.host_to_device);
-    slow(machine.device_to_host_rate, highest.device_to_host);
-    return machine;
-}
 
 double step_seconds(const Program& program, const Rates& rates) {
     return Race{program, rates}.run();

@@ -4,8 +4,10 @@
 #include <cstdint>
 
 #include "plan/short_run.hpp"
+#include "plan/stage_kinds.hpp"
 #include "plan/step_time.hpp"
 #include "schedule/build_program.hpp"
+#include "spec/depths.hpp"
 
 namespace ziggurat::plan {
 namespace {
@@ -26,9 +28,25 @@ double along(std::int64_t n, std::int64_t most, const Function& f) {
     return last + slope * static_cast<double>(n - most);
 }
 
-bool is_on_nvme(const spec::Tiers& tiers) {
-    return tiers.parameters.nvme > 0 || tiers.gradients.nvme > 0 || tiers.optimizer.nvme > 0 ||
-           tiers.activations.nvme > 0;
+/// What all layers compute, of what those of `program` do.
+double computed_by_all(const schedule::Program& program, const LayerSample& built) {
+    double here = 0;
+    double all = 0;
+    for (const auto& op : program.ops) {
+        const bool is_of_layer = op.unit >= 1 && op.unit <= built.size();
+        here += op.flops;
+        all += op.flops * (is_of_layer ? built.stands_for(op.unit - 1) : 1);
+    }
+    return here > 0 ? all / here : 1;
+}
+
+/// What stages wait for each other, as a share of what one computes.
+///
+/// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
+/// Megatron-LM", 2021, section 2.2: (p - 1) / (v m)
+double bubble_of(const spec::RunSpec& spec) {
+    return (spec.parallel.stages - 1.0) /
+           (spec.parallel.chunks_per_stage * static_cast<double>(spec.train.micro_batches));
 }
 
 }  // namespace
@@ -36,7 +54,7 @@ bool is_on_nvme(const spec::Tiers& tiers) {
 std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     const auto known = throttled(machine, spec);
     const bool knows_disks = known.nvme_read_rate > 0 && known.nvme_write_rate > 0;
-    if (known.device_flops <= 0 || (is_on_nvme(spec.tiers) && !knows_disks)) {
+    if (known.device_flops <= 0 || (spec::is_any_state_on_nvme(spec) && !knows_disks)) {
         return std::nullopt;
     }
     const auto rates = rates_of(spec, machine);
@@ -44,20 +62,29 @@ std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec
         auto shorter = spec;
         shorter.model.layers = layers;
         shorter.train.micro_batches = microbatches;
-        shorter = shortened(shorter, Size::of_search);
-        return step_seconds(schedule::build_program(shorter, 0, schedule::Variant::train), rates);
+        const auto built = shortened(shorter, Size::of_search);
+        double longest = 0;
+        for (const int rank : ranks_of_each_kind(built.spec)) {
+            const auto program = schedule::build_program(built.spec, rank, schedule::Variant::train);
+            longest =
+                std::max(longest, computed_by_all(program, built.layers) * step_seconds(program, rates));
+        }
+        return longest;
     };
     const auto layers = spec.model.layers;
     const bool has_one_stage = spec.parallel.stages * spec.parallel.chunks_per_stage == 1;
     const auto weight = weight_of_layer(spec);
-    const auto layers_at_once =
-        has_one_stage && are_layers_alike(spec) ? std::max(least_to_plan, layers_to_plan / weight) : layers;
+    const auto layers_at_once = has_one_stage && LayerSample{spec}.are_alike()
+                                    ? std::max(least_to_plan, layers_to_plan / weight)
+                                    : layers;
     const auto microbatches_at_once = std::max(least_to_plan, microbatches_to_plan / weight);
-    return along(spec.train.micro_batches, microbatches_at_once * spec.parallel.stages,
-                 [&](std::int64_t microbatches) {
-                     return along(layers, layers_at_once,
-                                  [&](std::int64_t some) { return seconds_of(some, microbatches); });
-                 });
+    const double of_a_stage = along(spec.train.micro_batches, microbatches_at_once * spec.parallel.stages,
+                                    [&](std::int64_t microbatches) {
+                                        return along(layers, layers_at_once, [&](std::int64_t some) {
+                                            return seconds_of(some, microbatches);
+                                        });
+                                    });
+    return of_a_stage * (1 + bubble_of(spec));
 }
 
 }  // namespace ziggurat::plan

@@ -8,19 +8,14 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "spec/home_text.hpp"
 
 namespace ziggurat::plan {
 namespace {
 
 using spec::Tier;
 
-constexpr std::array tiers{Tier::device, Tier::host, Tier::nvme};
-constexpr std::array names{"device", "host", "nvme"};
 constexpr std::size_t most_consumers = 3;
-
-std::size_t index(Tier tier) {
-    return static_cast<std::size_t>(tier);
-}
 
 /// `46.18 GiB (49,585,112,345 bytes)`.
 std::string exactly(std::int64_t bytes) {
@@ -31,19 +26,25 @@ std::string exactly(std::int64_t bytes) {
 std::string consumers(const MemoryTable& table, Tier tier) {
     std::vector<std::pair<std::int64_t, std::string>> most;
     for (const auto& row : table.rows) {
-        most.emplace_back(row.bytes[index(tier)], to_string(row.consumer));
+        most.emplace_back(row.bytes[tier_index(tier)], to_string(row.consumer));
     }
-    most.emplace_back(table.between[index(tier)], "between");
+    most.emplace_back(table.between[tier_index(tier)], "between");
     std::sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::string text;
     for (std::size_t i = 0; i < std::min(most.size(), most_consumers) && most[i].first > 0; ++i) {
         text += fmt::format("{}{} {}", text.empty() ? "" : ", ", most[i].second, format_bytes(most[i].first));
     }
-    const auto& op = table.peak_op[index(tier)];
+    const auto& op = table.peak_op[tier_index(tier)];
     return op.empty() ? text : fmt::format("{}, at '{}'", text, op);
 }
 
-std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, const MemoryTable& table) {
+/// `a rank`, or of a pipeline `rank 3 of stage 1`.
+std::string holder(const spec::RunSpec& spec, const StageUsage& stage) {
+    return spec.parallel.stages == 1 ? std::string{"a rank"}
+                                     : fmt::format("rank {} of stage {}", stage.rank, stage.stage);
+}
+
+std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, std::span<const StageUsage> stages) {
     std::string text;
     if (footprint.has_too_many_threads()) {
         text += fmt::format(
@@ -51,15 +52,19 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, const M
             "OMP_NUM_THREADS where the deck does not say it, or start more ranks.\n",
             spec::most_threads, footprint.threads);
     }
-    for (const auto tier : tiers) {
-        const auto t = index(tier);
+    for (const auto tier : all_tiers) {
+        const auto t = tier_index(tier);
         if (footprint.lack(tier) > 0) {
             const char* of = tier == Tier::device ? "rank" : "node";
             const auto limit = footprint.limit(tier);
-            text += fmt::format("  DOES NOT FIT: {} needs {} more per {}: plan {}, {} {}\n", names[t],
-                                exactly(footprint.lack(tier)), of, format_bytes(footprint.needed[t]),
-                                limit < footprint.budget[t] ? "there is" : "budget", format_bytes(limit));
-            text += fmt::format("    most of it on a rank: {}\n", consumers(table, tier));
+            text +=
+                fmt::format("  DOES NOT FIT: {} needs {} more per {}: plan {}, {} {}\n", spec::tier_names[t],
+                            exactly(footprint.lack(tier)), of, format_bytes(footprint.needed[t]),
+                            limit < footprint.budget[t] ? "there is" : "budget", format_bytes(limit));
+            const auto& worst = *std::ranges::max_element(
+                stages, {}, [&](const StageUsage& stage) { return stage.table.total[t]; });
+            text +=
+                fmt::format("    most of it on {}: {}\n", holder(spec, worst), consumers(worst.table, tier));
             if (tier == Tier::nvme && footprint.there[t] < spec::unlimited &&
                 !spec.tiers.nvme_paths.empty()) {
                 text += fmt::format("    cannot reserve that in {}: {} are free there\n",
@@ -79,16 +84,18 @@ std::string lacks(const spec::RunSpec& spec, const Footprint& footprint, const M
 
 }  // namespace
 
-std::string verdict(const spec::RunSpec& spec, const Footprint& footprint, const MemoryTable& table) {
+std::string verdict(const spec::RunSpec& spec,
+                    const Footprint& footprint,
+                    std::span<const StageUsage> stages) {
     if (!footprint.fits()) {
-        return lacks(spec, footprint, table);
+        return lacks(spec, footprint, stages);
     }
     constexpr std::array what{"device memory", "host memory", "NVMe space"};
     const auto ranks = spec.parallel.ranks_per_node;
     const auto node = ranks > 1 ? fmt::format("node of {} ranks", ranks) : std::string{"node"};
     std::string text;
-    for (const auto tier : tiers) {
-        const auto t = index(tier);
+    for (const auto tier : all_tiers) {
+        const auto t = tier_index(tier);
         const bool is_device = tier == Tier::device;
         if (footprint.limit(tier) < spec::unlimited && (is_device || footprint.needed[t] > 0)) {
             text += fmt::format("{}{} {} per {}", text.empty() ? "" : ", ",

@@ -1,15 +1,20 @@
 /// Verdict on a plan in words: it fits, or what is short.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "plan/footprint.hpp"
-#include "plan/memory_table.hpp"
+#include "plan/stages_table.hpp"
 
 namespace ziggurat::plan {
 
 /// One line with what is to spare; or, for each budget that is too small, what it lacks, the plan, and the
 /// consumers that take most of it.
-std::string verdict(const spec::RunSpec& spec, const Footprint& footprint, const MemoryTable& table);
+///
+/// \param stages  the fullest rank of each; of a tier, the stage that takes most of it is spoken of
+std::string verdict(const spec::RunSpec& spec,
+                    const Footprint& footprint,
+                    std::span<const StageUsage> stages);
 
 }  // namespace ziggurat::plan

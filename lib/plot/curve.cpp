@@ -84,4 +84,10 @@ Curve stall_curve(const History& history, std::int64_t most_points, std::size_t 
     });
 }
 
+Curve memory_curve(const History& history, std::int64_t most_points, MemoryTier tier, double unit_bytes) {
+    return make_curve(history, most_points, [tier, unit_bytes](const Step& step) {
+        return std::optional{Weighed{step.tier_bytes[static_cast<std::size_t>(tier)] / unit_bytes}};
+    });
+}
+
 }  // namespace ziggurat::plot

@@ -36,5 +36,7 @@ Curve loss_curve(const History& history, std::int64_t most_points);
 Curve speed_curve(const History& history, std::int64_t most_points);
 /// Share of the time that was waited for a lane, in percent; `lane` lanes.size(): for any.
 Curve stall_curve(const History& history, std::int64_t most_points, std::size_t lane);
+/// What lies in a tier, in units of so many bytes.
+Curve memory_curve(const History& history, std::int64_t most_points, MemoryTier tier, double unit_bytes);
 
 }  // namespace ziggurat::plot

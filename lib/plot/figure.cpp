@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 /// Marks of what is not finite that are shown of one run: more are a smear.
 constexpr std::size_t most_alarms = 40;
 
+constexpr const char* waiting_title = "waiting, % of the time";
+
 struct Range {
     double low = std::numeric_limits<double>::infinity();
     double high = -std::numeric_limits<double>::infinity();
@@ -96,7 +98,7 @@ Panel speed_panel(const std::vector<History>& histories, std::int64_t most_point
 
 /// The lanes of one run on each other.
 Panel stacked_stalls(const History& history, std::int64_t most_points) {
-    Panel panel{.title = "waiting, % of the time"};
+    Panel panel{.title = waiting_title, .is_stacked = true};
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
         if (!history.waits_for(lane)) {
             continue;
@@ -108,7 +110,7 @@ Panel stacked_stalls(const History& history, std::int64_t most_points) {
                 curve[i].mean += below[i].mean;
             }
         }
-        panel.stacked.emplace_back(lanes[lane]);
+        panel.labels.emplace_back(lanes[lane]);
         panel.lines.push_back({panel.lines.size(), std::move(curve)});
     }
     return panel;
@@ -116,8 +118,8 @@ Panel stacked_stalls(const History& history, std::int64_t most_points) {
 
 Panel stall_panel(const std::vector<History>& histories, std::int64_t most_points) {
     Panel panel = histories.size() == 1 ? stacked_stalls(histories.front(), most_points)
-                                        : Panel{.title = "waiting, % of the time"};
-    for (std::size_t run = 0; run < histories.size() && panel.stacked.empty(); ++run) {
+                                        : Panel{.title = waiting_title};
+    for (std::size_t run = 0; run < histories.size() && !panel.is_stacked; ++run) {
         panel.lines.push_back({run, stall_curve(histories[run], most_points, lanes.size())});
     }
     const auto range = range_of(panel);
@@ -125,9 +127,55 @@ Panel stall_panel(const std::vector<History>& histories, std::int64_t most_point
     return panel;
 }
 
+void add_saves(const std::vector<History>& histories, Figure& figure) {
+    for (std::size_t run = 0; run < histories.size(); ++run) {
+        for (const auto& save : histories[run].saves) {
+            if (save.is_ok) {
+                figure.saves.push_back({run, static_cast<double>(save.step)});
+            }
+        }
+    }
+}
+
+/// The unit in which the largest of some bytes is told.
+struct ByteUnit {
+    const char* name;
+    double bytes;
+};
+
+ByteUnit unit_of(const std::vector<History>& histories, std::size_t tier) {
+    constexpr ByteUnit gib{"GiB", 1LL << 30}, mib{"MiB", 1LL << 20};
+    const auto reaches_gib = [tier](const Step& step) { return step.tier_bytes[tier] >= gib.bytes; };
+    return std::ranges::any_of(
+               histories,
+               [&](const History& history) { return std::ranges::any_of(history.steps, reaches_gib); })
+               ? gib
+               : mib;
+}
+
+/// A panel for each tier.
+void add_memory_panels(const std::vector<History>& histories,
+                       std::int64_t most_points,
+                       std::vector<Panel>& panels) {
+    for (std::size_t i = 0; i < tiers.size(); ++i) {
+        const auto tier = static_cast<MemoryTier>(i);
+        if (std::ranges::none_of(histories, [&](const History& history) { return history.uses(tier); })) {
+            continue;
+        }
+        const auto unit = unit_of(histories, i);
+        Panel panel{.title = fmt::format("{} memory of the fullest rank, {}", tiers[i], unit.name),
+                    .height = 0.5};
+        for (std::size_t run = 0; run < histories.size(); ++run) {
+            panel.lines.push_back({run, memory_curve(histories[run], most_points, tier, unit.bytes)});
+        }
+        panel.y = axis_from_zero(range_of(panel).high);
+        panels.push_back(std::move(panel));
+    }
+}
+
 }  // namespace
 
-Figure make_figure(const std::vector<History>& histories, std::int64_t most_points) {
+Figure make_figure(const std::vector<History>& histories, std::int64_t most_points, Contents contents) {
     ZG_EXPECTS(!histories.empty() && most_points > 0);
     Figure figure{.title = title_of(histories)};
     Range steps;
@@ -147,6 +195,10 @@ Figure make_figure(const std::vector<History>& histories, std::int64_t most_poin
     figure.panels.push_back(loss_panel(histories, most_points));
     figure.panels.push_back(speed_panel(histories, most_points));
     figure.panels.push_back(stall_panel(histories, most_points));
+    if (contents == Contents::all) {
+        add_memory_panels(histories, most_points, figure.panels);
+        add_saves(histories, figure);
+    }
     return figure;
 }
 

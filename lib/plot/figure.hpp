@@ -28,15 +28,22 @@ struct Panel {
     FigureAxis y = {};
     std::vector<Line> lines = {};
     std::vector<Dot> dots = {};
-    std::vector<Dot> alarms = {};  ///< steps without a finite value, at the upper edge
-    /// Lanes from bottom to top, each on the one before; empty: lines of runs beside each other.
-    std::vector<std::string> stacked = {};
-    double height = 1;  ///< beside those of the others
+    std::vector<Dot> alarms = {};          ///< steps without a finite value, at the upper edge
+    std::vector<std::string> labels = {};  ///< of the lines; empty: each is a run
+    bool is_stacked = false;               ///< lines from bottom to top, each on the one before
+    double height = 1;                     ///< beside those of the others
 };
 
-struct Restart {
+/// A step of a run at which something happened.
+struct RunMark {
     std::size_t colour = 0;
     double step = 0;
+};
+
+/// Panels of a figure.
+enum class Contents {
+    brief,  ///< loss, speed, waits
+    all     ///< also memory by tier, and saves
 };
 
 struct Figure {
@@ -44,12 +51,15 @@ struct Figure {
     std::vector<std::string> runs = {};  ///< as the legend calls them; run i has colour i
     FigureAxis x = {};                   ///< steps
     std::vector<Panel> panels = {};
-    std::vector<Restart> restarts = {};
+    std::vector<RunMark> restarts = {};
+    std::vector<RunMark> saves = {};  ///< that are complete
     bool has_validations = false;
 };
 
-/// Loss, speed and waits of some runs, one or more. A line has at most `most_points` points. Of one run, the
-/// lanes that it waited for are told apart; of several, there is one line for each. Pure.
-Figure make_figure(const std::vector<History>& histories, std::int64_t most_points);
+/// Curves of some runs, one or more. A line has at most `most_points` points. Of one run, the lanes that it
+/// waited for are told apart; of several, there is one line for each. Pure.
+Figure make_figure(const std::vector<History>& histories,
+                   std::int64_t most_points,
+                   Contents contents = Contents::brief);
 
 }  // namespace ziggurat::plot

@@ -133,6 +133,10 @@ class Drawing {
                     middle - 7);
             });
         }
+        if (!figure.saves.empty()) {
+            entry("checkpoint",
+                  [&](double at, double middle) { draw_save(colours.size() - 1, at + 12, middle + 4); });
+        }
         const bool has_alarms =
             std::ranges::any_of(figure.panels, [](const Panel& p) { return !p.alarms.empty(); });
         if (has_alarms) {
@@ -141,13 +145,18 @@ class Drawing {
         return y - title_height + legend_row;
     }
 
+    /// Upon the lower edge.
+    void draw_save(std::size_t colour, double x, double y) {
+        add("<path class=\"c{} k\" d=\"M{:.1f} {:.1f}h6l-3 -6z\"/>", colour, x - 3, y);
+    }
+
     void draw_alarm(double x, double y) { add("<path class=\"x\" d=\"M{:.1f} {:.1f}h8l-4 7z\"/>", x - 4, y); }
 
     void draw_panel(const Figure& figure, const Panel& panel, const Box& box, std::size_t number) {
         const double inner = width - left - right;
         add("<text class=\"p\" x=\"{:.0f}\" y=\"{:.1f}\">{}{}</text>", left, box.top - 8,
             escape_xml(panel.title), panel.y.is_log ? " (logarithmic)" : "");
-        draw_lanes_legend(panel, box);
+        draw_labels(panel, box);
         for (const auto& tick : panel.y.ticks(panel.height > 1 ? 7 : 4)) {
             const double y = box.at_y(tick.value);
             add("<path class=\"g\" d=\"M{:.1f} {:.1f}h{:.1f}\"/>"
@@ -172,10 +181,16 @@ class Drawing {
                 figure.runs.size() > 1 ? colour_of(restart.colour) : colours.size() - 1,
                 box.at_x(restart.step), box.top, box.height);
         }
-        if (panel.stacked.empty()) {
-            draw_lines(panel, box);
-        } else {
+        if (panel.is_stacked) {
             draw_areas(panel, box);
+        } else {
+            draw_lines(panel, box);
+        }
+        if (&panel == &figure.panels.front()) {
+            for (const auto& save : figure.saves) {
+                draw_save(figure.runs.size() > 1 ? colour_of(save.colour) : colours.size() - 1,
+                          box.at_x(save.step), box.top + box.height);
+            }
         }
         body_ += "</g>\n";
         for (const auto& dot : panel.dots) {
@@ -190,11 +205,11 @@ class Drawing {
             inner, box.height);
     }
 
-    /// Names of lanes, from the right end of the title's row, top of the stack first.
-    void draw_lanes_legend(const Panel& panel, const Box& box) {
+    /// Names of lines, from the right end of the title's row, top of the stack first.
+    void draw_labels(const Panel& panel, const Box& box) {
         double x = width - right;
-        for (std::size_t lane = panel.stacked.size(); lane-- > 0;) {
-            std::string label = panel.stacked[lane];
+        for (std::size_t lane = panel.labels.size(); lane-- > 0;) {
+            std::string label = panel.labels[lane];
             std::ranges::replace(label, '_', ' ');
             x -= glyph * text_width(label);
             add("<rect class=\"c{}\" opacity=\".8\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"11\" height=\"11\"/>"

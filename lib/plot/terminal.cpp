@@ -82,8 +82,8 @@ class Drawing {
         title += !panel.alarms.empty() ? "; ! not finite" : "";
         text_ += '\n';
         line(title);
-        if (!panel.stacked.empty()) {
-            draw_names("  ", panel.stacked, has_marks(panel));
+        if (!panel.labels.empty()) {
+            draw_names("  ", panel.labels, has_marks(panel));
         }
         const int rows = static_cast<int>(panel.height * rows_of_unit);
         Canvas canvas{plot_columns(style_), rows, style_.has_unicode, has_marks(panel)};

@@ -8,6 +8,7 @@
 
 #include "base/enumerators.hpp"
 #include "base/exact_sum.hpp"
+#include "base/small_vector.hpp"
 #include "layout/flat_layout.hpp"
 #include "layout/role.hpp"
 #include "layout/state_kinds.hpp"
@@ -21,6 +22,8 @@ struct ByteRun {
 
     bool operator==(const ByteRun&) const = default;
 };
+/// Of an operand, which has one, or few.
+using ByteRunList = SmallVector<ByteRun, 2>;
 
 enum class Lifetime {
     persistent,  ///< holds state from step to step
@@ -143,6 +146,7 @@ struct Buffer {
     int microbatch = -1;
     std::int64_t first_element = 0;  ///< persistent shards: where in the unit's flat range byte 0 lies
     spec::DType type = spec::DType::f32;
+    bool is_alike = false;     ///< an activation that all ranks of a tensor axis above 1 have alike
     bool is_shared = false;    ///< in an arena that ranks of the node read; set by place_buffers
     std::int64_t offset = -1;  ///< in its arena; set by place_buffers
 };

@@ -13,9 +13,11 @@
 #include "schedule/passes/reduce_pass.hpp"
 #include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/passes/snapshot_pass.hpp"
+#include "schedule/passes/split_pass.hpp"
 #include "schedule/passes/transfer_pass.hpp"
 #include "schedule/place/derive_dependencies.hpp"
 #include "schedule/place/place_buffers.hpp"
+#include "spec/stage_state.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -42,7 +44,8 @@ std::vector<std::vector<Slot>> slots_of(const spec::RunSpec& spec, Variant varia
 enum class Blocks { named, unnamed };
 
 /// All but the dependencies.
-Program placed(const spec::RunSpec& spec, const ModelLayout& model, Variant variant, Blocks blocks) {
+Program placed(const spec::RunSpec& run, const ModelLayout& model, Variant variant, Blocks blocks) {
+    const auto spec = spec::of_stage(run, model.stage);
     const bool has_anything_to_train = model.first_trained_unit < std::ssize(model.table.units);
     ZG_EXPECTS(variant == Variant::evaluate || has_anything_to_train);
     const auto slots = slots_of(spec, variant);
@@ -51,6 +54,7 @@ Program placed(const spec::RunSpec& spec, const ModelLayout& model, Variant vari
     receives_pass(draft, slots, model.stage);
     recompute_pass(draft, spec, model);
     context_ring_pass(draft, spec, model);
+    split_pass(draft, spec, model);
     gather_pass(draft, spec, model);
     if (variant == Variant::train) {
         reduce_pass(draft, spec, model);
@@ -79,8 +83,8 @@ Program build_program(const spec::RunSpec& spec, int rank, Variant variant) {
     return build_program(spec, ModelLayout{spec, rank}, variant);
 }
 
-Program build_placed(const spec::RunSpec& spec, int rank, Variant variant) {
-    return placed(spec, ModelLayout{spec, rank}, variant, Blocks::unnamed);
+Program build_placed(const spec::RunSpec& spec, const ModelLayout& model, Variant variant) {
+    return placed(spec, model, variant, Blocks::unnamed);
 }
 
 }  // namespace ziggurat::schedule

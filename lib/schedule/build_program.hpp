@@ -17,8 +17,8 @@ Program build_program(const spec::RunSpec& spec, const ModelLayout& model, Varia
 /// The same for a rank of which nobody has the layout yet.
 Program build_program(const spec::RunSpec& spec, int rank, Variant variant);
 
-/// The same without what ops wait for and without the blocks of collectives over the data axis: all that the
+/// The first without what ops wait for and without the blocks of collectives over the data axis: all that the
 /// question needs of what memory it takes, in a time that does not depend on the number of ranks.
-Program build_placed(const spec::RunSpec& spec, int rank, Variant variant);
+Program build_placed(const spec::RunSpec& spec, const ModelLayout& model, Variant variant);
 
 }  // namespace ziggurat::schedule

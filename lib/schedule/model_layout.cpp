@@ -3,20 +3,22 @@
 #include <algorithm>
 
 #include "base/contract.hpp"
+#include "layout/stage_layers.hpp"
 #include "layout/state_kinds.hpp"
+#include "spec/tile_rules.hpp"
 
 namespace ziggurat::schedule {
 namespace {
 
 using spec::Axis;
 
-/// The virtual stage of each unit of a table of `layers` layers between an embedding and a head.
-std::vector<int> virtual_stage_of_units(std::int64_t layers, int virtual_stages) {
-    ZG_EXPECTS(virtual_stages == 1 || layers >= virtual_stages);
+/// The virtual stage of each unit of the table.
+std::vector<int> virtual_stage_of_units(const spec::RunSpec& spec, int virtual_stages) {
+    const auto layers = layout::stage_layers(spec);
+    ZG_EXPECTS(std::ssize(layers) == virtual_stages);
     std::vector<int> stage_of{0};
     for (int v = 0; v < virtual_stages; ++v) {
-        const auto count = layers / virtual_stages + (v < layers % virtual_stages ? 1 : 0);
-        stage_of.insert(stage_of.end(), static_cast<std::size_t>(count), v);
+        stage_of.insert(stage_of.end(), static_cast<std::size_t>(layers[static_cast<std::size_t>(v)]), v);
     }
     stage_of.push_back(virtual_stages - 1);
     return stage_of;
@@ -67,7 +69,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
       element_bytes{spec::element_bytes(spec.precision.compute)},
       has_master{layout::has_master(spec.precision)} {
     ZG_EXPECTS(spec.data.seq % spec.parallel.context == 0);
-    const auto stage_of = virtual_stage_of_units(spec.model.layers, virtual_stages);
+    const auto stage_of = virtual_stage_of_units(spec, virtual_stages);
     ZG_ENSURES(stage_of.size() == table.units.size());
     for (std::size_t u = 0; u < table.units.size(); ++u) {
         flats.emplace_back(table.units[u], tensor(), spans.data);
@@ -80,12 +82,7 @@ ModelLayout::ModelLayout(const spec::RunSpec& spec, int world_rank)
         }
     }
     tilings = layout::tilings(spec.tiers, table, flats);
-    if (is_tied && spec.parallel.stages > 1) {
-        // Two stages complete the gradient of the tied table, and of what lies beside it, as a whole.
-        for (auto* tiling : {&tilings.front(), &tilings.back()}) {
-            *tiling = {{}, std::vector<std::vector<int>>(tiling->of_phase.size())};
-        }
-    }
+    ZG_EXPECTS(!spec::is_table_whole(spec) || !(tilings.front().is_cut() || tilings.back().is_cut()));
     const auto trained = std::find_if(flats.begin(), flats.end(), [](const layout::FlatLayout& flat) {
         return flat.trained_elements() > 0;
     });
@@ -136,10 +133,22 @@ bool ModelLayout::is_shared_by_stages(int unit) const {
 }
 
 bool ModelLayout::counts(int unit, int parameter) const {
-    const auto& described = table.units.at(static_cast<std::size_t>(unit));
-    const bool is_sliced = described.parameters.at(static_cast<std::size_t>(parameter)).tensor_dim >= 0;
+    const auto& described =
+        table.units.at(static_cast<std::size_t>(unit)).parameters.at(static_cast<std::size_t>(parameter));
+    const bool is_first_holder = tensor_rank % layout::ranks_per_slice(described, tensor()) == 0;
     const bool is_copy = unit == 0 && has_copy_of_embedding();
-    return context_rank == 0 && !is_copy && (is_sliced || tensor_rank == 0);
+    return context_rank == 0 && !is_copy && is_first_holder;
+}
+
+bool ModelLayout::counts_losses() const {
+    return stage == mesh.degree(Axis::pipeline) - 1 && tensor_rank == 0;
+}
+
+std::vector<int> ModelLayout::slice_members(const layout::Parameter& parameter) const {
+    const int holders = layout::ranks_per_slice(parameter, tensor());
+    const auto all = mesh.group(Axis::tensor, rank);
+    const auto first = all.begin() + tensor_rank / holders * holders;
+    return {first, first + holders};
 }
 
 std::vector<int> ModelLayout::data_members(int inner, int span) const {

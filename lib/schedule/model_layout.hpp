@@ -17,8 +17,8 @@ namespace ziggurat::schedule {
 /// Computed once per rank and read by all builders and passes.
 ///
 /// A virtual stage is a run of units; stage s of S holds the virtual stages s, s + S, s + 2S ... as its
-/// chunks 0, 1, 2 ... The embedding belongs to the first, the head to the last; layers are spread evenly, the
-/// first virtual stages taking one more where they do not divide.
+/// chunks 0, 1, 2 ... The embedding belongs to the first, the head to the last; layers as
+/// layout::stage_layers says.
 struct ModelLayout {
     ModelLayout(const spec::RunSpec& spec, int rank);
 
@@ -75,6 +75,11 @@ struct ModelLayout {
     /// Whether the world rank of this layout is the one that counts `parameter` of `unit` in sums over all
     /// ranks: replicas over the tensor and context axes and copies on other stages count once.
     bool counts(int unit, int parameter) const;
+    /// Whether losses and targets of this rank's micro-batches count in sums over all ranks: on the last
+    /// stage, where ranks of the tensor axis make the same ones, so that those of one count.
+    bool counts_losses() const;
+    /// World ranks of this rank's tensor axis that hold the same slice of `parameter`, itself among them.
+    std::vector<int> slice_members(const layout::Parameter& parameter) const;
     /// World ranks of `layout::data_group(data_rank, inner, span)`, and their name.
     std::vector<int> data_members(int inner, int span) const;
     std::string data_group_name(int inner, int span) const;

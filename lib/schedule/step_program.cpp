@@ -43,6 +43,13 @@ std::int64_t Operand::bytes() const {
 }
 
 int Program::lane(Engine engine, int group_index, Direction direction) {
+    const auto is_it = [&](const Lane& lane) {
+        return lane.engine == engine && lane.group == group_index && lane.direction == direction &&
+               !lane.serves_updates && !lane.serves_control;
+    };
+    if (const auto known = std::ranges::find_if(lanes, is_it); known != lanes.end()) {
+        return static_cast<int>(known - lanes.begin());
+    }
     std::string name = to_string(engine);
     if (group_index >= 0) {
         name += "[" + groups.at(static_cast<std::size_t>(group_index)).name;

@@ -28,7 +28,7 @@ using layout::Role;
 struct Operand {
     int buffer = -1;
     Role role = Role::input;
-    std::vector<ByteRun> runs;
+    ByteRunList runs;
 
     std::int64_t bytes() const;
     bool operator==(const Operand&) const = default;
@@ -107,6 +107,7 @@ struct Program {
     Variant variant = Variant::train;
     int rank = 0;
     int microbatches = 1;
+    std::int64_t layers = 0;  ///< of the model: units 1 to so many are decoder layers
     std::vector<Lane> lanes;
     std::vector<Group> groups;
     std::vector<Buffer> buffers;

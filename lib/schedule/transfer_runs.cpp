@@ -10,17 +10,23 @@ ByteRun touched(const Op& op, const ByteRun& run) {
     return {run.offset, by_page ? round_up_to_page(run.bytes) : run.bytes};
 }
 
-ByteRuns::ByteRuns(std::vector<ByteRun> runs) {
-    std::erase_if(runs, [](const ByteRun& run) { return run.bytes == 0; });
-    std::sort(runs.begin(), runs.end(),
-              [](const ByteRun& a, const ByteRun& b) { return a.offset < b.offset; });
-    for (const auto& run : runs) {
-        if (!runs_.empty() && end() >= run.offset) {
-            runs_.back().bytes = std::max(end(), run.offset + run.bytes) - runs_.back().offset;
+ByteRuns::ByteRuns(ByteRunList runs) : runs_{std::move(runs)} {
+    if (!std::ranges::is_sorted(runs_, {}, &ByteRun::offset)) {
+        std::ranges::sort(runs_, {}, &ByteRun::offset);
+    }
+    std::size_t joined = 0;
+    for (const auto run : runs_) {
+        if (run.bytes == 0) {
+            continue;
+        }
+        if (joined > 0 && runs_[joined - 1].offset + runs_[joined - 1].bytes >= run.offset) {
+            auto& last = runs_[joined - 1];
+            last.bytes = std::max(last.offset + last.bytes, run.offset + run.bytes) - last.offset;
         } else {
-            runs_.push_back(run);
+            runs_[joined++] = run;
         }
     }
+    runs_.shorten(joined);
 }
 
 bool ByteRuns::overlaps(const ByteRuns& other) const {
@@ -32,7 +38,7 @@ bool ByteRuns::overlaps(const ByteRuns& other) const {
 }
 
 ByteRuns ByteRuns::without(const ByteRuns& other) const {
-    std::vector<ByteRun> left;
+    ByteRunList left;
     for (const auto& run : runs_) {
         auto position = run.offset;
         const auto run_end = run.offset + run.bytes;
@@ -54,7 +60,7 @@ ByteRuns ByteRuns::without(const ByteRuns& other) const {
 }
 
 ByteRuns ByteRuns::within(std::int64_t begin, std::int64_t end) const {
-    std::vector<ByteRun> inside;
+    ByteRunList inside;
     for (const auto& run : runs_) {
         const auto from = std::max(begin, run.offset);
         const auto to = std::min(end, run.offset + run.bytes);
@@ -66,7 +72,7 @@ ByteRuns ByteRuns::within(std::int64_t begin, std::int64_t end) const {
 }
 
 ByteRuns ByteRuns::in_pages(std::int64_t limit) const {
-    std::vector<ByteRun> wider;
+    ByteRunList wider;
     for (const auto& run : runs_) {
         const auto from = run.offset / page_bytes * page_bytes;
         wider.push_back({from, std::min(limit, round_up_to_page(run.offset + run.bytes)) - from});
@@ -75,12 +81,15 @@ ByteRuns ByteRuns::in_pages(std::int64_t limit) const {
 }
 
 void ByteRuns::add(const ByteRuns& other) {
-    auto all = runs_;
-    all.insert(all.end(), other.runs_.begin(), other.runs_.end());
+    if (other.runs_.empty()) {
+        return;
+    }
+    auto all = std::move(runs_);
+    all.append(other.runs_.begin(), other.runs_.end());
     *this = ByteRuns{std::move(all)};
 }
 
-std::vector<ByteRun> ByteRuns::moved(std::int64_t by) const {
+ByteRunList ByteRuns::moved(std::int64_t by) const {
     auto runs = runs_;
     for (auto& run : runs) {
         run.offset += by;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/pages.hpp"
 #include "schedule/step_program.hpp"
@@ -17,7 +16,7 @@ ByteRun touched(const Op& op, const ByteRun& run);
 class ByteRuns {
   public:
     ByteRuns() = default;
-    explicit ByteRuns(std::vector<ByteRun> runs);
+    explicit ByteRuns(ByteRunList runs);
 
     bool empty() const noexcept { return runs_.empty(); }
     /// \pre not empty
@@ -31,10 +30,10 @@ class ByteRuns {
     ByteRuns in_pages(std::int64_t limit) const;
     void add(const ByteRuns& other);
     /// The runs at other offsets.
-    std::vector<ByteRun> moved(std::int64_t by) const;
+    ByteRunList moved(std::int64_t by) const;
 
   private:
-    std::vector<ByteRun> runs_;
+    ByteRunList runs_;
 };
 
 }  // namespace ziggurat::schedule

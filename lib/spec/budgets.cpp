@@ -12,4 +12,9 @@ std::array<std::int64_t, 3> budgets_of_rank(const RunSpec& run) {
             part(tiers.nvme_budget_bytes, ranks)};
 }
 
+std::int64_t pinned_bytes_of_rank(const RunSpec& run) {
+    const auto bytes = run.tiers.pinned_bytes;
+    return bytes == unlimited ? bytes : bytes / std::max(run.parallel.ranks_per_node, 1);
+}
+
 }  // namespace ziggurat::spec

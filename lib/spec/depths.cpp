@@ -4,21 +4,39 @@
 #include <array>
 #include <bit>
 
+#include "spec/stage_state.hpp"
+
 namespace ziggurat::spec {
 namespace {
 
-std::array<Home, 4> homes(const Tiers& tiers) {
-    return {tiers.parameters, tiers.gradients, tiers.optimizer, tiers.activations};
+template <class Predicate>
+bool is_any_home(const RunSpec& run, const Predicate& is_so) {
+    return is_any_stage(run, [&](const StageState& of) {
+        return std::ranges::any_of(std::array{of.parameters, of.gradients, of.optimizer, of.activations},
+                                   is_so);
+    });
 }
 
 }  // namespace
 
-bool is_any_state_away(const Tiers& tiers) {
-    return std::ranges::any_of(homes(tiers), [](const Home& home) { return home.device < 1; });
+bool is_any_state_away(const RunSpec& run) {
+    return is_any_home(run, [](const Home& home) { return home.device < 1; });
 }
 
-bool is_any_state_on_nvme(const Tiers& tiers) {
-    return std::ranges::any_of(homes(tiers), [](const Home& home) { return home.nvme > 0; });
+bool is_any_state_on_nvme(const RunSpec& run) {
+    return is_any_home(run, [](const Home& home) { return home.nvme > 0; });
+}
+
+bool are_optimizer_states_on_nvme(const RunSpec& run) {
+    return is_any_stage(run, [](const StageState& of) { return of.optimizer.nvme > 0; });
+}
+
+bool is_any_home_open(const RunSpec& run) {
+    return is_any_stage(run, [](const StageState& of) { return of.open.any(); });
+}
+
+bool is_any_recomputation_open(const RunSpec& run) {
+    return is_any_stage(run, [](const StageState& of) { return of.recompute.is_open; });
 }
 
 Depths depths_at_rest(const RunSpec& spec, OpenDepths open) {

@@ -31,8 +31,12 @@ struct Depths {
 /// Elements of a chunk where nothing moves.
 inline constexpr std::int64_t chunk_at_rest = std::int64_t{4} << 20;
 
-bool is_any_state_away(const Tiers& tiers);  ///< from the device
-bool is_any_state_on_nvme(const Tiers& tiers);
+// On any stage.
+bool is_any_state_away(const RunSpec& run);  ///< from the device
+bool is_any_state_on_nvme(const RunSpec& run);
+bool are_optimizer_states_on_nvme(const RunSpec& run);
+bool is_any_home_open(const RunSpec& run);
+bool is_any_recomputation_open(const RunSpec& run);
 
 /// What is open, where nothing moves or before it is known what does; the rest as in `spec`.
 Depths depths_at_rest(const RunSpec& spec, OpenDepths open);

@@ -12,7 +12,10 @@ constexpr std::int64_t unknown_space = std::numeric_limits<std::int64_t>::max();
 
 struct MachineSpec {
     std::string name = "this machine";
-    bool has_device = false;  ///< GPUs; without them the device tier is a part of the host's memory
+    bool has_device = false;         ///< GPUs; without them the device tier is a part of the host's memory
+    std::string why_no_device = {};  ///< for people, where it is known
+    /// This machine names GPUs that cannot be used.
+    bool is_device_broken = false;
     int ranks_per_node = 1;
     int cores_per_node = 1;
     std::int64_t device_bytes = 0;            ///< per rank

@@ -36,6 +36,21 @@ struct Run {
 
 // ---------------------------------------------------------------- model
 
+enum class RopeScalingKind { none, linear, by_parts };
+
+/// How rotary positions are stretched for sequences longer than those that a model was first trained on.
+struct RopeScaling {
+    RopeScalingKind kind = RopeScalingKind::none;
+    double factor = 1;  ///< by which angles shrink
+    // by_parts: angles shrink by all of it where a turn takes more than original_max_seq / low_freq_factor
+    // tokens, not at all where it takes fewer than original_max_seq / high_freq_factor.
+    double low_freq_factor = 1;
+    double high_freq_factor = 4;
+    std::int64_t original_max_seq = 8192;
+
+    bool operator==(const RopeScaling&) const = default;
+};
+
 struct Model {
     std::string family;  ///< one of layout::families()
     std::int64_t layers = 0;
@@ -54,6 +69,8 @@ struct Model {
     double dropout = 0;          ///< of embedding, attention weights and both branches of a layer
     double init_std = 0.02;      ///< projections into the residual stream: init_std / sqrt(2 layers)
     std::string init_path = {};  ///< a checkpoint, or run, whose weights training begins with; empty: random
+    bool is_init_published = false;  ///< init_path is a folder in the Hugging Face format
+    RopeScaling rope_scaling = {};
 
     /// Channels of a head that positions turn, in pairs.
     std::int64_t rotary_channels() const {
@@ -92,12 +109,29 @@ struct Data {
 
 // ---------------------------------------------------------------- train
 
+/// What is done about a step whose loss or gradient norm lies far above those before it.
+enum class SpikeAction {
+    off,       ///< nobody looks
+    warn,      ///< it is told
+    skip,      ///< its update is not applied
+    roll_back  ///< its update is not applied, and the run goes back to the newest checkpoint, behind its data
+};
+
+struct Spikes {
+    SpikeAction action = SpikeAction::off;
+    std::int64_t window = 128;  ///< steps that others are judged by
+    double z = 6;               ///< standard deviations above their mean
+
+    bool operator==(const Spikes&) const = default;
+};
+
 struct Train {
     std::int64_t steps = 0;
     std::int64_t global_batch = 0;   ///< sequences per optimizer step
     std::int64_t micro_batch = 0;    ///< sequences per rank, forward and backward
     std::int64_t micro_batches = 0;  ///< per step and rank: global_batch / (micro_batch x data degree)
     std::vector<std::string> only;   ///< patterns of trained tensors; empty: all
+    Spikes spikes = {};
 
     bool operator==(const Train&) const = default;
 };
@@ -133,6 +167,9 @@ enum class TensorMode { one_d, two_d, two_and_half_d, three_d };
 enum class ContextKind { ring, ulysses };
 enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zero_bubble };
 
+/// What carries vectors of GPUs between ranks: copies by way of the host, or NCCL.
+enum class Transport { staged, nccl };
+
 struct Parallel {
     int ranks = 1;
     int ranks_per_node = 1;
@@ -144,14 +181,22 @@ struct Parallel {
     int stages = 1;
     PipelineSchedule pipeline_schedule = PipelineSchedule::one_f_one_b;
     int chunks_per_stage = 1;
+    /// Decoder layers of each virtual stage (virtual stage v is a chunk of stage v % stages), in order of the
+    /// model; none: layout::stage_layers spreads them by cost.
+    std::vector<std::int64_t> stage_layers;
     int data = 1;
     std::vector<Axis> order = {Axis::tensor, Axis::context, Axis::data, Axis::pipeline};  ///< fastest first
     int threads = 1;  ///< host threads of a rank's compute lane
+    Transport transport = Transport::staged;
 
     bool operator==(const Parallel&) const = default;
 };
 
 enum class ReducePlan { at_end, each_microbatch, by_span };
+
+/// How long parameters that are cut stay gathered: for one pass of one micro-batch, or to the end of the
+/// step.
+enum class LeaseSpan { pass, step };
 
 /// Shard degrees: over how many consecutive data ranks each kind of state is sharded. 1 <= p <= g <= o <= d,
 /// each dividing the next.
@@ -163,6 +208,7 @@ struct Sharding {
     ReducePlan reduce = ReducePlan::at_end;
     int sum_group = 1;        ///< ranks summed together before groups are; = data degree for `flat`
     bool is_by_span = false;  ///< the deck names the shard degrees, and no ZeRO stage
+    LeaseSpan leases = LeaseSpan::pass;
 
     bool operator==(const Sharding&) const = default;
 };
@@ -208,10 +254,15 @@ struct OpenHomes {
 /// The budget of a tier that has none.
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 
+/// What computes, and whose memory the device tier is.
+enum class DeviceKind { host, cuda };
+
 struct Tiers {
+    DeviceKind device = DeviceKind::host;
     std::int64_t device_budget_bytes = unlimited;  ///< per rank
     std::int64_t host_budget_bytes = unlimited;    ///< per node
-    std::int64_t nvme_budget_bytes = unlimited;    ///< per node
+    std::int64_t pinned_bytes = unlimited;  ///< of the host tier, per node; of no use to the host's cores
+    std::int64_t nvme_budget_bytes = unlimited;  ///< per node
     std::vector<std::string> nvme_paths;
     bool nvme_near = false;
     std::int64_t nvme_block_bytes = 1 << 20;
@@ -244,8 +295,21 @@ enum class RecomputeKind { none, selective, full };
 struct Recompute {
     RecomputeKind kind = RecomputeKind::none;
     int every = 1;  ///< units between checkpoints
+    /// What every tensor rank would keep whole is kept in parts, one on each, and gathered for backward.
+    bool split = false;
+    /// `kind` is left to the planner, and `split` follows it: plan::choose_homes fills them in.
+    bool is_open = false;
 
     bool operator==(const Recompute&) const = default;
+};
+
+/// Recomputation and homes of one pipeline stage.
+struct StageState {
+    Recompute recompute;
+    Home parameters, gradients, optimizer, activations;
+    OpenHomes open;  ///< of the four homes
+
+    bool operator==(const StageState&) const = default;
 };
 
 // ---------------------------------------------------------------- numerics
@@ -304,12 +368,14 @@ struct Logging {
     bool operator==(const Logging&) const = default;
 };
 
-/// Highest rates between tiers, of each rank, in bytes per second; 0: as fast as it goes.
+/// What slows a rank down; 0: as fast as it goes.
 struct Throttle {
+    // Highest rates between tiers, in bytes per second.
     double nvme_read = 0;
     double nvme_write = 0;
     double host_to_device = 0;
     double device_to_host = 0;
+    double compute = 0;  ///< seconds of a decoder layer's forward at least, half of those of its backward
 
     bool operator==(const Throttle&) const = default;
 };
@@ -334,6 +400,9 @@ struct RunSpec {
     Tiers tiers;
     Overlap overlap;
     Recompute recompute;
+    /// By pipeline stage, in place of `recompute` and of the homes in `tiers`; none where all are alike. With
+    /// any, parallel.stage_layers has the layers of all.
+    std::vector<StageState> stages;
     Precision precision;
     Optimizer optimizer;
     LearningRate schedule;

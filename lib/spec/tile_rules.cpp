@@ -24,6 +24,14 @@ bool names_tensor(std::string_view pattern, std::string_view tensor) {
     return matches(pattern, tensor);
 }
 
+bool is_table_whole(const RunSpec& run) {
+    return run.model.tie_embeddings && run.parallel.stages > 1;
+}
+
+std::string everything_to_cut(const RunSpec& run) {
+    return is_table_whole(run) ? "layers.*" : "*";
+}
+
 bool can_be_cut(std::string_view tensor) {
     return tensor == "embedding.token" || tensor.ends_with(weight);
 }

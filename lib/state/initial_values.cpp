@@ -34,9 +34,9 @@ kernels::LocalWindow window_of(const layout::Parameter& parameter, int tensor, i
     kernels::LocalWindow window;
     window.columns = local.size() > 1 ? local.back() : 1;
     if (parameter.tensor_dim == 0) {
-        window.first_row = tensor_rank * local.front();
+        window.first_row = layout::slice_of(parameter, tensor, tensor_rank) * local.front();
     } else if (parameter.tensor_dim > 0) {
-        window.first_column = tensor_rank * local.back();
+        window.first_column = layout::slice_of(parameter, tensor, tensor_rank) * local.back();
     }
     return window;
 }

@@ -9,13 +9,19 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "base/error.hpp"
 #include "device/copy.hpp"
 #include "storage/near_folders.hpp"
 
 namespace ziggurat::state {
 namespace {
 
+constexpr std::size_t on_host = static_cast<std::size_t>(spec::Tier::host);
 constexpr std::size_t on_nvme = static_cast<std::size_t>(spec::Tier::nvme);
+/// Of what collectives touch.
+constexpr std::size_t on_device_shared = static_cast<std::size_t>(spec::Tier::device) + 3;
+/// Large enough that a copy's start costs little, and a page of the system as arenas have it.
+constexpr std::int64_t bytes_between = std::int64_t{2} << 20;
 
 /// As large as the largest program wants.
 std::int64_t most_bytes(const std::vector<const schedule::Program*>& programs, std::size_t arena) {
@@ -30,11 +36,13 @@ std::int64_t most_bytes(const std::vector<const schedule::Program*>& programs, s
 device::Arena reserve(const std::vector<const schedule::Program*>& programs,
                       std::size_t arena,
                       int ranks,
-                      device::Device& device) {
+                      device::Device& device,
+                      spec::Transport transport) {
     const bool is_shared = arena > on_nvme && ranks > 1;
     const auto kind = is_shared ? device::Arena::Kind::shared : device::Arena::Kind::own;
     if (schedule::tier_of_arena(arena) == spec::Tier::device) {
-        return device.reserve(most_bytes(programs, arena), "the device tier", kind);
+        return device.reserve(most_bytes(programs, arena), "the device tier",
+                              transport == spec::Transport::nccl ? device::Arena::Kind::own : kind);
     }
     return {arena == on_nvme ? 0 : most_bytes(programs, arena), "the host tier", kind};
 }
@@ -84,25 +92,76 @@ void check_shared_places(const std::vector<const schedule::Program*>& programs) 
     }
 }
 
+/// Does `copy`, of bytes of `buffer`. Errors: those of the device, with the buffer's name
+template <class Copy>
+void copy_of(const schedule::Buffer& buffer, const Copy& copy) {
+    try {
+        copy();
+    } catch (const Error& error) {
+        throw Error{error.kind(),
+                    "copying '" + buffer.name + "' from or to the device failed: " + error.what(),
+                    error.where()};
+    }
+}
+
 }  // namespace
 
-void TierMemory::DeviceCopies::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+TierMemory::DeviceCopies::DeviceCopies(device::Device& device)
+    : stream{device.make_stream()},
+      between{stream.is_late() ? bytes_between : 0, "copies of the device tier"},
+      pinned{device.pin(between)} {}
+
+void TierMemory::DeviceCopies::read(const std::byte* from, std::span<std::byte> into) {
+    if (!stream.is_late()) {
+        device::copy(stream, into.data(), from, std::ssize(into));
+        return;
+    }
+    const device::WatchedWait wait{stream.watch(), "a copy of its device"};
     const std::lock_guard lock{mutex};
-    device::copy(stream, to, from, static_cast<std::int64_t>(bytes));
-    stream.finish();
+    while (!into.empty()) {
+        const auto part = into.first(std::min(into.size(), static_cast<std::size_t>(bytes_between)));
+        device::copy(stream, between.data(), from, std::ssize(part));
+        stream.finish();
+        std::memcpy(part.data(), between.data(), part.size());
+        from += part.size();
+        into = into.subspan(part.size());
+    }
+}
+
+void TierMemory::DeviceCopies::write(std::byte* to, std::span<const std::byte> from) {
+    if (!stream.is_late()) {
+        device::copy(stream, to, from.data(), std::ssize(from));
+        return;
+    }
+    const device::WatchedWait wait{stream.watch(), "a copy of its device"};
+    const std::lock_guard lock{mutex};
+    while (!from.empty()) {
+        const auto part = from.first(std::min(from.size(), static_cast<std::size_t>(bytes_between)));
+        std::memcpy(between.data(), part.data(), part.size());
+        device::copy(stream, to, between.data(), std::ssize(part));
+        stream.finish();
+        to += part.size();
+        from = from.subspan(part.size());
+    }
 }
 
 TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs,
                        int ranks,
                        device::Device& device,
-                       const NvmeSpace& nvme)
-    : arenas_{reserve(programs, 0, ranks, device), reserve(programs, 1, ranks, device),
-              reserve(programs, 2, ranks, device), reserve(programs, 3, ranks, device),
-              reserve(programs, 4, ranks, device)},
+                       const NvmeSpace& nvme,
+                       spec::Transport transport,
+                       std::int64_t pinned_bytes)
+    : arenas_{reserve(programs, 0, ranks, device, transport), reserve(programs, 1, ranks, device, transport),
+              reserve(programs, 2, ranks, device, transport), reserve(programs, 3, ranks, device, transport),
+              reserve(programs, 4, ranks, device, transport)},
       device_copies_{std::make_unique<DeviceCopies>(device)} {
     check_shared_places(programs);
+    pin(device, pinned_bytes);
     for (std::size_t a = 0; a < schedule::num_arenas; ++a) {
         planned_[a] = most_bytes(programs, a);
+    }
+    if (arenas_[on_device_shared].is_staged()) {
+        planned_[on_host] += planned_[on_device_shared];
     }
     if (const auto bytes = most_bytes(programs, on_nvme); bytes > 0) {
         storage::StripedFile::Options options{.stripe_bytes = nvme.stripe_bytes};
@@ -113,6 +172,31 @@ TierMemory::TierMemory(const std::vector<const schedule::Program*>& programs,
             nvme.is_near ? storage::near_folders(nvme.folders) : storage::NearFolders{nvme.folders, {}};
         why_not_near_ = std::move(near.why_not_near);
         nvme_ = std::make_unique<storage::StripedFile>(near.folders, bytes, std::move(options));
+    }
+}
+
+/// First what ranks exchange by way of the host, then what collectives touch there, then the rest.
+void TierMemory::pin(device::Device& device, std::int64_t most_bytes) {
+    auto left = most_bytes;
+    const auto pin_part = [&](std::byte* begin, std::int64_t bytes) {
+        auto part = std::min(bytes, round_down_to_page(left));
+        try {
+            pinned_.push_back(device.pin(begin, part));
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::resource) {
+                throw;
+            }
+            why_not_pinned_ = error.what();
+            part = 0;
+        }
+        left = why_not_pinned_.empty() ? left - part : 0;
+        pinned_.push_back(device.copy_unpinned(begin + part, bytes - part));
+    };
+    if (const auto& exchanged = arenas_[on_device_shared]; exchanged.is_staged()) {
+        pin_part(exchanged.staging(), exchanged.bytes());
+    }
+    for (const auto a : {on_host + 3, on_host}) {
+        pin_part(arenas_[a].host_view(), arenas_[a].bytes());
     }
 }
 
@@ -136,16 +220,13 @@ std::int64_t TierMemory::private_bytes() const noexcept {
     return sum;
 }
 
+bool TierMemory::is_staged() const noexcept {
+    return std::ranges::any_of(shared(), &device::Arena::is_staged);
+}
+
 std::byte* TierMemory::at(const schedule::Buffer& buffer) const {
     ZG_EXPECTS(buffer.offset >= 0 && buffer.tier != spec::Tier::nvme);
     return arenas_[schedule::arena_of(buffer)].data() + buffer.offset;
-}
-
-std::byte* TierMemory::host_view(const schedule::Buffer& buffer) const {
-    ZG_EXPECTS(buffer.offset >= 0 && buffer.tier != spec::Tier::nvme);
-    auto* const view = arenas_[schedule::arena_of(buffer)].host_view();
-    ZG_EXPECTS(view != nullptr);
-    return view + buffer.offset;
 }
 
 std::byte* TierMemory::in_place(const schedule::Buffer& buffer) const {
@@ -163,7 +244,7 @@ void TierMemory::read(const schedule::Buffer& buffer,
     if (buffer.tier == spec::Tier::nvme) {
         nvme_->read(buffer.offset + offset_bytes, into);
     } else if (buffer.tier == spec::Tier::device) {
-        device_copies_->copy(into.data(), at(buffer) + offset_bytes, into.size());
+        copy_of(buffer, [&] { device_copies_->read(at(buffer) + offset_bytes, into); });
     } else if (!into.empty()) {
         std::memcpy(into.data(), at(buffer) + offset_bytes, into.size());
     }
@@ -176,7 +257,7 @@ void TierMemory::write(const schedule::Buffer& buffer,
     if (buffer.tier == spec::Tier::nvme) {
         nvme_->write(buffer.offset + offset_bytes, from);
     } else if (buffer.tier == spec::Tier::device) {
-        device_copies_->copy(at(buffer) + offset_bytes, from.data(), from.size());
+        copy_of(buffer, [&] { device_copies_->write(at(buffer) + offset_bytes, from); });
     } else if (!from.empty()) {
         std::memcpy(at(buffer) + offset_bytes, from.data(), from.size());
     }

@@ -21,12 +21,12 @@ constexpr std::uint32_t sampling_purpose = 0x53414d50;
 Evaluation::Evaluation(const spec::RunSpec& spec,
                        data::BatchSource validation,
                        const comm::Context& world,
-                       int data_rank,
+                       const schedule::ModelLayout& model,
                        Assembly& assembly)
     : spec_{spec},
       validation_{std::move(validation)},
       world_{world},
-      data_rank_{data_rank},
+      model_{model},
       assembly_{assembly},
       batch_{spec.train.micro_batch, spec.data.seq},
       weights_(static_cast<std::size_t>(spec.model.vocab)) {}
@@ -45,11 +45,13 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops, Progress*
             assembly_.evaluator().finish();
             return std::nullopt;
         }
-        validation_.fill(batch_, first + data_rank_ * rows);
+        validation_.fill(batch_, first + model_.data_rank * rows);
         copy_into(batch_, assembly_.evaluate_slot());
         assembly_.evaluator().run_step();
-        add_losses(assembly_.evaluate_slot().losses, losses);
-        targets += batch_.num_targets;
+        if (model_.counts_losses()) {
+            add_losses(assembly_.evaluate_slot().losses, losses);
+            targets += batch_.num_targets;
+        }
         if (progress != nullptr) {
             progress->advance(1);
         }

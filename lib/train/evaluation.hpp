@@ -10,6 +10,7 @@
 #include "comm/context.hpp"
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
+#include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/assembly.hpp"
 
@@ -23,10 +24,11 @@ struct ValidationLoss {
 /// Runs the evaluation program of an assembly.
 class Evaluation {
   public:
+    /// \param model  of this rank; outlives this
     Evaluation(const spec::RunSpec& spec,
                data::BatchSource validation,
                const comm::Context& world,
-               int data_rank,
+               const schedule::ModelLayout& model,
                Assembly& assembly);
 
     /// False where the deck names nothing to validate on.
@@ -57,7 +59,7 @@ class Evaluation {
     const spec::RunSpec& spec_;
     data::BatchSource validation_;
     comm::Context world_;
-    int data_rank_;
+    const schedule::ModelLayout& model_;
     Assembly& assembly_;
     data::Batch batch_;
     std::vector<double> weights_;  ///< of the tokens to draw from

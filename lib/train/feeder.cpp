@@ -50,11 +50,13 @@ void copy_into(const data::Batch& batch, const BatchSlot& slot) {
 Feeder::Feeder(const spec::RunSpec& spec,
                data::BatchSource source,
                int data_rank,
+               bool counts,
                const checkpoint::TrainingProgress& progress)
     : spec_{spec},
       source_{std::move(source)},
       batch_{spec.train.micro_batch, spec.data.seq},
       data_rank_{data_rank},
+      counts_{counts},
       samples_ahead_{progress.next_sample - progress.step * spec.train.global_batch} {}
 
 std::int64_t Feeder::fill(std::int64_t step, std::span<const BatchSlot> slots, const comm::Context& world) {
@@ -67,6 +69,9 @@ std::int64_t Feeder::fill(std::int64_t step, std::span<const BatchSlot> slots, c
     }
     if (!spec_.data.reset_at_document) {
         return spec_.train.global_batch * spec_.data.seq;
+    }
+    if (!counts_) {
+        targets = 0;
     }
     comm::all_reduce_sum(world, {&targets, 1});
     return targets;

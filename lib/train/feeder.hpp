@@ -17,11 +17,14 @@ namespace ziggurat::train {
 class Feeder {
   public:
     /// \param source    training samples; kept
+    /// \param counts    whether the targets of this rank count in the sum over all ranks
+    ///                  (schedule::ModelLayout::counts_losses)
     /// \param progress  of a run that goes on: samples follow those that it was trained on, whatever the size
     ///                  of its batches was
     Feeder(const spec::RunSpec& spec,
            data::BatchSource source,
            int data_rank,
+           bool counts,
            const checkpoint::TrainingProgress& progress = {});
 
     /// Returns the target tokens of the whole global batch. Allocates nothing.
@@ -39,6 +42,7 @@ class Feeder {
     data::BatchSource source_;
     data::Batch batch_;
     int data_rank_;
+    bool counts_;
     std::int64_t samples_ahead_;  ///< of steps that were all as large as those now
 };
 

@@ -5,8 +5,8 @@
 
 #include "data/corpus.hpp"
 #include "schedule/build_program.hpp"
-#include "schedule/model_layout.hpp"
 #include "train/save/held_pieces.hpp"
+#include "train/step/late_failure.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -25,7 +25,17 @@ spec::RunSpec evaluating(const spec::RunSpec& trained, const RanksAtHand& here, 
     run.parallel.ranks = run.parallel.data = here.ranks;
     run.parallel.ranks_per_node = here.ranks_per_node;
     run.parallel.threads = here.threads;
-    const int span = trained.sharding.parameters > 1 ? here.ranks : 1;
+    // Parameters stay as far out as those of the stage that keeps them furthest.
+    for (const auto& stage : trained.stages) {
+        const auto& home = stage.parameters;
+        const auto& known = run.tiers.parameters;
+        const bool is_further = home.nvme != known.nvme ? home.nvme > known.nvme : home.device < known.device;
+        run.tiers.parameters = is_further ? home : known;
+    }
+    run.stages.clear();
+    const bool is_cut =
+        trained.sharding.parameters > 1 || trained.parallel.tensor > 1 || trained.parallel.stages > 1;
+    const int span = is_cut ? here.ranks : 1;
     run.sharding = {};
     run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = span;
     run.sharding.sum_group = here.ranks;
@@ -49,6 +59,7 @@ Inference::Inference(const spec::RunSpec& run,
                      const device::Processors& processors)
     : run_{run},
       world_{world},
+      model_{run, world.rank()},
       processors_{processors},
       assembly_{run, forward_alone(run, world.rank()), world, processors_, StateAtFirst::zero} {}
 
@@ -62,12 +73,23 @@ void Inference::load(checkpoint::CheckpointReader& reader) {
 }
 
 Evaluation Inference::evaluation(data::BatchSource source) {
-    const int data_rank = schedule::ModelLayout{run_, world_.rank()}.data_rank;
-    return {run_, std::move(source), world_, data_rank, assembly_};
+    return {run_, std::move(source), world_, model_, assembly_};
+}
+
+template <class Pass>
+auto Inference::pass(const Pass& work) {
+    try {
+        return work();
+    } catch (...) {
+        if (assembly_.computes_late()) {
+            end_job_at_once(world_);
+        }
+        throw;
+    }
 }
 
 ValidationLoss Inference::loss(data::BatchSource source, Progress* progress) {
-    return evaluation(std::move(source)).validate({}, progress).value();
+    return pass([&] { return evaluation(std::move(source)).validate({}, progress).value(); });
 }
 
 std::string Inference::generate(const spec::Sample& sample, std::int64_t step) {
@@ -75,7 +97,7 @@ std::string Inference::generate(const spec::Sample& sample, std::int64_t step) {
     no_data.train.clear();
     no_data.validation.clear();
     const data::Corpus nothing{no_data, run_.model.vocab, run_.run.seed};
-    return evaluation(nothing.validation(0)).generate(sample, step).value();
+    return pass([&] { return evaluation(nothing.validation(0)).generate(sample, step).value(); });
 }
 
 }  // namespace ziggurat::train

@@ -8,6 +8,7 @@
 #include "comm/context.hpp"
 #include "data/batch_source.hpp"
 #include "device/device.hpp"
+#include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
 #include "train/evaluation.hpp"
 #include "train/step/assembly.hpp"
@@ -62,10 +63,15 @@ class Inference {
     Assembly& assembly() noexcept { return assembly_; }
 
   private:
+    /// What `work` gives. Errors: its own; of several ranks with late devices, the one that fails ends the
+    /// job at once
+    template <class Pass>
+    auto pass(const Pass& work);
     Evaluation evaluation(data::BatchSource source);
 
     const spec::RunSpec& run_;
     comm::Context world_;
+    schedule::ModelLayout model_;
     device::Processors processors_;
     Assembly assembly_;
 };

@@ -53,9 +53,20 @@ int train(const spec::RunSpec& spec,
         reporter.say(message(Severity::note, reporter.said(note)));
     }
     try {
-        reporter.busy("compiles the step and reserves memory");
-        TrainingLoop loop{spec, world, processors, corpus, data, context, requests, reporter};
-        return loop.run();
+        spec::RunSpec again = spec;  // of a run that goes back: it has checkpoints of its own by then
+        again.run.resume = spec::Resume::automatic;
+        RollBackLimit limit_of_backs;
+        for (std::optional<RollBack> back;;) {
+            reporter.busy("compiles the step and reserves memory");
+            TrainingLoop loop{
+                back ? again : spec, world, processors, corpus, data, context, requests, reporter, back};
+            const auto end = loop.run();
+            if (!end.back) {
+                return end.exit_code;
+            }
+            back = end.back;
+            limit_of_backs.note(*back);
+        }
     } catch (...) {
         const Failure failure = failure_at_hand();
         reporter.break_down(failure.problem, failure.exit_code);

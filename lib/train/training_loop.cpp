@@ -11,8 +11,21 @@
 #include "base/message.hpp"
 #include "comm/control.hpp"
 #include "optim/step_inputs.hpp"
+#include "train/step/late_failure.hpp"
 
 namespace ziggurat::train {
+namespace {
+
+/// A run that goes back goes on with other samples than it did.
+Resumed behind_spike(Resumed resumed, const std::optional<RollBack>& back) {
+    if (back) {
+        resumed.progress.next_sample = back->next_sample;
+        resumed.progress.pace = {};
+    }
+    return resumed;
+}
+
+}  // namespace
 
 TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
                            const comm::Context& world,
@@ -21,7 +34,8 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
                            DataGuard& data,
                            const RunContext& context,
                            Requests& requests,
-                           Reporter& reporter)
+                           Reporter& reporter,
+                           const std::optional<RollBack>& back)
     : spec_{spec},
       requests_{requests},
       reporter_{reporter},
@@ -30,10 +44,11 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
       assembly_{spec, build_programs(spec, world.rank()), world, processors_, StateAtFirst::zero},
       world_{assembly_.world()},
       model_{spec, world.rank()},
-      resumed_{resume(spec, context.effective_deck, world_, assembly_.state(), reporter, data.files())},
-      feeder_{spec, corpus.training(), model_.data_rank, resumed_.progress},
-      evaluation_{spec, corpus.validation(spec.validate.batches * spec.train.global_batch), world_,
-                  model_.data_rank, assembly_},
+      resumed_{behind_spike(
+          resume(spec, context.effective_deck, world_, assembly_.state(), reporter, data.files()), back)},
+      feeder_{spec, corpus.training(), model_.data_rank, model_.counts_losses(), resumed_.progress},
+      evaluation_{spec, corpus.validation(spec.validate.batches * spec.train.global_batch), world_, model_,
+                  assembly_},
       account_{spec, world_, assembly_, model_.table, context.peak, step_ + 1},
       checkpointer_{spec,
                     context,
@@ -50,30 +65,52 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
     if (was_finished()) {
         return;
     }
+    for (const auto tier : {spec::Tier::device, spec::Tier::host, spec::Tier::nvme}) {
+        most_bytes_[static_cast<std::size_t>(tier)] = assembly_.arena_bytes(tier);
+    }
+    comm::all_reduce_max(world_, most_bytes_);
     if (resumed_.is_afresh() && spec.model.init_path.empty()) {
         reporter_.busy("sets initial values");
         assembly_.set_initial_values();
     }
     reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
+    if (back) {
+        reporter_.roll_back(step_, back->from_step, back->next_sample);
+    }
     data_activity_ = times().activity("Wait for data");
     validation_activity_ = times().activity("Validation", Part::between_steps);
     sampling_activity_ = times().activity("Sampling", Part::between_steps);
     logging_activity_ = times().activity("Logging and metrics");
+    assembly_.take_along([this](StepFigures& mine) {
+        account_.measure(mine);
+        mine.process_peak_bytes = process_peak_bytes_ = std::max(process_peak_bytes_, process_bytes());
+    });
     assembly_.train_executor().between_ops([this] {
         requests_.put_into(assembly_.step_requests());  // as late as the step's end still takes it along
         if (assembly_.step_requests()[StepRequest::stop_after_microbatch] > 0) {
-            assembly_.train_executor().abandon_step();
+            assembly_.abandon_step();
         }
         checkpointer_.look();
         say_news();
     });
 }
 
-int TrainingLoop::run() {
+LoopEnd TrainingLoop::run() {
+    try {
+        return train();
+    } catch (...) {
+        if (assembly_.computes_late()) {
+            end_job_at_once(world_);
+        }
+        throw;
+    }
+}
+
+LoopEnd TrainingLoop::train() {
     if (was_finished()) {
         skips_.check_end(step_);
         reporter_.finished_before(step_);
-        return 0;
+        return {};
     }
     reporter_.start(account_.fields(), assembly_.why_not_shared());
     for (const auto& note : assembly_.notes()) {
@@ -82,11 +119,14 @@ int TrainingLoop::run() {
     give_back_heap();  // what making ready has left
     is_to_stop();      // a request that came while all this was made ready
     reporter_.busy("trains the first step");
-    while (step_ < spec_.train.steps && requests_.agreed() == 0) {
+    while (step_ < spec_.train.steps && requests_.agreed() == 0 && !back_) {
         one_step();
     }
     assembly_.train_executor().finish();
     account_.add_rest();
+    if (back_) {
+        return {.back = back_};
+    }
     const bool is_saved = checkpointer_.finish(progress());
     if (step_ >= spec_.train.steps) {
         skips_.check_end(step_);
@@ -95,7 +135,7 @@ int TrainingLoop::run() {
                           : step_ >= spec_.train.steps ? 0
                                                        : exit_code_of_stop(checkpointer_.is_on());
     report_end(exit_code);
-    return exit_code;
+    return {exit_code};
 }
 
 bool TrainingLoop::was_finished() const {
@@ -108,7 +148,10 @@ checkpoint::TrainingProgress TrainingLoop::progress() const {
             .next_sample = feeder_.first_sample(step_),
             .skipped = skips_.skipped(),
             .seconds = resumed_.progress.seconds + seconds_between(begin_ns_, monotonic_ns()),
-            .skipped_in_a_row = skips_.in_a_row()};
+            .skipped_in_a_row = skips_.in_a_row(),
+            .pace = checkpoint::pace_from(resumed_.progress, spec_.train.global_batch,
+                                          spec_.train.global_batch * spec_.data.seq),
+            .recent = spikes_.recent()};
 }
 
 void TrainingLoop::one_step() {
@@ -122,6 +165,7 @@ void TrainingLoop::one_step() {
     assembly_.step_inputs() = optim::make_step_inputs(spec_.optimizer, spec_.schedule, spec_.train.steps,
                                                       step_, step_ - skips_.skipped() + 1, targets);
     report.lr = static_cast<double>(assembly_.step_inputs().learning_rate);
+    assembly_.limit(spikes_.limits(targets));
     account_.begin_step(step_);
     assembly_.train_executor().run_step();
     const auto& outcome = assembly_.outcome();
@@ -135,7 +179,7 @@ void TrainingLoop::one_step() {
 
     ++step_;
     tokens_ += spec_.train.global_batch * spec_.data.seq;
-    skips_.note(outcome.is_skipped);
+    skips_.note(outcome.is_skipped, outcome.is_spike);
 
     report.step = step_;
     report.tokens = tokens_;
@@ -147,12 +191,12 @@ void TrainingLoop::one_step() {
     report.grad_norm = outcome.grad_norm;
     report.is_skipped = outcome.is_skipped;
     report.skipped = skips_.skipped();
+    look_for_spike(report);
     report.step_s = step_seconds;
     report.tok_s = static_cast<double>(spec_.train.global_batch * spec_.data.seq) / report.step_s;
-    report.device_peak_bytes = assembly_.arena_bytes(spec::Tier::device);
-    report.nvme_bytes = assembly_.arena_bytes(spec::Tier::nvme);
-    report.host_peak_bytes = assembly_.arena_bytes(spec::Tier::host);
-    report.process_peak_bytes = process_peak_bytes_ = std::max(process_peak_bytes_, process_bytes());
+    report.device_peak_bytes = most_bytes_[static_cast<std::size_t>(spec::Tier::device)];
+    report.nvme_bytes = most_bytes_[static_cast<std::size_t>(spec::Tier::nvme)];
+    report.host_peak_bytes = most_bytes_[static_cast<std::size_t>(spec::Tier::host)];
     {
         const auto since_ns = monotonic_ns();
         reporter_.step(report, step_ == spec_.train.steps || requests_.agreed() > 0);
@@ -161,6 +205,9 @@ void TrainingLoop::one_step() {
     }
     slow_path_.step_ended(outcome.step_requests);
     skips_.check(step_);
+    if (back_) {
+        return;
+    }
     data_.look_at_times();
     const bool is_due =
         validation_due_.is_due(step_, tokens_) || outcome.step_requests[StepRequest::validate] > 0;
@@ -174,6 +221,27 @@ void TrainingLoop::one_step() {
         tell_account(outcome.step_requests[StepRequest::report] > 0);
     }
     times().end_step(spec_.train.global_batch * spec_.data.seq);
+}
+
+void TrainingLoop::look_for_spike(StepReport& report) {
+    const auto& outcome = assembly_.outcome();
+    const bool is_finite = !outcome.is_skipped || outcome.is_spike;
+    if (!report.loss || !is_finite) {
+        return;
+    }
+    if (outcome.is_spike) {
+        const auto scores = spikes_.scores(*report.loss, outcome.grad_norm);
+        report.is_spike = true;
+        report.loss_z = scores.loss;
+        report.grad_norm_z = scores.grad_norm;
+    }
+    spikes_.note(*report.loss, outcome.grad_norm, outcome.is_spike);
+    if (outcome.is_spike && spec_.train.spikes.action == spec::SpikeAction::roll_back) {
+        checkpointer_.drain();
+        if (checkpointer_.saved_step() >= 0) {
+            back_ = RollBack{step_, checkpointer_.saved_step(), feeder_.first_sample(step_)};
+        }
+    }
 }
 
 void TrainingLoop::warn_of_no_targets() {

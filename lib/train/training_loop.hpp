@@ -1,6 +1,7 @@
 /// Training loop of one rank: all steps of a run, with its validations, saves and reports.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "base/clock.hpp"
@@ -12,7 +13,9 @@
 #include "train/account/resident_memory.hpp"
 #include "train/account/run_account.hpp"
 #include "train/control/requests.hpp"
+#include "train/control/roll_back.hpp"
 #include "train/control/skip_limit.hpp"
+#include "train/control/spike_detector.hpp"
 #include "train/control/validation_due.hpp"
 #include "train/evaluation.hpp"
 #include "train/feeder.hpp"
@@ -26,6 +29,12 @@
 
 namespace ziggurat::train {
 
+/// End of a loop: the exit code of the run, or where a loop anew has to go on.
+struct LoopEnd {
+    int exit_code = 0;
+    std::optional<RollBack> back = {};
+};
+
 /// Everything that lives from the first step to the last, and the step itself.
 ///
 /// Collective: construction and run(), over `world`
@@ -33,6 +42,7 @@ class TrainingLoop {
   public:
     /// Resumes from a checkpoint or sets initial values.
     ///
+    /// \param back  why a run that has gone on before begins this loop
     /// Errors: those of Assembly and resume()
     TrainingLoop(const spec::RunSpec& spec,
                  const comm::Context& world,
@@ -41,16 +51,23 @@ class TrainingLoop {
                  DataGuard& data,
                  const RunContext& context,
                  Requests& requests,
-                 Reporter& reporter);
+                 Reporter& reporter,
+                 const std::optional<RollBack>& back = {});
 
-    /// Trains until all steps are done or the run is asked to stop. Returns the exit code.
-    int run();
+    /// Trains until all steps are done, the run is asked to stop, or goes back.
+    ///
+    /// Errors: those of executors and of saving; of several ranks with late devices, the one that fails ends
+    ///         the job at once
+    LoopEnd run();
 
   private:
+    LoopEnd train();
     /// All steps were done by an earlier job in the same folder.
     bool was_finished() const;
     checkpoint::TrainingProgress progress() const;
     void one_step();
+    /// Tells a spike of the step that is done, remembers the step, and goes back where that is asked for.
+    void look_for_spike(StepReport& report);
     /// Warns once: there may be many such batches.
     void warn_of_no_targets();
     void say_news(bool is_in_step = true);
@@ -86,7 +103,10 @@ class TrainingLoop {
     ValidationDue validation_due_{spec_, world_, tokens_};
     SlowPathWatch slow_path_{world_, assembly_, reporter_};
     SkipLimit skips_{resumed_.progress.skipped, resumed_.progress.skipped_in_a_row};
+    SpikeDetector spikes_{spec_.train.spikes, resumed_.progress.recent};
+    std::optional<RollBack> back_;  ///< to be gone to after this step
     std::int64_t process_peak_bytes_ = 0;
+    std::array<std::int64_t, 3> most_bytes_{};  ///< by tier: of the arenas of the rank that has most
     bool has_warned_of_no_targets_ = false;
 };
 

@@ -106,8 +106,8 @@ void measure(const State& s, int threads, const char* type) {
         published = s.published;
     }
     const auto update = [&] {
-        kernels::adamw_update<T>(stream, {}, 0.1f, 1, &inputs, s.master,
-                                 std::span<const G>{s.gradient_as<G>()}, s.m, s.v, published);
+        kernels::adamw_update<T, G>(stream, {}, 0.1f, 1, &inputs, s.master,
+                                    std::span<const G>{s.gradient_as<G>()}, s.m, s.v, published);
     };
     const auto add = [&] { add_all<G>(s, threads, publishes); };
 

@@ -1,10 +1,13 @@
 /// Operands for benchmarks of kernels that sweep over memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
 #include "device/arena.hpp"
+#include "device/copy.hpp"
+#include "device/device.hpp"
 #include "tensor/bfloat16.hpp"
 #include "tensor/tensor_ref.hpp"
 
@@ -13,13 +16,18 @@ namespace ziggurat::perf {
 /// A large arena of numbers between zero and one, dealt out from front to back and again from the front.
 class OperandPool {
   public:
-    explicit OperandPool(std::int64_t bytes) : arena_{bytes, "operands"} {
-        auto* words = reinterpret_cast<std::uint32_t*>(arena_.data());
-        const auto count = arena_.bytes() / 4;
-        for (std::int64_t i = 0; i < count; ++i) {
-            const float value = static_cast<float>(i * 2654435761 % 1000003) * 1e-6f + 1e-3f;
-            words[i] = std::uint32_t{tensor::bfloat16(value).bits} * 0x10001u;  // a float, and two bfloat16
+    explicit OperandPool(std::int64_t bytes) : arena_{bytes, "operands"} { fill(arena_); }
+
+    /// In memory of a device, the same numbers again and again.
+    OperandPool(device::Device& device, const device::Stream& stream, std::int64_t bytes)
+        : arena_{device.reserve(bytes, "operands", device::Arena::Kind::own)} {
+        const device::Arena numbers{std::min(bytes, std::int64_t{64} << 20), "operands to be copied"};
+        const auto pinned = device.pin(numbers);
+        fill(numbers);
+        for (std::int64_t at = 0; at < bytes; at += numbers.bytes()) {
+            device::copy(stream, arena_.data() + at, numbers.data(), std::min(numbers.bytes(), bytes - at));
         }
+        stream.finish();
     }
 
     template <class T>
@@ -45,6 +53,15 @@ class OperandPool {
     }
 
   private:
+    static void fill(const device::Arena& memory) {
+        auto* words = reinterpret_cast<std::uint32_t*>(memory.data());
+        const auto count = memory.bytes() / 4;
+        for (std::int64_t i = 0; i < count; ++i) {
+            const float value = static_cast<float>(i * 2654435761 % 1000003) * 1e-6f + 1e-3f;
+            words[i] = std::uint32_t{tensor::bfloat16(value).bits} * 0x10001u;  // a float, and two bfloat16
+        }
+    }
+
     device::Arena arena_;
     std::int64_t next_ = 0;
 };

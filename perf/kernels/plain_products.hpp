@@ -1,4 +1,4 @@
-/// The rate of plain oneDNN matrix products, against which kernels are measured (DESIGN section 14).
+/// The rate of plain oneDNN matrix products, against which kernels are measured.
 #pragma once
 
 #include <algorithm>

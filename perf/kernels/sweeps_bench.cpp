@@ -1,19 +1,20 @@
-/// Time of every kernel that is a sweep over memory, at the sizes of GPT-2 124M (4 sequences of 1024), beside
-/// a copy.
+/// Time of every kernel that is a sweep over memory, at the sizes of GPT-2 124M, beside a copy: 4 sequences
+/// of 1024 on the host, 32 on a GPU.
 ///
-///   sweeps_bench [threads] [name]     one JSON line per kernel whose name contains `name`
+///   sweeps_bench [threads] [name]          one JSON line per kernel whose name contains `name`
+///   sweeps_bench --gpu [name]              on the first GPU, by its own clock, many calls behind each other
+///   sweeps_bench --gpu --small [name]      the same on few numbers: whether it runs, not how fast
 ///
-/// Operands come from memory, not from a cache: each repetition takes others out of a large pool.
+/// Operands come from memory, not from a cache: each call takes others out of a large pool.
 /// `share_of_copy` is the kernel's bytes per second (each operand counted once per read and once per write)
-/// over those of a plain copy loop that runs in turn with it.
-#include <algorithm>
-#include <chrono>
+/// over those of a plain copy kernel that runs in turn with it.
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "device/cuda.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/column_sum.hpp"
 #include "kernels/cross_entropy.hpp"
@@ -26,94 +27,21 @@
 #include "kernels/rms_norm.hpp"
 #include "kernels/runtime.hpp"
 #include "kernels/swiglu.hpp"
-#include "layout/host_workspaces.hpp"
-#include "perf/kernels/operand_pool.hpp"
+#include "perf/kernels/sweep_bench.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace {
 
 using namespace ziggurat;
+using namespace ziggurat::perf;
 using kernels::Accumulate;
 using tensor::bfloat16;
 using tensor::TensorRef;
 
-constexpr std::int64_t rows = 4096;
-constexpr std::int64_t sequence = 1024;
-constexpr std::int64_t hidden = 768;
-constexpr std::int64_t ffn = 3072;
-constexpr std::int64_t vocab = 50257;
-constexpr std::int64_t vocab_padded = 50304;
-constexpr std::int64_t parameters = 124'475'904;
-constexpr std::int64_t copy_elements = std::int64_t{16} << 20;
-constexpr int repetitions = 9;
-
-double seconds_of(const std::function<void()>& work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-class Bench {
-  public:
-    Bench(int threads, std::string filter) : stream{threads}, threads_{threads}, filter_{std::move(filter)} {
-        inputs.loss_scale = 1.0f / rows;
-        inputs.learning_rate = 1e-4f;
-        for (std::int64_t r = 0; r < rows; ++r) {
-            tokens.push_back(static_cast<std::int32_t>(r * 7919 % vocab));
-            positions.push_back(static_cast<std::int32_t>(r % sequence));
-        }
-    }
-
-    /// Times what prepare() returns; only the call of the result is timed.
-    void measure(const std::string& name,
-                 double bytes,
-                 const std::function<std::function<void()>()>& prepare) {
-        if (name.find(filter_) == std::string::npos) {
-            return;
-        }
-        double best = 1e30;
-        double best_copy = 1e30;
-        for (int i = 0; i < repetitions; ++i) {
-            const auto from = pool.span<const float>(copy_elements);
-            const auto to = pool.span<float>(copy_elements);
-            best_copy =
-                std::min(best_copy, seconds_of([&] { kernels::convert<float, float>(stream, from, to); }));
-            best = std::min(best, seconds_of(prepare()));
-        }
-        const double rate = bytes / best / 1e9;
-        const double copy_rate = 8.0 * double(copy_elements) / best_copy / 1e9;
-        std::printf(
-            "{\"name\": \"%s\", \"threads\": %d, \"ms\": %.3f, \"GB_per_s\": %.1f, \"copy_GB_per_s\": %.1f, "
-            "\"share_of_copy\": %.2f}\n",
-            name.c_str(), threads_, best * 1e3, rate, copy_rate, rate / copy_rate);
-        std::fflush(stdout);
-    }
-
-    kernels::Dropout dropout(float probability) const {
-        return {.probability = probability,
-                .seed = 1,
-                .samples = samples.data(),
-                .sequence = sequence,
-                .inputs = &inputs};
-    }
-
-    device::Stream stream;
-    perf::OperandPool pool{std::int64_t{3} << 30};
-    kernels::StepInputs inputs;
-    std::vector<std::int32_t> tokens;
-    std::vector<std::int32_t> positions;
-    std::vector<std::int64_t> samples{0, 1, 2, 3};
-    std::vector<std::byte> workspace =
-        std::vector<std::byte>(static_cast<std::size_t>(layout::HostWorkspaces::column_sum_bytes(ffn)));
-
-  private:
-    int threads_;
-    std::string filter_;
-};
-
 template <class T>
-void measure_norms(Bench& bench, const std::string& type) {
-    constexpr double matrix_bytes = double(rows * hidden) * sizeof(T);
+void measure_norms(SweepBench& bench, const std::string& type) {
+    const std::int64_t rows = bench.sizes.rows;
+    const double matrix_bytes = double(rows * hidden) * sizeof(T);
     auto& pool = bench.pool;
     for (const float p : {0.0f, 0.1f}) {
         bench.measure(
@@ -155,8 +83,9 @@ void measure_norms(Bench& bench, const std::string& type) {
 }
 
 template <class T>
-void measure_activations(Bench& bench, const std::string& type) {
-    constexpr double matrix_bytes = double(rows * ffn) * sizeof(T);
+void measure_activations(SweepBench& bench, const std::string& type) {
+    const std::int64_t rows = bench.sizes.rows;
+    const double matrix_bytes = double(rows * ffn) * sizeof(T);
     auto& pool = bench.pool;
     bench.measure("gelu_forward" + type, 2 * matrix_bytes, [&] {
         return [&bench, x = pool.matrix<T>(rows, ffn), y = pool.matrix<T>(rows, ffn)] {
@@ -185,12 +114,13 @@ void measure_activations(Bench& bench, const std::string& type) {
 }
 
 template <class T>
-void measure_ends(Bench& bench, const std::string& type) {
-    constexpr double matrix_bytes = double(rows * hidden) * sizeof(T);
-    constexpr double gradient_bytes = double(rows * hidden) * sizeof(float);
+void measure_ends(SweepBench& bench, const std::string& type) {
+    const std::int64_t rows = bench.sizes.rows;
+    const double matrix_bytes = double(rows * hidden) * sizeof(T);
+    const double gradient_bytes = double(rows * hidden) * sizeof(float);
     auto& pool = bench.pool;
-    const TensorRef<const std::int32_t, 1> tokens{bench.tokens.data(), {rows}};
-    const TensorRef<const std::int32_t, 1> positions{bench.positions.data(), {rows}};
+    const TensorRef<const std::int32_t, 1> tokens{bench.tokens, {rows}};
+    const TensorRef<const std::int32_t, 1> positions{bench.positions, {rows}};
     bench.measure("dropout_backward" + type, 2 * matrix_bytes, [&] {
         return [&bench, dy = pool.matrix<T>(rows, hidden), dx = pool.matrix<T>(rows, hidden)] {
             kernels::dropout_backward<T>(bench.stream, dy, bench.dropout(0.1f), dx);
@@ -199,74 +129,96 @@ void measure_ends(Bench& bench, const std::string& type) {
     bench.measure("embedding_forward" + type, 2 * matrix_bytes, [&] {
         return [=, &bench, table = pool.matrix<T>(vocab_padded, hidden),
                 position_table = pool.matrix<T>(sequence, hidden), out = pool.matrix<T>(rows, hidden)] {
-            kernels::embedding_forward<T>(bench.stream, tokens, positions, table, position_table, {}, out);
+            kernels::embedding_forward<T>(bench.stream, tokens, positions, table, 0, vocab_padded,
+                                          position_table, {}, out);
         };
     });
     bench.measure("embedding_backward" + type, 2 * matrix_bytes + 2 * gradient_bytes, [&] {
         return [=, &bench, d_table = pool.matrix<float>(vocab_padded, hidden),
                 d_positions = pool.matrix<float>(sequence, hidden), d_out = pool.matrix<T>(rows, hidden)] {
-            kernels::embedding_backward<T>(bench.stream, tokens, positions, d_out, {}, d_table,
-                                           Accumulate::yes, d_positions, Accumulate::no);
+            kernels::embedding_backward<T>(bench.stream, tokens, positions, d_out, {}, d_table, 0,
+                                           vocab_padded, Accumulate::yes, d_positions, Accumulate::no);
         };
     });
-    constexpr std::int64_t chunk = 1024;
-    const TensorRef<const std::int32_t, 1> targets{bench.tokens.data(), {chunk}};
-    bench.measure("cross_entropy" + type, 2.0 * chunk * vocab_padded * sizeof(T), [&] {
+    const std::int64_t chunk = bench.sizes.loss_rows;
+    const TensorRef<const std::int32_t, 1> targets{bench.tokens, {chunk}};
+    bench.measure("cross_entropy" + type, 2.0 * double(chunk * vocab_padded) * sizeof(T), [&] {
         return [=, &bench, logits = pool.matrix<T>(chunk, vocab_padded), losses = pool.vector<float>(chunk)] {
-            kernels::cross_entropy<T>(bench.stream, logits, vocab, targets, {}, &bench.inputs, losses);
+            kernels::cross_entropy<T>(bench.stream, logits, vocab, targets, {}, bench.inputs, losses);
         };
     });
 }
 
-void measure_optimizer(Bench& bench) {
+void measure_optimizer(SweepBench& bench) {
     auto& pool = bench.pool;
+    const std::int64_t parameters = bench.sizes.parameters;
+    const auto words = double(parameters);
     const kernels::AdamW adamw;
-    bench.measure("sum_of_squares", 4.0 * parameters, [&] {
+    bench.measure("sum_of_squares", 4.0 * words, [&] {
         return [&bench, g = pool.span<float>(parameters)] {
-            ExactSum sum;
-            kernels::sum_of_squares(bench.stream, g, &sum);
-            if (!sum.is_finite()) {
-                std::puts("broken operands (a square is not finite).");
-            }
+            kernels::sum_of_squares<float>(bench.stream, g, bench.sum);
         };
     });
-    bench.measure("convert_f32_bf16", 6.0 * parameters, [&] {
+    bench.measure("convert_f32_bf16", 6.0 * words, [&] {
         return [&bench, from = pool.span<const float>(parameters), to = pool.span<bfloat16>(parameters)] {
             kernels::convert<float, bfloat16>(bench.stream, from, to);
         };
     });
-    bench.measure("convert_bf16_f32", 6.0 * parameters, [&] {
+    bench.measure("convert_bf16_f32", 6.0 * words, [&] {
         return [&bench, from = pool.span<const bfloat16>(parameters), to = pool.span<float>(parameters)] {
             kernels::convert<bfloat16, float>(bench.stream, from, to);
         };
     });
-    bench.measure("add_to", 12.0 * parameters, [&] {
+    bench.measure("add_to", 12.0 * words, [&] {
         return [&bench, x = pool.span<const float>(parameters), into = pool.span<float>(parameters)] {
-            kernels::add_to(bench.stream, x, into);
+            kernels::add_to<float>(bench.stream, x, into);
         };
     });
-    bench.measure("adamw_update_f32", 28.0 * parameters, [&] {
+    bench.measure("adamw_update_f32", 28.0 * words, [&] {
         return [=, &bench, p = pool.span<float>(parameters), g = pool.span<float>(parameters),
                 m = pool.span<float>(parameters), v = pool.span<float>(parameters)] {
-            kernels::adamw_update<float>(bench.stream, adamw, 0.1f, 1, &bench.inputs, p, g, m, v, {});
+            kernels::adamw_update<float, float>(bench.stream, adamw, 0.1f, 1, bench.inputs, p, g, m, v, {});
         };
     });
-    bench.measure("adamw_update_bf16", 30.0 * parameters, [&] {
+    bench.measure("adamw_update_bf16", 30.0 * words, [&] {
         return [=, &bench, p = pool.span<float>(parameters), g = pool.span<float>(parameters),
                 m = pool.span<float>(parameters), v = pool.span<float>(parameters),
                 published = pool.span<bfloat16>(parameters)] {
-            kernels::adamw_update<bfloat16>(bench.stream, adamw, 0.1f, 1, &bench.inputs, p, g, m, v,
-                                            published);
+            kernels::adamw_update<bfloat16, float>(bench.stream, adamw, 0.1f, 1, bench.inputs, p, g, m, v,
+                                                   published);
         };
     });
+}
+
+std::unique_ptr<SweepBench> make_bench(bool on_gpu, const Sizes& sizes, int threads, std::string filter) {
+    if (on_gpu) {
+        if constexpr (device::has_cuda) {
+            auto gpu = device::cuda::make_device(0, nullptr);
+            auto stream = gpu->make_stream();
+            return std::make_unique<SweepBench>(gpu, stream, sizes, true, std::move(filter));
+        }
+        std::puts("--gpu in a build without (ZIGGURAT_CUDA)");
+        std::exit(2);
+    }
+    return std::make_unique<SweepBench>(device::make_host(threads), device::Stream{threads}, sizes, false,
+                                        std::move(filter));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const int threads = argc > 1 ? std::atoi(argv[1]) : 2;
+    std::vector<std::string> words{argv + 1, argv + argc};
+    const bool on_gpu = std::erase(words, "--gpu") > 0;
+    const bool is_small = std::erase(words, "--small") > 0;
+    int threads = 2;
+    if (!on_gpu && !words.empty()) {
+        threads = std::atoi(words.front().c_str());
+        words.erase(words.begin());
+    }
     const kernels::Runtime runtime{threads};
-    Bench bench{threads, argc > 2 ? argv[2] : ""};
+    const Sizes sizes = is_small ? small : on_gpu ? of_gpu : Sizes{};
+    const auto owner = make_bench(on_gpu, sizes, threads, words.empty() ? "" : words.front());
+    SweepBench& bench = *owner;
     measure_optimizer(bench);
     measure_norms<float>(bench, "_f32");
     measure_norms<bfloat16>(bench, "_bf16");

@@ -172,7 +172,7 @@ TEST_F(Check, SaysWhichMachinesThereAreAndWhichWasMeant) {
 
     EXPECT_EQ(run(), 2);
     EXPECT_TRUE(err_.starts_with(
-        "ziggurat: error: --machine: there is no machine 'dgx-h10' (there are cpu-64, dgx-2, "
+        "ziggurat: error: --machine: there is no machine 'dgx-h10' (there are cpu-64, dgx-2, dgx-a100, "
         "dgx-h100, dgx-h200, laptop, rtx-4090, v100-32gb). Did you mean 'dgx-h100'? A file of your "
         "own is named with its path, as ./mine.yaml.\n"))
         << err_;

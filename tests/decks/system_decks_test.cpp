@@ -1,5 +1,5 @@
-/// The decks of decks/systems: each loads as its first lines say, and that for one device fits it, until the
-/// tier that it lives in is taken away.
+/// The decks of decks/systems: each loads as its first lines say, and those of a paper's size fit its
+/// machine, until the tier that they live in, or an axis, is taken away.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -61,6 +61,7 @@ class SystemDecks : public ::testing::Test {
             Diagnostics found;
             options.machine = load_machine(folder / "machines" / (machine + ".yaml"), found);
             EXPECT_TRUE(options.machine) << found.print();
+            options.has_nccl = true;  // whatever this build has
         }
         auto loaded = load((folder / "systems" / name).string(), overrides, options);
         EXPECT_TRUE(loaded.ok() && loaded.found.warnings() == 0) << loaded.found.print();
@@ -70,7 +71,7 @@ class SystemDecks : public ::testing::Test {
     /// Without the planner: that the plan fits is what decks/header_commands and the tests below ask.
     LoadedDeck load_quickly(const std::string& name, const std::string& machine, int ranks) const {
         Diagnostics found;
-        LoadOptions options{.ranks = ranks, .environment = environment()};
+        LoadOptions options{.ranks = ranks, .has_nccl = true, .environment = environment()};
         options.machine = load_machine(folder / "machines" / (machine + ".yaml"), found);
         EXPECT_TRUE(options.machine) << found.print();
         return load((folder / "systems" / name).string(), {}, options);
@@ -110,7 +111,7 @@ TEST_F(SystemDecks, LoadAsTheirFirstLinesSay) {
         }
         ++checked;
     }
-    EXPECT_GE(checked, 5);
+    EXPECT_GE(checked, 11);
 }
 
 /// Expects that the deck fits and, with `overrides`, lacks memory of `tier`.
@@ -146,6 +147,31 @@ TEST_F(SystemDecks, ThirtyTwoTrillionFitThirtyTwoDgx2AndTheirDisks) {
         return load_for("zero-infinity-32t.yaml", "dgx-2", 512, overrides);
     };
     expect_to_need(at({}), at(without_disks), spec::Tier::host);
+}
+
+TEST_F(SystemDecks, ATrillionFitsThreeAxesAndNotTwo) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("megatron-3d-1t.yaml", "dgx-a100", 3072, overrides);
+    };
+    const auto whole = at({});
+    expect_to_need(whole, at({"parallel.pipeline={stages: 1}"}), spec::Tier::device);
+    const auto without = at({"parallel.tensor=1"});
+    EXPECT_GT(plan::plan_run(without.run, without.machine).footprint.lack(spec::Tier::device), 0);
+}
+
+TEST_F(SystemDecks, ATrillionFitsWhereTensorRanksShareTokens) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("megatron-sp-1t.yaml", "dgx-a100", 512, overrides);
+    };
+    expect_to_need(at({}), at({"parallel.sequence=false"}), spec::Tier::device);
+}
+
+TEST_F(SystemDecks, EightyFourBillionFitStagesOfSmallDevices) {
+    const auto at = [&](const std::vector<std::string>& overrides) {
+        return load_for("gpipe-84b.yaml", "dgx-a100", 128, overrides);
+    };
+    expect_to_need(at({}), at({"parallel.pipeline={stages: 1}", "train.global_batch=128"}),
+                   spec::Tier::device);
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ CASES = {
                     {"parameters", "secondary", "gradients"}),
     "spans": (["sharding.parameters=2", "sharding.gradients=2", "sharding.optimizer=all", "debug.nodes=2"],
               {"parameters", "gradients", "publication"}),
+    # What a stage sends differs from what the others do: rows tell of all ranks.
+    "model_axes": (["parallel.tensor=2", "parallel.pipeline.stages=2"], {"tensor", "pipeline"}),
 }
 
 LINKS = ["nvme_read", "nvme_written", "host_to_device", "device_to_host"]
@@ -62,7 +64,7 @@ def train(name, overrides, chosen):
                *overrides]
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=60)
+                          text=True, timeout=600)
     expect(f"{name}: runs", done.returncode == 0, done.stdout)
     events = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
     return events, (folder / "run" / "perf.txt").read_text()
@@ -83,7 +85,7 @@ def check(name, events, table, wanted):
             expect(f"{name}: steps tell of what travels in this run, and of nothing else", False, (purpose, steps))
         rows = sum(event.get(f"sent_{purpose}_B", 0) for event in steps)
         step_plan = steps[0].get(f"plan_{purpose}_B", 0)
-        if not step_plan * (STEPS - 1) <= rows <= step_plan * STEPS or step_plan * STEPS * 4 != plan[purpose]:
+        if not step_plan * (STEPS - 1) <= rows <= step_plan * STEPS or step_plan * STEPS != plan[purpose]:
             expect(f"{name}: rows add up to the plan but for what ends behind the last", False, (purpose, steps))
     expect(f"{name}: waits have names", all(event["stall_collective_cause"] for event in steps), steps)
     expect(f"{name}: the table has counted bytes and no warning",

@@ -13,7 +13,7 @@ import tempfile
 import time
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "slurm" / "train.sbatch"
-PATIENCE_S = 60  # only for what hangs
+PATIENCE_S = 240  # only for what hangs
 
 # Makes as many steps as the file `steps` says, then ends with what `code` says; `check` prints a deck.
 PROGRAM = """#!/bin/bash
@@ -25,12 +25,13 @@ fi
 mkdir -p "a run"
 echo "{\\"event\\":\\"start\\",\\"time\\":$(date +%s.%N)}" >>"a run/metrics.jsonl"
 for step in $(seq "$(cat steps)"); do echo "{\\"event\\":\\"step\\",\\"step\\":$step}" >>"a run/metrics.jsonl"; done
-[ -e sleeps ] && sleep "$(cat sleeps)"
+[ -e waits_for ] && until [ -e "$(cat waits_for)" ]; do sleep 0.05; done
 exit "$(cat code)"
 """
 
 # Runs one rank as its child, and then does what the file `launcher` says.
 MPIRUN = """#!/bin/bash
+[ "$(cat launcher 2>/dev/null)" = hangs ] && trap '' TERM
 while [[ "$1" == -* ]]; do [ "$1" = -n -o "$1" = --bind-to ] && shift; shift; done
 "$@" &
 rank=$!
@@ -39,9 +40,16 @@ wait $rank
 code=$?
 case $(cat launcher 2>/dev/null) in
   dies) kill -KILL $$ ;;
-  hangs) trap '' TERM; while :; do sleep 0.2; done ;;
+  hangs) while :; do sleep 0.2; done ;;
 esac
 exit $code
+"""
+
+# Tells the ranks, by a file, that the script has seen them.
+PGREP = """#!/bin/bash
+found=$(PATH=${PATH#*:} pgrep "$@") || exit
+touch ranks_seen
+echo "$found"
 """
 
 SCONTROL = """#!/bin/bash
@@ -60,7 +68,8 @@ class Job:
     def __init__(self, root, name, **files):
         self.name, self.folder = name, root / name
         (self.folder / "bin").mkdir(parents=True)
-        for command, text in (("ziggurat", PROGRAM), ("mpirun", MPIRUN), ("scontrol", SCONTROL)):
+        for command, text in (("ziggurat", PROGRAM), ("mpirun", MPIRUN), ("pgrep", PGREP),
+                              ("scontrol", SCONTROL)):
             path = self.folder / "bin" / command
             path.write_text(text)
             path.chmod(0o755)
@@ -129,18 +138,19 @@ def without_a_step(root):
 
 
 def told_to_end(root):
-    job = Job(root, "cancelled", sleeps=2).set(code=143)
+    job = Job(root, "cancelled", waits_for="told").set(code=143)
     process = job.begin()
     while not (job.folder / "a run" / "metrics.jsonl").exists():
         time.sleep(0.01)
     process.terminate()
+    (job.folder / "told").touch()
     said = job.end(process)
     expect(not job.requeued and "after TERM" in said, said)
 
 
 def launcher_waits_on(root):
     """All ranks have left, and mpirun has not."""
-    Job(root, "waits_on", launcher="hangs", sleeps=2).set(code=6).expect(True, "ended with 137: asks Slurm")
+    Job(root, "waits_on", launcher="hangs", waits_for="ranks_seen").set(code=6).expect(True, "ended with 137: asks Slurm")
 
 
 def nothing_saved(root):

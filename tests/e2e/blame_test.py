@@ -3,6 +3,9 @@
 ranks wait for each other's lanes in collectives, and the account says that it limits; named parts explain the run.
 
   blame_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND [--ranks N ...]
+
+Other programs on the machine make steps longer, too, by times that are no lane's. These do not grow with what a lane
+lasts: where they are too much, the lane is made slower, until they are little beside it.
 """
 
 import argparse
@@ -17,11 +20,11 @@ import subprocess
 import sys
 import tempfile
 
-STEPS = 5
-GROWTH = 0.5  # seconds that a slowed lane works in each step
+STEPS = 4
+GROWTHS = (0.5, 1, 2, 4, 8, 16)  # seconds that a slowed lane works in each step
+PATIENCE_S = 600  # only for what hangs
 BOOKED = 0.9
 EXPLAINED = 0.98
-TRIES = 4
 LANES = {
     "nvme_read": ("Wait for NVMe reads", "NVMe reads", "plan_nvme_read_B"),
     "nvme_write": ("Wait for NVMe writes", "NVMe writes", "plan_nvme_written_B"),
@@ -57,10 +60,10 @@ def train(name, ranks, overrides, chosen):
     shutil.copy(pathlib.Path(__file__).parent / "decks" / "llama_tiny.yaml", folder / "deck.yaml")
     command = [*shlex.split(chosen.mpiexec), "-n", str(ranks), chosen.binary, "train", "deck.yaml",
                f"run.dir={folder}/run", f"train.steps={STEPS}", "train.global_batch=12", "train.micro_batch=2",
-               "sharding.zero=3", *overrides]
+               "sharding.zero=3", "schedule.warmup=0 steps", *overrides]
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=120)
+                          text=True, timeout=PATIENCE_S)
     expect(f"{name}: runs", done.returncode == 0, done.stdout)
     events = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
     return events, (folder / "run" / "perf.txt").read_text()
@@ -79,28 +82,27 @@ def seconds_of(account):
     return seconds
 
 
-def check_lane(lane, ranks, chosen):
-    """What else the machine does meanwhile takes time that is no lane's, so the best of a few tries counts."""
+def check_lane(lane, ranks, base, chosen):
+    """`base`: events and seconds of the run without a throttle."""
     activity, sentence, planned = LANES[lane]
     name = f"{lane}_on_{ranks}"
-    for _ in range(TRIES):
-        events, account = train(f"base_on_{ranks}", ranks, TIERS, chosen)
-        base = seconds_of(account)
-        step = next(event for event in events if event["event"] == "step")
-        rate = step[planned] / GROWTH
-        _, account = train(name, ranks, [*TIERS, f"debug.throttle={{{lane}: {rate:.0f}B/s}}"], chosen)
+    events, seconds = base
+    step = next(event for event in events if event["event"] == "step")
+    for slowed in GROWTHS:
+        _, account = train(name, ranks, [*TIERS, f"debug.throttle={{{lane}: {step[planned] / ranks / slowed:.0f}B/s}}"], chosen)
         slow = seconds_of(account)
-        growth = slow["Total"] - base["Total"]
-        booked = slow.get(activity, 0) - base.get(activity, 0)
+        growth = slow["Total"] - seconds["Total"]
+        booked = slow.get(activity, 0) - seconds.get(activity, 0)
         explained = 1 - slow["Rest"] / slow["Total"]
-        print(f"{name}: a step takes {growth:.3f} s longer, {100 * booked / growth:.1f}% of it booked on that lane; "
+        print(f"{name}: slowed by {slowed} s, a step takes {growth:.3f} s longer, {booked:.3f} s of it booked on that lane; "
               f"named parts explain {100 * explained:.1f}% of the run")
-        if booked >= BOOKED * growth and explained >= EXPLAINED:
+        is_named = f"{sentence} limit the step" in account
+        if growth > 0.5 * slowed and booked >= BOOKED * growth and explained >= EXPLAINED and is_named:
             break
-    expect(f"{name}: it is slowed down", growth > 0.5 * GROWTH, account)
+    expect(f"{name}: it is slowed down", growth > 0.5 * slowed, account)
     expect(f"{name}: what it takes longer is booked on that lane", booked >= BOOKED * growth, account)
     expect(f"{name}: named parts explain the run", explained >= EXPLAINED, account)
-    expect(f"{name}: the account names the lane", f"{sentence} limit the step" in account, account)
+    expect(f"{name}: the account names the lane", is_named, account)
 
 
 def main():
@@ -111,8 +113,9 @@ def main():
     chosen = parser.parse_args()
     TIERS.append(f"tiers.nvme.paths=[{memory_or(pathlib.Path(chosen.work))}]")
     for ranks in chosen.ranks:
+        events, account = train(f"base_on_{ranks}", ranks, TIERS, chosen)
         for lane in LANES:
-            check_lane(lane, ranks, chosen)
+            check_lane(lane, ranks, (events, seconds_of(account)), chosen)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ class Place:
         (self.folder / "deck.yaml").write_text(DECK)
 
     def run(self, command):
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120,
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=trainings.PATIENCE_S,
                               env={**os.environ, "OMP_NUM_THREADS": "1"})
 
     def check(self, settings):

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-PATIENCE_S = 60  # only for what hangs
+PATIENCE_S = 240  # only for what hangs
 NOBODY = 65534
 # Clears the screen; the one-character form of ESC [; from right to left; the end of a line; rings; no UTF-8.
 STEERING = "\x1b[2J\u009b31m\u202e\r\x07\udcff"

@@ -8,8 +8,8 @@
       [LOSS_GAP bound   name RANKS n [SET key=value ...]  ...]
 
 SAME_BITS holds among its own cases: loss and gradient norm of every step and every validation loss as written in
-metrics.jsonl, and the hash of the final weights. WITHIN (relative, every step's loss and the first step's gradient norm) and LOSS_GAP
-(absolute, the last loss) are measured against the deck on one rank. SET before the first case is for all.
+metrics.jsonl, and the hash of the final weights. WITHIN (relative, every step's loss, the first step's gradient norm and every validation loss) and
+LOSS_GAP (absolute, the last loss) are measured against the deck on one rank. SET before the first case is for all.
 The deck finds a text of 64 KiB beside it as `text.txt`.
 """
 
@@ -147,8 +147,8 @@ def same_bits(name, ours, other_name, other):
 
 
 def largest_difference(ours, other):
-    """The largest relative difference of the losses, or of the first gradient norm."""
-    pairs = list(zip(ours.losses, other.losses)) + [(ours.norms[0], other.norms[0])]
+    """The largest relative difference of the losses, of those of validations, or of the first gradient norm."""
+    pairs = [*zip(ours.losses, other.losses), *zip(ours.validations, other.validations), (ours.norms[0], other.norms[0])]
     return max(abs(float(a) - float(b)) / abs(float(b)) for a, b in pairs)
 
 
@@ -168,6 +168,9 @@ def compare(family, runner, say=print):
                 say(f"{case.name}: same bits as {first[0]}, loss {curve.losses[0]} to {curve.losses[-1]}")
             else:
                 if kind == "WITHIN":
+                    if len(curve.validations) != len(one_rank.validations):
+                        raise Failure(f"{case.name}: {len(curve.validations)} validations, but "
+                                      f"{len(one_rank.validations)} on one rank")
                     gap = largest_difference(curve, one_rank)
                 else:
                     gap = abs(float(curve.losses[-1]) - float(one_rank.losses[-1]))

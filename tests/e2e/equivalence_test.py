@@ -75,6 +75,9 @@ class Families(unittest.TestCase):
         self.assertIn("more than 1e-05", self.complaint("WITHIN 1e-5 b SET loss.2=6e-5"))
         self.assertIn("more than 1e-05", self.complaint("WITHIN 1e-5 b SET norm.1=2e-5"))
         self.assertEqual(self.complaint("WITHIN 1e-5 b SET norm.2=2e-5"), "")
+        self.assertEqual(self.complaint("SET validation=3 WITHIN 1e-5 b SET validation=3.00002"), "")
+        self.assertIn("more than 1e-05", self.complaint("SET validation=3 WITHIN 1e-5 b SET validation=3.00004"))
+        self.assertIn("b: 1 validations, but 0", self.complaint("WITHIN 1e-5 b SET validation=3"))
 
     def test_a_gap_of_the_last_loss(self):
         self.assertEqual(self.complaint("LOSS_GAP 0.05 b SET loss.3=0.04 loss.2=1"), "")

@@ -22,11 +22,10 @@ import sys
 import time
 import uuid
 
-from trainings import processes_of
+from trainings import GRID, GRID_RANKS as RANKS, PATIENCE_S, processes_of
 
-RANKS = 4
-PATIENCE_S = 60  # to come to where a test begins
-LEAVING_S = 20  # from a death to the end of all ranks; they need milliseconds
+LAYOUTS = {"data": [], "grid": GRID}
+LEAVING_S = 120  # only for what hangs: from a death to the end of all ranks; they need milliseconds
 SHARED_SLACK_KB = 64 * 1024  # what other programs may add meanwhile
 TAG = "ZIGGURAT_TEST_JOB"
 
@@ -81,6 +80,10 @@ def wait_until(holds, seconds):
 
 def shared_kb():
     return int(re.search(r"Shmem:\s+(\d+) kB", pathlib.Path("/proc/meminfo").read_text())[1])
+
+
+def ours_in_shared_memory():
+    return [path for path in pathlib.Path("/dev/shm").glob("*ziggurat*") if path.is_file()]  # folders are of tests
 
 
 def thread_names(pid):
@@ -166,7 +169,9 @@ class Job:
     def expect_nothing_left(self):
         self.expect("the launcher did not end", wait_until(lambda: self.launcher.poll() is not None, LEAVING_S))
         self.expect("some process of the job is left", wait_until(lambda: not processes_of(self.tag.encode()), LEAVING_S))
-        left = [path for path in pathlib.Path("/dev/shm").glob("*ziggurat*") if path.is_file()]  # folders are of tests
+        # Another training on this machine may have its files there for a moment.
+        wait_until(lambda: not ours_in_shared_memory(), LEAVING_S)
+        left = ours_in_shared_memory()
         self.expect(f"something of ours is left in /dev/shm: {left}", not left)
 
     def expect_named(self, victim, pid, how):
@@ -207,8 +212,9 @@ def duration(chosen, steps):
 
 
 def killed_at(instant, number, chance, chosen, steps):
-    """SIGKILL of one rank, `instant` seconds after all are watched."""
-    with Job("killed", chosen, steps=steps) as job:
+    """SIGKILL of one rank, `instant` seconds after all are watched; layouts take turns."""
+    layout = list(LAYOUTS)[number % len(LAYOUTS)]
+    with Job("killed", chosen, steps=steps, settings=LAYOUTS[layout]) as job:
         job.wait_until(job.is_watched, "watching")
         victim = chance.randrange(RANKS)
         time.sleep(instant)
@@ -231,7 +237,7 @@ def killed_at(instant, number, chance, chosen, steps):
             job.expect("no talk of stopping as asked", "received SIGTERM" not in job.read("output"))
         else:
             job.expect("a rank that was not killed in time finishes", job.code(victim) == 0)
-        print(f"ok: kill {number} of rank {victim} at {instant:.2f} s{' (at the end)' if is_late else ''}: "
+        print(f"ok: kill {number} of rank {victim}, {layout}, at {instant:.2f} s{' (at the end)' if is_late else ''}: "
               f"exit codes {job.codes()}, all left after {job.left_s:.2f} s; finished before: {finished_before}",
               flush=True)
 
@@ -291,8 +297,8 @@ def killed_under_a_launcher_that_does_not_kill(chosen):
         print(f"ok: under a launcher that does not kill, all left after {job.left_s:.2f} s")
 
 
-def stopped(chosen):
-    with Job("stopped", chosen, settings=["run.hang_timeout=3s"]) as job:
+def stopped(chosen, layout):
+    with Job(f"stopped_{layout}", chosen, settings=["run.hang_timeout=3s", *LAYOUTS[layout]]) as job:
         job.wait_until(job.has_trained, "training")
         pid = job.pid(2)
         os.kill(pid, signal.SIGSTOP)
@@ -302,7 +308,7 @@ def stopped(chosen):
         job.expect_all_left()
         job.expect_named(2, pid, "state T = stopped (SIGSTOP)")
         job.expect("the launcher reports 6", job.launcher.returncode == 6)
-        print(f"ok: a stopped rank is named after {named_s:.2f} s of a patience of 3 s")
+        print(f"ok: a stopped rank, {layout}, is named after {named_s:.2f} s of a patience of 3 s")
 
 
 def launcher_killed(chosen):
@@ -342,7 +348,8 @@ def main():
     failed_by_itself(chosen)
     killed_as_users_run_it(chosen)
     killed_under_a_launcher_that_does_not_kill(chosen)
-    stopped(chosen)
+    for layout in LAYOUTS:
+        stopped(chosen, layout)
     launcher_killed(chosen)
     killed_at_random_instants(chosen)
     # Without a name and without a process, shared memory is gone. Counting it needs a machine of one's own.

@@ -12,7 +12,7 @@ import re
 import signal
 import time
 
-PATIENCE_S = 20
+PATIENCE_S = 120  # only for what hangs
 
 
 class NoGroups(Exception):

@@ -17,7 +17,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).parents[2]
-PATIENCE_S = 120  # for what takes seconds
+PATIENCE_S = 240  # only for what hangs
 MORE_STEPS = 150  # after a restart, to the end
 SMALL = ("model.layers=1", "model.hidden=32", "model.ffn_hidden=64", "model.heads=2", "validate.batches=1",
          "validate.sample.tokens=5")
@@ -142,7 +142,7 @@ def first_second(chosen):
     program = folder / "pretended"
     for path, text in ((folder / "tools" / "mpirun", LAUNCHER), (program, RANK)):
         path.write_text(text.format(python=sys.executable, program=str(program), folder=str(folder),
-                                    patience=PATIENCE_S // 4))
+                                    patience=PATIENCE_S))
         path.chmod(0o755)
     run.environment |= {"PATH": f"{folder / 'tools'}:{os.environ['PATH']}", "ZIGGURAT": str(program)}
     run.start(1000)

@@ -10,11 +10,12 @@ import signal
 import struct
 import time
 
-from trainings import Place, checkpoint, complete_steps, events, expect, run_script, say, step_numbers
+from trainings import GRID, GRID_RANKS, Place, checkpoint, complete_steps, events, expect, run_script, say, step_numbers
 
 SAVES = ["checkpoint.every=100000 steps"]
 FOR_EVER = "train.steps=1000000"
 HELD_OUT = ["data.held_out=20%"]
+SAMPLED = ["validate.every=100000 steps", "validate.sample.prompt=the tower", "validate.sample.tokens=5"]
 
 
 def kinds(run):
@@ -38,23 +39,28 @@ def expect_code(training, code):
 
 
 def files(chosen):
+    files_of(chosen, "files", 3)
+    files_of(chosen, "files_of_a_grid", GRID_RANKS, GRID)
+
+
+def files_of(chosen, name, ranks, layout=()):
     """One after another, by whoever may write in the folder; those from before the run are not for it."""
-    place = Place(chosen, "files")
+    place = Place(chosen, name)
     run = place.folder / "run"
     run.mkdir()
     (run / "STOP").write_text("")
     # Each rank's own exit code, which launchers do not tell: they end the others when the first has left. So none leaves
-    # before all have said theirs, or for half a minute.
+    # before all have said theirs, or for two minutes.
     (place.folder / "keeps_code.sh").write_text(
         """trap '' TERM
 "$@"; code=$?; echo $code > "code.$OMPI_COMM_WORLD_RANK"
-for i in $(seq 300); do
+for i in $(seq 1200); do
   [ "$(cat code.* | wc -l)" = "$OMPI_COMM_WORLD_SIZE" ] && break
   sleep 0.1
 done
 exit $code
 """)
-    with place.start("run", 3, FOR_EVER, *SAVES, *HELD_OUT, wrapper=["sh", "keeps_code.sh"]) as training:
+    with place.start("run", ranks, FOR_EVER, *SAVES, *HELD_OUT, *SAMPLED, *layout, wrapper=["sh", "keeps_code.sh"]) as training:
         expect(training.wait_until(lambda: len(step_numbers(run)) >= 3, "three steps"), training.tail())
         expect("STOP', made before this run began" in training.output(), "tells of the file from before")
         touch(training, run / "REPORT")
@@ -63,6 +69,7 @@ exit $code
         expect("Performance:" in (run / "perf.txt").read_text(), "perf.txt has the account too")
         touch(training, run / "VALIDATE")
         expect(training.wait_until(lambda: "validate" in kinds(run), "a validation"), training.tail())
+        training.says("sample after step")
         touch(training, run / "CHECKPOINT")
         expect(training.wait_until(lambda: "checkpoint_end" in kinds(run), "a checkpoint"), training.tail())
         expect(complete_steps(run) == [last(run, "checkpoint_end")["step"]], "the checkpoint is there")
@@ -71,9 +78,10 @@ exit $code
         training.says("found STOP: stops after step")
     expect(last(run, "stop")["reason"] == "STOP", f"the reason is {last(run, 'stop')['reason']}")
     expect(complete_steps(run)[-1] == last(run, "end")["step"], "the end is saved")
-    codes = [(place.folder / f"code.{rank}").read_text().strip() for rank in range(3)]
-    expect(codes == ["75"] * 3, f"ranks leave with {codes}")
-    say("REPORT, VALIDATE, CHECKPOINT and STOP are obeyed and deleted; all ranks leave with 75")
+    codes = [(place.folder / f"code.{rank}").read_text().strip() for rank in range(ranks)]
+    expect(codes == ["75"] * ranks, f"ranks leave with {codes}")
+    expect("WARNING" not in (run / "perf.txt").read_text(), f"the account warns\n{(run / 'perf.txt').read_text()}")
+    say(f"{name}: REPORT, VALIDATE, CHECKPOINT and STOP are obeyed and deleted; all {ranks} ranks leave with 75")
 
 
 def limits(chosen):
@@ -82,14 +90,17 @@ def limits(chosen):
     tools = place.folder / "tools"
     tools.mkdir()
     squeue = tools / "squeue"
-    end = time.time() + 5
+    begin = time.monotonic()
+    place.train("startup", 1, "train.steps=1", "schedule.warmup=0 steps")
+    seconds = 4 + 8 * (time.monotonic() - begin)  # all four start at once, and make some steps before their end
+    end = time.time() + seconds
     job_end = end + 10  # runs leave the last seconds of a job to its script
     squeue.write_text(f"#!/bin/sh\necho asked \"$@\" >> squeue.log\n"
                       f"date -d @{int(job_end)} +%Y-%m-%dT%H:%M:%S\n")
     squeue.chmod(0o755)
     older = {"SLURM_JOB_ID": "77", "PATH": f"{tools}:{os.environ['PATH']}"}
     cases = {
-        "deck": ("run.time_limit", ["run.time_limit=5s"], {}),
+        "deck": ("run.time_limit", [f"run.time_limit={seconds:.1f}s"], {}),
         "variable": ("ZIGGURAT_STOP_AT", [], {"ZIGGURAT_STOP_AT": f"{end:.1f}"}),
         "slurm": ("run.time_limit", [], {"SLURM_JOB_ID": "77", "SLURM_JOB_END_TIME": f"{job_end:.0f}"}),
         "older_slurm": ("run.time_limit", [], older),

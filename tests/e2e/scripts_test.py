@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What scripts for contributors do by themselves: test.sh finds the slowest tests, empty_debian.sh refuses in words."""
+"""What scripts for contributors do by themselves: test.sh finds the slowest tests, empty_debian.sh refuses in words,
+gpu_check.sh tells a machine without a GPU from one where something fails."""
 
 import os
 import pathlib
@@ -41,7 +42,7 @@ class EmptyDebian(unittest.TestCase):
     def test_without_a_command_it_says_how_it_is_called(self):
         done = self.run_script()
         self.assertEqual(done.returncode, 2)
-        self.assertIn("scripts/empty_debian.sh COMMAND...", done.stdout)
+        self.assertIn("scripts/empty_debian.sh [--with FOLDER] COMMAND...", done.stdout)
 
     def test_without_debootstrap_or_root_it_names_the_remedy(self):
         with tempfile.TemporaryDirectory() as tools:
@@ -50,6 +51,39 @@ class EmptyDebian(unittest.TestCase):
             done = self.run_script("true", PATH=tools)
         self.assertEqual(done.returncode, 3)
         self.assertIn("Install Debian's package" if os.getuid() == 0 else "Run it as root", done.stdout)
+
+
+class GpuCheck(unittest.TestCase):
+    def run_script(self, kind):
+        """Exit code, output and table of gpu_check.sh over a bundle of this kind without programs; None: no bundle."""
+        with tempfile.TemporaryDirectory() as folder:
+            place = pathlib.Path(folder)
+            if kind is not None:
+                (place / "facts").write_text(f"kind={kind}\ncommit=0\n")
+                subprocess.run(["tar", "-C", place, "-czf", place / "bundle.tar.gz", "facts"], check=True)
+            done = subprocess.run(["/bin/bash", ROOT / "scripts" / "gpu_check.sh", place], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, env=dict(os.environ, OUT=str(place / "out")), check=False)
+            table = place / "out" / "table.txt"
+            return done.returncode, done.stdout, table.read_text() if table.exists() else ""
+
+    def test_without_a_bundle_it_names_the_script_that_makes_it(self):
+        code, said, _ = self.run_script(None)
+        self.assertEqual(code, 1)
+        self.assertIn("scripts/gpu_bundle.sh makes it", said)
+
+    @unittest.skipIf(any(pathlib.Path("/dev").glob("nvidia[0-9]*")), "this machine has a GPU")
+    def test_without_a_gpu_it_ends_with_77(self):
+        code, said, _ = self.run_script("cuda")
+        self.assertEqual((code, said), (77, "gpu_check: this machine has no GPU\n"))
+
+    def test_every_stage_that_fails_shows_in_the_table(self):
+        code, said, table = self.run_script("emulated")
+        self.assertEqual(code, 1)
+        lines = table.splitlines()
+        self.assertIn("FAILED", lines[0])
+        self.assertGreater(len(lines), 4)
+        self.assertTrue(all(" FAILED " in line for line in lines[1:]), table)
+        self.assertTrue(said.endswith(table))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from trainings import environment_of, processes_of
 
 SCRIPT = pathlib.Path(__file__).parents[2] / "scripts" / "slurm" / "train.sbatch"
 MORE_STEPS = 20  # after a restart, to the end
-PATIENCE_S = 120  # for what takes seconds, and for Slurm's warning, which comes within 30 s
+PATIENCE_S = 300  # only for what hangs: Slurm's warning comes within 30 s, the rest takes seconds
 ENDS = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
 
 # Stands for the program where only its exit code matters.

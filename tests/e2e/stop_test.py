@@ -13,7 +13,7 @@ import subprocess
 import termios
 import time
 
-from trainings import (PATIENCE_S, Place, complete_steps, environment_of, events, expect, processes_of, run_script, say,
+from trainings import (GRID, GRID_RANKS, PATIENCE_S, Place, complete_steps, environment_of, events, expect, processes_of, run_script, say,
                        step_numbers)
 
 SAVES = ["checkpoint.every=100000 steps"]
@@ -92,14 +92,16 @@ def send_together(pid, *numbers):
     os.kill(pid, signal.SIGCONT)
 
 
-def expect_given_up(place, name, ranks, output):
-    """What is left is the step before, in every way."""
+def expect_given_up(place, name, ranks, output, settings=LONG_STEPS, every=None):
+    """What is left is the step before, in every way; `every`: so many steps were between saves that nobody asked for."""
     run = place.folder / "run"
     step = last(run, "end")["step"]
     expect(f"gives up step {step + 1} where it is" in output, f"the step given up is not {step + 1}\n{output}")
     expect(step_numbers(run) == list(range(1, step + 1)), "the step that was given up has no row")
-    expect(complete_steps(run) == [step], f"saved steps are {complete_steps(run)} instead of {step}")
-    place.train("whole", ranks, f"train.steps={step}", *SAVES, *CONSTANT, *LONG_STEPS)
+    saved = sorted({step, *(range(every, step + 1, every) if every else ())})
+    expect(complete_steps(run) == saved, f"saved steps are {complete_steps(run)} instead of {saved}")
+    place.expect_whole(run)
+    place.train("whole", ranks, f"train.steps={step}", *SAVES, *CONSTANT, *settings)
     expect(last(run, "end")["weights_hash"] == last(place.folder / "whole", "end")["weights_hash"],
            "the state is not that of the last complete step")
     say(f"{name}: gives up step {step + 1}, keeps and saves step {step}")
@@ -127,6 +129,19 @@ def twice_to_one_rank(chosen):
         send_together(rank_process(training, 1), signal.SIGUSR1, signal.SIGTERM)
         ended(training, 75, "another rank was asked to stop: gives up step")
         expect_given_up(place, "twice to rank 1 of 2", 2, training.output())
+
+
+def twice_to_one_rank_of_a_grid(chosen):
+    """Stages learn of it by each other's waits: all give the step up, and what was saved before stays."""
+    place = Place(chosen, "twice_in_a_grid")
+    run = place.folder / "run"
+    settings = [*GRID, "train.global_batch=400", "train.micro_batch=5"]
+    saves = ["checkpoint.every=1 steps", "checkpoint.keep.last=1000"]
+    with place.start("run", GRID_RANKS, FOR_EVER, *CONSTANT, *settings, *saves) as training:
+        expect(training.wait_until(lambda: len(complete_steps(run)) >= 2, "two checkpoints"), training.tail())
+        send_together(rank_process(training, GRID_RANKS - 1), signal.SIGUSR1, signal.SIGTERM)
+        ended(training, 75, "another rank was asked to stop: gives up step")
+        expect_given_up(place, f"twice to one of {' '.join(GRID)}", GRID_RANKS, training.output(), settings, every=1)
 
 
 def at_once(chosen):
@@ -187,4 +202,4 @@ def hang_up(chosen):
 
 
 if __name__ == "__main__":
-    run_script(__doc__, once, twice, twice_to_one_rank, at_once, without_checkpoints, hang_up)
+    run_script(__doc__, once, twice, twice_to_one_rank, twice_to_one_rank_of_a_grid, at_once, without_checkpoints, hang_up)

@@ -24,7 +24,7 @@ from trainings import Place, expect, say
 
 SAVES = (4, 8)
 STEPS = 12
-PATIENCE_S = 60  # who waits for a pipe waits for ever
+PATIENCE_S = 240  # who waits for a pipe waits for ever
 CODES = (0, 1, 2, 3, 4)
 SETTINGS = ["train.global_batch=6", "train.micro_batch=2", "precision.compute=fp32", "schedule.kind=constant",
             "checkpoint.every=4 steps", "checkpoint.keep.last=10", "parallel.threads=1"]

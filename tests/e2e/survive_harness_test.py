@@ -25,7 +25,7 @@ def outcome(work, fault, kills, seed=3):
     environment = dict(os.environ, PRETENDED_FAULT=fault, ZIGGURAT_KILLS=str(kills), ZIGGURAT_SEED=str(seed))
     done = subprocess.run([sys.executable, HERE / "survive_test.py", "--binary", HERE / "pretended_program.py",
                            "--work", work, "--mpiexec", str(HERE / "pretended_program.py")],
-                          env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+                          env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
     return done.returncode, done.stdout
 
 

@@ -4,12 +4,13 @@
   survive_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
   ZIGGURAT_KILLS=50 survive_test.py ...      so many kills (default 5); ZIGGURAT_SEED=N repeats them
 
-All ranks and the launcher get SIGKILL at once, or now and then one rank alone. Each restart, on another number of ranks with another way to
-share the state and other homes for it, goes on from the newest complete checkpoint of the folder as the kill left it; every complete
+All ranks and the launcher get SIGKILL at once, or now and then one rank alone. Each restart, on another number of ranks with other axes, another way
+to share the state and other homes for it, goes on from the newest complete checkpoint of the folder as the kill left it; every complete
 checkpoint verifies; what a killed save left is gone; metrics.jsonl has each step once, and the losses are those of
 a run that nobody disturbed.
 """
 
+import contextlib
 import os
 import random
 import shutil
@@ -23,11 +24,19 @@ LEFT_BEHIND = "left-behind"  # put into what a killed save left: the folder of a
 SAME = ["train.global_batch=60", f"train.steps={STEPS}", "precision.compute=fp32"]
 
 
-def shared_state(chance, ranks):
-    """Some way of `ranks` ranks to share the state."""
-    if chance.random() < 0.3 and ranks > 1:
-        return ["sharding.parameters=1", f"sharding.gradients={ranks}", f"sharding.optimizer={ranks}"]
-    return [f"sharding.zero={chance.randrange(4)}"]
+def some_axes(chance, ranks):
+    """Degrees of tensor and pipeline for `ranks` ranks, of two layers and two heads."""
+    return chance.choice([(tensor, stages) for tensor in (1, 2) for stages in (1, 2) if ranks % (tensor * stages) == 0])
+
+
+def shared_state(chance, ranks, axes):
+    """Some way of `ranks` ranks, with the degrees `axes`, to share the state."""
+    tensor, stages = axes
+    data = ranks // (tensor * stages)
+    cut = [f"parallel.tensor={tensor}", f"parallel.pipeline={stages}"] if data < ranks else []
+    if chance.random() < 0.3 and data > 1:
+        return [*cut, "sharding.parameters=1", f"sharding.gradients={data}", f"sharding.optimizer={data}"]
+    return [*cut, f"sharding.zero={chance.randrange(4)}"]
 
 
 def homes(chance, folder):
@@ -58,17 +67,30 @@ class Round:
         self.run = place.folder / self.name
         self.asynchronous = ("true", "false")[number % 2]
         self.every, self.keep = chance.choice((1, 1, 2)), chance.choice((1, 2, 3))
-        self.kills, self.ranks = 0, 0
+        self.kills, self.jobs, self.ranks = 0, 0, 0
+
+    def is_given(self):
+        """Whatever the seed, the second job of all has four ranks cut by tensor and pipeline and is killed in a save."""
+        return self.name == "run0" and self.jobs == 2
+
+    def next_layout(self):
+        """The number of ranks and the axes."""
+        if self.is_given():
+            self.ranks, self.axes = 4, (2, 2)
+            return
+        self.ranks = self.chance.choice([n for n in (1, 2, 3, 4) if n != self.ranks])
+        self.axes = some_axes(self.chance, self.ranks)
 
     def settings(self):
         return [*SAME, f"checkpoint.every={self.every} steps", f"checkpoint.keep.last={self.keep}",
-                f"checkpoint.async={self.asynchronous}", *shared_state(self.chance, self.ranks),
+                f"checkpoint.async={self.asynchronous}", *shared_state(self.chance, self.ranks, self.axes),
                 *(homes(self.chance, self.place.folder / "nvme") if self.chance.random() < 0.7 else [])]
 
     def live(self):
         """Jobs until one finishes; returns the losses of all steps."""
         while True:
-            self.ranks = self.chance.choice([n for n in (1, 2, 3, 4) if n != self.ranks])
+            self.jobs += 1
+            self.next_layout()
             self.begin_before = trainings.latest_begin(self.run)
             self.goes_on_from = (trainings.complete_steps(self.run) or [0])[-1]
             self.latest = trainings.latest(self.run)
@@ -84,7 +106,10 @@ class Round:
 
     def kill_at_some_instant(self, job):
         """False when the job ends before."""
-        if self.chance.random() < 0.2:  # while it starts, or soon after
+        how = self.chance.random()
+        if self.is_given() or how < 0.2:
+            job.wait_until(self.is_saving, "a save")
+        elif how < 0.4:  # while it starts, or soon after
             time.sleep(self.chance.uniform(0, 1))
         else:
             left = STEPS - self.goes_on_from
@@ -102,6 +127,15 @@ class Round:
             job.kill_all()
         self.kills += 1
         return True
+
+    def is_saving(self):
+        """Whether this job is writing a checkpoint; those that a killed save left are marked."""
+        for folder in (self.run / "ckpt").glob("*.tmp"):
+            with contextlib.suppress(OSError):  # it is complete meanwhile, or removed
+                names = os.listdir(folder)
+                if names and LEFT_BEHIND not in names:
+                    return True
+        return False
 
     def steps_of_this_job(self):
         """What it has added to metrics.jsonl; nothing at all before it is under way."""

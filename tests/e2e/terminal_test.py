@@ -9,6 +9,7 @@ samples) take at most its columns, so that none wraps; pipes and run.log have al
 """
 
 import argparse
+import codecs
 import contextlib
 import fcntl
 import os
@@ -53,6 +54,7 @@ class Shown:
                                             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} | environment)
         os.close(program)
         self.text = ""
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a read may end within a character
 
     def __enter__(self):
         return self
@@ -70,7 +72,7 @@ class Shown:
             expect(time.monotonic() < end, f"nothing is shown for {PATIENCE_S} s after\n{self.text[-2000:]}")
         with contextlib.suppress(OSError):  # that is how a terminal tells that nobody writes any more
             if got := os.read(self.terminal, 1 << 16):
-                self.text += got.decode(errors="replace")
+                self.text += self.decoder.decode(got)
                 return True
         return False
 

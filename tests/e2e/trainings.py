@@ -23,9 +23,11 @@ import uuid
 import equivalence
 
 HERE = pathlib.Path(__file__).resolve().parent
-PATIENCE_S = 120  # only for what hangs
+PATIENCE_S = 240  # only for what hangs
 TAG = "ZIGGURAT_TEST_JOB"
 NO_CHECKPOINT = 4  # exit code
+GRID_RANKS = 4
+GRID = ["parallel.tensor=2", "parallel.pipeline=2"]  # of as many ranks: each has half of each layer of one stage
 STEP_FOLDER = re.compile(r"step-(\d{9,})")
 
 
@@ -284,11 +286,13 @@ def run_script(doc, *parts):
     parser.add_argument("--binary", required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True, help="emptied, then a folder for each part")
     parser.add_argument("--mpiexec", required=True, help="launcher with its flags, without -n")
+    parser.add_argument("--part", choices=[part.__name__ for part in parts], help="this one alone")
     chosen = parser.parse_args()
     chosen.binary = str(pathlib.Path(chosen.binary).resolve())
     try:
         for part in parts:
-            part(chosen)
+            if chosen.part in (None, part.__name__):
+                part(chosen)
     except Failure as failure:
         sys.exit(f"FAILED {failure}")
 

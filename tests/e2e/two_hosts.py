@@ -14,7 +14,7 @@ import textwrap
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE of such a test
 INSIDE = "ZIGGURAT_TEST_NAMESPACES"
 HOSTS = {"zga": "10.231.77.1", "zgb": "10.231.77.2"}
-PATIENCE_S = 30
+PATIENCE_S = 120  # only for what hangs
 
 
 def enter_namespaces():

@@ -10,13 +10,14 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 
-from trainings import Place, environment_of, expect, losses, run_script, say, step_numbers, wait_until
+from trainings import PATIENCE_S, Place, environment_of, expect, losses, run_script, say, step_numbers, wait_until
 from two_hosts import TwoHosts, enter_namespaces
 
 RESOURCE = 3
-PATIENCE = "run.hang_timeout=3s"
+HANGS = "run.hang_timeout=5s"
 # The same bits wherever ranks are: so divided among 2, 3 or 4 of them.
 SETTINGS = ("sharding.sum_group=flat", "sharding.reduce=each_microbatch", "train.micro_batch=1", "train.global_batch=12",
             "checkpoint.every=none")
@@ -36,9 +37,9 @@ class Hosts:
         self.place.mpiexec = self.hosts.launcher(self.mpiexec, {"zga": on_a, "zgb": on_b})
         return self.place.start(run, on_a + on_b, *SETTINGS, *settings)
 
-    def start_long(self, run):
+    def start_long(self, run, *settings):
         """Two ranks on each, under way."""
-        training = self.start(run, 2, 2, "train.steps=1000000", PATIENCE)
+        training = self.start(run, 2, 2, "train.steps=1000000", *settings)
         expect(training.wait_until(lambda: len(step_numbers(self.place.folder / run)) > 2, "some steps"), training.tail())
         return training
 
@@ -55,7 +56,7 @@ def expect_named(training, text, by):
     waited for."""
     for rank, host in by.items():
         line = re.compile(rf"rank {rank} of 4 \({host}\)[^\n]*{text}")
-        wait_until(lambda: line.search(training.output()), f"rank {rank} on {host} to say '{text}'\n{training.tail()}", 30)
+        wait_until(lambda: line.search(training.output()), f"rank {rank} on {host} to say '{text}'\n{training.tail()}", PATIENCE_S)
 
 
 def same_losses(hosts):
@@ -79,7 +80,7 @@ def killed_rank(hosts):
 
 
 def stopped_rank(hosts):
-    with hosts.start_long("stopped") as training:
+    with hosts.start_long("stopped", HANGS) as training:
         victim = rank_of(training, 3)
         os.kill(victim, signal.SIGSTOP)
         expect_named(training, rf"rank 3 \(pid {victim}\): state T = stopped", {0: "zga", 1: "zga", 2: "zgb"})
@@ -88,7 +89,7 @@ def stopped_rank(hosts):
 
 def frozen_host(hosts):
     """With all of its processes; mpirun may wait for it for long, the ranks do not."""
-    with hosts.start_long("frozen") as training:
+    with hosts.start_long("frozen", HANGS) as training:
         elsewhere = [rank_of(training, 2), rank_of(training, 3)]
         orted = int(open(f"/proc/{elsewhere[0]}/stat").read().rsplit(")", 1)[1].split()[1])
         for pid in (orted, *elsewhere):
@@ -130,9 +131,33 @@ def node_without(hosts):
     say("a node without the data, with other data or without the run's folder is named")
 
 
+def examined(hosts):
+    """Findings of both are one line, and the folder that one of them does not see is named."""
+    runs = hosts.place.folder / "examined"
+    runs.mkdir()
+    deck = runs.parent / "examined.yaml"
+    deck.write_text((runs.parent / hosts.place.deck).read_text().replace("run: {", "run: {dir: examined/run, "))
+    command = [*hosts.hosts.launcher(hosts.mpiexec, {"zga": 2, "zgb": 1}), "-n", "3", hosts.place.binary, "doctor", "--mpi", deck]
+
+    def doctor(code, *patterns):
+        environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+        expect(done.returncode == code and all(re.search(pattern, done.stdout, re.M) for pattern in patterns),
+               f"{done.returncode}, not {code} and {patterns}\n{done.stdout}{done.stderr}")
+
+    doctor(0, r"^ok +ranks +3 ranks on 2 nodes", r"^ok +HDF5 .*\(on all 2 nodes\)$", r"^ok +folder .*examined/run': .*on all 2 nodes",
+           r"^ok +shared folder .*: all 2 nodes see one")
+    with hidden_on_b(hosts, runs):
+        doctor(RESOURCE, r"^error +shared folder .*on 1 of 2 nodes \(zgb: a folder of that name is there, but another")
+    hosts.hosts.on("zgb", "mount", "-o", "remount,size=1m", "/dev/shm")
+    doctor(0, r"^warning +shared memory .*1\.00 MiB .*\(on 1 of 2 nodes: zgb\)\. Make it larger")
+    hosts.hosts.on("zgb", "mount", "-o", "remount,size=50%", "/dev/shm")
+    say("what is found on both hosts, and on one of them")
+
+
 def two_hosts(chosen):
     hosts = Hosts(chosen)
-    for part in (same_losses, node_without, killed_rank, stopped_rank, frozen_host):
+    for part in (examined, same_losses, node_without, killed_rank, stopped_rank, frozen_host):
         begin = time.monotonic()
         part(hosts)
         print(f"    {time.monotonic() - begin:.1f} s", flush=True)

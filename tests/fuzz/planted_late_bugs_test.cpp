@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -16,6 +18,7 @@
 
 #include "base/error.hpp"
 #include "tests/fuzz/nvme_folder.hpp"
+#include "tests/fuzz/straying_device.hpp"
 #include "tests/fuzz/training.hpp"
 #include "tests/support/random_deck.hpp"
 #include "tests/support/rank_test.hpp"
@@ -25,7 +28,6 @@ namespace ziggurat::test {
 namespace {
 
 using schedule::Engine;
-using schedule::Op;
 using schedule::Program;
 
 constexpr std::uint64_t num_decks = 20;
@@ -49,23 +51,6 @@ std::size_t forget_waits(Program& program, Engine waiting, Engine awaited) {
         }
     }
     return forgotten;
-}
-
-/// Moves every third op that computes to the lane of copies to the device: what their neighbours know of
-/// their order is that of the lane where they are not.
-std::size_t use_wrong_stream(Program& program, std::uint64_t) {
-    const auto lane = std::ranges::find(program.lanes, Engine::host_to_device, &schedule::Lane::engine);
-    if (lane == program.lanes.end()) {
-        return 0;
-    }
-    std::size_t moved = 0;
-    for (std::size_t i = 0; i < program.ops.size(); ++i) {
-        if (engine_of(program, static_cast<int>(i)) == Engine::compute && i % 3 == 0) {
-            program.ops[i].lane = static_cast<int>(lane - program.lanes.begin());
-            ++moved;
-        }
-    }
-    return moved;
 }
 
 /// Takes one wait of an op of the device for another on another stream, in this step: which one follows from
@@ -95,8 +80,10 @@ std::size_t forget_one_wait(Program& program, std::uint64_t seed) {
 
 struct LateBug {
     const char* name;
-    /// Gives in how many places it was planted.
-    std::size_t (*plant)(Program& program, std::uint64_t seed);
+    /// Gives in how many places it was planted. Nothing: the program stays as it is.
+    std::size_t (*plant)(Program& program, std::uint64_t seed) = nullptr;
+    /// Of kernels that stray to another stream; nothing: none does.
+    std::optional<KeptOrder> strays = {};
 };
 
 void PrintTo(const LateBug& bug, std::ostream* out) {
@@ -122,7 +109,7 @@ std::size_t copy_before_computed(Program& program, std::uint64_t) {
 /// it is right or has no place for the bug.
 std::string finding_in(const RandomDeck& deck, const LateBug& bug) {
     auto programs = train::build_programs(deck.run, 0);
-    if (bug.plant(programs.train, deck.seed) == 0) {
+    if (bug.plant != nullptr && bug.plant(programs.train, deck.seed) == 0) {
         return {};
     }
     const auto plain = without_tiers(deck.run);
@@ -130,8 +117,13 @@ std::string finding_in(const RandomDeck& deck, const LateBug& bug) {
         const OnHost on_host;
         return train_on_made_up_batches(plain, world(), train::build_programs(plain, 0), course);
     }();
+    const auto threads = deck.run.parallel.threads;
+    auto processors = processors_for_tests(threads);
+    if (bug.strays) {
+        processors.device = std::make_shared<StrayingDevice>(processors.device, threads, *bug.strays);
+    }
     try {
-        return train_on_made_up_batches(deck.run, world(), std::move(programs), course)
+        return train_on_made_up_batches(deck.run, world(), std::move(programs), course, processors)
             .first_difference(expected);
     } catch (const Error& error) {
         return error.what();  // such as a token that there is not
@@ -154,15 +146,23 @@ TEST_P(DelayedDevice, FindsTheMistake) {
     EXPECT_NE(said, "") << "in " << num_decks << " decks";
 }
 
-INSTANTIATE_TEST_SUITE_P(PlantedBugs,
-                         DelayedDevice,
-                         ::testing::Values(LateBug{"ComputeDoesNotWaitForCopies", compute_before_copies},
-                                           LateBug{"CopiesDoNotWaitForWhatIsComputed", copy_before_computed},
-                                           LateBug{"MemoryIsWrittenUnderItsReaders", reuse_under_readers},
-                                           LateBug{"MemoryIsWrittenUnderItsCopies", reuse_under_copies},
-                                           LateBug{"KernelsAreOnTheWrongStream", use_wrong_stream},
-                                           LateBug{"OneWaitIsMissing", forget_one_wait}),
-                         [](const auto& made) { return made.param.name; });
+TEST(StrayingDevice, ThatKeepsAllOrderIsRight) {
+    const NvmeFolder folder;
+    const auto deck = random_deck_of_tiers(1, 1, folder.path());
+    EXPECT_EQ(finding_in(deck, {.name = "NoMistake", .strays = KeptOrder::all}), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    PlantedBugs,
+    DelayedDevice,
+    ::testing::Values(LateBug{"ComputeDoesNotWaitForCopies", compute_before_copies},
+                      LateBug{"CopiesDoNotWaitForWhatIsComputed", copy_before_computed},
+                      LateBug{"MemoryIsWrittenUnderItsReaders", reuse_under_readers},
+                      LateBug{"MemoryIsWrittenUnderItsCopies", reuse_under_copies},
+                      LateBug{"NobodyWaitsForKernelsOnTheWrongStream", nullptr, KeptOrder::behind},
+                      LateBug{"KernelsOnTheWrongStreamWaitForNobody", nullptr, KeptOrder::in_front},
+                      LateBug{"OneWaitIsMissing", forget_one_wait}),
+    [](const auto& made) { return made.param.name; });
 
 }  // namespace
 }  // namespace ziggurat::test

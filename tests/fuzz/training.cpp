@@ -114,8 +114,16 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Context& group,
                                          train::Programs programs,
                                          const Course& course) {
-    train::Assembly assembly{run, std::move(programs), group,
-                             test::processors_for_tests(run.parallel.threads)};
+    return train_on_made_up_batches(run, group, std::move(programs), course,
+                                    processors_for_tests(run.parallel.threads));
+}
+
+TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
+                                         const comm::Context& group,
+                                         train::Programs programs,
+                                         const Course& course,
+                                         const device::Processors& processors) {
+    train::Assembly assembly{run, std::move(programs), group, processors};
     const auto batch = run.train.global_batch;
     const auto mine = group.rank() * (batch / run.parallel.data);
     TrainingOutcome outcome;

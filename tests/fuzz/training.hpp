@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/context.hpp"
+#include "device/device.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/assembly.hpp"
@@ -48,6 +49,12 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
                                          const comm::Context& group,
                                          train::Programs programs,
                                          const Course& course = {});
+/// The same on other processors than processors_for_tests().
+TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
+                                         const comm::Context& group,
+                                         train::Programs programs,
+                                         const Course& course,
+                                         const device::Processors& processors);
 
 /// In words, where the collectives have not moved what the closed forms say of the steps; empty when they
 /// have: each rank on one node, all of them together on several, which deal out their work unevenly where the

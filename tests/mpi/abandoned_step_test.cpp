@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "layout/mesh.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "train/control/stop_signals.hpp"
@@ -42,6 +43,50 @@ int num_ops(const Executor& executor) {
     return found;
 }
 
+/// A rank that trains nothing, or whose gradients are complete early, gives its part of a step's end long
+/// before it is through: what it gives up then is the next step.
+TEST(AbandonedStepOfStages, IsTheNextOneWhereOthersDoNotHearOfThisOne) {
+    const int ranks = test::world().size();
+    if (ranks % 2 != 0) {
+        return;
+    }
+    auto run = test::tiny_run("llama", ranks / 2, 2, 2);
+    run.parallel.ranks = run.parallel.ranks_per_node = ranks;
+    run.parallel.stages = 2;
+    run.train.only = {"layers.1.*"};
+    run.train.steps = 5;
+    const auto expected = test::train_on_host(run, test::world());
+    for (const int after : {1, 5, 9}) {
+        SCOPED_TRACE("asked after op " + std::to_string(after));
+        Assembly* assembly = nullptr;
+        int seen = 0;
+        test::TinyHooks hooks;
+        hooks.begin = [&](Assembly& made) {
+            assembly = &made;
+            return std::int64_t{0};
+        };
+        hooks.between_ops = [&] {
+            const bool is_giver =
+                layout::Mesh{run.parallel}.coordinate(spec::Axis::pipeline, test::world().rank()) == 0;
+            const auto begun = assembly->train_executor().steps_begun();
+            seen += begun == 3 ? 1 : 0;
+            // From then on, until the step that hears of it has ended.
+            const bool asks =
+                is_giver && seen >= after && begun <= 4 && assembly->outcome().is_abandoned == false;
+            assembly->step_requests().ask_to_stop(asks ? StopSignals::after_microbatch : StopSignals::none);
+            if (asks) {
+                assembly->abandon_step();
+            }
+        };
+
+        const auto outcome = test::train_tiny(run, test::world(), test::Keep::nothing, {}, hooks);
+
+        EXPECT_GT(outcome.abandoned, 0);
+        EXPECT_EQ(outcome.losses, expected.losses);
+        EXPECT_EQ(outcome.weights_hash, expected.weights_hash);
+    }
+}
+
 class AbandonedStep : public ::testing::TestWithParam<Case> {};
 
 TEST_P(AbandonedStep, LeavesTheStateOfTheStepBefore) {
@@ -66,7 +111,7 @@ TEST_P(AbandonedStep, LeavesTheStateOfTheStepBefore) {
             assembly->step_requests().ask_to_stop(gives_up ? StopSignals::after_microbatch
                                                            : StopSignals::none);
             if (gives_up) {
-                assembly->train_executor().abandon_step();
+                assembly->abandon_step();
             }
             if (begun == 4 || begun == 5) {  // what the step before has left
                 auto& left = begun == 4 ? loss_given_up : loss_done;

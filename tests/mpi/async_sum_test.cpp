@@ -41,8 +41,8 @@ class AsyncSumBy : public ::testing::TestWithParam<Way> {
     std::unique_ptr<NodeMemory> node_;
 };
 
-TEST_P(AsyncSumBy, GivesAllRanksTheSumOfEveryRound) {
-    AsyncSum sum{world().group(), 3, node_.get()};
+TEST_P(AsyncSumBy, GivesAllRanksTheSumsAndMaximaOfEveryRound) {
+    AsyncSum sum{world().group(), 5, node_.get(), 2};
     const int n = world().size();
     EXPECT_EQ(GetParam() == Way::seats || (GetParam() == Way::nodes && n == 1), sum.is_shared());
 
@@ -53,6 +53,8 @@ TEST_P(AsyncSumBy, GivesAllRanksTheSumOfEveryRound) {
         sum.words()[0] = world().rank() * 1000 + round;
         sum.words()[1] = -world().rank();
         sum.words()[2] = std::numeric_limits<std::int64_t>::min();
+        sum.words()[3] = -world().rank() - round;
+        sum.words()[4] = world().rank() == round % n ? round : 0;
         sum.start();
         finish(sum);
 
@@ -61,6 +63,8 @@ TEST_P(AsyncSumBy, GivesAllRanksTheSumOfEveryRound) {
         ASSERT_EQ(-ranks, sum.words()[1]);
         ASSERT_EQ(n % 2 == 0 ? 0 : std::numeric_limits<std::int64_t>::min(), sum.words()[2])
             << "modulo 2^64, as limbs need it";
+        ASSERT_EQ(-round, sum.words()[3]) << "the greatest";
+        ASSERT_EQ(round, sum.words()[4]);
     }
     if (node_ != nullptr) {
         EXPECT_EQ(0, node_->wait_counts().timeouts);

@@ -77,19 +77,19 @@ TEST(Feeder, GoesOnAfterTheLastSampleWhateverTheBatchWas) {
     auto run = run_with(12);
     run.data.train.push_back({spec::TokenFormat::text, folder.file("text")});
     const data::Corpus corpus{run.data, 256, 1};
-    Feeder before{run, corpus.training(), 0};
+    Feeder before{run, corpus.training(), 0, true};
     EXPECT_EQ(samples_of_step(before, run, 4), numbers(48, 60));
     const checkpoint::TrainingProgress progress{.step = 5, .next_sample = before.first_sample(5)};
     EXPECT_EQ(progress.next_sample, 60);
 
     auto smaller = run_with(4);
     smaller.data = run.data;
-    Feeder after{smaller, corpus.training(), 0, progress};
+    Feeder after{smaller, corpus.training(), 0, true, progress};
 
     EXPECT_EQ(samples_of_step(after, smaller, 5), numbers(60, 64));
     EXPECT_EQ(samples_of_step(after, smaller, 6), numbers(64, 68));
     const checkpoint::TrainingProgress later{.step = 7, .next_sample = after.first_sample(7)};
-    Feeder again{run, corpus.training(), 0, later};
+    Feeder again{run, corpus.training(), 0, true, later};
     EXPECT_EQ(samples_of_step(again, run, 7), numbers(68, 80));
 }
 

@@ -27,25 +27,39 @@ constexpr std::int64_t global_batch = 12;
 constexpr std::int64_t steps = 20;
 
 struct Layout {
-    int ranks = 1;
+    int data = 1;
     int parameters = 1, gradients = 1, optimizer = 1;
     std::int64_t micro_batch = 1;
     ReducePlan reduce = ReducePlan::at_end;
     bool is_async = true;
+    int tensor = 1, stages = 1, chunks = 1;
+    bool has_sequence = false;
 
+    int ranks() const { return data * tensor * stages; }
     std::string text() const {
-        return std::to_string(ranks) + " ranks, spans " + std::to_string(parameters) + " " +
+        return "data " + std::to_string(data) + " x tensor " + std::to_string(tensor) +
+               (has_sequence ? " with sequence" : "") + " x stages " + std::to_string(stages) + " of " +
+               std::to_string(chunks) + " chunks, spans " + std::to_string(parameters) + " " +
                std::to_string(gradients) + " " + std::to_string(optimizer) + ", micro-batch " +
                std::to_string(micro_batch) + (is_async ? ", async" : ", sync");
     }
 };
 
 spec::RunSpec spread(const spec::RunSpec& training, const Layout& layout) {
-    auto run = test::tiny_run(training.model.family, layout.ranks, layout.micro_batch,
-                              global_batch / layout.ranks / layout.micro_batch);
+    auto run = test::tiny_run(training.model.family, layout.data, layout.micro_batch,
+                              global_batch / layout.data / layout.micro_batch);
     run.model = training.model;
     run.train.only = training.train.only;
+    run.data.seq = training.data.seq;
     run.train.steps = steps;
+    run.parallel.tensor = layout.tensor;
+    run.parallel.sequence = layout.has_sequence;
+    run.parallel.stages = layout.stages;
+    run.parallel.chunks_per_stage = layout.chunks;
+    if (layout.chunks > 1) {
+        run.parallel.pipeline_schedule = spec::PipelineSchedule::interleaved;
+    }
+    run.parallel.ranks = run.parallel.ranks_per_node = layout.ranks();
     run.sharding.parameters = layout.parameters;
     run.sharding.gradients = layout.gradients;
     run.sharding.optimizer = layout.optimizer;
@@ -70,8 +84,8 @@ void expect_one_curve(const spec::RunSpec& training, const std::vector<Layout>& 
     for (std::int64_t job = 0; job < jobs; ++job) {
         const auto& layout = layouts[static_cast<std::size_t>(job)];
         const auto last = steps * (job + 1) / jobs;
-        const auto group = world.group().split(world.rank() < layout.ranks ? 0 : 1);
-        if (world.rank() < layout.ranks) {
+        const auto group = world.group().split(world.rank() < layout.ranks() ? 0 : 1);
+        if (world.rank() < layout.ranks()) {
             SCOPED_TRACE("job " + std::to_string(job) + ": " + layout.text());
             auto run = spread(training, layout);
             run.run.dir = folder.file("run");
@@ -121,15 +135,57 @@ TEST(Relayout, OfTenPairsKeepsTheCurve) {
     }
 }
 
+/// Extents that 2, 3 and 4 tensor ranks share, and layers for three stages of two chunks; fewer heads of keys
+/// and values than ranks.
+spec::RunSpec training_of_axes(const std::string& family) {
+    auto training = test::tiny_run(family, 1, 1, 1);
+    training.model.layers = 6;
+    training.model.hidden = 48;
+    training.model.heads = 12;
+    training.model.head_dim = 4;
+    training.model.kv_heads = family == "llama" ? 1 : 12;
+    training.model.ffn_hidden = 60;
+    training.model.rotary_fraction = training.model.rotary_fraction < 1 ? 0.5 : 1;
+    training.data.seq = 12;
+    return training;
+}
+
+TEST(Relayout, OfTenPairsOfAllAxesKeepsTheCurve) {
+    const auto each_microbatch = ReducePlan::each_microbatch;
+    const std::vector<Layout> layouts{
+        {.data = 2, .parameters = 2, .gradients = 2, .optimizer = 2, .reduce = each_microbatch, .tensor = 3},
+        {.stages = 3, .chunks = 2},
+        {.is_async = false, .tensor = 2, .stages = 2},
+        {.data = 6, .optimizer = 6, .reduce = each_microbatch},
+        {.tensor = 4, .has_sequence = true},
+        {.micro_batch = 4},
+        {.data = 2, .gradients = 2, .optimizer = 2, .micro_batch = 3, .reduce = each_microbatch, .stages = 2},
+        {.tensor = 2, .stages = 3, .has_sequence = true},
+        {.micro_batch = 2, .is_async = false, .tensor = 6},
+        {.data = 3,
+         .parameters = 3,
+         .gradients = 3,
+         .optimizer = 3,
+         .reduce = each_microbatch,
+         .stages = 2,
+         .chunks = 2},
+        {.data = 2, .tensor = 2},
+    };
+    for (const std::string family : {"gpt2", "llama"}) {
+        SCOPED_TRACE(family.c_str());
+        expect_one_curve(training_of_axes(family), layouts);
+    }
+}
+
 Layout random_layout(test::Draw& draw, int most_ranks) {
     Layout layout;
     do {
-        layout.ranks = draw.one_of<int>({1, 2, 3, 4, 6});
-    } while (layout.ranks > most_ranks);
-    layout.optimizer = draw.between_divisors(1, layout.ranks);
+        layout.data = draw.one_of<int>({1, 2, 3, 4, 6});
+    } while (layout.data > most_ranks);
+    layout.optimizer = draw.between_divisors(1, layout.data);
     layout.parameters = draw.between_divisors(1, layout.optimizer);
     layout.gradients = draw.chance(0.5) ? layout.parameters : layout.optimizer;
-    layout.micro_batch = draw.between_divisors(1, static_cast<int>(global_batch) / layout.ranks);
+    layout.micro_batch = draw.between_divisors(1, static_cast<int>(global_batch) / layout.data);
     layout.reduce =
         draw.one_of<ReducePlan>({ReducePlan::at_end, ReducePlan::each_microbatch, ReducePlan::by_span});
     layout.is_async = draw.chance(0.5);

@@ -168,5 +168,44 @@ TEST(Resume, ReadsTheCheckpointOnceOverAllRanks) {
     }
 }
 
+/// Kinds of tensors that ranks of other axes hold alike, each most of a model: key and value heads that
+/// tensor ranks share, a table on the first and the last stage.
+TEST(Resume, ReadsReplicasOfOtherAxesOnce) {
+    const int ranks = test::world().size();
+    const test::SharedFolder folder{test::world()};
+    for (const bool is_tied : {false, true}) {
+        if (ranks == 1 || (is_tied && ranks > 2 && ranks % 2 != 0)) {
+            continue;
+        }
+        SCOPED_TRACE(is_tied ? "a table on two stages" : "shared heads");
+        auto run = test::tiny_run(is_tied ? "gpt2" : "llama", 1, 2, 2);
+        run.precision.compute = DType::bf16;
+        run.parallel.ranks = run.parallel.ranks_per_node = ranks;
+        if (is_tied) {
+            run.parallel.stages = 2;
+            run.parallel.tensor = ranks / 2;
+            run.model.vocab_padded = 2400;
+            run.model.vocab = 2399;
+        } else {
+            run.parallel.tensor = ranks;
+            run.model.heads = ranks;
+            run.model.kv_heads = 1;
+            run.model.head_dim = 256;
+            run.model.ffn_hidden = 12;
+            run.model.vocab_padded = 60;
+        }
+        run.run.dir = folder.file(is_tied ? "tied" : "shared");
+        run.checkpoint.every = spec::Interval{.steps = 1000};
+        test::train_and_save(run, test::world(), Keep::nothing, 1);
+
+        const auto resumed = test::train_and_save(run, test::world(), Keep::nothing, 2);
+
+        EXPECT_EQ(resumed.steps_before, 1);
+        EXPECT_GT(resumed.bytes_read, resumed.bytes_on_disk / 2);
+        // Small tensors do not fill the blocks that are read; what is held alike would be twice as much.
+        EXPECT_LE(resumed.bytes_read, resumed.bytes_on_disk * 7 / 4);
+    }
+}
+
 }  // namespace
 }  // namespace ziggurat::train

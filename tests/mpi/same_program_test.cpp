@@ -1,10 +1,16 @@
+/// Ranks that were built differently are refused, and a training begins with that.
 #include "train/step/same_program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "comm/control.hpp"
 #include "tests/support/rank_test.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/test_processors.hpp"
+#include "tests/support/tiny_training.hpp"
+#include "train/trainer.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -24,6 +30,27 @@ TEST(SameProgram, EveryRankNamesTheOneThatWasBuiltOtherwise) {
         EXPECT_THAT(error.what(),
                     AllOf(HasSubstr("rank 2 on "), HasSubstr("runs '0.2.0\\x1b', rank 0 '0.1.0'")));
     }
+}
+
+TEST(SameProgram, IsWhatATrainingBeginsWith) {
+    const auto& world = test::world();
+    const test::ScratchFolder folder;
+    auto run = test::tiny_run("gpt2", world.size(), 1, 1);
+    run.run.dir = comm::broadcast(world, folder.file("run"));
+    const RunContext context{.version = world.rank() == 2 ? "0.2.0" : "0.1.0",
+                             .libraries = "",
+                             .command = "",
+                             .effective_deck = ""};
+    StopSignals signals;
+    Console console{Console::quiet};
+    try {
+        train(run, context, world, test::processors_for_tests(1), signals, console);
+        ADD_FAILURE() << "it has trained";
+    } catch (const Error& error) {
+        EXPECT_EQ(ErrorKind::resource, error.kind());
+        EXPECT_THAT(error.what(), HasSubstr("not all ranks run the same program"));
+    }
+    comm::barrier(world);  // the folder is the first rank's
 }
 
 }  // namespace

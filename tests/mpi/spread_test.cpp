@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/norm_gap.hpp"
+#include "tests/support/class_b.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/tiny_training.hpp"
 
@@ -33,30 +33,6 @@ spec::RunSpec spread(const std::string& family, int ranks, std::int64_t samples,
     return is_cut ? test::tiny_run(family, ranks, 1, own) : test::tiny_run(family, ranks, own, 1);
 }
 
-struct Values {
-    const std::vector<float>& values;
-};
-
-void expect_class_b(const TinyOutcome& ours, const TinyOutcome& alone) {
-    for (std::size_t step = 0; step < ours.losses.size(); ++step) {
-        EXPECT_NEAR(ours.losses[step] / alone.losses[step], 1, 1e-5) << "step " << step;
-    }
-    std::map<std::string, Values> expected;
-    test::SquaredGap all;
-    for (const auto& [name, values] : alone.gradients) {
-        expected.emplace(name, Values{values});
-    }
-    for (const auto& [name, gap] : test::gradient_gaps(ours.gradients, expected)) {
-        EXPECT_LE(gap, 1e-5) << name;
-    }
-    for (const auto& [name, values] : alone.weights) {
-        if (!test::is_key_bias(name)) {
-            all += test::squared_gap(ours.weights.at(name), values);
-        }
-    }
-    EXPECT_LE(all.relative(), 1e-4);
-}
-
 class DataAxis : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DataAxis, TrainsAsOneRankDoes) {
@@ -67,13 +43,13 @@ TEST_P(DataAxis, TrainsAsOneRankDoes) {
     const auto alone = train(whole, test::world().in(myself));
 
     auto run = spread(GetParam(), ranks, samples, false);
-    expect_class_b(train(run, test::world()), alone);
+    test::expect_class_b(train(run, test::world()), alone);
     run = spread(GetParam(), ranks, samples, true);
-    expect_class_b(train(run, test::world()), alone);
+    test::expect_class_b(train(run, test::world()), alone);
     run.sharding.reduce = spec::ReducePlan::each_microbatch;
-    expect_class_b(train(run, test::world()), alone);
+    test::expect_class_b(train(run, test::world()), alone);
     run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = ranks;
-    expect_class_b(train(run, test::world()), alone);
+    test::expect_class_b(train(run, test::world()), alone);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, DataAxis, ::testing::Values("gpt2", "llama"), [](const auto& made) {

@@ -95,6 +95,32 @@ TEST_P(TensorAccess, HashIsThatOfOneRankAlone) {
     EXPECT_EQ(spread.assembly.weights_hash(), alone.assembly.weights_hash());
 }
 
+TEST_P(TensorAccess, HashIsThatOfOneRankAloneOnEveryAxis) {
+    const auto myself = test::world().group().split(test::world().rank());
+    auto run = zero_3(GetParam(), 1);
+    run.model.hidden = 48;
+    run.model.heads = 12;  // so that four ranks share two heads of keys and values
+    run.model.head_dim = 4;
+    run.model.ffn_hidden = 60;
+    run.model.kv_heads = run.model.kv_heads == 2 ? 2 : 12;
+    Model alone{run, test::world().in(myself)};
+    const auto expected = alone.assembly.weights_hash();
+    run.parallel.ranks = run.parallel.ranks_per_node = ranks();
+    run.parallel.tensor = ranks() == 3 && run.model.kv_heads == 2 ? 1 : ranks();
+    run.parallel.data = ranks() / run.parallel.tensor;
+    run.train.global_batch *= run.parallel.data;
+    run.sharding.sum_group = run.parallel.data;
+    run.model.vocab_padded = 96;
+    Model sliced{run, test::world()};
+    EXPECT_EQ(sliced.assembly.weights_hash(), expected);
+    if (ranks() % 2 == 0) {
+        run.parallel.tensor = ranks() / 2;
+        run.parallel.stages = 2;
+        Model staged{run, test::world()};
+        EXPECT_EQ(staged.assembly.weights_hash(), expected);
+    }
+}
+
 TEST_P(TensorAccess, HashSeesAFlippedBitAnywhere) {
     auto run = zero_3(GetParam(), ranks());
     run.precision.compute = spec::DType::bf16;  // the parameters do not have the lowest bit of a master

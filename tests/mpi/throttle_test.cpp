@@ -1,16 +1,20 @@
-/// Throttled ways between tiers: when ops end, and what a rank does until then.
-#include "train/step/throttle.hpp"
-
+/// Throttled ways between tiers and throttled layers: when ops end, and what a rank does until then.
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include <functional>
+#include <iterator>
 #include <tuple>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "tests/support/hand_device.hpp"
 #include "tests/support/rank_test.hpp"
 #include "tests/support/scratch_folder.hpp"
 #include "tests/support/tiny_training.hpp"
+#include "train/step/executor.hpp"
+#include "train/step/layer_throttle.hpp"
+#include "train/step/throttle.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -155,8 +159,11 @@ TEST(Throttle, LeavesTheBitsOfATrainingAlone) {
     run.tiers.nvme_verify = true;
     run.tiers.chunk_elements = 4096;
     run.tiers.parameters = run.tiers.gradients = run.tiers.optimizer = run.tiers.activations = {0, 0, 1};
-    run.debug.throttle = {
-        .nvme_read = 300e6, .nvme_write = 200e6, .host_to_device = 1e9, .device_to_host = 5e8};
+    run.debug.throttle = {.nvme_read = 300e6,
+                          .nvme_write = 200e6,
+                          .host_to_device = 1e9,
+                          .device_to_host = 5e8,
+                          .compute = 1e-4};
 
     const auto ours = test::train_tiny(run, test::world(), test::Keep::nothing);
 
@@ -165,10 +172,102 @@ TEST(Throttle, LeavesTheBitsOfATrainingAlone) {
     EXPECT_EQ(ours.weights_hash, expected.weights_hash);
 }
 
+/// A forward and a backward of one layer, two ops each, and a loss between them.
+schedule::Program one_layer() {
+    schedule::Program program;
+    program.layers = 1;
+    const auto add = [&](int unit, OpKind kind, schedule::Direction direction) {
+        schedule::Op op;
+        op.kind = kind;
+        op.lane = program.lane(Engine::compute);
+        op.unit = unit;
+        op.microbatch = 0;
+        op.direction = direction;
+        op.label = "op";
+        program.ops.push_back(op);
+    };
+    add(1, OpKind::compute, schedule::Direction::forward);
+    add(1, OpKind::compute, schedule::Direction::forward);
+    add(2, OpKind::loss, schedule::Direction::none);
+    add(1, OpKind::compute, schedule::Direction::recompute);
+    add(1, OpKind::compute, schedule::Direction::backward);
+    return program;
+}
+
+/// One step of it. `ran` hears of each op with the executor that runs it.
+Timed run_layer(double seconds, const std::function<void(Executor&, int)>& ran = {}) {
+    comm::NodeMemory node{test::world(), {}};
+    const auto program = one_layer();
+    LayerThrottle throttle{seconds, node};
+    Timed timed;
+    Executor* running = nullptr;
+    std::vector<Action> actions;
+    for (int op = 0; op < std::ssize(program.ops); ++op) {
+        actions.push_back({.run = [&, op] {
+            ++timed.moves;
+            if (ran) {
+                ran(*running, op);
+            }
+        }});
+    }
+    throttle.hold_layers(program, {}, actions);
+    Executor executor{program, std::move(actions), {}, 60, &node};
+    running = &executor;
+    const auto begin_ns = monotonic_ns();
+    const double processor = processor_seconds();
+
+    executor.run_step();
+
+    timed.seconds = seconds_between(begin_ns, monotonic_ns());
+    timed.processor_seconds = processor_seconds() - processor;
+    return timed;
+}
+
+TEST(LayerThrottle, LetsALayerLastThatLongForwardAndTwiceThatBackward) {
+    std::vector<std::int64_t> at_ns(5);
+
+    const auto timed =
+        run_layer(0.1, [&](Executor&, int op) { at_ns[static_cast<std::size_t>(op)] = monotonic_ns(); });
+
+    EXPECT_EQ(timed.moves, 5);
+    EXPECT_GE(at_ns[1] - at_ns[0], 99'000'000) << "from when the first op began, a little before";
+    EXPECT_GE(at_ns[4] - at_ns[3], 199'000'000);
+    EXPECT_LT(timed.processor_seconds, 0.5 * timed.seconds) << "it sleeps";
+}
+
+TEST(LayerThrottle, HoldsNothingOfAStepThatIsGivenUp) {
+    const auto timed = run_layer(3600, [](Executor& executor, int op) {
+        if (op == 0) {
+            executor.abandon_step();
+        }
+    });
+
+    EXPECT_EQ(timed.moves, 1);
+}
+
+TEST(LayerThrottle, CountsFromWhenADeviceBegins) {
+    const auto program = one_layer();
+    comm::NodeMemory node{test::world(), {}};
+    LayerThrottle throttle{1e-9, node};
+    test::HandDevice device;
+    device.now_ns = 0;
+    const auto stream = device.make_stream();
+    std::vector<Action> actions(program.ops.size());
+    throttle.hold_layers(program, {stream}, actions);
+    device.queue(0).call([] {}, 1000);
+
+    EXPECT_TRUE(actions[0].may_begin());
+    EXPECT_FALSE(actions[1].may_begin()) << "what is in front of the layer is not done";
+    device.do_all();
+
+    EXPECT_TRUE(actions[1].may_begin());
+}
+
 TEST(Throttle, IsDescribedByItsRates) {
     EXPECT_EQ(describe(spec::Throttle{}), "");
     EXPECT_EQ(describe(spec::Throttle{.nvme_read = 400e6, .device_to_host = 2.5e9}),
               "nvme_read 400 MB/s, device_to_host 2500 MB/s");
+    EXPECT_EQ(describe(spec::Throttle{.compute = 0.02}), "compute 20 ms");
 }
 
 }  // namespace

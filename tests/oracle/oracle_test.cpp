@@ -75,6 +75,7 @@ spec::RunSpec spec_of(const nlohmann::json& config, const Case& c, int ranks, st
     run.optimizer.weight_decay = optimizer.at("weight_decay");
     run.optimizer.clip_norm = optimizer.at("clip_norm");
     run.schedule.kind = spec::ScheduleKind::constant;
+    run.tiers.device = test::device_kind_for_tests();
     return run;
 }
 

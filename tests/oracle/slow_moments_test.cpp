@@ -45,9 +45,9 @@ TEST(SlowMoments, AreThoseOfPyTorch) {
         for (std::int64_t step = 0; step < steps; ++step) {
             const auto inputs = make_step_inputs(optimizer, constant, steps, step, step + 1, 1);
             const auto begin = static_cast<std::size_t>(step) * size;
-            kernels::adamw_update<float>(stream, {optimizer.beta1, optimizer.beta2, optimizer.epsilon},
-                                         weight_decay, 1, &inputs, weights,
-                                         std::span{gradients.values}.subspan(begin, size), first, second, {});
+            kernels::adamw_update<float, float>(
+                stream, {optimizer.beta1, optimizer.beta2, optimizer.epsilon}, weight_decay, 1, &inputs,
+                weights, std::span{gradients.values}.subspan(begin, size), first, second, {});
         }
 
         const auto expect_near = [&](const char* what, std::span<const float> ours) {

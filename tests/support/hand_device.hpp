@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"
 
@@ -29,11 +30,29 @@ class HandDevice {
     bool do_all();
 
     std::int64_t now_ns = monotonic_ns() + 3'600'000'000'000;
+    /// Once something has failed, whatever is asked for says so, as on a device that is lost.
+    bool is_lost_by_errors = false;
+    /// So many things more are asked for before it is lost; less than 0: it is not.
+    int calls_before_loss = -1;
+    /// Something was asked for since.
+    bool is_lost() const noexcept { return lost_ != nullptr; }
     /// Called when somebody asks whether something is done.
     std::function<void()> when_asked;
 
   private:
+    /// Errors: that for which it is lost
+    void ask() {
+        if (calls_before_loss == 0) {
+            lost_ = std::make_exception_ptr(Error{ErrorKind::resource, "the device is gone"});
+        }
+        calls_before_loss -= calls_before_loss > 0 ? 1 : 0;
+        if (lost_) {
+            std::rethrow_exception(lost_);
+        }
+    }
+
     std::vector<std::shared_ptr<HandQueue>> queues_;
+    std::exception_ptr lost_;
 };
 
 class HandDevice::HandQueue final : public device::Queue {
@@ -42,6 +61,7 @@ class HandDevice::HandQueue final : public device::Queue {
 
     /// Work that takes `duration_ns`.
     void call(std::function<void()> work, std::int64_t duration_ns) {
+        owner_.ask();
         pieces_.push_back({[this, work = std::move(work), duration_ns] {
                                owner_.now_ns += duration_ns;
                                work();
@@ -54,6 +74,7 @@ class HandDevice::HandQueue final : public device::Queue {
     }
     std::unique_ptr<device::Mark> make_mark() override { return std::make_unique<HandMark>(owner_); }
     void record(device::Mark& mark) override {
+        owner_.ask();
         auto state = static_cast<HandMark&>(mark).state;
         const auto number = ++state->recorded;
         pieces_.push_back({[this, state, number] {
@@ -64,11 +85,17 @@ class HandDevice::HandQueue final : public device::Queue {
         }});
     }
     void wait_for(const device::Mark& mark) override {
+        owner_.ask();
         auto state = static_cast<const HandMark&>(mark).state;
-        pieces_.push_back({[state, number = state->recorded] { return state->reached >= number; }});
+        pieces_.push_back({[this, state, number = state->recorded] {
+            const bool is_reached = state->reached >= number;
+            error_ = is_reached && !error_ ? state->error : error_;
+            return is_reached;
+        }});
     }
     void finish() override {
         while (!pieces_.empty() && owner_.do_all()) {}
+        owner_.ask();
         if (error_) {
             std::rethrow_exception(error_);
         }
@@ -86,6 +113,7 @@ class HandDevice::HandQueue final : public device::Queue {
                 }
             } catch (...) {
                 error_ = std::current_exception();
+                owner_.lost_ = owner_.is_lost_by_errors ? error_ : nullptr;
             }
             pieces_.pop_front();
             has_worked = has_worked || is_work;
@@ -106,12 +134,16 @@ class HandDevice::HandQueue final : public device::Queue {
             if (owner_.when_asked) {
                 owner_.when_asked();
             }
+            owner_.ask();
             if (state->reached == state->recorded && state->error) {
                 std::rethrow_exception(state->error);
             }
             return state->reached == state->recorded;
         }
-        std::int64_t time_ns() const override { return state->time_ns; }
+        std::int64_t time_ns() const override {
+            owner_.ask();
+            return state->time_ns;
+        }
 
         std::shared_ptr<State> state = std::make_shared<State>();
 
@@ -130,7 +162,7 @@ class HandDevice::HandQueue final : public device::Queue {
 
 inline device::Stream HandDevice::make_stream() {
     queues_.push_back(std::make_shared<HandQueue>(*this));
-    return device::Stream{device::MemorySpace::delayed_host, queues_.back(), 1};
+    return device::Stream{device::MemorySpace::delayed_host, queues_.back(), 1, nullptr};
 }
 
 inline bool HandDevice::do_all() {

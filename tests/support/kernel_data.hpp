@@ -14,17 +14,15 @@
 #include "layout/host_workspaces.hpp"
 #include "tensor/bfloat16.hpp"
 #include "tensor/tensor_ref.hpp"
+#include "tests/support/test_stream.hpp"
 
 namespace ziggurat::test {
-
-/// What the kernels of a test run on: as many threads as the Runtime of its main.
-inline const device::Stream two_threads{2};
 
 /// Runs `body` so that its kernels use the calling thread alone.
 template <class Body>
 void on_one_thread(const Body& body) {
 #pragma omp parallel num_threads(1)
-    body(device::Stream{1});
+    body(TestStream{1});
 }
 
 /// Standard normal values times `scale`, rounded to T.
@@ -113,7 +111,8 @@ struct Extents {
     std::int64_t rows;
     std::int64_t width;
 };
-/// Widths that no vector length divides, and rows that no number of blocks or threads divides.
-inline constexpr Extents odd_extents[] = {{1, 1}, {3, 1}, {1, 37}, {67, 37}, {5, 129}, {33, 768}};
+/// Widths that no vector length divides, up to more than a GPU's block takes at once, and rows that no number
+/// of blocks or threads divides.
+inline constexpr Extents odd_extents[] = {{1, 1}, {3, 1}, {1, 37}, {67, 37}, {5, 129}, {33, 768}, {2, 2065}};
 
 }  // namespace ziggurat::test

@@ -3,35 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 
 #include "base/error.hpp"
 #include "deck/load.hpp"
 #include "layout/family_descriptor.hpp"
+#include "tests/support/deck_text.hpp"
 #include "tests/support/draw.hpp"
+#include "tests/support/test_processors.hpp"
 
 namespace ziggurat::test {
 namespace {
 
-/// A deck in writing: one line for each section, keys in the order in which they come.
-class DeckText {
-  public:
-    template <class T>
-    void set(const char* key, const T& value) {
-        keys_ += fmt::format("{}{}: {}", keys_.empty() ? "" : ", ", key, value);
-    }
-    /// Ends the section of the keys since the last one.
-    void section(const char* name) {
-        if (!keys_.empty()) {
-            text_ += fmt::format("{}: {{{}}}\n", name, keys_);
-        }
-        keys_.clear();
-    }
-    const std::string& text() const { return text_; }
-
-  private:
-    std::string text_ = "deck_version: 1\n";
-    std::string keys_;
-};
+/// Under the thread sanitizer OpenMP has one thread, and products for two would lack parts.
+bool gives_two_threads() {
+    const char* const limit = std::getenv("OMP_THREAD_LIMIT");
+    return limit == nullptr || std::atoi(limit) > 1;
+}
 
 std::int64_t odd(Draw& draw, std::int64_t low, std::int64_t high) {
     return draw.between(low / 2, (high - 1) / 2) * 2 + 1;
@@ -245,7 +234,7 @@ std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme
     deck.set("train", "[{format: text, path: \"${env:PROJECT_SOURCE_DIR:-.}/decks/REFERENCE.md\"}]");
     deck.section("data");
     draw_batches(draw, deck, ranks, steps);
-    deck.set("threads", draw.chance(0.2) ? 2 : 1);
+    deck.set("threads", draw.chance(0.2) && gives_two_threads() ? 2 : 1);
     deck.section("parallel");
     const auto draws = nvme_folder.empty()              ? Draws::anything
                        : ranks > 1 && draw.chance(0.35) ? Draws::tiers_by_formula
@@ -257,15 +246,28 @@ std::string drawn_text(Draw& draw, int ranks, int steps, const std::string& nvme
 }
 
 RandomDeck drawn_deck(Draw& draw, std::uint64_t seed, int ranks, int steps, const std::string& nvme_folder) {
+    return first_taken(seed, ranks, [&] { return drawn_text(draw, ranks, steps, nvme_folder); });
+}
+
+/// Whatever this machine has.
+std::string device_of_tests() {
+    return std::string{"tiers.device.kind="} +
+           (device_kind_for_tests() == spec::DeviceKind::cuda ? "cuda" : "host");
+}
+
+}  // namespace
+
+RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::string()>& draw_text) {
     RandomDeck made;
     made.seed = seed;
     made.ranks = ranks;
     for (int attempt = 0; attempt < 100; ++attempt) {
-        made.text = drawn_text(draw, ranks, steps, nvme_folder);
+        made.text = draw_text();
         deck::LoadOptions options;
         options.ranks = made.ranks;
         options.threads = 1;
-        const auto loaded = deck::load_text(made.text, fmt::format("seed {}", seed), {}, options);
+        const auto loaded =
+            deck::load_text(made.text, fmt::format("seed {}", seed), {device_of_tests()}, options);
         if (loaded.ok()) {
             made.run = loaded.run;
             return made;
@@ -276,8 +278,6 @@ RandomDeck drawn_deck(Draw& draw, std::uint64_t seed, int ranks, int steps, cons
                 fmt::format("no deck of seed {} is taken (the last was refused: {}). Draw others.", seed,
                             made.refusals.back())};
 }
-
-}  // namespace
 
 RandomDeck random_deck(std::uint64_t seed, int most_ranks) {
     Draw draw{seed};

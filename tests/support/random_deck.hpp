@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,11 @@ struct RandomDeck {
     spec::RunSpec run;
     std::vector<std::string> refusals;  ///< the first problem of each draw before it that the rules refused
 };
+
+/// The first of the texts that the rules take.
+///
+/// Errors: Error{internal} when none of a hundred is taken
+RandomDeck first_taken(std::uint64_t seed, int ranks, const std::function<std::string()>& draw_text);
 
 /// The same deck for the same seed: models of odd sizes in both families, 1 to `most_ranks` data ranks.
 ///

@@ -6,6 +6,8 @@
 #include "layout/counts.hpp"
 #include "layout/family_descriptor.hpp"
 #include "layout/tensors.hpp"
+#include "spec/stage_state.hpp"
+#include "spec/tile_rules.hpp"
 #include "tests/support/draw.hpp"
 
 namespace ziggurat::test {
@@ -143,10 +145,36 @@ void draw_tiles(Draw& draw, spec::RunSpec& spec) {
         spec.tiers.tiles.push_back(
             {.match = draw.one_of(patterns), .in = 1, .out = static_cast<int>(draw.between(2, 5))});
     } while (draw.chance(0.5));
+    std::erase_if(spec.tiers.tiles, [&](const spec::TileRule& rule) {
+        return spec::is_table_whole(spec) && spec::names_tensor(rule.match, "embedding.token");
+    });
     if (draw.chance(0.5)) {
         const auto multiple = spec.parallel.tensor;
         spec.model.vocab = draw.between(1000, 3000) * multiple;
         spec.model.vocab_padded = spec.model.vocab + draw.between(0, 3) * multiple;
+    }
+}
+
+/// Layers anyhow, at least one to each run of them.
+void draw_stage_layers(Draw& draw, spec::RunSpec& spec) {
+    auto& layers = spec.parallel.stage_layers;
+    layers.assign(static_cast<std::size_t>(spec.parallel.stages * spec.parallel.chunks_per_stage), 1);
+    for (auto left = spec.model.layers - std::ssize(layers); left > 0; --left) {
+        ++layers[static_cast<std::size_t>(draw.between(0, std::ssize(layers) - 1))];
+    }
+}
+
+/// Recomputation and homes of each stage.
+void draw_stages(Draw& draw, spec::RunSpec& spec, bool with_homes) {
+    for (int stage = 0; stage < spec.parallel.stages; ++stage) {
+        auto state = spec::general_state(spec);
+        state.recompute.kind =
+            draw.one_of<RecomputeKind>({RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full});
+        state.recompute.every = static_cast<int>(draw.between(1, 2));
+        for (auto* home : {&state.parameters, &state.gradients, &state.optimizer, &state.activations}) {
+            *home = with_homes && draw.chance(0.6) ? draw_home(draw) : *home;
+        }
+        spec.stages.push_back(state);
     }
 }
 
@@ -207,6 +235,20 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     if (limits.tiles && spec.sharding.secondary == 0 && draw.chance(0.4)) {
         draw_tiles(draw, spec);
     }
+    if (layout::family_of(spec.model).has_grouped_queries && draw.chance(0.4)) {
+        spec.model.kv_heads = 1;  // all tensor ranks share it
+    }
+    spec.recompute.split = spec.parallel.tensor > 1 && !spec.parallel.sequence && draw.chance(0.5);
+    if (spec.parallel.stages > 1 && draw.chance(0.3)) {
+        draw_stage_layers(draw, spec);
+    }
+    if (spec.sharding.parameters > 1 && spec.sharding.secondary == 0 && draw.chance(0.4)) {
+        spec.sharding.leases = spec::LeaseSpan::step;
+    }
+    if (limits.stages_differ && spec.parallel.stages > 1 && draw.chance(0.5)) {
+        draw_stage_layers(draw, spec);
+        draw_stages(draw, spec, limits.tiers);
+    }
     return spec;
 }
 
@@ -229,6 +271,10 @@ void Coverage::note(const spec::RunSpec& s) {
     note("sharding.parameters", number(s.sharding.parameters));
     note("sharding.gradients", number(s.sharding.gradients));
     note("sharding.optimizer", number(s.sharding.optimizer));
+    note("parallel.pipeline.each", !s.stages.empty()                 ? "all"
+                                   : s.parallel.stage_layers.empty() ? "auto"
+                                                                     : "layers");
+    note("sharding.leases", s.sharding.leases == spec::LeaseSpan::step ? "step" : "pass");
     note("sharding.secondary", number(s.sharding.secondary));
     note("sharding.reduce", number(static_cast<int>(s.sharding.reduce)));
     note("train.only", trained_part(s));
@@ -238,6 +284,7 @@ void Coverage::note(const spec::RunSpec& s) {
     note("overlap.bucket", number(s.overlap.bucket_elements));
     note("recompute.kind", number(static_cast<int>(s.recompute.kind)));
     note("recompute.every", number(s.recompute.every));
+    note("recompute.split", s.recompute.split ? "true" : "false");
     note("precision.compute", s.precision.compute == DType::f32 ? "f32" : "bf16");
     note("precision.gradient", s.precision.gradient == DType::f32 ? "f32" : "bf16");
     note("tiers.tile", s.tiers.tiles.empty() ? "off" : "on");

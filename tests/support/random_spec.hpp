@@ -29,6 +29,7 @@ struct RandomSpecLimits {
     bool tiers = true;
     bool frozen = true;
     bool tiles = true;
+    bool stages_differ = false;  ///< in recomputation and homes
 };
 
 /// The same spec for the same seed.

@@ -7,8 +7,13 @@
 #include <exception>
 
 #include "kernels/runtime.hpp"
+#include "tests/support/reached_memory.hpp"
 #include "tests/support/source_filter.hpp"
 #include "tests/support/started_threads.hpp"
+
+[[gnu::weak]] int ziggurat::test::run_in_reached_memory(const std::function<int()>& work) {
+    return work();
+}
 
 int main(int argc, char** argv) {
     try {
@@ -17,8 +22,10 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
         return 2;
     }
-    // Under the thread sanitizer, which knows nothing of what OpenMP's threads wait for, the limit is 1.
-    const ziggurat::kernels::Runtime runtime{std::min(2, omp_get_thread_limit())};
-    const int failed = RUN_ALL_TESTS();
+    const int failed = ziggurat::test::run_in_reached_memory([] {
+        // Under the thread sanitizer, which knows nothing of what OpenMP's threads wait for, the limit is 1.
+        const ziggurat::kernels::Runtime runtime{std::min(2, omp_get_thread_limit())};
+        return RUN_ALL_TESTS();
+    });
     return failed != 0 ? failed : ziggurat::test::check_started_threads();
 }

@@ -4,12 +4,13 @@
 #include <stdexcept>
 #include <string>
 
+#include "device/cuda.hpp"
 #include "device/delayed/delayed_host.hpp"
 
 namespace ziggurat::test {
 namespace {
 
-enum class TestDevice { host, delayed_threads, delayed_polled };
+enum class TestDevice { host, delayed_threads, delayed_polled, cuda };
 
 TestDevice asked_device() {
     const char* text = std::getenv("ZIGGURAT_TEST_DEVICE");
@@ -23,8 +24,12 @@ TestDevice asked_device() {
     if (name == "delayed_polled") {
         return TestDevice::delayed_polled;
     }
+    if (name == "cuda" && device::has_cuda) {
+        return TestDevice::cuda;
+    }
     throw std::invalid_argument{"ZIGGURAT_TEST_DEVICE=" + name +
-                                ": there are host, delayed_threads and delayed_polled"};
+                                ": there are host, delayed_threads and delayed_polled" +
+                                (device::has_cuda ? " and cuda" : "; this build has no cuda")};
 }
 
 TestKernels* the_kernels = nullptr;
@@ -33,7 +38,8 @@ int num_on_host = 0;
 }  // namespace
 
 TestKernels::TestKernels(int num_threads, std::uint64_t seed) : seed_{seed} {
-    if (asked_device() == TestDevice::delayed_threads) {
+    const auto asked = asked_device();
+    if (asked == TestDevice::delayed_threads || asked == TestDevice::cuda) {
         thread_ = std::make_unique<device::HostThread>();
         runtime_.emplace(num_threads, *thread_);
     } else {
@@ -52,6 +58,11 @@ device::Processors processors_for_tests(int num_threads) {
         return device::Processors::of_host(num_threads);
     }
     auto* const thread = the_kernels->thread_.get();
+    if constexpr (device::has_cuda) {
+        if (asked == TestDevice::cuda) {
+            return {device::cuda::make_device(0, nullptr), device::Stream{num_threads, thread}};
+        }
+    }
     if (asked == TestDevice::host || num_on_host > 0) {
         return {device::make_host(num_threads, thread), device::Stream{num_threads, thread}};
     }
@@ -64,8 +75,13 @@ device::Processors processors_for_tests(int num_threads) {
             device::Stream{num_threads, thread}};
 }
 
+spec::DeviceKind device_kind_for_tests() {
+    return asked_device() == TestDevice::cuda ? spec::DeviceKind::cuda : spec::DeviceKind::host;
+}
+
 bool tests_on_delayed_device() {
-    return asked_device() != TestDevice::host;
+    const auto asked = asked_device();
+    return asked == TestDevice::delayed_threads || asked == TestDevice::delayed_polled;
 }
 
 OnHost::OnHost() noexcept {

@@ -8,6 +8,7 @@
 #include "device/device.hpp"
 #include "device/host_thread.hpp"
 #include "kernels/runtime.hpp"
+#include "spec/run_spec.hpp"
 
 namespace ziggurat::test {
 
@@ -17,6 +18,7 @@ namespace ziggurat::test {
 ///     host              the host's cores, which is usual
 ///     delayed_threads   device::DelayedHost, each of its streams on a thread of its own
 ///     delayed_polled    the same; whoever polls runs random pieces of what its streams were given
+///     cuda              a GPU, or what a build has in its place
 ///
 /// One per process, made in `main`; outlives all that computes.
 class TestKernels {
@@ -31,18 +33,21 @@ class TestKernels {
   private:
     friend device::Processors processors_for_tests(int num_threads);
     std::uint64_t seed_;
-    std::unique_ptr<device::HostThread> thread_;  ///< with delayed_threads
+    std::unique_ptr<device::HostThread> thread_;  ///< with delayed_threads, and cuda
     std::optional<kernels::Runtime> runtime_;
 };
 
 /// Those of the program's TestKernels; the host's cores where it has none. Each call makes a device.
 device::Processors processors_for_tests(int num_threads);
 
+/// What the tiers of a run say of the device of processors_for_tests().
+spec::DeviceKind device_kind_for_tests();
+
 /// Whether that is a DelayedHost.
 bool tests_on_delayed_device();
 
-/// As long as it lives, processors_for_tests() gives the host's cores: for trainings that say what others on
-/// another device must come to.
+/// As long as it lives, processors_for_tests() gives the host's cores where these compute the same bits: for
+/// trainings that say what others on another device must come to. Bits of a GPU are its own.
 class OnHost {
   public:
     OnHost() noexcept;

@@ -81,7 +81,8 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
         }
         return step < last_step && outcome.error.empty();
     };
-    const auto look = [&](const train::Assembly&) {
+    const auto look = [&](const train::Assembly& made) {
+        outcome.bytes_moved = made.bytes_moved();
         if (outcome.error.empty()) {
             checkpointer->finish(progress(last_step));
         }

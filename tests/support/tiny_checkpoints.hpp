@@ -6,6 +6,7 @@
 #include <string>
 
 #include "comm/context.hpp"
+#include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "tests/support/tiny_training.hpp"
 #include "train/save/checkpointer.hpp"
@@ -32,12 +33,13 @@ class SharedFolder {
 
 /// What a training that saves leaves behind.
 struct SavedOutcome {
-    TinyOutcome training;            ///< losses and norms of the steps of this job alone
-    std::int64_t steps_before = 0;   ///< of earlier jobs
-    std::int64_t saved_step = -1;    ///< of the newest checkpoint
-    std::int64_t bytes_read = 0;     ///< on resuming, by all ranks
-    std::int64_t bytes_on_disk = 0;  ///< of a checkpoint
-    std::string error;               ///< of a save that ended the training
+    TinyOutcome training;                    ///< losses and norms of the steps of this job alone
+    std::int64_t steps_before = 0;           ///< of earlier jobs
+    std::int64_t saved_step = -1;            ///< of the newest checkpoint
+    std::int64_t bytes_read = 0;             ///< on resuming, by all ranks
+    std::int64_t bytes_on_disk = 0;          ///< of a checkpoint
+    schedule::BytesByPurpose bytes_moved{};  ///< by this rank in the steps of this job
+    std::string error;                       ///< of a save that ended the training
 };
 
 /// Called after each step, before anybody learns what ranks have agreed on in it.

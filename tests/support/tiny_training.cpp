@@ -1,6 +1,7 @@
 #include "tests/support/tiny_training.hpp"
 
 #include "layout/family_descriptor.hpp"
+#include "layout/mesh.hpp"
 #include "optim/step_inputs.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "tests/support/test_processors.hpp"
@@ -8,14 +9,12 @@
 namespace ziggurat::test {
 namespace {
 
-constexpr std::int64_t vocab = 41;
-
 bool is_target(std::int64_t sample, std::int64_t position) {
     return (sample + position) % 5 != 0;
 }
 
-std::int32_t token(std::int64_t sample, std::int64_t position, std::int64_t step) {
-    return static_cast<std::int32_t>((sample * 7 + position * position + step * 3) % vocab);
+std::int32_t token(const spec::RunSpec& run, std::int64_t sample, std::int64_t position, std::int64_t step) {
+    return static_cast<std::int32_t>((sample * 7 + position * position + step * 3) % run.model.vocab);
 }
 
 void fill(const train::BatchSlot& slot,
@@ -26,8 +25,8 @@ void fill(const train::BatchSlot& slot,
     for (std::size_t i = 0; i < slot.tokens.size(); ++i) {
         const auto sample = first_sample + static_cast<std::int64_t>(i) / seq;
         const auto position = static_cast<std::int64_t>(i) % seq;
-        slot.tokens[i] = token(sample, position, step);
-        slot.targets[i] = token(sample, position + 1, step);
+        slot.tokens[i] = token(run, sample, position, step);
+        slot.targets[i] = token(run, sample, position + 1, step);
         slot.positions[i] = static_cast<std::int32_t>(position);
         slot.document_starts[i] = 0;
         slot.mask[i] = is_target(sample, position) ? 1 : 0;
@@ -62,7 +61,7 @@ spec::RunSpec tiny_run(const std::string& family,
     run.model.kv_heads = described.has_grouped_queries ? 2 : 6;
     run.model.head_dim = 6;
     run.model.ffn_hidden = 52;
-    run.model.vocab = vocab;
+    run.model.vocab = 41;
     run.model.vocab_padded = 48;
     run.model.max_seq = 13;
     run.model.tie_embeddings = described.ties_embeddings;
@@ -78,6 +77,7 @@ spec::RunSpec tiny_run(const std::string& family,
     run.sharding.sum_group = ranks;
     run.optimizer.lr = 1e-3;
     run.schedule.kind = spec::ScheduleKind::constant;
+    run.tiers.device = device_kind_for_tests();
     return run;
 }
 
@@ -101,9 +101,14 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
                        Keep keep,
                        const std::function<void(const train::Assembly&)>& look,
                        const TinyHooks& hooks) {
-    train::Assembly assembly{run, group, processors_for_tests(run.parallel.threads)};
+    auto programs = train::build_programs(run, group.rank());
+    if (hooks.programs) {
+        hooks.programs(programs);
+    }
+    train::Assembly assembly{run, std::move(programs), group, processors_for_tests(run.parallel.threads)};
     const auto targets = targets_of_batch(run);
-    const auto first = group.rank() * (run.train.global_batch / run.parallel.data);
+    const auto data_rank = layout::Mesh{run.parallel}.coordinate(spec::Axis::data, group.rank());
+    const auto first = data_rank * (run.train.global_batch / run.parallel.data);
     TinyOutcome outcome;
     const std::int64_t before = hooks.begin ? hooks.begin(assembly) : 0;
     if (hooks.between_ops) {

@@ -45,6 +45,8 @@ enum class Keep { nothing, tensors };
 
 /// What somebody does besides training.
 struct TinyHooks {
+    /// Changes the programs that are carried out.
+    std::function<void(train::Programs&)> programs = {};
     /// Before the first step; gives the number of steps that were done before.
     std::function<std::int64_t(train::Assembly&)> begin = {};
     /// Between the ops of a step.
@@ -63,7 +65,7 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
                        Keep keep,
                        const std::function<void(const train::Assembly&)>& look = {},
                        const TinyHooks& hooks = {});
-/// The same on the host's cores, whatever device tests are to use: what any device comes to.
+/// The same on the host's cores, to whose bits every device of tests comes; a GPU has its own.
 TinyOutcome train_on_host(const spec::RunSpec& run, const comm::Context& group, Keep keep = Keep::nothing);
 
 }  // namespace ziggurat::test

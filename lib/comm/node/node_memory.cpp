@@ -109,8 +109,8 @@ void NodeMemory::share(const device::Arena& arena) {
             continue;
         }
         if (static_cast<int>(r) == me_) {
-            by_local_rank[r] = {arena.host_view(), static_cast<std::size_t>(arena.bytes())};
-            madvise(arena.host_view(), static_cast<std::size_t>(arena.bytes()), MADV_DONTFORK);
+            by_local_rank[r] = {arena.staging(), static_cast<std::size_t>(arena.bytes())};
+            madvise(arena.staging(), static_cast<std::size_t>(arena.bytes()), MADV_DONTFORK);
         } else if (auto mapping = PeerMapping::open(addresses[r], problem)) {
             by_local_rank[r] = mapping->bytes();
             mappings_.push_back(std::move(*mapping));

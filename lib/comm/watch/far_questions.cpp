@@ -37,7 +37,7 @@ void FarQuestions::look(std::int64_t now_ns, double patience_seconds) {
 bool FarQuestions::is_long_wait(std::int64_t now_ns, double seconds) const {
     for (std::size_t peer = 0; peer < list_.peers.size(); ++peer) {
         const auto& activity = list_.line(peer).activity;
-        if (activity.is_waiting.load(std::memory_order_acquire) != 0 &&
+        if (activity.doing.load(std::memory_order_acquire) == Doing::waits &&
             seconds_between(activity.since_ns.load(), now_ns) >= seconds) {
             return true;
         }

@@ -64,7 +64,7 @@ std::optional<HangVerdict> HangWatch::check_neighbour(double patience_seconds,
 
 std::optional<HangVerdict> HangWatch::check_own_wait(double patience_seconds) {
     const auto& mine = list_.my_line().activity;
-    const bool is_waiting = mine.is_waiting.load(std::memory_order_acquire) != 0;
+    const bool is_waiting = mine.doing.load(std::memory_order_acquire) != Doing::works;
     const std::int64_t since = mine.since_ns.load();
     if (!is_waiting || since != judged_wait_) {
         judged_wait_ = is_waiting ? since : 0;
@@ -116,7 +116,7 @@ std::optional<HangVerdict> HangWatch::judge(double waited, double patience_secon
     // One warning is enough: of the first rank that waits.
     const bool others_warn =
         std::any_of(reports.begin(), reports.begin() + static_cast<std::ptrdiff_t>(list_.me),
-                    [](const RankReport& report) { return report.is_waiting; });
+                    [](const RankReport& report) { return report.is_waiting || report.works_beside; });
     return !verdict.leaves && others_warn ? std::nullopt : std::optional{verdict};
 }
 

@@ -98,28 +98,36 @@ void Liveness::set_patience(double seconds) noexcept {
 
 void Liveness::does(std::string_view what, std::int64_t since_ns) noexcept {
     auto& activity = list_.my_line().activity;
-    activity.is_waiting.store(0, std::memory_order_relaxed);
+    activity.doing.store(Doing::works, std::memory_order_relaxed);
     activity.since_ns.store(since_ns, std::memory_order_relaxed);
     activity.what.store(what);
-    is_waiting_ = false;
+    doing_ = Doing::works;
 }
 
 void Liveness::waits_for(std::string_view what) noexcept {
-    if (is_waiting_) {
+    begin_wait(Doing::waits, what);
+}
+
+void Liveness::works_beside(std::string_view what) noexcept {
+    begin_wait(Doing::works_beside, what);
+}
+
+void Liveness::begin_wait(Doing doing, std::string_view what) noexcept {
+    if (doing_ == doing) {
         return;
     }
     auto& activity = list_.my_line().activity;
     activity.what.store(what);
     activity.since_ns.store(monotonic_ns(), std::memory_order_relaxed);
-    activity.is_waiting.store(1, std::memory_order_release);
-    is_waiting_ = true;
+    activity.doing.store(doing, std::memory_order_release);
+    doing_ = doing;
 }
 
 void Liveness::moves() noexcept {
-    if (is_waiting_) {
-        list_.my_line().activity.is_waiting.store(0, std::memory_order_relaxed);
+    if (doing_ != Doing::works) {
+        list_.my_line().activity.doing.store(Doing::works, std::memory_order_relaxed);
         list_.my_line().activity.what.store("looking for its next op");
-        is_waiting_ = false;
+        doing_ = Doing::works;
     }
 }
 

@@ -61,6 +61,8 @@ class Liveness {
     void does(std::string_view what, std::int64_t since_ns) noexcept;
     /// This rank waits for others, for `what`; further calls for the same wait change nothing.
     void waits_for(std::string_view what) noexcept;
+    /// The same for its own device, or a thread beside that computes: it is at work, and judges itself.
+    void works_beside(std::string_view what) noexcept;
     /// The wait is over.
     void moves() noexcept;
 
@@ -79,6 +81,7 @@ class Liveness {
     void takes_leave() noexcept;
 
   private:
+    void begin_wait(Doing doing, std::string_view what) noexcept;
     void run();
     /// Until somebody ends or a look is due; true when somebody may have ended.
     bool sleep_until_news();
@@ -94,7 +97,7 @@ class Liveness {
     std::atomic<double> patience_seconds_{first_patience_seconds};
     std::atomic<bool> stops_{false};
     std::mutex looking_;
-    bool is_waiting_ = false;  ///< of the thread that waits; mirrors the board
+    Doing doing_ = Doing::works;  ///< of the thread that waits; mirrors the board
     Departure departure_;
     ReasonsToLeave reasons_;
     FarQuestions questions_;     ///< of the watching thread

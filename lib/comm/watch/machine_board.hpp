@@ -24,11 +24,18 @@ enum class Stage : std::int32_t {
     finished,  ///< may end at any moment without harm to anybody
 };
 
+/// What a rank is at.
+enum class Doing : std::int32_t {
+    works = 0,     ///< computes, reads, writes ...
+    works_beside,  ///< the same by its device or a thread beside, for which its own thread waits
+    waits          ///< for others, or for a transfer
+};
+
 /// Work or wait of a rank, written by that rank alone, for those that wait for it.
 struct RankActivity {
-    std::atomic<std::int64_t> since_ns{0};    ///< monotonic_ns() when it began what it does
-    std::atomic<std::int32_t> is_waiting{0};  ///< for others; else it computes, reads, writes ...
-    SharedText<120> what{};                   ///< the op, or what is waited for
+    std::atomic<std::int64_t> since_ns{0};  ///< monotonic_ns() when it began what it does
+    std::atomic<Doing> doing{Doing::works};
+    SharedText<120> what{};  ///< the op, or what is waited for
 };
 
 /// Words that a rank posts for all others (board_exchange.hpp).
@@ -72,7 +79,7 @@ struct BoardHead {
 };
 
 static_assert(std::is_standard_layout_v<BoardLine> && std::atomic<std::int64_t>::is_always_lock_free &&
-              std::atomic<Stage>::is_always_lock_free);
+              std::atomic<Stage>::is_always_lock_free && std::atomic<Doing>::is_always_lock_free);
 
 /// The memory of a board: an unnamed segment that ends with the last process that maps it, so nothing is
 /// left behind when ranks die.

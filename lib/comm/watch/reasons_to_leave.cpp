@@ -80,12 +80,12 @@ void ReasonsToLeave::verdict_of_another(const Verdict& verdict) {
 }
 
 void ReasonsToLeave::hang(const HangVerdict& verdict) {
-    const bool is_first = claim(list_.place_of(verdict.culprit), exit_code_of_loss, verdict.text);
+    const int exit_code = static_cast<int>(verdict.kind);
+    const bool is_first = claim(list_.place_of(verdict.culprit), exit_code, verdict.text);
     if (is_first && verdict.culprit >= 0) {
-        tell_elsewhere(exit_code_of_loss, "on " + list_.host + ", " + verdict.text, false);
+        tell_elsewhere(exit_code, "on " + list_.host + ", " + verdict.text, false);
     }
-    departure_.leave(exit_code_of_loss, "error: " + list_.own_work() + ": " + verdict.text,
-                     kept_if(is_first));
+    departure_.leave(exit_code, "error: " + list_.own_work() + ": " + verdict.text, kept_if(is_first));
 }
 
 void ReasonsToLeave::told_from_elsewhere(const FarVerdict& far) {

@@ -17,7 +17,9 @@ RankReport WatchList::report_of(std::size_t peer) const {
     RankReport report{.rank = rank, .pid = pid, .state = process_state(pid)};
     if (is_shared || peer == me) {
         const auto& activity = line(peer).activity;
-        report.is_waiting = activity.is_waiting.load(std::memory_order_acquire) != 0;
+        const auto doing = activity.doing.load(std::memory_order_acquire);
+        report.is_waiting = doing == Doing::waits;
+        report.works_beside = doing == Doing::works_beside;
         report.seconds = std::max(0.0, seconds_between(activity.since_ns.load(), monotonic_ns()));
         report.what = activity.what.load();
     }

@@ -58,6 +58,17 @@ std::string everybody_waits(std::span<const RankReport> reports,
            patience_advice + ".";
 }
 
+/// What it waits for is its own.
+HangVerdict judge_own_processor(const RankReport& mine, int rounds) {
+    const std::string problem = "'" + mine.what +
+                                "' has not come to its end, on this rank's own device or in its thread of "
+                                "the host's kernels";
+    if (rounds < most_rounds) {
+        return {false, mine.rank, problem + ". Waiting on."};
+    }
+    return {true, mine.rank, problem + ". Look at the device, " + patience_advice + ".", ErrorKind::resource};
+}
+
 }  // namespace
 
 std::string name_of_rank(int rank, pid_t pid) {
@@ -90,13 +101,18 @@ HangVerdict judge_hang(std::span<const RankReport> reports,
                        const std::string& silent) {
     const auto is_stopped = [](const RankReport& r) { return r.state && r.state->is_stopped(); };
     const auto is_traced = [](const RankReport& r) { return r.state && r.state->is_traced(); };
-    const auto is_stuck = [](const RankReport& r) { return !r.is_waiting && !r.has_moved; };
+    const auto is_stuck = [](const RankReport& r) {
+        return !r.is_waiting && !r.works_beside && !r.has_moved;
+    };
     const auto is_busy = [](const RankReport& r) { return !r.is_waiting; };
 
     if (const auto* stopped = find_other(reports, me, is_stopped)) {
         return {true, stopped->rank,
                 with_state(*stopped) + ". Let it run ('kill -CONT " + std::to_string(stopped->pid) +
                     "') before the others give up, " + patience_advice + "."};
+    }
+    if (reports[me].works_beside) {
+        return judge_own_processor(reports[me], rounds);
     }
     if (const auto* traced = find_other(reports, me, is_traced)) {
         return {false, traced->rank, with_state(*traced) + ". Waiting on."};
@@ -112,7 +128,8 @@ HangVerdict judge_hang(std::span<const RankReport> reports,
         }
         return {true, busy->rank,
                 with_state(*busy) + ", and works without coming to an end. Look at what it does, " +
-                    patience_advice + "."};
+                    patience_advice + ".",
+                busy->works_beside ? ErrorKind::resource : ErrorKind::communication};
     }
     return {true, -1, everybody_waits(reports, me, num_elsewhere, silent)};
 }

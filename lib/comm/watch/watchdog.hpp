@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "base/error.hpp"
 #include "comm/watch/process_state.hpp"
 
 namespace ziggurat::comm {
@@ -17,6 +18,7 @@ struct RankReport {
     pid_t pid = 0;
     std::optional<ProcessState> state = {};  ///< nothing: there is no such process any more
     bool is_waiting = false;                 ///< for others, as it says itself
+    bool works_beside = false;               ///< its device or a thread beside does `what`, as it says
     double seconds = 0;                      ///< that it has been waiting, or busy with `what`
     std::string what = {};                   ///< that it waits for or does; empty: not known
     bool has_moved = true;                   ///< has used processors or files lately
@@ -27,10 +29,12 @@ struct HangVerdict {
     bool leaves = false;  ///< else it only warns, and waits on
     int culprit = -1;     ///< a rank; -1: none is known
     std::string text = {};
+    ErrorKind kind = ErrorKind::communication;  ///< of one that leaves
 };
 
 /// The culprit is the rank that does not wait. One that is stopped comes first, for it may have been waiting
-/// itself. One under a debugger and one that computes are only reported: they will come.
+/// itself. One under a debugger and one that computes are only reported: they will come. A rank that waits
+/// for its own device judges itself: whatever the others do, that device does not wait for them.
 ///
 /// \param reports       of all ranks of this machine
 /// \param me            index of the rank that judges

@@ -55,6 +55,9 @@ Json by_type(const Row& row) {
             return {{"type", "array"}, {"items", {{"type", "string"}}}};
         case Type::reals:
             return {{"type", "array"}, {"items", bounded(row, "number")}, {"minItems", 2}, {"maxItems", 2}};
+        case Type::integers:
+            return {{"anyOf",
+                     {bounded(row, "integer"), {{"type", "array"}, {"items", bounded(row, "integer")}}}}};
         case Type::word_list: {
             Json words = Json::array();
             for (const auto word : split_words(row.words)) {
@@ -66,9 +69,18 @@ Json by_type(const Row& row) {
             return one_of_types({"string", "array"});
         case Type::home:
             return one_of_types({"string", "object"});
-        default:
-            return {{"type", "string"}};
+        case Type::text:
+        case Type::path:
+        case Type::word:
+        case Type::size:
+        case Type::size_or_share:
+        case Type::share:
+        case Type::rate:
+        case Type::duration:
+        case Type::training_length:
+            break;
     }
+    return {{"type", "string"}};
 }
 
 Json value_of_row(const Row& row) {

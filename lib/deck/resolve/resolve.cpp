@@ -65,8 +65,10 @@ void resolve(Resolution& resolution) {
     resolve_logging(resolution);
     resolve_sharding(resolution);
     resolve_tiers(resolution);
+    resolve_transport(resolution);
     resolve_precision(resolution);
     resolve_recompute(resolution);
+    resolve_stages(resolution);
     resolve_overlap(resolution);
     resolve_debug(resolution);
     resolve_optimizer(resolution);

@@ -49,6 +49,7 @@ void resolve_checkpoint(Resolution& resolution);
 void resolve_logging(Resolution& resolution);
 void resolve_sharding(Resolution& resolution);
 void resolve_tiers(Resolution& resolution);
+void resolve_transport(Resolution& resolution);  // of parallel, once it is known what computes
 void resolve_precision(Resolution& resolution);
 void resolve_recompute(Resolution& resolution);
 void resolve_overlap(Resolution& resolution);
@@ -56,8 +57,25 @@ void resolve_debug(Resolution& resolution);
 void resolve_optimizer(Resolution& resolution);
 void resolve_schedule(Resolution& resolution);
 
-/// Asks for the homes that are open and resolves them. After the rules: a program is built of the run.
+/// RecomputeKind that a deck's word stands for; `none` for auto.
+spec::RecomputeKind recompute_kind(const std::string& word);
+
+/// Recomputation and homes that stages have of their own, or that are open in a pipeline. After tiers and
+/// recompute.
+void resolve_stages(Resolution& resolution);
+
+/// Writes parallel.pipeline.each as the run has it, after homes and recomputation have been chosen.
+void resolve_chosen_stages(Resolution& resolution);
+
+/// Spreads layers over stages where parallel.pipeline.each is auto. After the rules.
+void resolve_open_stages(Resolution& resolution);
+
+/// Asks for the homes and the recomputation that are open and resolves them. After the rules: a program is
+/// built of the run.
 void resolve_open_homes(Resolution& resolution);
+
+/// Resolves sharding.leases where it is auto, when homes are known.
+void resolve_open_leases(Resolution& resolution);
 
 /// Asks for the depths that are open and resolves them, when homes are known. What it says is
 /// LoadedDeck::depths.

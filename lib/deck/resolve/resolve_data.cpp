@@ -35,6 +35,9 @@ void resolve_lengths(Resolution& resolution) {
         resolution.set_resolved_integer("data.seq", values.integer("model.max_seq"), "model.max_seq");
     } else if (max_seq_follows && values.has("data.seq")) {
         resolution.set_resolved_integer("model.max_seq", values.integer("data.seq"), "data.seq");
+    } else if (seq_follows || max_seq_follows) {
+        // What the one would follow is wrong itself, and said to be.
+        values.mark_bad(seq_follows ? "data.seq" : "model.max_seq");
     }
 }
 

@@ -11,7 +11,8 @@ void resolve_debug(Resolution& resolution) {
     resolution.run.debug.throttle = {.nvme_read = values.real("debug.throttle.nvme_read"),
                                      .nvme_write = values.real("debug.throttle.nvme_write"),
                                      .host_to_device = values.real("debug.throttle.host_to_device"),
-                                     .device_to_host = values.real("debug.throttle.device_to_host")};
+                                     .device_to_host = values.real("debug.throttle.device_to_host"),
+                                     .compute = values.real("debug.throttle.compute")};
 }
 
 }  // namespace ziggurat::deck

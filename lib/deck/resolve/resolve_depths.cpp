@@ -21,7 +21,7 @@ std::string resolve_depths(Resolution& resolution) {
                                 .optimizer_prefetch = resolution.is_auto("overlap.optimizer_prefetch"),
                                 .chunk = resolution.is_auto("tiers.chunk")};
     auto found = spec::depths_at_rest(run, open);
-    if (open.any() && options.choose_depths && spec::is_any_state_away(run.tiers) && !run.tiers.open.any()) {
+    if (open.any() && options.choose_depths && spec::is_any_state_away(run) && !spec::is_any_home_open(run)) {
         found = options.choose_depths(run, resolution.machine, open);
     }
     if (open.prefetch) {
@@ -29,7 +29,7 @@ std::string resolve_depths(Resolution& resolution) {
         resolution.set_resolved_integer("overlap.prefetch", found.prefetch, found.why_prefetch);
     }
     if (open.optimizer_prefetch) {
-        found.optimizer_prefetch = run.tiers.optimizer.nvme > 0 ? found.optimizer_prefetch : 0;
+        found.optimizer_prefetch = spec::are_optimizer_states_on_nvme(run) ? found.optimizer_prefetch : 0;
         run.overlap.optimizer_prefetch = found.optimizer_prefetch;
         resolution.set_resolved_integer("overlap.optimizer_prefetch", found.optimizer_prefetch,
                                         found.why_optimizer_prefetch);
@@ -38,11 +38,11 @@ std::string resolve_depths(Resolution& resolution) {
         run.tiers.chunk_elements = found.chunk_elements;
         resolution.set_resolved_integer("tiers.chunk", found.chunk_elements, found.why_chunk);
     }
-    if (!spec::is_any_state_away(run.tiers)) {
+    if (!spec::is_any_state_away(run)) {
         return "";
     }
     auto text = fmt::format("prefetch {}{}", run.overlap.prefetch, because(found.why_prefetch));
-    if (run.tiers.optimizer.nvme > 0) {
+    if (spec::are_optimizer_states_on_nvme(run)) {
         const bool is_raised = run.overlap.optimizer_prefetch < 2 * run.overlap.prefetch;
         text += fmt::format("; optimizer states {}{}",
                             std::max(run.overlap.optimizer_prefetch, 2 * run.overlap.prefetch),

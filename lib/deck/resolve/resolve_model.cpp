@@ -1,6 +1,11 @@
 #include <fmt/format.h>
 
+#include <array>
+#include <numeric>
+#include <span>
+
 #include "deck/resolve/resolve.hpp"
+#include "deck/resolve/resolve_published.hpp"
 #include "deck/schema/family_texts.hpp"
 #include "deck/values/reader.hpp"
 #include "layout/family_descriptor.hpp"
@@ -98,8 +103,48 @@ void resolve_vocabulary(Resolution& resolution) {
         }
     }
     model.vocab = values.integer("model.vocab");
+    if (resolution.is_auto("model.vocab_pad_to")) {
+        constexpr std::int64_t usual = 128;
+        const auto tensor = std::max<std::int64_t>(1, values.integer("parallel.tensor.degree"));
+        resolution.set_resolved_integer(
+            "model.vocab_pad_to", std::lcm(usual, tensor),
+            tensor == 1 ? "the usual multiple"
+                        : fmt::format("the least multiple of {} and tensor = {}", usual, tensor));
+    }
     model.vocab_padded =
         round_up(model.vocab, std::max<std::int64_t>(1, values.integer("model.vocab_pad_to")));
+}
+
+/// Keys of model.rope_scaling, those last that only scaling by parts reads.
+constexpr std::array all_scaling_keys{"kind", "factor", "low_freq_factor", "high_freq_factor",
+                                      "original_max_seq"};
+
+void erase_default_scaling(const Resolution& resolution, std::span<const char* const> keys) {
+    for (const char* key : keys) {
+        resolution.erase_default(fmt::format("model.rope_scaling.{}", key));
+    }
+}
+
+void resolve_scaling(Resolution& resolution) {
+    const Values& values = resolution.values;
+    auto& scaling = resolution.run.model.rope_scaling;
+    const auto keys = std::span{all_scaling_keys};
+    scaling.factor = values.real("model.rope_scaling.factor");
+    scaling.low_freq_factor = values.real("model.rope_scaling.low_freq_factor");
+    scaling.high_freq_factor = values.real("model.rope_scaling.high_freq_factor");
+    scaling.original_max_seq = values.integer("model.rope_scaling.original_max_seq");
+    const auto is_of_kind = [&](spec::RopeScalingKind kind) {
+        return values.is_word("model.rope_scaling.kind", layout::name_of(kind));
+    };
+    if (is_of_kind(spec::RopeScalingKind::linear)) {
+        scaling.kind = spec::RopeScalingKind::linear;
+        erase_default_scaling(resolution, keys.subspan(2));
+    } else if (is_of_kind(spec::RopeScalingKind::by_parts)) {
+        scaling.kind = spec::RopeScalingKind::by_parts;
+    } else {
+        scaling = {};
+        erase_default_scaling(resolution, keys.subspan(1));
+    }
 }
 
 void resolve_positions(Resolution& resolution) {
@@ -108,10 +153,9 @@ void resolve_positions(Resolution& resolution) {
     const auto& family = layout::family_of(model);
     if (!family.has_rotary_positions()) {
         for (const char* key : {"model.rope_theta", "model.rotary_fraction"}) {
-            if (!values.is_written(key)) {
-                values.erase(key);
-            }
+            resolution.erase_default(key);
         }
+        erase_default_scaling(resolution, all_scaling_keys);
         return;
     }
     if (resolution.is_auto("model.rotary_fraction")) {
@@ -120,6 +164,7 @@ void resolve_positions(Resolution& resolution) {
     }
     model.rope_theta = values.real("model.rope_theta");
     model.rotary_fraction = values.real("model.rotary_fraction");
+    resolve_scaling(resolution);
 }
 
 }  // namespace
@@ -133,6 +178,10 @@ void resolve_model(Resolution& resolution) {
         return;
     }
     apply_preset(resolution);
+    apply_published_config(resolution);
+    if (values.is_bad("model")) {
+        return;
+    }
     resolution.require("model.family", "it says which layers the model is made of: " + all_families_or());
     resolution.require("model.layers", "a model without a preset needs its depth");
     resolution.require("model.hidden", "a model without a preset needs its width");
@@ -150,8 +199,9 @@ void resolve_model(Resolution& resolution) {
     resolve_positions(resolution);
     model.dropout = values.real("model.dropout");
     model.init_std = values.real("model.init_std");
-    if (values.is_word("model.init.from", "checkpoint") && !values.is_word("model.init.path", "none")) {
+    if (!values.is_word("model.init.from", "random") && !values.is_word("model.init.path", "none")) {
         model.init_path = values.text("model.init.path");
+        model.is_init_published = values.is_word("model.init.from", "hf");
     }
 }
 

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
 
 #include "deck/resolve/resolve.hpp"
 
@@ -67,6 +70,29 @@ void resolve_threads(Resolution& resolution) {
     parallel.threads = static_cast<int>(resolution.values.integer("parallel.threads"));
 }
 
+/// Layers by virtual stage, as parallel.pipeline.each says; none where it is auto, or does not fit the stages
+/// and their chunks, about which a rule complains.
+std::vector<std::int64_t> named_stage_layers(Resolution& resolution) {
+    const Values& values = resolution.values;
+    const spec::Parallel& parallel = resolution.run.parallel;
+    const auto count = values.count("parallel.pipeline.each");
+    bool fits = count == parallel.stages;
+    std::vector<std::vector<std::int64_t>> of_stage;
+    for (std::int64_t stage = 0; stage < count; ++stage) {
+        const auto path = fmt::format("parallel.pipeline.each[{}].layers", stage);
+        fits = resolution.require(path, "a stage has layers") && fits;
+        of_stage.push_back(values.as<std::vector<std::int64_t>>(path));
+        fits = fits && std::ssize(of_stage.back()) == parallel.chunks_per_stage;
+    }
+    std::vector<std::int64_t> layers;
+    for (int chunk = 0; fits && chunk < parallel.chunks_per_stage; ++chunk) {
+        for (const auto& chunks : of_stage) {
+            layers.push_back(chunks[static_cast<std::size_t>(chunk)]);
+        }
+    }
+    return layers;
+}
+
 }  // namespace
 
 void resolve_parallel(Resolution& resolution) {
@@ -84,6 +110,7 @@ void resolve_parallel(Resolution& resolution) {
     parallel.stages = degree("parallel.pipeline.stages");
     parallel.pipeline_schedule = pipeline_schedule(values.word("parallel.pipeline.schedule"));
     parallel.chunks_per_stage = degree("parallel.pipeline.chunks_per_stage");
+    parallel.stage_layers = named_stage_layers(resolution);
     parallel.order.clear();
     for (const std::string& word : values.as<std::vector<std::string>>("parallel.order")) {
         parallel.order.push_back(axis(word));

@@ -1,14 +1,41 @@
 #include "deck/resolve/resolve.hpp"
 
+#include <fmt/format.h>
+
 namespace ziggurat::deck {
+namespace {
+
+/// Whether a stage or all of them redo layers, or may come to.
+bool may_redo_layers(const Resolution& resolution) {
+    const auto is_so = [&](const std::string& path) {
+        const auto word = resolution.values.word(path);
+        return word == "full" || word == "auto";
+    };
+    bool may = is_so("recompute.kind");
+    for (std::int64_t stage = 0; stage < resolution.values.count("parallel.pipeline.each"); ++stage) {
+        may = may || is_so(fmt::format("parallel.pipeline.each[{}].recompute.kind", stage));
+    }
+    return may;
+}
+
+}  // namespace
 
 void resolve_recompute(Resolution& resolution) {
-    const Values& values = resolution.values;
-    const std::string kind = values.word("recompute.kind");
-    resolution.run.recompute.kind = kind == "selective" ? spec::RecomputeKind::selective
-                                    : kind == "full"    ? spec::RecomputeKind::full
-                                                        : spec::RecomputeKind::none;
-    resolution.run.recompute.every = static_cast<int>(values.integer("recompute.every"));
+    Values& values = resolution.values;
+    auto& recompute = resolution.run.recompute;
+    recompute.kind = recompute_kind(values.word("recompute.kind"));
+    recompute.is_open = resolution.is_auto("recompute.kind");
+    recompute.every = static_cast<int>(values.integer("recompute.every"));
+    if (values.is_word("recompute.split", "auto")) {
+        const auto& parallel = resolution.run.parallel;
+        const bool has_copies = parallel.tensor > 1 && !parallel.sequence;
+        const bool is_on = has_copies && may_redo_layers(resolution);
+        values.set_resolved("recompute.split", is_on, is_on ? "true" : "false",
+                            is_on        ? "inputs of layers are alike on all tensor ranks"
+                            : has_copies ? "recompute.kind is not full"
+                                         : "tensor ranks keep nothing alike");
+    }
+    recompute.split = values.truth("recompute.split");
 }
 
 }  // namespace ziggurat::deck

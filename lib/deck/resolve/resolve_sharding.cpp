@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "deck/resolve/resolve.hpp"
 
@@ -67,15 +70,27 @@ spec::ReducePlan reduce_plan(const std::string& word) {
                                      : spec::ReducePlan::at_end;
 }
 
+/// The keys that say where gradients live, in general and on stages, as far as the deck has them.
+std::vector<std::string> homes_of_gradients(const Values& values) {
+    std::vector<std::string> paths{"tiers.home.gradients"};
+    for (std::int64_t stage = 0; stage < values.count("parallel.pipeline.each"); ++stage) {
+        paths.push_back(fmt::format("parallel.pipeline.each[{}].home.gradients", stage));
+    }
+    std::erase_if(paths, [&](const auto& path) { return !values.has(path); });
+    return paths;
+}
+
 void resolve_reduce(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Sharding& sharding = resolution.run.sharding;
     std::string word = values.word("sharding.reduce");
     if (word == "auto") {
-        resolution.run.tiers.open.reduce = resolution.is_auto("tiers.home.gradients");
-        const bool leaves_device = values.as<spec::Home>("tiers.home.gradients").device < 1 &&
-                                   values.has("tiers.home.gradients") &&
-                                   !resolution.is_auto("tiers.home.gradients");
+        const auto homes = homes_of_gradients(values);
+        resolution.run.tiers.open.reduce =
+            std::ranges::any_of(homes, [&](const auto& path) { return resolution.is_auto(path); });
+        const bool leaves_device = std::ranges::any_of(homes, [&](const auto& path) {
+            return !resolution.is_auto(path) && values.as<spec::Home>(path).device < 1;
+        });
         const int span = sharding.gradients;
         word = leaves_device || (span > 1 && span >= resolution.run.parallel.data) ? "each_microbatch"
                : span > 1                                                          ? "by_span"
@@ -91,9 +106,11 @@ void resolve_reduce(Resolution& resolution) {
 /// Gradients that are summed later than each micro-batch stay where they are made: no other home is open.
 void close_home_of_gradients(Resolution& resolution) {
     const std::string word = resolution.values.word("sharding.reduce");
-    if (word != "auto" && word != "each_microbatch" && resolution.is_auto("tiers.home.gradients")) {
-        resolution.values.set_resolved("tiers.home.gradients", spec::Home{}, "device",
-                                       fmt::format("sharding.reduce = {} keeps them there", word));
+    for (const auto& path : homes_of_gradients(resolution.values)) {
+        if (word != "auto" && word != "each_microbatch" && resolution.is_auto(path)) {
+            resolution.values.set_resolved(path, spec::Home{}, "device",
+                                           fmt::format("sharding.reduce = {} keeps them there", word));
+        }
     }
 }
 
@@ -133,6 +150,8 @@ void resolve_secondary(Resolution& resolution) {
 void resolve_sharding(Resolution& resolution) {
     resolve_spans(resolution);
     resolve_secondary(resolution);
+    resolution.run.sharding.leases =
+        resolution.values.is_word("sharding.leases", "step") ? spec::LeaseSpan::step : spec::LeaseSpan::pass;
     close_home_of_gradients(resolution);
     resolve_reduce(resolution);
     resolve_sum_group(resolution);

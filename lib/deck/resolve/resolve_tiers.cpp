@@ -1,13 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/units.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/resolve/resolve.hpp"
 #include "deck/values/reader.hpp"
+#include "device/built_for.hpp"
 #include "layout/counts.hpp"
+#include "spec/depths.hpp"
 #include "spec/home_text.hpp"
+#include "spec/stage_state.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -70,6 +74,26 @@ void resolve_home(Resolution& resolution, bool is_open, const std::string& path,
     resolution.values.set_resolved(path, home, text, "device, then host, then nvme, to their budgets");
 }
 
+/// What was open of it; `split` follows where it was auto.
+void resolve_chosen_recomputation(Resolution& resolution, bool is_general_open) {
+    constexpr std::array words{"none", "selective", "full"};
+    constexpr const char* split = "recompute.split";
+    auto& recompute = resolution.run.recompute;
+    auto& values = resolution.values;
+    if (is_general_open) {
+        values.set_resolved("recompute.kind", {}, words[static_cast<std::size_t>(recompute.kind)],
+                            "the least with which the budgets hold all");
+    }
+    recompute.split = values.truth(split);
+    const bool is_any_full = spec::is_any_stage(resolution.run, [](const spec::StageState& of) {
+        return of.recompute.kind == spec::RecomputeKind::full;
+    });
+    if (recompute.split && !is_any_full && values.find(split)->origin.kind == OriginKind::automatic) {
+        recompute.split = false;
+        values.set_resolved(split, false, "false", "recompute.kind is not full");
+    }
+}
+
 /// Size and number of transfers at a time: what the disks were found to do best, or what most do well.
 void resolve_transfers(Resolution& resolution) {
     constexpr std::int64_t usual_block_bytes = 1 << 20;
@@ -98,7 +122,7 @@ void resolve_transfers(Resolution& resolution) {
 /// the model is.
 std::int64_t first_chunk(const Resolution& resolution) {
     const spec::RunSpec& run = resolution.run;
-    if (!run.tiers.open.any()) {
+    if (!spec::is_any_home_open(run)) {
         return spec::chunk_at_rest;
     }
     const std::int64_t pieces =
@@ -106,16 +130,64 @@ std::int64_t first_chunk(const Resolution& resolution) {
     return spec::usual_chunk(layout::count_parameters(run.model).total / std::max<std::int64_t>(1, pieces));
 }
 
+/// What computes; without GPUs, or where they are not wanted, the machine has none.
+void resolve_device(Resolution& resolution) {
+    constexpr const char* key = "tiers.device.kind";
+    Values& values = resolution.values;
+    spec::MachineSpec& machine = resolution.machine;
+    const bool is_wanted = !values.is_word(key, "host");
+    const bool is_judged = !resolution.options.as_record && !machine.has_device;
+    const auto why =
+        machine.why_no_device.empty() ? fmt::format("{} has none", machine.name) : machine.why_no_device;
+    if (values.is_word(key, "auto")) {
+        if (is_judged && machine.is_device_broken && device::has_cuda) {
+            resolution.found.lack(values.location(key), "this machine names GPUs that cannot be used", why,
+                                  "Mend its driver (nvidia-smi says more), or set tiers.device.kind: host.");
+        } else if (is_judged && !resolution.options.machine &&
+                   (machine.is_device_broken || device::has_cuda)) {
+            resolution.found.warning(values.location(key), "the host's cores compute, no GPU does", why,
+                                     "Set tiers.device.kind: host if that is meant.");
+        }
+        values.set_resolved(key, {}, machine.has_device ? "cuda" : "host",
+                            machine.has_device ? fmt::format("{} has GPUs", machine.name) : why);
+    } else if (values.is_word(key, "cuda") && is_judged) {
+        resolution.found.lack(values.location(key), "there is no GPU to compute with", why,
+                              "Start where there are some, or set tiers.device.kind: host.");
+    }
+    machine.has_device = machine.has_device && is_wanted;
+    resolution.run.tiers.device = machine.has_device ? spec::DeviceKind::cuda : spec::DeviceKind::host;
+}
+
+/// The host's cores have no use for it.
+void resolve_pinning(Resolution& resolution) {
+    constexpr const char* key = "tiers.host.pinned";
+    Values& values = resolution.values;
+    const spec::MachineSpec& machine = resolution.machine;
+    auto& bytes = resolution.run.tiers.pinned_bytes;
+    if (resolution.is_auto(key)) {
+        bytes = machine.has_device ? spec::unlimited : 0;
+        values.set_resolved(key, {}, machine.has_device ? "all" : "none",
+                            machine.has_device ? "GPUs copy it" : "the host's cores compute");
+    } else if (values.is_word(key, "all") || values.is_word(key, "none")) {
+        bytes = values.is_word(key, "all") ? spec::unlimited : 0;
+    } else {
+        bytes = budget(resolution, key, machine.host_bytes, "of a node");
+    }
+}
+
 }  // namespace
 
 void resolve_tiers(Resolution& resolution) {
     Values& values = resolution.values;
     spec::Tiers& tiers = resolution.run.tiers;
+    resolve_device(resolution);
     const spec::MachineSpec& machine = resolution.machine;
     const int ranks = resolution.run.parallel.ranks_per_node;
     if (machine.has_device) {
+        const int sharers = std::max(1, resolution.options.ranks_per_device);
         tiers.device_budget_bytes =
-            budget(resolution, "tiers.device.budget", machine.device_bytes, "of a device");
+            budget(resolution, "tiers.device.budget", machine.device_bytes / sharers,
+                   sharers == 1 ? "of a device" : fmt::format("of a device for each of {} ranks", sharers));
         tiers.host_budget_bytes = budget(resolution, "tiers.host.budget", machine.host_bytes, "of a node");
     } else {
         // Without GPUs one half of the node's memory plays the device tier, shared by its ranks.
@@ -127,6 +199,7 @@ void resolve_tiers(Resolution& resolution) {
         tiers.host_budget_bytes =
             budget(resolution, "tiers.host.budget", half, "of a node: the other half of its memory");
     }
+    resolve_pinning(resolution);
     tiers.nvme_paths = values.as<std::vector<std::string>>("tiers.nvme.paths");
     resolve_nvme_budget(resolution);
     tiers.nvme_near = values.is_word("tiers.nvme.map", "near");
@@ -153,10 +226,13 @@ void resolve_tiers(Resolution& resolution) {
 
 void resolve_open_homes(Resolution& resolution) {
     spec::RunSpec& run = resolution.run;
-    if (!(run.tiers.open.any() || run.tiers.open.tiles) || !resolution.options.choose_homes) {
+    const bool is_any_open =
+        spec::is_any_home_open(run) || spec::is_any_recomputation_open(run) || run.tiers.open.tiles;
+    if (!is_any_open || !resolution.options.choose_homes) {
         return;
     }
     const spec::OpenHomes open = run.tiers.open;
+    const bool is_recomputation_open = resolution.is_auto("recompute.kind");
     run = resolution.options.choose_homes(run, resolution.machine);
     resolve_home(resolution, open.parameters, "tiers.home.parameters", run.tiers.parameters);
     resolve_home(resolution, open.gradients, "tiers.home.gradients", run.tiers.gradients);
@@ -171,7 +247,11 @@ void resolve_open_homes(Resolution& resolution) {
             "tiers.tile", {}, text.empty() ? "off" : "[" + text + "]",
             "the fewest that fit the budgets, or up to twice as many to fetch ahead");
     }
-    if (open.reduce && run.tiers.gradients.device < 1) {
+    resolve_chosen_recomputation(resolution, is_recomputation_open);
+    resolve_chosen_stages(resolution);
+    const bool gradients_leave =
+        spec::is_any_stage(run, [](const spec::StageState& of) { return of.gradients.device < 1; });
+    if (open.reduce && gradients_leave) {
         resolution.values.set_resolved("sharding.reduce", {}, "each_microbatch",
                                        "gradients at home away from the device");
     }

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "deck/resolve/resolve.hpp"
 
 namespace ziggurat::deck {
@@ -36,6 +38,17 @@ void resolve_steps(Resolution& resolution) {
     }
 }
 
+spec::SpikeAction spike_action_of(const Values& values) {
+    for (const auto& [word, action] :
+         {std::pair{"warn", spec::SpikeAction::warn}, std::pair{"skip", spec::SpikeAction::skip},
+          std::pair{"roll_back", spec::SpikeAction::roll_back}}) {
+        if (values.is_word("train.spikes.action", word)) {
+            return action;
+        }
+    }
+    return spec::SpikeAction::off;
+}
+
 }  // namespace
 
 void resolve_train(Resolution& resolution) {
@@ -51,6 +64,9 @@ void resolve_train(Resolution& resolution) {
     const std::int64_t at_once = train.micro_batch * resolution.run.parallel.data;
     train.micro_batches = at_once > 0 ? train.global_batch / at_once : 0;
     train.only = values.as<std::vector<std::string>>("train.only");
+    train.spikes = {.action = spike_action_of(values),
+                    .window = values.integer("train.spikes.window"),
+                    .z = values.real("train.spikes.z")};
 }
 
 }  // namespace ziggurat::deck

@@ -16,24 +16,16 @@ constexpr auto everywhere = Missing::everywhere;
 
 /// The list of what is missing. A feature that is built loses its line here, and nothing else changes.
 constexpr std::array features = {
-    Feature{"parallel.tensor.degree", "tensor parallelism", in_training,
-            [](const RunSpec& run, const Values&) { return run.parallel.tensor > 1; }},
     Feature{"parallel.tensor.mode", "a tensor mode other than 1d", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.tensor_mode != spec::TensorMode::one_d;
             }},
-    Feature{"parallel.sequence", "sequence parallelism", in_training,
-            [](const RunSpec& run, const Values&) { return run.parallel.sequence; }},
     Feature{"parallel.context.degree", "context parallelism", in_training,
             [](const RunSpec& run, const Values&) { return run.parallel.context > 1; }},
     Feature{"parallel.context.kind", "the context kind ulysses", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.context_kind == spec::ContextKind::ulysses;
             }},
-    Feature{"parallel.pipeline.stages", "pipeline parallelism", in_training,
-            [](const RunSpec& run, const Values&) { return run.parallel.stages > 1; }},
-    Feature{"parallel.pipeline.chunks_per_stage", "several chunks of layers on a stage", in_training,
-            [](const RunSpec& run, const Values&) { return run.parallel.chunks_per_stage > 1; }},
     Feature{"parallel.pipeline.schedule", "the zero_bubble schedule", everywhere,
             [](const RunSpec& run, const Values&) {
                 return run.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble;
@@ -49,8 +41,6 @@ constexpr std::array features = {
         [](const RunSpec&, const Values& values) { return values.is_word("sharding.optimizer", "auto"); }},
     Feature{"tiers.movement", "moving chunks to where there is room", everywhere,
             [](const RunSpec& run, const Values&) { return run.tiers.movement == spec::Movement::chunks; }},
-    Feature{"recompute.kind", "recomputation chosen by a solver", everywhere,
-            [](const RunSpec&, const Values& values) { return values.is_word("recompute.kind", "auto"); }},
     Feature{"precision.master", "master weights other than fp32", everywhere,
             [](const RunSpec& run, const Values&) { return run.precision.master != spec::DType::f32; }},
     Feature{"precision.reduce", "gradients on the wire other than fp32", everywhere,

@@ -10,7 +10,7 @@
 
 namespace ziggurat::deck {
 
-/// TrainingLength to which a feature is missing.
+/// Extent to which a feature is missing.
 enum class Missing {
     in_training,  ///< the step program of it can be built and printed, but not run
     everywhere,

@@ -45,6 +45,15 @@ void expect_a_checkpoint(
     }
 }
 
+/// Of a model whose config.json a plan does without; a training has complained of it already.
+void note_if_missing(const Resolution& at, const std::string& path) {
+    std::error_code error;
+    if (!fs::exists(path, error) && !at.options.needs_data) {
+        at.found.note(at.values.location("model.init.path"), fmt::format("{} is not here", in_quotes(path)),
+                      "there is no such folder; a plan does without, a training does not");
+    }
+}
+
 void resume_path_is_a_checkpoint(const Resolution& at) {
     if (at.run.run.resume != spec::Resume::path) {
         return;
@@ -55,16 +64,23 @@ void resume_path_is_a_checkpoint(const Resolution& at) {
         "never.");
 }
 
-void initial_weights_are_a_checkpoint(const Resolution& at) {
-    const bool is_wanted = at.values.is_word("model.init.from", "checkpoint");
+void initial_weights_are_there(const Resolution& at) {
+    const bool is_published = at.values.is_word("model.init.from", "hf");
+    const bool is_wanted = is_published || at.values.is_word("model.init.from", "checkpoint");
     const bool has_path = !at.values.is_word("model.init.path", "none");
-    const char* advice = "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run.";
+    const char* advice = is_published
+                             ? "Name the folder with config.json and safetensors files."
+                             : "Name the folder of a checkpoint (RUN/ckpt/step-000001000) or of a run.";
     if (is_wanted && !has_path) {
-        at.found.error(at.values.location("model.init.from"), "no checkpoint to begin with",
+        at.found.error(at.values.location("model.init.from"),
+                       is_published ? "no model to begin with" : "no checkpoint to begin with",
                        "model.init.path is none", advice);
     } else if (!is_wanted && has_path) {
         at.found.error(at.values.location("model.init.path"), "a checkpoint that would not be read",
-                       "model.init.from is random", "Set model.init.from=checkpoint, or leave the path out.");
+                       "model.init.from is random",
+                       "Set model.init.from=checkpoint, or hf, or leave the path out.");
+    } else if (is_published) {
+        note_if_missing(at, at.run.model.init_path);
     } else if (is_wanted) {
         expect_a_checkpoint(at, "model.init.path", "begin with", at.run.model.init_path, advice);
     }
@@ -79,7 +95,7 @@ void something_is_saved(const Resolution& at) {
 }
 
 constexpr std::array rules = {Rule{resume_path_is_a_checkpoint, "run.resume"},
-                              Rule{initial_weights_are_a_checkpoint, "model.init"},
+                              Rule{initial_weights_are_there, "model.init"},
                               Rule{something_is_saved, "checkpoint.every"}};
 
 }  // namespace

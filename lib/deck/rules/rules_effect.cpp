@@ -54,8 +54,20 @@ bool has_no_decay(const Resolution& at) {
     return at.run.optimizer.weight_decay == 0;
 }
 
-bool begins_with_a_checkpoint(const Resolution& at) {
-    return at.values.is_word("model.init.from", "checkpoint");
+bool begins_with_given_weights(const Resolution& at) {
+    return !at.values.is_word("model.init.from", "random");
+}
+
+bool has_no_rope_scaling(const Resolution& at) {
+    return at.values.is_word("model.rope_scaling.kind", "none");
+}
+
+bool scales_no_parts(const Resolution& at) {
+    return at.run.model.rope_scaling.kind != spec::RopeScalingKind::by_parts;
+}
+
+bool looks_for_no_spikes(const Resolution& at) {
+    return at.run.train.spikes.action == spec::SpikeAction::off;
 }
 
 bool has_one_source(const Resolution& at) {
@@ -87,10 +99,14 @@ bool keeps_parameters_whole(const Resolution& at) {
                                       : values.integer("sharding.zero") < 3;
 }
 
+/// Effective decks say `pass` there.
+bool keeps_for_a_step_what_is_whole(const Resolution& at) {
+    return at.values.is_word("sharding.leases", "step") && keeps_parameters_whole(at);
+}
+
 bool moves_and_gathers_nothing(const Resolution& at) {
-    const auto& tiers = at.run.tiers;
-    return keeps_parameters_whole(at) && !spec::is_any_state_away(tiers) && !tiers.open.any() &&
-           !tiers.open.tiles;
+    return keeps_parameters_whole(at) && !spec::is_any_state_away(at.run) &&
+           !spec::is_any_home_open(at.run) && !at.run.tiers.open.tiles;
 }
 
 /// A key that does nothing while something else is as it is.
@@ -105,8 +121,20 @@ struct Idle {
 constexpr std::array idle_keys = {
     Idle{"run.accept_data_change", resumes_never, "run.resume is never", "Remove it, or use resume: auto.",
          "run.resume"},
-    Idle{"model.init_std", begins_with_a_checkpoint, "all weights are those of a checkpoint", "Remove it.",
-         "model.init"},
+    Idle{"model.init_std", begins_with_given_weights, "all weights are those of model.init.path",
+         "Remove it.", "model.init"},
+    Idle{"model.rope_scaling.factor", has_no_rope_scaling, "model.rope_scaling.kind is none",
+         "Remove it, or set the kind.", "model.rope_scaling"},
+    Idle{"model.rope_scaling.low_freq_factor", scales_no_parts, "model.rope_scaling.kind does not read it",
+         "Remove it, or set the kind.", "model.rope_scaling"},
+    Idle{"model.rope_scaling.high_freq_factor", scales_no_parts, "model.rope_scaling.kind does not read it",
+         "Remove it, or set the kind.", "model.rope_scaling"},
+    Idle{"model.rope_scaling.original_max_seq", scales_no_parts, "model.rope_scaling.kind does not read it",
+         "Remove it, or set the kind.", "model.rope_scaling"},
+    Idle{"train.spikes.window", looks_for_no_spikes, "train.spikes.action is off",
+         "Remove it, or set the action.", "train.spikes"},
+    Idle{"train.spikes.z", looks_for_no_spikes, "train.spikes.action is off", "Remove it, or set the action.",
+         "train.spikes"},
     Idle{"data.document_token", joins_documents, "data.reset_at_document is false",
          "Remove it, or reset at documents.", "data.reset_at_document"},
     Idle{"validate.batches", validates_nothing, "validate.every is none",
@@ -114,6 +142,8 @@ constexpr std::array idle_keys = {
     Idle{"parallel.pipeline.schedule", has_one_stage, "there is one stage", "Remove it.", "parallel"},
     Idle{"parallel.order", has_one_axis, "only data ranks divide the work", "Remove it.", "parallel"},
     Idle{"sharding.secondary", keeps_parameters_whole, "parameters are not cut",
+         "Remove it, or use sharding.zero: 3.", "sharding parallel"},
+    Idle{"sharding.leases", keeps_for_a_step_what_is_whole, "parameters are not cut",
          "Remove it, or use sharding.zero: 3.", "sharding parallel"},
     Idle{"optimizer.no_decay", has_no_decay, "optimizer.weight_decay is 0", "Remove it.",
          "optimizer.weight_decay"},

@@ -87,7 +87,7 @@ void dropout_has_a_place(const Resolution& at) {
 
 void rotary_positions_are_those_of_the_family(const Resolution& at) {
     const auto& family = layout::family_of(at.run.model);
-    for (const char* key : {"model.rope_theta", "model.rotary_fraction"}) {
+    for (const char* key : {"model.rope_theta", "model.rotary_fraction", "model.rope_scaling.kind"}) {
         if (family.has_rotary_positions() || !at.values.is_written(key)) {
             continue;
         }
@@ -95,6 +95,19 @@ void rotary_positions_are_those_of_the_family(const Resolution& at) {
                        fmt::format("{} learns its positions", family.name),
                        fmt::format("Remove it, or use family {}.",
                                    families_or([](const auto& f) { return f.has_rotary_positions(); })));
+    }
+}
+
+void rope_scaling_has_parts(const Resolution& at) {
+    const auto& scaling = at.run.model.rope_scaling;
+    if (scaling.kind == spec::RopeScalingKind::by_parts &&
+        scaling.low_freq_factor >= scaling.high_freq_factor) {
+        at.found.error(
+            at.values.location("model.rope_scaling.low_freq_factor"),
+            fmt::format("model.rope_scaling.low_freq_factor = {} is not below high_freq_factor = {}",
+                        scaling.low_freq_factor, scaling.high_freq_factor),
+            "slow angles are scaled, fast ones are not, and those in between in part",
+            "Use 1 and 4, or what the model was published with.");
     }
 }
 
@@ -107,20 +120,40 @@ void document_token_is_in_the_vocabulary(const Resolution& at) {
     }
 }
 
-void kept_inputs_are_apart_where_layers_are_redone(const Resolution& at) {
-    const auto& recompute = at.run.recompute;
+/// \param map  the key of the recomputation that is judged
+void judge_kept_inputs(const Resolution& at, const std::string& map, const spec::Recompute& recompute) {
     if (recompute.every == 1) {
         return;
     }
-    const auto asked = fmt::format("recompute.every = {}", recompute.every);
-    if (recompute.kind != spec::RecomputeKind::full) {
-        at.found.error(at.values.location("recompute.every"), asked,
-                       "only recompute.kind full keeps inputs of layers alone",
+    const auto asked = fmt::format("{}.every = {}", map, recompute.every);
+    if (recompute.kind != spec::RecomputeKind::full && !recompute.is_open) {
+        at.found.error(at.values.location(map + ".every"), asked,
+                       fmt::format("only {}.kind full keeps inputs of layers alone", map),
                        "Use kind full, or leave every out.");
     } else if (recompute.every > at.run.model.layers) {
-        at.found.error(at.values.location("recompute.every"), asked,
+        at.found.error(at.values.location(map + ".every"), asked,
                        fmt::format("the model has {} layers", at.run.model.layers),
                        fmt::format("Use at most {}.", at.run.model.layers));
+    }
+}
+
+void kept_inputs_are_apart_where_layers_are_redone(const Resolution& at) {
+    judge_kept_inputs(at, "recompute", at.run.recompute);
+    for (std::size_t stage = 0; stage < at.run.stages.size(); ++stage) {
+        const auto map = fmt::format("parallel.pipeline.each[{}].recompute", stage);
+        if (at.values.has(map + ".every")) {
+            judge_kept_inputs(at, map, at.run.stages[stage].recompute);
+        }
+    }
+}
+
+void what_is_cut_has_copies(const Resolution& at) {
+    const auto& parallel = at.run.parallel;
+    if (at.run.recompute.split && (parallel.tensor == 1 || parallel.sequence)) {
+        at.found.error(at.values.location("recompute.split"), "recompute.split has nothing to cut",
+                       parallel.tensor == 1 ? "parallel.tensor = 1: there is one copy of everything"
+                                            : "with parallel.sequence each tensor rank keeps its own tokens",
+                       "Leave it out, or write auto.");
     }
 }
 
@@ -131,8 +164,11 @@ constexpr std::array rules = {
     Rule{sequences_fit_the_model, "data.seq model.max_seq"},
     Rule{bytes_fit_the_vocabulary, "model.vocab data.tokenizer.kind"},
     Rule{dropout_has_a_place, "model.family model.dropout"},
-    Rule{rotary_positions_are_those_of_the_family, "model.family model.rope_theta model.rotary_fraction"},
-    Rule{kept_inputs_are_apart_where_layers_are_redone, "recompute model.layers"},
+    Rule{rotary_positions_are_those_of_the_family,
+         "model.family model.rope_theta model.rotary_fraction model.rope_scaling"},
+    Rule{rope_scaling_has_parts, "model.rope_scaling"},
+    Rule{kept_inputs_are_apart_where_layers_are_redone, "recompute model.layers parallel.pipeline"},
+    Rule{what_is_cut_has_copies, "recompute.split parallel.tensor.degree parallel.sequence"},
     Rule{document_token_is_in_the_vocabulary, "model.vocab data.document_token"},
 };
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
+#include "layout/node_groups.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -53,8 +55,22 @@ void heads_split_evenly(const Resolution& at) {
 }
 
 void key_heads_split_evenly(const Resolution& at) {
-    splits_over_tensor_ranks(at, "model.kv_heads", at.run.model.kv_heads,
-                             "a tensor rank holds whole heads of keys and values");
+    const std::int64_t heads = at.run.model.kv_heads;
+    const std::int64_t degree = at.run.parallel.tensor;
+    if (heads < 1 || heads % degree == 0 || degree % heads == 0) {
+        return;
+    }
+    auto fitting = divisors(heads);
+    for (const auto divisor : divisors(at.run.model.heads)) {
+        if (divisor % heads == 0 && divisor != heads) {
+            fitting.push_back(divisor);
+        }
+    }
+    at.found.error(
+        at.values.location("parallel.tensor.degree"),
+        fmt::format("parallel.tensor = {} and model.kv_heads = {}: neither divides the other", degree, heads),
+        "a tensor rank holds whole heads of keys and values, or shares one with its neighbours",
+        fmt::format("Use {}.", list_or(fitting)));
 }
 
 void mlp_splits_evenly(const Resolution& at) {
@@ -65,7 +81,7 @@ void mlp_splits_evenly(const Resolution& at) {
 void vocabulary_splits_evenly(const Resolution& at) {
     splits_over_tensor_ranks(
         at, "the padded vocabulary", at.run.model.vocab_padded,
-        "tensor ranks hold equal parts of the embedding; model.vocab_pad_to sets its rows");
+        "tensor ranks hold equal parts of the embedding; model.vocab_pad_to: auto makes its rows fit");
 }
 
 void positions_split_evenly(const Resolution& at) {
@@ -79,6 +95,14 @@ void positions_split_evenly(const Resolution& at) {
                    fmt::format("data.seq = {} does not split into {}", at.run.data.seq, parts),
                    "context ranks, and tensor ranks with parallel.sequence, hold equal runs of positions",
                    fmt::format("Use a length of {}.", list_or(nearest_multiples(at.run.data.seq, parts))));
+}
+
+void sequence_has_tensor_ranks(const Resolution& at) {
+    if (at.run.parallel.sequence && at.run.parallel.tensor == 1) {
+        at.found.error(at.values.location("parallel.sequence"), "parallel.sequence has no tensor ranks",
+                       "it cuts tokens over the ranks of parallel.tensor, which is 1",
+                       "Set parallel.tensor, or leave parallel.sequence out.");
+    }
 }
 
 void ulysses_has_heads_to_exchange(const Resolution& at) {
@@ -116,15 +140,42 @@ void only_interleaved_has_chunks(const Resolution& at) {
     }
 }
 
-void interleaved_goes_in_rounds(const Resolution& at) {
+/// Stages, and of each its chunks, as the degrees say.
+void each_names_all_stages(const Resolution& at) {
     const spec::Parallel& parallel = at.run.parallel;
-    const bool is_interleaved = parallel.pipeline_schedule == spec::PipelineSchedule::interleaved;
-    if (is_interleaved && at.run.train.micro_batches % parallel.stages != 0) {
-        at.found.error(at.values.location("parallel.pipeline.schedule"),
-                       fmt::format("{} micro-batches are no multiple of {} stages",
-                                   at.run.train.micro_batches, parallel.stages),
-                       "interleaved goes through the chunks in rounds of as many micro-batches as stages",
-                       "Change train.global_batch or train.micro_batch.");
+    constexpr const char* each = "parallel.pipeline.each";
+    const auto count = at.values.count(each);
+    if (count > 0 && count != parallel.stages) {
+        at.found.error(
+            at.values.location(each),
+            fmt::format("parallel.pipeline.each has {} entr{} for {} stage{}", count,
+                        count == 1 ? "y" : "ies", parallel.stages, parallel.stages == 1 ? "" : "s"),
+            "it has one for each stage", "Write as many, or leave it out.");
+        return;
+    }
+    for (std::int64_t stage = 0; stage < count; ++stage) {
+        const auto path = fmt::format("{}[{}].layers", each, stage);
+        const auto chunks = std::ssize(at.values.as<std::vector<std::int64_t>>(path));
+        if (chunks > 0 && chunks != parallel.chunks_per_stage) {
+            at.found.error(at.values.location(path),
+                           fmt::format("stage {} has layers of {} chunk{}, not of {}", stage, chunks,
+                                       chunks == 1 ? "" : "s", parallel.chunks_per_stage),
+                           "parallel.pipeline.chunks_per_stage says how many runs of layers a stage has",
+                           parallel.chunks_per_stage == 1 ? "Write one number."
+                                                          : "Write a list with a number for each.");
+        }
+    }
+}
+
+void each_spreads_all_layers(const Resolution& at) {
+    const auto& layers = at.run.parallel.stage_layers;
+    const auto sum = std::accumulate(layers.begin(), layers.end(), std::int64_t{0});
+    if (!layers.empty() && sum != at.run.model.layers) {
+        at.found.error(
+            at.values.location("parallel.pipeline.each"),
+            fmt::format("the layers of parallel.pipeline.each add up to {}, not to model.layers = {}", sum,
+                        at.run.model.layers),
+            "each layer lies on one stage", "Change some, or leave it out: auto spreads them.");
     }
 }
 
@@ -139,6 +190,27 @@ void order_names_each_axis_once(const Resolution& at) {
     }
 }
 
+/// Shoeybi et al., "Megatron-LM", 2019: tensor ranks exchange activations four times in a layer.
+void tensor_groups_lie_within_nodes(const Resolution& at) {
+    const spec::Parallel& parallel = at.run.parallel;
+    const int pretended = at.run.debug.nodes;
+    if (parallel.tensor == 1 || pretended > parallel.ranks || !at.found.ok()) {
+        return;
+    }
+    const auto& started = at.options.node_of_rank;
+    const auto node_of = pretended == 0 && std::ssize(started) == parallel.ranks
+                             ? started
+                             : layout::nodes_in_a_row(parallel.ranks, parallel.ranks_per_node, pretended);
+    const auto group = layout::widest_group(layout::Mesh{parallel}, spec::Axis::tensor, node_of);
+    if (group.num_nodes > 1) {
+        at.found.warning(at.values.location("parallel.tensor.degree"),
+                         fmt::format("tensor groups lie across {} nodes, as {}", group.num_nodes,
+                                     layout::list_ranks(group.ranks)),
+                         "each layer waits for their sums in forward and in backward, over the network",
+                         layout::keep_tensor_groups_together(parallel, node_of));
+    }
+}
+
 constexpr const char* degrees =
     "parallel.tensor.degree parallel.context.degree parallel.pipeline.stages parallel.data";
 
@@ -149,11 +221,14 @@ constexpr std::array rules = {
     Rule{mlp_splits_evenly, "parallel.tensor.degree model.hidden model.ffn_hidden"},
     Rule{vocabulary_splits_evenly, "parallel.tensor.degree model.vocab model.vocab_pad_to"},
     Rule{positions_split_evenly, "parallel.tensor.degree parallel.context.degree parallel.sequence data.seq"},
+    Rule{sequence_has_tensor_ranks, "parallel.tensor.degree parallel.sequence"},
     Rule{ulysses_has_heads_to_exchange, "parallel.tensor.degree parallel.context model.heads"},
     Rule{stages_have_layers, "parallel.pipeline model.layers"},
     Rule{only_interleaved_has_chunks, "parallel.pipeline"},
-    Rule{interleaved_goes_in_rounds, "parallel train.global_batch train.micro_batch"},
+    Rule{each_names_all_stages, "parallel.pipeline"},
+    Rule{each_spreads_all_layers, "parallel.pipeline model.layers"},
     Rule{order_names_each_axis_once, "parallel.order"},
+    Rule{tensor_groups_lie_within_nodes, "parallel debug.nodes"},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "deck/messages/arithmetic.hpp"
 #include "deck/rules/rules.hpp"
+#include "spec/stage_state.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -86,7 +87,8 @@ void sum_groups_are_equal(const Resolution& at) {
 }
 
 void absent_gradients_are_summed_at_once(const Resolution& at) {
-    const bool leaves = at.run.tiers.gradients.device < 1;
+    const bool leaves =
+        spec::is_any_stage(at.run, [](const spec::StageState& of) { return of.gradients.device < 1; });
     if (leaves && at.run.sharding.reduce != spec::ReducePlan::each_microbatch) {
         at.found.error(at.values.location("sharding.reduce"),
                        fmt::format("sharding.reduce = {} with gradients at home away from the device",
@@ -96,13 +98,23 @@ void absent_gradients_are_summed_at_once(const Resolution& at) {
     }
 }
 
+void leases_of_a_step_leave_no_second(const Resolution& at) {
+    const spec::Sharding& sharding = at.run.sharding;
+    if (sharding.leases == spec::LeaseSpan::step && sharding.secondary > 0) {
+        at.found.error(at.values.location("sharding.leases"), "sharding.leases: step with sharding.secondary",
+                       "parameters are gathered once a step, so nothing comes from a second copy",
+                       "Leave one of them out.");
+    }
+}
+
 constexpr std::array rules = {
     Rule{spans_nest, "sharding parallel"},
     Rule{gradients_follow_one_of_the_others, "sharding"},
     Rule{secondary_is_inside_the_parameters_span, "sharding"},
+    Rule{leases_of_a_step_leave_no_second, "sharding"},
     Rule{pretended_nodes_have_ranks, "debug.nodes parallel"},
     Rule{sum_groups_are_equal, "sharding.sum_group parallel"},
-    Rule{absent_gradients_are_summed_at_once, "sharding.reduce tiers.home.gradients"},
+    Rule{absent_gradients_are_summed_at_once, "sharding.reduce tiers.home.gradients parallel.pipeline"},
 };
 
 }  // namespace

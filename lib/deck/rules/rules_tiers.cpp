@@ -5,8 +5,10 @@
 #include <array>
 #include <filesystem>
 #include <set>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "deck/rules/rules.hpp"
 #include "spec/depths.hpp"
@@ -14,22 +16,27 @@
 namespace ziggurat::deck {
 namespace {
 
-struct NamedHome {
-    const char* key;
-    spec::Home home;
-};
-
-std::array<NamedHome, 4> homes(const spec::Tiers& tiers) {
-    return {{{"tiers.home.parameters", tiers.parameters},
-             {"tiers.home.gradients", tiers.gradients},
-             {"tiers.home.optimizer", tiers.optimizer},
-             {"tiers.home.activations", tiers.activations}}};
+/// The keys of homes, in general and of stages.
+std::vector<std::string> home_keys(const Values& values) {
+    std::vector<std::string> keys;
+    const auto add = [&](const std::string& map) {
+        for (const char* kind : {".parameters", ".gradients", ".optimizer", ".activations"}) {
+            keys.push_back(map + kind);
+        }
+    };
+    add("tiers.home");
+    for (std::int64_t stage = 0; stage < values.count("parallel.pipeline.each"); ++stage) {
+        add(fmt::format("parallel.pipeline.each[{}].home", stage));
+    }
+    return keys;
 }
 
 void nvme_homes_have_folders(const Resolution& at) {
-    for (const NamedHome& state : homes(at.run.tiers)) {
-        if (state.home.nvme > 0 && at.run.tiers.nvme_paths.empty()) {
-            at.found.error(at.values.location(state.key), fmt::format("{} is on nvme", state.key),
+    for (const auto& key : home_keys(at.values)) {
+        const auto* value = at.values.find(key);
+        const auto* home = value == nullptr ? nullptr : std::get_if<spec::Home>(&value->data);
+        if (home != nullptr && home->nvme > 0 && at.run.tiers.nvme_paths.empty()) {
+            at.found.error(at.values.location(key), fmt::format("{} is on nvme", key),
                            "tiers.nvme.paths names no folder", "Name one for each disk.");
         }
     }
@@ -41,8 +48,8 @@ void warn_of_no_effect(const Resolution& at, const std::string& key, const char*
 }
 
 void folders_have_residents(const Resolution& at) {
-    const auto& tiers = at.run.tiers;
-    if (!tiers.nvme_paths.empty() && !spec::is_any_state_on_nvme(tiers) && !tiers.open.any()) {
+    if (!at.run.tiers.nvme_paths.empty() && !spec::is_any_state_on_nvme(at.run) &&
+        !spec::is_any_home_open(at.run)) {
         warn_of_no_effect(at, "tiers.nvme.paths", "no state is at home on nvme");
     }
 }
@@ -51,7 +58,7 @@ void folders_have_residents(const Resolution& at) {
 void disks_have_residents(const Resolution& at) {
     const auto& tiers = at.run.tiers;
     const auto& throttle = at.run.debug.throttle;
-    if (spec::is_any_state_on_nvme(tiers) || tiers.open.any()) {
+    if (spec::is_any_state_on_nvme(at.run) || spec::is_any_home_open(at.run)) {
         return;
     }
     const spec::Tiers usual;
@@ -79,11 +86,10 @@ void disks_have_residents(const Resolution& at) {
 }
 
 void links_have_something_to_carry(const Resolution& at) {
-    const auto& tiers = at.run.tiers;
-    if (tiers.open.any()) {
+    if (spec::is_any_home_open(at.run)) {
         return;
     }
-    if (!spec::is_any_state_away(tiers)) {
+    if (!spec::is_any_state_away(at.run)) {
         for (const char* key : {"debug.throttle.host_to_device", "debug.throttle.device_to_host"}) {
             if (at.values.real(key) > 0) {
                 warn_of_no_effect(at, key, "all state is at home on the device");
@@ -91,7 +97,8 @@ void links_have_something_to_carry(const Resolution& at) {
         }
     }
     constexpr const char* ahead = "overlap.optimizer_prefetch";
-    if (tiers.optimizer.nvme <= 0 && at.values.is_written(ahead) && at.values.integer(ahead) > 0) {
+    if (!spec::are_optimizer_states_on_nvme(at.run) && at.values.is_written(ahead) &&
+        at.values.integer(ahead) > 0) {
         warn_of_no_effect(at, ahead, "no optimizer state is at home on nvme");
     }
 }
@@ -130,6 +137,15 @@ void folders_differ(const Resolution& at) {
     }
 }
 
+void pinning_has_copies(const Resolution& at) {
+    constexpr const char* key = "tiers.host.pinned";
+    if (at.run.tiers.device == spec::DeviceKind::host && at.values.is_written(key) &&
+        !at.values.is_word(key, "none") && !at.values.is_word(key, "auto")) {
+        at.found.warning(at.values.location(key), fmt::format("{} has no effect", key),
+                         "the host's cores compute, and copy nothing to GPUs", "Remove it.");
+    }
+}
+
 void blocks_are_whole_pages(const Resolution& at) {
     if (at.run.tiers.nvme_block_bytes % 4096 != 0) {
         at.found.error(at.values.location("tiers.nvme.block"),
@@ -154,12 +170,14 @@ void budgets_hold_something(const Resolution& at) {
 }
 
 constexpr std::array rules = {
-    Rule{nvme_homes_have_folders, "tiers.home tiers.nvme.paths"},
-    Rule{folders_have_residents, "tiers.home tiers.nvme.paths"},
-    Rule{disks_have_residents, "tiers.home tiers.nvme debug.throttle"},
-    Rule{links_have_something_to_carry, "tiers.home debug.throttle overlap.optimizer_prefetch"},
+    Rule{nvme_homes_have_folders, "tiers.home tiers.nvme.paths parallel.pipeline"},
+    Rule{folders_have_residents, "tiers.home tiers.nvme.paths parallel.pipeline"},
+    Rule{disks_have_residents, "tiers.home tiers.nvme debug.throttle parallel.pipeline"},
+    Rule{links_have_something_to_carry,
+         "tiers.home debug.throttle overlap.optimizer_prefetch parallel.pipeline"},
     Rule{folders_are_there, "tiers.nvme.paths"},
     Rule{folders_differ, "tiers.nvme.paths"},
+    Rule{pinning_has_copies, "tiers.host.pinned tiers.device.kind"},
     Rule{blocks_are_whole_pages, "tiers.nvme.block"},
     Rule{chunks_are_aligned, "tiers.chunk"},
     Rule{budgets_hold_something, "tiers.device.budget"},

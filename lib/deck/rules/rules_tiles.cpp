@@ -37,6 +37,24 @@ void tiles_lie_along_outputs(const Resolution& at) {
     }
 }
 
+/// The first rule that fits a tensor holds.
+void tied_tables_of_pipelines_stay_whole(const Resolution& at) {
+    if (!spec::is_table_whole(at.run)) {
+        return;
+    }
+    const auto& tiles = at.run.tiers.tiles;
+    const auto rule = std::find_if(tiles.begin(), tiles.end(), [](const spec::TileRule& r) {
+        return spec::names_tensor(r.match, "embedding.token");
+    });
+    if (rule != tiles.end()) {
+        at.found.error(
+            at.values.location(fmt::format("tiers.tile[{}].match", rule - tiles.begin())),
+            fmt::format("tiers.tile: '{}' cuts the tied table of a pipeline", rule->match),
+            "the first and the last stage complete its gradient as a whole",
+            "Name weights of layers alone, as 'layers.*' does, or set model.tie_embeddings: false.");
+    }
+}
+
 void tiles_have_no_second_copy(const Resolution& at) {
     if (!at.run.tiers.tiles.empty() && at.run.sharding.secondary > 0) {
         at.found.error(at.values.location("tiers.tile"), "tiers.tile together with sharding.secondary",
@@ -47,6 +65,7 @@ void tiles_have_no_second_copy(const Resolution& at) {
 constexpr std::array rules = {
     Rule{tile_rules_fit_weights, "tiers.tile model"},
     Rule{tiles_lie_along_outputs, "tiers.tile"},
+    Rule{tied_tables_of_pipelines_stay_whole, "tiers.tile model parallel.pipeline.stages"},
     Rule{tiles_have_no_second_copy, "tiers.tile sharding.secondary"},
 };
 

@@ -49,9 +49,18 @@ void a_micro_batch_can_be_listed(const Resolution& at) {
     }
 }
 
+void there_is_something_to_go_back_to(const Resolution& at) {
+    if (at.run.train.spikes.action == spec::SpikeAction::roll_back && !at.run.checkpoint.every) {
+        at.found.error(at.values.location("train.spikes.action"), "train.spikes.action = roll_back",
+                       "checkpoint.every is none, so there is no checkpoint to go back to",
+                       "Leave checkpoint.every out, or use skip.");
+    }
+}
+
 constexpr std::array rules = {
     Rule{global_batch_is_made_of_micro_batches, "train.global_batch train.micro_batch parallel"},
     Rule{a_micro_batch_can_be_listed, "train.micro_batch data.seq"},
+    Rule{there_is_something_to_go_back_to, "train.spikes checkpoint.every"},
     Rule{a_step_can_be_listed, "train.global_batch train.micro_batch parallel model"},
 };
 

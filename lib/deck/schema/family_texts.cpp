@@ -110,6 +110,21 @@ FamilyTexts make() {
     texts.rotary_fraction = fmt::format(
         "Part of the channels of each head, the first ones, that rotary positions turn; auto is {}.",
         joined(shared(rotary_fraction, has_rotary_positions), "or"));
+    const auto* const by_parts = layout::name_of(spec::RopeScalingKind::by_parts);
+    texts.rope_scalings = fmt::format("{} {} {}", layout::name_of(spec::RopeScalingKind::none),
+                                      layout::name_of(spec::RopeScalingKind::linear), by_parts);
+    texts.rope_scaling = fmt::format(
+        "linear divides all angles by factor; {} those alone that turn slowly, and some in between in part.",
+        by_parts);
+    texts.low_freq_factor = fmt::format(
+        "{}: angles that turn once in more than original_max_seq / this many tokens are divided by all of "
+        "factor.",
+        by_parts);
+    texts.high_freq_factor = fmt::format(
+        "{}: angles that turn once in fewer than original_max_seq / this many tokens stay as they are.",
+        by_parts);
+    texts.original_max_seq =
+        fmt::format("{}: the longest sequence that the model was first trained on.", by_parts);
     texts.dropout =
         fmt::format("Of the embedding, the attention weights and both branches of a layer; {} only.",
                     joined(names_of(has_dropout), "and"));

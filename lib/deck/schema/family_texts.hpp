@@ -17,6 +17,8 @@ struct FamilyTexts {
     std::string presets;   ///< words of model.preset
     std::string families;  ///< sentence of model.family, and of the other keys
     std::string ffn_hidden, ties, norm_epsilon, rope_theta, rotary_fraction, dropout;
+    std::string rope_scalings;  ///< words of model.rope_scaling.kind
+    std::string rope_scaling, low_freq_factor, high_freq_factor, original_max_seq;
 };
 
 /// Made once.

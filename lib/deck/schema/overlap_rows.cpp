@@ -40,9 +40,13 @@ constexpr Row rows[] = {
     {.path = "recompute", .shorthand = "kind", .doc = "Trading time for activation memory."},
     {.path = "recompute.kind", .type = Type::word, .fallback = "none", .words = "none selective full auto",
      .on_resume = noted,
-     .doc = "selective: attention core and pointwise phases. full: all but the inputs of units. auto: what the budget asks for."},
+     .doc = "selective: attention core and pointwise phases. full: all but the inputs of units. auto: the least with which "
+            "the budgets hold all, and no activations leave the device that might; in a pipeline, of each stage."},
     {.path = "recompute.every", .type = Type::integer, .fallback = "1", .noun = "units", .min = 1, .max = 10000,
      .on_resume = noted, .doc = "Units between two kept inputs."},
+    {.path = "recompute.split", .type = Type::boolean, .fallback = "auto", .words = "auto", .on_resume = noted,
+     .doc = "What all tensor ranks would keep alike is cut over them and gathered again in backward (P_a). "
+            "auto: with kind full and tensor ranks without parallel.sequence."},
 
     {.path = "compression", .doc = "Smaller messages."},
     {.path = "compression.parameters", .type = Type::word, .fallback = "none", .words = "none int8_blocks",

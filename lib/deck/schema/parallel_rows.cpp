@@ -29,6 +29,28 @@ constexpr Row rows[] = {
      .doc = "Order of forward and backward over micro-batches."},
     {.path = "parallel.pipeline.chunks_per_stage", .type = Type::integer, .fallback = "1", .min = 1, .max = 1024,
      .on_resume = noted, .doc = "Runs of layers on each stage; more than 1 is for interleaved."},
+    {.path = "parallel.pipeline.each", .type = Type::list, .fallback = "auto", .words = "auto", .on_resume = noted,
+     .doc = "What each stage has, an entry for each; auto spreads layers so that the stage that computes most, the "
+            "head's product with the vocabulary counted, computes least, and with it homes and recomputation that are auto "
+            "are chosen for each stage, within the budget of its ranks."},
+    {.path = "parallel.pipeline.each[].layers", .type = Type::integers, .min = 1, .max = 1e6, .on_resume = noted,
+     .doc = "Layers of the stage; with several chunks a list, those of each."},
+    {.path = "parallel.pipeline.each[].recompute", .shorthand = "kind",
+     .doc = "Recomputation on the stage, where it is not that of the deck; recompute.split then holds for kind full."},
+    {.path = "parallel.pipeline.each[].recompute.kind", .type = Type::word, .words = "none selective full auto",
+     .on_resume = noted, .doc = "As recompute.kind, for the stage."},
+    {.path = "parallel.pipeline.each[].recompute.every", .type = Type::integer, .noun = "units", .min = 1,
+     .max = 10000, .on_resume = noted, .doc = "As recompute.every, for the stage."},
+    {.path = "parallel.pipeline.each[].home",
+     .doc = "Where state of the stage lives, where that is not as tiers.home says."},
+    {.path = "parallel.pipeline.each[].home.parameters", .type = Type::home, .words = "auto",
+     .on_resume = noted, .doc = "As tiers.home.parameters, for the stage."},
+    {.path = "parallel.pipeline.each[].home.gradients", .type = Type::home, .words = "auto",
+     .on_resume = noted, .doc = "As tiers.home.gradients, for the stage."},
+    {.path = "parallel.pipeline.each[].home.optimizer", .type = Type::home, .words = "auto",
+     .on_resume = noted, .doc = "As tiers.home.optimizer, for the stage."},
+    {.path = "parallel.pipeline.each[].home.activations", .type = Type::home, .words = "auto",
+     .on_resume = noted, .doc = "As tiers.home.activations, for the stage."},
     {.path = "parallel.data", .type = Type::integer, .fallback = "auto", .words = "auto", .min = 1,
      .max = most_ranks, .on_resume = noted,
      .doc = "Ranks that divide the global batch; auto is what the other degrees leave."},
@@ -39,6 +61,11 @@ constexpr Row rows[] = {
      .on_resume = noted,
      .doc = "Host threads of a rank; auto: OMP_NUM_THREADS where that is set, else the rank's share of the cores that "
             "the job may use."},
+    {.path = "parallel.transport", .type = Type::word, .fallback = "auto", .words = "auto nccl staged",
+     .on_resume = noted,
+     .doc = "What carries vectors of GPUs between ranks. nccl: NCCL, where each rank has a GPU of its own; sums of "
+            "float are in an order of its own. staged: copies by way of the host's memory, with the host's sums. auto: nccl "
+            "where it can be and there are ranks to talk to, else staged."},
 
     {.path = "sharding", .doc = "How state is cut over the data axis: a ZeRO stage, or three spans."},
     {.path = "sharding.zero", .type = Type::integer, .min = 0, .max = 3,
@@ -50,6 +77,9 @@ constexpr Row rows[] = {
      .doc = "Data ranks over which the gradients are cut: the span of parameters or that of optimizer."},
     {.path = "sharding.optimizer", .type = Type::integer, .words = "all node auto", .min = 1, .max = most_ranks,
      .on_resume = noted, .doc = "Data ranks over which master weights and moments are cut."},
+    {.path = "sharding.leases", .type = Type::word, .fallback = "auto", .words = "auto pass step", .on_resume = noted,
+     .doc = "For how long parameters that are cut are gathered. pass: for forward or backward of one micro-batch. "
+            "step: once a step, but for weights in tiles. auto: step in a pipeline whose budgets hold that, else pass."},
     {.path = "sharding.secondary", .type = Type::integer, .fallback = "none", .words = "none node", .min = 2,
      .max = most_ranks, .on_resume = noted,
      .doc = "Data ranks over which a second copy of the parameters is cut, for leases after the first (hpZ)."},

@@ -34,6 +34,7 @@ enum class Type {
     home,             ///< a tier, or a map of shares over tiers
     texts,            ///< a list of texts
     reals,            ///< a list of numbers
+    integers,         ///< a list of whole numbers, or one alone
     word_list,        ///< a list, each one of `words`
 };
 

@@ -67,6 +67,8 @@ std::string form_of(const Row& row) {
             return "a list of texts, such as [first, second]";
         case Type::reals:
             return fmt::format("a list of two numbers from {} to {}", row.min, row.max);
+        case Type::integers:
+            return fmt::format("a whole number from {} to {}, or a list of them", row.min, row.max);
         case Type::word_list:
             return "a list of";
     }
@@ -162,6 +164,8 @@ const char* noun_of(Type type) {
             return "a list of texts";
         case Type::reals:
             return "a list of two such numbers";
+        case Type::integers:
+            return "a list of whole numbers";
         case Type::word_list:
             return "a list of choices";
     }

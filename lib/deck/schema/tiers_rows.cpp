@@ -10,6 +10,10 @@ namespace {
 constexpr Row rows[] = {
     {.path = "tiers", .doc = "Memory: how much of each kind, and what lives where."},
     {.path = "tiers.device", .shorthand = "budget", .doc = "Device memory."},
+    {.path = "tiers.device.kind", .type = Type::word, .fallback = "auto", .words = "auto cuda host",
+     .on_resume = noted,
+     .doc = "What computes and whose memory it is. cuda: GPUs. host: the host's cores, and one half of its memory. auto: "
+            "GPUs where the machine has them."},
     {.path = "tiers.device.budget", .type = Type::size_or_share, .fallback = "94%",
      .on_resume = noted,
      .doc = "Ceiling for each rank. A share is of its device, without GPUs of its part of one half of the "
@@ -19,9 +23,11 @@ constexpr Row rows[] = {
      .on_resume = noted,
      .doc = "Ceiling for each node, all its ranks together. A share is of its memory, without GPUs of the "
             "other half of it."},
-    {.path = "tiers.host.pinned", .type = Type::size_or_share, .fallback = "none", .words = "none auto",
-     .built = Built::no, .on_resume = noted,
-     .doc = "How much of it is page-locked."},
+    {.path = "tiers.host.pinned", .type = Type::size_or_share, .fallback = "auto", .words = "auto none all",
+     .on_resume = noted,
+     .doc = "How much host memory that GPUs copy is page-locked at most, on each node; a share is of the node's memory. "
+            "Copies of the rest go by way of a small buffer that is, which takes longer, and so do those of what the "
+            "system refuses, which is said. auto: all where GPUs compute, else none."},
     {.path = "tiers.nvme", .doc = "Files on fast disks."},
     {.path = "tiers.nvme.paths", .type = Type::texts, .fallback = "[]",
      .on_resume = noted,
@@ -43,7 +49,8 @@ constexpr Row rows[] = {
      .doc = "Bytes that each disk stands being written; the account tells for how many days."},
     {.path = "tiers.home",
      .doc = "Where each kind of state lives while nobody uses it. Each takes a tier, shares in whole chunks such as "
-            "{device: 5%, host: 55%, nvme: rest}, or auto, which fills the device, then the host, then NVMe to their budgets."},
+            "{device: 5%, host: 55%, nvme: rest}, or auto, which fills the device, then the host, then NVMe to their budgets; "
+            "in a pipeline, for each stage."},
     {.path = "tiers.home.parameters", .type = Type::home, .fallback = "device", .words = "auto",
      .on_resume = noted, .doc = "Parameters in the compute type."},
     {.path = "tiers.home.gradients", .type = Type::home, .fallback = "device", .words = "auto",

@@ -22,6 +22,16 @@ constexpr Row rows[] = {
      .on_resume = warned,
      .doc = "Patterns of the tensors to train, such as 'layers.*' or '*.bias'; the others are frozen: no gradient, no optimizer state."},
 
+    {.path = "train.spikes", .shorthand = "action", .doc = "Steps whose loss or gradient norm lies far above those before."},
+    {.path = "train.spikes.action", .type = Type::word, .fallback = "off", .words = "off warn skip roll_back",
+     .on_resume = warned,
+     .doc = "warn tells of a spike; skip also leaves its update out; roll_back also goes back to the newest checkpoint, "
+            "and on with the samples behind those of the spike. All ranks decide alike."},
+    {.path = "train.spikes.window", .type = Type::integer, .fallback = "128", .noun = "steps", .min = 4, .max = 4096,
+     .on_resume = warned, .doc = "Steps before, without spikes, that a step is judged by; there have to be so many."},
+    {.path = "train.spikes.z", .type = Type::real, .fallback = "6", .min = 1, .max = 1000, .on_resume = warned,
+     .doc = "A spike lies more than so many standard deviations above their mean."},
+
     {.path = "validate", .doc = "Looking at data that is not trained on."},
     {.path = "validate.every", .type = Type::interval, .fallback = "none", .words = "none",
      .on_resume = noted, .doc = "When to validate."},

@@ -242,10 +242,15 @@ void expand(const Schema& schema, const std::string& path, Node& map, Diagnostic
     for (std::size_t i = 0; i < map.entries.size(); ++i) {
         const std::string here = join(path, map.entries[i].key);
         const Row* row = schema.find(here);
+        Node& value = map.entries[i].value;
+        if (row != nullptr && row->type == Type::list) {
+            for (Node& item : value.items) {
+                expand(schema, here + "[]", item, found);
+            }
+        }
         if (row == nullptr || row->type != Type::map) {
             continue;
         }
-        Node& value = map.entries[i].value;
         const bool is_short =
             *row->shorthand != '\0' && value.kind != NodeKind::map && value.kind != NodeKind::null;
         if (is_short && (value.kind == NodeKind::scalar ||

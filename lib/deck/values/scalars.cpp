@@ -134,6 +134,21 @@ Parsed read_list(const Row& row, const Node& node) {
     return texts;
 }
 
+Parsed read_integers(const Row& row, const Node& node) {
+    const std::vector<Node> alone{node};
+    const auto& items = node.kind == NodeKind::list ? node.items : alone;
+    std::vector<std::int64_t> numbers;
+    for (const Node& item : items) {
+        const auto number =
+            item.kind == NodeKind::scalar ? read_integer(item.text, row.noun) : std::optional<std::int64_t>{};
+        if (!number || static_cast<double>(*number) < row.min || static_cast<double>(*number) > row.max) {
+            return std::nullopt;
+        }
+        numbers.push_back(*number);
+    }
+    return numbers.empty() || numbers.size() > longest_list ? std::nullopt : Parsed{numbers};
+}
+
 Parsed read_scalar(const Row& row, const std::string& text) {
     switch (row.type) {
         case Type::text:
@@ -158,9 +173,20 @@ Parsed read_scalar(const Row& row, const std::string& text) {
             return parsed(read_duration(text));
         case Type::training_length:
             return parsed(read_training_length(text));
-        default:
-            return std::nullopt;
+        case Type::map:
+        case Type::list:
+        case Type::alias:
+        case Type::variables:
+        case Type::word:  // is among those of the row
+        case Type::interval:
+        case Type::home:
+        case Type::texts:
+        case Type::reals:
+        case Type::integers:
+        case Type::word_list:
+            break;  // no scalars
     }
+    return std::nullopt;
 }
 
 Parsed read_data(const Row& row, const Node& node) {
@@ -169,13 +195,31 @@ Parsed read_data(const Row& row, const Node& node) {
             return node.kind == NodeKind::list ? std::nullopt : read_home(node);
         case Type::interval:
             return node.kind == NodeKind::map ? std::nullopt : read_interval(node);
+        case Type::integers:
+            return read_integers(row, node);
         case Type::texts:
         case Type::reals:
         case Type::word_list:
             return read_list(row, node);
-        default:
-            return node.kind == NodeKind::scalar ? read_scalar(row, node.text) : std::nullopt;
+        case Type::map:
+        case Type::list:
+        case Type::alias:
+        case Type::variables:
+        case Type::text:
+        case Type::path:
+        case Type::boolean:
+        case Type::word:
+        case Type::integer:
+        case Type::real:
+        case Type::size:
+        case Type::size_or_share:
+        case Type::share:
+        case Type::rate:
+        case Type::duration:
+        case Type::training_length:
+            break;
     }
+    return node.kind == NodeKind::scalar ? read_scalar(row, node.text) : std::nullopt;
 }
 
 bool is_within(

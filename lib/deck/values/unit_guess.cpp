@@ -102,9 +102,23 @@ std::string unit_for(Type type, std::string_view noun, std::string_view name) {
             const bool has_noun = cut != std::string_view::npos && name.substr(cut + 1) == noun;
             return has_noun || cut == std::string_view::npos ? unit_of(name.substr(0, cut), counts) : "";
         }
-        default:
-            return {};
+        case Type::map:
+        case Type::list:
+        case Type::alias:
+        case Type::variables:
+        case Type::text:
+        case Type::path:
+        case Type::boolean:
+        case Type::word:
+        case Type::real:
+        case Type::home:
+        case Type::texts:
+        case Type::reals:
+        case Type::integers:
+        case Type::word_list:
+            break;  // have no units
     }
+    return {};
 }
 
 }  // namespace

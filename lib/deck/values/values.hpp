@@ -49,6 +49,7 @@ struct DeckValue {
                               std::string,
                               std::vector<std::string>,
                               std::vector<double>,
+                              std::vector<std::int64_t>,
                               spec::Interval,
                               TrainingLength,
                               spec::Home,

@@ -7,6 +7,7 @@
 #include "device/delayed/delayed_memory.hpp"
 #include "device/delayed/late_queue.hpp"
 #include "device/delayed/late_work.hpp"
+#include "device/watched_queue.hpp"
 
 namespace ziggurat::device {
 namespace {
@@ -16,14 +17,20 @@ namespace {
 struct ArenaInUse {
     std::shared_ptr<LateWork> work;
     std::unique_ptr<UntouchableArena> arena;
+    Arena staging;
 
+    ArenaInUse(std::shared_ptr<LateWork> works, std::unique_ptr<UntouchableArena> its, Arena beside)
+        : work{std::move(works)}, arena{std::move(its)}, staging{std::move(beside)} {}
     ~ArenaInUse() { work->drain(); }
+    ArenaInUse(const ArenaInUse&) = delete;
+    ArenaInUse& operator=(const ArenaInUse&) = delete;
 };
 
 }  // namespace
 
 DelayedHost::DelayedHost(const Options& options)
     : num_threads_{options.num_threads},
+      watch_{options.watch},
       memory_{std::make_shared<DelayedMemory>()},
       work_{std::make_shared<LateWork>(options)} {
     ZG_EXPECTS((options.mode == Mode::threads) == (options.thread != nullptr));
@@ -35,21 +42,21 @@ Arena DelayedHost::reserve(std::int64_t bytes, const char* purpose, Arena::Kind 
     if (bytes == 0) {
         return {0, purpose, kind};
     }
-    auto arena = std::make_unique<UntouchableArena>(memory_, bytes, purpose, kind);
+    auto arena = std::make_unique<UntouchableArena>(memory_, bytes, purpose);
+    Arena staging{kind == Arena::Kind::shared ? bytes : 0, purpose, kind};
     Arena::OfDevice made{.data = arena->address(),
                          .host_view = arena->reachable().data(),
                          .bytes = arena->reachable().bytes(),
-                         .descriptor = arena->reachable().descriptor(),
+                         .staging = staging.data(),
+                         .descriptor = staging.descriptor(),
                          .owner = nullptr};
-    auto owner = std::make_shared<ArenaInUse>();
-    owner->work = work_;
-    owner->arena = std::move(arena);
-    made.owner = std::move(owner);
+    made.owner = std::make_shared<ArenaInUse>(work_, std::move(arena), std::move(staging));
     return Arena{std::move(made)};
 }
 
 Stream DelayedHost::make_stream() {
-    return {MemorySpace::delayed_host, std::make_shared<LateQueue>(work_, memory_), num_threads_};
+    return {MemorySpace::delayed_host, watched(std::make_shared<LateQueue>(work_, memory_), watch_),
+            num_threads_, watch_};
 }
 
 }  // namespace ziggurat::device

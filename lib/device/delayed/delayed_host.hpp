@@ -31,11 +31,12 @@ class DelayedHost final : public Device {
         std::uint64_t seed = 0;        ///< of delays and of what runs next
         int num_threads = 1;           ///< of kernels
         HostThread* thread = nullptr;  ///< that runs kernels; with Mode::threads alone, which needs one
+        WaitWatch* watch = nullptr;    ///< hears of waits for streams
     };
 
     /// With Mode::polled, kernels run on the thread that makes it, and other threads run only copies.
     ///
-    /// \pre options.thread outlives this and all that it makes
+    /// \pre options.thread and options.watch outlive this and all that it makes
     explicit DelayedHost(const Options& options);
     ~DelayedHost() override;
 
@@ -44,6 +45,7 @@ class DelayedHost final : public Device {
 
   private:
     int num_threads_;
+    WaitWatch* watch_;
     std::shared_ptr<DelayedMemory> memory_;
     std::shared_ptr<LateWork> work_;
 };

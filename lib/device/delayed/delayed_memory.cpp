@@ -65,11 +65,10 @@ std::byte* DelayedMemory::side_of_copy(const std::byte* address, std::int64_t by
 
 UntouchableArena::UntouchableArena(std::shared_ptr<DelayedMemory> memory,
                                    std::int64_t bytes,
-                                   const char* purpose,
-                                   Arena::Kind kind)
+                                   const char* purpose)
     : memory_{std::move(memory)},
       purpose_{purpose},
-      reachable_{bytes, purpose, kind},
+      reachable_{bytes, purpose},
       range_{reachable_.bytes(), purpose} {
     const std::lock_guard lock{memory_->mutex_};
     memory_->arenas_.push_back(this);

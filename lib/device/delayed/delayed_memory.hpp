@@ -41,10 +41,7 @@ class DelayedMemory {
 class UntouchableArena {
   public:
     /// Errors: Error{resource} that names `purpose`
-    UntouchableArena(std::shared_ptr<DelayedMemory> memory,
-                     std::int64_t bytes,
-                     const char* purpose,
-                     Arena::Kind kind);
+    UntouchableArena(std::shared_ptr<DelayedMemory> memory, std::int64_t bytes, const char* purpose);
     ~UntouchableArena();
     UntouchableArena(const UntouchableArena&) = delete;
     UntouchableArena& operator=(const UntouchableArena&) = delete;

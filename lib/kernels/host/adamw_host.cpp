@@ -1,9 +1,9 @@
-#include "kernels/host/adamw_host.hpp"
+#include "kernels/adamw.hpp"
+#include "kernels/host/sibling_host.hpp"
 
 #include <cstdint>
 
 #include "kernels/host/elementwise_blocks_host.hpp"
-#include "kernels/host/elementwise_host.hpp"
 #include "kernels/prefetch.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -79,7 +79,7 @@ void update_block(AdamWFactors factors, Operands<T, G> of, std::int64_t count) {
 }  // namespace
 
 template <class T, class G>
-void adamw_update(const device::Stream& stream,
+void adamw_update(const device::Stream&,
                   const AdamW& adamw,
                   float weight_decay,
                   float lr_factor,
@@ -92,7 +92,7 @@ void adamw_update(const device::Stream& stream,
     if (inputs->skip != 0) {
         // The memory that they are published from may be new in each step.
         if (!parameters.empty()) {
-            host::convert(stream, std::span<const float>{master}, parameters);
+            convert_blocks(master.data(), parameters.data(), std::ssize(master));
         }
         return;
     }
@@ -109,10 +109,9 @@ void adamw_update(const device::Stream& stream,
     });
 }
 
-template decltype(adamw_update<float, float>) adamw_update<float, float>;
-template decltype(adamw_update<float, tensor::bfloat16>) adamw_update<float, tensor::bfloat16>;
-template decltype(adamw_update<tensor::bfloat16, float>) adamw_update<tensor::bfloat16, float>;
-template decltype(adamw_update<tensor::bfloat16, tensor::bfloat16>)
-    adamw_update<tensor::bfloat16, tensor::bfloat16>;
+ZG_HOST_SIBLING(adamw_update<float, float>);
+ZG_HOST_SIBLING(adamw_update<float, tensor::bfloat16>);
+ZG_HOST_SIBLING(adamw_update<tensor::bfloat16, float>);
+ZG_HOST_SIBLING(adamw_update<tensor::bfloat16, tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

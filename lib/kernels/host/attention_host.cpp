@@ -1,6 +1,7 @@
-#include "kernels/host/attention_host.hpp"
 #include "base/contract.hpp"
+#include "kernels/attention.hpp"
 #include "kernels/host/attention_impl.hpp"
+#include "kernels/host/sibling_host.hpp"
 #include "kernels/host_vector.hpp"  // made by CMake: HostVector, the operations of the chosen instruction set
 #include "layout/host_workspaces.hpp"
 #include "tensor/bfloat16.hpp"
@@ -36,7 +37,7 @@ void attention_forward(const device::Stream& stream,
                        const AttentionShape& shape,
                        tensor::TensorRef<const T, 2> qkv,
                        tensor::TensorRef<const std::int32_t, 1> document_starts,
-                       const Dropout& dropout,
+                       const ReadableDropout& dropout,
                        tensor::TensorRef<T, 2> out,
                        tensor::TensorRef<float, 3> lse,
                        std::span<std::byte> workspace) {
@@ -50,7 +51,7 @@ void attention_backward(const device::Stream& stream,
                         const AttentionShape& shape,
                         tensor::TensorRef<const T, 2> qkv,
                         tensor::TensorRef<const std::int32_t, 1> document_starts,
-                        const Dropout& dropout,
+                        const ReadableDropout& dropout,
                         tensor::TensorRef<const T, 2> out,
                         tensor::TensorRef<const T, 2> d_out,
                         tensor::TensorRef<const float, 3> lse,
@@ -61,9 +62,9 @@ void attention_backward(const device::Stream& stream,
                                                   out, d_out, lse, d_qkv, workspace);
 }
 
-template decltype(attention_forward<float>) attention_forward<float>;
-template decltype(attention_forward<tensor::bfloat16>) attention_forward<tensor::bfloat16>;
-template decltype(attention_backward<float>) attention_backward<float>;
-template decltype(attention_backward<tensor::bfloat16>) attention_backward<tensor::bfloat16>;
+ZG_HOST_SIBLING(attention_forward<float>);
+ZG_HOST_SIBLING(attention_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(attention_backward<float>);
+ZG_HOST_SIBLING(attention_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -1,5 +1,6 @@
-#include "kernels/host/column_sum_host.hpp"
+#include "kernels/column_sum.hpp"
 #include "kernels/host/column_sum_blocks_host.hpp"
+#include "kernels/host/sibling_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -44,7 +45,7 @@ void column_sum(const device::Stream&,
     blocks.finish(0, out, accumulate);
 }
 
-template decltype(column_sum<float>) column_sum<float>;
-template decltype(column_sum<tensor::bfloat16>) column_sum<tensor::bfloat16>;
+ZG_HOST_SIBLING(column_sum<float>);
+ZG_HOST_SIBLING(column_sum<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -1,7 +1,8 @@
 #include <algorithm>
 
-#include "kernels/host/columns_host.hpp"
+#include "kernels/columns.hpp"
 #include "kernels/host/rows_host.hpp"
+#include "kernels/host/sibling_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -20,9 +21,9 @@ void put_columns(const device::Stream&, TensorRef<const T, 2> from, std::int64_t
              [=](std::int64_t row) { std::copy_n(from.row(row), from.extent(1), to.row(row) + first); });
 }
 
-template decltype(take_columns<float>) take_columns<float>;
-template decltype(take_columns<tensor::bfloat16>) take_columns<tensor::bfloat16>;
-template decltype(put_columns<float>) put_columns<float>;
-template decltype(put_columns<tensor::bfloat16>) put_columns<tensor::bfloat16>;
+ZG_HOST_SIBLING(take_columns<float>);
+ZG_HOST_SIBLING(take_columns<tensor::bfloat16>);
+ZG_HOST_SIBLING(put_columns<float>);
+ZG_HOST_SIBLING(put_columns<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

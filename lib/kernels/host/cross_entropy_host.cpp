@@ -2,8 +2,9 @@
 #include <cstdint>
 
 #include "base/contract.hpp"
-#include "kernels/host/cross_entropy_host.hpp"
+#include "kernels/cross_entropy.hpp"
 #include "kernels/host/rows_host.hpp"
+#include "kernels/host/sibling_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -134,13 +135,14 @@ void cross_entropy_tile(const device::Stream&,
                         std::int64_t vocab,
                         TensorRef<const std::int32_t, 1> targets,
                         TensorRef<const std::uint8_t, 1> mask,
+                        Accumulate accumulate,
                         std::span<LossStatistics> statistics) {
     check_targets(targets, vocab, mask);
 
     const auto valid = std::clamp<std::int64_t>(vocab - first, 0, logits.extent(1));
     for_rows("ziggurat::cross_entropy_tile", logits.extent(0), [=](std::int64_t row) {
         auto& kept = statistics[static_cast<std::size_t>(row)];
-        if (first == 0) {
+        if (accumulate == Accumulate::no) {
             kept = no_columns;
         }
         if (!is_counted(mask, row)) {
@@ -153,6 +155,18 @@ void cross_entropy_tile(const device::Stream&,
             kept.at_target = float(x[target]);
         }
     });
+}
+
+void merge_statistics(const device::Stream&,
+                      std::span<const LossStatistics> slices,
+                      std::span<LossStatistics> merged) {
+    for (std::size_t row = 0; row < merged.size(); ++row) {
+        LossStatistics kept = slices[row];
+        for (auto next = row + merged.size(); next < slices.size(); next += merged.size()) {
+            merge(kept, slices[next]);
+        }
+        merged[row] = kept;
+    }
 }
 
 void losses_of_statistics(const device::Stream&,
@@ -190,14 +204,15 @@ void cross_entropy_tile_gradient(const device::Stream&,
     });
 }
 
-template decltype(cross_entropy_tile<float>) cross_entropy_tile<float>;
-template decltype(cross_entropy_tile<tensor::bfloat16>) cross_entropy_tile<tensor::bfloat16>;
-template decltype(cross_entropy_tile_gradient<float>) cross_entropy_tile_gradient<float>;
-template decltype(cross_entropy_tile_gradient<tensor::bfloat16>)
-    cross_entropy_tile_gradient<tensor::bfloat16>;
-template decltype(cross_entropy<float>) cross_entropy<float>;
-template decltype(cross_entropy<tensor::bfloat16>) cross_entropy<tensor::bfloat16>;
-template decltype(cross_entropy_loss_only<float>) cross_entropy_loss_only<float>;
-template decltype(cross_entropy_loss_only<tensor::bfloat16>) cross_entropy_loss_only<tensor::bfloat16>;
+ZG_HOST_SIBLING(cross_entropy_tile<float>);
+ZG_HOST_SIBLING(cross_entropy_tile<tensor::bfloat16>);
+ZG_HOST_SIBLING(cross_entropy_tile_gradient<float>);
+ZG_HOST_SIBLING(cross_entropy_tile_gradient<tensor::bfloat16>);
+ZG_HOST_SIBLING(cross_entropy<float>);
+ZG_HOST_SIBLING(cross_entropy<tensor::bfloat16>);
+ZG_HOST_SIBLING(cross_entropy_loss_only<float>);
+ZG_HOST_SIBLING(cross_entropy_loss_only<tensor::bfloat16>);
+ZG_HOST_SIBLING(merge_statistics);
+ZG_HOST_SIBLING(losses_of_statistics);
 
 }  // namespace ziggurat::kernels::host

@@ -10,23 +10,27 @@
 
 namespace ziggurat::kernels::host {
 
-/// Finds the sample and the position of a row, and the factors of its channels.
+/// Finds the sample and the position of a row of a call, and the factors of its channels.
 class DropoutRows {
   public:
     /// Channels whose factors are made at a time: they stay in the first cache.
     static constexpr std::int64_t run_length = 256;
 
     /// \pre check_dropout
-    explicit DropoutRows(const Dropout& dropout)
-        : mask_{dropout}, samples_{dropout.samples}, sequence_{mask_.drops() ? dropout.sequence : 1} {}
+    explicit DropoutRows(const ReadableDropout& dropout)
+        : mask_{dropout},
+          samples_{dropout.samples},
+          sequence_{mask_.drops() ? dropout.sequence : 1},
+          first_row_{dropout.first_row} {}
 
     bool drops() const noexcept { return mask_.drops(); }
 
     /// factors[i] is that of channel first + i; `first` is a multiple of 4, and whole groups of 4 are written
     /// up to `run_length` of them.
     void factors(std::int64_t row, std::int64_t first, std::int64_t count, float* factors) const noexcept {
-        const auto position = static_cast<std::uint32_t>(row % sequence_);
-        const auto sample = static_cast<std::uint64_t>(samples_[row / sequence_]);
+        const auto in_batch = first_row_ + row;
+        const auto position = static_cast<std::uint32_t>(in_batch % sequence_);
+        const auto sample = static_cast<std::uint64_t>(samples_[in_batch / sequence_]);
         const auto groups = (count + 3) / 4;
         const auto first_group = static_cast<std::uint32_t>(first / 4);
         const DropoutMask mask = mask_;
@@ -40,6 +44,7 @@ class DropoutRows {
     DropoutMask mask_;
     const std::int64_t* samples_;
     std::int64_t sequence_;
+    std::int64_t first_row_;
 };
 
 /// to = x + branch, the branch multiplied by its factors where something is dropped. `to` may be x or branch.

@@ -5,8 +5,17 @@
 #include <cstdint>
 
 #include "kernels/host/rows_host.hpp"
+#include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
+
+template <class From, class To>
+void convert_block(const From* from, To* to, std::int64_t count) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+        tensor::store(to[i], float(from[i]));
+    }
+}
 
 /// Calls body(begin, count) for blocks that cover [0, size).
 template <class Body>
@@ -15,6 +24,14 @@ void for_blocks(const char* name, std::int64_t size, const Body& body) {
     for_rows(name, (size + block - 1) / block, [&](std::int64_t index) {
         const auto begin = index * block;
         body(begin, std::min(block, size - begin));
+    });
+}
+
+/// to = from, rounded where To is the narrower type.
+template <class From, class To>
+void convert_blocks(const From* from, To* to, std::int64_t size) {
+    for_blocks("ziggurat::convert", size, [=](std::int64_t begin, std::int64_t count) {
+        convert_block(from + begin, to + begin, count);
     });
 }
 

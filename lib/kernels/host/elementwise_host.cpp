@@ -1,4 +1,5 @@
-#include "kernels/host/elementwise_host.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/host/sibling_host.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,14 +9,6 @@
 
 namespace ziggurat::kernels::host {
 namespace {
-
-template <class From, class To>
-void convert_block(const From* from, To* to, std::int64_t count) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) {
-        tensor::store(to[i], float(from[i]));
-    }
-}
 
 template <class Sum>
 void add_block(const float* x, Sum* into, std::int64_t count) {
@@ -43,26 +36,27 @@ void add_to(const device::Stream&, std::span<const float> x, std::span<Sum> into
 
 template <class From, class To>
 void convert(const device::Stream&, std::span<const From> from, std::span<To> to) {
-    for_blocks("ziggurat::convert", std::ssize(from), [=](std::int64_t begin, std::int64_t count) {
-        convert_block(from.data() + begin, to.data() + begin, count);
-    });
+    convert_blocks(from.data(), to.data(), std::ssize(from));
 }
 
-void copy_bytes(const device::Stream&, std::byte* to, const std::byte* from, std::int64_t bytes) {
+void copy_bytes(const device::Stream&, std::span<std::byte> to, std::span<const std::byte> from) {
     constexpr std::int64_t block = 65536;
+    const auto bytes = std::ssize(to);
     for_rows("ziggurat::copy_bytes", (bytes + block - 1) / block, [=](std::int64_t index) {
         const auto begin = index * block;
-        std::memcpy(to + begin, from + begin, static_cast<std::size_t>(std::min(block, bytes - begin)));
+        std::memcpy(to.data() + begin, from.data() + begin,
+                    static_cast<std::size_t>(std::min(block, bytes - begin)));
     });
 }
 
-template decltype(fill_zero<float>) fill_zero<float>;
-template decltype(fill_zero<tensor::bfloat16>) fill_zero<tensor::bfloat16>;
-template decltype(add_to<float>) add_to<float>;
-template decltype(add_to<tensor::bfloat16>) add_to<tensor::bfloat16>;
-template decltype(convert<float, float>) convert<float, float>;
-template decltype(convert<float, tensor::bfloat16>) convert<float, tensor::bfloat16>;
-template decltype(convert<tensor::bfloat16, float>) convert<tensor::bfloat16, float>;
-template decltype(convert<tensor::bfloat16, tensor::bfloat16>) convert<tensor::bfloat16, tensor::bfloat16>;
+ZG_HOST_SIBLING(fill_zero<float>);
+ZG_HOST_SIBLING(fill_zero<tensor::bfloat16>);
+ZG_HOST_SIBLING(add_to<float>);
+ZG_HOST_SIBLING(add_to<tensor::bfloat16>);
+ZG_HOST_SIBLING(convert<float, float>);
+ZG_HOST_SIBLING(convert<float, tensor::bfloat16>);
+ZG_HOST_SIBLING(convert<tensor::bfloat16, float>);
+ZG_HOST_SIBLING(convert<tensor::bfloat16, tensor::bfloat16>);
+ZG_HOST_SIBLING(copy_bytes);
 
 }  // namespace ziggurat::kernels::host

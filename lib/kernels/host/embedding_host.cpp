@@ -2,9 +2,10 @@
 #include <cstdint>
 
 #include "base/contract.hpp"
+#include "kernels/embedding.hpp"
 #include "kernels/host/dropout_host.hpp"
-#include "kernels/host/embedding_host.hpp"
 #include "kernels/host/rows_host.hpp"
+#include "kernels/host/sibling_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -24,6 +25,15 @@ void add_rows(const T* a, const T* b, T* to, std::int64_t width) {
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
         tensor::store(to[c], float(a[c]) + float(b[c]));
+    }
+}
+
+template <class T>
+void copy_or_clear(const T* from, T* to, std::int64_t width) {
+    if (from != nullptr) {
+        std::copy_n(from, width, to);
+    } else {
+        std::fill_n(to, width, T(0.0f));
     }
 }
 
@@ -95,10 +105,12 @@ void embedding_forward(const device::Stream&,
                        Indices tokens,
                        Indices positions,
                        TensorRef<const T, 2> table,
+                       std::int64_t first,
+                       std::int64_t vocab,
                        TensorRef<const T, 2> position_table,
-                       const Dropout& dropout,
+                       const ReadableDropout& dropout,
                        TensorRef<T, 2> out) {
-    ZG_EXPECTS(are_rows_of(tokens, table.extent(0)));
+    ZG_EXPECTS(are_rows_of(tokens, vocab));
     const bool has_positions = !position_table.empty();
     if (has_positions) {
         ZG_EXPECTS(are_rows_of(positions, position_table.extent(0)));
@@ -107,12 +119,14 @@ void embedding_forward(const device::Stream&,
     const DropoutRows dropped{dropout};
     for_rows("ziggurat::embedding_forward", out.extent(0), [=](std::int64_t row) {
         const auto width = out.extent(1);
-        const T* token = table.row(tokens.data[row]);
+        const auto index = tokens.data[row] - first;
         T* to = out.row(row);
-        if (has_positions) {
-            add_rows(token, position_table.row(positions.data[row]), to, width);
+        if (index < 0 || index >= table.extent(0)) {
+            copy_or_clear(has_positions ? position_table.row(positions.data[row]) : nullptr, to, width);
+        } else if (has_positions) {
+            add_rows(table.row(index), position_table.row(positions.data[row]), to, width);
         } else {
-            std::copy_n(token, width, to);
+            std::copy_n(table.row(index), width, to);
         }
         if (dropped.drops()) {
             drop_row<T>(to, dropped, row, to, width);
@@ -125,15 +139,17 @@ void embedding_backward(const device::Stream& stream,
                         Indices tokens,
                         Indices positions,
                         TensorRef<const T, 2> d_out,
-                        const Dropout& dropout,
+                        const ReadableDropout& dropout,
                         TensorRef<float, 2> d_table,
+                        std::int64_t first,
+                        std::int64_t vocab,
                         Accumulate accumulate_table,
                         TensorRef<float, 2> d_position_table,
                         Accumulate accumulate_position_table) {
     const DropoutRows dropped{dropout};
     if (!d_table.empty()) {
-        ZG_EXPECTS(are_rows_of(tokens, d_table.extent(0)));
-        scatter_add(stream, tokens, d_out, dropped, d_table, 0, accumulate_table);
+        ZG_EXPECTS(are_rows_of(tokens, vocab));
+        scatter_add(stream, tokens, d_out, dropped, d_table, first, accumulate_table);
     }
     if (!d_position_table.empty()) {
         ZG_EXPECTS(are_rows_of(positions, d_position_table.extent(0)));
@@ -159,7 +175,7 @@ template <class T>
 void embedding_positions_forward(const device::Stream&,
                                  Indices positions,
                                  TensorRef<const T, 2> position_table,
-                                 const Dropout& dropout,
+                                 const ReadableDropout& dropout,
                                  TensorRef<T, 2> out) {
     const bool has_positions = !position_table.empty();
     if (has_positions) {
@@ -183,24 +199,22 @@ void embedding_tile_backward(const device::Stream& stream,
                              Indices indices,
                              std::int64_t first,
                              TensorRef<const T, 2> d_out,
-                             const Dropout& dropout,
+                             const ReadableDropout& dropout,
                              TensorRef<float, 2> d_table,
                              Accumulate accumulate) {
     const DropoutRows dropped{dropout};
     scatter_add(stream, indices, d_out, dropped, d_table, first, accumulate);
 }
 
-#define ZG_INSTANTIATE(T)                                                             \
-    template decltype(embedding_tile_forward<T>) embedding_tile_forward<T>;           \
-    template decltype(embedding_positions_forward<T>) embedding_positions_forward<T>; \
-    template decltype(embedding_tile_backward<T>) embedding_tile_backward<T>;
-ZG_INSTANTIATE(float)
-ZG_INSTANTIATE(tensor::bfloat16)
-#undef ZG_INSTANTIATE
-
-template decltype(embedding_forward<float>) embedding_forward<float>;
-template decltype(embedding_forward<tensor::bfloat16>) embedding_forward<tensor::bfloat16>;
-template decltype(embedding_backward<float>) embedding_backward<float>;
-template decltype(embedding_backward<tensor::bfloat16>) embedding_backward<tensor::bfloat16>;
+ZG_HOST_SIBLING(embedding_forward<float>);
+ZG_HOST_SIBLING(embedding_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(embedding_backward<float>);
+ZG_HOST_SIBLING(embedding_backward<tensor::bfloat16>);
+ZG_HOST_SIBLING(embedding_tile_forward<float>);
+ZG_HOST_SIBLING(embedding_tile_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(embedding_positions_forward<float>);
+ZG_HOST_SIBLING(embedding_positions_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(embedding_tile_backward<float>);
+ZG_HOST_SIBLING(embedding_tile_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

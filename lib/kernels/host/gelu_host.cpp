@@ -1,6 +1,7 @@
-#include "kernels/host/gelu_host.hpp"
+#include "kernels/gelu.hpp"
 #include "kernels/gelu_element.hpp"
 #include "kernels/host/rows_host.hpp"
+#include "kernels/host/sibling_host.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -58,13 +59,13 @@ void gelu_erf_backward(const device::Stream&, TensorRef<const T, 2> x, TensorRef
     backward<ErfGelu>("ziggurat::gelu_erf_backward", x, dy);
 }
 
-template decltype(gelu_forward<float>) gelu_forward<float>;
-template decltype(gelu_forward<tensor::bfloat16>) gelu_forward<tensor::bfloat16>;
-template decltype(gelu_backward<float>) gelu_backward<float>;
-template decltype(gelu_backward<tensor::bfloat16>) gelu_backward<tensor::bfloat16>;
-template decltype(gelu_erf_forward<float>) gelu_erf_forward<float>;
-template decltype(gelu_erf_forward<tensor::bfloat16>) gelu_erf_forward<tensor::bfloat16>;
-template decltype(gelu_erf_backward<float>) gelu_erf_backward<float>;
-template decltype(gelu_erf_backward<tensor::bfloat16>) gelu_erf_backward<tensor::bfloat16>;
+ZG_HOST_SIBLING(gelu_forward<float>);
+ZG_HOST_SIBLING(gelu_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(gelu_backward<float>);
+ZG_HOST_SIBLING(gelu_backward<tensor::bfloat16>);
+ZG_HOST_SIBLING(gelu_erf_forward<float>);
+ZG_HOST_SIBLING(gelu_erf_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(gelu_erf_backward<float>);
+ZG_HOST_SIBLING(gelu_erf_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <mutex>
 
-#include "kernels/host/gradient_norm_host.hpp"
+#include "kernels/gradient_norm.hpp"
 #include "kernels/host/rows_host.hpp"
+#include "kernels/host/sibling_host.hpp"
+#include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
 namespace {
@@ -31,7 +33,7 @@ double block_squares(const E* x) {
     for (std::int64_t i = 0; i < block_elements; i += lanes) {
 #pragma omp simd
         for (std::int64_t j = 0; j < lanes; ++j) {
-            const double element(float(x[i + j]));
+            const double element = float(x[i + j]);
             lane[j] = std::fma(element, element, lane[j]);
         }
     }
@@ -73,7 +75,7 @@ void sum_of_squares(const device::Stream&, std::span<const E> gradient, ExactSum
     sum_slices("ziggurat::sum_of_squares", gradient, add_squares<E>, *into);
 }
 
-template decltype(sum_of_squares<float>) sum_of_squares<float>;
-template decltype(sum_of_squares<tensor::bfloat16>) sum_of_squares<tensor::bfloat16>;
+ZG_HOST_SIBLING(sum_of_squares<float>);
+ZG_HOST_SIBLING(sum_of_squares<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

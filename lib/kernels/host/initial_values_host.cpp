@@ -2,8 +2,9 @@
 #include <array>
 
 #include "base/philox.hpp"
-#include "kernels/host/initial_values_host.hpp"
 #include "kernels/host/rows_host.hpp"
+#include "kernels/host/sibling_host.hpp"
+#include "kernels/initial_values.hpp"
 
 namespace ziggurat::kernels::host {
 namespace {
@@ -58,5 +59,7 @@ void fill_normal(const device::Stream&,
                                   static_cast<std::size_t>(std::min(block, size - from))));
     });
 }
+
+ZG_HOST_SIBLING(fill_normal);
 
 }  // namespace ziggurat::kernels::host

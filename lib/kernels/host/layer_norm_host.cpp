@@ -2,7 +2,8 @@
 
 #include "kernels/host/column_sum_blocks_host.hpp"
 #include "kernels/host/dropout_host.hpp"
-#include "kernels/host/layer_norm_host.hpp"
+#include "kernels/host/sibling_host.hpp"
+#include "kernels/layer_norm.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -49,7 +50,8 @@ void backward_row(const T* x,
                   float* d_gain,
                   float* d_bias,
                   std::int64_t width) {
-    const auto [mean, inv_std] = statistics;
+    const float mean = statistics.mean;
+    const float inv_std = statistics.inv_std;
     float sum = 0;         // of dy * gain
     float projection = 0;  // of dy * gain on the normalized row
 #pragma omp simd reduction(+ : sum, projection)
@@ -97,7 +99,7 @@ template <class T>
 void residual_layer_norm_forward(const device::Stream&,
                                  TensorRef<const T, 2> x,
                                  TensorRef<const T, 2> branch,
-                                 const Dropout& dropout,
+                                 const ReadableDropout& dropout,
                                  TensorRef<const T, 1> gain,
                                  TensorRef<const T, 1> bias,
                                  float epsilon,
@@ -146,12 +148,11 @@ void layer_norm_backward(const device::Stream&,
     }
 }
 
-template decltype(layer_norm_forward<float>) layer_norm_forward<float>;
-template decltype(layer_norm_forward<tensor::bfloat16>) layer_norm_forward<tensor::bfloat16>;
-template decltype(residual_layer_norm_forward<float>) residual_layer_norm_forward<float>;
-template decltype(residual_layer_norm_forward<tensor::bfloat16>)
-    residual_layer_norm_forward<tensor::bfloat16>;
-template decltype(layer_norm_backward<float>) layer_norm_backward<float>;
-template decltype(layer_norm_backward<tensor::bfloat16>) layer_norm_backward<tensor::bfloat16>;
+ZG_HOST_SIBLING(layer_norm_forward<float>);
+ZG_HOST_SIBLING(layer_norm_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(residual_layer_norm_forward<float>);
+ZG_HOST_SIBLING(residual_layer_norm_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(layer_norm_backward<float>);
+ZG_HOST_SIBLING(layer_norm_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -1,16 +1,29 @@
-#include "kernels/host/linear_host.hpp"
+#include "kernels/host/sibling_host.hpp"
+#include "kernels/linear_products.hpp"
 
+#include "base/contract.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
 
 using tensor::TensorRef;
 
+namespace {
+
 template <class T>
-std::unique_ptr<LinearProducts<T>> make_products(const LinearShape& shape, int num_threads) {
+const HostProducts<T>& of_host(Prepared<LinearProducts<T>> products) {
+    const auto* const made = dynamic_cast<const HostProducts<T>*>(products.object);
+    ZG_EXPECTS(made != nullptr);
+    return *made;
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<LinearProducts<T>> make_products(const device::Stream& stream, const LinearShape& shape) {
     const bool is_onednn = has_onednn_products<T>() && !are_tiles_quicker<T>();
-    return is_onednn ? make_onednn_products<T>(shape, num_threads)
-                     : make_tiled_products<T>(shape, num_threads);
+    return is_onednn ? make_onednn_products<T>(shape, stream.num_threads())
+                     : make_tiled_products<T>(shape, stream.num_threads());
 }
 
 template <class T>
@@ -19,40 +32,40 @@ void pack_weight(const device::Stream&,
                  Packing packing,
                  TensorRef<const T, 2> w,
                  std::span<std::byte> packed) {
-    products.object->pack(packing, w.data, packed.data());
+    of_host(products).pack(packing, w.data, packed.data());
 }
 
 template <class T>
 void linear_forward(const device::Stream&,
                     Prepared<LinearProducts<T>> products,
                     TensorRef<const T, 2> x,
-                    std::span<const std::byte> packed,
+                    std::span<const std::byte> weight,
                     TensorRef<const T, 1> bias,
                     TensorRef<T, 2> y,
                     std::span<std::byte> scratch) {
     const T* address = bias.empty() ? nullptr : bias.data;
-    products.object->forward(x.data, packed.data(), address, y.data, scratch.data());
+    of_host(products).forward(x.data, weight.data(), address, y.data, scratch.data());
 }
 
 template <class T>
 void linear_backward_input(const device::Stream&,
                            Prepared<LinearProducts<T>> products,
                            TensorRef<const T, 2> dy,
-                           std::span<const std::byte> packed,
+                           std::span<const std::byte> weight,
                            TensorRef<T, 2> dx,
                            std::span<std::byte> scratch) {
-    products.object->backward_input(dy.data, packed.data(), dx.data, scratch.data());
+    of_host(products).backward_input(dy.data, weight.data(), dx.data, scratch.data());
 }
 
 template <class T>
 void linear_backward_input_sum(const device::Stream&,
                                Prepared<LinearProducts<T>> products,
                                TensorRef<const T, 2> dy,
-                               std::span<const std::byte> packed,
+                               std::span<const std::byte> weight,
                                TensorRef<float, 2> dx,
                                Accumulate accumulate,
                                std::span<std::byte> scratch) {
-    products.object->backward_input_sum(dy.data, packed.data(), dx.data, accumulate, scratch.data());
+    of_host(products).backward_input_sum(dy.data, weight.data(), dx.data, accumulate, scratch.data());
 }
 
 template <class T>
@@ -63,18 +76,18 @@ void linear_backward_weight(const device::Stream&,
                             TensorRef<float, 2> dw,
                             Accumulate accumulate,
                             std::span<std::byte> scratch) {
-    products.object->backward_weight(x.data, dy.data, dw.data, accumulate, scratch.data());
+    of_host(products).backward_weight(x.data, dy.data, dw.data, accumulate, scratch.data());
 }
 
-#define ZG_INSTANTIATE(T)                                                         \
-    template decltype(make_products<T>) make_products<T>;                         \
-    template decltype(pack_weight<T>) pack_weight<T>;                             \
-    template decltype(linear_forward<T>) linear_forward<T>;                       \
-    template decltype(linear_backward_input<T>) linear_backward_input<T>;         \
-    template decltype(linear_backward_input_sum<T>) linear_backward_input_sum<T>; \
-    template decltype(linear_backward_weight<T>) linear_backward_weight<T>;
-ZG_INSTANTIATE(float)
-ZG_INSTANTIATE(tensor::bfloat16)
+#define ZG_INSTANTIATE(T)                                                                                    \
+    template std::unique_ptr<LinearProducts<T>> make_products<T>(const device::Stream&, const LinearShape&); \
+    ZG_HOST_SIBLING(pack_weight<T>);                                                                         \
+    ZG_HOST_SIBLING(linear_forward<T>);                                                                      \
+    ZG_HOST_SIBLING(linear_backward_input<T>);                                                               \
+    ZG_HOST_SIBLING(linear_backward_input_sum<T>);                                                           \
+    ZG_HOST_SIBLING(linear_backward_weight<T>)
+ZG_INSTANTIATE(float);
+ZG_INSTANTIATE(tensor::bfloat16);
 #undef ZG_INSTANTIATE
 
 }  // namespace ziggurat::kernels::host

@@ -33,12 +33,12 @@ struct WeightGradient {
 };
 
 template <class T>
-class OnednnProducts final : public LinearProducts<T> {
+class OnednnProducts final : public HostProducts<T> {
   public:
     OnednnProducts(const LinearShape& shape, int num_threads)
         : shape_{shape}, num_threads_{num_threads}, run_{rows_per_sum(shape.rows)} {
         constexpr auto type = data_type<T>;
-        const auto [rows, in, out, has_bias, is_tile] = shape;
+        const auto rows = shape.rows, in = shape.in, out = shape.out;
         const auto forward_format = packed_format(engine_, in, out, type, type);
         const auto backward_format = packed_format(engine_, out, in, type, type);
 
@@ -52,12 +52,12 @@ class OnednnProducts final : public LinearProducts<T> {
         forward_ = Product{engine_,
                            row_major(rows, in, type),
                            forward_format,
-                           has_bias ? &bias : nullptr,
+                           shape.has_bias ? &bias : nullptr,
                            row_major(rows, out, type),
                            Accumulate::no};
         backward_input_ = Product{engine_, row_major(rows, out, type), backward_format,
                                   nullptr, row_major(rows, in, type),  Accumulate::no};
-        if (is_tile) {
+        if (shape.is_tile) {
             const auto sum = [&](Accumulate accumulate) {
                 return Product{engine_,
                                row_major(rows, out, type),
@@ -197,12 +197,12 @@ template bool are_tiles_quicker<float>();
 template bool are_tiles_quicker<tensor::bfloat16>();
 
 template <class T>
-std::unique_ptr<LinearProducts<T>> make_onednn_products(const LinearShape& shape, int num_threads) {
+std::unique_ptr<HostProducts<T>> make_onednn_products(const LinearShape& shape, int num_threads) {
     return std::make_unique<OnednnProducts<T>>(shape, num_threads);
 }
 
-template std::unique_ptr<LinearProducts<float>> make_onednn_products<float>(const LinearShape&, int);
-template std::unique_ptr<LinearProducts<tensor::bfloat16>> make_onednn_products<tensor::bfloat16>(
+template std::unique_ptr<HostProducts<float>> make_onednn_products<float>(const LinearShape&, int);
+template std::unique_ptr<HostProducts<tensor::bfloat16>> make_onednn_products<tensor::bfloat16>(
     const LinearShape&, int);
 
 }  // namespace ziggurat::kernels::host

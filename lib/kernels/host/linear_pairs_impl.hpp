@@ -78,7 +78,7 @@ class PairProduct {
 
 /// \param V  vector operations in which a word is a pair
 template <class V>
-class PairProducts final : public LinearProducts<tensor::bfloat16> {
+class PairProducts final : public HostProducts<tensor::bfloat16> {
   public:
     using T = tensor::bfloat16;
 

@@ -15,7 +15,7 @@ bool has_tiles_of_pairs() {
 }
 
 template <class T>
-std::unique_ptr<LinearProducts<T>> make_tiled_products(const LinearShape& shape, int num_threads) {
+std::unique_ptr<HostProducts<T>> make_tiled_products(const LinearShape& shape, int num_threads) {
     if constexpr (tile::elements_per_word<HostVector, T> == 2) {
         return std::make_unique<PairProducts<HostVector>>(shape, num_threads);
     } else {
@@ -23,8 +23,8 @@ std::unique_ptr<LinearProducts<T>> make_tiled_products(const LinearShape& shape,
     }
 }
 
-template std::unique_ptr<LinearProducts<float>> make_tiled_products<float>(const LinearShape&, int);
-template std::unique_ptr<LinearProducts<tensor::bfloat16>> make_tiled_products<tensor::bfloat16>(
+template std::unique_ptr<HostProducts<float>> make_tiled_products<float>(const LinearShape&, int);
+template std::unique_ptr<HostProducts<tensor::bfloat16>> make_tiled_products<tensor::bfloat16>(
     const LinearShape&, int);
 
 }  // namespace ziggurat::kernels::host

@@ -155,7 +155,7 @@ class TiledProduct {
 
 /// Weights are `packed` as they are: blocks of them are turned into panels where they are used.
 template <class V, class T>
-class TiledProducts final : public LinearProducts<T> {
+class TiledProducts final : public HostProducts<T> {
   public:
     TiledProducts(const LinearShape& shape, int num_threads) : shape_{shape}, num_threads_{num_threads} {}
 

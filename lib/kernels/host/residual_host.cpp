@@ -1,8 +1,9 @@
 #include <algorithm>
 
 #include "kernels/host/dropout_host.hpp"
-#include "kernels/host/residual_host.hpp"
 #include "kernels/host/rows_host.hpp"
+#include "kernels/host/sibling_host.hpp"
+#include "kernels/residual.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -13,7 +14,7 @@ template <class T>
 void residual_forward(const device::Stream&,
                       TensorRef<const T, 2> x,
                       TensorRef<const T, 2> branch,
-                      const Dropout& dropout,
+                      const ReadableDropout& dropout,
                       TensorRef<T, 2> y) {
     const DropoutRows dropped{dropout};
     for_rows("ziggurat::residual_forward", x.extent(0), [=](std::int64_t row) {
@@ -24,7 +25,7 @@ void residual_forward(const device::Stream&,
 template <class T>
 void dropout_backward(const device::Stream&,
                       TensorRef<const T, 2> dy,
-                      const Dropout& dropout,
+                      const ReadableDropout& dropout,
                       TensorRef<T, 2> dx) {
     const DropoutRows dropped{dropout};
     if (!dropped.drops() && dx.data == dy.data) {
@@ -39,9 +40,9 @@ void dropout_backward(const device::Stream&,
     });
 }
 
-template decltype(residual_forward<float>) residual_forward<float>;
-template decltype(residual_forward<tensor::bfloat16>) residual_forward<tensor::bfloat16>;
-template decltype(dropout_backward<float>) dropout_backward<float>;
-template decltype(dropout_backward<tensor::bfloat16>) dropout_backward<tensor::bfloat16>;
+ZG_HOST_SIBLING(residual_forward<float>);
+ZG_HOST_SIBLING(residual_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(dropout_backward<float>);
+ZG_HOST_SIBLING(dropout_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

@@ -2,7 +2,8 @@
 
 #include "kernels/host/column_sum_blocks_host.hpp"
 #include "kernels/host/dropout_host.hpp"
-#include "kernels/host/rms_norm_host.hpp"
+#include "kernels/host/sibling_host.hpp"
+#include "kernels/rms_norm.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::kernels::host {
@@ -65,7 +66,7 @@ template <class T>
 void residual_rms_norm_forward(const device::Stream&,
                                TensorRef<const T, 2> x,
                                TensorRef<const T, 2> branch,
-                               const Dropout& dropout,
+                               const ReadableDropout& dropout,
                                TensorRef<const T, 1> gain,
                                float epsilon,
                                TensorRef<T, 2> x_out,
@@ -103,11 +104,11 @@ void rms_norm_backward(const device::Stream&,
     }
 }
 
-template decltype(rms_norm_forward<float>) rms_norm_forward<float>;
-template decltype(rms_norm_forward<tensor::bfloat16>) rms_norm_forward<tensor::bfloat16>;
-template decltype(residual_rms_norm_forward<float>) residual_rms_norm_forward<float>;
-template decltype(residual_rms_norm_forward<tensor::bfloat16>) residual_rms_norm_forward<tensor::bfloat16>;
-template decltype(rms_norm_backward<float>) rms_norm_backward<float>;
-template decltype(rms_norm_backward<tensor::bfloat16>) rms_norm_backward<tensor::bfloat16>;
+ZG_HOST_SIBLING(rms_norm_forward<float>);
+ZG_HOST_SIBLING(rms_norm_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(residual_rms_norm_forward<float>);
+ZG_HOST_SIBLING(residual_rms_norm_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(rms_norm_backward<float>);
+ZG_HOST_SIBLING(rms_norm_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

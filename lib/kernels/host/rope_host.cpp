@@ -1,4 +1,5 @@
-#include "kernels/host/rope_host.hpp"
+#include "kernels/host/sibling_host.hpp"
+#include "kernels/rope.hpp"
 
 #include "base/contract.hpp"
 #include "kernels/host/rows_host.hpp"
@@ -50,7 +51,7 @@ void rope(const device::Stream&,
     });
 }
 
-template decltype(rope<float>) rope<float>;
-template decltype(rope<tensor::bfloat16>) rope<tensor::bfloat16>;
+ZG_HOST_SIBLING(rope<float>);
+ZG_HOST_SIBLING(rope<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

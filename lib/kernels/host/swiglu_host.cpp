@@ -1,5 +1,6 @@
-#include "kernels/host/swiglu_host.hpp"
 #include "kernels/host/rows_host.hpp"
+#include "kernels/host/sibling_host.hpp"
+#include "kernels/swiglu.hpp"
 #include "kernels/swiglu_element.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -52,9 +53,9 @@ void swiglu_backward(const device::Stream&,
              [=](std::int64_t row) { backward_row(x.row(row), dy.row(row), dx.row(row), dy.extent(1)); });
 }
 
-template decltype(swiglu_forward<float>) swiglu_forward<float>;
-template decltype(swiglu_forward<tensor::bfloat16>) swiglu_forward<tensor::bfloat16>;
-template decltype(swiglu_backward<float>) swiglu_backward<float>;
-template decltype(swiglu_backward<tensor::bfloat16>) swiglu_backward<tensor::bfloat16>;
+ZG_HOST_SIBLING(swiglu_forward<float>);
+ZG_HOST_SIBLING(swiglu_forward<tensor::bfloat16>);
+ZG_HOST_SIBLING(swiglu_backward<float>);
+ZG_HOST_SIBLING(swiglu_backward<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

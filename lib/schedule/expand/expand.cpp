@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/contract.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
 namespace ziggurat::schedule {
@@ -93,8 +94,22 @@ class SlotWalk {
                                         " from stage " + std::to_string(from % stages),
                                     microbatch);
         auto op = message(OpKind::receive, direction, microbatch, from, to);
-        op.writes.push_back(whole(writer_.program(), buffer, Role::output));
+        if (!is_cut()) {
+            op.writes.push_back(whole(writer_.program(), buffer, Role::output));
+            writer_.program().ops.push_back(std::move(op));
+            return buffer;
+        }
+        const auto own = slices(buffer)[static_cast<std::size_t>(model_.tensor_rank)];
+        auto gather = gather_slices(op, buffer);
+        auto slice = writer_.program().buffers[static_cast<std::size_t>(buffer)];
+        slice.name += ", own slice";
+        slice.bytes = own.bytes;
+        slice.is_alike = false;
+        const int received = writer_.program().add_buffer(std::move(slice));
+        op.writes.push_back(whole(writer_.program(), received, Role::output));
+        gather.reads.push_back(whole(writer_.program(), received, Role::input));
         writer_.program().ops.push_back(std::move(op));
+        writer_.program().ops.push_back(std::move(gather));
         return buffer;
     }
 
@@ -106,7 +121,43 @@ class SlotWalk {
         }
         auto op = message(OpKind::send, direction, microbatch, from, to);
         op.reads.push_back(whole(writer_.program(), buffer, Role::input));
+        if (is_cut()) {
+            op.reads.front().runs = {slices(buffer)[static_cast<std::size_t>(model_.tensor_rank)]};
+        }
         writer_.program().ops.push_back(std::move(op));
+    }
+
+    /// Whether what stages exchange is alike on all tensor ranks: each then sends a slice of it, and those
+    /// that receive gather the slices.
+    ///
+    /// Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters", 2021,
+    /// section 4.1 (scatter and gather).
+    bool is_cut() const { return model_.tensor() > 1 && writer_.outside() == layout::Placement::replicated; }
+
+    /// By tensor rank.
+    /// \pre the tensor degree divides the width of the model, as it divides its heads
+    std::vector<ByteRun> slices(int buffer) {
+        const auto bytes = writer_.program().buffers[static_cast<std::size_t>(buffer)].bytes;
+        ZG_EXPECTS(bytes % (model_.element_bytes * model_.tensor()) == 0);
+        return equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
+    }
+
+    /// Of what `receive` brings, to `buffer`; nothing is read yet.
+    Op gather_slices(const Op& receive, int buffer) {
+        auto& program = writer_.program();
+        Op op;
+        op.kind = OpKind::all_gather;
+        op.direction = receive.direction;
+        op.purpose = Purpose::pipeline;
+        op.microbatch = receive.microbatch;
+        op.group = program.group("tensor", model_.mesh.group(spec::Axis::tensor, model_.rank));
+        op.lane = program.lane(Engine::collective, op.group);
+        op.payload = receive.payload;
+        op.label = "gather " + std::string{to_string(receive.direction)} + " " +
+                   std::to_string(receive.microbatch) + " of stages";
+        op.blocks = slices(buffer);
+        op.writes.push_back(whole(program, buffer, Role::output));
+        return op;
     }
 
     Op message(OpKind kind, Direction direction, int microbatch, int from, int to) {
@@ -114,15 +165,18 @@ class SlotWalk {
         const int stages = model_.mesh.degree(spec::Axis::pipeline);
         const int other = (kind == OpKind::send ? to : from) % stages;
         const int peer = model_.mesh.neighbour(spec::Axis::pipeline, model_.rank, other);
-        // Even between two stages, what comes and what goes are lanes of their own.
-        const bool is_next = (kind == OpKind::send) == (direction == Direction::forward);
+        // A name for each neighbourhood, alike on both sides: between two stages there are two where the last
+        // one hands on to the first one's next chunk.
         Op op;
         op.kind = kind;
         op.direction = direction;
         op.purpose = Purpose::pipeline;
         op.microbatch = microbatch;
-        op.group = program.group(is_next ? "next stage" : "previous stage",
-                                 {std::min(model_.rank, peer), std::max(model_.rank, peer)});
+        const bool is_next = (kind == OpKind::send) == (direction == Direction::forward);
+        const int before = is_next ? model_.stage : other;
+        op.group =
+            program.group("stages " + std::to_string(before) + "-" + std::to_string((before + 1) % stages),
+                          {std::min(model_.rank, peer), std::max(model_.rank, peer)});
         op.peer = peer < model_.rank ? 0 : 1;
         op.lane = program.lane(Engine::channel, op.group, direction);
         op.tag = (microbatch * model_.virtual_stages + std::min(from, to)) * 2 +

@@ -58,6 +58,17 @@ void PhaseWriter::leave_gradient(int unit, int phase, int microbatch, int buffer
     gradients_[key] = {buffer, use.wanted};
 }
 
+/// Whether the gradient of a product's weight is asked for, and so the product's input.
+bool PhaseWriter::trains_weight(int unit, int phase) const {
+    const auto& described = unit_of(unit);
+    const auto& uses = described.phases[static_cast<std::size_t>(phase)].parameters;
+    return std::any_of(uses.begin(), uses.end(), [&](const layout::ParameterUse& use) {
+        const auto& parameter = described.parameters[static_cast<std::size_t>(use.parameter)];
+        return parameter.is_trained && parameter.role == Role::weight;
+    });
+}
+
+/// \param x  the product's input; -1 where only the bias is trained
 void PhaseWriter::add_weight_product(Op op, int x, const PlacedValue& d_y, std::int64_t workspace_bytes) {
     if (draft_.program.find_write(op, Role::d_weight) != nullptr) {
         op.reads.push_back(whole(draft_.program, x, Role::input));
@@ -78,7 +89,7 @@ void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
     auto& program = draft_.program;
     const auto d_y = d_output(unit, phase, microbatch);
     const auto& input = described.reads.front();
-    const int x = use_value(unit, input, microbatch, Direction::backward);
+    const int x = trains_weight(unit, phase) ? use_value(unit, input, microbatch, Direction::backward) : -1;
     const bool passes_on = model_.passes_gradient_on(unit, phase);
     const int d_x = passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : -1;
 

@@ -20,6 +20,7 @@ int PhaseWriter::value_buffer(int unit, int value, Placement placement, int micr
     buffer.consumer = kept ? Consumer::activations : Consumer::working_buffers;
     buffer.unit = unit;
     buffer.microbatch = microbatch;
+    buffer.is_alike = model_.tensor() > 1 && placement == Placement::replicated;
     return draft_.program.add_buffer(std::move(buffer));
 }
 
@@ -37,6 +38,7 @@ int PhaseWriter::boundary_buffer(const std::string& name, int microbatch) {
     buffer.bytes = rows(outside_) * spec_.model.hidden * model_.element_bytes;
     buffer.consumer = Consumer::activations;
     buffer.microbatch = microbatch;
+    buffer.is_alike = model_.tensor() > 1 && outside_ == Placement::replicated;
     return draft_.program.add_buffer(std::move(buffer));
 }
 
@@ -97,7 +99,9 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
             return std::max(product, sums ? workspaces_->column_sum(phase.out) : 0);
         }
         case PhaseKind::attention:
-            return workspaces_->attention(spec_.data.seq, spec_.model.head_dim);
+            return direction == Direction::backward
+                       ? workspaces_->attention_backward(layout::attention_sizes(spec_))
+                       : workspaces_->attention_forward(layout::attention_sizes(spec_));
         case PhaseKind::norm:
         case PhaseKind::residual_norm:
             return direction == Direction::backward ? workspaces_->column_sum(spec_.model.hidden) : 0;

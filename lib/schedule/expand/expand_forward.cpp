@@ -10,14 +10,14 @@ int PhaseWriter::use_value(int unit, const layout::ValueUse& use, int microbatch
     if (place.placement == use.wanted || model_.tensor() == 1) {
         return place.buffer;
     }
-    const auto known = converted_.find({key, use.wanted});
+    const auto known = converted_.find({key, use.wanted, direction});
     if (known != converted_.end()) {
         return known->second;
     }
     const auto& value = unit_of(unit).values[static_cast<std::size_t>(use.value)];
     const int made =
         convert(place.buffer, place.placement, use.wanted, value.width, unit, microbatch, direction);
-    converted_[{key, use.wanted}] = made;
+    converted_[{key, use.wanted, direction}] = made;
     return made;
 }
 

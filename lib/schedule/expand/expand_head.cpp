@@ -42,14 +42,14 @@ int PhaseWriter::statistics_of(int unit, int mb, std::int64_t begin, std::int64_
     local.label += " statistics";
     local.writes.push_back(whole(program, own, Role::statistics));
     add(std::move(local));
-
-    return all_statistics(unit, mb, own);
+    merge_statistics(unit, mb, own);
+    return own;
 }
 
-/// Those of all ranks of the tensor axis, where there are several.
-int PhaseWriter::all_statistics(int unit, int mb, int own) {
+/// Makes of this rank's statistics those of all slices of the vocabulary, where there are several.
+void PhaseWriter::merge_statistics(int unit, int mb, int own) {
     if (model_.tensor() == 1) {
-        return own;
+        return;
     }
     auto& program = draft_.program;
     const auto described = program.buffers[static_cast<std::size_t>(own)];
@@ -61,7 +61,26 @@ int PhaseWriter::all_statistics(int unit, int mb, int own) {
     gather.reads.push_back(whole(program, own, Role::input));
     gather.writes.push_back(whole(program, all, Role::output));
     add(std::move(gather));
-    return all;
+
+    auto merge = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::none);
+    merge.kind = OpKind::loss;
+    merge.label += " merged " + described.name;
+    merge.reads.push_back(whole(program, all, Role::statistics));
+    merge.writes.push_back(whole(program, own, Role::statistics));
+    add(std::move(merge));
+}
+
+/// The losses of the rows from what all columns have left.
+void PhaseWriter::losses_of_statistics(
+    int unit, int mb, std::int64_t begin, std::int64_t end, int statistics) {
+    auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::forward);
+    op.kind = OpKind::loss;
+    set_rows(op, op, begin, end);
+    op.label += " losses of rows " + std::to_string(begin);
+    op.reads.push_back(whole(draft_.program, statistics, Role::statistics));
+    op.reads.push_back(batch_rows(BatchTensor::mask, mb, begin, end));
+    op.writes.push_back(batch_rows(BatchTensor::losses, mb, begin, end));
+    add(std::move(op));
 }
 
 Op PhaseWriter::loss_op(int unit, int mb, std::int64_t begin, std::int64_t end, int logits) {
@@ -77,16 +96,23 @@ Op PhaseWriter::loss_op(int unit, int mb, std::int64_t begin, std::int64_t end, 
 }
 
 void PhaseWriter::logits_block(
-    int unit, int mb, std::int64_t begin, std::int64_t end, std::pair<int, int> packed, int d_h) {
+    int unit, int mb, std::int64_t begin, std::int64_t end, const PackedHead& packed, int d_h) {
     auto& program = draft_.program;
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
     const auto& described = unit_of(unit).phases[static_cast<std::size_t>(phase)];
     const auto row_bytes = described.in * model_.element_bytes;
-    const auto workspace = workspaces_->packed_linear(end - begin, described.in);
+    const auto workspace = workspaces_->packed_linear(end - begin, described.in, described.out);
     const int h = use_value(unit, described.reads.front(), mb, Direction::forward);
     const int logits =
         scratch_buffer("logits of rows " + std::to_string(begin),
                        (end - begin) * described.out * model_.element_bytes, Consumer::logits, unit, mb);
+    const auto read_weight = [&](Op& op, int made, Role role) {
+        if (made < 0) {
+            add_parameters(op, described);
+        } else {
+            op.reads.push_back(whole(program, made, role));
+        }
+    };
     const auto block_op = [&](Direction direction) {
         auto op = compute_op(unit, phase, mb, direction);
         set_rows(op, op, begin, end);
@@ -96,24 +122,29 @@ void PhaseWriter::logits_block(
 
     auto product = block_op(Direction::forward);
     product.reads.push_back(part(h, Role::input, begin, end, row_bytes));
-    product.reads.push_back(whole(program, packed.first, Role::packed_forward));
+    read_weight(product, packed.forward, Role::packed_forward);
     product.writes.push_back(whole(program, logits, Role::output));
     add_workspace(product, workspace);
     add(std::move(product));
 
-    const int statistics = model_.tensor() > 1 ? statistics_of(unit, mb, begin, end, logits) : -1;
+    const bool trains = program.variant == Variant::train;
     auto loss = loss_op(unit, mb, begin, end, logits);
-    if (statistics >= 0) {
+    if (model_.tensor() > 1) {
+        const int statistics = statistics_of(unit, mb, begin, end, logits);
+        losses_of_statistics(unit, mb, begin, end, statistics);
         loss.reads.push_back(whole(program, statistics, Role::statistics));
+    } else {
+        loss.writes.push_back(batch_rows(BatchTensor::losses, mb, begin, end));
     }
-    if (program.variant == Variant::train) {
+    if (trains) {
         loss.direction = Direction::backward;
         loss.label = label_of(unit, loss.phase, loss.direction, mb) + " rows " + std::to_string(begin);
         add_step_inputs(loss);
         loss.writes.push_back(whole(program, logits, Role::d_input));
     }
-    loss.writes.push_back(batch_rows(BatchTensor::losses, mb, begin, end));
-    add(std::move(loss));
+    if (!loss.writes.empty()) {
+        add(std::move(loss));
+    }
     if (program.variant == Variant::evaluate) {
         return;
     }
@@ -121,7 +152,7 @@ void PhaseWriter::logits_block(
     if (d_h >= 0) {
         auto through = block_op(Direction::backward_input);
         through.reads.push_back(whole(program, logits, Role::d_output));
-        through.reads.push_back(whole(program, packed.second, Role::packed_backward));
+        read_weight(through, packed.backward, Role::packed_backward);
         through.writes.push_back(part(d_h, Role::d_input, begin, end, row_bytes));
         add_workspace(through, workspace);
         add(std::move(through));
@@ -141,8 +172,7 @@ int PhaseWriter::head(int unit, int mb, int input) {
     const auto& described = unit_of(unit);
     const bool trains = program.variant == Variant::train;
     const int logits_phase = phase_of(described, PhaseKind::logits);
-    const auto& product = described.phases[static_cast<std::size_t>(logits_phase)];
-    const auto& use = product.reads.front();
+    const auto& use = described.phases[static_cast<std::size_t>(logits_phase)].reads.front();
     values_[{mb, unit, described.input}] = {input, outside_};
     for (int p = 0; p < logits_phase; ++p) {
         forward_phase(unit, p, mb);
@@ -156,26 +186,37 @@ int PhaseWriter::head(int unit, int mb, int input) {
         return input_gradient_of_head(unit, mb, d_h);
     }
 
-    auto pack = compute_op(unit, logits_phase, mb, Direction::none);
-    pack.flops = 0;
-    const auto packed_bytes = workspaces_->packed_weight(product.in, product.out);
-    const auto packed_buffer = [&](Role role) {
-        const int made = scratch_buffer(std::string{"head "} + to_string(role), packed_bytes,
-                                        Consumer::workspaces, unit, mb);
-        pack.writes.push_back(whole(program, made, role));
-        return made;
-    };
-    add_parameters(pack, product);
-    const int forward_packed = packed_buffer(Role::packed_forward);
-    const int backward_packed = passes_on ? packed_buffer(Role::packed_backward) : -1;
-    add(std::move(pack));
-
+    const auto packed = pack_head(unit, mb, passes_on);
     const int d_h = passes_on ? gradient_buffer(unit, use.value, use.wanted, mb) : -1;
     for (std::int64_t begin = 0; begin < model_.tokens; begin += rows_per_logits_block) {
         const auto end = std::min(begin + rows_per_logits_block, model_.tokens);
-        logits_block(unit, mb, begin, end, {forward_packed, backward_packed}, d_h);
+        logits_block(unit, mb, begin, end, packed, d_h);
     }
     return input_gradient_of_head(unit, mb, d_h);
+}
+
+/// Packs the weight once for all blocks of rows, where the device packs.
+PhaseWriter::PackedHead PhaseWriter::pack_head(int unit, int mb, bool passes_on) {
+    const int phase = phase_of(unit_of(unit), PhaseKind::logits);
+    const auto& product = unit_of(unit).phases[static_cast<std::size_t>(phase)];
+    const auto bytes = workspaces_->packed_weight(product.in, product.out);
+    if (bytes == 0) {
+        return {};
+    }
+    auto pack = compute_op(unit, phase, mb, Direction::none);
+    pack.flops = 0;
+    add_parameters(pack, product);
+    const auto made = [&](Role role) {
+        const int buffer =
+            scratch_buffer(std::string{"head "} + to_string(role), bytes, Consumer::workspaces, unit, mb);
+        pack.writes.push_back(whole(draft_.program, buffer, role));
+        return buffer;
+    };
+    PackedHead packed;
+    packed.forward = made(Role::packed_forward);
+    packed.backward = passes_on ? made(Role::packed_backward) : -1;
+    add(std::move(pack));
+    return packed;
 }
 
 /// Backward of what comes before the product, from the gradient of its input on.

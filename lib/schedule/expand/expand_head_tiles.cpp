@@ -39,16 +39,6 @@ int PhaseWriter::logits_of_tile(int unit, int mb, std::size_t tile, std::int64_t
     return logits;
 }
 
-/// The losses of all tokens from what the tiles have left.
-void PhaseWriter::loss_of_tiles(int unit, int mb, int statistics) {
-    auto op = compute_op(unit, phase_of(unit_of(unit), PhaseKind::loss), mb, Direction::forward);
-    op.kind = OpKind::loss;
-    op.reads.push_back(whole(draft_.program, statistics, Role::statistics));
-    op.reads.push_back(batch(BatchTensor::mask, mb));
-    op.writes.push_back(batch(BatchTensor::losses, mb));
-    add(std::move(op));
-}
-
 void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
     auto& program = draft_.program;
     const int phase = phase_of(unit_of(unit), PhaseKind::logits);
@@ -87,8 +77,8 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
             add(std::move(op));
         }
     }
-    const int statistics = all_statistics(unit, mb, own);
-    loss_of_tiles(unit, mb, statistics);
+    merge_statistics(unit, mb, own);
+    losses_of_statistics(unit, mb, 0, model_.tokens, own);
     if (program.variant == Variant::evaluate) {
         return;
     }
@@ -105,9 +95,7 @@ void PhaseWriter::head_tiles(int unit, int mb, int h, int d_h) {
             auto loss = loss_op(t, begin, end, logits);
             loss.direction = Direction::backward;
             loss.label += " gradient";
-            loss.reads.push_back(statistics == own
-                                     ? part(own, Role::statistics, begin, end, loss_statistics_bytes)
-                                     : whole(program, statistics, Role::statistics));
+            loss.reads.push_back(part(own, Role::statistics, begin, end, loss_statistics_bytes));
             add_step_inputs(loss);
             loss.writes.push_back(whole(program, logits, Role::d_input));
             add(std::move(loss));

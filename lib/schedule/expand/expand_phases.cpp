@@ -75,6 +75,7 @@ PhaseWriter::PhaseWriter(const spec::RunSpec& spec, const ModelLayout& model, Va
     program.variant = variant;
     program.rank = model.rank;
     program.microbatches = variant == Variant::evaluate ? 1 : static_cast<int>(spec.train.micro_batches);
+    program.layers = spec.model.layers;
     program.lane(Engine::compute);
     draft_.state = add_state(program, spec, model);
     for (int m = 0; m < program.microbatches; ++m) {

@@ -88,6 +88,7 @@ class PhaseWriter {
     int d_input(int unit, int microbatch) const;
     void backward_phase(int unit, int phase, int microbatch);
     void backward_linear(int unit, int phase, int microbatch);
+    bool trains_weight(int unit, int phase) const;
     /// Of an op that has its gradients; deferred where that is asked for.
     void add_weight_product(Op op, int x, const PlacedValue& d_y, std::int64_t workspace_bytes);
     PlacedValue d_output(int unit, int phase, int microbatch);
@@ -112,17 +113,23 @@ class PhaseWriter {
     Op tensor_op(OpKind kind, int unit, int microbatch, Direction direction);
 
     // expand_head.cpp
+    /// Buffers of the weight, packed; -1 where products read it as it lies.
+    struct PackedHead {
+        int forward = -1;
+        int backward = -1;
+    };
+    PackedHead pack_head(int unit, int microbatch, bool passes_on);
     void logits_block(
-        int unit, int microbatch, std::int64_t begin, std::int64_t end, std::pair<int, int> packed, int d_h);
+        int unit, int microbatch, std::int64_t begin, std::int64_t end, const PackedHead& packed, int d_h);
     Op loss_op(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
     int statistics_of(int unit, int microbatch, std::int64_t begin, std::int64_t end, int logits);
 
-    int all_statistics(int unit, int microbatch, int own);
+    void merge_statistics(int unit, int microbatch, int own);
+    void losses_of_statistics(int unit, int microbatch, std::int64_t begin, std::int64_t end, int statistics);
     int input_gradient_of_head(int unit, int microbatch, int d_h);
 
     // expand_head_tiles.cpp
     void head_tiles(int unit, int microbatch, int h, int d_h);
-    void loss_of_tiles(int unit, int microbatch, int statistics);
     int logits_of_tile(int unit, int microbatch, std::size_t tile, std::int64_t begin, Direction direction);
 
     const layout::Unit& unit_of(int unit) const { return model_.table.units[static_cast<std::size_t>(unit)]; }
@@ -133,7 +140,8 @@ class PhaseWriter {
     Draft draft_;
     layout::Placement outside_;
     std::map<ValueKey, PlacedValue> values_;
-    std::map<std::pair<ValueKey, layout::Placement>, int> converted_;
+    /// Others' tokens are gathered for forward and again for backward, so that a rank keeps its own.
+    std::map<std::tuple<ValueKey, layout::Placement, Direction>, int> converted_;
     std::map<ValueKey, PlacedValue> gradients_;
     bool is_deferring_ = false;
     int chunk_ = 0;

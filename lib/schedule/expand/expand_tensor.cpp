@@ -46,7 +46,9 @@ void PhaseWriter::sum_over_tensor(int buffer, int unit, int microbatch, Directio
         return;
     }
     auto op = tensor_op(OpKind::all_reduce, unit, microbatch, direction);
-    const auto bytes = draft_.program.buffers[static_cast<std::size_t>(buffer)].bytes;
+    auto& summed = draft_.program.buffers[static_cast<std::size_t>(buffer)];
+    summed.is_alike = true;
+    const auto bytes = summed.bytes;
     op.blocks = equal_blocks(bytes / model_.element_bytes, model_.element_bytes, model_.tensor());
     op.reads.push_back(whole(draft_.program, buffer, Role::input));
     op.writes.push_back(whole(draft_.program, buffer, Role::output));
@@ -73,6 +75,9 @@ int PhaseWriter::convert(int buffer,
     auto made = program.buffers[static_cast<std::size_t>(buffer)];
     made.name += gathers ? ", all tokens" : ", own tokens";
     made.bytes = rows(to) * width * model_.element_bytes;
+    // What is kept is the slice.
+    auto& all_tokens = gathers ? made : program.buffers[static_cast<std::size_t>(buffer)];
+    all_tokens.consumer = Consumer::working_buffers;
     const int result = program.add_buffer(std::move(made));
 
     auto op = tensor_op(gathers ? OpKind::all_gather : OpKind::reduce_scatter, unit, microbatch, direction);

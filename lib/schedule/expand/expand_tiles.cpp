@@ -43,18 +43,29 @@ void PhaseWriter::forward_lookup_tiles(int unit, int phase, int microbatch) {
     const int x = value_buffer(unit, output.value, output.wanted, microbatch, is_kept(unit, output.value));
     values_[{microbatch, unit, output.value}] = {x, output.wanted};
     const auto tiles = num_tiles(unit, phase);
+    const bool is_slice = model_.tensor() > 1;
+    if (is_slice) {  // rows of other slices stay zeros
+        auto zeros = compute_op(unit, phase, microbatch, Direction::forward);
+        zeros.kind = OpKind::fill;
+        zeros.flops = 0;
+        zeros.label = "zeros for " + zeros.label;
+        zeros.writes.push_back(whole(program, x, Role::output));
+        add(std::move(zeros));
+    }
     for (std::size_t t = 0; t < tiles; ++t) {
         auto op = compute_op(unit, phase, microbatch, Direction::forward, t);
         add_parameters(op, described, {Role::table});
         op.reads.push_back(batch(BatchTensor::tokens, microbatch));
-        if (t > 0) {
+        if (t > 0 || is_slice) {
             op.reads.push_back(whole(program, x, output.role));
         }
         op.writes.push_back(whole(program, x, output.role));
         add(std::move(op));
     }
     auto rest = compute_op(unit, phase, microbatch, Direction::forward, tiles);
-    add_parameters(rest, described, {Role::position_table});
+    if (model_.tensor_rank == 0) {  // one rank of a sum adds it
+        add_parameters(rest, described, {Role::position_table});
+    }
     const bool drops = described.has_dropout && program.variant == Variant::train;
     if (rest.reads.empty() && !drops) {
         return;
@@ -75,7 +86,7 @@ void PhaseWriter::backward_tiles(int unit, int phase, int microbatch) {
     auto& program = draft_.program;
     const auto d_y = d_output(unit, phase, microbatch);
     const auto& input = described.reads.front();
-    const int x = use_value(unit, input, microbatch, Direction::backward);
+    const int x = trains_weight(unit, phase) ? use_value(unit, input, microbatch, Direction::backward) : -1;
     const bool passes_on = model_.passes_gradient_on(unit, phase);
     const int d_x = passes_on ? gradient_buffer(unit, input.value, input.wanted, microbatch) : -1;
     const bool is_narrow = model_.element_bytes < 4;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "schedule/passes/kept_for_backward.hpp"
 #include "schedule/passes/move_op.hpp"
 #include "schedule/passes/unit_passes.hpp"
 
@@ -14,49 +15,6 @@ namespace ziggurat::schedule {
 namespace {
 
 using spec::Tier;
-
-/// A buffer that forward fills and backward reads.
-struct Kept {
-    int buffer = -1;
-    /// The last op of forward that writes it; of what is received, the first that reads it.
-    int produced = -1;
-    int last_forward = -1;
-    int first_backward = -1;
-};
-
-bool is_forward(const Op& op) {
-    return op.direction == Direction::forward || op.direction == Direction::none;
-}
-
-/// In the order in which forward is done with them; those of one micro-batch count together.
-std::vector<Kept> kept_for_backward(const Program& program) {
-    std::vector<Kept> of_buffer(program.buffers.size());
-    for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
-        const auto& op = program.ops[static_cast<std::size_t>(i)];
-        for (const auto* operands : {&op.reads, &op.writes}) {
-            for (const auto& operand : *operands) {
-                auto& kept = of_buffer[static_cast<std::size_t>(operand.buffer)];
-                kept.buffer = operand.buffer;
-                if (kept.first_backward < 0 && is_forward(op)) {
-                    kept.last_forward = i;
-                    if (kept.produced < 0 || operands == &op.writes) {
-                        kept.produced = op.kind == OpKind::receive ? -1 : i;
-                    }
-                } else if (kept.first_backward < 0) {
-                    kept.first_backward = i;
-                }
-            }
-        }
-    }
-    std::erase_if(of_buffer, [&](const Kept& kept) {
-        return kept.last_forward < 0 || kept.first_backward < 0 ||
-               program.buffers[static_cast<std::size_t>(kept.buffer)].consumer != Consumer::activations;
-    });
-    std::sort(of_buffer.begin(), of_buffer.end(), [](const Kept& a, const Kept& b) {
-        return std::pair{a.last_forward, a.buffer} < std::pair{b.last_forward, b.buffer};
-    });
-    return of_buffer;
-}
 
 /// By buffer: its home. Cut by bytes within each micro-batch.
 std::map<int, Tier> homes_of(const Program& program, const std::vector<Kept>& kept, const spec::Home& home) {

@@ -16,7 +16,7 @@ class Ring {
           model_{model},
           size_{spec.parallel.context},
           q_width_{spec.model.heads * spec.model.head_dim / spec.parallel.tensor},
-          kv_width_{2 * spec.model.kv_heads * spec.model.head_dim / spec.parallel.tensor},
+          kv_width_{2 * layout::local_kv_heads(spec.model, spec.parallel.tensor) * spec.model.head_dim},
           compute_{spec.precision.compute} {
         const auto members = model.mesh.group(spec::Axis::context, model.rank);
         next_ = program_.group("next in ring", members);

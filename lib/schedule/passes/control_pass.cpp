@@ -28,6 +28,7 @@ class ControlCopies {
     void run() {
         auto ops = std::move(program_.ops);
         program_.ops.clear();
+        program_.ops.reserve(ops.size() + ops.size() / 4);
         for (int i = 0; i < std::ssize(ops); ++i) {
             auto& op = ops[static_cast<std::size_t>(i)];
             if (op.kind == OpKind::step_end) {

@@ -38,11 +38,18 @@ void Leases::find() {
 Leases::Key Leases::key(const Op& op, int owner) const {
     const bool is_head = model_.table.units[static_cast<std::size_t>(op.unit)].kind == layout::UnitKind::head;
     const bool is_forward = op.direction == Direction::forward || op.direction == Direction::none;
+    if (is_for_step(owner)) {
+        return {owner, owner, -1, 0, -1};
+    }
     if (!model_.tiling(owner).is_cut()) {
         return {op.unit, owner, op.microbatch, is_head || is_forward ? 0 : 1, -1};
     }
     const int pass = is_forward ? 0 : op.direction == Direction::recompute && !is_head ? 2 : 1;
     return {op.unit, owner, op.microbatch, pass, op.segment};
+}
+
+bool Leases::is_for_step(int owner) const {
+    return spec_.sharding.leases == spec::LeaseSpan::step && !model_.tiling(owner).is_cut();
 }
 
 /// Lets an operand name the part of the lease that holds it; a segment's parts are those that are asked
@@ -69,7 +76,9 @@ LeasedPart Leases::make_part(const Lease& lease, layout::ElementRange range) {
     const auto& state = draft_.state.units[static_cast<std::size_t>(lease.unit)];
     auto buffer = program_.buffers[static_cast<std::size_t>(state.full_parameters)];
     buffer.name = model_.table.units[static_cast<std::size_t>(lease.unit)].name + ".parameters for " +
-                  to_string(lease.direction) + " " + std::to_string(lease.microbatch);
+                  (lease.microbatch < 0
+                       ? std::string{"the step"}
+                       : std::string{to_string(lease.direction)} + " " + std::to_string(lease.microbatch));
     buffer.microbatch = lease.microbatch;
     buffer.consumer = Consumer::leases;
     buffer.first_element = range.begin;
@@ -80,7 +89,7 @@ LeasedPart Leases::make_part(const Lease& lease, layout::ElementRange range) {
 Lease Leases::make(int unit, const Op& first, int first_op) {
     Lease lease;
     lease.unit = unit;
-    lease.microbatch = first.microbatch;
+    lease.microbatch = is_for_step(unit) ? -1 : first.microbatch;
     const bool is_backward = std::get<3>(key(first, unit)) > 0;
     lease.direction = is_backward ? Direction::backward : Direction::forward;
     lease.first_op = first_op;

@@ -18,10 +18,10 @@ struct LeasedPart {
     int buffer = -1;
 };
 
-/// The parameters of one unit, or of a segment of it, for one pass of one micro-batch.
+/// The parameters of one unit, or of a segment of it, for one pass of one micro-batch or for the step.
 struct Lease {
     int unit = -1;
-    int microbatch = -1;
+    int microbatch = -1;  ///< -1: of all of them
     Direction direction = Direction::forward;
     int first_op = -1;  ///< index in the list before the pass
     std::vector<LeasedPart> parts;
@@ -46,6 +46,9 @@ class Leases {
 
     void find();
     Key key(const Op& op, int owner) const;
+    /// Whether one lease of the unit serves all of the step: not where it is cut into tiles, of which few are
+    /// to be there at a time.
+    bool is_for_step(int owner) const;
     void name_part(Lease& lease, Operand& operand);
     LeasedPart make_part(const Lease& lease, layout::ElementRange range);
     Lease make(int unit, const Op& first, int first_op);

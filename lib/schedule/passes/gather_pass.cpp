@@ -72,8 +72,10 @@ class Gathers {
         op.payload = spec_.precision.compute;
         op.group = data_group(program_, model_, 1, span);
         op.lane = program_.lane(Engine::collective, op.group);
-        op.label = name(lease.unit) + " gathered for " + to_string(lease.direction) + " " +
-                   std::to_string(lease.microbatch);
+        op.label = name(lease.unit) + " gathered for " +
+                   (lease.microbatch < 0
+                        ? std::string{"the step"}
+                        : std::string{to_string(lease.direction)} + " " + std::to_string(lease.microbatch));
         return op;
     }
 
@@ -198,6 +200,7 @@ void gather_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& mod
     const bool is_cut = std::any_of(model.tilings.begin(), model.tilings.end(),
                                     [](const auto& tiling) { return tiling.is_cut(); });
     ZG_EXPECTS(secondary == 0 || !is_cut);
+    ZG_EXPECTS(secondary == 0 || spec.sharding.leases == spec::LeaseSpan::pass);
     ZG_EXPECTS(secondary == 0 || (secondary > 1 && model.spans.parameters % secondary == 0));
     if (model.spans.parameters > 1) {
         Gathers{draft, spec, model}.run();

@@ -18,6 +18,9 @@ namespace ziggurat::schedule {
 /// read; what is recomputed takes one beside that of backward, and the two passes of a tiled head one each,
 /// because no segment stays for a later pass.
 ///
+/// With sharding.leases step, one lease of a unit that is not cut into tiles serves all of the step, whoever
+/// reads it.
+///
 /// With a secondary span s, the first lease of a unit in a step leaves a slice of 1/s in a second copy on
 /// this rank, and all later leases of that step are gathered from there, over s neighbouring ranks.
 ///

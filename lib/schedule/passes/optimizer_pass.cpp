@@ -37,7 +37,7 @@ class UpdateWriter {
                 const auto* written = program.find_write(other, Role::losses);
                 return written != nullptr && written->buffer == losses;
             });
-            if (are_made) {
+            if (are_made && model_.counts_losses()) {
                 op.reads.push_back(whole(program, losses, Role::losses));
             }
         }

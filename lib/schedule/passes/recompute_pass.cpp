@@ -82,8 +82,7 @@ class Recomputation {
             return true;
         }
         if (op.kind != OpKind::compute) {
-            return op.kind ==
-                   OpKind::all_gather;  // a rank keeps its own tokens and gathers the others' again
+            return false;  // backward gathers by itself what others' tokens it needs
         }
         const auto& unit = model_.table.units[static_cast<std::size_t>(op.unit)];
         return unit.phases[static_cast<std::size_t>(op.phase)].redone_by_selective;

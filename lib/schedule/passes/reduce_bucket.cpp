@@ -1,6 +1,7 @@
 #include "schedule/passes/reduce_bucket.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "base/contract.hpp"
 
@@ -158,7 +159,7 @@ void BucketWriter::sum_ranges(std::vector<Op>& out,
 
 void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) const {
     using spec::Axis;
-    std::vector<Operand> summands;  // over the tensor axis
+    std::map<std::vector<int>, std::vector<Operand>> summands;  // by the ranks that hold the same slice
     std::vector<Operand> pieces;
     std::vector<Operand> shared;  // by two stages
     for (const auto& part : bucket.parts) {
@@ -169,7 +170,8 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
             const auto range =
                 common_part(piece, model_.flats[static_cast<std::size_t>(u)].parameter(static_cast<int>(p)));
             if (unit.parameters[p].gradient_is_partial && !range.empty()) {
-                summands.push_back({accumulator(u), Role::input, {run_in(accumulator(u), range)}});
+                summands[model_.slice_members(unit.parameters[p])].push_back(
+                    {accumulator(u), Role::input, {run_in(accumulator(u), range)}});
             }
         }
         if (piece.empty()) {
@@ -180,7 +182,10 @@ void BucketWriter::sum_other_axes(std::vector<Op>& out, const Bucket& bucket) co
             shared.push_back(pieces.back());
         }
     }
-    sum_ranges(out, bucket, "tensor", model_.mesh.group(Axis::tensor, model_.rank), summands);
+    for (const auto& [members, ranges] : summands) {
+        const bool is_whole = std::ssize(members) == model_.tensor();
+        sum_ranges(out, bucket, is_whole ? "tensor" : "shared heads", members, ranges);
+    }
     sum_ranges(out, bucket, "context", model_.mesh.group(Axis::context, model_.rank), pieces);
     const int last = spec_.parallel.stages - 1;
     if (last > 0) {

@@ -1,6 +1,7 @@
 #include "schedule/passes/split_by_home.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "layout/flat_layout.hpp"
@@ -69,7 +70,11 @@ Op part_of(const Program& program, const Op& op, layout::ElementRange range) {
     return part;
 }
 
-std::vector<Op> parts_of(const Program& program, Op op, const std::vector<std::vector<HomePart>>& homes) {
+/// Puts the op, or what it is divided into, behind `ops`.
+void add_parts(const Program& program,
+               Op op,
+               const std::vector<std::vector<HomePart>>& homes,
+               std::vector<Op>& ops) {
     std::vector<Op> parts;
     const bool may_divide = op.kind == OpKind::add || op.kind == OpKind::norm;
     if (const auto* gradients = may_divide ? at_home(op, homes) : nullptr) {
@@ -84,10 +89,10 @@ std::vector<Op> parts_of(const Program& program, Op op, const std::vector<std::v
         }
     }
     if (parts.size() < 2) {
-        parts.clear();
-        parts.push_back(std::move(op));
+        ops.push_back(std::move(op));
+    } else {
+        std::ranges::move(parts, std::back_inserter(ops));
     }
-    return parts;
 }
 
 }  // namespace
@@ -96,9 +101,7 @@ void split_by_home(Program& program, const std::vector<std::vector<HomePart>>& h
     std::vector<Op> ops;
     ops.reserve(program.ops.size());
     for (auto& op : program.ops) {
-        for (auto& part : parts_of(program, std::move(op), homes)) {
-            ops.push_back(std::move(part));
-        }
+        add_parts(program, std::move(op), homes, ops);
     }
     program.ops = std::move(ops);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/small_vector.hpp"
 #include "schedule/passes/move_op.hpp"
 #include "schedule/passes/split_by_home.hpp"
 #include "schedule/passes/transfer_residencies.hpp"
@@ -133,12 +134,13 @@ class Transfers {
                 continue;
             }
             const Stop home{part.buffer, part.begin, part.tier};
-            std::vector<Stop> way{home, here};
+            SmallVector<Stop, 3> way{home};
             if (by_page && residency.tier == Tier::device) {
                 auto both = fetched;
                 both.add(written);
-                way.insert(way.begin() + 1, stage(residency, Tier::host, both.in_pages(size)));
+                way.push_back(stage(residency, Tier::host, both.in_pages(size)));
             }
+            way.push_back(here);
             if (!fetched.empty()) {
                 for (std::size_t s = 0; s + 1 < way.size(); ++s) {
                     const auto bytes = way[s].tier == Tier::nvme ? fetched.in_pages(part.end) : fetched;
@@ -249,6 +251,7 @@ class Transfers {
 
     void insert() {
         std::vector<Op> ops;
+        ops.reserve(program_.ops.size() + in_front_.size() + behind_.size());
         auto front = in_front_.begin();
         auto back = behind_.begin();
         for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {

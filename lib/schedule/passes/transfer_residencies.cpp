@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/small_vector.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -85,8 +87,9 @@ class Finder {
         }
     }
 
-    std::vector<const PlacedPart*> touched(const Operand& operand) const {
-        std::vector<const PlacedPart*> some;
+    using PlacedParts = SmallVector<const PlacedPart*, 3>;  // there are three tiers
+    PlacedParts touched(const Operand& operand) const {
+        PlacedParts some;
         const ByteRuns runs{operand.runs};
         for (const auto& part : parts(operand)) {
             if (!runs.within(part.begin, part.end).empty()) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/contract.hpp"
+#include "base/small_vector.hpp"
 #include "schedule/place/lane_tracks.hpp"
 #include "schedule/transfer_runs.hpp"
 
@@ -15,10 +16,18 @@ namespace {
 /// The latest op on each track that is known to be done; -1: none.
 using Clock = std::vector<int>;
 
+/// The latest op of a track that has read something.
+struct Reader {
+    std::size_t track = 0;
+    int op = -1;
+
+    bool operator==(const Reader&) const = default;
+};
+
 /// Who wrote the bytes of a range last, and who has read them since.
 struct Access {
     int writer = -1;
-    std::vector<std::pair<std::size_t, int>> readers;  // (track, its latest op)
+    SmallVector<Reader, 3> readers;
 
     bool operator==(const Access&) const = default;
 };
@@ -86,10 +95,10 @@ class Derivation {
         for (const int before : tracks_.next()) {
             join(known, clocks_[static_cast<std::size_t>(before)]);
         }
-        Clock needed(tracks_.count(), -1);
+        needed_.assign(tracks_.count(), -1);
         const auto need = [&](int other) {
             if (other >= 0 && other != i) {
-                auto& latest = needed[tracks_.track_of(other)];
+                auto& latest = needed_[tracks_.track_of(other)];
                 latest = std::max(latest, other);
             }
         };
@@ -105,7 +114,7 @@ class Derivation {
             access.writer = i;
             access.readers.clear();
         });
-        return waits(i, needed, std::move(known));
+        return waits(i, std::move(known));
     }
 
   private:
@@ -130,7 +139,7 @@ class Derivation {
                 return;
             }
         }
-        access.readers.emplace_back(track, i);
+        access.readers.push_back({track, i});
     }
 
     static void join(Clock& clock, const Clock& other) {
@@ -139,12 +148,12 @@ class Derivation {
         }
     }
 
-    /// Drops from `needed` what is known to be done anyway, and notes what is known once op `i` is done.
-    std::vector<int> waits(int i, const Clock& needed, Clock known) {
+    /// Drops from `needed_` what is known to be done anyway, and notes what is known once op `i` is done.
+    std::vector<int> waits(int i, Clock known) {
         std::vector<int> candidates;
-        for (std::size_t t = 0; t < needed.size(); ++t) {
-            if (needed[t] > known[t]) {
-                candidates.push_back(needed[t]);
+        for (std::size_t t = 0; t < needed_.size(); ++t) {
+            if (needed_[t] > known[t]) {
+                candidates.push_back(needed_[t]);
             }
         }
         // The latest first: what it knows may make earlier ones needless.
@@ -167,6 +176,7 @@ class Derivation {
     int num_ops_;
     LaneTracks tracks_;
     std::array<History, num_arenas> arenas_;
+    Clock needed_;               // by track: the latest op that the one at hand has to wait for
     std::vector<Clock> clocks_;  // by op: what is done once it is
 };
 

@@ -1,6 +1,7 @@
 #include "schedule/place/free_list.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -118,17 +119,18 @@ void FreeList::cut(std::int64_t begin, std::int64_t bytes) {
     const auto end = begin + bytes;
     const auto first = behind(begin);
     auto last = first;
-    Segments left;
+    std::array<Segment, 2> left;
+    std::size_t num_left = 0;
     for (; last != free_.end() && last->begin < end; ++last) {
         if (last->begin < begin) {
-            left.push_back({last->begin, begin - last->begin, last->time});
+            left.at(num_left++) = {last->begin, begin - last->begin, last->time};
         }
         if (last->end() > end) {
-            left.push_back({end, last->end() - end, last->time});
+            left.at(num_left++) = {end, last->end() - end, last->time};
         }
     }
     const auto at = free_.erase(first, last);
-    free_.insert(at, left.begin(), left.end());
+    free_.insert(at, left.begin(), left.begin() + static_cast<std::ptrdiff_t>(num_left));
 }
 
 }  // namespace ziggurat::schedule

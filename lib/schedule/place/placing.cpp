@@ -1,5 +1,8 @@
 #include "schedule/place/placing.hpp"
 
+#include <numeric>
+#include <span>
+
 #include "base/pages.hpp"
 
 namespace ziggurat::schedule {
@@ -11,25 +14,61 @@ constexpr std::int64_t times_told_apart = 1024;
 
 enum class Which { all, of_arenas_that_may_grow };
 
-}  // namespace
-
-/// Transient buffers that begin and end to live at each op.
-struct Lives {
-    Lives(const Program& program, const std::vector<LiveRange>& ranges, Which which) {
-        begins.resize(program.ops.size());
-        ends.resize(program.ops.size());
-        for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-            const auto& buffer = program.buffers[b];
-            const bool is_wanted = buffer.lifetime == Lifetime::transient &&
-                                   (which == Which::all || bytes_for_one_more[arena_of(buffer)] > 0);
-            if (is_wanted && ranges[b].first >= 0) {
-                begins[static_cast<std::size_t>(ranges[b].first)].push_back(static_cast<int>(b));
-                ends[static_cast<std::size_t>(ranges[b].last)].push_back(static_cast<int>(b));
+/// Buffers by op, in their order: in one piece, as an op has few.
+class BuffersByOp {
+  public:
+    /// \param ops  of each buffer; -1: none
+    BuffersByOp(std::size_t num_ops, const std::vector<int>& ops) : begins_(num_ops + 1) {
+        for (const int op : ops) {
+            if (op >= 0) {
+                ++begins_[static_cast<std::size_t>(op) + 1];
+            }
+        }
+        std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+        buffers_.resize(begins_.back());
+        auto next = begins_;
+        for (std::size_t b = 0; b < ops.size(); ++b) {
+            if (ops[b] >= 0) {
+                buffers_[next[static_cast<std::size_t>(ops[b])]++] = static_cast<int>(b);
             }
         }
     }
 
-    std::vector<std::vector<int>> begins, ends;
+    std::span<const int> of(std::int64_t op) const {
+        const auto i = static_cast<std::size_t>(op);
+        return {buffers_.data() + begins_[i], begins_[i + 1] - begins_[i]};
+    }
+
+  private:
+    std::vector<std::size_t> begins_;  ///< by op, in buffers_
+    std::vector<int> buffers_;
+};
+
+/// The first or last op of each transient buffer that is wanted; -1 of all others.
+std::vector<int> ops_of_wanted(const Program& program,
+                               const std::vector<LiveRange>& ranges,
+                               Which which,
+                               int LiveRange::*end) {
+    std::vector<int> ops(program.buffers.size(), -1);
+    for (std::size_t b = 0; b < ops.size(); ++b) {
+        const auto& buffer = program.buffers[b];
+        if (buffer.lifetime == Lifetime::transient &&
+            (which == Which::all || bytes_for_one_more[arena_of(buffer)] > 0)) {
+            ops[b] = ranges[b].*end;
+        }
+    }
+    return ops;
+}
+
+}  // namespace
+
+/// Transient buffers that begin and end to live at each op.
+struct Lives {
+    Lives(const Program& program, const std::vector<LiveRange>& ranges, Which which)
+        : begins{program.ops.size(), ops_of_wanted(program, ranges, which, &LiveRange::first)},
+          ends{program.ops.size(), ops_of_wanted(program, ranges, which, &LiveRange::last)} {}
+
+    BuffersByOp begins, ends;
 };
 
 PlacedBuffers Placing::close() const {
@@ -59,11 +98,11 @@ PlacedBuffers Placing::place(const Lives& lives, std::vector<FreeList>& free, in
     PlacedBuffers made{std::vector<std::int64_t>(program_.buffers.size(), -1), {}};
     const auto num_ops = std::ssize(program_.ops);
     for (std::int64_t i = 0; i < num_ops; ++i) {
-        for (const int index : lives.begins[static_cast<std::size_t>(i)]) {
+        for (const int index : lives.begins.of(i)) {
             const auto b = static_cast<std::size_t>(index);
             made.offsets[b] = free[regions_[b]].take(room_[b].bytes, room_[b].alignment, fit);
         }
-        for (const int index : lives.ends[static_cast<std::size_t>(i)]) {
+        for (const int index : lives.ends.of(i)) {
             const auto b = static_cast<std::size_t>(index);
             const auto time =
                 fit == Fit::oldest ? round * times_told_apart + i * times_told_apart / num_ops : 0;

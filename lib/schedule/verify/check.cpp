@@ -7,11 +7,10 @@
 
 #include "schedule/transfer_runs.hpp"
 #include "schedule/verify/check_races.hpp"
+#include "spec/home_text.hpp"
 
 namespace ziggurat::schedule {
 namespace {
-
-constexpr std::array tier_names{"device", "host", "nvme"};
 
 class Check {
   public:
@@ -114,7 +113,7 @@ class Check {
                 note(FindingKind::memory, -1,
                      "has buffers up to byte " + std::to_string(ends[a]) + " of an arena of " +
                          std::to_string(program_.arena_bytes[a]) + " bytes (" +
-                         tier_names[static_cast<std::size_t>(tier_of_arena(a))] +
+                         spec::tier_names[static_cast<std::size_t>(tier_of_arena(a))] +
                          (a >= 3 ? ", shared)" : ")"));
             }
         }
@@ -122,8 +121,9 @@ class Check {
             const auto t = static_cast<std::size_t>(tier);
             if (budgets_.bytes[t] > 0 && program_.tier_bytes(tier) > budgets_.bytes[t]) {
                 note(FindingKind::memory, -1,
-                     "needs " + std::to_string(program_.tier_bytes(tier)) + " bytes of " + tier_names[t] +
-                         " memory where " + std::to_string(budgets_.bytes[t]) + " are allowed");
+                     "needs " + std::to_string(program_.tier_bytes(tier)) + " bytes of " +
+                         spec::tier_names[t] + " memory where " + std::to_string(budgets_.bytes[t]) +
+                         " are allowed");
             }
         }
     }
@@ -161,9 +161,10 @@ class Check {
                     const auto& held = *buffer(operand.buffer);
                     if (held.tier != tier) {
                         note(FindingKind::memory, i,
-                             "works on " + std::string{tier_names[static_cast<std::size_t>(tier)]} +
+                             "works on " + std::string{spec::tier_names[static_cast<std::size_t>(tier)]} +
                                  " and has a '" + to_string(operand.role) + "' on " +
-                                 tier_names[static_cast<std::size_t>(held.tier)] + " ('" + held.name + "')");
+                                 spec::tier_names[static_cast<std::size_t>(held.tier)] + " ('" + held.name +
+                                 "')");
                     }
                 }
             }

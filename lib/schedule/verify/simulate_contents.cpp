@@ -23,14 +23,18 @@ std::uint64_t hash_of(const std::string& text) {
 
 Content Content::behind(std::int64_t offset_bytes) const {
     auto moved = *this;
-    moved.first += offset_bytes / element_bytes;
+    const auto bytes = byte + offset_bytes;
+    moved.first += bytes / element_bytes;
+    moved.byte = static_cast<int>(bytes % element_bytes);
     return moved;
 }
 
 bool Content::is_continued_by(const Content& next, std::int64_t bytes) const {
+    const auto end = byte + bytes;
     return name == next.name && term == next.term && element_bytes == next.element_bytes &&
-           first + bytes / element_bytes == next.first && microbatch == next.microbatch &&
-           step == next.step && buffer == next.buffer && op == next.op && in_flux == next.in_flux;
+           first + end / element_bytes == next.first && end % element_bytes == next.byte &&
+           microbatch == next.microbatch && step == next.step && buffer == next.buffer && op == next.op &&
+           in_flux == next.in_flux;
 }
 
 std::uint64_t fingerprint(const Pieces& pieces) {

@@ -23,6 +23,7 @@ struct Content {
     std::uint64_t name = 0;  ///< what it is a part of (a unit's parameters, some activation); 0: nothing
     std::int64_t first = 0;  ///< element of the thing where the run begins
     int element_bytes = 1;
+    int byte = 0;            ///< of that element, where the run begins: not 0 where its front was overwritten
     std::uint64_t term = 0;  ///< how its value came about: equal terms mean equal bits
     int microbatch = -1;     ///< activations: whose
     int step = -1;           ///< states: the step that reads them; others: the step that made them

@@ -96,13 +96,14 @@ Pieces World::gradients(
 std::vector<Pieces> World::computed(int rank, int op, int step, const Found& found) {
     const auto& done = op_of(rank, op);
     std::uint64_t what = mixed(number(static_cast<int>(done.kind)), number(done.unit));
-    for (const auto value :
-         {number(done.phase), number(static_cast<int>(as_first_done(done.direction))), number(done.row_begin),
-          number(done.column_begin), number(done.column_end), number(done.microbatch)}) {
+    for (const auto value : {number(done.phase), number(static_cast<int>(as_first_done(done.direction))),
+                             number(done.row_begin), number(done.microbatch)}) {
         what = mixed(what, value);
     }
-    std::uint64_t inputs = what;
-    std::uint64_t d_output = what;
+    // Tiles of an output are one value by name: of the ranks that sum it, one may add positions behind them.
+    const auto of_tile = mixed(mixed(what, number(done.column_begin)), number(done.column_end));
+    std::uint64_t inputs = of_tile;
+    std::uint64_t d_output = of_tile;
     for (std::size_t r = 0; r < done.reads.size(); ++r) {
         const auto value = fingerprint(found.reads[r]);
         inputs = mixed(mixed(inputs, number(static_cast<int>(done.reads[r].role))), value);

@@ -137,22 +137,25 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
         }
         const auto& content = piece.content;
         const auto offset = operand.runs[at_run].offset + piece.begin - position;
-        const auto where =
-            "'" + described.name + "' (" + to_string(operand.role) + ") at byte " + std::to_string(offset);
-        const auto last = content.op < 0 ? std::string{} : " by " + name_of(rank, content.op);
+        const auto where = [&] {
+            return "'" + described.name + "' (" + to_string(operand.role) + ") at byte " +
+                   std::to_string(offset);
+        };
+        const auto last = [&] { return content.op < 0 ? std::string{} : " by " + name_of(rank, content.op); };
         if (content.name == 0 && !content.in_flux) {
-            complain(FindingKind::unwritten_read, rank, op, "reads " + where + ", where nobody has written");
+            complain(FindingKind::unwritten_read, rank, op,
+                     "reads " + where() + ", where nobody has written");
             return;
         }
         if (content.in_flux) {
             complain(FindingKind::overwritten_read, rank, op,
-                     "reads " + where + " while it is written" + last);
+                     "reads " + where() + " while it is written" + last());
             return;
         }
         if (content.buffer != operand.buffer) {
             complain(FindingKind::overwritten_read, rank, op,
-                     "reads " + where + ", where '" + buffer(rank, content.buffer).name +
-                         "' has been put since" + last);
+                     "reads " + where() + ", where '" + buffer(rank, content.buffer).name +
+                         "' has been put since" + last());
             return;
         }
         if (holds_state(described)) {
@@ -161,9 +164,9 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             if (!is_nil &&
                 (content.name != state_name(described.state, described.unit) || content.first != element)) {
                 complain(FindingKind::wrong_sum, rank, op,
-                         "reads " + where + " and finds there what belongs at element " +
+                         "reads " + where() + " and finds there what belongs at element " +
                              std::to_string(content.first) + " of something, instead of element " +
-                             std::to_string(element) + " of unit " + std::to_string(described.unit) + last);
+                             std::to_string(element) + " of unit " + std::to_string(described.unit) + last());
                 return;
             }
             // What moves updated state on is looked at where the state is used.
@@ -174,8 +177,8 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             if (uses && changes && described.state != StateKind::gradients && content.step != step &&
                 content.step != Content::every_step) {
                 complain(FindingKind::stale_read, rank, op,
-                         "reads " + where + " in step " + std::to_string(step) +
-                             ", but it holds the state of step " + std::to_string(content.step) + last);
+                         "reads " + where() + " in step " + std::to_string(step) +
+                             ", but it holds the state of step " + std::to_string(content.step) + last());
                 return;
             }
             continue;
@@ -185,8 +188,8 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             const bool is_of_step = operand.role == Role::exact_sums || operand.role == Role::update_inputs;
             if (is_of_step && content.step != step) {
                 complain(FindingKind::stale_read, rank, op,
-                         "reads " + where + " in step " + std::to_string(step) + ", but it is that of step " +
-                             std::to_string(content.step) + last);
+                         "reads " + where() + " in step " + std::to_string(step) +
+                             ", but it is that of step " + std::to_string(content.step) + last());
                 return;
             }
             continue;
@@ -195,10 +198,10 @@ void World::judge_read(int rank, int op, int step, const Operand& operand, Piece
             content.microbatch >= 0 && reader.microbatch >= 0 && content.microbatch != reader.microbatch;
         if (other_microbatch || content.step != step) {
             complain(FindingKind::stale_read, rank, op,
-                     "reads " + where + " for micro-batch " + std::to_string(reader.microbatch) +
+                     "reads " + where() + " for micro-batch " + std::to_string(reader.microbatch) +
                          " of step " + std::to_string(step) + ", but it holds the value of micro-batch " +
                          std::to_string(content.microbatch) + " of step " + std::to_string(content.step) +
-                         last);
+                         last());
             return;
         }
     }

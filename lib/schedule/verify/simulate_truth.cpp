@@ -68,18 +68,27 @@ std::uint64_t SimulationTruth::initial_term(int rank, int unit, int parameter) c
         return Terms::zero;
     }
     auto term = simulation::mixed(static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(parameter));
-    const auto& described = layout(rank).table.units.at(static_cast<std::size_t>(unit));
-    if (described.parameters.at(static_cast<std::size_t>(parameter)).tensor_dim >= 0) {
-        term = simulation::mixed(term, static_cast<std::uint64_t>(layout(rank).tensor_rank) + 1);
+    if (described(rank, unit, parameter).tensor_dim >= 0) {
+        term = simulation::mixed(term, static_cast<std::uint64_t>(slice(rank, unit, parameter)) + 1);
     }
     return term;
 }
 
+const layout::Parameter& SimulationTruth::described(int rank, int unit, int parameter) const {
+    return layout(rank)
+        .table.units.at(static_cast<std::size_t>(unit))
+        .parameters.at(static_cast<std::size_t>(parameter));
+}
+
+int SimulationTruth::slice(int rank, int unit, int parameter) const {
+    return layout::slice_of(described(rank, unit, parameter), layout(rank).tensor(),
+                            layout(rank).tensor_rank);
+}
+
 std::int64_t SimulationTruth::holders_key(int rank, int unit, int parameter) const {
-    const auto& described = layout(rank).table.units.at(static_cast<std::size_t>(unit));
-    const bool is_sliced = described.parameters.at(static_cast<std::size_t>(parameter)).tensor_dim >= 0;
-    const int slice = is_sliced ? layout(rank).tensor_rank + 1 : 0;
-    return (static_cast<std::int64_t>(unit) << 32) + slice;
+    const bool is_sliced = described(rank, unit, parameter).tensor_dim >= 0;
+    const auto place = is_sliced ? (std::int64_t{parameter} << 16) + slice(rank, unit, parameter) + 1 : 0;
+    return (static_cast<std::int64_t>(unit) << 32) + place;
 }
 
 std::vector<SimulationTruth::Use> SimulationTruth::uses(int unit, int parameter) const {
@@ -100,10 +109,9 @@ std::vector<SimulationTruth::Use> SimulationTruth::uses(int unit, int parameter)
 
 std::string SimulationTruth::missing_or_twice(
     int rank, int unit, int parameter, int step, const std::vector<Leaf>& leaves) const {
-    const auto& described = layout(rank)
-                                .table.units.at(static_cast<std::size_t>(unit))
-                                .parameters.at(static_cast<std::size_t>(parameter));
-    const int tensor_ranks = described.gradient_is_partial ? layout(rank).tensor() : 1;
+    const auto& summed = described(rank, unit, parameter);
+    const int tensor_ranks =
+        summed.gradient_is_partial ? layout::ranks_per_slice(summed, layout(rank).tensor()) : 1;
     // By (data rank, context rank, tensor rank, micro-batch, unit, phase): the rows that are summed up.
     using Summand = std::tuple<int, int, int, int, int, int>;
     std::map<Summand, std::vector<std::pair<std::int64_t, std::int64_t>>> rows;
@@ -111,6 +119,10 @@ std::string SimulationTruth::missing_or_twice(
         if (leaf.step != step) {
             return "a summand of step " + std::to_string(leaf.step) + " is in the sum of step " +
                    std::to_string(step);
+        }
+        // Of sums within a slice alone, summands tell which rank they are of: others may be alike on all.
+        if (tensor_ranks > 1 && slice(leaf.rank, unit, parameter) != slice(rank, unit, parameter)) {
+            return "a summand of another slice is in the sum";
         }
         const auto& from = layout(leaf.rank);
         rows[{from.data_rank, from.context_rank, tensor_ranks > 1 ? from.tensor_rank : 0, leaf.microbatch,
@@ -225,7 +237,7 @@ std::uint64_t SimulationTruth::in_order_of_plan(const Summands& summands,
 
 std::string SimulationTruth::complaint(
     int rank, int unit, int parameter, int step, std::uint64_t term, Terms& terms) const {
-    const auto key = std::make_tuple(step, unit, parameter, term);
+    const auto key = std::make_tuple(step, unit, parameter, slice(rank, unit, parameter), term);
     if (const auto found = judged_.find(key); found != judged_.end()) {
         return found->second;
     }
@@ -235,10 +247,7 @@ std::string SimulationTruth::complaint(
         leaves.push_back(summand.first);
     }
     auto text = missing_or_twice(rank, unit, parameter, step, leaves);
-    const bool over_tensor = layout(rank)
-                                 .table.units.at(static_cast<std::size_t>(unit))
-                                 .parameters.at(static_cast<std::size_t>(parameter))
-                                 .gradient_is_partial;
+    const bool over_tensor = described(rank, unit, parameter).gradient_is_partial;
     if (text.empty() && in_order_of_plan(summands, over_tensor, terms) != term) {
         text = "the summands are all there, but not added in the order of the sum plan";
     }

@@ -44,6 +44,9 @@ class SimulationTruth {
     std::int64_t holders_key(int rank, int unit, int parameter) const;
 
   private:
+    const layout::Parameter& described(int rank, int unit, int parameter) const;
+    /// The slice of the parameter that `rank` holds.
+    int slice(int rank, int unit, int parameter) const;
     using Use = std::pair<int, int>;  ///< unit and phase
     std::vector<Use> uses(int unit, int parameter) const;
     std::string missing_or_twice(
@@ -57,8 +60,8 @@ class SimulationTruth {
 
     spec::RunSpec spec_;
     std::vector<ModelLayout> layouts_;
-    /// By step, unit, parameter and term: what was found before.
-    mutable std::map<std::tuple<int, int, int, std::uint64_t>, std::string> judged_;
+    /// By step, unit, parameter, slice and term: what was found before.
+    mutable std::map<std::tuple<int, int, int, int, std::uint64_t>, std::string> judged_;
 };
 
 }  // namespace ziggurat::schedule

@@ -100,10 +100,16 @@ Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) 
     const std::int64_t secondary = spec.sharding.secondary;
     Volumes sum;
     for (const int unit : model.units) {
-        const auto held = model.held(unit).size();
         const auto trained =
             model.trains(unit) ? model.shards[static_cast<std::size_t>(unit)].padded_elements() : 0;
-        const auto leases = microbatches * leases_per_microbatch(spec, model, unit);
+        sum.publication += without_own_part(trained / spans.parameters, spans.optimizer / spans.parameters);
+        if (model.tiling(unit).is_cut()) {
+            continue;
+        }
+        const auto held = model.held(unit).size();
+        const auto passes = microbatches * leases_per_microbatch(spec, model, unit);
+        const bool is_for_step = spec.sharding.leases == spec::LeaseSpan::step;
+        const auto leases = is_for_step ? std::min<std::int64_t>(passes, 1) : passes;
         const bool keeps_copy = secondary > 0 && spans.parameters > 1;
         const auto primary_leases = keeps_copy ? std::min<std::int64_t>(leases, 1) : leases;
         sum.gathers += primary_leases * without_own_part(held, spans.parameters);
@@ -123,7 +129,6 @@ Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) 
                 break;
         }
         sum.accumulated += without_own_part(trained / spans.optimizer, spans.data / spans.optimizer);
-        sum.publication += without_own_part(trained / spans.parameters, spans.optimizer / spans.parameters);
     }
     sum.reduction += sum.accumulated;
     return sum;

@@ -28,7 +28,7 @@ struct Volumes {
 ///
 ///     gathers      M leases P(1 - 1/p); leases are 2 for a decoder layer, 1 for a lookup, for the head and
 ///                  for a layer whose backward uses no parameters: below the first trained tensor there is
-///                  none. With a secondary span only the first lease of a step.
+///                  none. With leases for the step, or with a secondary span, only the first lease of a step.
 ///     secondary    all later leases, P(1 - 1/s) each
 ///     reduction    at_end           T(1 - 1/d)
 ///                  each_microbatch  M T(1 - 1/d)
@@ -36,6 +36,8 @@ struct Volumes {
 ///                  and in all       T/o (1 - o/d)
 ///     accumulated  the terms of these without M
 ///     publication  T/p (1 - p/o)
+///
+/// Of units in tiles the publication alone: tile_volumes_of_axis has the rest.
 Volumes volumes_by_formula(const spec::RunSpec& spec, const ModelLayout& model);
 
 /// Those volumes in bytes: gradients of a micro-batch travel in fp32, accumulators in precision.gradient.

@@ -8,6 +8,7 @@
 
 #include "base/units.hpp"
 #include "spec/budgets.hpp"
+#include "spec/home_text.hpp"
 #include "train/account/accounting_links.hpp"
 #include "train/account/step_report.hpp"
 
@@ -83,7 +84,6 @@ double throttle_of(const spec::Throttle& throttle, Link link) {
 
 /// `{device: 12%, host: 30%, nvme: rest}`
 std::string home_text(const std::array<double, 3>& shares) {
-    constexpr const char* names[] = {"device", "host", "nvme"};
     std::string text;
     for (std::size_t tier = 0; tier < 3; ++tier) {
         const int percent = static_cast<int>(100 * shares[tier] + 1e-9);
@@ -93,9 +93,9 @@ std::string home_text(const std::array<double, 3>& shares) {
         const bool is_last = std::all_of(shares.begin() + static_cast<std::ptrdiff_t>(tier) + 1, shares.end(),
                                          [](double share) { return share <= 0; });
         if (is_last && text.empty()) {
-            return names[tier];
+            return spec::tier_names[tier];
         }
-        text += fmt::format("{}{}: {}", text.empty() ? "{" : ", ", names[tier],
+        text += fmt::format("{}{}: {}", text.empty() ? "{" : ", ", spec::tier_names[tier],
                             is_last ? "rest" : fmt::format("{}%", percent));
     }
     return text + "}";

@@ -59,11 +59,9 @@ void LinkCount::count(std::span<const LaneRecord> records, bool is_step) {
 }
 
 void LinkCount::count_bytes() {
-    latest_ = {};
     for (auto& source : sources_) {
         const auto now = bytes_moved_(source.op);
         sums_[source.link].moved_bytes += now - source.seen;
-        latest_[source.link] += now - source.seen;
         source.seen = now;
     }
 }

@@ -46,8 +46,6 @@ class LinkCount {
 
     /// Of one step, by the plan.
     const schedule::BytesByLink& planned() const noexcept { return planned_; }
-    /// Counted between the last two calls of count().
-    const schedule::BytesByLink& latest() const noexcept { return latest_; }
     /// All since construction, of the links that the program uses.
     std::vector<LinkUse> uses() const;
     /// Seconds in which the disks had nothing to do while a transfer waited for nothing but being started,
@@ -88,7 +86,6 @@ class LinkCount {
     std::vector<Interval> waits_;   ///< of transfers that could have started, not settled
     std::vector<Interval> latest_waits_;
     schedule::BytesByLink planned_{};
-    schedule::BytesByLink latest_{};
     std::int64_t idle_ns_ = 0, excluded_idle_ns_ = 0;
     std::int64_t steps_ = 0;
 };

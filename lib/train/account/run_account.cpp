@@ -1,5 +1,9 @@
 #include "train/account/run_account.hpp"
 
+#include <algorithm>
+#include <array>
+#include <functional>
+
 #include "comm/control.hpp"
 #include "layout/counts.hpp"
 #include "train/account/accounting_table.hpp"
@@ -30,6 +34,7 @@ RunAccount::RunAccount(const spec::RunSpec& spec,
       links_{assembly.train_executor().program(), [&assembly](int op) { return assembly.bytes_moved(op); },
              [&assembly](int op) { return assembly.bytes_spared(op); }},
       bottleneck_facts_{bottleneck_facts(spec, assembly.train_executor().program())} {
+    plan_of_all_ranks();
     if (spec.run.trace) {
         trace_.emplace(world.rank(), ops_.trace_lanes(), traced_steps);
     }
@@ -48,10 +53,12 @@ void RunAccount::add_step(StepReport& report) {
     saves.forget_waits();
     traffic_.count(records);
     links_.count(records);
-    report.sent_bytes = traffic_.latest();
-    report.planned_bytes = traffic_.planned();
-    report.link_bytes = links_.latest();
-    report.planned_link_bytes = links_.planned();
+    const auto& figures = assembly_.outcome().figures;
+    report.sent_bytes = figures.sent_bytes;
+    report.planned_bytes = planned_.sent_bytes;
+    report.link_bytes = figures.link_bytes;
+    report.planned_link_bytes = planned_.link_bytes;
+    report.process_peak_bytes = figures.process_peak_bytes;
     if (trace_) {
         ops_.add_to(*trace_, records);
     }
@@ -65,20 +72,34 @@ void RunAccount::add_rest() {
     links_.count(assembly_.train_executor().records(), false);
 }
 
-StepFields RunAccount::fields() const {
-    StepFields fields;
+void RunAccount::plan_of_all_ranks() {
+    planned_.sent_bytes = traffic_.planned();
+    planned_.link_bytes = links_.planned();
+    comm::all_reduce_sum(world_, planned_.sent_bytes);
+    comm::all_reduce_sum(world_, planned_.link_bytes);
+    std::array<std::int64_t, 2> holds{holds_more_than_control(assembly_.train_executor().program()) ? 1 : 0,
+                                      assembly_.arena_bytes(spec::Tier::nvme) > 0 ? 1 : 0};
+    comm::all_reduce_max(world_, holds);
     for (std::size_t i = 0; i < num_stalls; ++i) {
-        fields.stalls[i] = ops_.can_stall(static_cast<Stall>(i), world_.size());
+        fields_.stalls[i] = ops_.can_stall(static_cast<Stall>(i), world_.size());
     }
-    for (std::size_t i = 0; i < fields.sent.size(); ++i) {
-        fields.sent[i] = traffic_.planned()[i] > 0;
+    for (std::size_t i = 0; i < fields_.sent.size(); ++i) {
+        fields_.sent[i] = planned_.sent_bytes[i] > 0;
     }
-    for (std::size_t i = 0; i < fields.moved.size(); ++i) {
-        fields.moved[i] = links_.planned()[i] > 0;
+    for (std::size_t i = 0; i < fields_.moved.size(); ++i) {
+        fields_.moved[i] = planned_.link_bytes[i] > 0;
     }
-    fields.host = assembly_.arena_bytes(spec::Tier::host) > 0;
-    fields.nvme = assembly_.arena_bytes(spec::Tier::nvme) > 0;
-    return fields;
+    fields_.host = holds[0] > 0;
+    fields_.nvme = holds[1] > 0;
+}
+
+void RunAccount::measure(StepFigures& mine) {
+    const auto sent = assembly_.bytes_moved();
+    const auto moved = assembly_.bytes_by_link();
+    std::ranges::transform(sent, told_.sent_bytes, mine.sent_bytes.begin(), std::minus{});
+    std::ranges::transform(moved, told_.link_bytes, mine.link_bytes.begin(), std::minus{});
+    told_.sent_bytes = sent;
+    told_.link_bytes = moved;
 }
 
 std::string RunAccount::own_table() const {

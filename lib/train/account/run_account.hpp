@@ -24,7 +24,7 @@ namespace ziggurat::train {
 
 /// Reads the executor's records after each step. No allocation per step.
 ///
-/// Collective: local, but for table()
+/// Collective: local, but for construction and table(), over all ranks
 class RunAccount {
   public:
     /// \param peak        what the utilisation is measured against
@@ -41,14 +41,16 @@ class RunAccount {
 
     /// The step with index `step` begins.
     void begin_step(std::int64_t step);
+    /// What this rank has sent and moved since it was asked before.
+    void measure(StepFigures& mine);
     /// The trainer's executor has run a step: its records go into the account and into `report`, which has
     /// the wait for data already.
     void add_step(StepReport& report);
     /// The trainer's executor has finished: what ended after the last step is counted too.
     void add_rest();
 
-    /// The fields that may become anything but 0 in the steps of this run, on this rank.
-    StepFields fields() const;
+    /// The fields that may become anything but 0 in the steps of this run; stalls are those of this rank.
+    const StepFields& fields() const noexcept { return fields_; }
 
     /// The account as far as this rank knows it by itself.
     std::string own_table() const;
@@ -63,6 +65,9 @@ class RunAccount {
     void write_trace(const std::string& folder) const;
 
   private:
+    /// Adds up what all ranks plan, and finds which fields that leaves.
+    void plan_of_all_ranks();
+
     const spec::RunSpec& spec_;
     comm::Context world_;
     Assembly& assembly_;
@@ -72,6 +77,9 @@ class RunAccount {
     Traffic traffic_;
     LinkCount links_;
     BottleneckFacts bottleneck_facts_;
+    StepFigures told_;     ///< all that measure() has told of this rank
+    StepFigures planned_;  ///< of one step, of all ranks
+    StepFields fields_;
     std::optional<Trace> trace_;
 };
 

@@ -16,7 +16,7 @@ struct StepFields {
     std::array<bool, num_stalls> stalls = all<num_stalls>();
     std::array<bool, schedule::num_purposes> sent = all<schedule::num_purposes>();
     std::array<bool, schedule::num_links> moved = all<schedule::num_links>();
-    bool host = true, nvme = true;  ///< what lies there
+    bool host = true, nvme = true;  ///< what lies there; see holds_more_than_control
 
   private:
     template <std::size_t n>
@@ -26,5 +26,9 @@ struct StepFields {
         return every;
     }
 };
+
+/// Whether a program keeps anything but control values on the host. Every run keeps those there, a few KiB:
+/// they alone say nothing of how its state is spread.
+bool holds_more_than_control(const schedule::Program& program);
 
 }  // namespace ziggurat::train

@@ -24,7 +24,7 @@ struct StepReport {
     double compute_s = 0;
     std::array<double, num_stalls> stall_s{};
     std::array<std::string_view, num_stalls> stall_cause{};  ///< the longest wait of each; empty: none
-    /// Bytes that rank 0 has moved since the last report, by schedule::Purpose, and the plan of a step.
+    /// Bytes that all ranks have sent since the step before, by schedule::Purpose, and the plan of a step.
     schedule::BytesByPurpose sent_bytes{}, planned_bytes{};
     /// The same between tiers.
     schedule::BytesByLink link_bytes{}, planned_link_bytes{};
@@ -32,8 +32,10 @@ struct StepReport {
     std::int64_t host_peak_bytes = 0;
     std::int64_t nvme_bytes = 0;
     std::int64_t process_peak_bytes = 0;  ///< of memory in no tier: code, libraries, messages
-    std::int64_t skipped = 0;  ///< updates not applied since the training began, this step included
-    bool is_skipped = false;   ///< this step's update was not applied
+    std::int64_t skipped = 0;            ///< updates not applied since the training began, this step included
+    bool is_skipped = false;             ///< this step's update was not applied
+    bool is_spike = false;               ///< loss or norm far above those before (train.spikes)
+    double loss_z = 0, grad_norm_z = 0;  ///< of a spike: standard deviations above their mean
 
     double& stall(Stall cause) { return stall_s[static_cast<std::size_t>(cause)]; }
     double stall(Stall cause) const { return stall_s[static_cast<std::size_t>(cause)]; }

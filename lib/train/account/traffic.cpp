@@ -9,6 +9,19 @@
 #include "train/step/bind_collectives.hpp"
 
 namespace ziggurat::train {
+namespace {
+
+/// The kind under which a flow's sum is kept. A message is planned where it is sent and counted where it is
+/// copied, which is its receiver on a node and its sender between nodes: both ends are one flow.
+schedule::OpKind flow_kind(schedule::OpKind kind) {
+    return kind == schedule::OpKind::receive ? schedule::OpKind::send : kind;
+}
+
+std::string name_of(schedule::OpKind kind) {
+    return kind == schedule::OpKind::send ? "send and receive" : to_string(kind);
+}
+
+}  // namespace
 
 void add_up(std::span<const Flow> flows, schedule::BytesByPurpose& moved, schedule::BytesByPurpose& planned) {
     for (const auto& flow : flows) {
@@ -29,9 +42,9 @@ Traffic::Traffic(const schedule::Program& program, BytesMoved bytes_moved)
             continue;
         }
         auto sum = std::ranges::find_if(
-            sums_, [&](const Sum& s) { return s.kind == op.kind && s.purpose == op.purpose; });
+            sums_, [&](const Sum& s) { return s.kind == flow_kind(op.kind) && s.purpose == op.purpose; });
         if (sum == sums_.end()) {
-            sums_.push_back({.kind = op.kind, .purpose = op.purpose});
+            sums_.push_back({.kind = flow_kind(op.kind), .purpose = op.purpose});
             sum = sums_.end() - 1;
         }
         const auto bytes = schedule::bytes_sent(op, program);
@@ -50,12 +63,9 @@ void Traffic::count(std::span<const LaneRecord> records, bool is_step) {
             sum.excluded_bytes = sum.moved_bytes;
         }
     }
-    latest_ = {};
     for (auto& source : sources_) {
         const auto now = bytes_moved_(source.op);
-        auto& sum = sums_[source.sum];
-        sum.moved_bytes += now - source.seen;
-        latest_[static_cast<std::size_t>(sum.purpose)] += now - source.seen;
+        sums_[source.sum].moved_bytes += now - source.seen;
         source.seen = now;
     }
     for (const auto& record : records) {
@@ -71,7 +81,7 @@ void Traffic::count(std::span<const LaneRecord> records, bool is_step) {
 std::vector<Flow> Traffic::flows() const {
     std::vector<Flow> made;
     for (const auto& sum : sums_) {
-        made.push_back({to_string(sum.kind), to_string(sum.purpose), sum.calls,
+        made.push_back({name_of(sum.kind), to_string(sum.purpose), sum.calls,
                         sum.planned_bytes_per_step * steps_, sum.moved_bytes, steps_,
                         sum.seconds - sum.excluded_seconds, sum.moved_bytes - sum.excluded_bytes});
     }

@@ -45,8 +45,6 @@ class Traffic {
 
     /// Of one step, by the plan.
     const schedule::BytesByPurpose& planned() const noexcept { return planned_; }
-    /// Counted between the last two calls of count().
-    const schedule::BytesByPurpose& latest() const noexcept { return latest_; }
     /// All since construction.
     std::vector<Flow> flows() const;
 
@@ -70,7 +68,6 @@ class Traffic {
     std::vector<Source> sources_;  ///< ops that move bytes
     std::vector<int> sum_of_op_;   ///< -1: moves nothing
     schedule::BytesByPurpose planned_{};
-    schedule::BytesByPurpose latest_{};
     std::int64_t steps_ = 0;
 };
 

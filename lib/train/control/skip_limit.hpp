@@ -18,13 +18,14 @@ class SkipLimit {
     /// Of what a training that goes on has skipped: in all, and as its last steps.
     SkipLimit(std::int64_t skipped, std::int64_t in_a_row) : skipped_{skipped}, in_a_row_{in_a_row} {}
 
-    void note(bool is_skipped) noexcept {
+    /// \param is_spike  the step was finite: to leave its update out is no breakdown
+    void note(bool is_skipped, bool is_spike = false) noexcept {
         skipped_ += is_skipped ? 1 : 0;
-        in_a_row_ = is_skipped ? in_a_row_ + 1 : 0;
+        in_a_row_ = is_skipped && !is_spike ? in_a_row_ + 1 : 0;
     }
     /// Since the training began.
     std::int64_t skipped() const noexcept { return skipped_; }
-    /// As the last steps; 0 when the last update was applied.
+    /// As the last steps, for what was not finite; 0 when the last step was finite.
     std::int64_t in_a_row() const noexcept { return in_a_row_; }
 
     /// Errors: Error{numerics} when too many were skipped

@@ -30,6 +30,24 @@ std::string skipped_line(const StepReport& report, int columns) {
     return line;
 }
 
+std::string spike_line(const StepReport& report, int columns) {
+    const auto head = fmt::format("step {} SPIKE", report.step);
+    const auto values =
+        fmt::format("{}: loss {:.4g} (z {:.1f}), norm {:.3g} (z {:.1f})", head, report.loss.value_or(0),
+                    report.loss_z, report.grad_norm, report.grad_norm_z);
+    std::string line = fmt::format(
+        "{}; {}", values,
+        report.is_skipped ? fmt::format("its update is left out ({} skipped so far)", report.skipped)
+                          : std::string{"its update is applied (train.spikes.action: warn)"});
+    for (const auto& shorter : {values, head}) {
+        if (columns <= 0 || text_width(line) <= columns) {
+            break;
+        }
+        line = shorter;
+    }
+    return line;
+}
+
 StyledText validation_line(const ValidationReport& report, std::int64_t total_steps, int columns) {
     StyledText line;
     line.add("validate", Style::heading);

@@ -13,6 +13,9 @@ namespace ziggurat::train {
 /// `step 1251 SKIPPED: ...`: an update that was not applied; as much of it as fits `columns` (0: all).
 std::string skipped_line(const StepReport& report, int columns = 0);
 
+/// `step 1251 SPIKE: ...`, and what is done about it; as much of it as fits `columns` (0: all).
+std::string spike_line(const StepReport& report, int columns = 0);
+
 /// `validate 100/500 | loss ...`, as much of it as fits; `columns` 0: all.
 StyledText validation_line(const ValidationReport& report, std::int64_t total_steps, int columns = 0);
 

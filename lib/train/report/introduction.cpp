@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/units.hpp"
 #include "comm/node_topology.hpp"
+#include "kernels/attention.hpp"
 #include "layout/counts.hpp"
+#include "layout/node_groups.hpp"
+#include "layout/workspaces.hpp"
 #include "spec/budgets.hpp"
 #include "spec/home_text.hpp"
 #include "train/report/banner.hpp"
@@ -49,17 +53,54 @@ std::string layout_line(const spec::RunSpec& spec) {
     const std::string again =
         spec.sharding.secondary > 0 ? fmt::format(", second copy {}", spec.sharding.secondary) : "";
     return fmt::format(
-        "{} rank{} = tensor {} x context {} x data {} x pipeline {}{}; spans of parameters {}, gradients {}, "
-        "optimizer {}{}; recompute {}",
-        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.data, p.stages, nodes,
-        spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer, again,
+        "{} rank{} = tensor {} x context {} x data {} x pipeline {}{}{}; spans of parameters {}, gradients "
+        "{}, optimizer {}{}; recompute {}",
+        p.ranks, p.ranks == 1 ? "" : "s", p.tensor, p.context, p.data, p.stages, layout::describe_axes(p),
+        nodes, spec.sharding.parameters, spec.sharding.gradients, spec.sharding.optimizer, again,
         name_of(spec.recompute.kind));
+}
+
+/// Which ranks are on which nodes; empty where all are on one.
+std::string nodes_line(const spec::RunSpec& spec,
+                       std::span<const RankPlace> places,
+                       const comm::NodeTopology& nodes) {
+    std::vector<std::string> hosts;
+    for (std::size_t rank = 0; rank < places.size() && spec.debug.nodes == 0; ++rank) {
+        if (nodes.node_of[rank] == std::ssize(hosts)) {
+            hosts.push_back(places[rank].host);
+        }
+    }
+    return layout::describe_nodes(spec.parallel, nodes.node_of, hosts);
+}
+
+/// What carries vectors of GPUs between ranks.
+const char* transport_line(spec::Transport transport) {
+    switch (transport) {
+        case spec::Transport::staged:
+            return "staged: vectors of GPUs go between ranks by way of the host's memory";
+        case spec::Transport::nccl:
+            return "nccl: vectors of GPUs go between ranks by NCCL";
+    }
+    return "unknown";
+}
+
+/// What computes attention on GPUs, where the run is plain enough for a library.
+std::string attention_line(const kernels::AttentionLibrary& library) {
+    return library.name.empty() || !library.lack.empty()
+               ? "by our own kernels"
+               : "by " + library.name + ", with sums in a fixed order; what it has no kernel for, by ours";
+}
+
+/// Whether attention of the run is such that a library may compute it.
+bool may_attend_by_library(const spec::RunSpec& spec) {
+    return layout::make_workspaces(spec)->attention_forward(layout::attention_sizes(spec)) > 0;
 }
 
 /// Budgets, and where state is at home.
 std::string memory_line(const spec::RunSpec& spec) {
     const auto& tiers = spec.tiers;
-    auto text = fmt::format("device {} per rank, host {} per node", format_bytes(tiers.device_budget_bytes),
+    auto text = fmt::format("device {}{} per rank, host {} per node", format_bytes(tiers.device_budget_bytes),
+                            tiers.device == spec::DeviceKind::cuda ? " of a GPU" : "",
                             format_bytes(tiers.host_budget_bytes));
     if (!tiers.nvme_paths.empty()) {
         text += fmt::format(", nvme {} per node in {}", format_bytes(tiers.nvme_budget_bytes),
@@ -115,6 +156,7 @@ void introduce(const spec::RunSpec& spec,
                                               .cores = usable_cores(),
                                               .threads = spec.parallel.threads,
                                               .core_limit = control_group_core_limit()});
+    const auto nodes = comm::find_nodes(world.group(), spec.debug.nodes);
     if (world.rank() != 0) {
         return;
     }
@@ -130,10 +172,29 @@ void introduce(const spec::RunSpec& spec,
         {"data", data_line(spec, corpus)},
         {"run", spec.run.dir},
     };
+    if (spec.tiers.device == spec::DeviceKind::cuda && world.size() > 1) {
+        const auto model = std::ranges::find(entries, "model", &BannerEntry::label);
+        entries.insert(model, {"transport", transport_line(spec.parallel.transport)});
+    }
+    std::string lack;
+    if (spec.tiers.device == spec::DeviceKind::cuda) {
+        const auto library =
+            may_attend_by_library(spec) ? kernels::attention_library() : kernels::AttentionLibrary{};
+        const auto model = std::ranges::find(entries, "model", &BannerEntry::label);
+        entries.insert(model + 1, {"attention", attention_line(library)});
+        lack = library.lack;
+    }
+    if (auto text = nodes_line(spec, places, nodes); !text.empty()) {
+        const auto layout = std::ranges::find(entries, "layout", &BannerEntry::label);
+        entries.insert(layout + 1, {"nodes", std::move(text)});
+    }
     if (const auto throttle = describe(spec.debug.throttle); !throttle.empty()) {
         entries.push_back({"throttle", throttle + " (debug.throttle)"});
     }
     console.print(banner(entries));
+    if (!lack.empty()) {
+        console.warn(lack + ": our own kernels compute attention, which takes longer.");
+    }
     for (const auto& warning : oversubscription_warnings(places)) {
         console.warn(warning);
     }
@@ -148,7 +209,7 @@ std::string environment_text(const std::string& version,
                     comm::machine_name(), format_calendar(calendar_seconds()), peak_line(peak));
     for (char** variable = environ; *variable != nullptr; ++variable) {
         for (const char* prefix :
-             {"OMP_", "OMPI_", "SLURM_", "KOKKOS_", "DNNL_", "ZIGGURAT_", "CUDA_", "NCCL_"}) {
+             {"OMP_", "OMPI_", "SLURM_", "KOKKOS_", "DNNL_", "ZIGGURAT_", "CUDA_", "CUDNN_", "NCCL_"}) {
             const bool is_secret = std::strstr(*variable, "precondition_transports") != nullptr;
             if (!is_secret && std::strncmp(*variable, prefix, std::strlen(prefix)) == 0) {
                 text += *variable;

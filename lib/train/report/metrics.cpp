@@ -133,6 +133,25 @@ void Metrics::validate(const ValidationReport& report) {
     write();
 }
 
+void Metrics::spike(const StepReport& report) {
+    begin("spike");
+    line_.field("step", report.step);
+    line_.field("loss", report.loss.value_or(0));
+    line_.field("loss_z", report.loss_z);
+    line_.field("grad_norm", report.grad_norm);
+    line_.field("grad_norm_z", report.grad_norm_z);
+    line_.field("skipped", report.is_skipped);
+    write();
+}
+
+void Metrics::roll_back(std::int64_t step, std::int64_t from, std::int64_t next_sample) {
+    begin("roll_back");
+    line_.field("step", step);
+    line_.field("from_step", from);
+    line_.field("next_sample", next_sample);
+    write();
+}
+
 void Metrics::checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async) {
     begin("checkpoint_begin");
     line_.field("step", step);

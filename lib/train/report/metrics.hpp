@@ -53,16 +53,23 @@ class Metrics {
     void start(const RunFacts& facts);
     /// Beside the fields of its report, `tok_s_rank`: tokens per second and rank. `mfu`: model FLOPs
     /// utilisation against the peak of `start`; not there when none is known. `stall_<lane>_cause`: what of
-    /// that lane was waited for longest, or null. `sent_<purpose>_B`: what rank 0 has sent to other ranks
-    /// since the row before, counted where it was copied; collectives may end while the next step is under
-    /// way, so a step's bytes may be split over two rows. `plan_<purpose>_B`: what the plan says of one step.
+    /// that lane was waited for longest, or null. `sent_<purpose>_B`: what all ranks have sent to others
+    /// since the row before, counted where it was copied, up to when a rank knows its part of the gradient's
+    /// norm; what a step sends behind that, such as parameters after the update, is in the row after it.
+    /// `plan_<purpose>_B`: what the plan says of one step of all ranks.
     /// `nvme_read_B`, `nvme_written_B`, `host_to_device_B`, `device_to_host_B` and their plan: the same of
-    /// what rank 0 has moved between tiers. What cannot be anything but 0 in this run is left out
-    /// (StepFields).
+    /// what all ranks have moved between tiers. `process_peak_B`: of the rank with most. What cannot be
+    /// anything but 0 in this run is left out (StepFields).
     void step(const StepReport& report);
     /// The run goes on from a checkpoint of `step`; rows before this one are of earlier jobs.
     void resume(std::int64_t step);
     void validate(const ValidationReport& report);
+    /// A step was a spike: its values, how many standard deviations they lie above those before, and whether
+    /// its update was left out.
+    void spike(const StepReport& report);
+    /// The run has gone back to its checkpoint of `step` because of a spike in step `from`, and on with the
+    /// sample of that global index.
+    void roll_back(std::int64_t step, std::int64_t from, std::int64_t next_sample);
     /// A save begins. `async`: beside training.
     void checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async);
     /// It is complete (`ok`), or was given up for `reason`. `stood_still_s`: what training stood still for on

@@ -58,6 +58,7 @@ void Reporter::open(std::optional<std::int64_t> resumed_step) {
     files_.emplace(
         directory_->file("metrics.jsonl"), [this](std::string_view text) { console_.warn(text); },
         spec_.logging.every);
+    resumed_step_ = resumed_step;
     if (resumed_step) {
         files_->metrics.resume(*resumed_step);
     }
@@ -84,6 +85,9 @@ void Reporter::renew_folder() {
     directory_->renew();
     write_facts({});
     files_->metrics.reopen();
+    if (files_->events) {
+        files_->events->reopen();
+    }
     console_.warn("made '" + directory_->path() + "' anew; its log and metrics begin here");
 }
 
@@ -113,8 +117,9 @@ void Reporter::say(const std::string& line) {
     }
 }
 
-void Reporter::busy(const std::string& what) {
-    progress_.begin(what);
+Progress& Reporter::busy(const std::string& what, const std::string& amounts) {
+    progress_.begin(what, amounts);
+    return progress_;
 }
 
 void Reporter::start(const StepFields& fields, const std::string& why_not_shared) {
@@ -125,11 +130,16 @@ void Reporter::start(const StepFields& fields, const std::string& why_not_shared
     facts.peak = context_.peak;
     facts.fields = fields;
     files_->metrics.start(facts);
+    if (spec_.logging.tensorboard) {
+        files_->events.emplace(directory_->path(), resumed_step_, facts,
+                               [this](std::string_view text) { console_.warn(text); });
+    }
     files_->line.emplace(StepLineFacts{
         .total_steps = facts.steps,
         .ranks = facts.ranks,
         .budget_bytes = facts.budget_bytes,
         .can_stall = fields.stalls,
+        .tells_host = fields.host,
         .mfu_of_one_token_s = mfu_of_one_token_s(facts.flops_per_token, facts.ranks, facts.peak)});
     if (!why_not_shared.empty()) {
         console_.warn("ranks of one node cannot read each other's memory (" + why_not_shared +
@@ -147,11 +157,17 @@ void Reporter::step(const StepReport& report, bool is_last) {
     }
     step_seconds_ = report.step_s;
     files_->metrics.step(report);
+    if (files_->events) {
+        files_->events->step(report);
+    }
     if (seconds_between(looked_ns_, monotonic_ns()) > seconds_between_looks) {
         look_after_folder();
     }
     files_->line->add(report);
-    if (report.is_skipped) {
+    if (report.is_spike) {
+        files_->metrics.spike(report);
+        print_fitted([&](int columns) { return spike_line(report, columns); });
+    } else if (report.is_skipped) {
         print_fitted([&](int columns) { return skipped_line(report, columns); });
     }
     if (files_->is_line_due.is_due(report.step, report.tokens) || is_last) {
@@ -168,9 +184,21 @@ void Reporter::step(const StepReport& report, bool is_last) {
     console_.live(files_->line->live());
 }
 
+void Reporter::roll_back(std::int64_t step, std::int64_t from, std::int64_t next_sample) {
+    if (files_) {
+        files_->metrics.roll_back(step, from, next_sample);
+        console_.print(
+            fmt::format("goes back from step {} to step {}, and on with sample {}, behind those of the spike",
+                        from, step, next_sample));
+    }
+}
+
 void Reporter::validation(const ValidationReport& report) {
     if (files_) {
         files_->metrics.validate(report);
+        if (files_->events) {
+            files_->events->validate(report);
+        }
         console_.print(validation_line(report, spec_.train.steps, console_.columns()),
                        validation_line(report, spec_.train.steps).plain());
     }

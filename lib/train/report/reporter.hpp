@@ -16,6 +16,7 @@
 #include "train/control/due.hpp"
 #include "train/control/requests.hpp"
 #include "train/report/console.hpp"
+#include "train/report/event_file.hpp"
 #include "train/report/metrics.hpp"
 #include "train/report/run_directory.hpp"
 #include "train/report/step_line.hpp"
@@ -51,6 +52,8 @@ class Reporter {
     /// \param why_not_shared  as of Assembly: what is not as fast as it could be
     void start(const StepFields& fields, const std::string& why_not_shared);
     void step(const StepReport& report, bool is_last);
+    /// The run has gone back, after open(), to a checkpoint of `step` because of a spike in step `from`.
+    void roll_back(std::int64_t step, std::int64_t from, std::int64_t next_sample);
     void validation(const ValidationReport& report);
     void sample(std::int64_t step, const std::string& continuation);
     void checkpoint_begin(std::int64_t step, std::int64_t bytes, bool is_async);
@@ -77,8 +80,11 @@ class Reporter {
     /// A line for people, such as `note: ...`.
     void say(const std::string& line);
 
-    /// Names the work that takes time before the first step: on a terminal, in a moving line at the bottom.
-    void busy(const std::string& what);
+    /// Names the work that takes time before the first step: on a terminal, in a moving line at the bottom,
+    /// where it may be told how far it has come.
+    ///
+    /// \param amounts  as of ProgressLine
+    Progress& busy(const std::string& what, const std::string& amounts = "");
 
     /// Tells requests as soon as they are known. Cheap: called between ops.
     ///
@@ -112,7 +118,8 @@ class Reporter {
             : metrics{metrics_path, std::move(warn)}, is_line_due{line_every} {}
 
         Metrics metrics;
-        std::optional<StepLine> line = {};  ///< from start() on
+        std::optional<EventFile> events = {};  ///< where the deck wants one
+        std::optional<StepLine> line = {};     ///< from start() on
         Due is_line_due;
     };
 
@@ -122,6 +129,7 @@ class Reporter {
     Console& console_;
     std::optional<RunDirectory> directory_;
     std::optional<Files> files_;
+    std::optional<std::int64_t> resumed_step_;
     Progress progress_;  ///< until the first step is done
     double step_seconds_ = 0;
     std::int64_t looked_ns_ = 0;  ///< after the folder

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "train/report/event_file.hpp"
 #include "train/report/metrics_history.hpp"
 
 namespace ziggurat::train {
@@ -30,8 +31,8 @@ constexpr const char* checkpoints_name = "ckpt";
 
 /// What a run writes beside its checkpoints; everything else in the folder is the user's.
 bool is_ours(const std::string& name) {
-    for (const char* ours :
-         {"deck.effective.yaml", "env.txt", "run.log", "metrics.jsonl", "perf.txt", "errors", done_name}) {
+    for (const char* ours : {"deck.effective.yaml", "env.txt", "run.log", "metrics.jsonl", "perf.txt",
+                             "errors", events_folder, done_name}) {
         if (name == ours) {
             return true;
         }

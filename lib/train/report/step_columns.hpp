@@ -18,6 +18,7 @@ struct StepLineFacts {
     std::int64_t ranks = 1;                      ///< 1: no column for the speed of each
     std::array<std::int64_t, 3> budget_bytes{};  ///< of a rank, by spec::Tier; 0: not shown
     std::array<bool, num_stalls> can_stall{};    ///< which of them may be more than 0
+    bool tells_host = true;                      ///< whether more than control values lies there
     double mfu_of_one_token_s = 0;               ///< utilisation at one token per second; 0: peak unknown
 };
 

@@ -112,12 +112,14 @@ bool Checkpointer::after_step(const checkpoint::TrainingProgress& progress, cons
     return true;
 }
 
+void Checkpointer::drain() {
+    const ScopedActivity time{account_, stall_activity_};
+    wait();
+}
+
 bool Checkpointer::finish(const checkpoint::TrainingProgress& progress) {
     may_throw_ = false;
-    {
-        const ScopedActivity time{account_, stall_activity_};
-        wait();
-    }
+    drain();
     if (!is_on() || saved_step_ == progress.step) {
         return true;
     }

@@ -77,6 +77,9 @@ class Checkpointer {
     /// Errors:     Error{resource} on all ranks alike after most_failures + 1 failures in a row
     bool after_step(const checkpoint::TrainingProgress& progress, const StepRequests& counts);
 
+    /// What is under way ends; nothing new begins. Collective: over all ranks
+    void drain();
+
     /// At the end of a run: what is under way ends; then, if the run saves at all and this step is not saved
     /// yet, it is, from where the state lies. False when that failed.
     ///

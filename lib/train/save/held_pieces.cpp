@@ -33,7 +33,7 @@ Box window_of(const layout::Parameter& parameter, int tensor, int tensor_rank) {
     window.begin.assign(window.extent.size(), 0);
     if (parameter.tensor_dim >= 0) {
         const auto dim = static_cast<std::size_t>(parameter.tensor_dim);
-        window.begin[dim] = tensor_rank * window.extent[dim];
+        window.begin[dim] = layout::slice_of(parameter, tensor, tensor_rank) * window.extent[dim];
     }
     if (parameter.valid_rows >= 0) {
         window.extent.front() =

@@ -6,18 +6,21 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "base/contract.hpp"
 #include "base/error.hpp"
+#include "checkpoint/hf/published_weights.hpp"
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "kernels/elementwise.hpp"
 #include "tensor/bfloat16.hpp"
 #include "train/save/held_pieces.hpp"
-#include "train/step/replicate_state.hpp"
+#include "train/save/replicate_slices.hpp"
+#include "train/save/replicate_state.hpp"
 
 namespace ziggurat::train {
 
@@ -63,11 +66,15 @@ std::set<std::string> tensors_without_moments(const layout::FamilyTable& table,
     return found;
 }
 
-/// The pieces that this rank reads; what `without_moments` are without becomes zero.
+/// The pieces that this rank reads, those that it would save: other ranks have the same of the others. What
+/// `without_moments` are without becomes zero.
 std::vector<checkpoint::PieceTarget> targets_of(const HeldState& state,
                                                 const std::set<std::string>& without_moments) {
     std::vector<checkpoint::PieceTarget> targets;
     for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
+        if (!held.is_saved) {
+            continue;
+        }
         const auto kind = state.program.buffers[static_cast<std::size_t>(held.buffer)].state;
         if (may_be_missing(kind) && without_moments.contains(held.piece.tensor)) {
             fill_zero(state, held);
@@ -92,27 +99,62 @@ void agree(const comm::Context& world, int code, const std::string& problem) {
     throw Error{static_cast<ErrorKind>(worst[0]), comm::first_text(world, mine)};
 }
 
-/// Reads the targets and gives every rank what it holds besides them. Returns the bytes read, by all ranks.
+/// Lets `read_targets` read what this rank reads, and gives every rank what it holds besides, of the kinds
+/// that are read. Returns the bytes read, by all ranks, of which `read_targets` returns those of this one.
+///
+/// \param path  of what is read
 std::int64_t read(const comm::Context& world,
                   const HeldState& state,
-                  checkpoint::CheckpointReader& reader,
-                  std::span<const checkpoint::PieceTarget> targets) {
+                  const std::string& path,
+                  const std::function<std::int64_t()>& read_targets,
+                  const std::function<bool(layout::StateKind)>& is_read) {
     int code = 0;
     std::string problem;
+    std::int64_t bytes = 0;
     try {
-        reader.read(targets);
+        bytes = read_targets();
     } catch (const Error& error) {
         code = error.exit_code();
         problem = error.what();
     } catch (const std::exception& error) {
         code = static_cast<int>(ErrorKind::resource);
-        problem = fmt::format("cannot read '{}' ({}).", reader.path(), error.what());
+        problem = fmt::format("cannot read '{}' ({}).", path, error.what());
     }
     agree(world, code, problem);
+    replicate_slices(world, state, is_read);
     replicate_state(world, state);
-    std::int64_t bytes = reader.bytes_read();
     comm::all_reduce_sum(world, std::span{&bytes, 1});
     return bytes;
+}
+
+/// The same of a checkpoint.
+std::int64_t read(const comm::Context& world,
+                  const HeldState& state,
+                  checkpoint::CheckpointReader& reader,
+                  std::span<const checkpoint::PieceTarget> targets,
+                  const std::function<bool(layout::StateKind)>& is_read) {
+    return read(
+        world, state, reader.path(),
+        [&] {
+            reader.read(targets);
+            return reader.bytes_read();
+        },
+        is_read);
+}
+
+/// The pieces of weights that this rank reads.
+std::vector<checkpoint::PieceTarget> targets_of_weights(const HeldState& state) {
+    std::vector<checkpoint::PieceTarget> targets;
+    for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
+        if (held.is_saved && held.piece.kind == PieceKind::weights) {
+            targets.push_back(target_at_home(state, std::move(held)));
+        }
+    }
+    return targets;
+}
+
+bool is_weights(layout::StateKind kind) {
+    return layout::row_of(kind).piece == PieceKind::weights;
 }
 
 void refuse_misfit(const HeldState& state, const checkpoint::CheckpointReader& reader, const char* advice) {
@@ -152,8 +194,9 @@ LoadedState load_state(const comm::Context& world,
                        checkpoint::CheckpointReader& reader) {
     refuse_misfit(state, reader, "Resume with the deck that it was written with, or set another run.dir.");
     const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
-    LoadedState loaded{read(world, state, reader, targets_of(state, fresh)), {fresh.begin(), fresh.end()}};
-    return loaded;
+    const auto bytes =
+        read(world, state, reader, targets_of(state, fresh), [](layout::StateKind) { return true; });
+    return {bytes, {fresh.begin(), fresh.end()}};
 }
 
 LoadedState load_weights(const comm::Context& world,
@@ -161,13 +204,20 @@ LoadedState load_weights(const comm::Context& world,
                          checkpoint::CheckpointReader& reader) {
     refuse_misfit(state, reader,
                   "Let model.init name one of this model, or make the model that of the checkpoint.");
-    std::vector<checkpoint::PieceTarget> targets;
-    for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
-        if (held.piece.kind == PieceKind::weights) {
-            targets.push_back(target_at_home(state, std::move(held)));
-        }
-    }
-    return {read(world, state, reader, targets), {}};
+    return {read(world, state, reader, targets_of_weights(state), is_weights), {}};
+}
+
+LoadedState load_published_weights(const comm::Context& world,
+                                   const HeldState& state,
+                                   const spec::Model& model,
+                                   std::function<void(std::int64_t, std::int64_t)> told) {
+    const auto read_targets = [&] {
+        checkpoint::hf::PublishedWeights weights{model.init_path, model};
+        weights.tell_bytes(std::move(told));
+        weights.read(targets_of_weights(state));
+        return weights.bytes_read();
+    };
+    return {read(world, state, model.init_path, read_targets, is_weights), {}};
 }
 
 }  // namespace ziggurat::train

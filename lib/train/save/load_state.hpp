@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,11 @@ struct LoadedState {
 
 /// Fills master weights, moments, frozen parameters and, from them, parameters on all ranks.
 ///
-/// Every rank reads its own piece over the whole data axis, whatever the shard degrees: so ranks together
-/// read the checkpoint once. Those that hold the same shard then get the rest from each other; nothing is
-/// staged in memory of its own. Parameters of a lower precision than their master are its rounding.
+/// Every rank reads what it would save: its own piece over the whole data axis, whatever the shard degrees,
+/// of the slices that it counts. So ranks together read a checkpoint once that was cut over tensor ranks
+/// alike. Those that hold the same slice, copy or shard then get the rest from each other; nothing but a
+/// small window is staged in memory of its own. Parameters of a lower precision than their master are its
+/// rounding.
 ///
 /// Collective: over `world`
 /// Numerics:   values as stored; converted only where the stored type is another
@@ -37,6 +40,16 @@ LoadedState load_state(const comm::Context& world,
 LoadedState load_weights(const comm::Context& world,
                          const HeldState& state,
                          checkpoint::CheckpointReader& reader);
+
+/// The same from a published model, which every rank opens for itself and reads what it holds of.
+///
+/// \param told  of bytes of this rank, done and in all; may be empty
+/// Collective: over `world`
+/// Errors:     on all ranks alike: those of checkpoint::hf::PublishedWeights
+LoadedState load_published_weights(const comm::Context& world,
+                                   const HeldState& state,
+                                   const spec::Model& model,
+                                   std::function<void(std::int64_t, std::int64_t)> told = {});
 
 /// Why a checkpoint with this manifest does not fit the model: a tensor that only one of them has, or in
 /// another shape. Empty: it fits. Collective: local; pure, the same on all ranks

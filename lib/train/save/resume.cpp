@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
+#include "base/printable.hpp"
 #include "base/units.hpp"
 #include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
@@ -98,6 +99,25 @@ std::string resumed_line(const spec::RunSpec& spec,
                        format_bytes(resumed.bytes_read), format_duration(seconds), rate);
 }
 
+/// How far this rank has come with what it reads.
+void show_bytes(checkpoint::CheckpointReader& reader, Progress& progress) {
+    reader.tell_bytes([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+}
+
+/// Weights of a run that begins afresh, from a published model.
+void begin_with_published_weights(const spec::RunSpec& spec,
+                                  const comm::Context& world,
+                                  const HeldState& state,
+                                  Reporter& reporter) {
+    const auto begin_ns = monotonic_ns();
+    auto& progress = reporter.busy("loads weights", "bytes");
+    const auto loaded = load_published_weights(
+        world, state, spec.model, [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    reporter.say(fmt::format("begins with the weights of {}; read {} in {}", printable(spec.model.init_path),
+                             format_bytes(loaded.bytes_read),
+                             format_duration(seconds_between(begin_ns, monotonic_ns()))));
+}
+
 /// Weights of a run that begins afresh, from a checkpoint of another.
 void begin_with_weights(const spec::RunSpec& spec,
                         const comm::Context& world,
@@ -111,7 +131,7 @@ void begin_with_weights(const spec::RunSpec& spec,
     });
     auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
     checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
-    reporter.busy("loads weights");
+    show_bytes(reader, reporter.busy("loads weights", "bytes"));
     const auto loaded = load_weights(world, state, reader);
     for (const auto& note : notes) {
         reporter.say(message(Severity::note, note));
@@ -154,15 +174,17 @@ Resumed resume(const spec::RunSpec& spec,
             return {*choice->path(), choice->is_own(), to_text(reader.manifest())};
         });
         if (decision.path.empty()) {
-            if (!spec.model.init_path.empty()) {
+            if (spec.model.is_init_published) {
+                begin_with_published_weights(spec, world, state, reporter);
+            } else if (!spec.model.init_path.empty()) {
                 begin_with_weights(spec, world, state, reporter);
             }
             return {};
         }
         const auto begin_ns = monotonic_ns();
-        reporter.busy("loads the checkpoint");
         auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
         checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
+        show_bytes(reader, reporter.busy("loads the checkpoint", "bytes"));
         try {
             const auto loaded = load_state(world, state, reader);
             for (const auto& note : choice ? choice->notes() : std::vector<std::string>{}) {

@@ -8,6 +8,7 @@
 #include "kernels/elementwise.hpp"
 #include "schedule/passes/saved_runs.hpp"
 #include "train/save/held_pieces.hpp"
+#include "train/step/late_failure.hpp"
 
 namespace ziggurat::train {
 
@@ -20,7 +21,7 @@ Snapshot::Snapshot(const HeldState& state)
     std::byte* copy = nullptr;
     if (bytes > 0) {
         const auto words = state.memory.span<float>(buffers[static_cast<std::size_t>(reserved)]);
-        kernels::fill_zero(state.processors.host, words);
+        kernels::fill_zero<float>(state.processors.host, words);
         copy = std::as_writable_bytes(words).data();
     }
     struct Copy {
@@ -58,10 +59,14 @@ Snapshot::Snapshot(const HeldState& state)
 
 void Snapshot::take() {
     ZG_EXPECTS(has_copy());
-    for (const auto& [stream, to, from, bytes] : to_copy_) {
-        kernels::copy_bytes(*stream, to, from, bytes);
+    try {
+        for (const auto& [stream, to, from, bytes] : to_copy_) {
+            kernels::copy_bytes(*stream, {to, {bytes}}, {from, {bytes}});
+        }
+        device_stream_.finish();
+    } catch (...) {
+        throw_failure_of({"copying the state that a checkpoint takes"});
     }
-    device_stream_.finish();
 }
 
 }  // namespace ziggurat::train

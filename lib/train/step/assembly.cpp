@@ -41,12 +41,16 @@ Assembly::Assembly(const spec::RunSpec& spec,
 Assembly::~Assembly() = default;
 
 comm::Context Assembly::world() const {
-    return parts_->world.going_on_with(parts_->train_executor);
+    return parts_->world.going_on_with(parts_->executors);
 }
 
 void Assembly::set_initial_values() {
     state::set_initial_values(parts_->spec, parts_->model.table, parts_->train, parts_->processors.host,
                               parts_->model.tensor_rank, parts_->memory);
+}
+
+bool Assembly::computes_late() const {
+    return parts_->stream.is_late();
 }
 
 Executor& Assembly::train_executor() {
@@ -77,8 +81,22 @@ StepRequests& Assembly::step_requests() {
     return parts_->step_end.step_requests();
 }
 
+void Assembly::abandon_step() {
+    if (parts_->step_end.num_started() < parts_->train_executor.steps_begun()) {
+        parts_->train_executor.abandon_step();
+    }
+}
+
+void Assembly::limit(const SpikeLimits& limits) {
+    parts_->step_end.limit(limits);
+}
+
 const StepOutcome& Assembly::outcome() const {
     return parts_->step_end.outcome();
+}
+
+void Assembly::take_along(std::function<void(StepFigures&)> measure) {
+    parts_->step_end.take_along(std::move(measure));
 }
 
 void Assembly::watch_logits(std::int64_t row) {
@@ -86,7 +104,7 @@ void Assembly::watch_logits(std::int64_t row) {
 }
 
 std::span<const float> Assembly::watched_logits() const {
-    return parts_->watch.logits();
+    return parts_->watch.logits(world());
 }
 
 std::int64_t Assembly::bytes_moved(int op) const {

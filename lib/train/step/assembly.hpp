@@ -56,12 +56,14 @@ class Assembly {
     Assembly& operator=(const Assembly&) = delete;
 
     /// All ranks, for what they exchange between steps: a rank that waits there goes on with the steps that
-    /// its trainer has begun, which others may be waiting for. Lives as long as this.
+    /// its executors have begun, which others may be waiting for. Lives as long as this.
     comm::Context world() const;
 
     /// Draws parameters and masters; see state::set_initial_values(). No op is under way. Collective: local
     void set_initial_values();
 
+    /// Whether what computes may be under way when calls return.
+    bool computes_late() const;
     /// One optimizer step over train_slots().
     Executor& train_executor();
     /// Times at which its ops, and those of the other ranks of this node, began and ended lately.
@@ -76,10 +78,20 @@ class Assembly {
     /// Requests of this rank, told to every rank with the outcome of the step. They stay until changed.
     StepRequests& step_requests();
     const StepOutcome& outcome() const;
+    /// Of the next step: as StepEnd::limit.
+    void limit(const SpikeLimits& limits);
+    /// Calls `measure` when this rank gives its part of a step's end, for the figures that it tells the
+    /// others: StepOutcome::figures.
+    void take_along(std::function<void(StepFigures&)> measure);
+    /// The running step is not to be finished, as StepRequest::stop_after_microbatch says: what is left of
+    /// its passes is left out. Does nothing where the other ranks do not hear of it with this step any more,
+    /// as this rank has given its part of the step's end: they would update by what this one has left out.
+    void abandon_step();
 
     /// After a run of the evaluator: logits of one token of the evaluated micro-batch, [vocab].
     /// `row` is chosen before the run.
     void watch_logits(std::int64_t row);
+    /// Collective: over `world`, where the model is cut over the tensor axis or stages, else local
     std::span<const float> watched_logits() const;
 
     /// Reason for which collectives inside a node go by MPI; empty when ranks read each other's memory.
@@ -112,7 +124,7 @@ class Assembly {
     /// All of one tensor of a state kind, on all ranks, without rows of padding. Gradients are those of the
     /// last step, before clipping. Neither executor has work left.
     ///
-    /// Collective: over the data ranks
+    /// Collective: over `world`
     /// Errors:     contract, when the model has no such tensor or keeps nothing of that kind
     std::vector<float> tensor(schedule::StateKind kind, const std::string& name) const;
     /// For checkpoints. Lives as long as this.

@@ -7,8 +7,10 @@
 
 #include "comm/node/bell.hpp"
 #include "kernels/rope.hpp"
+#include "layout/rotary_frequencies.hpp"
+#include "spec/budgets.hpp"
 #include "train/step/bind_state_ops.hpp"
-#include "train/step/nvme_notes.hpp"
+#include "train/step/tier_notes.hpp"
 
 namespace ziggurat::train {
 
@@ -24,14 +26,11 @@ AnyBinder make_binder(const spec::RunSpec& spec,
                       const schedule::ModelLayout& model,
                       const device::Stream& stream) {
     if (spec.precision.compute == spec::DType::f32) {
-        return AnyBinder{std::in_place_type<model::Binder<float>>, spec, model.table, stream};
+        return AnyBinder{std::in_place_type<model::Binder<float>>, spec, model.table, model.tensor_rank,
+                         stream};
     }
-    return AnyBinder{std::in_place_type<model::Binder<tensor::bfloat16>>, spec, model.table, stream};
-}
-
-/// The ranks that differ from this one only on the data axis. Collective: over `world`.
-comm::Communicator data_ranks(const comm::Context& world, const schedule::ModelLayout& model) {
-    return world.group().split(model.mesh.neighbour(spec::Axis::data, model.rank, 0), model.data_rank);
+    return AnyBinder{std::in_place_type<model::Binder<tensor::bfloat16>>, spec, model.table,
+                     model.tensor_rank, stream};
 }
 
 /// Lets the ranks of the node read what collectives touch.
@@ -64,31 +63,38 @@ Assembly::Parts::Parts(const spec::RunSpec& asked,
       train{std::move(programs.train)},
       evaluate{std::move(programs.evaluate)},
       node{world, {.pretended_nodes = spec.debug.nodes, .threads = spec.parallel.threads}},
-      memory{
-          shared_with(node, {{&train, &evaluate}, world.size(), *processors.device, nvme_space(spec.tiers)})},
+      memory{shared_with(node,
+                         {{&train, &evaluate},
+                          world.size(),
+                          *processors.device,
+                          nvme_space(spec.tiers),
+                          spec.parallel.transport,
+                          spec::pinned_bytes_of_rank(spec)})},
       nvme{spec.tiers, memory, node},
       throttle{spec.debug.throttle, node},
-      saves{model, train, memory, world.waits()},
-      host_work{processors.host, [this] { comm::ring(node.bell()); }},
+      layer_throttle{spec.debug.throttle.compute, node},
+      saves{model, train, memory, [this] { comm::ring(node.bell()); }},
+      host_work{processors.host, world.waits(), [this] { comm::ring(node.bell()); }},
       binder{make_binder(spec, model, stream)},
       train_slots{batch_slots(train, memory)},
       evaluate_slots{batch_slots(evaluate, memory)},
       step_inputs{memory.span<kernels::StepInputs>(train.buffer(train.trainer_buffers.step_inputs)).front()},
       step_end{world, node, spec.optimizer},
-      train_groups{world, node, train, spec},
-      evaluate_groups{world, node, evaluate, spec},
-      tensors{data_ranks(world, model), world.waits(), model, train, memory},
-      watch{spec.model.vocab, spec.precision.compute, evaluate, memory},
+      train_groups{world, node, train, spec, memory, *processors.device},
+      evaluate_groups{world, node, evaluate, spec, memory, *processors.device},
+      tensors{world, model, train, memory},
+      watch{spec, model, evaluate, memory},
       times{share_times(world, node, train)},
       train_executor{train,         actions(train, train_groups),
                      world.waits(), spec.run.hang_timeout_seconds,
                      &node,         streams.of(train)},
       evaluate_executor{evaluate,      actions(evaluate, evaluate_groups),
                         world.waits(), spec.run.hang_timeout_seconds,
-                        &node,         streams.of(evaluate)} {
+                        &node,         streams.of(evaluate)},
+      executors{{&train_executor, &evaluate_executor}} {
     fill_rotations();
     train_executor.keep_times_in(times.own());
-    notes = nvme_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
+    notes = tier_notes(world, memory, nvme, spec.tiers.nvme_queue_depth);
 }
 
 std::vector<Action> Assembly::Parts::actions(const Program& program, GroupCollectives& groups) {
@@ -97,6 +103,7 @@ std::vector<Action> Assembly::Parts::actions(const Program& program, GroupCollec
     for (const auto& op : program.ops) {
         made.push_back(host_work.applied_to(program, op, action(program, op, groups)));
     }
+    layer_throttle.hold_layers(program, streams.of(program), made);
     return made;
 }
 
@@ -108,7 +115,7 @@ void Assembly::Parts::fill_rotations() const {
         }
         const std::array<std::int64_t, 3> extents{spec.data.seq, spec.model.rotary_channels() / 2, 2};
         std::vector<float> table(static_cast<std::size_t>(extents[0] * extents[1] * extents[2]));
-        kernels::rope_table(spec.model.rope_theta, {table.data(), extents});
+        kernels::rope_table(layout::rotary_frequencies(spec.model), {table.data(), extents});
         memory.write(program->buffer(rotations), 0, std::as_bytes(std::span{table}));
     }
 }

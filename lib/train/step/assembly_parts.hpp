@@ -16,8 +16,10 @@
 #include "train/step/assembly.hpp"
 #include "train/step/bind_collectives.hpp"
 #include "train/step/bind_transfers.hpp"
+#include "train/step/executors.hpp"
 #include "train/step/host_work.hpp"
 #include "train/step/lane_streams.hpp"
+#include "train/step/layer_throttle.hpp"
 #include "train/step/logits_watch.hpp"
 #include "train/step/save_stream.hpp"
 #include "train/step/step_end.hpp"
@@ -41,6 +43,7 @@ struct Assembly::Parts {
     NvmeLanes nvme;
     std::deque<std::int64_t> copied;  ///< bytes by copy op
     LinkThrottle throttle;
+    LayerThrottle layer_throttle;
     SaveStream saves;
     HostWork host_work;
     std::variant<model::Binder<float>, model::Binder<tensor::bfloat16>> binder;
@@ -55,6 +58,7 @@ struct Assembly::Parts {
     NodeTimes times;
     Executor train_executor;
     Executor evaluate_executor;
+    Executors executors;
     std::vector<std::string> notes;
 
     Parts(const spec::RunSpec& asked,

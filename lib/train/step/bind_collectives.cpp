@@ -1,10 +1,14 @@
 #include "train/step/bind_collectives.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 #include "base/contract.hpp"
-#include "comm/control.hpp"
+#include "comm/call_shape.hpp"
 #include "comm/make_collectives.hpp"
+#include "comm/nccl.hpp"
+#include "comm/staged_collectives.hpp"
 #include "layout/mesh.hpp"
 #include "layout/sum_group.hpp"
 
@@ -46,7 +50,39 @@ CollectiveKind kind_of(OpKind kind) {
 std::byte* base_of(const schedule::Program& program,
                    const schedule::Operand& operand,
                    const state::TierMemory& memory) {
-    return memory.host_view(program.buffers.at(static_cast<std::size_t>(operand.buffer)));
+    return memory.at(program.buffers.at(static_cast<std::size_t>(operand.buffer)));
+}
+
+/// Those of a group, whose vectors may lie in the device tier.
+std::unique_ptr<comm::Collectives> collectives_of(const comm::Communicator& members,
+                                                  comm::NodeMemory& node,
+                                                  const std::string& name,
+                                                  const state::TierMemory& memory,
+                                                  device::Device& device,
+                                                  spec::Transport transport) {
+    auto made = comm::make_collectives(members, node, name);
+    if constexpr (comm::has_nccl) {
+        if (transport == spec::Transport::nccl) {
+            return comm::make_nccl_collectives(members, name, std::move(made), memory.shared(), device, node);
+        }
+    }
+    ZG_EXPECTS(transport == spec::Transport::staged);
+    if (memory.is_staged()) {
+        made = std::make_unique<comm::StagedCollectives>(std::move(made), memory.shared(),
+                                                         device.make_stream(), node);
+    }
+    return made;
+}
+
+/// Blocks are counted from the first one, as the members' buffers may begin at different elements: stages
+/// that share a tensor may have its gradients in different homes.
+void count_from_first_block(comm::CollectiveCall& call) {
+    const auto first = comm::hull(call.blocks).offset_bytes;
+    for (auto& block : call.blocks) {
+        block.offset_bytes -= first;
+    }
+    call.input += first;
+    call.output += first;
 }
 
 }  // namespace
@@ -54,7 +90,9 @@ std::byte* base_of(const schedule::Program& program,
 GroupCollectives::GroupCollectives(const comm::Context& world,
                                    comm::NodeMemory& node,
                                    const schedule::Program& program,
-                                   const spec::RunSpec& spec) {
+                                   const spec::RunSpec& spec,
+                                   const state::TierMemory& memory,
+                                   device::Device& device) {
     const layout::Mesh mesh{spec.parallel};
     for (const auto& group : program.groups) {
         std::vector<int> data_ranks;
@@ -63,20 +101,25 @@ GroupCollectives::GroupCollectives(const comm::Context& world,
         }
         sum_groups_.push_back(layout::members_summed_together(data_ranks, spec.sharding.sum_group));
     }
-    // Ranks have different groups in the same places of their programs, so each place is one split of the
-    // world: by its lowest member, in member order.
-    std::vector<std::int64_t> most{std::ssize(program.groups)};
-    comm::all_reduce_max(world, most);
-    for (std::int64_t place = 0; place < most.front(); ++place) {
-        const bool has_group = place < std::ssize(program.groups);
-        const auto members = has_group ? program.groups[static_cast<std::size_t>(place)].members
-                                       : std::vector<int>{world.rank()};
-        const auto me = std::find(members.begin(), members.end(), world.rank()) - members.begin();
-        const auto group =
-            world.group().split(*std::min_element(members.begin(), members.end()), static_cast<int>(me));
-        ZG_ENSURES(group.size() == std::ssize(members));
-        const auto name = has_group ? program.groups[static_cast<std::size_t>(place)].name : "alone";
-        groups_.push_back(comm::make_collectives(group, node, name));
+    // In the order of their members and names, which is one order for all ranks: nobody waits for a group
+    // whose other members wait for another one.
+    std::vector<std::size_t> order(program.groups.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&](std::size_t place) {
+        return std::tie(program.groups[place].members, program.groups[place].name);
+    });
+    groups_.resize(order.size());
+    for (const auto place : order) {
+        const auto& group = program.groups[place];
+        groups_[place] = collectives_of(world.group().subset(group.members), node, group.name, memory, device,
+                                        spec.parallel.transport);
+        groups_in_order_.push_back(place);
+    }
+}
+
+GroupCollectives::~GroupCollectives() {
+    for (const auto place : groups_in_order_) {
+        groups_[place].reset();
     }
 }
 
@@ -117,11 +160,17 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
     call.peer = op.peer;
     call.tag = op.tag;
     call.sum_group = sum_groups_.at(static_cast<std::size_t>(op.group));
-    const bool is_between_two = op.blocks.size() < static_cast<std::size_t>(members);
-    const auto per_part = is_between_two ? std::size_t{1} : static_cast<std::size_t>(members);
-    for (std::size_t m = 0; m < per_part && part * per_part + m < op.blocks.size(); ++m) {
-        const auto& block = op.blocks[part * per_part + m];
-        call.blocks.push_back({block.offset, block.bytes});
+    if (op.kind == OpKind::send || op.kind == OpKind::receive) {
+        const auto& message = (op.kind == OpKind::send ? op.reads : op.writes).at(part);
+        ZG_EXPECTS(message.runs.size() == 1);
+        call.blocks.push_back({message.runs.front().offset, message.runs.front().bytes});
+    } else {
+        const auto per_part = static_cast<std::size_t>(members);
+        ZG_EXPECTS(op.blocks.size() >= (part + 1) * per_part);
+        for (std::size_t m = 0; m < per_part; ++m) {
+            const auto& block = op.blocks[part * per_part + m];
+            call.blocks.push_back({block.offset, block.bytes});
+        }
     }
     if (part < op.reads.size()) {
         const auto& from = op.reads[part];
@@ -138,6 +187,9 @@ comm::CollectiveCall GroupCollectives::call_of(const schedule::Program& program,
             ZG_EXPECTS(to.runs.size() == 1);
             call.output_offset_bytes = to.runs.front().offset;
         }
+    }
+    if (op.kind == OpKind::all_reduce) {
+        count_from_first_block(call);
     }
     return call;
 }

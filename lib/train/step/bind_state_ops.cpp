@@ -1,12 +1,10 @@
 #include "train/step/bind_state_ops.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/contract.hpp"
 #include "base/exact_sum.hpp"
-#include "device/elements.hpp"
 #include "kernels/adamw.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/gradient_norm.hpp"
@@ -15,6 +13,7 @@
 
 namespace ziggurat::train {
 
+using kernels::VectorAddress;
 using schedule::Op;
 using schedule::Operand;
 using schedule::Role;
@@ -27,9 +26,10 @@ const schedule::Buffer& buffer_of(const StateContext& context, const Operand& op
 }
 
 template <class E>
-std::span<E> run_of(const StateContext& context, const Operand& operand, std::size_t index) {
+VectorAddress<E> run_of(const StateContext& context, const Operand& operand, std::size_t index) {
     const auto run = operand.runs.at(index);
-    return device::elements<E>(context.memory.at(buffer_of(context, operand)) + run.offset, run.bytes);
+    return VectorAddress<E>::at(context.memory.at(buffer_of(context, operand)) + run.offset,
+                                {run.bytes / static_cast<std::int64_t>(sizeof(E))});
 }
 
 /// Operands of an op that play the part `role`, in order: one for each unit of a chunk or bucket.
@@ -47,11 +47,11 @@ std::vector<const Operand*> with_role(const std::vector<Operand>& operands, Role
 template <class T, class G>
 struct UpdatePiece {
     float weight_decay = 0;
-    std::span<float> master;
-    std::span<const G> gradient;
-    std::span<float> first_moment;
-    std::span<float> second_moment;
-    std::span<T> parameters;
+    VectorAddress<float> master;
+    VectorAddress<const G> gradient;
+    VectorAddress<float> first_moment;
+    VectorAddress<float> second_moment;
+    VectorAddress<T> parameters;
 };
 
 /// Elements of the unit's flat range that run `index` of `operand` holds.
@@ -87,16 +87,16 @@ Action bind_update_as(const StateContext& context, const Op& op) {
                 if (begin >= end) {
                     continue;
                 }
-                const auto at = static_cast<std::size_t>(begin - held.begin);
-                const auto size = static_cast<std::size_t>(end - begin);
+                const auto at = begin - held.begin;
+                const auto size = end - begin;
                 UpdatePiece<T, G> piece;
                 piece.weight_decay = group.weight_decay;
-                piece.master = run_of<float>(context, *masters[i], run).subspan(at, size);
-                piece.gradient = run_of<const G>(context, *gradients[i], run).subspan(at, size);
-                piece.first_moment = run_of<float>(context, *firsts[i], run).subspan(at, size);
-                piece.second_moment = run_of<float>(context, *seconds[i], run).subspan(at, size);
+                piece.master = run_of<float>(context, *masters[i], run).part(at, size);
+                piece.gradient = run_of<const G>(context, *gradients[i], run).part(at, size);
+                piece.first_moment = run_of<float>(context, *firsts[i], run).part(at, size);
+                piece.second_moment = run_of<float>(context, *seconds[i], run).part(at, size);
                 if (!published.empty()) {
-                    piece.parameters = run_of<T>(context, *published[i], run).subspan(at, size);
+                    piece.parameters = run_of<T>(context, *published[i], run).part(at, size);
                 }
                 pieces.push_back(piece);
             }
@@ -104,14 +104,14 @@ Action bind_update_as(const StateContext& context, const Op& op) {
     }
     const auto inputs = with_role(op.reads, Role::update_inputs);
     ZG_EXPECTS(inputs.size() == 1);
-    const auto* step = run_of<const kernels::StepInputs>(context, *inputs.front(), 0).data();
+    const auto step = run_of<const kernels::StepInputs>(context, *inputs.front(), 0).part(0, 1).only();
     const auto& optimizer = context.spec.optimizer;
     const kernels::AdamW adamw{optimizer.beta1, optimizer.beta2, optimizer.epsilon};
     return {.run = [pieces = std::move(pieces), adamw, step, &stream = context.stream] {
         for (const auto& piece : pieces) {
-            kernels::adamw_update<T>(stream, adamw, piece.weight_decay, 1.0f, step, piece.master,
-                                     piece.gradient, piece.first_moment, piece.second_moment,
-                                     piece.parameters);
+            kernels::adamw_update<T, G>(stream, adamw, piece.weight_decay, 1.0f, step, piece.master,
+                                        piece.gradient, piece.first_moment, piece.second_moment,
+                                        piece.parameters);
         }
     }};
 }
@@ -123,7 +123,7 @@ bool is_narrow(const StateContext& context, const Operand& operand) {
 /// Adds gradients of a micro-batch to the accumulator, or the first of a step takes its place.
 template <class Sum>
 Action bind_add_as(const StateContext& context, const Op& op) {
-    std::vector<std::pair<std::span<const float>, std::span<Sum>>> pairs;
+    std::vector<std::pair<VectorAddress<const float>, VectorAddress<Sum>>> pairs;
     ZG_EXPECTS(op.reads.size() >= op.writes.size());
     for (std::size_t i = 0; i < op.writes.size(); ++i) {
         for (std::size_t run = 0; run < op.writes[i].runs.size(); ++run) {
@@ -146,13 +146,13 @@ template <class G>
 Action bind_norm_as(const StateContext& context,
                     const std::vector<const Operand*>& gradients,
                     const Operand& sum) {
-    std::vector<std::span<const G>> ranges;
+    std::vector<VectorAddress<const G>> ranges;
     for (const auto* operand : gradients) {
         for (std::size_t run = 0; run < operand->runs.size(); ++run) {
             ranges.push_back(run_of<const G>(context, *operand, run));
         }
     }
-    auto* squares = run_of<ExactSum>(context, sum, 0).data();
+    const auto squares = run_of<ExactSum>(context, sum, 0).part(0, 1).only();
     return {.run = [ranges = std::move(ranges), &stream = context.stream, squares] {
         for (const auto& range : ranges) {
             kernels::sum_of_squares(stream, range, squares);
@@ -164,7 +164,7 @@ Action bind_norm_as(const StateContext& context,
 
 Action bind_fill(const StateContext& context, const Op& op) {
     // Zero bits are zero in every type; buffers are whole pairs of bytes.
-    std::vector<std::span<bfloat16>> ranges;
+    std::vector<VectorAddress<bfloat16>> ranges;
     for (const auto& operand : op.writes) {
         for (std::size_t run = 0; run < operand.runs.size(); ++run) {
             ranges.push_back(run_of<bfloat16>(context, operand, run));
@@ -172,7 +172,7 @@ Action bind_fill(const StateContext& context, const Op& op) {
     }
     return {.run = [ranges = std::move(ranges), &stream = context.stream] {
         for (const auto& range : ranges) {
-            kernels::fill_zero(stream, range);
+            kernels::fill_zero<bfloat16>(stream, range);
         }
     }};
 }

@@ -7,7 +7,7 @@
 #include "schedule/model_layout.hpp"
 #include "schedule/step_program.hpp"
 #include "state/tier_memory.hpp"
-#include "train/step/executor.hpp"
+#include "train/step/action.hpp"
 
 namespace ziggurat::train {
 

@@ -1,7 +1,6 @@
 #include "train/step/bind_transfers.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <iterator>
 #include <span>
@@ -250,13 +249,13 @@ Action bind_copy(const schedule::Program& program,
         }
     }
     return {.run =
-                [stream, copies = std::move(copies), total, &copied] {
+                [stream, copies = std::move(copies)] {
                     for (const auto& [from, to, bytes] : copies) {
                         device::copy(stream, to, from, bytes);
                     }
-                    std::atomic_ref{copied}.fetch_add(total, std::memory_order_relaxed);
                 },
-            .bytes_moved = [&copied] { return std::atomic_ref{copied}.load(std::memory_order_relaxed); }};
+            .when_done = [total, &copied] { copied += total; },
+            .bytes_moved = [&copied] { return copied; }};
 }
 
 }  // namespace ziggurat::train

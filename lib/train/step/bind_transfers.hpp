@@ -12,7 +12,7 @@
 #include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
 #include "storage/transfer_thread.hpp"
-#include "train/step/executor.hpp"
+#include "train/step/action.hpp"
 #include "train/step/path_use.hpp"
 
 namespace ziggurat::train {
@@ -52,7 +52,7 @@ class NvmeLanes {
 /// Between memories that a stream reaches.
 ///
 /// \param stream  of the op's lane
-/// \param copied  grows by the bytes that are copied, on whatever thread; outlives the action
+/// \param copied  grows by the bytes when they are copied; outlives the action
 Action bind_copy(const schedule::Program& program,
                  const schedule::Op& op,
                  const state::TierMemory& memory,

@@ -1,6 +1,7 @@
 #include "train/step/executor.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <tuple>
 
@@ -15,6 +16,11 @@ namespace {
 /// While nothing moves, the end of the job is looked for this often; a rank may sleep as long as that between
 /// two polls.
 constexpr std::int64_t ns_between_checks = 50'000'000;
+
+/// A device is given so much before it is done with what came before: enough for it to have something to do
+/// while this thread does something else, little of a step for one that is given up.
+constexpr std::size_t least_ahead = 16;
+constexpr std::size_t parts_of_step = 32;
 
 /// The caller of run_step fills what it reads, or reads what it writes.
 bool is_on_inputs(const schedule::Program& program, const schedule::Op& op) {
@@ -53,11 +59,15 @@ Executor::Executor(const schedule::Program& program,
       lanes_(program.lanes.size()),
       completed_(program.ops.size(), 0),
       issued_(program.ops.size(), 0),
-      ended_ns_(program.ops.size()) {
+      ended_ns_(program.ops.size()),
+      num_exceptions_{std::uncaught_exceptions()} {
     ZG_EXPECTS(actions_.size() == program.ops.size());
     ZG_EXPECTS(streams.empty() || streams.size() == lanes_.size());
     for (std::size_t lane = 0; lane < streams.size(); ++lane) {
         lanes_[lane].stream = streams[lane];
+        if (streams[lane].is_late() && !first_event_) {
+            first_event_.emplace(streams[lane]).record(streams[lane]);
+        }
     }
     events_.reserve(program.ops.size());
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
@@ -81,6 +91,8 @@ Executor::Executor(const schedule::Program& program,
         lanes_[lane].starts.resize(lanes_[lane].ops.size());
         lanes_[lane].is_running.resize(lanes_[lane].ops.size());
         lanes_[lane].is_done.resize(lanes_[lane].ops.size());
+        lanes_[lane].is_held.resize(lanes_[lane].ops.size());
+        lanes_[lane].most_ahead = std::max(least_ahead, lanes_[lane].ops.size() / parts_of_step);
         lanes_[lane].passed.resize(lanes_[lane].ops.size());
         lanes_[lane].has_any_order = schedule::overlaps_itself(engine);
         const bool all_start_early = std::ranges::all_of(
@@ -93,18 +105,6 @@ Executor::Executor(const schedule::Program& program,
     records_.reserve(8 * program.ops.size() + 16);  // each op may have waited, have been moved, lag by a step
 }
 
-Executor::~Executor() {
-    for (const auto& lane : lanes_) {
-        try {
-            lane.stream.finish();
-        } catch (...) {  // whoever destroys this with work under way has an error already
-        }
-    }
-    if (num_late_ > 0 && node_ != nullptr) {
-        node_->polling_ended();
-    }
-}
-
 std::int64_t Executor::bytes_moved(int op) const {
     const auto& count = actions_.at(static_cast<std::size_t>(op)).bytes_moved;
     return count ? count() : 0;
@@ -115,56 +115,6 @@ std::int64_t Executor::bytes_spared(int op) const {
     return count ? count() : 0;
 }
 
-std::pair<int, int> Executor::first_wait() const {
-    const LaneState* waiting = nullptr;
-    for (const auto& lane : lanes_) {
-        if (has_work(lane)) {
-            waiting = waiting == nullptr ? &lane : waiting;
-        }
-    }
-    for (const int index : compute_lanes_) {
-        const auto& lane = lanes_[static_cast<std::size_t>(index)];
-        waiting = has_work(lane) ? &lane : waiting;
-    }
-    ZG_ENSURES(waiting != nullptr);
-    const int op = waiting->ops[waiting->next];
-    const int cause = is_under_way(*waiting)
-                          ? op
-                          : missing(op, waiting->step, waiting->stream.is_late() ? issued_ : completed_);
-    return {op, not_ending(cause < 0 ? op : cause)};
-}
-
-int Executor::not_ending(int op) const {
-    // What an issued op waits for is done, or issued before it: so this comes to an end.
-    while (true) {
-        const auto& lane = lane_of(op);
-        const auto number = static_cast<std::size_t>(op);
-        const bool is_issued = issued_[number] > completed_[number];
-        const int first = is_issued ? lane.ops[lane.next] : op;
-        const int other = missing(first, completed_[static_cast<std::size_t>(first)], completed_);
-        if (other < 0 ||
-            issued_[static_cast<std::size_t>(other)] == completed_[static_cast<std::size_t>(other)]) {
-            return first;
-        }
-        op = other;
-    }
-}
-
-void Executor::give_up(int op, int cause, double seconds) const {
-    const auto& waiting = program_.ops[static_cast<std::size_t>(op)];
-    const auto& awaited = program_.ops[static_cast<std::size_t>(cause)];
-    const auto group =
-        awaited.group >= 0
-            ? " of group '" + program_.groups[static_cast<std::size_t>(awaited.group)].name + "'"
-            : std::string{};
-    throw Error{ErrorKind::communication,
-                "rank " + std::to_string(program_.rank) + " waited " +
-                    std::to_string(static_cast<long>(seconds)) + " s for '" + awaited.label + "'" + group +
-                    " before '" + waiting.label +
-                    "' (a peer is dead, stopped or far behind). Look at the other ranks' "
-                    "messages, or raise run.hang_timeout."};
-}
-
 template <class Done>
 void Executor::run_until(const Done& done) {
     const Inside inside{is_in_step_};
@@ -173,6 +123,7 @@ void Executor::run_until(const Done& done) {
     is_waiting_ = false;
     std::int64_t next_check = 0;
     int waiting_op = -1, waiting_cause = -1;
+    bool is_held = false;  // then the wait counts to the op itself
     while (!done()) {
         bool moved = false;
         for (auto& lane : lanes_) {
@@ -180,7 +131,7 @@ void Executor::run_until(const Done& done) {
         }
         if (moved) {
             if (waiting_op >= 0) {
-                if (!computes_late_) {
+                if (!computes_late_ && !is_held) {
                     note_wait(waiting_op, waiting_cause, waiting_since, monotonic_ns());
                 }
                 waiting_op = -1;
@@ -195,10 +146,12 @@ void Executor::run_until(const Done& done) {
             waiting_since = monotonic_ns();
             next_check = waiting_since + ns_between_checks;
             is_waiting_ = true;
+            is_held = waiting_op == waiting_cause && !held_for(waiting_op).empty();
         }
         if (const auto now = monotonic_ns(); now >= next_check) {
             next_check = now + ns_between_checks;
-            context_.check(program_.ops[static_cast<std::size_t>(waiting_cause)].label);
+            const auto [what, whose] = awaited(waiting_cause);
+            context_.check(what, whose);
             const double seconds = seconds_between(waiting_since, now);
             if (seconds > hang_seconds_ && !context_.is_watched()) {
                 give_up(waiting_op, waiting_cause, seconds);
@@ -275,11 +228,13 @@ void Executor::run_step() {
     end_telling();
 }
 
+bool Executor::is_drained() const noexcept {
+    return std::ranges::none_of(lanes_, [this](const auto& lane) { return has_work(lane); });
+}
+
 void Executor::finish() {
     begin_telling();
-    run_until([&] {
-        return std::none_of(lanes_.begin(), lanes_.end(), [&](const auto& l) { return has_work(l); });
-    });
+    run_until([this] { return is_drained(); });
     end_telling();
 }
 

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,30 +16,11 @@
 #include "device/event.hpp"
 #include "device/stream.hpp"
 #include "schedule/step_program.hpp"
+#include "train/step/action.hpp"
+#include "train/step/late_failure.hpp"
 #include "train/step/op_times.hpp"
 
 namespace ziggurat::train {
-
-/// Work of an op: either `run`, which is done when the stream of its lane has come to its end, or `start`
-/// followed by `poll` until it says true.
-struct Action {
-    std::function<void()> run = {};
-    /// Called when it is seen to be done; quick.
-    std::function<void()> when_done = {};
-    std::function<void()> start = {};
-    std::function<bool()> poll = {};
-    /// Bytes moved since it was bound, counted where they move; nothing where nobody counts.
-    std::function<std::int64_t()> bytes_moved = {};
-    /// Bytes that it has left out since it was bound, because they were known without moving; nothing: none.
-    std::function<std::int64_t()> bytes_spared = {};
-    /// Time at which an asynchronous one was done, some time before that is seen; nothing: when it is seen.
-    std::function<std::int64_t()> ended_ns = {};
-    /// Time at which an asynchronous one was begun by who carries it out; nothing: when it was started.
-    std::function<std::int64_t()> began_ns = {};
-    bool may_start_early = false;  ///< while the one in front of it on its lane is under way
-
-    bool is_asynchronous() const noexcept { return static_cast<bool>(start); }
-};
 
 /// One op, or one wait of the compute lane, with its own times. What its thread does for another lane, such
 /// as copying what peers have left, is a wait for that lane's op.
@@ -76,7 +59,8 @@ class Executor final : public comm::Background {
              double hang_seconds,
              comm::NodeMemory* node = nullptr,
              std::vector<device::Stream> streams = {});
-    /// Work that was issued has ended.
+    /// Work that was issued has ended. An error of it that nobody has seen ends the job, or where another
+    /// error does is told beside it.
     ~Executor();
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
@@ -92,13 +76,14 @@ class Executor final : public comm::Background {
     /// reads after it (Lifetime::inputs, on the host) are done, and all ops of the compute lane are issued:
     /// on the host, done.
     ///
-    /// Errors: Error{communication} when nothing moves for `hang_seconds`, naming the op and its group; what
-    /// ops throw
+    /// Errors: Error{communication} when nothing moves for `hang_seconds`, naming the op and its group, or
+    ///         Error{resource} when that is an op of this rank's own device; what ops throw, of a device's or
+    ///         the host thread's with the name of the op
     void run_step();
     /// From now until the end of the running step, nothing more is issued that computes: phases and losses
-    /// are left out, so that the step's end comes soon. What a device was given before, it still does. All
-    /// that ranks exchange goes on, whatever it holds, for the others to come to that end too. The step must
-    /// not be counted, nor its update done. For hooks.
+    /// are left out, so that the step's end comes soon. What a device was given before, a small part of a
+    /// step, it still does. All that ranks exchange goes on, whatever it holds, for the others to come to
+    /// that end too. The step must not be counted, nor its update done. For hooks.
     void abandon_step() noexcept { is_abandoned_ = true; }
 
     /// Between steps: does what can be done of the steps begun. One rank's compute lane may be done while
@@ -106,7 +91,9 @@ class Executor final : public comm::Background {
     /// it has to be called while other ranks are waited for between steps.
     void advance() override;
 
-    /// Returns when all lanes have done all ops of the steps begun.
+    /// Whether all lanes have done all ops of the steps begun, as far as that was seen.
+    bool is_drained() const noexcept;
+    /// Returns when they have.
     void finish();
 
     const schedule::Program& program() const noexcept { return program_; }
@@ -146,8 +133,10 @@ class Executor final : public comm::Background {
         std::int64_t step = 0;
         std::vector<char> is_running;  ///< by op of the lane: started or issued, not done
         std::vector<char> is_done;     ///< by op of the lane: before one in front of it
+        std::vector<char> is_held;     ///< by op of the lane: it was to begin, and might not
         std::size_t most_running = 1;  ///< of those that are started: ops[next] and what follows it
         std::size_t num_issued = 0;    ///< of those that run: ops[next] and what follows it
+        std::size_t most_ahead = 0;    ///< of those that run, with one that may still be left out
         bool has_any_order = false;    ///< of starts and ends
         bool computes = false;
         std::vector<Start> starts;   ///< by op of the lane: the last one
@@ -191,13 +180,22 @@ class Executor final : public comm::Background {
     int missing(int op, std::int64_t step, const std::vector<std::int64_t>& counts) const noexcept;
     /// Does what can be done now on one lane; true if something was.
     bool advance(LaneState& lane);
+    /// What `work` gives, which is done for `op`. Errors: as throw_failure() tells them
+    template <class Work>
+    auto do_for(int op, const Work& work);
     /// Runs the next op of a lane, or issues it; true if it may.
     bool issue_next(LaneState& lane);
+    /// The same for one of which nothing is missing.
+    bool issue(LaneState& lane, const Place& place, bool is_left_out);
+    bool poll(int op);
+    /// Starts an op of which nothing is missing; true if it may begin.
+    bool start(LaneState& lane, std::size_t index, std::int64_t step);
     /// Lets the stream wait for what `op` of `step` waits for and is not known to be done.
     void wait_for_issued(const device::Stream& stream, const schedule::Op& op, std::int64_t step) const;
     /// Notes which of the issued ops are done; true if some are.
     bool end_issued(LaneState& lane);
-    bool has_ended(int op) const;
+    /// Notes whether the first of them is.
+    bool end_first_issued(LaneState& lane);
     /// The same for a lane whose next op is asynchronous.
     bool advance_asynchronous(LaneState& lane);
     /// Starts what may begin while others of its lane are under way; true if something did.
@@ -225,11 +223,35 @@ class Executor final : public comm::Background {
     void note_busy(int op, std::int64_t begin_ns, std::int64_t end_ns) const;
     void note_wait(int op, int cause, std::int64_t since_ns, std::int64_t now_ns);
 
+    /// Whether an issued op says that it, or what it waited for, has failed.
+    bool has_failed(int op) const;
+    /// An issued op that has failed in front of `op`: on its lane, or of those that it waits for; -1: none.
+    int failed_before(int op) const;
+    /// Of issued ops that have failed, the one that others have failed for: `op` itself, or one in front of
+    /// it.
+    int first_failed(int op) const;
+    /// An issued op that has failed, of any lane; -1: none.
+    int any_failed() const;
+    FailedOp failed(int op) const;
+    /// A device says of whatever it is asked that it has failed.
+    bool is_device_lost() const;
+    /// The work of `op` is done by a processor or a thread beside the one that issues.
+    bool is_done_beside(int op) const noexcept;
+    /// Throws the error at hand, which has come up with `op`: as that of the op that has failed, where a
+    /// device or a thread beside is to blame.
+    [[noreturn]] void throw_failure(int op);
+    /// Tells of a failure that nobody has seen.
+    void tell_failure() const;
+
     /// The next op of the compute lane, or of the first other lane if that one has nothing left, and the op
     /// that it waits for.
     std::pair<int, int> first_wait() const;
     /// `op`, or of issued ops that lead to it the one that does not end.
     int not_ending(int op) const;
+    /// What this rank waits for where it waits for `op`, and whose work that is.
+    std::pair<std::string_view, comm::Awaited> awaited(int op) const;
+    /// For what an op of which nothing is missing may not begin; empty: it is not held.
+    std::string_view held_for(int op) const;
     /// Runs lanes until `done` says so.
     template <class Done>
     void run_until(const Done& done);
@@ -256,6 +278,7 @@ class Executor final : public comm::Background {
     std::vector<std::int64_t> issued_;     ///< by op: in how many it is issued on a late stream, or done
     std::vector<std::array<std::int64_t, 2>> ended_ns_;  ///< by op: when it was done, in even and odd steps
     std::vector<OpEvents> events_;                       ///< by op: where it is last
+    std::optional<device::Event> first_event_;           ///< of a late stream, in front of all ops
     std::int64_t num_late_ = 0;                          ///< ops under way on lanes of late streams
     std::vector<LaneRecord> records_;
     std::int64_t steps_begun_ = 0;
@@ -263,6 +286,8 @@ class Executor final : public comm::Background {
     std::int64_t step_ended_ns_ = 0;
     bool is_abandoned_ = false;
     bool is_waiting_ = false;  ///< nothing has moved since some time, which ends as one wait
+    bool has_failed_ = false;  ///< an error has been thrown
+    int num_exceptions_;       ///< under way when this was made
 };
 
 }  // namespace ziggurat::train

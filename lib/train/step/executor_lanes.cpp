@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <span>
-#include <string>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
+#include "device/wait_watch.hpp"
 #include "train/step/executor.hpp"
 
 namespace ziggurat::train {
@@ -55,26 +54,65 @@ bool Executor::advance(LaneState& lane) {
     return has_issued || has_ended;
 }
 
+template <class Work>
+auto Executor::do_for(int op, const Work& work) {
+    try {
+        return work();
+    } catch (...) {
+        throw_failure(op);
+    }
+}
+
+bool Executor::poll(int op) {
+    return do_for(op, actions_[static_cast<std::size_t>(op)].poll);
+}
+
 bool Executor::issue_next(LaneState& lane) {
-    const auto [index, step] = next_to_issue(lane);
-    if (step >= steps_begun_ || lane.num_issued == lane.ops.size()) {
+    const auto place = next_to_issue(lane);
+    if (place.step >= steps_begun_ || lane.num_issued == lane.ops.size()) {
         return false;  // or it would be issued again before it is done
     }
+    const int op = lane.ops[place.index];
+    const auto number = static_cast<std::size_t>(op);
+    const bool is_late = lane.stream.is_late();
+    if (actions_[number].is_asynchronous() || missing(op, place.step, is_late ? issued_ : completed_) >= 0) {
+        return false;
+    }
+    const bool has_values = computes(program_.ops[number]);
+    const bool is_left_out = is_abandoned_ && has_values;
+    if (is_late && lane.num_issued >= lane.most_ahead && has_values && !is_left_out) {
+        return false;
+    }
+    return do_for(op, [&] { return issue(lane, place, is_left_out); });
+}
+
+bool Executor::issue(LaneState& lane, const Place& place, bool is_left_out) {
+    const auto index = place.index;
     const int op = lane.ops[index];
     const auto number = static_cast<std::size_t>(op);
     auto& action = actions_[number];
-    if (action.is_asynchronous() || missing(op, step, lane.stream.is_late() ? issued_ : completed_) >= 0) {
+    const auto& issued = program_.ops[number];
+    auto& [begin, end] = events_[number];
+    const bool was_held = lane.is_held[index] != 0;
+    // Giving a device work is a wait, for one that hangs takes no more at some time.
+    auto* const watch = lane.stream.watch();
+    if (!was_held) {
+        const device::WatchedWait wait{watch, issued.label};
+        if (lane.stream.is_late()) {
+            wait_for_issued(lane.stream, issued, place.step);
+        }
+        begin.record(lane.stream);
+    }
+    if (!is_left_out && action.may_begin && !action.may_begin()) {
+        lane.is_held[index] = 1;
         return false;
     }
-    const auto& issued = program_.ops[number];
-    if (lane.stream.is_late()) {
-        wait_for_issued(lane.stream, issued, step);
+    const auto begin_ns = was_held ? monotonic_ns() : seen_ns(lane.stream, begin);
+    if (watch == nullptr) {
+        context_.does(issued.label, begin_ns);
     }
-    auto& [begin, end] = events_[number];
-    begin.record(lane.stream);
-    const auto begin_ns = seen_ns(lane.stream, begin);
-    context_.does(issued.label, begin_ns);
-    if (!is_abandoned_ || !computes(issued)) {
+    const device::WatchedWait wait{watch, issued.label};
+    if (!is_left_out) {
         action.run();
     }
     end.record(lane.stream);
@@ -104,54 +142,67 @@ void Executor::wait_for_issued(const device::Stream& stream,
     }
 }
 
-bool Executor::has_ended(int op) const {
-    try {
-        return events_[static_cast<std::size_t>(op)].end.is_done();
-    } catch (const Error& error) {
-        throw Error{error.kind(),
-                    "'" + program_.ops[static_cast<std::size_t>(op)].label + "' failed: " + error.what(),
-                    error.where()};
-    }
-}
-
 bool Executor::end_issued(LaneState& lane) {
     const auto before = lane.num_issued;
-    while (lane.num_issued > 0 && has_ended(lane.ops[lane.next])) {
-        const auto index = lane.next;
-        const auto& [begin, end] = events_[static_cast<std::size_t>(lane.ops[index])];
-        note_start(lane, index, lane.step, begin.time_ns(), 1);
-        if (lane.computes && lane.stream.is_late()) {
-            note_gap(lane, index);
-        }
-        --lane.num_issued;
-        complete(lane, index, end.time_ns());
-    }
+    while (lane.num_issued > 0 && do_for(lane.ops[lane.next], [&] { return end_first_issued(lane); })) {}
     return lane.num_issued < before;
+}
+
+bool Executor::end_first_issued(LaneState& lane) {
+    const auto index = lane.next;
+    const auto& [begin, end] = events_[static_cast<std::size_t>(lane.ops[index])];
+    if (!end.is_done()) {
+        return false;
+    }
+    note_start(lane, index, lane.step, begin.time_ns(), 1);
+    if (lane.computes && lane.stream.is_late()) {
+        note_gap(lane, index);
+    }
+    --lane.num_issued;
+    complete(lane, index, end.time_ns());
+    return true;
 }
 
 bool Executor::advance_asynchronous(LaneState& lane) {
     const int op = lane.ops[lane.next];
-    auto& action = actions_[static_cast<std::size_t>(op)];
     if (!is_under_way(lane) && missing(op, lane.step, completed_) >= 0) {
         return false;
     }
     const auto begin_ns = monotonic_ns();
-    if (!is_under_way(lane)) {
-        note_start(lane, lane.next, lane.step, begin_ns, lane.most_running);
-        action.start();
-        set_running(lane, lane.next);
+    if (!is_under_way(lane) && !start(lane, lane.next, lane.step)) {
+        return false;
     }
     const bool has_started = start_ahead(lane);
-    const bool is_done = action.poll();
+    const bool is_done = poll(op);
     const auto end_ns = monotonic_ns();
     note_work(op, begin_ns, end_ns);
     if (is_done || !is_waiting_) {
         note_busy(op, begin_ns, end_ns);
     }
     if (is_done) {
-        complete(lane, lane.next, end_ns);
+        do_for(op, [&] { complete(lane, lane.next, end_ns); });
     }
     return is_done || has_started;
+}
+
+bool Executor::start(LaneState& lane, std::size_t index, std::int64_t step) {
+    const int op = lane.ops[index];
+    auto& action = actions_[static_cast<std::size_t>(op)];
+    const bool has_started = do_for(op, [&] {
+        if (lane.is_held[index] == 0) {
+            note_start(lane, index, step, monotonic_ns(), lane.most_running);
+        }
+        if (action.may_begin && !action.may_begin()) {
+            lane.is_held[index] = 1;
+            return false;
+        }
+        action.start();
+        return true;
+    });
+    if (has_started) {
+        set_running(lane, index);
+    }
+    return has_started;
 }
 
 bool Executor::advance_in_any_order(LaneState& lane) {
@@ -162,7 +213,7 @@ bool Executor::advance_in_any_order(LaneState& lane) {
     std::size_t num_ended = 0;
     for (std::size_t place = lane.next; place < lane.next + lane.most_running; ++place) {
         const auto index = place % lane.ops.size();
-        if (lane.is_running[index] != 0 && actions_[static_cast<std::size_t>(lane.ops[index])].poll()) {
+        if (lane.is_running[index] != 0 && poll(lane.ops[index])) {
             ended.at(num_ended++) = index;
             has_moved = true;
         }
@@ -173,7 +224,7 @@ bool Executor::advance_in_any_order(LaneState& lane) {
         note_busy(op, begin_ns, end_ns);
     }
     for (const auto index : std::span{ended}.first(num_ended)) {
-        complete(lane, index, end_ns);
+        do_for(lane.ops[index], [&] { complete(lane, index, end_ns); });
     }
     return has_moved;
 }
@@ -189,11 +240,9 @@ bool Executor::start_ahead(LaneState& lane) {
         if (lane.is_running[index] != 0 || lane.is_done[index] != 0) {
             continue;
         }
-        auto& action = actions_[static_cast<std::size_t>(lane.ops[index])];
-        if (action.is_asynchronous() && missing(lane.ops[index], step, completed_) < 0) {
-            note_start(lane, index, step, monotonic_ns(), lane.most_running);
-            action.start();
-            set_running(lane, index);
+        const auto& action = actions_[static_cast<std::size_t>(lane.ops[index])];
+        if (action.is_asynchronous() && missing(lane.ops[index], step, completed_) < 0 &&
+            start(lane, index, step)) {
             has_started = true;
         } else if (!lane.has_any_order) {
             break;

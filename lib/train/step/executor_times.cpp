@@ -58,7 +58,7 @@ void Executor::complete(LaneState& lane, std::size_t index, std::int64_t now_ns)
     const auto step = index < lane.next ? lane.step + 1 : lane.step;
     auto end_ns = now_ns;
     if (action.is_asynchronous()) {
-        if (action.began_ns) {
+        if (action.began_ns && lane.is_held[index] == 0) {
             note_start(lane, index, step, std::clamp(action.began_ns(), start.begin_ns, now_ns), 1);
         }
         end_ns = action.ended_ns ? std::clamp(action.ended_ns(), start.begin_ns, now_ns) : now_ns;
@@ -72,6 +72,7 @@ void Executor::complete(LaneState& lane, std::size_t index, std::int64_t now_ns)
         records_.push_back({op, -1, step, start.begin_ns, end_ns, start.ready_ns, start.after});
     }
     lane.is_running[index] = 0;
+    lane.is_held[index] = 0;
     lane.is_done[index] = 1;
     while (lane.is_done[lane.next] != 0) {
         lane.is_done[lane.next] = 0;

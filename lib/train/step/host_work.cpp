@@ -1,15 +1,31 @@
 #include "train/step/host_work.hpp"
 
+#include <exception>
 #include <utility>
+
+#include "train/step/late_failure.hpp"
 
 namespace ziggurat::train {
 
-HostWork::HostWork(const device::Stream& host, std::function<void()> when_done)
-    : thread_{host.thread()}, when_done_{std::move(when_done)} {}
+HostWork::HostWork(const device::Stream& host,
+                   const comm::WaitContext& waits,
+                   std::function<void()> when_done)
+    : thread_{host.thread()},
+      waits_{waits},
+      when_done_{std::move(when_done)},
+      num_exceptions_{std::uncaught_exceptions()} {}
 
 HostWork::~HostWork() {
-    if (thread_ != nullptr) {
-        thread_->run([] {});  // behind all that was posted
+    if (thread_ == nullptr) {
+        return;
+    }
+    thread_->run([] {});  // behind all that was posted
+    for (auto& [label, task] : posted_) {
+        try {
+            thread_->is_done(task);
+        } catch (...) {
+            tell_failure_of({label}, waits_, num_exceptions_);
+        }
     }
 }
 
@@ -18,13 +34,15 @@ Action HostWork::applied_to(const schedule::Program& program, const schedule::Op
     if (thread_ == nullptr || engine != schedule::Engine::host_optimizer || action.is_asynchronous()) {
         return action;
     }
-    tasks_.push_back({.work = std::move(action.run), .when_done = when_done_});
+    posted_.push_back({op.label, {.work = std::move(action.run), .when_done = when_done_}});
+    auto* task = &posted_.back().task;
     action.run = {};
-    action.start = [this, task = &tasks_.back()] { thread_->post(*task); };
-    action.poll = [this, task = &tasks_.back()] { return thread_->is_done(*task); };
-    action.began_ns = [task = &tasks_.back()] { return task->begin_ns; };
-    action.ended_ns = [task = &tasks_.back()] { return task->end_ns; };
+    action.start = [this, task] { thread_->post(*task); };
+    action.poll = [this, task] { return thread_->is_done(*task); };
+    action.began_ns = [task] { return task->begin_ns; };
+    action.ended_ns = [task] { return task->end_ns; };
     action.may_start_early = true;  // they are done in the order in which they are posted
+    action.computes_beside = true;
     return action;
 }
 

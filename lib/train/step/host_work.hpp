@@ -3,11 +3,13 @@
 
 #include <deque>
 #include <functional>
+#include <string>
 
+#include "comm/wait_context.hpp"
 #include "device/host_thread.hpp"
 #include "device/stream.hpp"
 #include "schedule/step_program.hpp"
-#include "train/step/executor.hpp"
+#include "train/step/action.hpp"
 
 namespace ziggurat::train {
 
@@ -16,9 +18,11 @@ namespace ziggurat::train {
 class HostWork {
   public:
     /// \param host       its thread, if it has one, outlives this
+    /// \param waits      hears of failures that nobody has seen
     /// \param when_done  called on that thread when an op is done; quick, throws nothing
-    HostWork(const device::Stream& host, std::function<void()> when_done);
-    /// Ends when what was posted is done.
+    HostWork(const device::Stream& host, const comm::WaitContext& waits, std::function<void()> when_done);
+    /// Ends when what was posted is done. An error of it that nobody has seen ends the job, or where another
+    /// error does is told beside it.
     ~HostWork();
     HostWork(const HostWork&) = delete;
     HostWork& operator=(const HostWork&) = delete;
@@ -27,9 +31,16 @@ class HostWork {
     Action applied_to(const schedule::Program& program, const schedule::Op& op, Action action);
 
   private:
+    struct Posted {
+        std::string label;  ///< of the op
+        device::Task task;
+    };
+
     device::HostThread* thread_;
+    comm::WaitContext waits_;
     std::function<void()> when_done_;
-    std::deque<device::Task> tasks_;  ///< by op, at places that stay
+    int num_exceptions_;         ///< under way when this was made
+    std::deque<Posted> posted_;  ///< by op, at places that stay
 };
 
 }  // namespace ziggurat::train

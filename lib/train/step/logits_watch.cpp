@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/contract.hpp"
+#include "comm/control.hpp"
 #include "device/copy.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -22,23 +23,50 @@ void widen(std::span<const std::byte> from, std::span<float> to) {
 
 }  // namespace
 
-LogitsWatch::LogitsWatch(std::int64_t vocab,
-                         spec::DType type,
+LogitsWatch::LogitsWatch(const spec::RunSpec& spec,
+                         const schedule::ModelLayout& model,
                          const schedule::Program& program,
                          const state::TierMemory& memory)
-    : type_{type}, logits_(static_cast<std::size_t>(vocab)) {
+    : type_{spec.precision.compute},
+      first_{spec.model.vocab_padded / model.tensor() * model.tensor_rank},
+      is_cut_{model.tensor() > 1 || spec.parallel.stages > 1},
+      gives_{model.data_rank == 0 && program.trainer_buffers.watched_logits >= 0},
+      logits_(static_cast<std::size_t>(spec.model.vocab)) {
     if (const int watched = program.trainer_buffers.watched_logits; watched >= 0) {
         row_of_host_ = memory.span<std::byte>(program.buffer(watched));
     }
 }
 
-std::span<const float> LogitsWatch::logits() {
-    if (type_ == spec::DType::f32) {
-        widen<float>(row_of_host_, logits_);
-    } else {
-        widen<tensor::bfloat16>(row_of_host_, logits_);
+std::span<const float> LogitsWatch::logits(const comm::Context& world) {
+    if (!is_cut_ || gives_) {
+        const auto first = std::min(static_cast<std::size_t>(first_), logits_.size());
+        const auto own = std::span{logits_}.subspan(first);
+        if (type_ == spec::DType::f32) {
+            widen<float>(row_of_host_, own);
+        } else {
+            widen<tensor::bfloat16>(row_of_host_, own);
+        }
+    }
+    if (is_cut_) {
+        join(world);
     }
     return logits_;
+}
+
+/// Of the bits of each logit all ranks but one have zeros, so that their sum is the logit.
+void LogitsWatch::join(const comm::Context& world) {
+    std::vector<std::uint64_t> words((logits_.size() + 1) / 2);
+    if (gives_) {
+        const auto first = static_cast<std::size_t>(first_);
+        const auto own = std::min(row_of_host_.size() / static_cast<std::size_t>(spec::element_bytes(type_)),
+                                  logits_.size() - std::min(first, logits_.size()));
+        if (own > 0) {  // else the slice is padding alone, and begins behind the vocabulary
+            const auto place = std::as_writable_bytes(std::span{words}).subspan(first * sizeof(float));
+            std::memcpy(place.data(), logits_.data() + first, own * sizeof(float));
+        }
+    }
+    comm::all_reduce_sum(world, words);
+    std::memcpy(logits_.data(), words.data(), logits_.size() * sizeof(float));
 }
 
 Action LogitsWatch::bind(const schedule::Program& program,

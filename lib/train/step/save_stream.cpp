@@ -13,7 +13,7 @@
 namespace ziggurat::train {
 namespace {
 
-/// Between two looks at whether a wait has become pointless.
+/// Between two looks of the thread that writes at what else it is to do.
 constexpr std::chrono::milliseconds nap{20};
 constexpr auto places = static_cast<std::size_t>(schedule::places_of_save_ring);
 
@@ -22,8 +22,8 @@ constexpr auto places = static_cast<std::size_t>(schedule::places_of_save_ring);
 SaveStream::SaveStream(const schedule::ModelLayout& model,
                        const schedule::Program& train,
                        const state::TierMemory& memory,
-                       comm::WaitContext context)
-    : context_{context} {
+                       std::function<void()> when_free)
+    : when_free_{std::move(when_free)} {
     if (train.trainer_buffers.save_ring < 0) {
         return;
     }
@@ -54,11 +54,10 @@ Action SaveStream::applied_to(int op, const device::Stream& stream, Action updat
     }
     ZG_EXPECTS(!update.is_asynchronous());
     at->has_passed = device::Event{stream};
-    at->waits_beside = stream.thread() != nullptr;
+    const auto number = static_cast<std::size_t>(at - updates_.begin());
     return {.run =
-                [this, number = static_cast<std::size_t>(at - updates_.begin()), stream,
-                 run = std::move(update.run)] {
-                    if (is_open_.load(std::memory_order_relaxed)) {
+                [this, number, stream, run = std::move(update.run)] {
+                    if (updates_[number].has_place) {
                         pass(number, stream);
                     }
                     run();
@@ -69,12 +68,14 @@ Action SaveStream::applied_to(int op, const device::Stream& stream, Action updat
                         const std::lock_guard lock{mutex_};
                         look();
                     }
-                }};
+                },
+            .may_begin = [this, number] { return may_begin(number); },
+            .held_for = "a place for state that a checkpoint takes"};
 }
 
 void SaveStream::open() {
     ZG_EXPECTS(is_there() && !is_open_);
-    called_ = passed_ = taken_ = 0;
+    placed_ = called_ = passed_ = taken_ = 0;
     stays_home_ = false;
     waited_ns_ = 0;
     is_open_ = true;
@@ -93,50 +94,50 @@ void SaveStream::look() {
     }
 }
 
+bool SaveStream::may_begin(std::size_t number) {
+    if (!is_open_.load(std::memory_order_relaxed) && held_since_ns_ == 0) {
+        return true;
+    }
+    const std::lock_guard lock{mutex_};
+    ZG_EXPECTS(number <= placed_ || !is_open_);
+    look();
+    // Else it has passed in a step that was given up, which has changed nothing.
+    const bool is_next = is_open_ && number == placed_;
+    if (is_next && placed_ - taken_ == places) {
+        held_since_ns_ = held_since_ns_ == 0 ? monotonic_ns() : held_since_ns_;
+        return false;
+    }
+    if (is_next) {
+        ++placed_;
+        updates_[number].has_place = true;
+    }
+    if (held_since_ns_ > 0) {
+        const auto end_ns = monotonic_ns();
+        waited_ns_ += end_ns - held_since_ns_;
+        if (waits_.size() < waits_.capacity()) {
+            waits_.push_back({held_since_ns_, end_ns});
+        }
+        held_since_ns_ = 0;
+    }
+    return true;
+}
+
 void SaveStream::pass(std::size_t number, const device::Stream& stream) {
     auto& update = updates_[number];
-    std::unique_lock lock{mutex_};
-    ZG_EXPECTS(number <= called_ || !is_open_);
-    if (number != called_) {
-        return;  // it has passed in a step that was given up, which has changed nothing
-    }
-    const auto can_go_on = [&] {
-        look();
-        return !is_open_ || called_ - taken_ < places;
-    };
-    const auto begin_ns = monotonic_ns();
-    const bool has_to_wait = !can_go_on();
-    while (!can_go_on()) {
-        changed_.wait_for(lock, nap, can_go_on);
-        if (!update.waits_beside) {
-            context_.check("a place for state that a checkpoint takes");
-        }
-    }
-    const auto end_ns = monotonic_ns();
-    waited_ns_ += end_ns - begin_ns;
-    if (has_to_wait && waits_.size() < waits_.capacity()) {
-        waits_.push_back({begin_ns, end_ns});
-    }
-    if (!update.waits_beside) {
-        context_.moves();
-    }
-    if (!is_open_) {
-        return;
-    }
-    lock.unlock();
+    update.has_place = false;
     auto* to = place(number);
     for (const auto& part : update.passing) {
         device::copy(stream, to, part.from, part.bytes);
         to += part.bytes;
     }
-    lock.lock();
+    const std::lock_guard lock{mutex_};
+    ZG_EXPECTS(number == called_ || !is_open_);
     update.has_passed.record(stream);
     ++called_;
     look();
 }
 
 std::span<const SaveStream::Wait> SaveStream::waits() {
-    const std::lock_guard lock{mutex_};
     told_waits_.insert(told_waits_.end(), waits_.begin(), waits_.end());
     waits_.clear();
     return told_waits_;
@@ -157,15 +158,21 @@ void SaveStream::take(const std::function<void(const Part&)>& use) {
         use({part.home, part.home_offset, {from, static_cast<std::size_t>(part.bytes)}});
         from += part.bytes;
     }
-    const std::lock_guard lock{mutex_};
-    ++taken_;
-    changed_.notify_all();
+    {
+        const std::lock_guard lock{mutex_};
+        ++taken_;
+        changed_.notify_all();
+    }
+    when_free_();
 }
 
 void SaveStream::leave() {
-    const std::lock_guard lock{mutex_};
-    is_open_ = false;
-    changed_.notify_all();
+    {
+        const std::lock_guard lock{mutex_};
+        is_open_ = false;
+        changed_.notify_all();
+    }
+    when_free_();
 }
 
 }  // namespace ziggurat::train

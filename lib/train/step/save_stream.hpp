@@ -10,29 +10,32 @@
 #include <span>
 #include <vector>
 
-#include "comm/wait_context.hpp"
 #include "device/event.hpp"
 #include "device/stream.hpp"
 #include "schedule/model_layout.hpp"
 #include "schedule/passes/save_ring_pass.hpp"
 #include "schedule/step_program.hpp"
 #include "state/tier_memory.hpp"
-#include "train/step/executor.hpp"
+#include "train/step/action.hpp"
 
 namespace ziggurat::train {
 
 /// Between the thread that trains and the one that writes: in the step after the saved one, each update first
 /// copies what it is going to change, and what lies on NVMe, into one of the few places of the program's save
-/// ring. The writer takes them in the order of the updates. When all places are full, the update waits.
+/// ring. The writer takes them in the order of the updates. When all places are full, the update does not
+/// begin; no thread waits for that.
 ///
 /// One save at a time. Collective: local
 class SaveStream {
   public:
     /// Touches the memory of the ring, so that the first save is not the one that pays for it.
+    ///
+    /// \param when_free  called by the thread that writes when an update may begin that might not before;
+    ///                   quick, throws nothing
     SaveStream(const schedule::ModelLayout& model,
                const schedule::Program& train,
                const state::TierMemory& memory,
-               comm::WaitContext context);
+               std::function<void()> when_free);
 
     /// Some of what is saved passes by, and the program has a ring for it.
     bool is_there() const noexcept { return ring_ != nullptr; }
@@ -41,7 +44,7 @@ class SaveStream {
 
     /// `update` as an op that lets what it changes pass, when a save wants it.
     ///
-    /// \param stream  that it works on; where that has a thread of its own, the update waits there
+    /// \param stream  that it works on
     Action applied_to(int op, const device::Stream& stream, Action update);
     /// The updates of the next step are to let their state pass.
     ///
@@ -53,7 +56,7 @@ class SaveStream {
     void stay_home();
     /// For which updates have waited since open().
     double waited_seconds() const noexcept { return static_cast<double>(waited_ns_.load()) * 1e-9; }
-    /// Time for which an update waited for a place.
+    /// Time for which an update was held up, for want of a place.
     struct Wait {
         std::int64_t begin_ns = 0;
         std::int64_t end_ns = 0;
@@ -95,25 +98,29 @@ class SaveStream {
         int op;
         std::vector<PassingBytes> passing;
         device::Event has_passed;
-        bool waits_beside;  ///< on a thread beside the one that trains, which tells of the wait itself
+        bool has_place;  ///< of the ring, into which it is to let its state pass
     };
 
+    /// Whether an update may begin: there is a place for what it lets pass, which is then its own, or it
+    /// lets nothing pass.
+    bool may_begin(std::size_t update);
     void pass(std::size_t update, const device::Stream& stream);
     /// Counts what has passed of what was told to. \pre the mutex is held
     void look();
     std::byte* place(std::size_t update) const;
 
-    comm::WaitContext context_;
+    std::function<void()> when_free_;
     std::byte* ring_ = nullptr;
     std::int64_t place_bytes_ = 0;
     std::vector<Update> updates_;
     std::atomic<bool> is_open_{false};
     std::atomic<std::int64_t> waited_ns_{0};
     std::vector<Wait> waits_, told_waits_;  ///< with room for one of each update
+    std::int64_t held_since_ns_ = 0;        ///< an update is held up; 0: none is
     std::mutex mutex_;
     std::condition_variable changed_;
-    /// Updates: told to let their state pass, whose state has passed, and is taken.
-    std::size_t called_ = 0, passed_ = 0, taken_ = 0;
+    /// Updates: that have got a place, told to let their state pass, whose state has passed, and is taken.
+    std::size_t placed_ = 0, called_ = 0, passed_ = 0, taken_ = 0;
     bool stays_home_ = false;
 };
 

@@ -10,13 +10,18 @@ namespace ziggurat::train {
 namespace {
 
 constexpr int limbs = ExactSum::num_limbs;
-/// Squares, losses, how many ranks have each step_request.
-constexpr int num_words = 2 * limbs + static_cast<int>(num_step_requests);
+/// The words of an exchange, in this order: squares, losses, how many ranks have each step_request, figures
+/// that are sums, and those that are maxima.
+constexpr int first_request = 2 * limbs;
+constexpr int first_sent = first_request + static_cast<int>(num_step_requests);
+constexpr int first_moved = first_sent + schedule::num_purposes;
+constexpr int first_maximum = first_moved + static_cast<int>(schedule::num_links);
+constexpr int num_words = first_maximum + 1;
 
 }  // namespace
 
 StepEnd::StepEnd(const comm::Context& world, comm::NodeMemory& node, const spec::Optimizer& optimizer)
-    : optimizer_{optimizer}, sum_{world.group(), num_words, &node} {}
+    : optimizer_{optimizer}, sum_{world.group(), num_words, &node, num_words - first_maximum} {}
 
 Action StepEnd::bind(const schedule::Program& program,
                      const schedule::Op& op,
@@ -57,8 +62,16 @@ void StepEnd::start() {
     const auto words = sum_.words();
     std::ranges::copy(squares.limbs(), words.begin());
     std::ranges::copy(losses.limbs(), words.begin() + limbs);
-    std::ranges::copy(step_requests_.counts(), words.begin() + 2 * limbs);
+    std::ranges::copy(step_requests_.counts(), words.begin() + first_request);
+    StepFigures mine;
+    if (measure_) {
+        measure_(mine);
+    }
+    std::ranges::copy(mine.sent_bytes, words.begin() + first_sent);
+    std::ranges::copy(mine.link_bytes, words.begin() + first_moved);
+    words[first_maximum] = mine.process_peak_bytes;
     sum_.start();
+    ++num_started_;
 }
 
 void StepEnd::finish() {
@@ -71,8 +84,15 @@ void StepEnd::finish() {
 
     outcome_.loss_sum = all_losses.is_finite() ? all_losses.value() : std::nan("");
     outcome_.grad_norm = all_squares.is_finite() ? std::sqrt(all_squares.value()) : std::nan("");
-    outcome_.is_skipped = !all_squares.is_finite() || !all_losses.is_finite();
-    std::copy_n(words.begin() + 2 * limbs, num_step_requests, outcome_.step_requests.counts().begin());
+    const bool is_finite = all_squares.is_finite() && all_losses.is_finite();
+    outcome_.is_spike =
+        is_finite && (outcome_.loss_sum > limits_.loss_sum || outcome_.grad_norm > limits_.grad_norm);
+    outcome_.is_skipped = !is_finite || (outcome_.is_spike && limits_.skips);
+    std::copy_n(words.begin() + first_request, num_step_requests, outcome_.step_requests.counts().begin());
+    auto& figures = outcome_.figures;
+    std::copy_n(words.begin() + first_sent, figures.sent_bytes.size(), figures.sent_bytes.begin());
+    std::copy_n(words.begin() + first_moved, figures.link_bytes.size(), figures.link_bytes.begin());
+    figures.process_peak_bytes = words[first_maximum];
 
     outcome_.is_abandoned = outcome_.step_requests[StepRequest::stop_after_microbatch] > 0;
 

@@ -1,7 +1,9 @@
-/// End of a step: norm, clip factor and requests, alike on all ranks before states change.
+/// End of a step: norm, clip factor, requests and figures, alike on all ranks before states change.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/exact_sum.hpp"
@@ -11,18 +13,18 @@
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
 #include "state/tier_memory.hpp"
-#include "train/step/executor.hpp"
+#include "train/step/action.hpp"
 #include "train/step/step_outcome.hpp"
 #include "train/step/step_requests.hpp"
 
 namespace ziggurat::train {
 
-/// Global norm and loss as exact sums, clip factor, skip flag and the ranks' step_requests, in one small
-/// all-reduce.
+/// Global norm and loss as exact sums, clip factor, skip flag and the ranks' step_requests and figures,
+/// in one small all-reduce.
 ///
 /// Source:     Pascanu et al., "On the difficulty of training recurrent neural networks", 2013, algorithm 1
 ///             (clipping)
-/// Numerics:   sums are exact, so their bits do not depend on the layout (DESIGN 8)
+/// Numerics:   sums are exact, so their bits do not depend on the layout
 /// Collective: over all ranks
 class StepEnd {
   public:
@@ -32,11 +34,20 @@ class StepEnd {
     /// Taken along when the next exchange starts.
     StepRequests& step_requests() noexcept { return step_requests_; }
 
+    /// Of the next step: the same on all ranks.
+    void limit(const SpikeLimits& limits) noexcept { limits_ = limits; }
+
+    /// Calls `measure` when an exchange starts, for the figures of this rank that it takes along. None:
+    /// zeros.
+    void take_along(std::function<void(StepFigures&)> measure) { measure_ = std::move(measure); }
+
     /// Sums the exact sums of squares and the losses that `op` reads, exchanges, and leaves the inputs of the
     /// step, with clip factor and skip flag, for updates. All operands are of the host. Binds the op of one
     /// program, once.
     Action bind(const schedule::Program& program, const schedule::Op& op, const state::TierMemory& memory);
     const StepOutcome& outcome() const noexcept { return outcome_; }
+    /// Steps to whose exchange this rank has given its part: requests made later travel with the next one.
+    std::int64_t num_started() const noexcept { return num_started_; }
 
   private:
     void start();
@@ -48,7 +59,10 @@ class StepEnd {
     std::vector<std::span<const float>> losses_;   ///< of the micro-batches whose losses this rank makes
     const kernels::StepInputs* inputs_ = nullptr;  ///< of the step
     kernels::StepInputs* of_updates_ = nullptr;
+    SpikeLimits limits_;
     StepRequests step_requests_;
+    std::function<void(StepFigures&)> measure_;
+    std::int64_t num_started_ = 0;
     StepOutcome outcome_;
 };
 

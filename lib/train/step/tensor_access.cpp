@@ -7,6 +7,7 @@
 
 #include "base/contract.hpp"
 #include "comm/control.hpp"
+#include "layout/tensors.hpp"
 #include "tensor/bfloat16.hpp"
 
 namespace ziggurat::train {
@@ -55,27 +56,40 @@ void write_elements(const state::TierMemory& memory,
 
 }  // namespace
 
-TensorAccess::TensorAccess(comm::Communicator data_ranks,
-                           comm::WaitContext waits,
+TensorAccess::TensorAccess(const comm::Context& world,
                            const schedule::ModelLayout& model,
                            const schedule::Program& program,
                            const state::TierMemory& memory)
-    : data_ranks_{std::move(data_ranks)}, waits_{waits}, model_{model}, program_{program}, memory_{memory} {}
+    : world_{world}, model_{model}, program_{program}, memory_{memory} {}
 
-TensorAccess::TensorRange TensorAccess::range_of(const std::string& name) const {
-    for (const int unit : model_.units) {
-        const auto& parameters = model_.table.units[static_cast<std::size_t>(unit)].parameters;
+TensorAccess::FoundTensor TensorAccess::find(const std::string& name) const {
+    FoundTensor found;
+    for (std::size_t unit = 0; unit < model_.table.units.size(); ++unit) {
+        const auto& parameters = model_.table.units[unit].parameters;
         const auto at = std::ranges::find(parameters, name, &layout::Parameter::name);
-        if (at != parameters.end()) {
-            auto range = model_.flats[static_cast<std::size_t>(unit)].parameter(
-                static_cast<int>(at - parameters.begin()));
-            if (at->valid_rows >= 0) {
-                range.end = range.begin + at->valid_rows * at->extents.back();
-            }
-            return {unit, range};
+        if (at == parameters.end()) {
+            continue;
         }
+        found.unit = static_cast<int>(unit);
+        found.parameter = static_cast<int>(at - parameters.begin());
+        found.elements = layout::unpadded_elements(*at);
+        found.range = model_.flats[unit].parameter(found.parameter);
+        const auto slice = layout::local_extents(*at, model_.tensor());
+        // Slices of rows follow each other; of columns, each has a part of every row.
+        const bool is_cut_by_columns = at->tensor_dim > 0;
+        found.rows_apart = is_cut_by_columns ? at->extents.back() : found.range.size();
+        found.row_elements = is_cut_by_columns ? slice.back() : found.range.size();
+        if (at->tensor_dim >= 0) {
+            found.first = layout::slice_of(*at, model_.tensor(), model_.tensor_rank) * found.row_elements;
+        }
+        const auto valid = std::clamp<std::int64_t>(found.elements - found.first, 0, found.range.size());
+        if (at->valid_rows >= 0) {
+            ZG_EXPECTS(!is_cut_by_columns);
+            found.range.end = found.range.begin + valid;
+        }
+        return found;
     }
-    return {};
+    return found;
 }
 
 std::vector<const schedule::Buffer*> TensorAccess::buffers_of(StateKind kind, int unit) const {
@@ -90,40 +104,51 @@ std::vector<const schedule::Buffer*> TensorAccess::buffers_of(StateKind kind, in
 }
 
 void TensorAccess::set(const std::string& name, std::span<const float> values) const {
-    const auto [unit, range] = range_of(name);
-    ZG_EXPECTS(unit >= 0 && range.size() == std::ssize(values));
+    const auto found = find(name);
+    ZG_EXPECTS(found.unit >= 0 && found.elements == std::ssize(values));
+    std::vector<float> slice(static_cast<std::size_t>(found.range.size()));
+    for (std::size_t i = 0; i < slice.size(); ++i) {
+        slice[i] = values[static_cast<std::size_t>(found.in_tensor(static_cast<std::int64_t>(i)))];
+    }
     for (const auto kind : layout::state_kinds) {
         if (!layout::is_drawn_at_start(kind)) {
             continue;
         }
-        for (const auto* buffer : buffers_of(kind, unit)) {
-            const auto held = common_part(schedule::elements_of(*buffer), range);
+        for (const auto* buffer : buffers_of(kind, found.unit)) {
+            const auto held = common_part(schedule::elements_of(*buffer), found.range);
             if (!held.empty()) {
-                write_elements(memory_, *buffer, held.begin,
-                               values.subspan(static_cast<std::size_t>(held.begin - range.begin),
-                                              static_cast<std::size_t>(held.size())));
+                write_elements(
+                    memory_, *buffer, held.begin,
+                    std::span{slice}.subspan(static_cast<std::size_t>(held.begin - found.range.begin),
+                                             static_cast<std::size_t>(held.size())));
             }
         }
     }
 }
 
 std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) const {
-    const auto [unit, range] = range_of(name);
-    ZG_EXPECTS(unit >= 0);
-    const bool is_frozen = range.begin >= model_.flats[static_cast<std::size_t>(unit)].trained_elements();
+    const auto found = find(name);
+    const auto& range = found.range;
+    ZG_EXPECTS(found.unit >= 0);
+    const auto unit = static_cast<std::size_t>(found.unit);
+    const bool is_frozen =
+        !model_.table.units[unit].parameters[static_cast<std::size_t>(found.parameter)].is_trained;
     ZG_EXPECTS(!is_frozen || kind == StateKind::parameters || kind == StateKind::master);
-    const auto buffers = buffers_of(is_frozen ? StateKind::frozen : kind, unit);
-    ZG_EXPECTS(!buffers.empty());
+    const auto buffers = buffers_of(is_frozen ? StateKind::frozen : kind, found.unit);
+    const bool is_held = std::ranges::find(model_.units, found.unit) != model_.units.end();
+    ZG_EXPECTS(!is_held || !buffers.empty());
 
     const auto& of_region = is_frozen ? model_.frozen_shards : model_.shards;
-    const auto& shards = of_region[static_cast<std::size_t>(unit)];
-    const auto mine = common_part(shards.shard(model_.spans.data, model_.data_rank), range);
-    std::vector<float> values(static_cast<std::size_t>(range.size()));
+    const auto mine = common_part(of_region[unit].shard(model_.spans.data, model_.data_rank), range);
+    std::vector<float> values(static_cast<std::size_t>(found.elements));
     for (const auto* buffer : buffers) {
         const auto part = common_part(schedule::elements_of(*buffer), mine);
-        if (!part.empty()) {
-            std::ranges::copy(read_elements(memory_, *buffer, part),
-                              values.begin() + (part.begin - range.begin));
+        if (part.empty() || !model_.counts(found.unit, found.parameter)) {
+            continue;
+        }
+        auto at = part.begin - range.begin;
+        for (const float value : read_elements(memory_, *buffer, part)) {
+            values[static_cast<std::size_t>(found.in_tensor(at++))] = value;
         }
     }
     // Of the bits of each element all ranks but one have zeros, so that their sum is the element.
@@ -132,7 +157,7 @@ std::vector<float> TensorAccess::get(StateKind kind, const std::string& name) co
         const auto bytes = std::min(2 * words.size(), values.size() - begin) * sizeof(float);
         words.back() = 0;
         std::memcpy(words.data(), &values[begin], bytes);
-        comm::all_reduce_sum(comm::Context{data_ranks_, waits_}, std::span{words}.first((bytes + 7) / 8));
+        comm::all_reduce_sum(world_, std::span{words}.first((bytes + 7) / 8));
         std::memcpy(&values[begin], words.data(), bytes);
     }
     return values;

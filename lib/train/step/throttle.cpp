@@ -3,18 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <functional>
-#include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/quiet_thread.hpp"
-#include "comm/node/bell.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 
 namespace ziggurat::train {
@@ -22,8 +14,9 @@ namespace {
 
 using schedule::Engine;
 
-bool is_any(const spec::Throttle& rates) {
-    return rates != spec::Throttle{};
+bool is_any_link(const spec::Throttle& rates) {
+    return rates.nvme_read > 0 || rates.nvme_write > 0 || rates.host_to_device > 0 ||
+           rates.device_to_host > 0;
 }
 
 std::int64_t bytes_of(const schedule::Op& op) {
@@ -36,76 +29,15 @@ std::int64_t bytes_of(const schedule::Op& op) {
 
 }  // namespace
 
-/// A thread that rings the bell at given times. It takes no signals.
-class LinkThrottle::Alarm {
-  public:
-    explicit Alarm(const comm::NodeMemory& node) : node_{node} {
-        times_.reserve(most_times);
-        thread_ = start_quiet_thread("the thread of debug.throttle", [this] { run(); });
-    }
-    ~Alarm() {
-        {
-            const std::lock_guard lock{mutex_};
-            ends_ = true;
-        }
-        news_.notify_one();
-        thread_.join();
-    }
-    Alarm(const Alarm&) = delete;
-    Alarm& operator=(const Alarm&) = delete;
-
-    void ring_at(std::int64_t time_ns) {
-        {
-            const std::lock_guard lock{mutex_};
-            if (times_.size() == most_times) {
-                return;  // some of these many will wake the rank
-            }
-            times_.push_back(time_ns);
-            std::push_heap(times_.begin(), times_.end(), std::greater{});
-        }
-        news_.notify_one();
-    }
-
-  private:
-    static constexpr std::size_t most_times = 1024;
-
-    void run() {
-        std::unique_lock lock{mutex_};
-        while (!ends_) {
-            if (times_.empty()) {
-                news_.wait(lock);
-                continue;
-            }
-            const auto now = monotonic_ns();
-            if (now < times_.front()) {
-                news_.wait_for(lock, std::chrono::nanoseconds{times_.front() - now});
-                continue;
-            }
-            std::pop_heap(times_.begin(), times_.end(), std::greater{});
-            times_.pop_back();
-            comm::ring(node_.bell());
-        }
-    }
-
-    const comm::NodeMemory& node_;
-    std::mutex mutex_;
-    std::condition_variable news_;
-    std::vector<std::int64_t> times_;  ///< a heap, the next in front
-    bool ends_ = false;
-    std::thread thread_;
-};
-
 LinkThrottle::LinkThrottle(const spec::Throttle& rates, const comm::NodeMemory& node)
     : nvme_read_{.bytes_per_second = rates.nvme_read},
       nvme_write_{.bytes_per_second = rates.nvme_write},
       host_to_device_{.bytes_per_second = rates.host_to_device},
       device_to_host_{.bytes_per_second = rates.device_to_host} {
-    if (is_any(rates)) {
-        alarm_ = std::make_unique<Alarm>(node);
+    if (is_any_link(rates)) {
+        alarm_ = std::make_unique<comm::Alarm>(node);
     }
 }
-
-LinkThrottle::~LinkThrottle() = default;
 
 LinkThrottle::Way* LinkThrottle::way_of(Engine engine) {
     switch (engine) {
@@ -192,6 +124,9 @@ std::string describe(const spec::Throttle& rates) {
         if (rate > 0) {
             text += fmt::format("{}{} {:.4g} MB/s", text.empty() ? "" : ", ", name, rate * 1e-6);
         }
+    }
+    if (rates.compute > 0) {
+        text += fmt::format("{}compute {:.4g} ms", text.empty() ? "" : ", ", rates.compute * 1e3);
     }
     return text;
 }

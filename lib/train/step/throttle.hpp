@@ -8,12 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "comm/node/alarm.hpp"
 #include "comm/node/node_memory.hpp"
 #include "device/event.hpp"
 #include "device/stream.hpp"
 #include "schedule/step_program.hpp"
 #include "spec/run_spec.hpp"
-#include "train/step/executor.hpp"
+#include "train/step/action.hpp"
 
 namespace ziggurat::train {
 
@@ -31,7 +32,6 @@ class LinkThrottle {
     /// \param node  its bell wakes this rank when the time of an op has come
     /// Errors: Error{resource} when the system has no thread
     LinkThrottle(const spec::Throttle& rates, const comm::NodeMemory& node);
-    ~LinkThrottle();
     LinkThrottle(const LinkThrottle&) = delete;
     LinkThrottle& operator=(const LinkThrottle&) = delete;
 
@@ -59,7 +59,6 @@ class LinkThrottle {
         device::Event moved;  ///< its bytes, where the stream moves them
         std::int64_t ends_ns = 0;
     };
-    class Alarm;
 
     Way* way_of(schedule::Engine engine);
     void begin(Stay& stay);
@@ -67,10 +66,10 @@ class LinkThrottle {
 
     Way nvme_read_, nvme_write_, host_to_device_, device_to_host_;
     std::deque<Stay> stays_;  ///< by op, at places that stay
-    std::unique_ptr<Alarm> alarm_;
+    std::unique_ptr<comm::Alarm> alarm_;
 };
 
-/// `nvme_read 400 MB/s, host_to_device 2000 MB/s`; empty when nothing is throttled.
+/// `nvme_read 400 MB/s, host_to_device 2000 MB/s, compute 20 ms`; empty when nothing is throttled.
 std::string describe(const spec::Throttle& rates);
 
 }  // namespace ziggurat::train

@@ -3,43 +3,94 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <vector>
 
-#include "base/contract.hpp"
 #include "comm/control.hpp"
+#include "schedule/passes/saved_runs.hpp"
 
 namespace ziggurat::train {
 
 namespace {
 
-constexpr auto block = layout::FlatLayout::block;
+/// Elements that are in memory at a time.
+constexpr std::int64_t window_elements = std::int64_t{1} << 18;
 
-/// Different for every block of a model; never to change, as hashes of runs are kept.
-std::uint64_t seed_of(int unit, int tensor_rank, bool is_frozen, std::int64_t number) {
-    return static_cast<std::uint64_t>(unit) << 48 ^ static_cast<std::uint64_t>(tensor_rank) << 40 ^
-           static_cast<std::uint64_t>(is_frozen) << 39 ^ static_cast<std::uint64_t>(number);
+/// Never to change, as hashes of runs are kept.
+std::uint64_t hash_of(std::uint64_t place, std::uint32_t bits) {
+    constexpr std::uint64_t factor = 0xD6E8FEB86659FD93;  // an odd number whose bits look random
+    std::uint64_t mixed = place * 0x9E3779B97F4A7C15 ^ bits * factor;
+    mixed = (mixed ^ mixed >> 32) * factor;
+    mixed = (mixed ^ mixed >> 32) * factor;
+    return mixed ^ mixed >> 32;
 }
 
-/// Blocks that are in memory at a time.
-constexpr std::int64_t blocks_at_once = 4096;
+/// Where elements of a tensor rank's slice are in the whole tensor, both counted row by row: of each
+/// `whole_run` elements of the tensor the slice has `run`, from `offset` on.
+struct SlicePlaces {
+    std::int64_t run = 1;
+    std::int64_t whole_run = 1;
+    std::int64_t offset = 0;
+    std::int64_t end = 0;  ///< of the tensor: behind that, rows pad it
 
-/// Of `elements`, which `buffer` holds, the sum over their blocks. `seed`: by a block's first element.
-template <class Seed>
+    SlicePlaces(const layout::Parameter& parameter, int tensor, int tensor_rank) {
+        const auto local = layout::local_extents(parameter, tensor);
+        const auto first = static_cast<std::size_t>(std::max(parameter.tensor_dim, 0));
+        for (auto dim = first; dim < local.size(); ++dim) {
+            run *= local[dim];
+            whole_run *= parameter.extents[dim];
+        }
+        if (parameter.tensor_dim >= 0) {
+            offset = layout::slice_of(parameter, tensor, tensor_rank) * run;
+        }
+        end = parameter.valid_rows >= 0 ? parameter.valid_rows : parameter.extents.front();
+        for (std::size_t dim = 1; dim < parameter.extents.size(); ++dim) {
+            end *= parameter.extents[dim];
+        }
+    }
+
+    std::int64_t place_of(std::int64_t element) const {
+        return element / run * whole_run + offset + element % run;
+    }
+};
+
+/// As fp32, whatever type they are kept in.
+std::uint32_t bits_of(const std::byte* element, std::int64_t width) {
+    if (width == 4) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, element, sizeof(bits));
+        return bits;
+    }
+    std::uint16_t upper = 0;
+    std::memcpy(&upper, element, sizeof(upper));
+    return std::uint32_t{upper} << 16;
+}
+
+/// Of the elements [first, last) of a slice that lies in `buffer` from its flat element `begin` on.
 std::uint64_t hash_of(const schedule::Buffer& buffer,
-                      layout::ElementRange elements,
                       const state::TierMemory& memory,
-                      const Seed& seed) {
+                      const SlicePlaces& places,
+                      std::uint64_t seed,
+                      std::int64_t begin,
+                      std::int64_t first,
+                      std::int64_t last) {
     const std::int64_t width = schedule::element_bytes(buffer);
     std::vector<std::byte> bytes;
     std::uint64_t sum = 0;
-    for (auto begin = elements.begin; begin < elements.end; begin += blocks_at_once * block) {
-        const auto end = std::min(begin + blocks_at_once * block, elements.end);
-        bytes.resize(static_cast<std::size_t>((end - begin) * width));
-        memory.read(buffer, (begin - buffer.first_element) * width, bytes);
-        for (auto at = begin; at < end; at += block) {
-            const auto size = std::min(block, end - at);
-            sum += XXH3_64bits_withSeed(bytes.data() + (at - begin) * width,
-                                        static_cast<std::size_t>(size * width), seed(at));
+    for (auto from = first; from < last; from += window_elements) {
+        const auto to = std::min(from + window_elements, last);
+        bytes.resize(static_cast<std::size_t>((to - from) * width));
+        memory.read(buffer, (begin + from - buffer.first_element) * width, bytes);
+        for (auto at = from; at < to;) {
+            const auto place = places.place_of(at);
+            const auto end_of_run = std::min(to, at + places.run - at % places.run);
+            const auto counted = std::min(end_of_run - at, places.end - place);
+            const auto* element = bytes.data() + (at - from) * width;
+            for (std::int64_t i = 0; i < counted; ++i, element += width) {
+                sum += hash_of(seed + static_cast<std::uint64_t>(place + i), bits_of(element, width));
+            }
+            at = end_of_run;
         }
     }
     return sum;
@@ -52,27 +103,23 @@ std::uint64_t weights_hash(const comm::Context& world,
                            const schedule::Program& program,
                            const state::TierMemory& memory) {
     std::uint64_t sum = 0;
-    for (const auto& buffer : program.buffers) {
-        const bool is_frozen = layout::is_of_frozen(buffer.state);
-        const bool is_copy = buffer.unit == 0 && model.has_copy_of_embedding();
-        if (buffer.lifetime != schedule::Lifetime::persistent || !is_saved(buffer.state, model.has_master) ||
-            layout::row_of(buffer.state).piece != layout::PieceKind::weights || is_copy ||
-            model.context_rank != 0) {
+    for (const auto& saved : schedule::saved_runs(model, program)) {
+        const auto& buffer = program.buffers[static_cast<std::size_t>(saved.buffer)];
+        if (layout::row_of(buffer.state).piece != layout::PieceKind::weights) {
             continue;
         }
         const auto unit = static_cast<std::size_t>(buffer.unit);
-        const auto& flat = model.flats[unit];
-        const auto& shards = is_frozen ? model.frozen_shards[unit] : model.shards[unit];
-        const auto first = is_frozen ? flat.trained_elements() : 0;
-        const auto piece = shards.shard(model.spans.data, model.data_rank);
-        const auto held = schedule::elements_of(buffer);
-        const auto data_end = is_frozen ? flat.elements() : flat.trained_end();
-        const layout::ElementRange mine{std::max(piece.begin, held.begin),
-                                        std::min({piece.end, held.end, data_end})};
-        ZG_ENSURES((piece.begin - first) % block == 0 && (mine.empty() || (mine.begin - first) % block == 0));
-        sum += hash_of(buffer, mine, memory, [&](std::int64_t element) {
-            return seed_of(buffer.unit, model.tensor_rank, is_frozen, (element - first) / block);
-        });
+        for (const int p : model.flats[unit].ascending()) {
+            const auto& parameter = model.table.units[unit].parameters[static_cast<std::size_t>(p)];
+            const auto placed = model.flats[unit].parameter(p);
+            const auto first = std::max(saved.elements.begin, placed.begin);
+            const auto last = std::min(saved.elements.end, placed.end);
+            if (first < last && model.counts(buffer.unit, p)) {
+                sum += hash_of(buffer, memory, {parameter, model.tensor(), model.tensor_rank},
+                               XXH3_64bits(parameter.name.data(), parameter.name.size()), placed.begin,
+                               first - placed.begin, last - placed.begin);
+            }
+        }
     }
     comm::all_reduce_sum(world, {&sum, 1});
     return sum;

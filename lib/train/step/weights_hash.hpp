@@ -10,14 +10,12 @@
 
 namespace ziggurat::train {
 
-/// The sum modulo 2^64, over all blocks of layout::FlatLayout::block elements of all units' flat ranges, of
-/// the block's XXH3 with a seed made of its unit, its rank on the tensor axis and its number within its
-/// region, trained or frozen. Of master weights, or of the parameters where they are their own masters or
-/// frozen.
+/// The sum modulo 2^64, over all elements of all tensors of the model, of a hash of the element's fp32 bits,
+/// its tensor's name and its place in that whole tensor. Of master weights, or of the parameters where they
+/// are their own masters or frozen.
 ///
-/// Each block is hashed by the rank in whose piece over the data axis it lies, and replicas on other axes
-/// count once; what pads a unit to equal pieces does not count. So the number does not depend on any shard
-/// degree nor on the data degree, and nothing but 8 bytes travels.
+/// Each element is hashed by the rank that saves it; rows that pad the vocabulary do not count. So the same
+/// weights have the same hash however they are cut, copied, padded or kept, and nothing but 8 bytes travels.
 ///
 /// \param program  the train program: its persistent buffers are the state
 /// Collective: over `world`

@@ -76,6 +76,17 @@ TEST(CommandLine, TakesRunsToDraw) {
               std::string::npos);
 }
 
+TEST(CommandLine, TakesWhatADoctorIsToLookAt) {
+    const Arguments none = say({"doctor"}).arguments();
+    EXPECT_EQ(none.command, Command::doctor);
+    EXPECT_TRUE(none.paths.empty());
+    EXPECT_FALSE(none.mpi);
+    const Arguments all = say({"doctor", "a.yaml", "--mpi", "/nvme0", "--json"}).arguments();
+    EXPECT_EQ(all.paths, (std::vector<std::string>{"a.yaml", "/nvme0"}));
+    EXPECT_TRUE(all.mpi);
+    EXPECT_TRUE(all.json);
+}
+
 TEST(CommandLine, TakesOptionsAnywhere) {
     const Answer answer = say({"check", "--ranks", "8", "a.yaml", "--print", "x.y=1", "--machine=laptop"});
     const Arguments& arguments = answer.arguments();
@@ -181,8 +192,8 @@ TEST(CommandLine, HelpAndVersionAreNoErrors) {
     EXPECT_EQ(help.exit_code(), 0);
     EXPECT_NE(help.out.find("mpirun -n 2 ziggurat train"), std::string::npos);
     const std::string first_lines = help.out.substr(0, help.out.find("Usage:"));
-    for (const char* fact : {"Families of models: gpt2, llama", "on CPU cores", "data axis", "ZeRO", "NVMe",
-                             "Slurm", "does not run on GPUs yet", "planned and printed"}) {
+    for (const char* fact : {"Families of models: gpt2, llama", "on CPU cores", "pipeline parallelism",
+                             "ZeRO", "NVMe", "Slurm", "does not run on GPUs yet", "planned and printed"}) {
         EXPECT_NE(first_lines.find(fact), std::string::npos) << fact;
     }
     const Answer version_answer = say({"--version"});
@@ -212,6 +223,7 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
         {{"sample"}, {"--prompt", "--tokens", "--temperature", "--seed", "--help"}},
         {{"eval"}, {"--data", "--format", "--json", "--help"}},
         {{"bench", "io"}, {"--size", "--machine-file", "--help"}},
+        {{"bench", "gpu"}, {"--machine-file", "--help"}},
     };
     for (const auto& [command, options] : commands) {
         auto words = command;
@@ -220,11 +232,14 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
 
         EXPECT_EQ(help.exit_code(), 0);
         EXPECT_EQ(entries(help.out, "Options"), options) << help.out;
-        EXPECT_EQ(entries(help.out, "Arguments").empty(), false) << help.out;
+        const bool takes_none = command.back() == "gpu";
+        EXPECT_EQ(help.out.find("Arguments:") == std::string::npos, takes_none) << help.out;
+        EXPECT_EQ(entries(help.out, "Arguments").empty(), takes_none) << help.out;
         const std::string examples = help.out.substr(help.out.find("\nExamples:\n"));
         EXPECT_EQ(std::count(examples.begin(), examples.end(), '\n'), 5) << "three examples";
     }
-    EXPECT_EQ(say({"bench", "--help"}).out, say({"bench", "io", "--help"}).out);
+    EXPECT_EQ(say({"bench", "--help"}).out,
+              say({"bench", "io", "--help"}).out + "\n" + say({"bench", "gpu", "--help"}).out);
     EXPECT_EQ(say({"check", "a.yaml", "--ranks", "3", "-h"}).out, say({"check", "--help"}).out);
 }
 
@@ -241,7 +256,8 @@ TEST(CommandLine, EveryOptionIsInTheHelpOfItsCommandAndTakesWhatTheHelpSays) {
         }
         EXPECT_EQ(row.examples.size(), 3U) << row.name;
         for (const Example& example : row.examples) {
-            EXPECT_NE(example.line.find("ziggurat " + row.name + " "), std::string::npos) << example.line;
+            EXPECT_NE((example.line + " ").find("ziggurat " + row.name + " "), std::string::npos)
+                << example.line;
         }
     }
 }
@@ -290,7 +306,8 @@ TEST(CommandLine, RefusesWhatIsNotConsumed) {
         {{"plan", "a.yaml", "--program", "--ops", "3-"}, "not '3-'"},
         {{"plan", "a.yaml", "--program", "--variant", "sample"},
          "'--variant' takes one of train and evaluate"},
-        {{"bench", "cpu", "/a"}, "'bench' does not measure 'cpu'. Use: io."},
+        {{"bench", "cpu", "/a"}, "'bench' does not measure 'cpu'. Use: io or gpu."},
+        {{"bench", "gpu", "/a"}, "'/a' is one argument too many."},
         {{"bench", "io", "/a", "--ranks", "2"}, "'bench io' has no option '--ranks'."},
     };
     for (const auto& [words, expected] : lines) {
@@ -340,7 +357,7 @@ TEST(CommandLine, TakesWhatIsMeasured) {
     EXPECT_EQ(arguments.paths, (std::vector<std::string>{"/a", "/b"}));
     EXPECT_EQ(arguments.size_bytes, 64 << 20);
     EXPECT_EQ(arguments.machine_file, "m.yaml");
-    EXPECT_NE(complaint({"bench"}).find("Name what to measure: io."), std::string::npos);
+    EXPECT_NE(complaint({"bench"}).find("Name what to measure: io or gpu."), std::string::npos);
     EXPECT_NE(complaint({"bench", "io"}).find("no folder is given"), std::string::npos);
     EXPECT_NE(complaint({"bench", "io", "/a", "--size", "12"}).find("takes a size of at least 1MiB"),
               std::string::npos);

@@ -62,6 +62,16 @@ TEST(ProgressLine, SaysHowLongItTakesStill) {
     EXPECT_EQ(bottom.text, "evaluates: 100 of 400 batches (25 %), 30.0 s left");
 }
 
+TEST(ProgressLine, SaysBytesWithTheirUnits) {
+    Bottom bottom;
+    ProgressLine line{bottom.show(), 0};
+    line.begin("loads the checkpoint", 0, "bytes");
+    line.is_at(std::int64_t{1} << 30, std::int64_t{4} << 30);
+
+    line.look(10 * second);
+    EXPECT_EQ(bottom.text, "loads the checkpoint: 1.00 GiB of 4.00 GiB (25 %), 30.0 s left");
+}
+
 TEST(ProgressLine, GoesAtTheEndAndOnlyIfItWasThere) {
     Bottom bottom;
     ProgressLine line{bottom.show(), 0};

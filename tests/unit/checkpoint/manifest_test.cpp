@@ -17,7 +17,7 @@ using test::Draw;
 Manifest example() {
     Manifest manifest;
     manifest.program = "0.1.0 \"quoted\"";
-    manifest.progress = {1250, std::int64_t{1} << 62, 40'000, 3, 0.1 + 0.2, 2};
+    manifest.progress = {1250, std::int64_t{1} << 62, 40'000, 3, 0.1 + 0.2, 2, {}};
     manifest.deck = "model: {layers: 2}\n# caf\xc3\xa9\n";
     manifest.layout = "2 ranks, ZeRO 3";
     manifest.ranks = 2;
@@ -65,6 +65,20 @@ TEST(Manifest, WithoutARowOfSkippedStepsHasNone) {
         parse_manifest(with(to_text(example()), ",\"skipped_in_a_row\":2", ""), "dir/COMPLETE");
     EXPECT_EQ(manifest.progress.skipped, 3);
     EXPECT_EQ(manifest.progress.skipped_in_a_row, 0);
+}
+
+TEST(Manifest, KeepsTheLatestStepsOfARunThatLooksForSpikes) {
+    EXPECT_EQ(to_text(example()).find("recent"), std::string::npos) << "nobody looks";
+    auto manifest = example();
+    manifest.progress.recent = {
+        .losses = {0.1 + 0.2, 1e-300}, .grad_norms = {1.0 / 3, 7}, .spikes_in_a_row = 2};
+    const auto text = to_text(manifest);
+
+    EXPECT_EQ(parse_manifest(text, "dir/COMPLETE").progress.recent, manifest.progress.recent);
+    EXPECT_NE(
+        problem_with(with(text, "\"spikes_in_a_row\":2", "\"spikes_in_a_row\":-1")).find("recent steps"),
+        std::string::npos);
+    EXPECT_NE(problem_with(with(text, ",7.0]", "]")).find("recent steps"), std::string::npos);
 }
 
 TEST(Manifest, ReadsBackToTheSameBits) {
@@ -125,6 +139,44 @@ TEST(Manifest, WhatCannotBeIsRefusedThoughTheHashIsRight) {
     refused("\"f32\"", "\"f33\"", "no element type");
     refused("\"pieces\": [", "\"pieces\": [7,", "");
     refused("\"files\": [", "\"files\": 3, \"was\": [", "");
+}
+
+TEST(Manifest, ProgressThatIsOffByOneIsRefused) {
+    Manifest manifest = example();
+    manifest.progress = {.step = 1250,
+                         .tokens = 100 + 1000 * 2048,
+                         .next_sample = 90 + 1000 * 32,
+                         .pace = {.from_step = 250,
+                                  .from_tokens = 100,
+                                  .from_sample = 90,
+                                  .samples_per_step = 32,
+                                  .tokens_per_step = 2048}};
+    EXPECT_EQ(parse_manifest(to_text(manifest), "x"), manifest);
+    auto& progress = manifest.progress;
+    auto& pace = progress.pace;
+    int number = 0;
+    for (auto* field :
+         {&progress.step, &progress.tokens, &progress.next_sample, &pace.from_step, &pace.from_tokens,
+          &pace.from_sample, &pace.samples_per_step, &pace.tokens_per_step}) {
+        for (const int by : {-1, 1}) {
+            *field += by;
+            EXPECT_NE(problem_with(to_text(manifest)).find("contradicts itself"), std::string::npos)
+                << "field " << number << " by " << by;
+            *field -= by;
+        }
+        ++number;
+    }
+    pace.samples_per_step = std::int64_t{1} << 62;  // of which steps would overflow
+    EXPECT_NE(problem_with(to_text(manifest)).find("its pace is none"), std::string::npos);
+}
+
+TEST(Manifest, APaceGoesOnUntilItChanges) {
+    const TrainingProgress first{.step = 10, .tokens = 5000, .next_sample = 100, .pace = {0, 0, 0, 10, 500}};
+    EXPECT_EQ(pace_from(first, 10, 500), first.pace);
+    EXPECT_EQ(pace_from(first, 20, 1000), (Pace{10, 5000, 100, 20, 1000}));
+    EXPECT_EQ(pace_from({.step = 10, .tokens = 5000, .next_sample = 100}, 10, 500),
+              (Pace{10, 5000, 100, 10, 500}))
+        << "an older version wrote no pace";
 }
 
 TEST(Manifest, ProgressThatContradictsItselfIsRefused) {

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 
 #include "base/error.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
@@ -91,11 +92,22 @@ TEST(RoundTrip, PiecesOfManyBlocksAreReadInPart) {
     CheckpointReader one{path};
     one.read(std::vector<PieceTarget>{{row.piece, row.values.data()}});
     CheckpointReader all{path};
+    std::mutex mutex;
+    std::int64_t told = 0;
+    std::int64_t told_in_all = 0;
+    all.tell_bytes([&](std::int64_t done, std::int64_t in_all) {
+        const std::lock_guard lock{mutex};
+        told = std::max(told, done);
+        told_in_all = in_all;
+    });
     all.read(std::vector<PieceTarget>{{column.piece, column.values.data()}});
 
     EXPECT_EQ(row.values, test::values_of(tensors[0], row.piece.box));
     EXPECT_EQ(column.values, test::values_of(tensors[0], column.piece.box));
     EXPECT_LE(one.bytes_read(), 2 * hash_block_bytes + (64 << 10)) << "blocks without wanted bytes were read";
+    EXPECT_EQ(told, told_in_all);
+    EXPECT_GT(told_in_all, 2 * hash_block_bytes);
+    EXPECT_LE(told_in_all, all.bytes_read());
     EXPECT_EQ(damages_of(all), "");
 }
 

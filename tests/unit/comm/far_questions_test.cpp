@@ -38,7 +38,7 @@ class FarQuestionsTest : public ::testing::Test {
     void waits(double seconds) {
         auto& activity = list_.line(1).activity;
         activity.since_ns = now_ns_ - static_cast<std::int64_t>(seconds * 1e9);
-        activity.is_waiting = seconds > 0 ? 1 : 0;
+        activity.doing = seconds > 0 ? Doing::waits : Doing::works;
     }
     /// Whether something comes, and what it is: questions are answered.
     static bool hears(HostLink& link, int patience_ms) {
@@ -73,7 +73,7 @@ TEST_F(FarQuestionsTest, AreAskedByOneRankOfTheMachine) {
     FarQuestions questions{second};
 
     second.line(1).activity.since_ns = now_ns_ - 60 * second_ns;
-    second.line(1).activity.is_waiting = 1;
+    second.line(1).activity.doing = Doing::waits;
     questions.look(now_ns_, patience);
     EXPECT_FALSE(is_asked());
     second.is_shared = false;  // then each is the only one that it knows

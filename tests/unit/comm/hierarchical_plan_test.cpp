@@ -68,7 +68,7 @@ TEST(HierarchicalPlan, EveryAddendOfEveryBlockIsCountedOnce) {
         for (int owner = 0; owner < plan.size(); ++owner) {
             std::multiset<int> addends;
             for (const int m : plan.members_on(plan.node_of(owner))) {
-                addends.insert(m);  // read by the owner himself
+                addends.insert(m);  // read by the owner itself
             }
             for (const auto& part : plan.parts()) {
                 if (part.node != plan.node_of(owner)) {

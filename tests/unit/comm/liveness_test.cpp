@@ -275,6 +275,47 @@ TEST(Liveness, OnlyReportsARankThatComputes) {
     EXPECT_EQ("", ranks.said(2)) << "one warning is enough";
 }
 
+TEST(Liveness, OnlyReportsARankWhoseDeviceComputes) {
+    const Part computes_beside = [](Liveness& liveness) {
+        liveness.works_beside("layer 3");
+        while (may_end == 0) {
+            usleep(10'000);
+        }
+    };
+    const Part patient = [](Liveness& liveness) {
+        liveness.set_patience(1);
+        liveness.waits_for("x");
+        while (may_end == 0) {
+            usleep(10'000);
+        }
+    };
+    signal(SIGUSR1, [](int) { may_end = 1; });
+    Ranks ranks{{patient, computes_beside}};
+
+    const std::string warning = ranks.hear(0);
+    for (int rank = 0; rank < 2; ++rank) {
+        kill(ranks.pid(rank), SIGUSR1);
+    }
+    signal(SIGUSR1, SIG_DFL);
+
+    EXPECT_TRUE(has(warning, "ziggurat: warning: rank 0 of 2 (machine), which waited")) << warning;
+    EXPECT_TRUE(has(warning, "into 'layer 3', and computes, or moves files. Waiting on.")) << warning;
+    for (int rank = 0; rank < 2; ++rank) {
+        EXPECT_EQ(0, ranks.exit_code(rank)) << rank;
+    }
+}
+
+TEST(Liveness, TellsADeviceFromAWaitThatFollowsIt) {
+    Ranks ranks{{[](Liveness& liveness) {
+        liveness.set_patience(1);
+        liveness.works_beside("layer 3");
+        wait_for_ever(liveness);
+    }}};
+
+    EXPECT_EQ(6, ranks.exit_code(0));
+    EXPECT_TRUE(has(ranks.said(0), "for 'all_reduce of 'norm''")) << ranks.said(0);
+}
+
 TEST(Liveness, EndsTheWaitOfARankThatIsAlone) {
     Ranks ranks{{[](Liveness& liveness) {
         liveness.set_patience(1);

@@ -24,6 +24,13 @@ RankReport busy(int rank, char state, bool has_moved) {
     return report;
 }
 
+/// Its own thread waits for its device, and uses no processor.
+RankReport busy_beside(int rank) {
+    auto report = busy(rank, 'S', false);
+    report.works_beside = true;
+    return report;
+}
+
 bool says(const HangVerdict& verdict, const std::string& part) {
     return verdict.text.find(part) != std::string::npos;
 }
@@ -77,6 +84,36 @@ TEST(JudgeHang, BlamesARankThatNeitherWaitsNorComputes) {
     EXPECT_TRUE(verdict.leaves);
     EXPECT_EQ(2, verdict.culprit);
     EXPECT_TRUE(says(verdict, "waiting for a disk")) << verdict.text;
+}
+
+TEST(JudgeHang, LetsADeviceOfARankComputeThoughTheRankItselfSleeps) {
+    const std::vector reports{waiting(0), busy_beside(1)};
+
+    const auto verdict = judge_hang(reports, 0, 0, 0);
+
+    EXPECT_FALSE(verdict.leaves);
+    EXPECT_EQ(1, verdict.culprit);
+    EXPECT_TRUE(says(verdict, "was 3.0 s into 'op 1'")) << verdict.text;
+    EXPECT_TRUE(judge_hang(reports, 0, 0, most_rounds).leaves);
+    EXPECT_EQ(ErrorKind::resource, judge_hang(reports, 0, 0, most_rounds).kind);
+}
+
+TEST(JudgeHang, BlamesTheDeviceOfTheRankThatWaitsForIt) {
+    for (const auto& reports : {std::vector{busy_beside(0)}, std::vector{busy_beside(0), waiting(1)}}) {
+        const auto verdict = judge_hang(reports, 0, 0, 0);
+        const auto last = judge_hang(reports, 0, 0, most_rounds);
+
+        EXPECT_FALSE(verdict.leaves);
+        EXPECT_TRUE(says(verdict, "'op 0' has not come to its end")) << verdict.text;
+        EXPECT_TRUE(last.leaves);
+        EXPECT_EQ(0, last.culprit);
+        EXPECT_EQ(ErrorKind::resource, last.kind);
+        EXPECT_TRUE(says(last, "Look at the device, or raise run.hang_timeout.")) << last.text;
+    }
+}
+
+TEST(JudgeHang, BlamesAStoppedRankBeforeADevice) {
+    EXPECT_EQ(1, judge_hang(std::vector{busy_beside(0), waiting(1, 'T')}, 0, 0, 0).culprit);
 }
 
 TEST(JudgeHang, ShowsTheCircleWhenAllWait) {

@@ -17,7 +17,7 @@ std::vector<std::int64_t> order(const Permutation& permutation, std::int64_t epo
     return result;
 }
 
-TEST(Permutation, VisitsEverythingOnceInEveryEpoch) {
+TEST(Permutation, HasEachIndexOnceInEveryEpoch) {
     for (const std::int64_t size : {1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 64, 65, 1000, 4097}) {
         const Permutation permutation{size, 1234, 0};
         for (const std::int64_t epoch : {std::int64_t{0}, std::int64_t{1}, std::int64_t{1} << 40}) {

@@ -67,19 +67,19 @@ TEST(TrainingOrder, EverySourceHasItsOwnEpochs) {
                               8,
                               42,
                               true};
-    std::vector<int> visits(4, 0);
+    std::vector<int> times_drawn(4, 0);
     std::set<std::int64_t> large;
     int from_large = 0;
     for (std::int64_t sample = 0; sample < 3200; ++sample) {
         const auto window = order.window(sample);
         if (window.source == 0) {
-            ++visits[static_cast<std::size_t>(window.first_token / 8)];
+            ++times_drawn[static_cast<std::size_t>(window.first_token / 8)];
         } else {
             large.insert(window.first_token);
             ++from_large;
         }
     }
-    EXPECT_EQ((std::vector<int>{600, 600, 600, 600}), visits);
+    EXPECT_EQ((std::vector<int>{600, 600, 600, 600}), times_drawn);
     EXPECT_EQ(800, from_large);
     EXPECT_EQ(800u, large.size());
 }

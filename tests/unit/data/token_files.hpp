@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -36,6 +38,13 @@ class ScratchFolder {
   private:
     std::filesystem::path path_;
 };
+
+/// All bytes of a file; empty when there is none.
+inline std::string contents_of(const std::string& path) {
+    std::ostringstream contents;
+    contents << std::ifstream{path, std::ios::binary}.rdbuf();
+    return std::move(contents).str();
+}
 
 /// The little-endian bytes of a number.
 template <class T>

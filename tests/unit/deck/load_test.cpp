@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <stdexcept>
 
 #include "base/clock.hpp"
@@ -157,7 +158,7 @@ TEST_F(Load, TurnsStagesIntoSpans) {
 }
 
 TEST_F(Load, TakesForAPlanWhatItCannotTrainYet) {
-    const std::string deck = "parallel: {tensor: 2}\n";
+    const std::string deck = "parallel: {context: 2}\n";
 
     EXPECT_FALSE(load_base(deck, {}, {.ranks = 2}).ok());
     EXPECT_TRUE(load_base(deck, {}, {.ranks = 2, .for_plan = true}).ok());
@@ -256,6 +257,37 @@ TEST_F(Load, FillsTheModelFromAPreset) {
     EXPECT_NE(loaded.found.print().find("model.layers = 4 takes the place of 32 in preset llama-8b"),
               std::string::npos);
     EXPECT_NE(loaded.effective.find("# preset llama-8b"), std::string::npos);
+}
+
+TEST_F(Load, PadsTheVocabularyToWhatTensorRanksShare) {
+    const std::map<int, std::int64_t> padded{{1, 50304}, {2, 50304}, {3, 50304}, {5, 50560}};
+    for (const auto& [tensor, rows] : padded) {
+        const LoadedDeck loaded =
+            load_base("",
+                      {"model={family: gpt2, layers: 2, hidden: 60, heads: 30, vocab: 50257}",
+                       "parallel.tensor=" + std::to_string(tensor)},
+                      {.ranks = tensor});
+        ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+        EXPECT_EQ(loaded.run.model.vocab_padded, rows) << "tensor " << tensor;
+    }
+    const LoadedDeck own =
+        load_base("",
+                  {"model={family: gpt2, layers: 2, hidden: 60, heads: 30, vocab: 50257, vocab_pad_to: 1}",
+                   "parallel.tensor=3"},
+                  {.ranks = 3});
+    EXPECT_FALSE(own.ok());
+    EXPECT_NE(own.found.print().find("model.vocab_pad_to: auto makes its rows fit"), std::string::npos);
+}
+
+TEST_F(Load, LetsTensorRanksShareHeadsOfKeys) {
+    for (const int tensor : {2, 4, 12}) {
+        const LoadedDeck loaded =
+            load_base("",
+                      {"model={family: llama, layers: 2, hidden: 48, heads: 12, kv_heads: 2, ffn_hidden: 24}",
+                       "parallel.tensor=" + std::to_string(tensor)},
+                      {.ranks = tensor});
+        EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+    }
 }
 
 TEST_F(Load, FillsEveryPresetWithTheModelOfThatName) {

@@ -159,7 +159,7 @@ TEST_F(Tiers, WarnOfSettingsThatHaveNoEffect) {
     EXPECT_EQ(warnings_of(load_with("{}").effective), 0u);
 }
 
-TEST_F(Tiers, DoNotWarnOfWhatIsSettledForThem) {
+TEST_F(Tiers, DoNotWarnOfWhatIsChosenForThem) {
     options_.choose_depths = [](const spec::RunSpec&, const spec::MachineSpec&, spec::OpenDepths) {
         spec::Depths depths;
         depths.optimizer_prefetch = 4;

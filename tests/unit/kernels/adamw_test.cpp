@@ -42,9 +42,11 @@ struct Data {
         return normal_values<float>(static_cast<std::int64_t>(master.size()),
                                     100 + static_cast<std::uint32_t>(t));
     }
-    void update(int t, const StepInputs& inputs, const device::Stream& stream = two_threads) {
-        adamw_update<bfloat16>(stream, adamw, weight_decay, 1, at(inputs), master, gradient_of(t), m, v,
-                               parameters);
+    void update(int t, const StepInputs& inputs, const device::Stream& stream = test_stream()) {
+        const auto gradient = gradient_of(t);
+        adamw_update<bfloat16, float>(stream, adamw, weight_decay, 1, at(inputs), master, gradient, m, v,
+                                      parameters);
+        stream.finish();
     }
 };
 
@@ -97,8 +99,8 @@ TEST(AdamW, MomentsKeepTheirDigitsForBetasNearOne) {
             }
             for (int t = 1; t <= 20; ++t) {
                 const auto gradient = data.gradient_of(t);
-                adamw_update<float>(two_threads, slow, weight_decay, 1, at(inputs_of(t, slow)), data.master,
-                                    gradient, data.m, data.v, {});
+                adamw_update<float, float>(test_stream(), slow, weight_decay, 1, at(inputs_of(t, slow)),
+                                           data.master, gradient, data.m, data.v, {});
                 for (std::size_t i = 0; i < states.size(); ++i) {
                     states[i] = reference::adamw(states[i], gradient[i], t, double(0.01f), beta1, beta2,
                                                  slow.epsilon, double(weight_decay));
@@ -115,7 +117,7 @@ TEST(AdamW, MomentsKeepTheirDigitsForBetasNearOne) {
 TEST(AdamW, FirstUpdateMovesEveryWeightByTheLearningRate) {
     std::vector<float> master(37, 0.0f), m(37), v(37);
     auto gradient = normal_values<float>(37, 1);
-    adamw_update<float>(two_threads, adamw, 0, 1, at(inputs_of(1)), master, gradient, m, v, {});
+    adamw_update<float, float>(test_stream(), adamw, 0, 1, at(inputs_of(1)), master, gradient, m, v, {});
 
     for (std::size_t i = 0; i < master.size(); ++i) {
         EXPECT_NEAR(master[i], gradient[i] > 0 ? -0.01 : 0.01, 1e-7);
@@ -124,7 +126,8 @@ TEST(AdamW, FirstUpdateMovesEveryWeightByTheLearningRate) {
 
 TEST(AdamW, DecaysWithoutAGradientAndScalesByItsFactor) {
     std::vector<float> master(37, 2.0f), gradient(37), m(37), v(37);
-    adamw_update<float>(two_threads, adamw, weight_decay, 0.5f, at(inputs_of(1)), master, gradient, m, v, {});
+    adamw_update<float, float>(test_stream(), adamw, weight_decay, 0.5f, at(inputs_of(1)), master, gradient,
+                               m, v, {});
 
     EXPECT_NEAR(master[36], 2 - 2 * 0.5 * 0.01 * 0.1, 1e-6);
     EXPECT_EQ(m[36], 0);
@@ -139,8 +142,8 @@ TEST(AdamW, MultipliesTheGradientByTheClipFactor) {
     for (auto& g : gradient) {
         g *= 0.25f;
     }
-    adamw_update<bfloat16>(two_threads, adamw, weight_decay, 1, at(inputs), scaled.master, gradient, scaled.m,
-                           scaled.v, scaled.parameters);
+    adamw_update<bfloat16, float>(test_stream(), adamw, weight_decay, 1, at(inputs), scaled.master, gradient,
+                                  scaled.m, scaled.v, scaled.parameters);
     inputs.gradient_scale = 0.25f;
     clipped.update(1, inputs);
 
@@ -155,8 +158,8 @@ TEST(AdamW, ASkippedStepPublishesTheMasterAsItIsEvenWithNotANumber) {
     auto inputs = inputs_of(1);
     inputs.skip = 1;
     const std::vector<float> gradient(129, std::nanf(""));
-    adamw_update<bfloat16>(two_threads, adamw, weight_decay, 1, at(inputs), data.master, gradient, data.m,
-                           data.v, data.parameters);
+    adamw_update<bfloat16, float>(test_stream(), adamw, weight_decay, 1, at(inputs), data.master, gradient,
+                                  data.m, data.v, data.parameters);
 
     EXPECT_TRUE(same_bits(data.master, untouched.master));
     EXPECT_TRUE(same_bits(data.m, untouched.m));
@@ -177,8 +180,9 @@ TEST(AdamW, HasTheSameBitsForAnyCutIntoSpansAndOnOneThread) {
         for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
             end = std::min(count, begin + 1 + begin * 3 / 2);
             const auto part = [&](auto& values) { return std::span{values}.subspan(begin, end - begin); };
-            adamw_update<bfloat16>(two_threads, adamw, weight_decay, 1, at(inputs_of(t)), part(cut.master),
-                                   part(gradient), part(cut.m), part(cut.v), part(cut.parameters));
+            adamw_update<bfloat16, float>(test_stream(), adamw, weight_decay, 1, at(inputs_of(t)),
+                                          part(cut.master), part(gradient), part(cut.m), part(cut.v),
+                                          part(cut.parameters));
         }
     }
 
@@ -192,8 +196,8 @@ TEST(AdamW, PublishingChangesNoBitOfTheMaster) {
     Data published{129};
     Data plain{129};
     published.update(1, inputs_of(1));
-    adamw_update<float>(two_threads, adamw, weight_decay, 1, at(inputs_of(1)), plain.master,
-                        plain.gradient_of(1), plain.m, plain.v, {});
+    adamw_update<float, float>(test_stream(), adamw, weight_decay, 1, at(inputs_of(1)), plain.master,
+                               plain.gradient_of(1), plain.m, plain.v, {});
 
     EXPECT_TRUE(same_bits(published.master, plain.master));
 }
@@ -204,17 +208,18 @@ TEST(AdamW, TakesBfloat16GradientsAsTheirFloats) {
     std::ranges::transform(narrow, wide.begin(), [](bfloat16 value) { return float(value); });
     Data of_narrow{20011};
     Data of_wide{20011};
-    adamw_update<bfloat16>(two_threads, adamw, weight_decay, 1, at(inputs_of(1)), of_narrow.master, narrow,
-                           of_narrow.m, of_narrow.v, of_narrow.parameters);
-    adamw_update<bfloat16>(two_threads, adamw, weight_decay, 1, at(inputs_of(1)), of_wide.master, wide,
-                           of_wide.m, of_wide.v, of_wide.parameters);
+    adamw_update<bfloat16, bfloat16>(test_stream(), adamw, weight_decay, 1, at(inputs_of(1)),
+                                     of_narrow.master, narrow, of_narrow.m, of_narrow.v,
+                                     of_narrow.parameters);
+    adamw_update<bfloat16, float>(test_stream(), adamw, weight_decay, 1, at(inputs_of(1)), of_wide.master,
+                                  wide, of_wide.m, of_wide.v, of_wide.parameters);
     EXPECT_TRUE(same_bits(of_narrow.master, of_wide.master));
     EXPECT_TRUE(same_bits(of_narrow.v, of_wide.v));
     EXPECT_TRUE(same_bits(of_narrow.parameters, of_wide.parameters));
 
     Data alone{20011};
-    adamw_update<float>(two_threads, adamw, weight_decay, 1, at(inputs_of(1)), alone.master, narrow, alone.m,
-                        alone.v, {});
+    adamw_update<float, bfloat16>(test_stream(), adamw, weight_decay, 1, at(inputs_of(1)), alone.master,
+                                  narrow, alone.m, alone.v, {});
     EXPECT_TRUE(same_bits(alone.master, of_wide.master));
 }
 

@@ -1,6 +1,7 @@
 /// One call of attention, its reference in double, and how far the two lie apart.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -9,6 +10,9 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/dropout.hpp"
+#include "kernels/launch.hpp"
+#include "layout/cuda_workspaces.hpp"
+#include "layout/host_workspaces.hpp"
 #include "tests/reference/attention.hpp"
 #include "tests/support/kernel_data.hpp"
 
@@ -62,24 +66,38 @@ struct AttentionCase {
         }
     }
 
-    kernels::Dropout dropout() const { return {probability, 1234, 5, samples.data(), shape.seq, &inputs}; }
+    kernels::Dropout dropout() const {
+        return {.probability = probability,
+                .seed = 1234,
+                .purpose = 5,
+                .samples = samples,
+                .sequence = shape.seq,
+                .inputs = &inputs};
+    }
 
     AttentionResult<T> run(const Attention<T>& attention, int threads) {
-        const device::Stream stream{threads};
         // filled with NaN, so that nothing is read before it is written
-        const std::int64_t bytes =
-            layout::HostWorkspaces{sizeof(T), threads}.attention(shape.seq, shape.head_dim);
+        const auto bytes =
+            std::max(layout::HostWorkspaces{sizeof(T), threads}.attention(shape.seq, shape.head_dim),
+                     layout::CudaWorkspaces{sizeof(T) == 2}.attention_backward(
+                         {shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim}));
         std::vector<std::byte> workspace(static_cast<std::size_t>(bytes), std::byte{0xff});
         AttentionResult<T> result{std::vector<T>(d_out.size()), std::vector<T>(qkv.size()),
                                   std::vector<float>(static_cast<std::size_t>(rows() * shape.heads))};
         const tensor::TensorRef<float, 3> lse{result.lse.data(), {shape.batch, shape.heads, shape.seq}};
-        attention.forward(stream, shape, matrix(qkv, rows(), width()), row(starts), dropout(),
+        attention.forward(TestStream{threads}, shape, matrix(qkv, rows(), width()), row(starts), dropout(),
                           matrix(result.out, rows(), out_width()), lse, workspace);
         std::fill(workspace.begin(), workspace.end(), std::byte{0xff});
-        attention.backward(stream, shape, matrix(qkv, rows(), width()), row(starts), dropout(),
+        attention.backward(TestStream{threads}, shape, matrix(qkv, rows(), width()), row(starts), dropout(),
                            matrix(result.out, rows(), out_width()), matrix(d_out, rows(), out_width()), lse,
                            matrix(result.d_qkv, rows(), width()), workspace);
         return result;
+    }
+
+    /// Of a natural logarithm in lse: what cuDNN computes keeps that, all else its binary one.
+    double lse_unit() const {
+        const bool is_plain = document == 0 && probability == 0;
+        return is_plain && kernels::prepare_attention<T>(TestStream{1}, shape) ? 1 : std::numbers::log2e;
     }
 
     std::vector<double> columns(const std::vector<T>& from, std::int64_t batch, std::int64_t head) const {
@@ -96,7 +114,7 @@ struct AttentionCase {
 
     reference::AttentionHead reference_head(std::int64_t batch, std::int64_t head) const {
         const auto kv_head = head / (shape.heads / shape.kv_heads);
-        const kernels::DropoutMask mask{dropout()};
+        const kernels::DropoutMask mask{kernels::Reachable{}(dropout())};
         const auto sample = static_cast<std::uint64_t>(samples[static_cast<std::size_t>(batch)]);
         const auto global_head = static_cast<std::uint32_t>(shape.first_head + head);
         return {static_cast<std::size_t>(shape.seq),
@@ -118,6 +136,7 @@ struct AttentionCase {
     AttentionErrors errors(const AttentionResult<T>& got) const {
         std::vector<double> difference[4], expected[4];
         double lse = 0;
+        const double unit = lse_unit();
         const auto note = [&](int which, const std::vector<double>& ours, const std::vector<double>& truth) {
             for (std::size_t i = 0; i < ours.size(); ++i) {
                 difference[which].push_back(ours[i] - truth[i]);
@@ -140,7 +159,7 @@ struct AttentionCase {
                     }
                     for (std::size_t q = 0; q < head.seq; ++q) {
                         const auto at = static_cast<std::size_t>((b * shape.heads + h) * shape.seq) + q;
-                        const double truth = head.log_sum_exp(q) * std::numbers::log2e;
+                        const double truth = head.log_sum_exp(q) * unit;
                         const double gap = double(got.lse[at]) - truth;
                         lse = std::isnan(gap) ? gap : std::max(lse, std::abs(gap) / (1 + std::abs(truth)));
                     }
@@ -172,12 +191,17 @@ std::vector<AttentionCase<T>> attention_cases() {
         cases.push_back({.shape = {2, 71, 1, 1, head_dim}});
     }
     cases.push_back({.shape = {2, 67, 6, 2, 32}});
+    cases.push_back({.shape = {2, 128, 4, 2, 64}});
+    cases.push_back({.shape = {1, 256, 2, 1, 128}});
     cases.push_back({.shape = {1, 131, 4, 1, 72}});
     for (const std::int64_t document : {1, 3, 40, 64, 100}) {
         cases.push_back({.shape = {2, 203, 2, 1, 32}, .document = document});
     }
     cases.push_back({.shape = {1, 700, 1, 1, 16}, .document = 333});
     cases.push_back({.shape = {2, 77, 4, 2, 32, 5}, .probability = 0.3f});
+    for (const std::int64_t head_dim : {64, 72, 136}) {
+        cases.push_back({.shape = {1, 53, 4, 2, head_dim, 3}, .document = 30, .probability = 0.2f});
+    }
     cases.push_back({.shape = {1, 601, 2, 1, 16, 2}, .document = 150, .probability = 0.1f});
     cases.push_back({.shape = {1, 150, 2, 2, 64}, .spread = 6});
     for (auto& c : cases) {

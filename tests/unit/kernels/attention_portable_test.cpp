@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/host/attention_impl.hpp"
+#include "kernels/launch.hpp"
 #include "kernels/tile/portable.hpp"
 #include "tests/unit/kernels/attention_checks.hpp"
 
@@ -11,13 +12,14 @@ namespace {
 template <class T>
 class PortableAttentionTest : public ::testing::Test {
   protected:
-    test::Attention<T> attention{
-        [](const device::Stream& stream, auto&&... arguments) {
-            host::tiled_attention_forward<tile::Portable, T>(stream.num_threads(), arguments...);
-        },
-        [](const device::Stream& stream, auto&&... arguments) {
-            host::tiled_attention_backward<tile::Portable, T>(stream.num_threads(), arguments...);
-        }};
+    test::Attention<T> attention{[](const device::Stream& stream, auto&&... arguments) {
+                                     host::tiled_attention_forward<tile::Portable, T>(
+                                         stream.num_threads(), Reachable{}(arguments)...);
+                                 },
+                                 [](const device::Stream& stream, auto&&... arguments) {
+                                     host::tiled_attention_backward<tile::Portable, T>(
+                                         stream.num_threads(), Reachable{}(arguments)...);
+                                 }};
 };
 using ComputeTypes = ::testing::Types<float, tensor::bfloat16>;
 TYPED_TEST_SUITE(PortableAttentionTest, ComputeTypes);

@@ -25,10 +25,10 @@ TYPED_TEST(ColumnSum, AddsUpEveryColumnOrAddsToWhatIsThere) {
             expected[i % out.size()] += double(float(dy[i]));
         }
 
-        column_sum<TypeParam>(two_threads, matrix(dy, rows, width), row(out), Accumulate::no, workspace);
+        column_sum<TypeParam>(test_stream(), matrix(dy, rows, width), row(out), Accumulate::no, workspace);
         EXPECT_LT(relative_error(out, expected), 1e-6);
 
-        column_sum<TypeParam>(two_threads, matrix(dy, rows, width), row(out), Accumulate::yes, workspace);
+        column_sum<TypeParam>(test_stream(), matrix(dy, rows, width), row(out), Accumulate::yes, workspace);
         for (auto& value : expected) {
             value *= 2;
         }
@@ -42,7 +42,7 @@ TYPED_TEST(ColumnSum, HasTheSameBitsOnOneThread) {
     std::vector<float> two(129);
     std::vector<float> one(129);
 
-    column_sum<TypeParam>(two_threads, matrix(dy, 515, 129), row(two), Accumulate::no, workspace);
+    column_sum<TypeParam>(test_stream(), matrix(dy, 515, 129), row(two), Accumulate::no, workspace);
     on_one_thread([&](const device::Stream& stream) {
         column_sum<TypeParam>(stream, matrix(dy, 515, 129), row(one), Accumulate::no, workspace);
     });
@@ -54,7 +54,7 @@ TEST(ColumnSumFloat, RefusesAShortWorkspace) {
     std::vector<float> dy(6);
     std::vector<float> out(3);
     std::vector<std::byte> workspace(16);
-    EXPECT_THROW(column_sum<float>(two_threads, matrix(dy, 2, 3), row(out), Accumulate::no, workspace),
+    EXPECT_THROW(column_sum<float>(test_stream(), matrix(dy, 2, 3), row(out), Accumulate::no, workspace),
                  Error);
 }
 

@@ -13,11 +13,11 @@ using tensor::bfloat16;
 
 TEST(Elementwise, FillsWithZero) {
     auto values = normal_values<bfloat16>(20011, 1);
-    fill_zero<bfloat16>(two_threads, values);
+    fill_zero<bfloat16>(test_stream(), values);
     EXPECT_EQ(values, std::vector<bfloat16>(20011));
 
     auto floats = normal_values<float>(37, 1);
-    fill_zero<float>(two_threads, floats);
+    fill_zero<float>(test_stream(), floats);
     EXPECT_EQ(floats, std::vector<float>(37));
 }
 
@@ -25,7 +25,7 @@ TEST(Elementwise, AddsElementByElement) {
     const auto x = normal_values<float>(20011, 1);
     const auto y = normal_values<float>(20011, 2);
     auto sum = y;
-    add_to(two_threads, x, sum);
+    add_to<float>(test_stream(), x, sum);
 
     for (std::size_t i = 0; i < x.size(); ++i) {
         ASSERT_EQ(sum[i], y[i] + x[i]);
@@ -36,7 +36,7 @@ TEST(Elementwise, AddsToBfloat16InFloatAndRoundsOnce) {
     const auto x = normal_values<float>(20011, 1);
     const auto before = normal_values<bfloat16>(20011, 2);
     auto sum = before;
-    add_to(two_threads, x, sum);
+    add_to<bfloat16>(test_stream(), x, sum);
     for (std::size_t i = 0; i < x.size(); ++i) {
         ASSERT_EQ(sum[i], bfloat16(float(before[i]) + x[i]));
     }
@@ -49,8 +49,8 @@ TEST(Elementwise, EveryBfloat16SurvivesTheWayToFloatAndBack) {
     }
     std::vector<float> wide(all.size());
     std::vector<bfloat16> back(all.size());
-    convert<bfloat16, float>(two_threads, all, wide);
-    convert<float, bfloat16>(two_threads, wide, back);
+    convert<bfloat16, float>(test_stream(), all, wide);
+    convert<float, bfloat16>(test_stream(), wide, back);
 
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (std::isnan(wide[i])) {
@@ -86,7 +86,7 @@ TEST(Elementwise, RoundsToNearestEven) {
         }
     }
     std::vector<bfloat16> rounded(values.size());
-    convert<float, bfloat16>(two_threads, values, rounded);
+    convert<float, bfloat16>(test_stream(), values, rounded);
 
     for (std::size_t i = 0; i < values.size(); ++i) {
         ASSERT_EQ(float(rounded[i]), nearest_bfloat16(values[i])) << values[i];
@@ -98,7 +98,7 @@ TEST(Elementwise, KeepsInfinityAndNotANumber) {
     std::vector<float> values(37, std::bit_cast<float>(0x7f800001u));
     values[36] = std::numeric_limits<float>::infinity();
     std::vector<bfloat16> rounded(37);
-    convert<float, bfloat16>(two_threads, values, rounded);
+    convert<float, bfloat16>(test_stream(), values, rounded);
 
     EXPECT_TRUE(std::isnan(float(rounded[0])));
     EXPECT_TRUE(std::isnan(float(rounded[35])));
@@ -108,8 +108,8 @@ TEST(Elementwise, KeepsInfinityAndNotANumber) {
 TEST(Elementwise, RefusesLengthsThatDisagree) {
     std::vector<float> a(3), b(4);
     std::vector<bfloat16> c(4);
-    EXPECT_THROW(add_to(two_threads, a, b), Error);
-    EXPECT_THROW((convert<float, bfloat16>(two_threads, a, c)), Error);
+    EXPECT_THROW(add_to<float>(test_stream(), a, b), Error);
+    EXPECT_THROW((convert<float, bfloat16>(test_stream(), a, c)), Error);
 }
 
 }  // namespace

@@ -23,11 +23,11 @@ std::vector<float> line(int count) {
 struct Tanh {
     template <class T, class X, class Y>
     static void forward(X x, Y y) {
-        gelu_forward<T>(two_threads, x, y);
+        gelu_forward<T>(test_stream(), x, y);
     }
     template <class T, class X, class Y>
     static void backward(X x, Y dy) {
-        gelu_backward<T>(two_threads, x, dy);
+        gelu_backward<T>(test_stream(), x, dy);
     }
     static double value(double x) { return reference::gelu(x); }
     static double derivative(double x) { return reference::gelu_derivative(x); }
@@ -37,11 +37,11 @@ struct Tanh {
 struct Erf {
     template <class T, class X, class Y>
     static void forward(X x, Y y) {
-        gelu_erf_forward<T>(two_threads, x, y);
+        gelu_erf_forward<T>(test_stream(), x, y);
     }
     template <class T, class X, class Y>
     static void backward(X x, Y dy) {
-        gelu_erf_backward<T>(two_threads, x, dy);
+        gelu_erf_backward<T>(test_stream(), x, dy);
     }
     static double value(double x) { return reference::gelu_erf(x); }
     static double derivative(double x) { return reference::gelu_erf_derivative(x); }

@@ -21,7 +21,7 @@ const std::vector<float>& gradient() {
 
 ExactSum whole_sum() {
     ExactSum sum;
-    sum_of_squares(two_threads, gradient(), &sum);
+    sum_of_squares<float>(test_stream(), gradient(), &sum);
     return sum;
 }
 
@@ -35,7 +35,7 @@ TEST(SumOfSquares, IsTheSumInDouble) {
 
 TEST(SumOfSquares, HasTheSameBitsOnOneThread) {
     ExactSum one;
-    on_one_thread([&](const device::Stream& stream) { sum_of_squares(stream, gradient(), &one); });
+    on_one_thread([&](const device::Stream& stream) { sum_of_squares<float>(stream, gradient(), &one); });
 
     EXPECT_EQ(one.limbs(), whole_sum().limbs());
 }
@@ -46,7 +46,7 @@ TEST(SumOfSquares, HasTheSameBitsForAnyCutAtMultiplesOf256) {
         std::span<const float> rest = gradient();
         while (!rest.empty()) {
             const auto length = std::min(rest.size(), blocks * 256);
-            sum_of_squares(two_threads, rest.first(length), &parts);
+            sum_of_squares<float>(test_stream(), rest.first(length), &parts);
             rest = rest.subspan(length);
         }
         EXPECT_EQ(parts.limbs(), whole_sum().limbs()) << blocks;
@@ -66,7 +66,7 @@ TEST(SumOfSquares, FoldsItsLanesAsDocumented) {
             }
         }
         ExactSum sum;
-        sum_of_squares(two_threads, block, &sum);
+        sum_of_squares<float>(test_stream(), block, &sum);
         ASSERT_EQ(sum.value(), lane[0]);
     }
 }
@@ -76,7 +76,7 @@ TEST(SumOfSquares, IsNotFiniteWhenAnElementIsNot) {
         auto values = normal_values<float>(1000, 1);
         values[999] = bad;
         ExactSum sum;
-        sum_of_squares(two_threads, values, &sum);
+        sum_of_squares<float>(test_stream(), values, &sum);
         EXPECT_FALSE(sum.is_finite());
     }
 }
@@ -86,15 +86,15 @@ TEST(SumOfSquares, OfBfloat16IsThatOfItsFloats) {
     std::vector<float> wide(narrow.size());
     std::ranges::transform(narrow, wide.begin(), [](tensor::bfloat16 value) { return float(value); });
     ExactSum of_narrow, of_wide;
-    sum_of_squares(two_threads, narrow, &of_narrow);
-    sum_of_squares(two_threads, wide, &of_wide);
+    sum_of_squares<tensor::bfloat16>(test_stream(), narrow, &of_narrow);
+    sum_of_squares<float>(test_stream(), wide, &of_wide);
     EXPECT_EQ(of_narrow.limbs(), of_wide.limbs());
     EXPECT_GT(of_narrow.value(), 0);
 }
 
 TEST(SumOfSquares, OfNothingIsZero) {
     ExactSum sum;
-    sum_of_squares(two_threads, std::span<const float>{}, &sum);
+    sum_of_squares<float>(test_stream(), std::span<const float>{}, &sum);
     EXPECT_EQ(sum.value(), 0);
 }
 

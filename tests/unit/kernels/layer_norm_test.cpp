@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "kernels/residual.hpp"
 #include "tests/reference/layer_norm.hpp"
 #include "tests/support/kernel_data.hpp"
 
@@ -54,7 +55,7 @@ TYPED_TEST(LayerNorm, ForwardIsTheReference) {
     for (const auto extents : odd_extents) {
         Data<TypeParam> data{extents};
 
-        data.forward(two_threads);
+        data.forward(test_stream());
 
         const auto expected =
             reference::layer_norm(doubles(data.x), doubles(data.gain), doubles(data.bias), epsilon);
@@ -71,8 +72,8 @@ TYPED_TEST(LayerNorm, BackwardIsTheReferenceOnTopOfTheResidual) {
             expected.x[i] += double(float(data.dx[i]));
         }
 
-        data.forward(two_threads);
-        data.backward(two_threads, Accumulate::no);
+        data.forward(test_stream());
+        data.backward(test_stream(), Accumulate::no);
 
         EXPECT_LT(relative_error(data.dx, expected.x), bound<TypeParam>)
             << extents.rows << 'x' << extents.width;
@@ -83,10 +84,10 @@ TYPED_TEST(LayerNorm, BackwardIsTheReferenceOnTopOfTheResidual) {
 
 TYPED_TEST(LayerNorm, AddsToGradientsWhenAsked) {
     Data<TypeParam> data{{67, 37}};
-    data.forward(two_threads);
-    data.backward(two_threads, Accumulate::no);
+    data.forward(test_stream());
+    data.backward(test_stream(), Accumulate::no);
     auto once = data.d_gain;
-    data.backward(two_threads, Accumulate::yes);
+    data.backward(test_stream(), Accumulate::yes);
 
     for (std::size_t c = 0; c < once.size(); ++c) {
         EXPECT_EQ(data.d_gain[c], 2 * once[c]);
@@ -101,8 +102,8 @@ TYPED_TEST(LayerNorm, GivesTheSameBitsWhereGainOrBiasAreFrozen) {
     frozen.d_gain.clear();
     frozen.d_bias.clear();
     for (auto* data : {&all, &frozen_gain, &frozen}) {
-        data->forward(two_threads);
-        data->backward(two_threads, Accumulate::no);
+        data->forward(test_stream());
+        data->backward(test_stream(), Accumulate::no);
     }
 
     EXPECT_EQ(doubles(frozen_gain.dx), doubles(all.dx));
@@ -119,11 +120,11 @@ TYPED_TEST(LayerNorm, ResidualFormIsAdditionThenNorm) {
         }
         Data<TypeParam> plain{extents};
         plain.x = sum;
-        plain.forward(two_threads);
+        plain.forward(test_stream());
         const auto x = matrix(data.x, data.rows, data.width);
 
         residual_layer_norm_forward<TypeParam>(
-            two_threads, x, matrix(data.branch, data.rows, data.width), {}, row(data.gain), row(data.bias),
+            test_stream(), x, matrix(data.branch, data.rows, data.width), {}, row(data.gain), row(data.bias),
             epsilon, x, matrix(data.y, data.rows, data.width), row(data.mean), row(data.inv_std));
 
         EXPECT_TRUE(same_bits(data.x, sum));
@@ -133,11 +134,74 @@ TYPED_TEST(LayerNorm, ResidualFormIsAdditionThenNorm) {
     }
 }
 
+TYPED_TEST(LayerNorm, ResidualFormDropsWhatTheResidualDoes) {
+    for (const auto extents : {Extents{6, 129}, Extents{4, 2064}}) {
+        Data<TypeParam> data{extents};
+        Data<TypeParam> plain{extents};
+        const std::vector<std::int64_t> samples{7, 9};
+        const StepInputs inputs{.step = 3};
+        const Dropout dropout{.probability = 0.25f,
+                              .seed = 11,
+                              .purpose = 2,
+                              .samples = samples,
+                              .sequence = data.rows / 2,
+                              .inputs = &inputs};
+        const auto plain_x = matrix(plain.x, data.rows, data.width);
+        residual_forward<TypeParam>(test_stream(), plain_x, matrix(plain.branch, data.rows, data.width),
+                                    dropout, plain_x);
+        plain.forward(test_stream());
+        const auto x = matrix(data.x, data.rows, data.width);
+
+        residual_layer_norm_forward<TypeParam>(test_stream(), x, matrix(data.branch, data.rows, data.width),
+                                               dropout, row(data.gain), row(data.bias), epsilon, x,
+                                               matrix(data.y, data.rows, data.width), row(data.mean),
+                                               row(data.inv_std));
+
+        EXPECT_TRUE(same_bits(data.x, plain.x));
+        EXPECT_TRUE(same_bits(data.y, plain.y));
+    }
+}
+
+TYPED_TEST(LayerNorm, WritesItsRowsAloneAtAnyAddress) {
+    constexpr std::int64_t rows = 3;
+    for (const std::int64_t width : {24, 37}) {
+        for (const std::int64_t shift : {0, 1}) {
+            Data<TypeParam> data{{rows, width}};
+            const auto spare = [&](std::vector<TypeParam>& values) -> tensor::TensorRef<TypeParam, 2> {
+                values.insert(values.begin(), static_cast<std::size_t>(shift), TypeParam(5.0f));
+                values.insert(values.end(), 9, TypeParam(5.0f));
+                return {values.data() + shift, {rows, width}};
+            };
+            Data<TypeParam> moved{{rows, width}};
+            data.forward(test_stream());
+            data.backward(test_stream(), Accumulate::no);
+            const auto x = spare(moved.x);
+            const auto y = spare(moved.y);
+            const auto dy = spare(moved.dy);
+            const auto dx = spare(moved.dx);
+
+            layer_norm_forward<TypeParam>(test_stream(), x, row(moved.gain), row(moved.bias), epsilon, y,
+                                          row(moved.mean), row(moved.inv_std));
+            layer_norm_backward<TypeParam>(test_stream(), x, dy, row(moved.gain), row(moved.mean),
+                                           row(moved.inv_std), dx, row(moved.d_gain), row(moved.d_bias),
+                                           Accumulate::no, moved.workspace);
+
+            EXPECT_EQ(moved.inv_std, data.inv_std);
+            EXPECT_EQ(moved.d_gain, data.d_gain);
+            EXPECT_EQ(moved.d_bias, data.d_bias);
+            spare(data.y);
+            spare(data.dx);
+            EXPECT_TRUE(same_bits(moved.y, data.y)) << width << '+' << shift;
+            EXPECT_TRUE(same_bits(moved.dx, data.dx)) << width << '+' << shift;
+        }
+    }
+}
+
 TYPED_TEST(LayerNorm, HasTheSameBitsOnOneThread) {
     Data<TypeParam> two{{67, 129}};
     Data<TypeParam> one{{67, 129}};
-    two.forward(two_threads);
-    two.backward(two_threads, Accumulate::yes);
+    two.forward(test_stream());
+    two.backward(test_stream(), Accumulate::yes);
     on_one_thread([&](const device::Stream& stream) {
         one.forward(stream);
         one.backward(stream, Accumulate::yes);
@@ -154,7 +218,7 @@ TEST(LayerNormFloat, KeepsPrecisionFarFromZero) {
     for (auto& x : data.x) {
         x += 1000;
     }
-    data.forward(two_threads);
+    data.forward(test_stream());
 
     const auto expected =
         reference::layer_norm(doubles(data.x), doubles(data.gain), doubles(data.bias), epsilon);
@@ -164,11 +228,11 @@ TEST(LayerNormFloat, KeepsPrecisionFarFromZero) {
 TEST(LayerNormFloat, RefusesShapesThatDisagreeAndAShortWorkspace) {
     Data<float> data{{3, 37}};
     data.gain.pop_back();
-    EXPECT_THROW(data.forward(two_threads), Error);
+    EXPECT_THROW(data.forward(test_stream()), Error);
 
     Data<float> other{{3, 37}};
     other.workspace.resize(other.workspace.size() - 4);
-    EXPECT_THROW(other.backward(two_threads, Accumulate::no), Error);
+    EXPECT_THROW(other.backward(test_stream(), Accumulate::no), Error);
 }
 
 TEST(LayerNormReference, BackwardIsTheFiniteDifference) {

@@ -19,7 +19,7 @@ using tensor::bfloat16;
 template <class Element>
 struct ByPortableTiles {
     using T = Element;
-    static std::unique_ptr<LinearProducts<T>> make(const LinearShape& shape, int threads) {
+    static std::unique_ptr<host::HostProducts<T>> make(const LinearShape& shape, int threads) {
         return std::make_unique<host::TiledProducts<tile::Portable, T>>(shape, threads);
     }
 };
@@ -40,7 +40,7 @@ struct Layer {
 
     LinearShape shape;
     std::vector<T> x, w, bias, dy;
-    std::unique_ptr<LinearProducts<T>> products;
+    std::unique_ptr<host::HostProducts<T>> products;
     std::vector<std::byte> packed, scratch;
 
     Layer(const LinearShape& s, int threads)

@@ -20,7 +20,8 @@ constexpr Dropout a_tenth{.probability = 0.1f, .seed = 1234567890123, .purpose =
 
 /// `dropout` for the sequences from sample number `first` of `samples` on.
 Dropout for_samples(Dropout dropout, std::size_t first = 0) {
-    dropout.samples = samples.data() + first;
+    dropout.samples = VectorAddress<const std::int64_t>{samples}.part(
+        static_cast<std::int64_t>(first), std::ssize(samples) - static_cast<std::int64_t>(first));
     dropout.sequence = sequence;
     return dropout;
 }
@@ -30,7 +31,7 @@ template <class T>
 std::vector<T> factors(const Dropout& dropout, std::int64_t num_samples, std::int64_t width) {
     std::vector<T> ones(static_cast<std::size_t>(num_samples * sequence * width), T(1.0f));
     std::vector<T> result(ones.size());
-    dropout_backward<T>(two_threads, matrix(ones, num_samples * sequence, width), dropout,
+    dropout_backward<T>(test_stream(), matrix(ones, num_samples * sequence, width), dropout,
                         matrix(result, num_samples * sequence, width));
     return result;
 }
@@ -49,7 +50,7 @@ TYPED_TEST(Residual, AddsTheBranchAlsoInPlace) {
             expected.push_back(TypeParam(float(x[i]) + float(branch[i])));
         }
 
-        residual_forward<TypeParam>(two_threads, matrix(x, rows, width), matrix(branch, rows, width), {},
+        residual_forward<TypeParam>(test_stream(), matrix(x, rows, width), matrix(branch, rows, width), {},
                                     matrix(x, rows, width));
 
         EXPECT_TRUE(same_bits(x, expected));
@@ -80,7 +81,7 @@ TYPED_TEST(Residual, ForwardDropsWhatBackwardDrops) {
     std::vector<TypeParam> zeros(mask.size());
     std::vector<TypeParam> ones(mask.size(), TypeParam(1.0f));
 
-    residual_forward<TypeParam>(two_threads, matrix(zeros, 2 * sequence, width),
+    residual_forward<TypeParam>(test_stream(), matrix(zeros, 2 * sequence, width),
                                 matrix(ones, 2 * sequence, width), for_samples(a_tenth),
                                 matrix(ones, 2 * sequence, width));
 
@@ -97,12 +98,12 @@ TYPED_TEST(Residual, NormsWithAResidualDropTheSame) {
     std::vector<float> statistic(static_cast<std::size_t>(rows));
     const auto dropout = for_samples(a_tenth);
 
-    residual_forward<TypeParam>(two_threads, matrix(x, rows, width), matrix(branch, rows, width), dropout,
+    residual_forward<TypeParam>(test_stream(), matrix(x, rows, width), matrix(branch, rows, width), dropout,
                                 matrix(expected, rows, width));
-    residual_layer_norm_forward<TypeParam>(two_threads, matrix(x, rows, width), matrix(branch, rows, width),
+    residual_layer_norm_forward<TypeParam>(test_stream(), matrix(x, rows, width), matrix(branch, rows, width),
                                            dropout, row(gain), row(gain), 1e-5f, matrix(sum, rows, width),
                                            matrix(y, rows, width), row(statistic), row(statistic));
-    residual_rms_norm_forward<TypeParam>(two_threads, matrix(x, rows, width), matrix(branch, rows, width),
+    residual_rms_norm_forward<TypeParam>(test_stream(), matrix(x, rows, width), matrix(branch, rows, width),
                                          dropout, row(gain), 1e-5f, matrix(sum_rms, rows, width),
                                          matrix(y, rows, width), row(statistic));
 
@@ -132,6 +133,30 @@ TEST(Dropout, DoesNotDependOnHowTheBatchIsCut) {
     pieces.insert(pieces.end(), rest.begin(), rest.end());
 
     EXPECT_TRUE(same_bits(pieces, whole));
+}
+
+TEST(Dropout, GoesByTheRowOfTheBatchWhereASliceBeginsInsideASequence) {
+    constexpr std::int64_t width = 37, begin = 5, end = 2 * sequence + 3;
+    const auto whole = factors<float>(for_samples(a_tenth), 3, width);
+    auto dropout = for_samples(a_tenth);
+    dropout.first_row = begin;
+    std::vector<float> ones((end - begin) * width, 1.0f);
+    std::vector<float> slice(ones.size());
+
+    dropout_backward<float>(test_stream(), matrix(ones, end - begin, width), dropout,
+                            matrix(slice, end - begin, width));
+
+    EXPECT_TRUE(
+        same_bits(slice, std::vector<float>(whole.begin() + begin * width, whole.begin() + end * width)));
+}
+
+TEST(Dropout, IsRefusedForRowsBeyondTheSamples) {
+    auto dropout = for_samples(a_tenth);
+    dropout.first_row = 2 * sequence + 1;
+    std::vector<float> ones(sequence);
+    EXPECT_THROW(
+        dropout_backward<float>(test_stream(), matrix(ones, sequence, 1), dropout, matrix(ones, sequence, 1)),
+        Error);
 }
 
 TEST(Dropout, IsTheSameInARecomputationAndOnOneThread) {
@@ -166,24 +191,22 @@ TEST(Dropout, ChangesWithStepPurposeSeedSampleAndPosition) {
 TEST(Dropout, OfProbabilityZeroIsACopyAndReadsNothingElse) {
     auto dy = normal_values<float>(37, 1);
     std::vector<float> dx(37);
-    dropout_backward<float>(two_threads, matrix(dy, 1, 37), {}, matrix(dx, 1, 37));
+    dropout_backward<float>(test_stream(), matrix(dy, 1, 37), {}, matrix(dx, 1, 37));
 
     EXPECT_TRUE(same_bits(dx, dy));
 }
 
-TEST(Dropout, RefusesWhatHasNoSamplesOrPartsOfSequences) {
+TEST(Dropout, RefusesWhatHasNoSamplesOrNoProbability) {
     std::vector<float> x(2 * sequence);
     auto dropout = a_tenth;
-    EXPECT_THROW(
-        dropout_backward<float>(two_threads, matrix(x, 2 * sequence, 1), dropout, matrix(x, 2 * sequence, 1)),
-        Error);
+    EXPECT_THROW(dropout_backward<float>(test_stream(), matrix(x, 2 * sequence, 1), dropout,
+                                         matrix(x, 2 * sequence, 1)),
+                 Error);
     dropout = for_samples(a_tenth);
-    EXPECT_THROW(
-        dropout_backward<float>(two_threads, matrix(x, sequence + 1, 1), dropout, matrix(x, sequence + 1, 1)),
-        Error);
     dropout.probability = 1;
     EXPECT_THROW(
-        dropout_backward<float>(two_threads, matrix(x, sequence, 1), dropout, matrix(x, sequence, 1)), Error);
+        dropout_backward<float>(test_stream(), matrix(x, sequence, 1), dropout, matrix(x, sequence, 1)),
+        Error);
 }
 
 }  // namespace

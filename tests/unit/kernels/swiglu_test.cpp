@@ -23,8 +23,8 @@ TYPED_TEST(Swiglu, IsTheReferenceForwardAndBackward) {
         std::vector<TypeParam> y(dy.size());
         std::vector<TypeParam> dx(x.size());
 
-        swiglu_forward<TypeParam>(two_threads, matrix(x, rows, 2 * width), matrix(y, rows, width));
-        swiglu_backward<TypeParam>(two_threads, matrix(x, rows, 2 * width), matrix(dy, rows, width),
+        swiglu_forward<TypeParam>(test_stream(), matrix(x, rows, 2 * width), matrix(y, rows, width));
+        swiglu_backward<TypeParam>(test_stream(), matrix(x, rows, 2 * width), matrix(dy, rows, width),
                                    matrix(dx, rows, 2 * width));
 
         const auto columns = static_cast<std::size_t>(width);
@@ -38,8 +38,8 @@ TYPED_TEST(Swiglu, BackwardMayWriteOverItsInput) {
     auto x = normal_values<TypeParam>(5 * 2 * 37, 1);
     auto dy = normal_values<TypeParam>(5 * 37, 2);
     std::vector<TypeParam> dx(x.size());
-    swiglu_backward<TypeParam>(two_threads, matrix(x, 5, 74), matrix(dy, 5, 37), matrix(dx, 5, 74));
-    swiglu_backward<TypeParam>(two_threads, matrix(x, 5, 74), matrix(dy, 5, 37), matrix(x, 5, 74));
+    swiglu_backward<TypeParam>(test_stream(), matrix(x, 5, 74), matrix(dy, 5, 37), matrix(dx, 5, 74));
+    swiglu_backward<TypeParam>(test_stream(), matrix(x, 5, 74), matrix(dy, 5, 37), matrix(x, 5, 74));
 
     EXPECT_TRUE(same_bits(x, dx));
 }
@@ -47,7 +47,7 @@ TYPED_TEST(Swiglu, BackwardMayWriteOverItsInput) {
 TEST(SwigluFloat, RefusesAnInputThatIsNotTwiceAsWide) {
     std::vector<float> x(10);
     std::vector<float> y(6);
-    EXPECT_THROW(swiglu_forward<float>(two_threads, matrix(x, 2, 5), matrix(y, 2, 3)), Error);
+    EXPECT_THROW(swiglu_forward<float>(test_stream(), matrix(x, 2, 5), matrix(y, 2, 3)), Error);
 }
 
 TEST(SwigluReference, BackwardIsTheFiniteDifference) {

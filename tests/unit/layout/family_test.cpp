@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -202,6 +203,50 @@ TEST(Family, SumsGradientsOfSequenceRegionsOnly) {
             EXPECT_EQ(parameter.gradient_is_partial, is_of_norm) << parameter.name;
         }
     }
+}
+
+/// A layer of 8 query heads and 2 heads of keys and values.
+Unit layer_of_two_key_heads(int tensor) {
+    auto model = llama_8b();
+    model.hidden = 64;
+    model.heads = 8;
+    model.kv_heads = 2;
+    model.head_dim = 8;
+    return layer_unit(model, 0, tensor, false);
+}
+
+TEST(Family, LetsMoreRanksThanHeadsOfKeysShareThem) {
+    for (const int tensor : {1, 2, 4, 8}) {
+        const auto unit = layer_of_two_key_heads(tensor);
+        const int sharers = std::max(1, tensor / 2);
+        for (const auto& parameter : unit.parameters) {
+            const bool is_of_keys = parameter.name.find("attention.k") != std::string::npos ||
+                                    parameter.name.find("attention.v") != std::string::npos;
+            const int holders = parameter.tensor_dim < 0 ? tensor : is_of_keys ? sharers : 1;
+            EXPECT_EQ(ranks_per_slice(parameter, tensor), holders) << parameter.name << " of " << tensor;
+            EXPECT_EQ(slice_of(parameter, tensor, tensor - 1), tensor / holders - 1) << parameter.name;
+            EXPECT_EQ(parameter.gradient_is_partial, is_of_keys && sharers > 1) << parameter.name;
+            if (is_of_keys) {
+                EXPECT_EQ(local_elements(parameter, tensor), 16 * 64 / std::min(tensor, 2));
+            }
+        }
+        // Of queries each rank has its part, of keys and values never less than a head.
+        for (const auto& phase : unit.phases) {
+            if (phase.name == "qkv") {
+                EXPECT_EQ(phase.out, 64 / tensor + 2 * std::max(8, 16 / tensor)) << tensor;
+                EXPECT_EQ(phase.flops_per_token, 2.0 * 64 * static_cast<double>(phase.out));
+            }
+        }
+    }
+}
+
+TEST(Family, RefusesHeadsOfKeysThatNeitherDivideNorAreDivided) {
+    auto model = llama_8b();
+    model.heads = 12;
+    model.kv_heads = 6;
+    model.ffn_hidden = 24;
+    EXPECT_THROW(family_table(model, 4, false), Error);
+    EXPECT_NO_THROW(family_table(model, 12, false));
 }
 
 TEST(Families, HaveNamesOfTheirOwnAndWhatADeckAsksThemFor) {

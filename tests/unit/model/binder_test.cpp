@@ -28,7 +28,7 @@ void bind_all(const spec::RunSpec& spec, const schedule::ModelLayout& model, con
     static std::array<std::byte, 64> nowhere{};
     Arenas arenas;
     arenas.fill(nowhere.data());
-    Binder<T> binder{spec, model.table, device::Stream{1}};
+    Binder<T> binder{spec, model.table, model.tensor_rank, device::Stream{1}};
     for (const auto& op : program.ops) {
         if (op.kind == OpKind::compute || op.kind == OpKind::loss) {
             binder.bind(program, op, arenas);

@@ -6,8 +6,11 @@
 #include <array>
 #include <vector>
 
+#include "base/units.hpp"
 #include "plan/plan_run.hpp"
 #include "schedule/build_program.hpp"
+#include "schedule/passes/optimizer_pass.hpp"
+#include "spec/stage_state.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {
@@ -41,6 +44,8 @@ Rates rates_with(double seconds) {
             .nvme_write = layer_bytes,
             .host_to_device = 10 * layer_bytes,
             .device_to_host = 10 * layer_bytes,
+            .control_to_device = 10 * layer_bytes,
+            .control_to_host = 10 * layer_bytes,
             .has_device = true};
 }
 
@@ -68,6 +73,52 @@ TEST(ChooseDepths, TakesTheLeastAmongTheBest) {
         }
         EXPECT_EQ(found.chunk_elements, 1 << 16) << "as given";
     }
+}
+
+/// Two stages: the first has all of its state on the device and waits for nothing.
+spec::RunSpec last_stage_away() {
+    auto spec = away();
+    spec.parallel.stages = 2;
+    spec.parallel.ranks = 4;
+    spec.parallel.stage_layers = {1, 7};
+    spec.train.micro_batches = 2;
+    spec.stages.assign(2, spec::general_state(spec));
+    spec.stages[0].parameters = spec.stages[0].gradients = spec.stages[0].optimizer = {};
+    return spec;
+}
+
+TEST(ChooseDepths, LooksAtEveryStage) {
+    const auto spec = last_stage_away();
+    const auto of_the_last = spec::with_state(spec, spec.stages[1]);
+    bool needs_more_than_usual = false;
+    for (const double ratio : {0.01, 0.3, 1.0, 3.0, 100.0}) {
+        const auto rates = rates_with(ratio);
+        std::array<double, deepest + 1> seconds{};
+        for (int depth = 1; depth <= deepest; ++depth) {
+            auto deep = of_the_last;
+            deep.overlap.prefetch = depth;
+            seconds[static_cast<std::size_t>(depth)] =
+                step_seconds(schedule::build_program(deep, 2, schedule::Variant::train), rates);
+        }
+        const auto best = *std::min_element(seconds.begin() + 1, seconds.end());
+        needs_more_than_usual = needs_more_than_usual || seconds[2] > 1.03 * best;
+
+        const auto found = choose_depths(spec, {}, {.prefetch = true}, rates);
+
+        EXPECT_LE(seconds[static_cast<std::size_t>(found.prefetch)], 1.0201 * best) << ratio;
+    }
+    EXPECT_TRUE(needs_more_than_usual) << "else a look at the first stage would do";
+}
+
+TEST(ChooseDepths, CountsTheElementsOfTheFullestStage) {
+    const auto spec = last_stage_away();
+    const schedule::ModelLayout model{spec, 2};
+    const auto elements = schedule::optimizer_chunks(spec, model).elements();
+    ASSERT_GT(elements, 2 * schedule::optimizer_chunks(spec, schedule::ModelLayout{spec, 0}).elements());
+
+    const auto found = choose_depths(spec, {}, {.chunk = true}, rates_with(1));
+
+    EXPECT_NE(found.why_chunk.find(format_grouped(elements)), std::string::npos) << found.why_chunk;
 }
 
 TEST(ChooseDepths, ReadsStatesDuringBackwardWhereTheDiskIsIdleThen) {

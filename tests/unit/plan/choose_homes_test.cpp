@@ -5,6 +5,7 @@
 #include "plan/memory_report.hpp"
 #include "plan/memory_table.hpp"
 #include "plan/plan_run.hpp"
+#include "spec/depths.hpp"
 #include "spec/home_text.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
@@ -184,11 +185,71 @@ TEST(ChooseHomes, FetchesNothingAheadWhereThatTakesMoreThanTwiceTheTiles) {
     EXPECT_GT(kept, 0);
 }
 
+TEST(ChooseHomes, ChoosesForEachStageInItsOwnBudget) {
+    auto spec = all_open(6);
+    spec.parallel.stages = spec.parallel.ranks = spec.parallel.ranks_per_node = 2;
+    spec.parallel.stage_layers = {1, 5};
+    spec.train.micro_batches = 2;
+    spec.sharding.reduce = spec::ReducePlan::each_microbatch;
+    spec.tiers.device_budget_bytes = bytes_of_rank(spec, 0)[0];
+    spec.tiers.host_budget_bytes = 1024 * MiB;
+    ASSERT_LT(spec.tiers.device_budget_bytes, bytes_of_rank(spec, 1)[0]);
+
+    const auto chosen = choose_homes(spec, {});
+
+    ASSERT_EQ(chosen.stages.size(), 2u);
+    EXPECT_EQ(chosen.stages[0].optimizer, Home{});
+    EXPECT_LT(chosen.stages[1].optimizer.device, 1);
+    EXPECT_TRUE(plan_run(chosen).footprint.fits());
+    EXPECT_FALSE(spec::is_any_home_open(chosen));
+}
+
+/// Nearly all of its memory is activations.
+spec::RunSpec open_recomputation() {
+    auto spec = test::small_spec("gpt2");
+    spec.model.layers = 8;
+    spec.data.seq = 512;
+    spec.train.micro_batch = 4;
+    spec.recompute.is_open = true;
+    return spec;
+}
+
+TEST(ChooseHomes, RecomputesAsLittleAsTheBudgetHolds) {
+    using enum spec::RecomputeKind;
+    for (const auto kind : {none, selective, full}) {
+        auto spec = open_recomputation();
+        spec.recompute.kind = kind;
+        spec.tiers.device_budget_bytes = needed(spec, Tier::device);
+        spec.recompute.kind = none;
+        EXPECT_EQ(choose_homes(spec, {}).recompute, (spec::Recompute{.kind = kind}));
+
+        spec.tiers.open.activations = true;
+        spec.tiers.host_budget_bytes = 1024 * MiB;
+        const auto chosen = choose_homes(spec, {});
+        EXPECT_EQ(chosen.recompute.kind, kind) << "before activations leave the device";
+        EXPECT_EQ(chosen.tiers.activations, Home{});
+    }
+}
+
+TEST(ChooseHomes, RecomputesOnTheStagesThatNeedIt) {
+    auto spec = open_recomputation();
+    spec.parallel.stages = spec.parallel.ranks = spec.parallel.ranks_per_node = 4;
+    spec.train.micro_batches = 8;
+    spec.tiers.device_budget_bytes = bytes_of_rank(spec, 0)[0] - 1;
+
+    const auto chosen = choose_homes(spec, {});
+
+    ASSERT_EQ(chosen.stages.size(), 4u);
+    EXPECT_NE(chosen.stages.front().recompute.kind, spec::RecomputeKind::none);
+    EXPECT_EQ(chosen.stages.back().recompute.kind, spec::RecomputeKind::none) << "it keeps one micro-batch";
+    EXPECT_TRUE(plan_run(chosen).footprint.fits());
+}
+
 /// Bytes of parameters, gradients and optimizer on a rank.
 std::int64_t state_bytes(const spec::RunSpec& spec) {
     const auto plan = plan_run(spec);
     std::int64_t bytes = 0;
-    for (const auto& row : memory_usage(spec, plan.fullest, plan.rank_bytes).rows) {
+    for (const auto& row : memory_usage(spec, plan.fullest().program, {plan.fullest().rank_bytes}).rows) {
         if (row.consumer == schedule::Consumer::parameters || row.consumer == schedule::Consumer::optimizer) {
             bytes += row.bytes[0] + row.bytes[1];
         }

@@ -117,6 +117,20 @@ TEST(Footprint, TakesNothingForABudgetOfNothing) {
     }
 }
 
+TEST(Footprint, LeavesOfAGpuWhatItsLibrariesKeep) {
+    auto spec = tiered(2);
+    spec.tiers.device = spec::DeviceKind::cuda;
+    spec::MachineSpec machine;
+    machine.has_device = true;
+    machine.device_bytes = std::int64_t{10} << 30;
+    const std::vector<RankBytes> by_rank{{.libraries = 3 << 20}, {.libraries = 5 << 20}};
+    const std::vector<int> node_of(2);
+
+    EXPECT_EQ(footprint_of(spec, machine, by_rank, node_of).there[0], machine.device_bytes - (5 << 20));
+    machine.device_bytes = 1 << 20;
+    EXPECT_EQ(footprint_of(spec, machine, by_rank, node_of).there[0], 0);
+}
+
 TEST(Footprint, IsHeldAgainstWhatTheMachineHasOfEachTier) {
     auto spec = tiered(2);
     const auto plan = plan_run(spec).footprint;

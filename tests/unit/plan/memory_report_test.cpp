@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include "base/units.hpp"
 #include "layout/counts.hpp"
 #include "plan/plan_run.hpp"
 #include "schedule/build_program.hpp"
+#include "spec/stage_state.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::plan {
@@ -162,6 +166,51 @@ TEST(MemoryReport, HasNoRemediesForWhatFits) {
 
     EXPECT_TRUE(report.fits);
     EXPECT_TRUE(report.remedies.empty());
+}
+
+TEST(MemoryReport, HasAColumnForEachStage) {
+    auto spec = wide();
+    spec.parallel.stages = spec.parallel.ranks = spec.parallel.ranks_per_node = 3;
+    spec.parallel.stage_layers = {2, 5, 1};
+    spec.train.micro_batches = 4;
+    spec.stages.assign(3, spec::general_state(spec));
+    spec.stages[1].recompute = {spec::RecomputeKind::full, 2};
+    spec.stages[2].optimizer = {0, 1, 0};
+
+    const auto report = memory_report(spec);
+
+    ASSERT_EQ(report.stages.size(), 3u);
+    std::int64_t most = 0;
+    for (int stage = 0; stage < 3; ++stage) {
+        const auto& usage = report.stages[static_cast<std::size_t>(stage)];
+        EXPECT_EQ(usage.stage, stage);
+        EXPECT_EQ(usage.table.total, bytes_of_rank(spec, stage));
+        EXPECT_EQ(usage.table.total[1] > report.stages[0].table.total[1], stage == 2)
+            << "moments on the host";
+        most = std::max(most, usage.table.total[0]);
+        for (const auto bytes : {usage.table.total[0], usage.table.total[1]}) {
+            EXPECT_NE(report.table.find(format_bytes(bytes)), std::string::npos) << report.table;
+        }
+    }
+    EXPECT_EQ(report.fullest().table.total[0], most);
+    for (const char* line : {"stage 0      stage 1      stage 2\n", "rank 0       rank 1       rank 2\n",
+                             "2            5            1\n", "none     full / 2         none\n"}) {
+        EXPECT_NE(report.table.find(line), std::string::npos) << line << report.table;
+    }
+
+    spec.tiers.device_budget_bytes = most - 1;
+    const auto worst = fmt::format("most of it on rank {0} of stage {0}: ", report.fullest().stage);
+    EXPECT_NE(memory_report(spec).table.find(worst), std::string::npos) << memory_report(spec).table;
+}
+
+TEST(MemoryReport, PutsFourStagesSideBySide) {
+    auto spec = wide();
+    spec.parallel.stages = spec.parallel.ranks = 6;
+    const auto table = memory_report(spec).table;
+
+    const auto first = table.find("stage 3\n");
+    ASSERT_NE(first, std::string::npos) << table;
+    EXPECT_NE(table.find("      stage 4      stage 5\n", first), std::string::npos) << table;
 }
 
 TEST(MemoryReport, SpeaksOfTheFullestStage) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "layout/cuda_workspaces.hpp"
+#include "plan/rank_programs.hpp"
 #include "schedule/build_program.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
@@ -60,7 +62,7 @@ TEST(MemoryTable, CountsWhatLivesAtTheMomentOfMostUse) {
 }
 
 TEST(MemoryTable, TellsWhatOtherProgramsReserve) {
-    const auto table = memory_usage({}, with_a_peak(), {2000, 0, 0});
+    const auto table = memory_usage({}, with_a_peak(), {{2000, 0, 0}});
 
     EXPECT_EQ(table.total[0], 2000);
     EXPECT_EQ(table.between[0], 50);
@@ -76,6 +78,39 @@ TEST(MemoryTable, SharesTheBudgetOfANodeAmongItsRanks) {
     const auto table = memory_usage(spec, with_a_peak());
 
     EXPECT_EQ(table.budget, (std::array<std::int64_t, 3>{0, 1000, 2000}));
+}
+
+TEST(MemoryTable, HasALineForWhatLibrariesKeepOfAGpu) {
+    spec::RunSpec spec;
+    EXPECT_EQ(memory_table(spec, 0, memory_usage(spec, with_a_peak())).find("library memory"),
+              std::string::npos);
+
+    spec.tiers.device = spec::DeviceKind::cuda;
+    const auto table = memory_usage(spec, with_a_peak());
+
+    EXPECT_EQ(table.libraries, layout::CudaWorkspaces::library_bytes);
+    EXPECT_EQ(table.total[0], 1900) << "they lie in no arena";
+    const auto text = memory_table(spec, 0, table);
+    EXPECT_NE(text.find("library memory   per rank, beside the budget           768.0 MiB"),
+              std::string::npos)
+        << text;
+}
+
+TEST(MemoryTable, CountsTheHostsMemoryThroughWhichRanksOfGpusExchange) {
+    auto spec = test::small_spec("gpt2", 2);
+    const auto program = build_program(spec, 0, schedule::Variant::train);
+    const auto exchanged = program.arena_bytes[3];
+    ASSERT_GT(exchanged, 0);
+    const auto on_host = [&] { return memory_usage(spec, program).total[1]; };
+    const auto without = on_host();
+
+    spec.tiers.device = spec::DeviceKind::cuda;
+    spec.parallel.transport = spec::Transport::staged;
+    EXPECT_EQ(on_host(), without + exchanged);
+    EXPECT_EQ(build_whole(spec, 0).bytes[1], without + exchanged);
+    spec.parallel.transport = spec::Transport::nccl;
+    EXPECT_EQ(on_host(), without) << "NCCL reaches vectors where they lie";
+    EXPECT_EQ(build_whole(spec, 0).bytes[1], without);
 }
 
 TEST(MemoryTable, AddsUpToTheArenaOfARealProgram) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "plan/choose_depths.hpp"
@@ -42,31 +43,32 @@ spec::RunSpec wide(std::int64_t chunks) {
     return spec;
 }
 
-void expect_near_the_whole(const spec::RunSpec& spec, double tolerance = 0.05) {
+/// Rather more than less: a run that is planned to fit has to.
+void expect_no_less_than_the_whole(const spec::RunSpec& spec, double most = 1.1) {
     const auto plan = plan_run(spec);
     const auto exact = bytes_of_rank(spec, 0);
 
     EXPECT_NE(plan.how_exact, "");
     for (std::size_t t = 0; t < exact.size(); ++t) {
-        EXPECT_NEAR(static_cast<double>(plan.rank_bytes[t]), static_cast<double>(exact[t]),
-                    tolerance * static_cast<double>(exact[t]))
+        EXPECT_GE(plan.fullest().rank_bytes[t], exact[t]) << "tier " << t << ", " << plan.how_exact;
+        EXPECT_LE(static_cast<double>(plan.fullest().rank_bytes[t]), most * static_cast<double>(exact[t]))
             << "tier " << t << ", " << plan.how_exact;
     }
 }
 
 TEST(ShortRun, OfADeepModelIsNearTheWhole) {
     auto spec = deep(700);
-    expect_near_the_whole(spec);
+    expect_no_less_than_the_whole(spec);
     spec.recompute = {spec::RecomputeKind::full, 3};
-    expect_near_the_whole(spec);
+    expect_no_less_than_the_whole(spec);
     spec.tiers.optimizer = Home{0.31, 0.69, 0};
     spec.tiers.gradients = Home{0, 1, 0};
     spec.sharding.reduce = spec::ReducePlan::each_microbatch;
-    expect_near_the_whole(spec);
+    expect_no_less_than_the_whole(spec);
     spec.tiers.activations = Home{0, 1, 0};
     spec.tiers.optimizer = Home{0, 0.1, 0.9};
     spec.tiers.parameters = Home{0.2, 0.8, 0};
-    expect_near_the_whole(spec);
+    expect_no_less_than_the_whole(spec);
 }
 
 TEST(ShortRun, OfALayerInManyTilesIsNearTheWhole) {
@@ -77,14 +79,14 @@ TEST(ShortRun, OfALayerInManyTilesIsNearTheWhole) {
     spec.tiers.parameters = Home{0, 1, 0};
     spec.tiers.tiles = {{.match = "*", .in = 1, .out = 16}};
     spec.recompute.kind = spec::RecomputeKind::full;
-    expect_near_the_whole(spec);
+    expect_no_less_than_the_whole(spec);
     spec.tiers.activations = spec.tiers.parameters;
     spec.tiers.gradients = spec.tiers.optimizer = Home{0, 0, 1};
     spec.sharding.reduce = spec::ReducePlan::each_microbatch;
-    expect_near_the_whole(spec);
+    expect_no_less_than_the_whole(spec);
 }
 
-/// Workspaces of tiles shrink as well, which a plan does not know: it takes a little too much for needed.
+/// Workspaces of tiles shrink as well, which a plan does not know.
 TEST(ShortRun, OfFineTilesIsNearTheWhole) {
     auto spec = deep(3, 2);
     spec.model.hidden = 512;
@@ -93,12 +95,12 @@ TEST(ShortRun, OfFineTilesIsNearTheWhole) {
     spec.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
     spec.tiers.parameters = Home{0, 1, 0};
     spec.tiers.tiles = {{.match = "*", .in = 1, .out = 1024}};
-    expect_near_the_whole(spec, 0.07);
+    expect_no_less_than_the_whole(spec, 1.2);
     spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.activations = Home{0, 1, 0};
     spec.tiers.tiles.front().out = 300;
-    expect_near_the_whole(spec, 0.07);
+    expect_no_less_than_the_whole(spec, 1.2);
     spec.tiers.gradients = spec.tiers.optimizer = spec.tiers.parameters = Home{0, 0, 1};
-    expect_near_the_whole(spec, 0.07);
+    expect_no_less_than_the_whole(spec, 1.2);
 }
 
 TEST(ShortRun, KnowsTilesOnTheirWay) {
@@ -109,7 +111,8 @@ TEST(ShortRun, KnowsTilesOnTheirWay) {
     whole.tiers.parameters = whole.tiers.gradients = whole.tiers.optimizer = Home{0, 1, 0};
     whole.tiers.tiles = {{.match = "*", .in = 1, .out = 256}};
     const auto built = shortened(whole, Size::of_plan);
-    const auto program = schedule::build_placed(built, 0, schedule::Variant::train);
+    const auto program =
+        schedule::build_placed(built.spec, schedule::ModelLayout{built.spec, 0}, schedule::Variant::train);
 
     const auto factors = tile_factors(program, built, whole);
 
@@ -126,33 +129,134 @@ TEST(ShortRun, KnowsTilesOnTheirWay) {
 
 TEST(ShortRun, OfManyChunksIsNearTheWhole) {
     auto spec = wide(6000);
-    expect_near_the_whole(spec);
+    expect_no_less_than_the_whole(spec);
     spec.tiers.optimizer = spec.tiers.gradients = Home{0, 1, 0};
     spec.sharding.reduce = spec::ReducePlan::each_microbatch;
-    expect_near_the_whole(spec);
+    expect_no_less_than_the_whole(spec);
     spec.tiers.optimizer = Home{0, 0, 1};
-    expect_near_the_whole(spec);
+    expect_no_less_than_the_whole(spec);
 }
 
 TEST(ShortRun, IsTheWholeUpToTheSizesOfToday) {
-    EXPECT_EQ(shortened(deep(256), Size::of_search), deep(256));
-    EXPECT_EQ(shortened(wide(3500), Size::of_search), wide(3500));
-    EXPECT_EQ(plan_run(deep(126)).rank_bytes, bytes_of_rank(deep(126), 0));
+    EXPECT_EQ(shortened(deep(256), Size::of_search).spec, deep(256));
+    EXPECT_EQ(shortened(wide(3500), Size::of_search).spec, wide(3500));
+    EXPECT_EQ(plan_run(deep(126)).fullest().rank_bytes, bytes_of_rank(deep(126), 0));
     EXPECT_EQ(plan_run(deep(126)).how_exact, "");
 }
 
-TEST(ShortRun, LeavesLayersThatAreNotAlike) {
+TEST(ShortRun, HasLayersOfEachKind) {
     auto spec = deep(600);
-    spec.train.only = {"layers.599.*"};
-    EXPECT_EQ(shortened(spec, Size::of_plan).model.layers, 600);
+    spec.train.only = {"layers.599.*", "layers.50?.attention.*"};
+    spec.tiers.tiles = {{.match = "layers.7.*", .in = 1, .out = 2}};
+    const auto built = shortened(spec, Size::of_plan);
+    const schedule::ModelLayout model{built.spec, 0};
+
+    EXPECT_LT(built.spec.model.layers, 140);
+    double trained = 0, partly = 0, cut = 0;
+    for (int layer = 0; layer < built.layers.size(); ++layer) {
+        const auto& parameters = model.table.units[static_cast<std::size_t>(layer) + 1].parameters;
+        const auto count = std::ranges::count_if(parameters, &layout::Parameter::is_trained);
+        trained += count == std::ssize(parameters) ? built.layers.stands_for(layer) : 0;
+        partly += count > 0 && count < std::ssize(parameters) ? built.layers.stands_for(layer) : 0;
+        cut += model.tiling(layer + 1).is_cut() ? built.layers.stands_for(layer) : 0;
+    }
+    EXPECT_EQ(trained, 1);
+    EXPECT_NEAR(partly, 10, 1e-9);
+    EXPECT_EQ(cut, 1);
     spec.train.only = {"*.weight"};
-    EXPECT_LT(shortened(spec, Size::of_plan).model.layers, 300);
+    EXPECT_EQ(shortened(spec, Size::of_plan).spec.train.only, spec.train.only);
+}
+
+TEST(ShortRun, OfLayersThatAreNotAlikeIsNoLessThanTheWhole) {
+    auto spec = deep(500);
+    spec.train.only = {"layers.1*"};
+    expect_no_less_than_the_whole(spec, 1.2);
+    spec.train.only = {"layers.*5.*", "head.*"};
+    spec.tiers.activations = spec.tiers.optimizer = Home{0.31, 0.69, 0};
+    expect_no_less_than_the_whole(spec, 1.2);
+    spec.train.only.clear();
+    spec.tiers.parameters = Home{0, 1, 0};
+    spec.tiers.tiles = {{.match = "layers.3??.*", .in = 1, .out = 2}};
+    expect_no_less_than_the_whole(spec, 1.2);
+}
+
+/// A copy of parameters for a save was that of the layers that are built: a sixth of what the host holds.
+TEST(ShortRun, KnowsWhatASaveCopiesBesideStatesOnNvme) {
+    auto spec = deep(412);
+    spec.precision.compute = spec::DType::f32;
+    spec.checkpoint.is_async = true;
+    spec.tiers.optimizer = Home{0, 0, 1};
+    expect_no_less_than_the_whole(spec);
+}
+
+/// Tokens of micro-batches that are not built were taken for the end of what lives long: a half too much.
+TEST(ShortRun, KnowsWhereBatchesLie) {
+    auto spec = deep(336);
+    spec.train.micro_batches = 6;
+    spec.train.global_batch = 12;
+    expect_no_less_than_the_whole(spec);
+}
+
+/// Activations on the host have memory of their own beside states on their way to NVMe.
+TEST(ShortRun, KnowsActivationsBesideStatesOnTheirWay) {
+    auto spec = deep(476, 2);
+    spec.precision.compute = spec::DType::f32;
+    spec.overlap.prefetch = 0;
+    spec.tiers.activations = Home{0, 1, 0};
+    spec.tiers.optimizer = Home{0, 0, 1};
+    expect_no_less_than_the_whole(spec, 1.2);
+}
+
+TEST(ShortRun, OfAPipelineSomeStagesStandForOthers) {
+    auto spec = deep(64, 16);
+    spec.parallel.stages = 16;
+    spec.parallel.data = 1;
+    spec.parallel.ranks_per_node = 1;
+    spec.sharding.sum_group = 1;
+    spec.train.micro_batches = 40;
+    spec.train.global_batch = 80;
+    const auto plan = plan_run(spec);
+
+    EXPECT_EQ(plan.how_exact, "from 4 of 16 stages: up to a fifth more than it takes");
+    std::int64_t most = 0;
+    for (int rank = 0; rank < 16; ++rank) {
+        most = std::max(most, bytes_of_rank(spec, rank)[0]);
+    }
+    EXPECT_GE(plan.footprint.needed[0], most);
+    EXPECT_LE(static_cast<double>(plan.footprint.needed[0]), 1.05 * static_cast<double>(most));
+}
+
+/// A search sees fewer layers of each stage than a plan does.
+TEST(ShortRun, OfDeepStagesIsNearTheWhole) {
+    auto spec = deep(400, 4);
+    spec.parallel.stages = 4;
+    spec.parallel.data = 1;
+    spec.parallel.ranks_per_node = 1;
+    spec.sharding.sum_group = 1;
+    spec.train.micro_batches = 10;
+    spec.train.global_batch = 20;
+    for (const auto kind : {spec::RecomputeKind::none, spec::RecomputeKind::full}) {
+        spec.recompute.kind = kind;
+        for (const auto which : {PlannedRanks::several, PlannedRanks::several_in_search}) {
+            const auto plan = plan_run(spec, {}, which);
+            EXPECT_NE(plan.how_exact, "");
+            for (const auto& stage : plan.stages) {
+                const auto exact = bytes_of_rank(spec, stage.program.rank);
+                EXPECT_GE(stage.rank_bytes[0], exact[0]) << "stage " << stage.stage << ", " << plan.how_exact;
+                EXPECT_LE(static_cast<double>(stage.rank_bytes[0]), 1.2 * static_cast<double>(exact[0]))
+                    << "stage " << stage.stage << ", " << plan.how_exact;
+            }
+        }
+    }
 }
 
 /// Time is no measure in a test; what takes it are ops.
 TEST(ShortRun, BoundsTheWorkOfAWholeCheck) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "counts what is built, which takes a minute under the sanitizer";
+#endif
     constexpr std::size_t most_ops = 1'250'000;
-    std::array runs{deep(10000, 8), wide(4)};
+    std::array runs{deep(10000, 8), wide(4), deep(127, 8)};
     for (auto& run : runs) {
         run.tiers.device_budget_bytes = run.tiers.host_budget_bytes = std::int64_t{1} << 26;
         run.tiers.open.optimizer = run.tiers.open.gradients = run.tiers.open.parameters = true;
@@ -163,6 +267,15 @@ TEST(ShortRun, BoundsTheWorkOfAWholeCheck) {
     }
     runs[0].sharding = {8, 8, 8, 0, spec::ReducePlan::each_microbatch, 8};
     runs[0].tiers.tiles = {{.match = "*", .in = 1, .out = 4096}};
+    // Four stages of layers in tiles, each with homes and recomputation of its own.
+    auto& pipeline = runs[2];
+    pipeline.parallel.stages = 4;
+    pipeline.parallel.data = 2;
+    pipeline.sharding = {2, 2, 2, 0, spec::ReducePlan::each_microbatch, 2};
+    pipeline.train.micro_batches = 4;
+    pipeline.train.global_batch = 16;
+    pipeline.tiers.tiles = {{.match = "*", .in = 1, .out = 16}};
+    pipeline.tiers.open.activations = pipeline.recompute.is_open = true;
     for (const auto& run : runs) {
         std::size_t ops = 0;
         const Watch watch = [&](std::size_t built) {
@@ -180,6 +293,9 @@ TEST(ShortRun, BoundsTheWorkOfAWholeCheck) {
 
 /// Chunks that a search could tell apart one by one, with programs that are built as they are.
 TEST(ShortRun, BoundsASearchAmongManyPieces) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "counts what is built, which takes a minute under the sanitizer";
+#endif
     auto run = deep(126);
     run.train.micro_batches = 4;
     run.train.global_batch = 8;
@@ -198,20 +314,23 @@ TEST(ShortRun, BoundsASearchAmongManyPieces) {
 
 TEST(ShortRun, SaysWhatItStandsFor) {
     const auto text = memory_report(deep(10000)).table;
-    EXPECT_NE(text.find("\n  planned from 128 of 10,000 layers: exact to about 5 %\n"), std::string::npos)
+    EXPECT_NE(text.find("\n  planned from 128 of 10,000 layers: up to a fifth more than it takes\n"),
+              std::string::npos)
         << text;
     auto spec = deep(10000);
     spec.tiers.parameters = Home{0, 1, 0};
     spec.tiers.tiles = {{.match = "*", .in = 1, .out = 4096}};
-    EXPECT_EQ(how_exact(shortened(spec, Size::of_plan), spec),
-              "from 64 of 10,000 layers and with weights in 32 tiles instead of 4,096: exact to about 5 %");
+    EXPECT_EQ(how_exact(shortened(spec, Size::of_plan), spec, 1),
+              "from 64 of 10,000 layers and with weights in 32 tiles instead of 4,096: up to a fifth more "
+              "than it takes");
 }
 
 /// With thousands of ranks, the blocks of their collectives were most of a program.
 TEST(ShortRun, DoesNotGrowWithTheRanks) {
     auto spec = deep(4, 8192);
     spec.sharding = {8192, 8192, 8192, 0, spec::ReducePlan::each_microbatch, 8192};
-    const auto program = schedule::build_placed(spec, 0, schedule::Variant::train);
+    const auto program =
+        schedule::build_placed(spec, schedule::ModelLayout{spec, 0}, schedule::Variant::train);
     std::size_t blocks = 0;
     for (const auto& op : program.ops) {
         blocks += op.blocks.size();

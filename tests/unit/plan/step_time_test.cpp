@@ -188,6 +188,19 @@ TEST(StepSeconds, LetWhatPassesWaitForGoBeforeWhatUpdatesWaitFor) {
     EXPECT_NEAR(step_seconds(program, rates), reads_for_passes + computing, 0.5);
 }
 
+TEST(StepSeconds, AreNotThoseOfThrottledWaysForControlValues) {
+    auto rates = unit_rates;
+    rates.control_to_device = 1e12;
+    for (const bool is_control : {false, true}) {
+        auto program = fetching(std::vector<double>(4, 2), 0);
+        for (auto& op : program.ops) {
+            const bool is_copy = op.kind == OpKind::copy;
+            op.purpose = is_copy && is_control ? schedule::Purpose::control : op.purpose;
+        }
+        EXPECT_NEAR(step_seconds(program, rates), is_control ? 4 * 2 : 4 * (1 + 2), 0.01);
+    }
+}
+
 TEST(Throttled, IsTheMachineAsTheThrottleLeavesIt) {
     spec::RunSpec spec;
     spec.parallel.ranks_per_node = 2;
@@ -213,6 +226,8 @@ TEST(Rates, AreTheMachinesWhereTheThrottleIsNotLower) {
     EXPECT_DOUBLE_EQ(rates.nvme_write, 3e9);
     EXPECT_DOUBLE_EQ(rates.host_to_device, 1e6);
     EXPECT_DOUBLE_EQ(rates.device_to_host, 2e9);
+    EXPECT_DOUBLE_EQ(rates.control_to_device, 10e9) << "usual, whatever debug.throttle says";
+    EXPECT_DOUBLE_EQ(rates.control_to_host, 2e9);
     EXPECT_FALSE(rates.has_device);
     EXPECT_FALSE(rates.has_shared_disks) << "each way has its throttle";
     spec.debug.throttle = {.host_to_device = 1e6};

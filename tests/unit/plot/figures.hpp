@@ -10,7 +10,8 @@ namespace ziggurat::plot::test {
 /// A loss that falls from 8 nats at 54000 tokens per second, waiting 5 % of the time for other ranks.
 inline History usual_history(std::int64_t steps, const std::string& folder = "runs/a") {
     History history;
-    history.path = folder + "/metrics.jsonl";
+    history.path = folder;
+    history.path += "/metrics.jsonl";
     history.name = "usual";
     history.ranks = 2;
     history.parameters = 1'869'504;

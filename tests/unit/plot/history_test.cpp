@@ -12,6 +12,8 @@
 namespace ziggurat::plot {
 namespace {
 
+namespace fs = std::filesystem;
+
 void write(const std::string& path, const std::string& text) {
     std::ofstream{path, std::ios::binary} << text;
 }
@@ -109,6 +111,72 @@ TEST(History, RefusesWhatHasNothingToShow) {
     expect_refusal(folder.file("fifo"), "is no regular file");
     write(folder.file("metrics.jsonl"), "{\"event\":\"start\",\"name\":\"x\"}\n");
     expect_refusal(folder.path(), "tells of no step");
+    fs::resize_file(folder.file("metrics.jsonl"), std::uintmax_t{1} << 40);
+    expect_refusal(folder.path(), "line 2 of '" + folder.file("metrics.jsonl") + "' is longer");
+}
+
+TEST(History, TellsOfMemorySavesAndEvents) {
+    const test::ScratchFolder folder;
+    write(folder.file("metrics.jsonl"),
+          R"({"event":"start","time":5,"ranks":2,"steps":9,"device_budget_B":100,"nvme_budget_B":7}
+{"event":"step","time":6,"step":1,"loss":3,"tokens":64,"device_peak_B":10,"nvme_B":30,"mfu":0.25,"lr":0.5,"grad_norm":2}
+{"event":"checkpoint_begin","time":6,"step":1,"bytes":5}
+{"event":"checkpoint_end","time":7,"step":1,"ok":true,"bytes":5,"seconds":2,"stood_still_s":1,"reason":null}
+{"event":"checkpoint_end","time":8,"step":2,"ok":false,"reason":"full\u001b[2J"}
+{"event":"end","time":9,"step":2,"exit_code":3,"reason":"no memory"}
+)");
+    const auto history = read_history(folder.path());
+
+    EXPECT_EQ(history.planned_steps, 9);
+    EXPECT_EQ(history.budget_bytes, (std::array<double, 3>{100, 0, 7}));
+    EXPECT_EQ(history.steps[0].tier_bytes, (std::array<double, 3>{10, 0, 30}));
+    EXPECT_TRUE(history.uses(MemoryTier::device) && !history.uses(MemoryTier::host) &&
+                history.uses(MemoryTier::nvme));
+    EXPECT_EQ(history.steps[0].tokens, 64);
+    EXPECT_EQ(history.steps[0].mfu, 0.25);
+    ASSERT_EQ(history.saves.size(), 2U);
+    EXPECT_TRUE(history.saves[0].is_ok);
+    EXPECT_EQ(history.saves[0].seconds, 2);
+    EXPECT_EQ(history.saves[1].reason, "full\\x1b[2J") << "nothing that steers a terminal";
+    ASSERT_TRUE(history.end.has_value());
+    EXPECT_EQ(history.end->exit_code, 3);
+    EXPECT_EQ(history.last_time, 9);
+    std::vector<std::string> texts;
+    for (const auto& event : history.events) {
+        texts.push_back(event.text);
+    }
+    EXPECT_EQ(texts, (std::vector<std::string>{"start on 2 ranks", "a save was given up: full\\x1b[2J",
+                                               "ends with 3: no memory"}));
+}
+
+TEST(HistoryReader, ReadsWhatHasCome) {
+    const test::ScratchFolder folder;
+    const auto path = folder.file("metrics.jsonl");
+    write(path, "");
+    HistoryReader reader{folder.path()};
+    reader.read();
+    EXPECT_TRUE(reader.history().steps.empty());
+
+    const std::string one = "{\"event\":\"step\",\"step\":1,\"loss\":3}\n",
+                      two = "{\"event\":\"step\",\"step\":2}";
+    std::ofstream{path, std::ios::app} << one << two.substr(0, 9);
+    reader.read();
+    EXPECT_EQ(reader.history().steps.size(), 1U);
+    EXPECT_TRUE(reader.history().is_last_line_cut);
+
+    std::ofstream{path, std::ios::app} << two.substr(9) << "\n{\"event\":\"resume\",\"step\":1}\nrubbish\n";
+    reader.read();
+    reader.read();
+    EXPECT_EQ(reader.history().steps.size(), 2U);
+    EXPECT_FALSE(reader.history().is_last_line_cut);
+    EXPECT_EQ(reader.history().restarts.size(), 1U) << "each line once";
+    EXPECT_EQ(reader.history().bad_lines, 1);
+    EXPECT_EQ(reader.history().first_bad_line, 4);
+
+    write(path, one);  // a run that begins afresh, in the same file
+    reader.read();
+    EXPECT_EQ(reader.history().steps.size(), 1U);
+    EXPECT_TRUE(reader.history().restarts.empty());
 }
 
 }  // namespace

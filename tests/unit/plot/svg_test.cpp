@@ -119,7 +119,7 @@ TEST(Svg, OfOneRunStacksWhatWasWaitedFor) {
     }
     const auto figure = make_figure({history}, points_across_svg);
     const auto& panel = figure.panels.back();
-    ASSERT_EQ(panel.stacked, (std::vector<std::string>{"collective", "nvme_read"}));
+    ASSERT_EQ(panel.labels, (std::vector<std::string>{"collective", "nvme_read"}));
     EXPECT_NEAR(panel.lines[0].curve[0].mean, 5, 1e-4);
     EXPECT_NEAR(panel.lines[1].curve[0].mean, 25, 1e-4);
     const auto xml = svg(figure);

@@ -97,6 +97,20 @@ TEST(Expand, EvaluatesWithForwardOnly) {
     EXPECT_EQ(operands(program, op_of(program, "head.loss forward 0 rows 0").writes), "losses=losses");
 }
 
+TEST(Expand, PacksNothingWhereTheDeviceReadsWeightsAsTheyLie) {
+    auto spec = one_microbatch("llama");
+    spec.tiers.device = spec::DeviceKind::cuda;
+    const auto program = expanded(spec);
+
+    for (const auto& op : program.ops) {
+        EXPECT_FALSE(op.kind == OpKind::compute && op.direction == Direction::none) << op.label;
+    }
+    EXPECT_EQ(operands(program, op_of(program, "head.logits forward 0 rows 0").reads),
+              "input=head.final_norm.out weight=head.parameters");
+    EXPECT_EQ(operands(program, op_of(program, "head.logits backward_input 0 rows 0").reads),
+              "d_output=logits of rows 0 weight=head.parameters");
+}
+
 TEST(Expand, JoinsParametersOfOneRole) {
     const auto spec = one_microbatch("llama");
     const auto program = expanded(spec);
@@ -169,9 +183,9 @@ TEST(Expand, TakesTheHeadByBlocksOfRows) {
             rows.emplace_back(op.row_begin, op.row_end);
             logits.insert(program.find_write(op, Role::d_input)->buffer);
             EXPECT_EQ(program.find_write(op, Role::losses)->runs,
-                      (std::vector<schedule::ByteRun>{{op.row_begin * 4, (op.row_end - op.row_begin) * 4}}));
+                      (schedule::ByteRunList{{op.row_begin * 4, (op.row_end - op.row_begin) * 4}}));
             EXPECT_EQ(program.find_read(op, Role::mask)->runs,
-                      (std::vector<schedule::ByteRun>{{op.row_begin, op.row_end - op.row_begin}}));
+                      (schedule::ByteRunList{{op.row_begin, op.row_end - op.row_begin}}));
         }
     }
     EXPECT_EQ(rows,
@@ -179,7 +193,7 @@ TEST(Expand, TakesTheHeadByBlocksOfRows) {
     EXPECT_EQ(logits.size(), 3u);
     const auto& product = op_of(program, "head.logits backward_input 0 rows 1024");
     EXPECT_EQ(program.find_write(product, Role::d_input)->runs,
-              (std::vector<schedule::ByteRun>{{1024 * 32 * 4, 1024 * 32 * 4}}));
+              (schedule::ByteRunList{{1024 * 32 * 4, 1024 * 32 * 4}}));
 }
 
 TEST(Expand, LetsATiedHeadUseTheEmbedding) {
@@ -234,7 +248,9 @@ TEST(Expand, ScattersAndGathersTokensUnderSequenceParallelism) {
                                         "head all_gather forward 0",
                                         "head reduce_scatter backward 0",
                                         "layers.0 all_gather backward 0",
+                                        "layers.0 all_gather backward 0",
                                         "layers.0 reduce_scatter backward 0",
+                                        "layers.0 all_gather backward 0",
                                         "layers.0 all_gather backward 0",
                                         "layers.0 reduce_scatter backward 0",
                                         "embedding all_gather backward 0",
@@ -271,7 +287,9 @@ TEST(Expand, GathersTheGradientOfBranchesSideBySideOnceUnderSequenceParallelism)
                                                "head all_gather forward 0",
                                                "head reduce_scatter backward 0",
                                                "layers.0 all_gather backward 0",
+                                               "layers.0 all_gather backward 0",
                                                "layers.0 reduce_scatter backward 0",
+                                               "layers.0 all_gather backward 0",
                                                "layers.0 reduce_scatter backward 0",
                                                "embedding all_gather backward 0",
                                            }));
@@ -336,10 +354,10 @@ TEST(Expand, PassesActivationsFromStageToStage) {
         return found;
     };
 
-    EXPECT_EQ(messages(0), (Labels{"send forward 0 to stage 1 tag 0 on channel[next stage forward]",
-                                   "receive backward 0 from stage 1 tag 1 on channel[next stage backward]"}));
-    EXPECT_EQ(messages(1), (Labels{"receive forward 0 from stage 0 tag 0 on channel[previous stage forward]",
-                                   "send backward 0 to stage 0 tag 1 on channel[previous stage backward]"}));
+    EXPECT_EQ(messages(0), (Labels{"send forward 0 to stage 1 tag 0 on channel[stages 0-1 forward]",
+                                   "receive backward 0 from stage 1 tag 1 on channel[stages 0-1 backward]"}));
+    EXPECT_EQ(messages(1), (Labels{"receive forward 0 from stage 0 tag 0 on channel[stages 0-1 forward]",
+                                   "send backward 0 to stage 0 tag 1 on channel[stages 0-1 backward]"}));
 }
 
 TEST(Expand, MovesWeightProductsToTheirSlotUnderZeroBubble) {

@@ -6,7 +6,7 @@
 
 #include "schedule/build_program.hpp"
 #include "schedule/expand/expand.hpp"
-#include "schedule/print_program.hpp"
+#include "schedule/program_json.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/unit/schedule/small_spec.hpp"
 
@@ -259,10 +259,9 @@ TEST(Frozen, TensorsTravelWithTheTrainedOnesOfTheirUnit) {
         ASSERT_EQ(op.writes.size(), 2U);
         ASSERT_EQ(op.blocks.size(), 4U);
         const auto& flat = model.flats[1];
-        EXPECT_EQ(op.writes[0].runs, (std::vector<schedule::ByteRun>{{0, 4 * flat.trained_elements()}}));
-        EXPECT_EQ(
-            op.writes[1].runs,
-            (std::vector<schedule::ByteRun>{{4 * flat.trained_elements(), 4 * flat.frozen_elements()}}));
+        EXPECT_EQ(op.writes[0].runs, (schedule::ByteRunList{{0, 4 * flat.trained_elements()}}));
+        EXPECT_EQ(op.writes[1].runs,
+                  (schedule::ByteRunList{{4 * flat.trained_elements(), 4 * flat.frozen_elements()}}));
         EXPECT_EQ(op.reads[0].bytes(), op.blocks[1].bytes);
         EXPECT_EQ(op.reads[1].bytes(), op.blocks[3].bytes);
         EXPECT_EQ(op.blocks[2].offset, 4 * flat.trained_elements());

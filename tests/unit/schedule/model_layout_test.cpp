@@ -19,12 +19,20 @@ spec::RunSpec staged(const std::string& family, int layers, int stages, int chun
     return spec;
 }
 
-TEST(ModelLayout, SpreadsLayersEvenlyTheFirstStagesTakingOneMore) {
+TEST(ModelLayout, SpreadsLayersEvenlyWhereTheHeadCostsLittle) {
     const auto spec = staged("llama", 5, 3, 1);
 
     EXPECT_EQ((ModelLayout{spec, 0}.chunk_units), (std::vector<Units>{{0, 1, 2}}));
     EXPECT_EQ((ModelLayout{spec, 1}.chunk_units), (std::vector<Units>{{3, 4}}));
     EXPECT_EQ((ModelLayout{spec, 2}.chunk_units), (std::vector<Units>{{5, 6}}));
+}
+
+TEST(ModelLayout, SpreadsLayersAsTheRunSays) {
+    auto spec = staged("llama", 6, 2, 2);
+    spec.parallel.stage_layers = {3, 1, 1, 1};
+
+    EXPECT_EQ((ModelLayout{spec, 0}.chunk_units), (std::vector<Units>{{0, 1, 2, 3}, {5}}));
+    EXPECT_EQ((ModelLayout{spec, 1}.chunk_units), (std::vector<Units>{{4}, {6, 7}}));
 }
 
 TEST(ModelLayout, DealsVirtualStagesOutInTurn) {
@@ -53,6 +61,30 @@ TEST(ModelLayout, KeepsOneTableOnASingleStage) {
 
     EXPECT_EQ(model.units, (Units{0, 1, 2, 3}));
     EXPECT_FALSE(model.has_copy_of_embedding());
+}
+
+TEST(ModelLayout, CountsASharedHeadOfKeysOnTheFirstRankThatHasIt) {
+    auto spec = test::small_spec("llama");  // 4 query heads, 2 heads of keys
+    spec.parallel.tensor = 4;
+    spec.parallel.data = 2;
+    spec.parallel.ranks = 8;
+    for (int rank = 0; rank < 8; ++rank) {
+        const ModelLayout model{spec, rank};
+        const auto& parameters = model.table.units[1].parameters;
+        for (std::size_t p = 0; p < parameters.size(); ++p) {
+            const auto& parameter = parameters[p];
+            const bool is_replicated = parameter.tensor_dim < 0;
+            const bool is_shared = parameter.name.find("attention.k") != std::string::npos ||
+                                   parameter.name.find("attention.v") != std::string::npos;
+            const int sharers = is_replicated ? 4 : is_shared ? 2 : 1;
+            EXPECT_EQ(model.counts(1, static_cast<int>(p)), rank % sharers == 0) << parameter.name;
+            std::vector<int> members;
+            for (int member = rank / sharers * sharers; std::ssize(members) < sharers; ++member) {
+                members.push_back(member);
+            }
+            EXPECT_EQ(model.slice_members(parameter), members) << parameter.name << " of rank " << rank;
+        }
+    }
 }
 
 TEST(ModelLayout, CountsReplicasOverTheTensorAxisOnce) {

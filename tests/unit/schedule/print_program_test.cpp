@@ -1,4 +1,5 @@
 #include "schedule/print_program.hpp"
+#include "schedule/program_json.hpp"
 
 #include <gtest/gtest.h>
 
@@ -64,9 +65,15 @@ Program small_program() {
     return program;
 }
 
+std::string text_of_ops(const Program& program, const std::vector<int>& ops) {
+    std::string text;
+    print_ops(program, ops, [&](std::string_view part) { text += part; });
+    return text;
+}
+
 TEST(PrintProgram, ShowsOpsOperandsAndWaits) {
     const auto program = small_program();
-    const auto text = print_totals(program) + print_ops(program, {0, 1});
+    const auto text = print_totals(program) + text_of_ops(program, {0, 1});
 
     EXPECT_NE(text.find("program   train, rank 1, 1 micro-batches, 2 ops"), std::string::npos) << text;
     EXPECT_NE(text.find("gradients 2 KiB;"), std::string::npos) << text;
@@ -92,11 +99,24 @@ TEST(PrintProgram, WritesTheJsonOfItsSchema) {
               std::string::npos);
 }
 
+TEST(PrintProgram, KeepsNoMoreThanALine) {
+    auto program = small_program();
+    program.ops.resize(1000, program.ops.back());
+    program.buffers.resize(1000, program.buffers.back());
+    std::size_t most = 0;
+    const auto print = [&](std::string_view part) { most = std::max(most, part.size()); };
+
+    print_ops(program, select_ops(program, {}, {}), print);
+    print_as_json(program, print);
+
+    EXPECT_LT(most, 1000U) << "of a text of " << program_as_json(program).size() << " bytes";
+}
+
 TEST(PrintProgram, PrintsEveryOpOfEveryRun) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const auto program = build_program(test::random_spec(seed), 0, Variant::train);
 
-        const auto text = print_ops(program, select_ops(program, {}, {}));
+        const auto text = text_of_ops(program, select_ops(program, {}, {}));
 
         EXPECT_TRUE(is_balanced(program_as_json(program))) << "seed " << seed;
         EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), program.ops.size());

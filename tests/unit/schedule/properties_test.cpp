@@ -14,8 +14,10 @@
 #include "schedule/verify/check.hpp"
 #include "schedule/verify/simulate.hpp"
 #include "schedule/volumes/volumes.hpp"
+#include "spec/stage_state.hpp"
 #include "tests/support/random_spec.hpp"
 #include "tests/support/simulated_ranks.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
 
 namespace ziggurat::schedule {
 namespace {
@@ -30,7 +32,8 @@ std::string complaint_about_volumes(const spec::RunSpec& spec, const Program& pr
     if (!spec.tiers.tiles.empty()) {
         return {};  // the formulas are those of whole units
     }
-    auto formula = volumes_by_formula(spec, ModelLayout{spec, program.rank});
+    const ModelLayout model{spec, program.rank};
+    auto formula = volumes_by_formula(spec::of_stage(spec, model.stage), model);
     formula.accumulated = 0;  // not told by programs
     const auto counted = volumes_counted(program);
     return counted == formula ? std::string{}
@@ -54,10 +57,18 @@ std::string complaints(const spec::RunSpec& spec, const std::vector<Program>& pr
     return simulate(programs, &truth, {.seed = seed, .buffered_sends = seed % 3 == 0 ? 1 : 0}).report();
 }
 
+/// A random run, every other one on GPUs, which read weights where they lie.
+spec::RunSpec random_run(std::int64_t seed) {
+    auto spec = test::random_spec(static_cast<std::uint64_t>(seed), {.stages_differ = true});
+    spec.tiers.device = seed % 2 == 0 ? spec::DeviceKind::host : spec::DeviceKind::cuda;
+    return spec;
+}
+
 TEST(Volumes, InBytesAreWhatProgramsSend) {
     for (std::uint64_t seed = 1; seed <= 60; ++seed) {
         auto spec = test::random_spec(seed, {.context = false, .tiles = false});
         spec.parallel.tensor = spec.parallel.stages = 1;
+        spec.parallel.stage_layers.clear();
         spec.parallel.sequence = false;
         spec.parallel.ranks = spec.parallel.data;
         auto sent = bytes_sent_by_purpose(build_program(spec, 0, Variant::train));
@@ -73,7 +84,7 @@ TEST(Programs, OfAllRanksTogetherDoWhatWasAskedFor) {
     const auto count = test::count_from_environment("ZIGGURAT_SPECS", 200);
     test::Coverage coverage;
     for (std::int64_t seed = 1; seed <= count; ++seed) {
-        const auto spec = test::random_spec(static_cast<std::uint64_t>(seed));
+        const auto spec = random_run(seed);
         coverage.note(spec);
         const auto programs = test::programs_of_all_ranks(spec);
 
@@ -90,7 +101,7 @@ TEST(Programs, OfAllRanksTogetherDoWhatWasAskedFor) {
 TEST(Programs, ThatEvaluateEndAndReadWhatWasWritten) {
     const auto count = test::count_from_environment("ZIGGURAT_SPECS", 200) / 2;
     for (std::int64_t seed = 1; seed <= count; ++seed) {
-        const auto spec = test::random_spec(static_cast<std::uint64_t>(seed));
+        const auto spec = random_run(seed);
         const auto programs = test::programs_of_all_ranks(spec, Variant::evaluate);
         for (const auto& program : programs) {
             EXPECT_TRUE(check_program(program).empty()) << "seed " << seed;
@@ -105,14 +116,19 @@ TEST(Programs, ThatEvaluateEndAndReadWhatWasWritten) {
 /// Changes programs so that they are wrong; false where there is nothing of the kind to change.
 using Plant = std::function<bool(std::vector<Program>&, std::mt19937_64&)>;
 
-/// The seed of the first of 20 random runs in which the planted bug is found; -1 when it never is.
+/// Of the first 20 random runs that have something of the kind to change, the one in which the planted bug is
+/// found, counted from 1; -1 when it never is.
 std::int64_t found_at(const Plant& plant) {
     std::mt19937_64 random{7};
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::int64_t planted = 0;
+    for (std::uint64_t seed = 1; seed <= 400 && planted < 20; ++seed) {
         const auto spec = test::random_spec(seed);
         auto programs = test::programs_of_all_ranks(spec);
-        if (plant(programs, random) && !complaints(spec, programs, seed).empty()) {
-            return static_cast<std::int64_t>(seed);
+        if (plant(programs, random)) {
+            ++planted;
+            if (!complaints(spec, programs, seed).empty()) {
+                return planted;
+            }
         }
     }
     return -1;
@@ -135,10 +151,18 @@ const T& one_of(const std::vector<T>& all, std::mt19937_64& random) {
 }
 
 /// Takes one collective away, on all members of its group; everything is placed and ordered anew.
-bool drop(std::vector<Program>& programs, OpKind kind, Purpose purpose, std::mt19937_64& random) {
+///
+/// \param group  its name; empty: any
+bool drop(std::vector<Program>& programs,
+          OpKind kind,
+          Purpose purpose,
+          std::mt19937_64& random,
+          const std::string& group = "") {
     auto& first = programs.front();
-    const auto candidates =
-        ops_where(first, [&](const Op& op) { return op.kind == kind && op.purpose == purpose; });
+    const auto candidates = ops_where(first, [&](const Op& op) {
+        return op.kind == kind && op.purpose == purpose &&
+               (group.empty() || first.groups[static_cast<std::size_t>(op.group)].name == group);
+    });
     if (candidates.empty()) {
         return false;
     }
@@ -169,6 +193,35 @@ TEST(PlantedBug, AMissingSumOverTheTensorAxisIsFound) {
                   return drop(programs, OpKind::all_reduce, Purpose::tensor, random);
               }),
               0);
+}
+
+/// Four query heads and two heads of keys on four tensor ranks.
+spec::RunSpec sharing_spec(int data, bool sequence) {
+    auto spec = test::small_spec("llama", data);
+    spec.parallel.tensor = 4;
+    spec.parallel.ranks = 4 * data;
+    spec.parallel.sequence = sequence;
+    spec.sharding.parameters = spec.sharding.gradients = spec.sharding.optimizer = data;
+    return spec;
+}
+
+TEST(Programs, OfRanksThatShareHeadsOfKeysSumTheirGradients) {
+    for (const int data : {1, 2, 3}) {
+        for (const bool sequence : {false, true}) {
+            const auto spec = sharing_spec(data, sequence);
+            EXPECT_EQ(complaints(spec, test::programs_of_all_ranks(spec), 1), "") << data << sequence;
+        }
+    }
+}
+
+TEST(PlantedBug, AMissingSumOverThoseThatShareAHeadIsFound) {
+    const auto spec = sharing_spec(1, false);
+    auto programs = test::programs_of_all_ranks(spec);
+    std::mt19937_64 random{7};
+
+    ASSERT_TRUE(drop(programs, OpKind::all_reduce, Purpose::gradients, random, "shared heads"));
+
+    EXPECT_NE(complaints(spec, programs, 1), "");
 }
 
 TEST(PlantedBug, AMissingPublicationIsFound) {

@@ -73,13 +73,44 @@ TEST(RecomputePass, RepeatsRunsOfLayersFromTheirInput) {
     EXPECT_EQ(phases[16], "layers.1.attn_norm");
 }
 
-TEST(RecomputePass, GathersTheTokensOfOthersAgain) {
+TEST(RecomputePass, LeavesTheTokensOfOthersToBackwardsOwnGathers) {
     auto spec = spec_of("llama", RecomputeKind::selective);
     spec.parallel.tensor = spec.parallel.ranks = 2;
     spec.parallel.sequence = true;
 
-    EXPECT_EQ(redone(spec), (Phases{"layers.0.attn_norm", "layers.0 all_gather", "layers.0.attention",
-                                    "layers.0.mlp_norm", "layers.0 all_gather", "layers.0.activation"}));
+    EXPECT_EQ(redone(spec), (Phases{"layers.0.attn_norm", "layers.0.attention", "layers.0.mlp_norm",
+                                    "layers.0.activation"}));
+}
+
+/// Collectives of the middle one of three layers: forward, backward and again.
+std::map<std::pair<OpKind, Direction>, int> collectives_of_a_layer(const spec::RunSpec& spec) {
+    std::map<std::pair<OpKind, Direction>, int> found;
+    for (const auto& op : build_program(spec, 0, Variant::train).ops) {
+        if (op.purpose == Purpose::tensor && op.unit == 2) {
+            ++found[{op.kind, op.direction}];
+        }
+    }
+    return found;
+}
+
+TEST(RecomputePass, BackwardGathersWithSequenceWhatForwardGatheredWhateverIsComputedAgain) {
+    for (const std::string family : {"gpt2", "llama"}) {
+        for (const auto kind : {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full}) {
+            auto spec = spec_of(family, kind, 3);
+            spec.parallel.tensor = spec.parallel.ranks = 2;
+            spec.parallel.sequence = true;
+
+            auto found = collectives_of_a_layer(spec);
+
+            EXPECT_EQ((found[{OpKind::all_gather, Direction::forward}]), 2) << family;
+            EXPECT_EQ((found[{OpKind::reduce_scatter, Direction::forward}]), 2) << family;
+            EXPECT_EQ((found[{OpKind::all_gather, Direction::backward}]), 4) << family;
+            EXPECT_EQ((found[{OpKind::reduce_scatter, Direction::backward}]), 2) << family;
+            const bool is_full = kind == RecomputeKind::full;
+            EXPECT_EQ((found[{OpKind::all_gather, Direction::recompute}]), is_full ? 2 : 0) << family;
+            EXPECT_EQ((found[{OpKind::reduce_scatter, Direction::recompute}]), is_full ? 1 : 0) << family;
+        }
+    }
 }
 
 /// Bytes of activations that live from forward to backward.

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "tests/support/simulated_ranks.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
 namespace ziggurat::schedule {
 namespace {
 
@@ -185,6 +188,15 @@ TEST(Simulate, FindsAValueOfTheStepBefore) {
 
     EXPECT_TRUE(hand.finds(FindingKind::unwritten_read));
     EXPECT_TRUE(hand.finds(FindingKind::stale_read));
+}
+
+TEST(Simulate, LetsOneRankAddPositionsBehindTilesThatAllSum) {
+    auto spec = test::small_spec("gpt2");
+    spec.parallel.tensor = spec.parallel.ranks = 2;
+    spec.tiers.tiles = {{.match = "embedding.token", .in = 1, .out = 2}};
+    const SimulationTruth truth{spec};
+
+    EXPECT_EQ(simulate(test::programs_of_all_ranks(spec), &truth, {.steps = 2}).report(), "");
 }
 
 }  // namespace

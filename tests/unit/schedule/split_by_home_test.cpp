@@ -69,7 +69,7 @@ TEST(SplitByHome, DoesNotCutANormWithinABlockOfItsSum) {
     ASSERT_EQ(program.ops.size(), 3U);
     EXPECT_EQ(program.ops[0].reads.front().bytes(), 4032);
     EXPECT_EQ(program.ops[1].reads.front().bytes(), 2048);
-    EXPECT_EQ(program.ops[2].reads.front().runs, (std::vector<schedule::ByteRun>{{2048, 2048}}));
+    EXPECT_EQ(program.ops[2].reads.front().runs, (schedule::ByteRunList{{2048, 2048}}));
 }
 
 }  // namespace

@@ -365,8 +365,8 @@ TEST(TransferPass, LeavesTheSameBitsWhateverTheHomes) {
 TEST(ByteRuns, AreSetsOfBytes) {
     const ByteRuns runs{{{10, 5}, {0, 5}, {5, 2}}};
 
-    EXPECT_EQ(runs.moved(0), (std::vector<schedule::ByteRun>{{0, 7}, {10, 5}}));
-    EXPECT_EQ(runs.without(ByteRuns{{{3, 8}}}).moved(1), (std::vector<schedule::ByteRun>{{1, 3}, {12, 4}}));
+    EXPECT_EQ(runs.moved(0), (schedule::ByteRunList{{0, 7}, {10, 5}}));
+    EXPECT_EQ(runs.without(ByteRuns{{{3, 8}}}).moved(1), (schedule::ByteRunList{{1, 3}, {12, 4}}));
     EXPECT_TRUE(runs.overlaps(ByteRuns{{{6, 1}}}));
     EXPECT_FALSE(runs.overlaps(ByteRuns{{{7, 3}}}));
 }

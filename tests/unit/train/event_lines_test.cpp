@@ -22,6 +22,22 @@ TEST(SkippedLine, NamesTheStepAndTheReason) {
     EXPECT_NE(skipped_line(report).find("the loss is not finite"), std::string::npos);
 }
 
+TEST(SpikeLine, TellsTheValuesAndWhatIsDone) {
+    StepReport report;
+    report.step = 31;
+    report.loss = 10.25;
+    report.grad_norm = 15.9;
+    report.loss_z = 110.94;
+    report.grad_norm_z = 8.5;
+    const std::string values = "step 31 SPIKE: loss 10.25 (z 110.9), norm 15.9 (z 8.5)";
+    EXPECT_EQ(spike_line(report), values + "; its update is applied (train.spikes.action: warn)");
+    report.is_skipped = true;
+    report.skipped = 2;
+    EXPECT_EQ(spike_line(report), values + "; its update is left out (2 skipped so far)");
+    EXPECT_EQ(spike_line(report, 60), values);
+    EXPECT_EQ(spike_line(report, 20), "step 31 SPIKE");
+}
+
 TEST(SkippedLine, ShowsAsMuchAsFits) {
     StepReport report{.step = 1251, .loss = std::nan("")};
     report.skipped = 3;

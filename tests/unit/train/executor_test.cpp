@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schedule/place/derive_dependencies.hpp"
+#include "train/step/executors.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -190,6 +191,28 @@ TEST(Executor, DoesNotStartCollectivesAhead) {
     executor.finish();
 
     EXPECT_LT(rig.log.find("end0"), rig.log.find("start1"));
+}
+
+TEST(Executors, GoOnWithTheStepsOfEach) {
+    Rig one{1}, other{1};
+    for (auto* rig : {&one, &other}) {
+        rig->add(Engine::collective, {}, {0}, 3);
+        rig->program.ops.back().label = "op";
+        schedule::derive_dependencies(rig->program);
+    }
+    Executor first{one.program, one.actions, comm::WaitContext{}, 10};
+    Executor second{other.program, other.actions, comm::WaitContext{}, 10};
+    Executors all{{&first, &second}};
+    first.run_step();
+    second.run_step();
+    ASSERT_FALSE(first.is_drained() || second.is_drained());
+
+    for (int i = 0; i < 3; ++i) {
+        all.advance();
+    }
+
+    EXPECT_TRUE(first.is_drained());
+    EXPECT_TRUE(second.is_drained());
 }
 
 }  // namespace

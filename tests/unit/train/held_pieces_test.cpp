@@ -38,10 +38,12 @@ std::int64_t global_number(const layout::Parameter& parameter,
                            int tensor_rank,
                            std::int64_t local) {
     std::vector<std::int64_t> index(parameter.extents.size());
+    const auto slices =
+        parameter.most_slices > 0 ? std::min<std::int64_t>(parameter.most_slices, tensor) : tensor;
     for (std::size_t d = index.size(); d-- > 0;) {
         const bool is_cut = static_cast<int>(d) == parameter.tensor_dim;
-        const auto extent = is_cut ? parameter.extents[d] / tensor : parameter.extents[d];
-        index[d] = local % extent + (is_cut ? tensor_rank * extent : 0);
+        const auto extent = is_cut ? parameter.extents[d] / slices : parameter.extents[d];
+        index[d] = local % extent + (is_cut ? tensor_rank * slices / tensor * extent : 0);
         local /= extent;
     }
     if (parameter.valid_rows >= 0 && index[0] >= parameter.valid_rows) {
@@ -163,6 +165,7 @@ TEST(HeldPieces, AreTheSameOfRanksThatHoldTheSameShard) {
     spec::RunSpec run =
         test::random_spec(1, {.context = false, .tiers = false, .frozen = false, .tiles = false});
     run.parallel.tensor = run.parallel.stages = run.parallel.chunks_per_stage = 1;
+    run.parallel.stage_layers.clear();
     run.parallel.ranks = run.parallel.data = 4;
     run.parallel.sequence = false;
     run.sharding.parameters = run.sharding.gradients = run.sharding.secondary = 1;

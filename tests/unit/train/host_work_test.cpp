@@ -6,10 +6,12 @@
 #include <atomic>
 #include <latch>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "schedule/place/derive_dependencies.hpp"
+#include "train/step/executor.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -45,7 +47,7 @@ TEST(HostWork, LetsTheComputeLaneGoOn) {
     std::latch has_computed{1};
     std::vector<int> done;
     std::atomic<int> rings = 0;
-    HostWork host{device::Stream{1, &thread}, [&] { ++rings; }};
+    HostWork host{device::Stream{1, &thread}, {}, [&] { ++rings; }};
     const auto issuer = std::this_thread::get_id();
     const auto update = [&](int number) {
         if (std::this_thread::get_id() == issuer) {
@@ -79,8 +81,8 @@ TEST(HostWork, LetsTheComputeLaneGoOn) {
 TEST(HostWork, LeavesOtherLanesAndHostsWithoutAThreadAlone) {
     const auto program = program_of({Engine::host_optimizer, Engine::compute});
     device::HostThread thread;
-    HostWork beside{device::Stream{1, &thread}, {}};
-    HostWork in_place{device::Stream{1}, {}};
+    HostWork beside{device::Stream{1, &thread}, {}, {}};
+    HostWork in_place{device::Stream{1}, {}, {}};
 
     EXPECT_FALSE(in_place.applied_to(program, program.ops[0], {.run = [] {}}).is_asynchronous());
     EXPECT_FALSE(beside.applied_to(program, program.ops[1], {.run = [] {}}).is_asynchronous());
@@ -90,12 +92,17 @@ TEST(HostWork, LeavesOtherLanesAndHostsWithoutAThreadAlone) {
 TEST(HostWork, ThrowsWhereTheOpIsPolled) {
     const auto program = program_of({Engine::host_optimizer});
     device::HostThread thread;
-    HostWork host{device::Stream{1, &thread}, {}};
+    HostWork host{device::Stream{1, &thread}, {}, {}};
     Executor executor{program, actions_of(program, host, {[] { throw std::runtime_error{"no"}; }}),
                       comm::WaitContext{}, 10};
     executor.run_step();
 
-    EXPECT_THROW(executor.finish(), std::runtime_error);
+    try {
+        executor.finish();
+        ADD_FAILURE() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+        EXPECT_TRUE(std::string{error.what()}.starts_with("'op 0' failed: no")) << error.what();
+    }
 }
 
 TEST(HostWork, EndsWhenWhatWasPostedIsDone) {
@@ -104,7 +111,7 @@ TEST(HostWork, EndsWhenWhatWasPostedIsDone) {
     std::latch may_end{1};
     bool is_done = false;
     {
-        HostWork host{device::Stream{1, &thread}, {}};
+        HostWork host{device::Stream{1, &thread}, {}, {}};
         const auto update = host.applied_to(program, program.ops[0], {.run = [&] {
                                                 may_end.wait();
                                                 is_done = true;

@@ -3,90 +3,16 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <vector>
 
-#include "base/error.hpp"
-#include "schedule/place/derive_dependencies.hpp"
-#include "tests/support/hand_device.hpp"
+#include "tests/unit/train/late_rig.hpp"
 #include "train/account/op_account.hpp"
-#include "train/step/executor.hpp"
 
 namespace ziggurat::train {
 namespace {
 
 using schedule::Engine;
-
-/// Ops on buffers of 64 bytes. Those that compute or copy are done when the device is told to; others are
-/// started and end when they are polled.
-class LateRig {
-  public:
-    explicit LateRig(int num_buffers) {
-        for (int b = 0; b < num_buffers; ++b) {
-            schedule::Buffer buffer;
-            buffer.bytes = 64;
-            buffer.offset = 64 * b;
-            program.add_buffer(buffer);
-        }
-    }
-
-    int add(Engine engine, std::vector<int> reads, std::vector<int> writes, std::int64_t duration_ns = 0) {
-        schedule::Op op;
-        op.lane = program.lane(engine);
-        if (op.lane == std::ssize(streams)) {
-            streams.push_back(is_late(engine) ? device.make_stream() : device::Stream{1});
-        }
-        for (const int buffer : reads) {
-            op.reads.push_back(schedule::whole(program, buffer, schedule::Role::input));
-        }
-        for (const int buffer : writes) {
-            op.writes.push_back(schedule::whole(program, buffer, schedule::Role::input));
-        }
-        const auto name = std::to_string(program.ops.size());
-        op.label = "op " + name;
-        Action action;
-        if (is_late(engine)) {
-            auto* queue = &queue_of(op.lane);
-            action.run = [this, queue, name, duration_ns] {
-                log += " issue" + name;
-                queue->call([this, name] { log += " did" + name; }, duration_ns);
-            };
-        } else {
-            action.start = [this, name] { log += " start" + name; };
-            action.poll = [this, name] {
-                log += " end" + name;
-                return true;
-            };
-        }
-        program.ops.push_back(std::move(op));
-        actions.push_back(std::move(action));
-        return static_cast<int>(program.ops.size()) - 1;
-    }
-    /// With hosts that wait no longer than `hang_seconds`.
-    Executor make(double hang_seconds = 10) {
-        derive_dependencies(program);
-        return Executor{program, actions, comm::WaitContext{}, hang_seconds, nullptr, streams};
-    }
-    test::HandDevice::HandQueue& queue_of(int lane) {
-        std::size_t before = 0;
-        for (int l = 0; l < lane; ++l) {
-            before += streams[static_cast<std::size_t>(l)].is_late() ? 1 : 0;
-        }
-        return device.queue(before);
-    }
-
-    test::HandDevice device;
-    schedule::Program program;
-    std::vector<Action> actions;
-    std::vector<device::Stream> streams;  ///< by lane
-    std::string log;
-
-  private:
-    static bool is_late(Engine engine) {
-        return engine == Engine::compute || engine == Engine::host_to_device ||
-               engine == Engine::device_to_host;
-    }
-};
+using test::LateRig;
 
 /// The records of work by op, and those of waits.
 std::map<int, LaneRecord> work_of(const Executor& executor) {
@@ -207,18 +133,6 @@ TEST(LateLanes, ReturnWhenInputsAreReadAndTheEndOfTheStepIsKnown) {
     EXPECT_EQ(rig.log, " issue0 issue1 issue3 issue4 did0 did1 start2 end2 did3 did4");
 }
 
-TEST(LateLanes, AreNotIssuedAgainBeforeTheyAreDone) {
-    LateRig rig{1};
-    rig.add(Engine::compute, {}, {0});
-    auto executor = rig.make();
-    executor.run_step();
-    rig.device.when_asked = [&] { rig.device.do_all(); };
-
-    executor.run_step();
-
-    EXPECT_TRUE(rig.log.starts_with(" issue0 did0 issue0")) << rig.log;
-}
-
 TEST(LateLanes, BeginAndEndByTheClockOfTheirStreams) {
     LateRig rig{2};
     const int first = rig.add(Engine::compute, {}, {1}, 10'000);
@@ -299,60 +213,6 @@ TEST(LateLanes, TellEachTimeOfTheComputeLaneOnce) {
     EXPECT_EQ(executor.step_began_ns(), begin_ns + 200'000);
 }
 
-TEST(LateLanes, LeaveOutWhatIsComputedOfAnAbandonedStep) {
-    LateRig rig{3};
-    rig.add(Engine::compute, {}, {0});
-    rig.add(Engine::compute, {0}, {1});
-    rig.add(Engine::compute, {1}, {2});
-    rig.program.ops.back().kind = schedule::OpKind::norm;
-    auto executor = rig.make();
-    executor.between_ops([&] { executor.abandon_step(); });
-
-    executor.run_step();
-    rig.device.when_asked = [&] { rig.device.do_all(); };
-    executor.finish();
-
-    EXPECT_EQ(rig.log, " issue0 issue2 did0 did2");
-}
-
-TEST(LateLanes, TellWhichOpHasFailed) {
-    LateRig rig{2};
-    rig.add(Engine::compute, {}, {0});
-    rig.add(Engine::compute, {0}, {1});
-    rig.actions.back().run = [&] {
-        rig.queue_of(0).call([] { throw Error{ErrorKind::resource, "the device is gone"}; }, 0);
-    };
-    auto executor = rig.make();
-    executor.run_step();
-    rig.device.when_asked = [&] { rig.device.do_all(); };
-
-    try {
-        executor.finish();
-        ADD_FAILURE() << "nothing was thrown";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::resource);
-        EXPECT_STREQ(error.what(), "'op 1' failed: the device is gone");
-    }
-}
-
-TEST(LateLanes, TellWhichOpHasFailedWhenTheNextOneIsIssued) {
-    LateRig rig{1};
-    rig.add(Engine::compute, {}, {0});
-    rig.actions.back().run = [&] {
-        rig.queue_of(0).call([] { throw Error{ErrorKind::resource, "the device is gone"}; }, 0);
-    };
-    rig.add(Engine::compute, {0}, {});
-    auto executor = rig.make();
-    rig.device.when_asked = [&] { rig.device.do_all(); };
-
-    try {
-        executor.run_step();
-        ADD_FAILURE() << "nothing was thrown";
-    } catch (const Error& error) {
-        EXPECT_STREQ(error.what(), "'op 0' failed: the device is gone");
-    }
-}
-
 TEST(LateLanes, CallTheHookWhenTheyEndToo) {
     LateRig rig{1};
     rig.add(Engine::compute, {}, {0});
@@ -369,35 +229,6 @@ TEST(LateLanes, CallTheHookWhenTheyEndToo) {
     executor.run_step();
 
     EXPECT_EQ(rig.log, " issue0 hook did0 hook start1 end1") << "before the step's end takes requests along";
-}
-
-TEST(LateLanes, TellWhichOpDoesNotEnd) {
-    LateRig rig{3};
-    rig.add(Engine::host_to_device, {}, {0});
-    rig.add(Engine::compute, {0}, {1});
-    rig.add(Engine::device_to_host, {1}, {2});
-    rig.add(Engine::collective, {2}, {});
-    auto executor = rig.make(0);
-    executor.run_step();
-
-    try {
-        executor.finish();
-        ADD_FAILURE() << "nothing was thrown";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::communication);
-        EXPECT_NE(std::string{error.what()}.find("for 'op 0' before 'op 1'"), std::string::npos)
-            << error.what();
-    }
-}
-
-TEST(LateLanes, EndBeforeTheirExecutorDoes) {
-    LateRig rig{1};
-    rig.add(Engine::compute, {}, {0});
-    {
-        auto executor = rig.make();
-        executor.run_step();
-    }
-    EXPECT_EQ(rig.log, " issue0 did0");
 }
 
 TEST(LateLanes, AddUpInTheAccount) {

@@ -113,7 +113,7 @@ TEST(Requests, Usr2AsksForOneCheckpoint) {
     EXPECT_EQ(rank.step()[StepRequest::checkpoint], 0) << "granted";
 }
 
-TEST(Requests, KeepAWishThatCameTooLateForTheStep) {
+TEST(Requests, KeepOneThatCameTooLateForTheStep) {
     Rank rank;
     rank.requests.put_into(rank.step_requests);
     const StepRequests taken = rank.step_requests;
@@ -135,7 +135,7 @@ TEST(Requests, AreGrantedByACheckpointThatAnotherRankAskedFor) {
     EXPECT_EQ(rank.step()[StepRequest::checkpoint], 0) << "two would be one too many";
 }
 
-TEST(Requests, LeaveWishesOfOthersOfThisRankAlone) {
+TEST(Requests, LeaveThoseOfOthersOfThisRankAlone) {
     Rank rank;
     rank.step_requests[StepRequest::checkpoint] = 1;  // it is due
     rank.step();

@@ -181,6 +181,16 @@ TEST(StepLine, NeverForecastsNothing) {
     EXPECT_EQ(shown_at(lines, 80).find(" us"), std::string::npos);
 }
 
+TEST(StepLine, LeavesTheHostOutWhereControlValuesAloneLieThere) {
+    auto facts = facts_of(500, {74LL << 30, 600LL << 30, 0});
+    facts.tells_host = false;
+    StepLine lines{facts};
+    auto report = report_of(9);
+    report.host_peak_bytes = 16LL << 10;
+    lines.add(report);
+    EXPECT_TRUE(shown_at(lines, 0).ends_with("| dev 61/74G"));
+}
+
 TEST(StepLine, NamesEveryTierAndItsBudget) {
     StepLine lines{facts_of(500, {74LL << 30, 600LL << 30, 2048LL << 30})};
     StepReport report = report_of(9);

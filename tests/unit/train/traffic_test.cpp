@@ -55,11 +55,11 @@ TEST(Traffic, SetsCountedBesidePlanned) {
 
     moved = {{0, 300}, {1, 30}, {3, 150}};  // the reduction is still under way
     traffic.count({});
-    EXPECT_EQ(at(traffic.latest(), Purpose::gradients), 150);
+    EXPECT_EQ(traffic.flows().at(1).moved_bytes, 150);
     moved = {{0, 600}, {1, 60}, {3, 340}};
     traffic.count({});
-    EXPECT_EQ(at(traffic.latest(), Purpose::parameters), 330);
-    EXPECT_EQ(at(traffic.latest(), Purpose::gradients), 190);
+    EXPECT_EQ(traffic.flows().at(0).moved_bytes, 660);
+    EXPECT_EQ(traffic.flows().at(1).moved_bytes, 340);
     moved[3] = 384;
     traffic.count({}, false);
 
@@ -94,6 +94,29 @@ TEST(Traffic, TimesWhatIsNotExcluded) {
     EXPECT_EQ(reduction.moved_bytes, 5 * 192);
     EXPECT_EQ(reduction.timed_bytes, 3 * 192);
     EXPECT_DOUBLE_EQ(reduction.seconds, 3);
+}
+
+TEST(Traffic, CountsAMessageOnceWhicheverEndCopiesIt) {
+    schedule::Program program;
+    program.groups.push_back({"pipeline", {0, 1}, 0});
+    program.buffers.resize(1);
+    for (const auto kind : {OpKind::send, OpKind::receive}) {
+        schedule::Op op;
+        op.kind = kind;
+        op.purpose = Purpose::pipeline;
+        op.group = 0;
+        op.peer = 1;
+        (kind == OpKind::send ? op.reads : op.writes).push_back({.buffer = 0, .runs = {{0, 512}}});
+        program.ops.push_back(op);
+    }
+    Traffic traffic{program, [](int op) { return op == 1 ? 512 : 0; }};  // both lie on one node
+    traffic.count({});
+
+    const auto flows = traffic.flows();
+    ASSERT_EQ(flows.size(), 1U);
+    EXPECT_EQ(flows[0].kind, "send and receive");
+    EXPECT_EQ(flows[0].planned_bytes, 512);
+    EXPECT_EQ(flows[0].moved_bytes, 512);
 }
 
 TEST(Traffic, CountsWithoutAllocating) {

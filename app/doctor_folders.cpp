@@ -1,0 +1,161 @@
+#include "app/doctor_folders.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "plan/checkpoint_size.hpp"
+#include "storage/folder_trial.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+doctor::Diagnoses examine(const FolderToExamine& folder) {
+    std::error_code problem;
+    const bool is_there = fs::exists(folder.path, problem);
+    const auto tried = is_there ? folder.path : first_that_is_there(folder.path);
+    const auto system = storage::file_system_of(tried);
+    const auto trial = storage::try_folder(tried);
+    const doctor::FolderFacts facts{.path = folder.path,
+                                    .use = folder.use,
+                                    .problem = trial.why_no_file,
+                                    .stands_in = is_there ? "" : tried,
+                                    .file_system = system.name,
+                                    .is_network = system.is_network,
+                                    .is_memory = system.is_memory,
+                                    .free_bytes = system.free_bytes,
+                                    .has_size = system.has_size,
+                                    .needed_bytes = folder.needed_bytes,
+                                    .why_not_direct = trial.why_not_direct,
+                                    .damage = trial.damage};
+    doctor::Diagnoses found{doctor::judge_folder(facts)};
+    if (!trial.why_no_file.empty()) {
+        return found;
+    }
+    if (!system.is_memory) {
+        found.push_back(doctor::judge_direct(facts));
+    }
+    if (folder.use != doctor::FolderUse::nvme) {
+        const char* setting = std::getenv("HDF5_USE_FILE_LOCKING");
+        found.push_back(doctor::judge_locks({.path = folder.path,
+                                             .problem = trial.why_no_lock,
+                                             .has_no_locks = trial.has_no_locks,
+                                             .setting = setting == nullptr ? "" : setting,
+                                             .asks_for_none = storage::asks_hdf5_for_no_locks()}));
+    }
+    return found;
+}
+
+/// A file, or the name of one.
+bool names_a_deck(const std::string& word) {
+    std::error_code unreadable;
+    const auto ending = fs::path{word}.extension();
+    return fs::is_regular_file(word, unreadable) ||
+           (!fs::is_directory(word, unreadable) &&
+            (ending == ".yaml" || ending == ".yml" || ending == ".json"));
+}
+
+/// run.dir and tiers.nvme.paths.
+void add_folders(const spec::RunSpec& run, std::vector<FolderToExamine>& folders) {
+    const auto needed = run.checkpoint.every ? plan::checkpoint_size(run).bytes_at_most : 0;
+    folders.push_back({run.run.dir, doctor::FolderUse::run, needed});
+    for (const auto& path : run.tiers.nvme_paths) {
+        folders.push_back({.path = path, .use = doctor::FolderUse::nvme});
+    }
+}
+
+/// What loading has found that is no mistake of the deck, and the data.
+doctor::Diagnoses examine_deck(const std::string& name, const deck::LoadedDeck& loaded) {
+    constexpr const char* check = "deck";
+    doctor::Diagnoses found;
+    for (const auto& problem : loaded.found.sorted()) {
+        if (problem.severity == Severity::error) {
+            const auto why = problem.why.empty() ? "" : " (" + problem.why + ")";
+            found.push_back(doctor::error(check, problem.at.text() + ": " + problem.problem + why,
+                                          problem.advice.empty() ? "Mend the deck." : problem.advice));
+        }
+    }
+    if (found.empty()) {
+        const auto num_sources = loaded.run.data.train.size() + loaded.run.data.validation.size();
+        found.push_back(doctor::well(
+            check, fmt::format("'{}': its data are there, {}", name,
+                               num_sources == 1 ? "1 source" : fmt::format("{} sources", num_sources))));
+        found.back().subject = name;
+    }
+    return found;
+}
+
+void take_deck(const std::string& name, const deck::LoadedDeck& loaded, Subjects& subjects) {
+    doctor::append(subjects.of_decks, examine_deck(name, loaded));
+    if (loaded.ok()) {
+        add_folders(loaded.run, subjects.folders);
+    }
+}
+
+void add_given(const std::vector<std::string>& words, std::vector<FolderToExamine>& folders) {
+    for (const auto& word : words) {
+        if (!names_a_deck(word)) {
+            folders.push_back({.path = word});
+        }
+    }
+}
+
+}  // namespace
+
+std::string first_that_is_there(const std::string& path) {
+    std::error_code problem;
+    fs::path folder = fs::absolute(path, problem).lexically_normal();
+    while (fs::status(folder, problem).type() == fs::file_type::not_found && folder.has_relative_path()) {
+        folder = folder.parent_path();
+    }
+    return folder.string();
+}
+
+int find_subjects(const std::vector<std::string>& words,
+                  const deck::LoadOptions& options,
+                  Subjects& subjects,
+                  std::vector<SharedDeck>& decks) {
+    for (const auto& word : words) {
+        if (!names_a_deck(word)) {
+            continue;
+        }
+        const auto loaded = deck::load(word, {}, options);
+        if (loaded.found.exit_code() == static_cast<int>(ErrorKind::deck)) {
+            std::fputs(loaded.found.print().c_str(), stderr);
+            return loaded.found.exit_code();
+        }
+        take_deck(word, loaded, subjects);
+        decks.push_back({word, loaded.ok() ? loaded.effective_elsewhere : ""});
+    }
+    add_given(words, subjects.folders);
+    return 0;
+}
+
+Subjects find_subjects_of(const std::vector<std::string>& words,
+                          const std::vector<SharedDeck>& decks,
+                          const deck::LoadOptions& options) {
+    Subjects subjects;
+    for (const auto& deck : decks) {
+        if (!deck.effective.empty()) {
+            take_deck(deck.name, deck::load_text(deck.effective, "the effective deck", {}, options),
+                      subjects);
+        }
+    }
+    add_given(words, subjects.folders);
+    return subjects;
+}
+
+doctor::Diagnoses examine_folders(const std::vector<FolderToExamine>& folders) {
+    doctor::Diagnoses all;
+    for (const auto& folder : folders) {
+        doctor::append(all, examine(folder));
+    }
+    return all;
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,163 @@
+#include "app/doctor_here.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+#include "app/version.hpp"
+#include "base/command_output.hpp"
+#include "comm/mpi_version.hpp"
+#include "deck/machine/control_group.hpp"
+#include "device/built_for.hpp"
+#include "device/discovery.hpp"
+#include "doctor/launch.hpp"
+#include "doctor/limits.hpp"
+#include "doctor/versions.hpp"
+#include "storage/folder_trial.hpp"
+#include "train/step/threads.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* shared_folder = "/dev/shm";
+constexpr const char* folder_of_fabrics = "/sys/class/infiniband";
+
+bool is_set(const char* variable) {
+    return std::getenv(variable) != nullptr;
+}
+
+doctor::Limit limit_of(__rlimit_resource resource) {
+    const auto number = [](rlim_t limit) {
+        return limit == RLIM_INFINITY ? doctor::no_limit : static_cast<std::int64_t>(limit);
+    };
+    rlimit found = {};
+    return getrlimit(resource, &found) == 0 ? doctor::Limit{number(found.rlim_cur), number(found.rlim_max)}
+                                            : doctor::Limit{};
+}
+
+/// As the shell finds it; empty: nowhere.
+std::string on_path(const std::string& command) {
+    const char* path = std::getenv("PATH");
+    std::istringstream folders{path == nullptr ? "" : path};
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        const auto file = (folder.empty() ? fs::path{"."} : fs::path{folder}) / command;
+        std::error_code unreadable;
+        if (fs::is_regular_file(file, unreadable) && ::access(file.c_str(), X_OK) == 0) {
+            return file.string();
+        }
+    }
+    return "";
+}
+
+/// A network card whose messages go around the kernel; empty: there is none.
+std::string first_fabric() {
+    std::error_code unreadable;
+    const fs::directory_iterator entry{folder_of_fabrics, unreadable};
+    return unreadable || entry == end(entry) ? "" : entry->path().filename().string();
+}
+
+/// Bytes that programs may take without swapping.
+std::int64_t available_bytes(std::int64_t otherwise) {
+    std::ifstream file{"/proc/meminfo"};
+    std::string name;
+    std::string rest;
+    for (std::int64_t kibi = 0; file >> name >> kibi && std::getline(file, rest);) {
+        if (name == "MemAvailable:") {
+            return kibi * 1024;
+        }
+    }
+    return otherwise;
+}
+
+doctor::MemoryFacts memory_facts() {
+    const auto group = deck::memory_group();
+    const auto installed = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+    return {.installed_bytes = installed,
+            .available_bytes = available_bytes(installed),
+            .granted_bytes = group.granted_bytes,
+            .used_bytes = group.used_bytes,
+            .cores = static_cast<int>(allowed_cores().size()),
+            .machine_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))};
+}
+
+doctor::SharedMemoryFacts shared_memory_facts(int ranks) {
+    const auto trial = storage::try_folder(shared_folder);
+    struct statvfs space = {};
+    if (::statvfs(shared_folder, &space) != 0) {
+        return {.problem = trial.why_no_file, .has_size = false, .ranks = ranks};
+    }
+    const auto unit = static_cast<std::int64_t>(space.f_frsize);
+    return {.problem = trial.why_no_file,
+            .free_bytes = static_cast<std::int64_t>(space.f_bavail) * unit,
+            .size_bytes = static_cast<std::int64_t>(space.f_blocks) * unit,
+            .has_size = space.f_blocks > 0,
+            .ranks = ranks};
+}
+
+}  // namespace
+
+std::vector<int> allowed_cores() {
+    const auto mine = train::usable_cores();
+    const auto most = std::max<int>(static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF)), mine.back() + 1);
+    cpu_set_t* mask = CPU_ALLOC(static_cast<std::size_t>(most));
+    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(most));
+    const auto bind = [&](const auto& cores) {
+        CPU_ZERO_S(bytes, mask);
+        for (const int core : cores) {
+            CPU_SET_S(static_cast<std::size_t>(core), bytes, mask);
+        }
+        return ::sched_setaffinity(0, bytes, mask) == 0;
+    };
+    std::vector<int> all(static_cast<std::size_t>(most));
+    std::ranges::generate(all, [core = 0]() mutable { return core++; });
+    auto allowed = mine;
+    if (bind(all)) {
+        allowed = train::usable_cores();
+        bind(mine);
+    }
+    CPU_FREE(mask);
+    return allowed;
+}
+
+doctor::Diagnoses examine_launcher() {
+    const auto linked = doctor::read_release(comm::mpi_running());
+    const auto path = on_path("mpirun");
+    constexpr double patience_seconds = 10;
+    const auto said = path.empty() ? std::nullopt : command_output({path, "--version"}, patience_seconds);
+    doctor::Diagnoses found{doctor::judge_launcher(path, said.value_or(""), linked)};
+    const auto root = doctor::judge_root(::geteuid() == 0, is_set("OMPI_ALLOW_RUN_AS_ROOT"),
+                                         is_set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), linked);
+    doctor::append(found, root);
+    return found;
+}
+
+doctor::Diagnoses examine_process(const JobSize& job) {
+    return {doctor::judge_open_files(limit_of(RLIMIT_NOFILE), job.ranks),
+            doctor::judge_locked_memory(limit_of(RLIMIT_MEMLOCK), first_fabric())};
+}
+
+doctor::Diagnoses examine_node(const JobSize& job) {
+    const auto said = comm::mpi_running();
+    const auto devices = device::discover();
+    return {
+        doctor::judge_memory(memory_facts()),
+        doctor::judge_shared_memory(shared_memory_facts(job.ranks_on_node)),
+        doctor::judge_mpi(doctor::read_release(comm::mpi_headers()), doctor::read_release(said), said),
+        doctor::judge_library(
+            {.name = "HDF5", .headers = storage::hdf5_headers(), .running = storage::hdf5_running()}),
+        doctor::well("libraries", library_versions()),
+        doctor::judge_devices(device::has_cuda, devices.count, devices.why_none, devices.is_hardware_there)};
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,149 @@
+#include "app/doctor_ranks.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/doctor_folders.hpp"
+#include "app/doctor_here.hpp"
+#include "app/doctor_shared.hpp"
+#include "app/launch.hpp"
+#include "app/version.hpp"
+#include "comm/control.hpp"
+#include "comm/link_trial.hpp"
+#include "comm/node_topology.hpp"
+#include "comm/watch/liveness.hpp"
+#include "data/fingerprint.hpp"
+#include "data/mapped_file.hpp"
+#include "doctor/launch.hpp"
+#include "doctor/merge.hpp"
+#include "train/step/threads.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// For a message of a neighbour, and for whoever is late.
+constexpr double message_patience_seconds = 20;
+constexpr double patience_seconds = 60;
+
+std::string write(const Json& json) {
+    return json.dump(-1, ' ', true, Json::error_handler_t::replace);
+}
+
+std::vector<SharedDeck> share(const comm::Context& world, const std::vector<SharedDeck>& mine) {
+    Json lists = Json::array();
+    for (const auto& deck : mine) {
+        lists.push_back({deck.name, deck.effective});
+    }
+    std::vector<SharedDeck> all;
+    for (const auto& deck : Json::parse(comm::broadcast(world, write(lists)))) {
+        all.push_back({deck.at(0), deck.at(1)});
+    }
+    return all;
+}
+
+/// What tells two builds apart, also two of one commit.
+std::string build_of_this() {
+    const data::MappedFile program{"/proc/self/exe", "the program"};
+    return fmt::format("{} {:08x}", version(),
+                       data::sampled_hash(program.content(), data::bytes_to_hash(1)) & 0xffffffffU);
+}
+
+std::vector<doctor::RankCores> gather_cores(const comm::Context& world, int node) {
+    const Json mine{node,
+                    comm::machine_name(),
+                    train::usable_cores(),
+                    allowed_cores(),
+                    threads_asked(),
+                    train::control_group_core_limit()};
+    std::vector<doctor::RankCores> all;
+    for (const auto& text : comm::gather(world, write(mine))) {
+        const auto words = Json::parse(text);
+        all.push_back({words.at(0), words.at(1), words.at(2), words.at(3), words.at(4), words.at(5)});
+    }
+    return all;
+}
+
+/// By rank, on rank 0.
+std::vector<doctor::RankDiagnoses> gather_reports(const comm::Context& world,
+                                                  int node,
+                                                  const doctor::Diagnoses& mine) {
+    const auto texts = comm::gather(world, write(Json{node, comm::machine_name(), doctor::pack(mine)}));
+    std::vector<doctor::RankDiagnoses> reports;
+    for (const auto& text : texts) {
+        const auto words = Json::parse(text);
+        reports.push_back({.host = words.at(1), .node = words.at(0), .found = doctor::unpack(words.at(2))});
+    }
+    return reports;
+}
+
+/// What is between the ranks; means something on rank 0.
+doctor::Diagnoses examine_job(const comm::Context& world, const comm::NodeTopology& nodes) {
+    comm::exchange_with_neighbours(world, message_patience_seconds);
+    const auto why_not = comm::why_memory_is_not_shared(world);
+    const auto ahead = comm::seconds_ahead(world);
+    const auto cores = gather_cores(world, nodes.node);
+    const auto builds = comm::gather(world, build_of_this());
+    if (world.rank() != 0) {
+        return {};
+    }
+    std::vector<std::string> hosts;
+    hosts.reserve(cores.size());
+    for (const auto& rank : cores) {
+        hosts.push_back(rank.host);
+    }
+    doctor::Diagnoses found{doctor::judge_sharing(world.size(), nodes.num_nodes, why_not)};
+    doctor::append(found, doctor::judge_cores(cores));
+    doctor::append(found, {doctor::judge_clocks(ahead, hosts), doctor::judge_builds(builds, hosts)});
+    return found;
+}
+
+int agree(const comm::Context& world, int exit_code) {
+    std::array<std::int64_t, 1> code{exit_code};
+    comm::all_reduce_max(world, code);
+    return static_cast<int>(code[0]);
+}
+
+}  // namespace
+
+int doctor_on_ranks(const Arguments& arguments, const comm::Context& world) {
+    world.liveness()->set_patience(patience_seconds);
+    const auto nodes = comm::find_nodes(world.group(), 0);
+    const auto options = find_launch(world);
+    Subjects subjects;
+    std::vector<SharedDeck> decks;
+    const int refused = world.rank() == 0 ? find_subjects(arguments.paths, options, subjects, decks) : 0;
+    if (const int code = agree(world, refused); code != 0) {
+        return code;
+    }
+    decks = share(world, decks);
+    const auto of_shared = examine_shared_folders(subjects.folders, nodes, world);
+    const JobSize job{world.size(), nodes.ranks_on_node};
+    auto mine = examine_process(job);
+    if (nodes.rank_in_node == 0) {
+        if (world.rank() != 0) {
+            subjects = find_subjects_of(arguments.paths, decks, options);
+        }
+        doctor::append(mine, examine_node(job));
+        doctor::append(mine, subjects.of_decks);
+        doctor::append(mine, examine_folders(subjects.folders));
+    }
+    auto all = examine_job(world, nodes);
+    const auto reports = gather_reports(world, nodes.node, mine);
+    int exit_code = 0;
+    if (world.rank() == 0) {
+        doctor::append(all, doctor::merge(reports));
+        doctor::append(all, of_shared);
+        std::fputs((arguments.json ? doctor::as_json(all) : doctor::as_text(all)).c_str(), stdout);
+        exit_code = doctor::exit_code(all);
+    }
+    return agree(world, exit_code);
+}
+
+}  // namespace ziggurat::app

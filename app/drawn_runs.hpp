@@ -1,0 +1,27 @@
+/// Parts of the commands that draw what runs have told.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plot/history.hpp"
+
+namespace ziggurat::app {
+
+/// The metrics of runs that have made a step; lines that are none are told of.
+/// Errors: those of plot::read_history
+std::vector<plot::History> read_histories(const std::vector<std::string>& runs);
+
+/// The file beside the metrics of the first run, where `given` is empty.
+std::string drawing_of(const std::vector<plot::History>& histories,
+                       const std::string& given,
+                       const char* name);
+
+/// Writes a drawing, complete or not at all, so that a viewer never sees half of it, and says what is in it.
+/// Errors: Error{resource}
+void write_drawing(const std::string& path,
+                   const std::string& text,
+                   const std::vector<plot::History>& histories);
+
+}  // namespace ziggurat::app

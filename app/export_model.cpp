@@ -1,0 +1,44 @@
+#include "checkpoint/hf/export_model.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "app/commands.hpp"
+#include "app/terminal.hpp"
+#include "app/trained_model.hpp"
+#include "base/clock.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/units.hpp"
+#include "checkpoint/catalogue.hpp"
+#include "checkpoint/checkpoint_reader.hpp"
+
+namespace ziggurat::app {
+
+int export_model(const Arguments& arguments) {
+    const auto begin_ns = monotonic_ns();
+    std::vector<std::string> notes;
+    checkpoint::CheckpointReader reader{checkpoint::choose_verified(arguments.folder, notes)};
+    for (const auto& note : notes) {
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
+    const auto loaded = load_deck_of(reader.manifest(), reader.path());
+    const auto type = arguments.dtype == "f32" ? spec::DType::f32 : spec::DType::bf16;
+    Progress progress{show_progress()};
+    progress.begin("exports the model", "bytes");
+    const auto made =
+        checkpoint::hf::export_model(reader, loaded.run.model, arguments.target, type, arguments.shard_bytes,
+                                     [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    progress.end();
+    fmt::print("{}  {} tensors, {} in {} file{}, {}\nfrom        {}, step {}; in {}\n",
+               printable(arguments.target), made.tensors, format_bytes(made.bytes), made.files,
+               made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16",
+               printable(reader.path()), format_grouped(reader.manifest().progress.step),
+               format_duration(seconds_between(begin_ns, monotonic_ns())));
+    return 0;
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,132 @@
+#include "checkpoint/hf/import_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "app/commands.hpp"
+#include "app/terminal.hpp"
+#include "app/version.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "base/units.hpp"
+#include "deck/files/published_config.hpp"
+#include "deck/load.hpp"
+#include "deck/values/units.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t longest_sequence = 1024;
+
+deck::LoadedDeck load(const std::string& text) {
+    auto loaded =
+        deck::load_text(text, "the deck of the import", {}, {.ranks = 1, .threads = 1, .needs_data = false});
+    if (!loaded.ok()) {
+        throw Error{ErrorKind::deck, "the model cannot be imported:\n" + loaded.found.print()};
+    }
+    return loaded;
+}
+
+/// The last part of a path, whether it ends in a slash or not.
+std::string name_of_run(const std::string& folder) {
+    const auto path = fs::path{folder}.lexically_normal();
+    return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+/// A deck of what every run has to say, for tokens in the folder of the import, where there are none yet.
+///
+/// \param model  its part on the model, in YAML
+std::string deck_text(const std::string& folder, const std::string& model, std::int64_t seq) {
+    return fmt::format(
+        "deck_version: 1\n"
+        "run: {{name: {}}}\n"
+        "model: {}\n"
+        "data: {{tokenizer: none, seq: {}, train: [{{format: llmc, path: {}}}]}}\n"
+        "train: {{steps: 1000, global_batch: 8, micro_batch: 1}}\n"
+        "optimizer: {{lr: 1.0e-5}}\n",
+        deck::write_text(name_of_run(folder) + "-tuned"), model, seq,
+        deck::write_text(folder + "/train.bin"));
+}
+
+/// The keys of `model` that config.json gives, with weights as `init` says.
+std::string model_text(const deck::PublishedConfig& config, const std::string& init) {
+    constexpr std::string_view section = "model.";
+    constexpr std::string_view nested = "model.rope_scaling.";
+    std::string keys;
+    std::string scaling;
+    for (const auto& value : config.values) {
+        const bool is_nested = value.deck_key.starts_with(nested);
+        auto& to = is_nested ? scaling : keys;
+        to += (is_nested && scaling.empty() ? ""
+               : is_nested                  ? ", "
+                                            : "\n  ") +
+              value.deck_key.substr(is_nested ? nested.size() : section.size()) + ": " + value.text;
+    }
+    return keys + (scaling.empty() ? "" : "\n  rope_scaling: {" + scaling + "}") + "\n  init: " + init;
+}
+
+void expect_new(const std::string& folder) {
+    std::error_code error;
+    for (const char* name : {"ckpt", "deck.yaml", "metrics.jsonl"}) {
+        if (fs::exists(fs::path{folder} / name, error)) {
+            throw Error{ErrorKind::deck,
+                        fmt::format("'{}' holds a run already (there is '{}'). Name a new folder.",
+                                    printable(folder), name)};
+        }
+    }
+    fs::create_directories(folder, error);
+    if (error) {
+        throw Error{ErrorKind::resource,
+                    fmt::format("cannot create '{}' ({}). Name a folder where you may write.",
+                                printable(folder), error.message())};
+    }
+}
+
+}  // namespace
+
+int import_model(const Arguments& arguments) {
+    const auto begin_ns = monotonic_ns();
+    const auto config = deck::read_published_config(arguments.source);
+    if (config.is_missing) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("cannot read '{}' (there is no such file). Name the folder of a model in the Hugging "
+                        "Face format.",
+                        printable(config.file))};
+    }
+    const auto& folder = arguments.target;
+    const auto published =
+        load(deck_text(folder, "{init: {from: hf, path: " + deck::write_text(arguments.source) + "}}", 1));
+    const auto seq = std::min(published.run.model.max_seq, longest_sequence);
+    checkpoint::hf::PublishedWeights weights{arguments.source, published.run.model};
+
+    const auto recorded = load(deck_text(folder, model_text(config, "random"), seq));
+    const auto written = deck_text(
+        folder, model_text(config, "{from: checkpoint, path: " + deck::write_text(folder) + "}"), seq);
+    expect_new(folder);
+    Progress progress{show_progress()};
+    progress.begin("imports the model", "bytes");
+    const auto made =
+        checkpoint::hf::import_model(weights, folder + "/ckpt", recorded.effective, version(),
+                                     [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    const auto deck_path = folder + "/deck.yaml";
+    storage::write_small_file(
+        deck_path, fmt::format("# Trains the model that was imported from {}\n# further. Name your tokens in "
+                               "data.train, then\n#\n#   ziggurat train {}\n{}",
+                               printable(arguments.source), printable(deck_path), written));
+    progress.end();
+    fmt::print("{}  {} tensors, {}; in {}\ndeck        {}\n", printable(made.path), made.tensors,
+               format_bytes(made.bytes), format_duration(seconds_between(begin_ns, monotonic_ns())),
+               printable(deck_path));
+    return 0;
+}
+
+}  // namespace ziggurat::app

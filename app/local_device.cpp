@@ -1,0 +1,57 @@
+#include "app/local_device.hpp"
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/control.hpp"
+#include "comm/node_topology.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// Words: the host, then ids.
+device::SeenDevices seen_from(const std::string& text) {
+    std::istringstream words{text};
+    device::SeenDevices seen;
+    words >> seen.host;
+    for (std::string id; words >> id;) {
+        seen.ids.push_back(std::move(id));
+    }
+    return seen;
+}
+
+/// On the first rank, two numbers for each.
+std::string write_devices(const std::vector<std::string>& texts) {
+    std::vector<device::SeenDevices> by_rank;
+    by_rank.reserve(texts.size());
+    for (const auto& text : texts) {
+        by_rank.push_back(seen_from(text));
+    }
+    std::string written;
+    for (const auto& [index, sharers] : device::spread_ranks(by_rank)) {
+        written += fmt::format("{} {} ", index, sharers);
+    }
+    return written;
+}
+
+}  // namespace
+
+device::RankDevice find_local_device(const comm::Context& world, const device::Discovery& devices) {
+    if (!comm::all_agree(world, devices.count > 0)) {
+        return {};
+    }
+    const auto texts =
+        comm::gather(world, fmt::format("{} {}", comm::machine_name(), fmt::join(devices.ids, " ")));
+    std::istringstream numbers{comm::broadcast(world, world.rank() == 0 ? write_devices(texts) : "")};
+    device::RankDevice mine;
+    for (int rank = 0; rank <= world.rank(); ++rank) {
+        numbers >> mine.index >> mine.sharers;
+    }
+    return mine;
+}
+
+}  // namespace ziggurat::app

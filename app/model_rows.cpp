@@ -1,0 +1,73 @@
+/// The commands that exchange models with others: import, export.
+#include "app/option_rows.hpp"
+#include "deck/values/units.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr std::int64_t least_shard_bytes = 1024;
+
+PositionalRow positional(const char* name, const char* doc, std::string Arguments::*field) {
+    return {name, doc, [field](Arguments& arguments, const std::string& word) { arguments.*field = word; }};
+}
+
+OptionRow shard_row() {
+    return {"--shard", "BYTES", "a size of at least 1KiB with its unit, such as 2GB",
+            "most of tensors in one file (default 5GB); more becomes shards with an index",
+            [](Arguments& arguments, const std::string& text) {
+                arguments.shard_bytes = deck::read_bytes(text).value_or(0);
+                return arguments.shard_bytes >= least_shard_bytes;
+            }};
+}
+
+}  // namespace
+
+CommandRow import_row() {
+    return {.command = Command::import_model,
+            .name = "import",
+            .doc =
+                "Makes a checkpoint of step 0, and a deck that trains from it, of a model in the Hugging "
+                "Face format.",
+            .positionals = {positional("DIR", "the folder with config.json and safetensors files",
+                                       &Arguments::source),
+                            positional("RUN_DIR", "a new folder, for the checkpoint and deck.yaml",
+                                       &Arguments::target)},
+            .options = {},
+            .examples = {{"ziggurat import models/pythia-70m runs/pythia",
+                          "runs/pythia/ckpt and runs/pythia/deck.yaml"},
+                         {"ziggurat import ~/mine runs/mine", "a model of one's own"},
+                         {"ziggurat import /models/mine /scratch/mine", "from one disk to another"}},
+            .problem = [](const Arguments& arguments, const Given&) -> std::string {
+                return arguments.source.empty() ? "no model is given. Name the folder with its config.json."
+                       : arguments.target.empty()
+                           ? "nothing says where it goes. Name a new folder behind the model's."
+                           : "";
+            }};
+}
+
+CommandRow export_row() {
+    return {
+        .command = Command::export_model,
+        .name = "export",
+        .doc = "Writes the newest checkpoint of a run as a model in the Hugging Face format.",
+        .positionals = {positional("CHECKPOINT", "the folder of a run, its ckpt folder, or one checkpoint",
+                                   &Arguments::folder),
+                        positional("DIR", "a new folder, for config.json and safetensors files",
+                                   &Arguments::target)},
+        .options = {one_of("--dtype", "TYPE", &Arguments::dtype, {"bf16", "f32"},
+                           "of the numbers written: bf16 or f32 (default: bf16)"),
+                    shard_row()},
+        .examples = {{"ziggurat export runs/pythia models/pythia-tuned", "the newest checkpoint, in bf16"},
+                     {"ziggurat export runs/pythia/ckpt/step-000000000 models/same --dtype f32",
+                      "one checkpoint, in single precision"},
+                     {"ziggurat export runs/mine models/mine-tuned --shard 2GB", "in files of 2 GB"}},
+        .problem = [](const Arguments& arguments, const Given&) -> std::string {
+            return arguments.folder.empty()
+                       ? "no checkpoint is given. Name the folder of a run, or one checkpoint."
+                   : arguments.target.empty()
+                       ? "nothing says where it goes. Name a new folder behind the checkpoint."
+                       : "";
+        }};
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,76 @@
+#include "data/tokenize/tokenize_files.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "app/commands.hpp"
+#include "app/terminal.hpp"
+#include "base/clock.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/units.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+/// Cores that this process may use.
+int usable_cores() {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::max(1, CPU_COUNT(&cores)) : 1;
+}
+
+/// `data/train` of `data/train.bin`, as readers of the formats take either.
+std::string name_of(std::string out) {
+    for (const std::string ending : {".bin", ".idx"}) {
+        if (out.size() > ending.size() && out.ends_with(ending)) {
+            out.resize(out.size() - ending.size());
+            break;
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+int tokenize(const Arguments& arguments) {
+    const auto begin_ns = monotonic_ns();
+    const auto tokenizer = arguments.tokenizer == "bytes" ? data::make_byte_tokenizer()
+                                                          : data::open_tokenizer(arguments.tokenizer);
+    if (!tokenizer->document_token()) {
+        const std::string note = "the tokenizer names no document token: nothing stands between documents";
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    }
+    const data::TokenizeJob job{
+        .inputs = arguments.paths,
+        .name = name_of(arguments.out),
+        .format = arguments.format == "llmc" ? spec::TokenFormat::llmc : spec::TokenFormat::megatron,
+        .field = arguments.field,
+        .threads = arguments.threads > 0 ? arguments.threads : usable_cores()};
+    Progress progress{show_progress()};
+    progress.begin("tokenizes", "bytes");
+    const auto made = data::tokenize_files(
+        job, *tokenizer, [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    progress.end();
+
+    std::string paths;
+    for (const auto& path : data::token_paths(job.name, job.format)) {
+        paths += (paths.empty() ? "" : ", ") + printable(path);
+    }
+    const auto seconds = seconds_between(begin_ns, monotonic_ns());
+    const auto done_bytes = made.text_bytes - made.earlier_bytes;
+    fmt::print("{}  {} tokens of {} document{}, {}\nfrom  {} of text in {} file{}{}; in {}, {}/s\n", paths,
+               format_grouped(made.written.tokens), format_grouped(made.written.documents),
+               made.written.documents == 1 ? "" : "s", data::name_of(made.type),
+               format_bytes(made.text_bytes), job.inputs.size(), job.inputs.size() == 1 ? "" : "s",
+               made.earlier_bytes > 0 ? ", " + format_bytes(made.earlier_bytes) + " of it done before" : "",
+               format_duration(seconds),
+               format_bytes(static_cast<std::int64_t>(static_cast<double>(done_bytes) / seconds)));
+    return 0;
+}
+
+}  // namespace ziggurat::app

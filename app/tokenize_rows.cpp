@@ -1,0 +1,46 @@
+/// The command that makes token files of texts: tokenize.
+#include "app/option_rows.hpp"
+
+namespace ziggurat::app {
+
+CommandRow tokenize_row() {
+    constexpr int most_threads = 1024;
+    return {
+        .command = Command::tokenize,
+        .name = "tokenize",
+        .doc =
+            "Writes token files of texts, by a tokenizer of Hugging Face or byte by byte. Goes on where it "
+            "was "
+            "when it is run again.",
+        .positionals = {{"FILE...", "texts: a document each, or in FILE.jsonl one on each line",
+                         [](Arguments& arguments, const std::string& word) {
+                             arguments.paths.push_back(word);
+                         }}},
+        .options = {text_option(
+                        "--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
+                        "a tokenizer.json, or the folder of a model that has one; bytes: a token per byte"),
+                    text_option(
+                        "--out", "NAME", &Arguments::out, "a name",
+                        "what is made: NAME.bin, for megatron NAME.idx too; NAME.journal while it is made"),
+                    one_of("--format", "FORMAT", &Arguments::format, {"llmc", "megatron"},
+                           "of the token files: llmc or megatron"),
+                    text_option("--field", "KEY", &Arguments::field, "the name of a field",
+                                "of the text in JSON lines (default: text)"),
+                    whole("--threads", "N", &Arguments::threads, 1, most_threads,
+                          "that encode (default: one for each core)")},
+        .examples = {{"ziggurat tokenize text/*.txt --tokenizer models/mine --out data/train --format llmc",
+                      "data/train.bin"},
+                     {"ziggurat tokenize web.jsonl --tokenizer tokenizer.json --out web --format megatron",
+                      "web.bin and web.idx"},
+                     {"ziggurat tokenize book.txt --tokenizer bytes --out book --format llmc --threads 1",
+                      "book.bin, a token per byte"}},
+        .problem = [](const Arguments& arguments, const Given& given) -> std::string {
+            return arguments.paths.empty()     ? "no text is given. Name a file."
+                   : !given.has("--tokenizer") ? "nothing says how text becomes tokens. Give --tokenizer."
+                   : !given.has("--out")       ? "nothing says what is made. Give --out NAME."
+                   : !given.has("--format") ? "nothing says in which format. Give --format llmc or megatron."
+                                            : "";
+        }};
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,73 @@
+#include "checkpoint/hf/config_text.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/contract.hpp"
+#include "layout/family_descriptor.hpp"
+
+namespace ziggurat::checkpoint::hf {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The value of a key of a deck.
+Json value_of(const spec::Model& model, std::string_view deck_key) {
+    const struct {
+        std::string_view deck_key;
+        Json value;
+    } values[] = {{"model.layers", model.layers},
+                  {"model.hidden", model.hidden},
+                  {"model.heads", model.heads},
+                  {"model.kv_heads", model.kv_heads},
+                  {"model.ffn_hidden", model.ffn_hidden},
+                  {"model.vocab", model.vocab},
+                  {"model.max_seq", model.max_seq},
+                  {"model.tie_embeddings", model.tie_embeddings},
+                  {"model.norm_epsilon", model.norm_epsilon},
+                  {"model.rope_theta", model.rope_theta},
+                  {"model.rotary_fraction", model.rotary_fraction}};
+    for (const auto& row : values) {
+        if (row.deck_key == deck_key) {
+            return row.value;
+        }
+    }
+    ZG_EXPECTS(false);
+    return nullptr;
+}
+
+Json scaling_of(const spec::RopeScaling& scaling) {
+    if (scaling.kind == spec::RopeScalingKind::none) {
+        return nullptr;
+    }
+    Json said{{"rope_type", layout::name_of(scaling.kind)}, {"factor", scaling.factor}};
+    if (scaling.kind == spec::RopeScalingKind::by_parts) {
+        said["low_freq_factor"] = scaling.low_freq_factor;
+        said["high_freq_factor"] = scaling.high_freq_factor;
+        said["original_max_position_embeddings"] = scaling.original_max_seq;
+    }
+    return said;
+}
+
+}  // namespace
+
+std::string config_text(const spec::Model& model, spec::DType type) {
+    const auto& family = layout::family_of(model);
+    const auto& published = family.published;
+    Json document;
+    document["architectures"] = Json::array({published.architecture});
+    document["model_type"] = published.model_type;
+    document["torch_dtype"] = type == spec::DType::f32 ? "float32" : "bfloat16";
+    for (const auto& key : published.keys) {
+        document[key.name] = value_of(model, key.deck_key);
+    }
+    for (const auto& fact : published.facts) {
+        document[fact.name] = Json::parse(fact.values.front());
+    }
+    if (family.has_rotary_positions()) {
+        document["rope_scaling"] = scaling_of(model.rope_scaling);
+    }
+    return document.dump(2) + "\n";
+}
+
+}  // namespace ziggurat::checkpoint::hf

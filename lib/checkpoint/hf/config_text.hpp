@@ -1,0 +1,16 @@
+/// config.json of a model of ours in the Hugging Face format.
+#pragma once
+
+#include <string>
+
+#include "spec/dtype.hpp"
+#include "spec/run_spec.hpp"
+
+namespace ziggurat::checkpoint::hf {
+
+/// What deck::read_published_config() reads back to the same keys of `model`.
+///
+/// \param type  of the weights beside it
+std::string config_text(const spec::Model& model, spec::DType type);
+
+}  // namespace ziggurat::checkpoint::hf

@@ -1,0 +1,206 @@
+#include "checkpoint/hf/export_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "checkpoint/hf/config_text.hpp"
+#include "checkpoint/hf/file_types.hpp"
+#include "checkpoint/hf/model_folder.hpp"
+#include "checkpoint/hf/published_layout.hpp"
+#include "checkpoint/hf/safetensors_writer.hpp"
+#include "deck/files/published_config.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::checkpoint::hf {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Half of what passes through memory at a time: the window, and for transposed tensors as much before it.
+constexpr std::int64_t window_bytes = std::int64_t{32} << 20;
+
+void make_empty_folder(const std::string& folder) {
+    std::error_code problem;
+    fs::create_directories(folder, problem);
+    if (problem) {
+        throw Error{ErrorKind::resource,
+                    fmt::format("cannot create '{}' ({}). Name a folder where you may write.",
+                                printable(folder), problem.message())};
+    }
+    for (const auto& entry : fs::directory_iterator{folder, problem}) {
+        const auto name = entry.path().filename().string();
+        if (name == deck::published_config_name || name.ends_with(".safetensors") || name == index_name) {
+            throw Error{ErrorKind::deck,
+                        fmt::format("'{}' holds a model already (there is '{}'). Name a new folder.",
+                                    printable(folder), printable(name))};
+        }
+    }
+}
+
+/// Writes a small file as all others: whole, or not under its name.
+void write_text(const std::string& path, const std::string& text) {
+    storage::write_small_file(path + ".tmp", text);
+    storage::rename_path(path + ".tmp", path);
+}
+
+/// One published tensor's bytes in the order of the file, window after window.
+class TensorStream {
+  public:
+    TensorStream(CheckpointReader& reader, const PublishedLayout& layout, spec::DType type)
+        : reader_{reader}, layout_{layout}, type_{type}, width_{spec::element_bytes(type)} {}
+
+    template <class Use>
+    void run(const Use& use) {
+        const auto lines = layout_.is_transposed ? layout_.columns : layout_.rows;
+        const auto line_bytes = (layout_.is_transposed ? layout_.rows : layout_.columns) * width_;
+        const auto at_once = std::max<std::int64_t>(1, window_bytes / line_bytes);
+        for (std::int64_t first = 0; first < lines; first += at_once) {
+            const auto end = std::min(first + at_once, lines);
+            window_.resize(static_cast<std::size_t>((end - first) * line_bytes));
+            if (layout_.is_transposed) {
+                fill_transposed(first, end);
+            } else {
+                fill(first, end);
+            }
+            use(std::span<const std::byte>{window_});
+        }
+    }
+
+  private:
+    PieceTarget target(const PublishedPart& part, Box box, std::byte* into) const {
+        return {{PieceKind::weights, part.tensor, part.shape, type_, std::move(box)}, into};
+    }
+
+    /// Rows [first, end) of the published tensor, from whatever parts they are of.
+    void fill(std::int64_t first, std::int64_t end) {
+        std::vector<PieceTarget> targets;
+        for (const auto& part : layout_.parts) {
+            for (std::int64_t row = 0; row < part.shape.front(); row += part.group_rows) {
+                const auto there = part.first_row + row / part.group_rows * part.group_stride;
+                const auto begin = std::max(first, there);
+                const auto rows =
+                    std::min(end, there + std::min(part.group_rows, part.shape.front() - row)) - begin;
+                if (rows > 0) {
+                    auto box = whole(part.shape);
+                    box.begin.front() = row + begin - there;
+                    box.extent.front() = rows;
+                    targets.push_back(target(part, std::move(box),
+                                             window_.data() + (begin - first) * layout_.columns * width_));
+                }
+            }
+        }
+        reader_.read(targets);
+    }
+
+    /// Columns [first, end), one behind the other.
+    void fill_transposed(std::int64_t first, std::int64_t end) {
+        const auto columns = end - first;
+        part_.resize(window_.size());
+        std::vector<PieceTarget> targets;
+        std::int64_t before = 0;
+        for (const auto& part : layout_.parts) {
+            auto box = whole(part.shape);
+            box.begin[1] = first;
+            box.extent[1] = columns;
+            targets.push_back(target(part, std::move(box), part_.data() + before * columns * width_));
+            before += part.shape.front();
+        }
+        reader_.read(targets);
+        const std::byte* from = part_.data();
+        for (const auto& filled : targets) {
+            const auto& part = layout_.parts[static_cast<std::size_t>(&filled - targets.data())];
+            for_each_run(layout_, part, filled.piece.box, [&](const PublishedRun& run) {
+                auto* to = window_.data() + (run.offset - first * layout_.rows) * width_;
+                for (std::int64_t k = 0; k < run.elements; ++k) {
+                    std::memcpy(to + k * width_, from + (run.offset_in_box + k * run.step_in_box) * width_,
+                                static_cast<std::size_t>(width_));
+                }
+            });
+            from += filled.piece.bytes();
+        }
+    }
+
+    CheckpointReader& reader_;
+    const PublishedLayout& layout_;
+    spec::DType type_;
+    std::int64_t width_;
+    std::vector<std::byte> window_;
+    std::vector<std::byte> part_;  ///< of a transposed tensor, as the checkpoint has it
+};
+
+/// Tensors, by name, in files of at most `most_bytes`.
+std::vector<std::vector<PublishedLayout>> share_out(std::vector<PublishedLayout> layouts,
+                                                    spec::DType type,
+                                                    std::int64_t most_bytes) {
+    std::ranges::sort(layouts, {}, &PublishedLayout::name);
+    std::vector<std::vector<PublishedLayout>> files;
+    std::int64_t bytes = 0;
+    for (auto& layout : layouts) {
+        const auto more = layout.elements() * spec::element_bytes(type);
+        if (files.empty() || bytes + more > most_bytes) {
+            files.emplace_back();
+            bytes = 0;
+        }
+        bytes += more;
+        files.back().push_back(std::move(layout));
+    }
+    return files;
+}
+
+}  // namespace
+
+ExportedModel export_model(CheckpointReader& reader,
+                           const spec::Model& model,
+                           const std::string& folder,
+                           spec::DType type,
+                           std::int64_t most_file_bytes,
+                           const std::function<void(std::int64_t, std::int64_t)>& told) {
+    make_empty_folder(folder);
+    const auto files = share_out(published_layouts(model), type, most_file_bytes);
+    ExportedModel made;
+    made.files = static_cast<int>(files.size());
+    for (const auto& file : files) {
+        for (const auto& layout : file) {
+            made.bytes += layout.elements() * spec::element_bytes(type);
+            ++made.tensors;
+        }
+    }
+    std::map<std::string, std::string> file_of_tensor;
+    std::int64_t done = 0;
+    for (std::size_t k = 0; k < files.size(); ++k) {
+        const auto name = files.size() == 1
+                              ? std::string{single_file_name}
+                              : fmt::format("model-{:05}-of-{:05}.safetensors", k + 1, files.size());
+        std::vector<FileTensor> tensors;
+        for (const auto& layout : files[k]) {
+            tensors.push_back({layout.name, name_of(type), layout.shape});
+            file_of_tensor.emplace(layout.name, name);
+        }
+        SafetensorsWriter writer{folder + "/" + name, std::move(tensors)};
+        for (const auto& layout : files[k]) {
+            TensorStream{reader, layout, type}.run([&](std::span<const std::byte> bytes) {
+                writer.append(bytes);
+                done += std::ssize(bytes);
+                if (told) {
+                    told(done, made.bytes);
+                }
+            });
+        }
+        writer.finish();
+    }
+    if (files.size() > 1) {
+        write_text(folder + "/" + index_name, index_text(file_of_tensor, made.bytes));
+    }
+    write_text(folder + "/" + deck::published_config_name, config_text(model, type));
+    storage::flush_directory(folder);
+    return made;
+}
+
+}  // namespace ziggurat::checkpoint::hf

@@ -1,0 +1,123 @@
+#include "checkpoint/hf/model_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/json_depth.hpp"
+#include "base/printable.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::checkpoint::hf {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* pytorch_names[] = {"pytorch_model.bin", "pytorch_model.bin.index.json"};
+constexpr int deepest_index = 6;
+constexpr std::size_t most_files = 10'000;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+    throw Error{ErrorKind::checkpoint,
+                fmt::format("cannot use '{}' ({}). Fetch or export the model again.", printable(path), why)};
+}
+
+bool is_plain_name(const std::string& name) {
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+           name.find('\0') == std::string::npos;
+}
+
+}  // namespace
+
+ModelFolder::ModelFolder(std::string folder) : folder_{std::move(folder)} {
+    std::error_code error;
+    if (!fs::is_directory(folder_, error)) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("cannot read the model in '{}' (there is no such folder). Name the folder with "
+                        "its config.json.",
+                        printable(folder_))};
+    }
+    const auto index = folder_ + "/" + index_name;
+    if (fs::exists(folder_ + "/" + single_file_name, error)) {
+        add_file(single_file_name);
+    } else if (fs::exists(index, error)) {
+        read_index(index);
+    } else {
+        const bool is_pytorch = fs::exists(folder_ + "/" + pytorch_names[0], error) ||
+                                fs::exists(folder_ + "/" + pytorch_names[1], error);
+        refuse(folder_, fmt::format("it has neither {} nor {}{}", single_file_name, index_name,
+                                    is_pytorch ? "; files of pickled weights are not read" : ""));
+    }
+}
+
+void ModelFolder::add_file(const std::string& name) {
+    files_.emplace_back(folder_ + "/" + name);
+    for (const auto& tensor : files_.back().tensors()) {
+        const auto [at, is_new] = tensors_.emplace(tensor.name, LocatedTensor{files_.size() - 1, tensor});
+        if (!is_new) {
+            refuse(files_.back().path(),
+                   fmt::format("its tensor '{}' is in '{}' as well", printable(tensor.name),
+                               printable(files_[at->second.file].path())));
+        }
+    }
+}
+
+void ModelFolder::read_index(const std::string& path) {
+    const auto text = storage::read_small_file(path, most_header_bytes);
+    if (!text) {
+        refuse(path, "there is no such file");
+    }
+    std::map<std::string, std::string> file_of_tensor;
+    try {
+        if (is_json_deeper(*text, deepest_index)) {
+            refuse(path, "it nests too deep");
+        }
+        const auto document = nlohmann::json::parse(*text);
+        for (const auto& [tensor, file] : document.at("weight_map").items()) {
+            file_of_tensor.emplace(tensor, file.get<std::string>());
+        }
+    } catch (const nlohmann::json::exception& problem) {
+        refuse(path, fmt::format("it is no index: {}", printable(problem.what())));
+    }
+    std::set<std::string> names;
+    for (const auto& [tensor, file] : file_of_tensor) {
+        if (!is_plain_name(file)) {
+            refuse(path, fmt::format("'{}', which has '{}', is no name of a file", printable(file),
+                                     printable(tensor)));
+        }
+        names.insert(file);
+    }
+    if (names.empty() || names.size() > most_files) {
+        refuse(path, fmt::format("it names {} files", names.size()));
+    }
+    for (const auto& name : names) {
+        add_file(name);
+    }
+    for (const auto& [tensor, file] : file_of_tensor) {
+        const auto found = tensors_.find(tensor);
+        if (found == tensors_.end() || files_[found->second.file].path() != folder_ + "/" + file) {
+            refuse(path,
+                   fmt::format("'{}' does not hold its tensor '{}'", printable(file), printable(tensor)));
+        }
+    }
+    for (const auto& [tensor, at] : tensors_) {
+        if (!file_of_tensor.contains(tensor)) {
+            refuse(path, fmt::format("it does not name the tensor '{}' of '{}'", printable(tensor),
+                                     printable(files_[at.file].path())));
+        }
+    }
+}
+
+std::string index_text(const std::map<std::string, std::string>& file_of_tensor, std::int64_t total_bytes) {
+    nlohmann::ordered_json document;
+    document["metadata"]["total_size"] = total_bytes;
+    document["weight_map"] = file_of_tensor;
+    return document.dump(2) + "\n";
+}
+
+}  // namespace ziggurat::checkpoint::hf

@@ -1,0 +1,45 @@
+/// Writer of a safetensors file, whose bytes come in order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file_handle.hpp"
+#include "checkpoint/hf/safetensors_header.hpp"
+
+namespace ziggurat::checkpoint::hf {
+
+/// Writes `PATH.tmp`, which becomes PATH when it is whole and on the disk; without finish() nothing is left.
+class SafetensorsWriter {
+  public:
+    /// \param tensors  in the order of their bytes; places are set here
+    /// Errors: Error{resource}
+    SafetensorsWriter(std::string path, std::vector<FileTensor> tensors);
+    ~SafetensorsWriter();
+    SafetensorsWriter(const SafetensorsWriter&) = delete;
+    SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
+
+    /// The next bytes.
+    /// Errors: Error{resource}
+    void append(std::span<const std::byte> bytes);
+
+    /// \pre all bytes of all tensors have been appended
+    /// Errors: Error{resource}
+    void finish();
+
+  private:
+    std::string path_;
+    std::string unfinished_;
+    FileHandle file_;
+    std::int64_t written_ = 0;
+    std::int64_t size_ = 0;  ///< of the whole file
+    bool is_finished_ = false;
+};
+
+/// Gives the tensors places behind each other. Returns the bytes of all.
+std::int64_t place(std::vector<FileTensor>& tensors);
+
+}  // namespace ziggurat::checkpoint::hf

@@ -1,0 +1,141 @@
+#include "comm/link_trial.hpp"
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "comm/check_mpi.hpp"
+#include "comm/control.hpp"
+#include "comm/idle_wait.hpp"
+#include "comm/node/node_memory.hpp"
+#include "device/arena.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+constexpr int message_tag = 1;
+constexpr int clock_tag = 2;
+constexpr int num_words = (1 << 20) / sizeof(std::uint32_t);
+using Words = std::vector<std::uint32_t>;
+
+/// No two ranks send the same.
+Words words_of(int rank) {
+    Words words(static_cast<std::size_t>(num_words));
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        words[i] = static_cast<std::uint32_t>(i) * 2654435761U + static_cast<std::uint32_t>(rank);
+    }
+    return words;
+}
+
+/// False when it is not done in time. Never a bare MPI_Wait: a rank whose peers are gone must still hear of
+/// it.
+bool finish(MPI_Request& request, const Context& group, const char* what, double patience_seconds) {
+    const auto begin_ns = monotonic_ns();
+    IdleWait idle;
+    for (;;) {
+        int done = 0;
+        ZG_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+        if (done != 0) {
+            group.waits().moves();
+            return true;
+        }
+        if (seconds_between(begin_ns, monotonic_ns()) > patience_seconds) {
+            return false;
+        }
+        group.waits().publish(what);
+        idle.idle();
+    }
+}
+
+[[noreturn]] void complain(int from, int to, const char* problem) {
+    throw Error{ErrorKind::communication,
+                "rank " + std::to_string(to) + " on " + machine_name() + " waits for rank " +
+                    std::to_string(from) + " (" + problem +
+                    " of 1 MiB). Look for firewalls between the nodes, and for the networks that MPI "
+                    "uses (Open MPI: --mca btl_tcp_if_include, --mca pml)."};
+}
+
+/// Of waits for whoever has other ranks to ask first: the liveness ends those that are in vain.
+constexpr double forever = std::numeric_limits<double>::infinity();
+
+double receive(const Context& world, int from) {
+    double value = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    ZG_MPI(MPI_Irecv(&value, 1, MPI_DOUBLE, from, clock_tag, world.group().native(), &request));
+    finish(request, world, "the clock of another rank", forever);
+    return value;
+}
+
+void send(const Context& world, int to, double value) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    ZG_MPI(MPI_Isend(&value, 1, MPI_DOUBLE, to, clock_tag, world.group().native(), &request));
+    finish(request, world, "the clock of another rank", forever);
+}
+
+}  // namespace
+
+void exchange_with_neighbours(const Context& world, double patience_seconds) {
+    const int rank = world.rank();
+    const int next = (rank + 1) % world.size();
+    const int before = (rank + world.size() - 1) % world.size();
+    const Words sent = words_of(rank);
+    // MPI may still write there when this is given up.
+    auto arrived = std::make_unique<Words>(static_cast<std::size_t>(num_words));
+    MPI_Request receiving = MPI_REQUEST_NULL;
+    MPI_Request sending = MPI_REQUEST_NULL;
+    const auto group = world.group().native();
+    ZG_MPI(MPI_Irecv(arrived->data(), num_words, MPI_UINT32_T, before, message_tag, group, &receiving));
+    ZG_MPI(MPI_Isend(sent.data(), num_words, MPI_UINT32_T, next, message_tag, group, &sending));
+    if (!finish(receiving, world, "a message of its neighbour", patience_seconds)) {
+        static_cast<void>(arrived.release());
+        complain(before, rank, "nothing has come");
+    }
+    if (*arrived != words_of(before)) {
+        complain(before, rank, "something else has come");
+    }
+    if (!finish(sending, world, "its neighbour to take a message", patience_seconds)) {
+        complain(next, rank, "it does not take a message");
+    }
+}
+
+std::vector<double> seconds_ahead(const Context& world) {
+    constexpr int num_questions = 5;
+    std::vector<double> ahead;
+    if (world.rank() != 0) {
+        for (int i = 0; i < num_questions; ++i) {
+            receive(world, 0);
+            send(world, 0, calendar_seconds());
+        }
+        return ahead;
+    }
+    ahead.push_back(0);
+    for (int rank = 1; rank < world.size(); ++rank) {
+        double fastest = forever;
+        double best = 0;
+        for (int i = 0; i < num_questions; ++i) {
+            const double asked = calendar_seconds();
+            send(world, rank, asked);
+            const double theirs = receive(world, rank);
+            const double answered = calendar_seconds();
+            if (answered - asked < fastest) {
+                fastest = answered - asked;
+                best = theirs - (asked + answered) / 2;
+            }
+        }
+        ahead.push_back(best);
+    }
+    return ahead;
+}
+
+std::string why_memory_is_not_shared(const Context& world) {
+    NodeMemory node{world, {}};
+    const device::Arena arena{1 << 16, "a trial of shared memory", device::Arena::Kind::shared};
+    node.share(arena);
+    return node.why_not_shared();
+}
+
+}  // namespace ziggurat::comm

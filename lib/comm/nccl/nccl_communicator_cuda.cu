@@ -1,0 +1,61 @@
+#include "comm/nccl/nccl_communicator_cuda.hpp"
+
+#include "base/error.hpp"
+#include "device/cuda/queue_cuda.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+[[noreturn]] void refuse(ncclResult_t result,
+                         ncclComm_t handle,
+                         const std::string& what,
+                         const std::string& group) {
+    const std::string more = ncclGetLastError(handle);
+    throw Error{ErrorKind::communication,
+                "cannot carry out " + what + " of group '" + group + "' by NCCL (" +
+                    ncclGetErrorString(result) + (more.empty() ? "" : ": " + more) +
+                    "). Start again; if it stays, NCCL_DEBUG=WARN says more, and parallel.transport: staged "
+                    "goes without."};
+}
+
+constexpr const char* start = "the start";
+
+}  // namespace
+
+ncclUniqueId NcclCommunicator::make_id(const std::string& group) {
+    ncclUniqueId id;
+    if (const auto result = ncclGetUniqueId(&id); result != ncclSuccess) {
+        refuse(result, nullptr, start, group);
+    }
+    return id;
+}
+
+void NcclCommunicator::begin(const device::Stream& stream, const ncclUniqueId& id, int size, int rank) {
+    static_cast<void>(device::cuda::handle_of(stream));  // its GPU becomes the thread's
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    check(ncclCommInitRankConfig(&handle_, size, id, rank, &config), start);
+}
+
+bool NcclCommunicator::is_ready(const std::string& what) const {
+    auto state = ncclInProgress;
+    const auto result = ncclCommGetAsyncError(handle_, &state);
+    check(result, what);
+    check(state, what);
+    return state == ncclSuccess;
+}
+
+void NcclCommunicator::check(ncclResult_t result, const std::string& what) const {
+    if (result != ncclSuccess && result != ncclInProgress) {
+        refuse(result, handle_, what, group_);
+    }
+}
+
+void NcclCommunicator::abort() noexcept {
+    if (handle_ != nullptr) {
+        ncclCommAbort(handle_);
+        handle_ = nullptr;
+    }
+}
+
+}  // namespace ziggurat::comm

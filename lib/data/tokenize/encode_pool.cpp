@@ -1,0 +1,162 @@
+#include "data/tokenize/encode_pool.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "data/tokenize/json_line_field.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+/// Adds to an error which document it is about.
+[[noreturn]] void complain_of(const DocumentRun& run, std::string_view line, const Error& problem) {
+    auto place = fmt::format("'{}'", printable(run.file->path()));
+    if (run.has_lines) {
+        const auto* const begin = reinterpret_cast<const char*>(run.file->content().data());
+        place += fmt::format(", line {}", 1 + std::count(begin, line.data(), '\n'));
+    }
+    throw Error{problem.kind(), fmt::format("{}: {}", place, problem.what())};
+}
+
+bool is_blank(std::string_view line) {
+    return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+}  // namespace
+
+DocumentEncoder::DocumentEncoder(const TextTokenizer& tokenizer, TokenLayout layout, std::string field)
+    : encoder_{tokenizer.make_encoder()},
+      document_token_{tokenizer.document_token()},
+      layout_{layout},
+      field_{std::move(field)} {}
+
+EncodedBatch DocumentEncoder::encode(const DocumentBatch& batch) {
+    EncodedBatch encoded;
+    encoded.next = batch.next;
+    for (const auto& run : batch.runs) {
+        if (run.has_lines) {
+            encode_lines(run, encoded);
+            continue;
+        }
+        try {
+            encode_document(run.text, encoded);
+        } catch (const Error& problem) {
+            complain_of(run, run.text, problem);
+        }
+    }
+    return encoded;
+}
+
+void DocumentEncoder::encode_lines(const DocumentRun& run, EncodedBatch& encoded) {
+    for (std::size_t begin = 0; begin < run.text.size();) {
+        const auto end = std::min(run.text.find('\n', begin), run.text.size());
+        const auto line = run.text.substr(begin, end - begin);
+        begin = end + 1;
+        if (is_blank(line)) {
+            continue;
+        }
+        try {
+            encode_document(json_line_field(line, field_), encoded);
+        } catch (const Error& problem) {
+            complain_of(run, line, problem);
+        }
+    }
+}
+
+void DocumentEncoder::encode_document(std::string_view text, EncodedBatch& encoded) {
+    ids_.clear();
+    const bool begins_with_token = layout_.format == spec::TokenFormat::llmc;
+    if (document_token_ && begins_with_token) {
+        ids_.push_back(*document_token_);
+    }
+    encoder_->encode(text, ids_);
+    if (document_token_ && !begins_with_token) {
+        ids_.push_back(*document_token_);
+    }
+    if (ids_.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("a document of {} tokens, more than 2147483647. Cut it into smaller ones.",
+                                ids_.size())};
+    }
+    pack(ids_, layout_.type, encoded.packed);
+    encoded.lengths.push_back(static_cast<std::int32_t>(ids_.size()));
+}
+
+EncodePool::EncodePool(const TextTokenizer& tokenizer,
+                       TokenLayout layout,
+                       const std::string& field,
+                       int threads) {
+    for (int i = 0; i < threads; ++i) {
+        threads_.emplace_back([this, encoder = DocumentEncoder{tokenizer, layout, field}]() mutable {
+            work(std::move(encoder));
+        });
+    }
+}
+
+EncodePool::~EncodePool() {
+    {
+        const std::scoped_lock lock{mutex_};
+        is_over_ = true;
+    }
+    has_work_.notify_all();
+    for (auto& thread : threads_) {
+        thread.join();
+    }
+}
+
+void EncodePool::give(DocumentBatch batch) {
+    auto job = std::make_shared<Job>();
+    job->batch = std::move(batch);
+    order_.push_back(job);
+    {
+        const std::scoped_lock lock{mutex_};
+        waiting_.push_back(std::move(job));
+    }
+    has_work_.notify_one();
+}
+
+EncodedBatch EncodePool::take() {
+    ZG_EXPECTS(!order_.empty());
+    const auto job = std::move(order_.front());
+    order_.pop_front();
+    std::unique_lock lock{mutex_};
+    has_result_.wait(lock, [&] { return job->is_done; });
+    if (job->problem) {
+        std::rethrow_exception(job->problem);
+    }
+    return std::move(job->encoded);
+}
+
+void EncodePool::work(DocumentEncoder encoder) {
+    std::unique_lock lock{mutex_};
+    for (;;) {
+        has_work_.wait(lock, [&] { return is_over_ || !waiting_.empty(); });
+        if (is_over_) {
+            return;
+        }
+        const auto job = std::move(waiting_.front());
+        waiting_.pop_front();
+        lock.unlock();
+        EncodedBatch encoded;
+        std::exception_ptr problem;
+        try {
+            encoded = encoder.encode(job->batch);
+        } catch (...) {
+            problem = std::current_exception();
+        }
+        lock.lock();
+        job->encoded = std::move(encoded);
+        job->problem = problem;
+        job->is_done = true;
+        job->batch = {};  // its files are mapped no longer than they are needed
+        has_result_.notify_one();
+    }
+}
+
+}  // namespace ziggurat::data

@@ -1,0 +1,82 @@
+/// Threads that encode batches of documents.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/tokenize/document_reader.hpp"
+#include "data/tokenize/token_output.hpp"
+#include "data/tokenizer/text_tokenizer.hpp"
+
+namespace ziggurat::data {
+
+/// A batch as a file of tokens has it.
+struct EncodedBatch {
+    std::string packed;
+    std::vector<std::int32_t> lengths;  ///< tokens of each document
+    InputPosition next;
+};
+
+/// Where the document token stands: before each document (llmc) or behind it (megatron), as the programs that
+/// the formats are of have it.
+class DocumentEncoder {
+  public:
+    /// \param field  of the text in JSON lines
+    DocumentEncoder(const TextTokenizer& tokenizer, TokenLayout layout, std::string field);
+
+    /// Errors: Error{deck} that names the file, and the line where there are such
+    EncodedBatch encode(const DocumentBatch& batch);
+
+  private:
+    void encode_lines(const DocumentRun& run, EncodedBatch& encoded);
+    void encode_document(std::string_view text, EncodedBatch& encoded);
+
+    std::unique_ptr<TextEncoder> encoder_;
+    std::optional<std::int32_t> document_token_;
+    TokenLayout layout_;
+    std::string field_;
+    std::vector<std::int32_t> ids_;
+};
+
+/// Encodes on threads of its own; batches come back in the order in which they were given.
+class EncodePool {
+  public:
+    /// \param threads    > 0
+    /// \param tokenizer  outlives this
+    EncodePool(const TextTokenizer& tokenizer, TokenLayout layout, const std::string& field, int threads);
+    ~EncodePool();
+    EncodePool(const EncodePool&) = delete;
+    EncodePool& operator=(const EncodePool&) = delete;
+
+    /// Batches that were given and not taken.
+    std::size_t under_way() const noexcept { return order_.size(); }
+    void give(DocumentBatch batch);
+    /// Waits for the batch that was given first. Needs one that is under way.
+    /// Errors: those of DocumentEncoder
+    EncodedBatch take();
+
+  private:
+    struct Job {
+        DocumentBatch batch;
+        EncodedBatch encoded;
+        std::exception_ptr problem;
+        bool is_done = false;
+    };
+    void work(DocumentEncoder encoder);
+
+    std::mutex mutex_;
+    std::condition_variable has_work_, has_result_;
+    bool is_over_ = false;
+    std::deque<std::shared_ptr<Job>> waiting_;
+    std::deque<std::shared_ptr<Job>> order_;  ///< the caller's alone
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace ziggurat::data

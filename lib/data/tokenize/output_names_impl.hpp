@@ -1,0 +1,18 @@
+/// Names of the files that token files are made of while they grow.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ziggurat::data {
+
+inline constexpr const char* bin_ending = ".bin";
+inline constexpr const char* index_ending = ".idx";
+inline constexpr const char* unfinished_ending = ".tmp";
+inline constexpr const char* lengths_ending = ".lengths.tmp";
+
+/// Writes all of `bytes`.
+/// Errors: Error{resource} that names `path`
+void write_output(int file, const std::string& path, std::string_view bytes);
+
+}  // namespace ziggurat::data

@@ -1,0 +1,163 @@
+#include "data/tokenizer/bpe_tokenizer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "data/tokenizer/characters.hpp"
+#include "data/tokenizer/piece_cache.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+class BpeTokenizer final : public TextTokenizer {
+  public:
+    explicit BpeTokenizer(BpeParts parts)
+        : parts_{std::move(parts)},
+          as_it_stands_{those(parts_.added_tokens, false)},
+          normalized_{those(with_normalized_contents(parts_), true)} {}
+
+    std::unique_ptr<TextEncoder> make_encoder() const override;
+    void decode(std::span<const std::int32_t> ids, std::string& bytes) const override;
+    std::int64_t vocab_size() const noexcept override { return std::ssize(parts_.bytes_of_token); }
+    std::optional<std::int32_t> document_token() const noexcept override { return parts_.document_token; }
+    std::uint64_t hash() const noexcept override { return parts_.hash; }
+
+    const BpeParts& parts() const noexcept { return parts_; }
+    const AddedTokenFinder& added_as_it_stands() const noexcept { return as_it_stands_; }
+    const AddedTokenFinder& added_normalized() const noexcept { return normalized_; }
+
+  private:
+    static std::vector<AddedToken> with_normalized_contents(const BpeParts& parts) {
+        auto tokens = parts.added_tokens;
+        for (auto& token : tokens) {
+            if (parts.normalizer && token.is_normalized) {
+                token.content = parts.normalizer->of(token.content);
+            }
+        }
+        return tokens;
+    }
+    static std::vector<AddedToken> those(const std::vector<AddedToken>& tokens, bool is_normalized) {
+        std::vector<AddedToken> chosen;
+        std::ranges::copy_if(tokens, std::back_inserter(chosen),
+                             [&](const AddedToken& token) { return token.is_normalized == is_normalized; });
+        return chosen;
+    }
+
+    BpeParts parts_;
+    AddedTokenFinder as_it_stands_;
+    AddedTokenFinder normalized_;
+};
+
+class BpeEncoder final : public TextEncoder, private PieceSink {
+  public:
+    explicit BpeEncoder(const BpeTokenizer& tokenizer) : tokenizer_{tokenizer} {}
+
+    void encode(std::string_view text, std::vector<std::int32_t>& ids) override {
+        if (const auto bad = first_invalid_utf8(text); bad < text.size()) {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("the text is no UTF-8 at its byte {} (0x{:02x}). Convert it, for instance by "
+                            "iconv -t UTF-8.",
+                            bad, static_cast<unsigned char>(text[bad]))};
+        }
+        const auto before = ids.size();
+        into_ = &ids;
+        try {
+            encode_segments(text);
+        } catch (...) {
+            ids.resize(before);
+            throw;
+        }
+    }
+
+  private:
+    void encode_segments(std::string_view text) {
+        segments_.clear();
+        tokenizer_.added_as_it_stands().cut(text, segments_);
+        for (const auto& segment : segments_) {
+            if (segment.token != TextSegment::no_token) {
+                into_->push_back(segment.token);
+                continue;
+            }
+            const auto* const normalizer = tokenizer_.parts().normalizer.get();
+            std::string_view text_of_segment = segment.text;
+            if (normalizer != nullptr && !normalizer->is_composed(segment.text)) {
+                composed_ = normalizer->of(segment.text);
+                text_of_segment = composed_;
+            }
+            normalized_segments_.clear();
+            tokenizer_.added_normalized().cut(text_of_segment, normalized_segments_);
+            for (const auto& smaller : normalized_segments_) {
+                if (smaller.token != TextSegment::no_token) {
+                    into_->push_back(smaller.token);
+                } else {
+                    tokenizer_.parts().pre_tokenizer.cut(smaller.text, *this);
+                }
+            }
+        }
+    }
+
+    void take(std::string_view piece) override {
+        if (piece.size() > PieceCache::most_bytes) {
+            append_merged(piece);
+            return;
+        }
+        const auto key = PieceCache::key_of(piece);
+        if (const auto known = cache_.find(key); !known.empty()) {
+            into_->insert(into_->end(), known.begin(), known.end());
+            return;
+        }
+        const auto before = into_->size();
+        append_merged(piece);
+        cache_.put(key, std::span{*into_}.subspan(before));
+    }
+
+    void append_merged(std::string_view piece) {
+        const BpeParts& parts = tokenizer_.parts();
+        if (!parts.token_of_piece.empty()) {
+            lookup_ = piece;
+            if (const auto whole = parts.token_of_piece.find(lookup_); whole != parts.token_of_piece.end()) {
+                into_->push_back(whole->second);
+                return;
+            }
+        }
+        const auto before = into_->size();
+        for (const char c : piece) {
+            into_->push_back(parts.token_of_byte[static_cast<unsigned char>(c)]);
+        }
+        into_->resize(before + merge_tokens(parts.merges, std::span{*into_}.subspan(before)));
+    }
+
+    const BpeTokenizer& tokenizer_;
+    PieceCache cache_;
+    std::vector<TextSegment> segments_, normalized_segments_;
+    std::string composed_, lookup_;
+    std::vector<std::int32_t>* into_ = nullptr;
+};
+
+std::unique_ptr<TextEncoder> BpeTokenizer::make_encoder() const {
+    return std::make_unique<BpeEncoder>(*this);
+}
+
+void BpeTokenizer::decode(std::span<const std::int32_t> ids, std::string& bytes) const {
+    for (const auto id : ids) {
+        if (id < 0 || id >= vocab_size()) {
+            throw Error{ErrorKind::deck, fmt::format("token {} is none of '{}' (it has {}). Decode it by the "
+                                                     "tokenizer that it was encoded with.",
+                                                     id, printable(parts_.path), vocab_size())};
+        }
+        bytes += parts_.bytes_of_token[static_cast<std::size_t>(id)];
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<const TextTokenizer> make_bpe_tokenizer(BpeParts parts) {
+    return std::make_unique<BpeTokenizer>(std::move(parts));
+}
+
+}  // namespace ziggurat::data

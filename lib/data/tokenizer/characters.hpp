@@ -1,0 +1,55 @@
+/// Characters of UTF-8 text: checks, codes, white space.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ziggurat::data {
+
+inline constexpr std::uint32_t most_code = 0x10FFFF;
+
+/// A character and the number of its bytes.
+struct Utf8Character {
+    std::uint32_t code = 0;
+    std::uint32_t bytes = 1;
+};
+
+/// The character of valid UTF-8 that begins at `at`, inside `text`.
+inline Utf8Character character_at(std::string_view text, std::size_t at) noexcept {
+    const auto byte = [&](std::size_t i) -> std::uint32_t {
+        return static_cast<unsigned char>(text[at + i]);
+    };
+    const std::uint32_t first = byte(0);
+    if (first < 0x80) {
+        return {first, 1};
+    }
+    if (first < 0xE0) {
+        return {(first & 0x1FU) << 6U | (byte(1) & 0x3FU), 2};
+    }
+    if (first < 0xF0) {
+        return {(first & 0x0FU) << 12U | (byte(1) & 0x3FU) << 6U | (byte(2) & 0x3FU), 3};
+    }
+    return {(first & 0x07U) << 18U | (byte(1) & 0x3FU) << 12U | (byte(2) & 0x3FU) << 6U | (byte(3) & 0x3FU),
+            4};
+}
+
+/// Where the character before `at` begins; `at` > 0.
+inline std::size_t character_before(std::string_view text, std::size_t at) noexcept {
+    do {
+        --at;
+    } while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80);
+    return at;
+}
+
+/// Offset of the first byte that is no UTF-8, or text.size(): codes up to 0x10FFFF in their shortest form,
+/// no surrogates.
+std::size_t first_invalid_utf8(std::string_view text) noexcept;
+
+/// Appends the UTF-8 of a code, at most `most_code`.
+void append_utf8(std::string& text, std::uint32_t code);
+
+/// Unicode's White_Space.
+bool is_white_space(std::uint32_t code) noexcept;
+
+}  // namespace ziggurat::data

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "base/text_width.hpp"
+#include "data/tokenizer/tokenizer_json_impl.hpp"
+
+namespace ziggurat::data {
+
+std::string told(std::string_view text) {
+    constexpr int most_columns = 100;
+    return shortened(printable(text), most_columns);
+}
+
+void refuse_tokenizer(const std::string& path, const std::string& why) {
+    throw Error{ErrorKind::deck,
+                fmt::format("cannot use '{}' ({}). Fetch the tokenizer again, or name another.",
+                            printable(path), why)};
+}
+
+void tokenizer_is_not_built(const std::string& path, const std::string& what) {
+    throw Error{ErrorKind::deck,
+                fmt::format("cannot use '{}' ({}, which is not built). Make token files with Hugging Face's "
+                            "tokenizers instead; decks/DATA.md has the formats.",
+                            printable(path), what)};
+}
+
+JsonObject::JsonObject(const TokenizerJson& json, std::string place, const std::string& path)
+    : json_{&json}, place_{std::move(place)}, path_{path} {
+    if (!json.is_object()) {
+        refuse_tokenizer(path, fmt::format("its {} is no object", place_.empty() ? "content" : place_));
+    }
+}
+
+void JsonObject::refuse(const std::string& why) const {
+    refuse_tokenizer(path_, fmt::format("its {} {}", place_.empty() ? "content" : place_, why));
+}
+
+void JsonObject::not_built(const std::string& what) const {
+    tokenizer_is_not_built(path_, fmt::format("its {} {}", place_.empty() ? "content" : place_, what));
+}
+
+bool JsonObject::has(const char* key) const {
+    const auto found = json_->find(key);
+    return found != json_->end() && !found->is_null();
+}
+
+const TokenizerJson& JsonObject::at(const char* key) const {
+    const auto found = json_->find(key);
+    if (found == json_->end()) {
+        refuse(fmt::format("has no {}", key));
+    }
+    return *found;
+}
+
+std::string JsonObject::text(const char* key) const {
+    const auto& value = at(key);
+    if (!value.is_string()) {
+        refuse(fmt::format("has a {} that is no text", key));
+    }
+    return value.get<std::string>();
+}
+
+bool JsonObject::truth(const char* key) const {
+    const auto& value = at(key);
+    if (!value.is_boolean()) {
+        refuse(fmt::format("has a {} that is neither true nor false", key));
+    }
+    return value.get<bool>();
+}
+
+bool JsonObject::truth(const char* key, bool otherwise) const {
+    return has(key) ? truth(key) : otherwise;
+}
+
+JsonObject JsonObject::object(const char* key) const {
+    return {at(key), place_.empty() ? key : place_ + "." + key, path_};
+}
+
+std::vector<JsonObject> JsonObject::list(const char* key) const {
+    const auto& value = at(key);
+    if (!value.is_array()) {
+        refuse(fmt::format("has a {} that is no list", key));
+    }
+    std::vector<JsonObject> objects;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        objects.emplace_back(value[i], fmt::format("{}{}{}[{}]", place_, place_.empty() ? "" : ".", key, i),
+                             path_);
+    }
+    return objects;
+}
+
+void JsonObject::has_only(std::initializer_list<std::string_view> keys) const {
+    for (const auto& [key, value] : json_->items()) {
+        if (std::ranges::find(keys, std::string_view{key}) == keys.end()) {
+            not_built(fmt::format("has {}", told(key)));
+        }
+    }
+}
+
+}  // namespace ziggurat::data

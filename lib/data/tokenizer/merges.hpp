@@ -1,0 +1,72 @@
+/// Merges of byte-pair encoding: which pair of tokens becomes one, and in which order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ziggurat::data {
+
+/// The pairs that merge, by both ids.
+class MergeTable {
+  public:
+    struct Merge {
+        std::uint32_t rank = no_rank;  ///< lower ones merge first
+        std::int32_t id = -1;          ///< what the pair becomes
+    };
+    static constexpr std::uint32_t no_rank = ~std::uint32_t{0};
+
+    /// \param count  pairs that will be added, at most
+    explicit MergeTable(std::size_t count);
+
+    /// Of a pair that is added twice the later merge counts. Ids are >= 0.
+    void add(std::int32_t left, std::int32_t right, Merge merge);
+
+    /// Of rank `no_rank` where the pair does not merge.
+    Merge find(std::int32_t left, std::int32_t right) const noexcept {
+        const std::uint64_t key = key_of(left, right);
+        for (std::size_t slot = first_slot(key);; slot = (slot + 1) & mask_) {
+            if (slots_[slot].key == key) {
+                return slots_[slot].merge;
+            }
+            if (slots_[slot].key == free_key) {
+                return {};
+            }
+        }
+    }
+
+  private:
+    static constexpr std::uint64_t free_key = ~std::uint64_t{0};
+    struct Slot {
+        std::uint64_t key = free_key;
+        Merge merge;
+    };
+
+    static std::uint64_t key_of(std::int32_t left, std::int32_t right) noexcept {
+        return std::uint64_t{static_cast<std::uint32_t>(left)} << 32U | static_cast<std::uint32_t>(right);
+    }
+    std::size_t first_slot(std::uint64_t key) const noexcept {
+        return (key * 0x9E3779B97F4A7C15U) >> 32U & mask_;
+    }
+
+    std::size_t mask_;
+    std::vector<Slot> slots_;
+};
+
+/// Merges the tokens of a piece until no pair of neighbours merges any more: always the pair of lowest rank,
+/// of several the leftmost. Returns how many tokens are left, at the beginning of `ids`.
+///
+/// Time: n log n of n tokens
+/// Errors: Error{deck} when there are 2^32 tokens or more
+std::size_t merge_tokens(const MergeTable& merges, std::span<std::int32_t> ids);
+
+/// The same for a few tokens, in n^2 steps; merge_tokens() takes it where that is faster.
+std::size_t merge_few_tokens(const MergeTable& merges, std::span<std::int32_t> ids);
+
+/// The same for many.
+std::size_t merge_many_tokens(const MergeTable& merges, std::span<std::int32_t> ids);
+
+/// Tokens that merge_few_tokens() takes.
+inline constexpr std::size_t few_tokens = 48;
+
+}  // namespace ziggurat::data

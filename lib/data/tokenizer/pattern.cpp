@@ -1,0 +1,104 @@
+#include "data/tokenizer/pattern.hpp"
+
+#include <fmt/format.h>
+#include <oniguruma.h>
+
+#include <array>
+
+#include "base/error.hpp"
+#include "base/unique_handle.hpp"
+#include "data/tokenizer/characters.hpp"
+#include "data/tokenizer/start_engine.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+struct RegexTraits {
+    using Handle = OnigRegex;
+    static constexpr Handle null() noexcept { return nullptr; }
+    static void close(Handle regex) noexcept { onig_free(regex); }
+};
+
+struct RegionTraits {
+    using Handle = OnigRegion*;
+    static constexpr Handle null() noexcept { return nullptr; }
+    static void close(Handle region) noexcept { onig_region_free(region, 1); }
+};
+
+const OnigUChar* bytes_at(std::string_view text, std::size_t at) {
+    return reinterpret_cast<const OnigUChar*>(text.data()) + at;
+}
+
+std::string reason_of(int code, OnigErrorInfo* info) {
+    std::array<OnigUChar, ONIG_MAX_ERROR_MESSAGE_LEN> text{};
+    const int length = info == nullptr ? onig_error_code_to_str(text.data(), code)
+                                       : onig_error_code_to_str(text.data(), code, info);
+    return {reinterpret_cast<const char*>(text.data()), static_cast<std::size_t>(length)};
+}
+
+class OnigPattern final : public Pattern {
+  public:
+    explicit OnigPattern(const std::string& expression) {
+        start_engine();
+        OnigRegex regex = nullptr;
+        OnigErrorInfo info{};
+        const int code = onig_new(&regex, bytes_at(expression, 0), bytes_at(expression, expression.size()),
+                                  ONIG_OPTION_NONE, ONIG_ENCODING_UTF8, ONIG_SYNTAX_DEFAULT, &info);
+        if (code != ONIG_NORMAL) {
+            throw Error{ErrorKind::deck, reason_of(code, &info)};
+        }
+        regex_ = UniqueHandle<RegexTraits>{regex};
+    }
+
+    bool search(std::string_view text, std::size_t from, ByteRange& match) const override {
+        const UniqueHandle<RegionTraits> region{onig_region_new()};
+        const auto* const end = bytes_at(text, text.size());
+        const int code = onig_search(regex_.get(), bytes_at(text, 0), end, bytes_at(text, from), end,
+                                     region.get(), ONIG_OPTION_NONE);
+        if (code == ONIG_MISMATCH) {
+            return false;
+        }
+        if (code < 0) {
+            throw Error{ErrorKind::deck, fmt::format("the pattern that cuts the text gives up ({}). Cut the "
+                                                     "document into smaller ones.",
+                                                     reason_of(code, nullptr))};
+        }
+        match = {static_cast<std::size_t>(region.get()->beg[0]),
+                 static_cast<std::size_t>(region.get()->end[0])};
+        return true;
+    }
+
+  private:
+    UniqueHandle<RegexTraits> regex_;
+};
+
+}  // namespace
+
+void start_engine() {
+    static const int code = [] {
+        OnigEncoding encoding = ONIG_ENCODING_UTF8;
+        return onig_initialize(&encoding, 1);
+    }();
+    if (code != ONIG_NORMAL) {
+        throw Error{ErrorKind::resource, "Oniguruma does not start (no memory). Free some."};
+    }
+}
+
+std::unique_ptr<const Pattern> compile_pattern(const std::string& expression) {
+    return std::make_unique<OnigPattern>(expression);
+}
+
+bool MatchIterator::next(ByteRange& match) {
+    while (from_ <= text_.size() && pattern_.search(text_, from_, match)) {
+        if (match.is_empty() && match.end == end_of_last_) {
+            from_ += from_ < text_.size() ? character_at(text_, from_).bytes : 1;
+            continue;
+        }
+        from_ = match.end;
+        end_of_last_ = match.end;
+        return true;
+    }
+    return false;
+}
+
+}  // namespace ziggurat::data

@@ -1,0 +1,147 @@
+#include "data/tokenizer/pre_tokenizer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ziggurat::data {
+namespace {
+
+/// A part of a piece, and whether it is a delimiter.
+struct SplitPart {
+    ByteRange range;
+    bool is_match = false;
+};
+
+class Split final : public CuttingStep {
+  public:
+    Split(std::unique_ptr<const Pattern> pattern, SplitBehavior behavior, bool is_inverted)
+        : pattern_{std::move(pattern)}, behavior_{behavior}, is_inverted_{is_inverted} {}
+
+    void cut(std::string_view piece, PieceSink& sink) const override {
+        const auto give = [&](ByteRange range) {
+            if (!range.is_empty()) {
+                sink.take(piece.substr(range.begin, range.end - range.begin));
+            }
+        };
+        switch (behavior_) {
+            case SplitBehavior::isolated:
+                each_part(piece, [&](SplitPart part) { give(part.range); });
+                return;
+            case SplitBehavior::removed:
+                each_part(piece, [&](SplitPart part) {
+                    if (!part.is_match) {
+                        give(part.range);
+                    }
+                });
+                return;
+            case SplitBehavior::merged_with_previous:
+            case SplitBehavior::merged_with_next:
+            case SplitBehavior::contiguous:
+                for (const auto range : merged_parts(piece)) {
+                    give(range);
+                }
+                return;
+        }
+    }
+
+  private:
+    template <class Take>
+    void each_part(std::string_view piece, const Take& take) const {
+        MatchIterator matches{*pattern_, piece};
+        std::size_t done = 0;
+        for (ByteRange match; matches.next(match); done = match.end) {
+            if (done != match.begin) {
+                take(SplitPart{{done, match.begin}, is_inverted_});
+            }
+            take(SplitPart{match, !is_inverted_});
+        }
+        if (done != piece.size()) {
+            take(SplitPart{{done, piece.size()}, is_inverted_});
+        }
+    }
+
+    // As NormalizedString::split() of Hugging Face's tokenizers merges them.
+    std::vector<ByteRange> merged_parts(std::string_view piece) const {
+        std::vector<SplitPart> parts;
+        each_part(piece, [&](SplitPart part) { parts.push_back(part); });
+        const bool is_from_behind = behavior_ == SplitBehavior::merged_with_next;
+        if (is_from_behind) {
+            std::ranges::reverse(parts);
+        }
+        std::vector<ByteRange> merged;
+        bool was_match = false;
+        for (const auto& part : parts) {
+            const bool joins = behavior_ == SplitBehavior::contiguous ? part.is_match == was_match
+                                                                      : part.is_match && !was_match;
+            was_match = part.is_match;
+            if (!joins || merged.empty()) {
+                merged.push_back(part.range);
+            } else if (is_from_behind) {
+                merged.back().begin = part.range.begin;
+            } else {
+                merged.back().end = part.range.end;
+            }
+        }
+        if (is_from_behind) {
+            std::ranges::reverse(merged);
+        }
+        return merged;
+    }
+
+    std::unique_ptr<const Pattern> pattern_;
+    SplitBehavior behavior_;
+    bool is_inverted_;
+};
+
+class PrefixSpace final : public CuttingStep {
+  public:
+    void cut(std::string_view piece, PieceSink& sink) const override {
+        if (piece.starts_with(' ')) {
+            sink.take(piece);
+            return;
+        }
+        std::string with_space = " ";
+        with_space += piece;
+        sink.take(with_space);
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<const CuttingStep> make_split(std::unique_ptr<const Pattern> pattern,
+                                              SplitBehavior behavior,
+                                              bool is_inverted) {
+    return std::make_unique<Split>(std::move(pattern), behavior, is_inverted);
+}
+
+std::unique_ptr<const CuttingStep> make_prefix_space() {
+    return std::make_unique<PrefixSpace>();
+}
+
+void PreTokenizer::cut_from(std::size_t step, std::string_view piece, PieceSink& sink) const {
+    if (step == steps_.size()) {
+        if (!piece.empty()) {
+            sink.take(piece);
+        }
+        return;
+    }
+    if (step + 1 == steps_.size()) {
+        steps_[step]->cut(piece, sink);
+        return;
+    }
+    class Next final : public PieceSink {
+      public:
+        Next(const PreTokenizer& cutter, std::size_t next_step, PieceSink& last)
+            : cutter_{cutter}, step_{next_step}, sink_{last} {}
+        void take(std::string_view smaller) override { cutter_.cut_from(step_, smaller, sink_); }
+
+      private:
+        const PreTokenizer& cutter_;
+        std::size_t step_;
+        PieceSink& sink_;
+    };
+    Next next{*this, step + 1, sink};
+    steps_[step]->cut(piece, next);
+}
+
+}  // namespace ziggurat::data

@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "data/tokenizer/tokenizer_json_impl.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+std::int64_t id_of(const JsonObject& token) {
+    const auto& id = token.at("id");
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() >> 31U != 0) {
+        token.refuse("has an id that is no whole number from 0 to 2147483647");
+    }
+    return id.get<std::int64_t>();
+}
+
+AddedToken read_added_token(const JsonObject& token) {
+    token.has_only({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
+    AddedToken read;
+    read.content = token.text("content");
+    read.id = static_cast<std::int32_t>(id_of(token));
+    read.takes_left_space = token.truth("lstrip");
+    read.takes_right_space = token.truth("rstrip");
+    read.is_normalized = token.truth("normalized");
+    if (read.content.empty()) {
+        token.refuse("has no content");
+    }
+    if (token.truth("single_word")) {
+        token.not_built("has single_word = true");
+    }
+    return read;
+}
+
+}  // namespace
+
+std::vector<AddedToken> read_added_tokens(const JsonObject& file, const Vocabulary& vocabulary) {
+    std::vector<AddedToken> tokens;
+    if (!file.has("added_tokens")) {
+        return tokens;
+    }
+    std::set<std::string> seen;
+    auto next_id = static_cast<std::int64_t>(vocabulary.size());
+    for (const auto& token : file.list("added_tokens")) {
+        auto read = read_added_token(token);
+        if (!seen.insert(read.content).second) {
+            token.refuse(fmt::format("is '{}', as one before it is", told(read.content)));
+        }
+        const auto known = vocabulary.find(read.content);
+        const std::int64_t expected = known != vocabulary.end() ? known->second : next_id++;
+        if (read.id != expected) {
+            token.refuse(fmt::format("gives '{}' the id {}, where the vocabulary makes it {}",
+                                     told(read.content), read.id, expected));
+        }
+        tokens.push_back(std::move(read));
+    }
+    return tokens;
+}
+
+}  // namespace ziggurat::data

@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "data/tokenizer/byte_alphabet.hpp"
+#include "data/tokenizer/tokenizer_json_impl.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+/// Where no type says it, the keys of its content do.
+void expect_bpe(const JsonObject& model) {
+    if (model.has("type") && model.type() != "BPE") {
+        model.not_built(fmt::format("is a {}", told(model.type())));
+    }
+    if (!model.has("merges")) {
+        model.not_built("has no merges, so it is no BPE");
+    }
+    model.has_only({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+                    "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"});
+    if (model.has("dropout") && model.at("dropout") != 0.0) {
+        model.not_built(fmt::format("has dropout = {}", told(model.at("dropout").dump())));
+    }
+    for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+        if (model.has(key) && !model.text(key).empty()) {
+            model.not_built(fmt::format("has {} = '{}'", key, told(model.text(key))));
+        }
+    }
+    if (model.truth("byte_fallback", false)) {
+        model.not_built("has byte_fallback = true");
+    }
+}
+
+Vocabulary read_vocabulary(const JsonObject& model) {
+    const auto& vocab = model.at("vocab");
+    if (!vocab.is_object()) {
+        model.refuse("has a vocab that is no object of ids");
+    }
+    Vocabulary vocabulary;
+    vocabulary.reserve(vocab.size());
+    std::vector<bool> is_taken(vocab.size());
+    for (const auto& [text, id] : vocab.items()) {
+        if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= vocab.size()) {
+            model.refuse(fmt::format("gives '{}' the id {}, where {} tokens have 0 to {}", told(text),
+                                     told(id.dump()), vocab.size(), vocab.size() - 1));
+        }
+        const auto number = id.get<std::size_t>();
+        if (is_taken[number]) {
+            model.refuse(
+                fmt::format("gives the id {} to two tokens, one of which is '{}'", number, told(text)));
+        }
+        is_taken[number] = true;
+        vocabulary.emplace(text, static_cast<std::int32_t>(number));
+    }
+    return vocabulary;
+}
+
+/// The two texts of a merge: `a b`, or a list of both.
+std::pair<std::string, std::string> parts_of(const JsonObject& model, const TokenizerJson& merge) {
+    if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
+        return {merge[0].get<std::string>(), merge[1].get<std::string>()};
+    }
+    if (merge.is_string()) {
+        const auto& both = merge.get_ref<const std::string&>();
+        const auto space = both.find(' ');
+        if (space != std::string::npos && both.find(' ', space + 1) == std::string::npos) {
+            return {both.substr(0, space), both.substr(space + 1)};
+        }
+    }
+    model.refuse(fmt::format("has a merge {} that is no pair of tokens", told(merge.dump())));
+}
+
+std::int32_t id_of(const JsonObject& model, const Vocabulary& vocabulary, const std::string& text) {
+    const auto found = vocabulary.find(text);
+    if (found == vocabulary.end()) {
+        model.refuse(fmt::format("has a merge with '{}', which is not in its vocab", told(text)));
+    }
+    return found->second;
+}
+
+MergeTable read_merges(const JsonObject& model, const Vocabulary& vocabulary) {
+    const auto& merges = model.at("merges");
+    if (!merges.is_array()) {
+        model.refuse("has merges that are no list");
+    }
+    MergeTable table{merges.size()};
+    std::uint32_t rank = 0;
+    for (const auto& merge : merges) {
+        if (merge.is_string() && merge.get_ref<const std::string&>().starts_with("#version")) {
+            continue;
+        }
+        const auto [left, right] = parts_of(model, merge);
+        table.add(id_of(model, vocabulary, left), id_of(model, vocabulary, right),
+                  {rank++, id_of(model, vocabulary, left + right)});
+    }
+    return table;
+}
+
+}  // namespace
+
+void read_bpe_model(const JsonObject& file, BpeParts& parts) {
+    const auto model = file.object("model");
+    expect_bpe(model);
+    const auto vocabulary = read_vocabulary(model);
+    for (int byte = 0; byte < 256; ++byte) {
+        const auto letter = letter_of(static_cast<unsigned char>(byte));
+        const auto found = vocabulary.find(letter);
+        if (found == vocabulary.end()) {
+            model.not_built(fmt::format("has no token for the byte 0x{:02x} ('{}')", byte, letter));
+        }
+        parts.token_of_byte[static_cast<std::size_t>(byte)] = found->second;
+    }
+    parts.merges = read_merges(model, vocabulary);
+    parts.added_tokens = read_added_tokens(file, vocabulary);
+
+    const bool ignores_merges = model.truth("ignore_merges", false);
+    parts.bytes_of_token.resize(vocabulary.size());
+    for (const auto& [text, id] : vocabulary) {
+        const auto bytes = spelled_bytes(text);
+        parts.bytes_of_token[static_cast<std::size_t>(id)] = bytes.value_or(text);
+        if (ignores_merges && bytes) {
+            parts.token_of_piece.emplace(*bytes, id);
+        }
+    }
+    for (const auto& token : parts.added_tokens) {
+        const auto id = static_cast<std::size_t>(token.id);
+        parts.bytes_of_token.resize(std::max(parts.bytes_of_token.size(), id + 1));
+        parts.bytes_of_token[id] = token.content;
+    }
+}
+
+}  // namespace ziggurat::data

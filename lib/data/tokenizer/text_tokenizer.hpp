@@ -1,0 +1,69 @@
+/// Tokenizers: from text to token ids, and back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ziggurat::data {
+
+/// Encodes one text after the other; remembers pieces that come again, so each thread has its own.
+///
+/// The tokenizer that made it outlives it.
+class TextEncoder {
+  public:
+    virtual ~TextEncoder() = default;
+
+    /// Appends the ids of `text`, without any that would begin or end it: documents are told apart by the
+    /// document token, which who writes them adds. An added token that stands in the text is that token.
+    ///
+    /// Errors: Error{deck} when the text is no UTF-8 and the tokenizer is one of characters; then nothing is
+    /// appended
+    virtual void encode(std::string_view text, std::vector<std::int32_t>& ids) = 0;
+};
+
+/// A vocabulary and the way to it; immutable, so any thread may ask.
+class TextTokenizer {
+  public:
+    virtual ~TextTokenizer() = default;
+
+    virtual std::unique_ptr<TextEncoder> make_encoder() const = 0;
+
+    /// As an encoder does, for a single text.
+    void encode(std::string_view text, std::vector<std::int32_t>& ids) const {
+        make_encoder()->encode(text, ids);
+    }
+
+    /// Appends the bytes that `ids` stand for. The bytes of one id alone need not be whole characters.
+    ///
+    /// Errors: Error{deck} that names an id outside [0, vocab_size())
+    virtual void decode(std::span<const std::int32_t> ids, std::string& bytes) const = 0;
+
+    /// Ids are smaller.
+    virtual std::int64_t vocab_size() const noexcept = 0;
+
+    /// The token between documents; nothing where the tokenizer names none.
+    virtual std::optional<std::int32_t> document_token() const noexcept = 0;
+
+    /// XXH3-64 of what defines it, the bytes of its file; 0 for bytes.
+    virtual std::uint64_t hash() const noexcept = 0;
+};
+
+/// A token per byte, 256 in all.
+std::unique_ptr<const TextTokenizer> make_byte_tokenizer();
+
+/// Reads Hugging Face's tokenizer.json: byte-level BPE, as of GPT-2, Llama 3 and GPT-NeoX.
+///
+/// The document token is the eos_token of tokenizer_config.json beside it, else `<|endoftext|>`, else
+/// `<|end_of_text|>`, among its added tokens.
+///
+/// \param path  the file, or the folder of a model that has it
+/// Errors: Error{deck} that names the file when it cannot be read, is broken or contradicts itself, and what
+///         in it is not built; nothing is approximated
+std::unique_ptr<const TextTokenizer> open_tokenizer(const std::string& path);
+
+}  // namespace ziggurat::data

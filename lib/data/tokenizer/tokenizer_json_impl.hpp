@@ -1,0 +1,74 @@
+/// Reading of tokenizer.json: fields, complaints, and its parts, one source each.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "data/tokenizer/bpe_tokenizer.hpp"
+
+namespace ziggurat::data {
+
+using TokenizerJson = nlohmann::json;
+
+/// An object of the file, with its place in it for complaints: `pre_tokenizer.pretokenizers[0]`.
+///
+/// Errors: Error{deck} of all functions, when the file does not say what is asked
+class JsonObject {
+  public:
+    /// \param json  outlives this, as does `path`
+    JsonObject(const TokenizerJson& json, std::string place, const std::string& path);
+
+    const std::string& place() const noexcept { return place_; }
+    const std::string& path() const noexcept { return path_; }
+
+    bool has(const char* key) const;  ///< and it is not null
+    const TokenizerJson& at(const char* key) const;
+    std::string text(const char* key) const;
+    bool truth(const char* key) const;
+    bool truth(const char* key, bool otherwise) const;
+    std::vector<JsonObject> list(const char* key) const;
+    JsonObject object(const char* key) const;
+
+    /// The `type`, which says what the object is.
+    std::string type() const { return text("type"); }
+
+    /// Refuses any other key: it could change what the object means.
+    void has_only(std::initializer_list<std::string_view> keys) const;
+
+    /// The file is broken: `why` completes "cannot use 'PATH' (...)".
+    [[noreturn]] void refuse(const std::string& why) const;
+    /// It is whole, and asks for what is not built.
+    [[noreturn]] void not_built(const std::string& what) const;
+
+  private:
+    const TokenizerJson* json_;
+    std::string place_;
+    const std::string& path_;
+};
+
+/// Complaints without an object.
+[[noreturn]] void refuse_tokenizer(const std::string& path, const std::string& why);
+[[noreturn]] void tokenizer_is_not_built(const std::string& path, const std::string& what);
+
+/// A text of the file as messages show it: short, and harmless to terminals.
+std::string told(std::string_view text);
+
+/// Texts of the vocabulary by id, and back; ids are 0 to size - 1, each once.
+using Vocabulary = std::unordered_map<std::string, std::int32_t>;
+
+/// Reads `model` and `added_tokens` into the parts that they make.
+void read_bpe_model(const JsonObject& file, BpeParts& parts);
+
+/// The added tokens, with the ids that Hugging Face's tokenizers give them.
+std::vector<AddedToken> read_added_tokens(const JsonObject& file, const Vocabulary& vocabulary);
+
+/// Reads `pre_tokenizer`, whose last step has to be ByteLevel.
+PreTokenizer read_pre_tokenizer(const JsonObject& file);
+
+}  // namespace ziggurat::data

@@ -1,0 +1,79 @@
+#include "deck/machine/control_group.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+namespace ziggurat::deck {
+namespace {
+
+/// Files of a group, by the version of control groups.
+struct GroupFiles {
+    const char* root;
+    const char* limit;
+    const char* usage;
+    const char* given_back;  ///< word of memory.stat
+};
+constexpr GroupFiles version_1{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                               "total_inactive_file"};
+constexpr GroupFiles version_2{"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"};
+
+/// The number in a file; `otherwise` where there is no file or it says "max".
+std::int64_t number_in(const std::string& path, std::int64_t otherwise) {
+    std::ifstream file{path};
+    std::int64_t number = 0;
+    return file >> number ? number : otherwise;
+}
+
+std::int64_t statistic(const std::string& path, const std::string& name) {
+    std::ifstream file{path};
+    std::string word;
+    for (std::int64_t number = 0; file >> word >> number;) {
+        if (word == name) {
+            return number;
+        }
+    }
+    return 0;
+}
+
+MemoryGroup group_at(const GroupFiles& files, const std::string& folder) {
+    const auto used = number_in(folder + "/" + files.usage, 0);
+    const auto given_back = statistic(folder + "/memory.stat", files.given_back);
+    return {.granted_bytes = number_in(folder + "/" + files.limit, INT64_MAX),
+            .used_bytes = std::max<std::int64_t>(0, used - given_back)};
+}
+
+/// Of the groups `group` (`/a/b`) and those around it.
+MemoryGroup smallest(const GroupFiles& files, std::string group) {
+    MemoryGroup least = group_at(files, files.root);
+    for (; group.size() > 1; group.resize(group.rfind('/'))) {
+        const auto found = group_at(files, files.root + group);
+        least = found.granted_bytes < least.granted_bytes ? found : least;
+    }
+    return least;
+}
+
+}  // namespace
+
+/// Source: cgroups(7): lines `0::/group` are of version 2, those that name the controller of version 1
+MemoryGroup memory_group() {
+    MemoryGroup least;
+    std::ifstream own{"/proc/self/cgroup"};
+    for (std::string line; std::getline(own, line);) {
+        const auto controllers = line.find(':');
+        const auto group = line.find(':', controllers + 1);
+        if (controllers == std::string::npos || group == std::string::npos) {
+            continue;
+        }
+        const auto names = "," + line.substr(controllers + 1, group - controllers - 1) + ",";
+        const bool is_version_2 = names == ",,";
+        if (!is_version_2 && names.find(",memory,") == std::string::npos) {
+            continue;
+        }
+        const auto found = smallest(is_version_2 ? version_2 : version_1, line.substr(group + 1));
+        least = found.granted_bytes < least.granted_bytes ? found : least;
+    }
+    return least;
+}
+
+}  // namespace ziggurat::deck

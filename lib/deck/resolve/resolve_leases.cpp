@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// Of any stage.
+bool fetches_parameters(const spec::RunSpec& run) {
+    return run.tiers.parameters.device < 1 ||
+           std::ranges::any_of(run.stages, [](const auto& stage) { return stage.parameters.device < 1; });
+}
+
+/// Why parameters are gathered for each pass whatever the budgets hold; nothing where these decide.
+const char* why_for_each_pass(const Resolution& resolution) {
+    const auto& run = resolution.run;
+    return run.sharding.parameters == 1 ? "parameters are not cut"
+           : run.parallel.stages == 1   ? "one stage: it is for their memory that parameters are cut"
+           : run.sharding.secondary > 0 ? "later gathers are from a second copy"
+           : !run.tiers.tiles.empty()   ? "weights are in tiles"
+           : fetches_parameters(run)    ? "parameters are at home away from the device"
+                                        : nullptr;
+}
+
+}  // namespace
+
+void resolve_open_leases(Resolution& resolution) {
+    if (!resolution.is_auto("sharding.leases")) {
+        return;
+    }
+    const auto& choose = resolution.options.choose_leases;
+    const char* why = why_for_each_pass(resolution);
+    const bool is_asked = why == nullptr && choose && !resolution.run.tiers.open.any();
+    const bool is_held = is_asked && choose(resolution.run, resolution.machine);
+    resolution.run.sharding.leases = is_held ? spec::LeaseSpan::step : spec::LeaseSpan::pass;
+    if (is_asked) {
+        why = is_held ? "the budgets hold them for a step" : "the budgets do not hold them for a step";
+    }
+    resolution.values.set_resolved("sharding.leases", {}, is_held ? "step" : "pass",
+                                   why == nullptr ? "" : why);
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,178 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "deck/resolve/resolve.hpp"
+#include "deck/schema/schema.hpp"
+#include "deck/values/reader.hpp"
+#include "layout/stage_layers.hpp"
+#include "spec/depths.hpp"
+#include "spec/home_text.hpp"
+#include "spec/stage_state.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+using spec::StageState;
+
+constexpr const char* each = "parallel.pipeline.each";
+
+/// A kind of state with a home, by the names that decks and specs have for it.
+struct HomeKey {
+    const char* name;
+    spec::Home StageState::*home;
+    bool spec::OpenHomes::*is_open;
+};
+
+constexpr std::array home_keys{
+    HomeKey{"parameters", &StageState::parameters, &spec::OpenHomes::parameters},
+    HomeKey{"gradients", &StageState::gradients, &spec::OpenHomes::gradients},
+    HomeKey{"optimizer", &StageState::optimizer, &spec::OpenHomes::optimizer},
+    HomeKey{"activations", &StageState::activations, &spec::OpenHomes::activations}};
+
+constexpr std::array kinds{"none", "selective", "full"};
+
+/// What an entry says, and of the rest what holds for all stages.
+StageState state_of_entry(const Values& values, const std::string& entry, const StageState& general) {
+    auto state = general;
+    auto& recompute = state.recompute;
+    if (const auto word = values.word(entry + ".recompute.kind"); !word.empty()) {
+        recompute.kind = recompute_kind(word);
+        recompute.is_open = word == "auto";
+    }
+    const bool is_full = recompute.kind == spec::RecomputeKind::full;
+    recompute.every = values.has(entry + ".recompute.every")
+                          ? static_cast<int>(values.integer(entry + ".recompute.every"))
+                      : is_full || recompute.is_open ? recompute.every
+                                                     : 1;
+    for (const auto& key : home_keys) {
+        const auto path = entry + ".home." + key.name;
+        const auto* value = values.find(path);
+        if (value == nullptr) {
+            continue;
+        }
+        const auto* home = std::get_if<spec::Home>(&value->data);
+        state.open.*key.is_open = home == nullptr;
+        state.*key.home = home == nullptr ? spec::Home{} : *home;
+    }
+    return state;
+}
+
+/// The layers of a stage: a number, or a list of those of its chunks.
+std::string layers_text(const spec::RunSpec& run, int stage) {
+    const auto all = layout::stage_layers(run);
+    std::vector<std::int64_t> layers;
+    for (int chunk = 0; chunk < run.parallel.chunks_per_stage; ++chunk) {
+        layers.push_back(all[static_cast<std::size_t>(chunk * run.parallel.stages + stage)]);
+    }
+    return layers.size() == 1 ? fmt::format("{}", layers.front())
+                              : fmt::format("[{}]", fmt::join(layers, ", "));
+}
+
+/// What `state` has of its own, behind a comma.
+std::string own_text(const StageState& state, const StageState& general) {
+    std::string text;
+    const auto& recompute = state.recompute;
+    if (recompute.kind != general.recompute.kind || recompute.every != general.recompute.every) {
+        text += fmt::format(", recompute: {{kind: {}, every: {}}}",
+                            kinds[static_cast<std::size_t>(recompute.kind)], recompute.every);
+    }
+    std::vector<std::string> homes;
+    for (const auto& key : home_keys) {
+        if (state.*key.home != general.*key.home) {
+            homes.push_back(fmt::format("{}: {}", key.name, spec::write_home(state.*key.home)));
+        }
+    }
+    return homes.empty() ? text : text + fmt::format(", home: {{{}}}", fmt::join(homes, ", "));
+}
+
+void write_stages(Resolution& resolution, const std::string& why) {
+    const spec::RunSpec& run = resolution.run;
+    const auto general = spec::general_state(run);
+    std::vector<std::string> entries;
+    for (int stage = 0; stage < run.parallel.stages; ++stage) {
+        const auto own = run.stages.empty() ? std::string{}
+                                            : own_text(run.stages[static_cast<std::size_t>(stage)], general);
+        entries.push_back(fmt::format("{{layers: {}{}}}", layers_text(run, stage), own));
+    }
+    resolution.values.set_count(each, 0);
+    resolution.values.set_resolved(each, {}, fmt::format("[{}]", fmt::join(entries, ", ")), why);
+}
+
+/// Leaves RunSpec::stages out where all are as the run says in general and nothing is open; else the split of
+/// each follows the general one and the stage's kind.
+void close_stages_alike(spec::RunSpec& run) {
+    const auto general = spec::general_state(run);
+    for (auto& state : run.stages) {
+        state.recompute.split = general.recompute.split;
+    }
+    const bool is_any_open = spec::is_any_home_open(run) || spec::is_any_recomputation_open(run);
+    if (!is_any_open &&
+        std::ranges::all_of(run.stages, [&](const auto& state) { return state == general; })) {
+        run.stages.clear();
+        return;
+    }
+    for (auto& state : run.stages) {
+        state.recompute.split = general.recompute.split && state.recompute.kind == spec::RecomputeKind::full;
+    }
+}
+
+}  // namespace
+
+spec::RecomputeKind recompute_kind(const std::string& word) {
+    return word == "selective" ? spec::RecomputeKind::selective
+           : word == "full"    ? spec::RecomputeKind::full
+                               : spec::RecomputeKind::none;
+}
+
+void resolve_stages(Resolution& resolution) {
+    spec::RunSpec& run = resolution.run;
+    const auto general = spec::general_state(run);
+    const int stages = run.parallel.stages;
+    const auto count = resolution.values.count(each);
+    const bool is_general_open = general.open.any() || general.recompute.is_open;
+    if (count != stages && (count > 0 || stages == 1 || !is_general_open)) {
+        return;
+    }
+    for (int stage = 0; stage < stages; ++stage) {
+        const auto entry = fmt::format("{}[{}]", each, stage);
+        run.stages.push_back(state_of_entry(resolution.values, entry, general));
+    }
+    close_stages_alike(run);
+}
+
+void resolve_open_stages(Resolution& resolution) {
+    spec::RunSpec& run = resolution.run;
+    if (!resolution.is_auto(each)) {
+        if (run.parallel.stages * run.parallel.chunks_per_stage == 1) {
+            run.parallel.stage_layers.clear();  // one stage has all layers, however many a plan looks at
+        }
+        return;
+    }
+    if (run.parallel.stages == 1) {
+        resolution.erase_default(each);
+        return;
+    }
+    run.parallel.stage_layers = layout::stage_layers(run);
+    write_stages(resolution, "the stage that computes most computes least");
+}
+
+void resolve_chosen_stages(Resolution& resolution) {
+    for (auto& state : resolution.run.stages) {
+        for (const auto& key : home_keys) {
+            auto& home = state.*key.home;
+            const auto& row = *deck_schema().find(fmt::format("tiers.home.{}", key.name));
+            home = std::get<spec::Home>(value_of(row, spec::write_home(home)).data);  // as decks say it
+        }
+    }
+    close_stages_alike(resolution.run);
+    if (resolution.run.parallel.stages > 1 || resolution.values.count(each) > 0) {
+        write_stages(resolution, "what is auto, within the budget of each stage");
+    }
+}
+
+}  // namespace ziggurat::deck

@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include <string>
+
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+constexpr const char* key = "parallel.transport";
+
+/// Why NCCL cannot be, and what to do about it; nothing where it can.
+struct Obstacle {
+    std::string why;
+    std::string advice;
+};
+
+Obstacle find_obstacle(const Resolution& resolution) {
+    const int sharers = resolution.options.ranks_per_device;
+    if (resolution.run.tiers.device == spec::DeviceKind::host) {
+        return {"the host's cores compute, and it carries vectors of GPUs", "Set transport: auto."};
+    }
+    if (!resolution.options.has_nccl) {
+        return {"this program was built without it", "Build it where NCCL is, or set transport: staged."};
+    }
+    if (sharers > 1) {
+        return {fmt::format("{} ranks share a GPU, and it wants one for each", sharers),
+                "Start as many ranks as there are GPUs, or set transport: staged."};
+    }
+    return {};
+}
+
+}  // namespace
+
+void resolve_transport(Resolution& resolution) {
+    Values& values = resolution.values;
+    const auto [why_not, advice] = find_obstacle(resolution);
+    bool takes_nccl = why_not.empty() && values.is_word(key, "nccl");
+    if (resolution.is_auto(key)) {
+        const bool is_alone = resolution.run.parallel.ranks == 1;
+        takes_nccl = why_not.empty() && !is_alone;
+        values.set_resolved(key, {}, takes_nccl ? "nccl" : "staged",
+                            takes_nccl ? "each rank has a GPU of its own"
+                            : is_alone ? "one rank talks to nobody"
+                                       : why_not);
+    } else if (values.is_word(key, "nccl") && !why_not.empty() && !resolution.options.as_record) {
+        resolution.found.error(values.location(key), "NCCL cannot carry what ranks exchange", why_not,
+                               advice);
+    }
+    resolution.run.parallel.transport = takes_nccl ? spec::Transport::nccl : spec::Transport::staged;
+}
+
+}  // namespace ziggurat::deck

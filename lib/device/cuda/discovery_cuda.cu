@@ -1,0 +1,71 @@
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "device/cuda.hpp"
+
+namespace ziggurat::device::cuda {
+namespace {
+
+/// 13000 is 13.0.
+std::string version_text(int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+/// What `result` says to somebody who wonders why no GPU is used.
+std::string why_none(cudaError_t result) {
+    static_cast<void>(cudaGetLastError());  // which keeps it as if it were an error
+    int driver = 0;
+    int runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    if (driver == 0) {
+        return "no driver of GPUs is installed";
+    }
+    if (driver < runtime && result == cudaErrorInsufficientDriver) {
+        return "the driver is for CUDA " + version_text(driver) + ", this program for " +
+               version_text(runtime);
+    }
+    return std::string{"the driver says: "} + cudaGetErrorString(result);
+}
+
+std::string id_of(const cudaDeviceProp& properties) {
+    std::string id;
+    for (const char byte : properties.uuid.bytes) {
+        char digits[3];
+        std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(byte));
+        id += digits;
+    }
+    return id;
+}
+
+}  // namespace
+
+Discovery discover() {
+    Discovery found;
+    int count = 0;
+    if (const auto result = cudaGetDeviceCount(&count); result != cudaSuccess) {
+        found.why_none = why_none(result);
+        return found;
+    }
+    for (int i = 0; i < count; ++i) {
+        cudaDeviceProp properties{};
+        if (const auto result = cudaGetDeviceProperties(&properties, i); result != cudaSuccess) {
+            found = {};
+            found.why_none = why_none(result);
+            return found;
+        }
+        const auto bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+        found.bytes = found.count == 0 ? bytes : std::min(found.bytes, bytes);
+        found.ids.push_back(id_of(properties));
+        ++found.count;
+    }
+    if (count == 0) {
+        found.why_none = "the driver lists none";
+    }
+    return found;
+}
+
+}  // namespace ziggurat::device::cuda

@@ -1,0 +1,99 @@
+#include "device/cuda/queue_cuda.hpp"
+
+#include "device/cuda/error_cuda.hpp"
+
+namespace ziggurat::device::cuda {
+namespace {
+
+class CudaMark final : public Mark {
+  public:
+    CudaMark(int device, std::shared_ptr<Clock> clock) : clock_{std::move(clock)} {
+        use_device(device);
+        check(cudaEventCreateWithFlags(&event_, cudaEventDefault), "make an event");
+    }
+    ~CudaMark() override { cudaEventDestroy(event_); }
+    CudaMark(const CudaMark&) = delete;
+    CudaMark& operator=(const CudaMark&) = delete;
+
+    bool is_done() const override { return is_reached(event_, "wait for an event"); }
+    std::int64_t time_ns() const override { return clock_->time_ns(event_); }
+    cudaEvent_t handle() const { return event_; }
+
+  private:
+    std::shared_ptr<Clock> clock_;
+    cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace
+
+CudaQueue::CudaQueue(int device,
+                     std::shared_ptr<Clock> clock,
+                     std::shared_ptr<Libraries> libraries,
+                     std::shared_ptr<UnpinnedRanges> unpinned)
+    : device_{device},
+      clock_{std::move(clock)},
+      libraries_{std::move(libraries)},
+      unpinned_{std::move(unpinned)} {
+    use_device(device_);
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "make a stream");
+}
+
+CudaQueue::~CudaQueue() {
+    cudaStreamSynchronize(stream_);
+    cudaStreamDestroy(stream_);
+}
+
+void CudaQueue::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
+    const bool is_to_unpinned = unpinned_->touches(to, bytes);
+    if (is_to_unpinned || unpinned_->touches(from, bytes)) {
+        if (unpinned_copies_ == nullptr) {
+            unpinned_copies_ = std::make_unique<UnpinnedCopies>();
+        }
+        const auto copy = is_to_unpinned ? &UnpinnedCopies::from_gpu : &UnpinnedCopies::into_gpu;
+        ((*unpinned_copies_).*copy)(handle(), to, from, bytes);
+        return;
+    }
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, handle()),
+          "copy from or to a GPU's memory");
+}
+
+std::unique_ptr<Mark> CudaQueue::make_mark() {
+    return std::make_unique<CudaMark>(device_, clock_);
+}
+
+void CudaQueue::record(Mark& mark) {
+    clock_->tick();
+    check(cudaEventRecord(static_cast<CudaMark&>(mark).handle(), handle()), "record an event");
+}
+
+void CudaQueue::wait_for(const Mark& mark) {
+    check(cudaStreamWaitEvent(handle(), static_cast<const CudaMark&>(mark).handle(), 0),
+          "have a stream wait for an event");
+}
+
+void CudaQueue::finish() {
+    check(cudaStreamSynchronize(handle()), "finish a stream's work");
+}
+
+cudaStream_t CudaQueue::handle() const {
+    use_device(device_);
+    return stream_;
+}
+
+cudaStream_t handle_of(const Stream& stream) {
+    return static_cast<const CudaQueue&>(stream.queue()).handle();
+}
+
+Libraries& libraries_of(const Stream& stream) {
+    return static_cast<const CudaQueue&>(stream.queue()).libraries();
+}
+
+void use_device(int device) {
+    thread_local int current = -1;
+    if (current != device) {
+        check(cudaSetDevice(device), "use a GPU");
+        current = device;
+    }
+}
+
+}  // namespace ziggurat::device::cuda

@@ -1,0 +1,52 @@
+/// CudaQueue: the CUDA stream behind a stream of a GPU.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <memory>
+
+#include "device/cuda/clock_cuda.hpp"
+#include "device/cuda/libraries_cuda.hpp"
+#include "device/cuda/unpinned_cuda.hpp"
+#include "device/queue.hpp"
+#include "device/stream.hpp"
+
+namespace ziggurat::device::cuda {
+
+/// No call waits for the GPU but `finish`.
+class CudaQueue final : public Queue {
+  public:
+    /// \param clock, libraries, unpinned  of the same GPU
+    CudaQueue(int device,
+              std::shared_ptr<Clock> clock,
+              std::shared_ptr<Libraries> libraries,
+              std::shared_ptr<UnpinnedRanges> unpinned);
+    ~CudaQueue() override;
+    CudaQueue(const CudaQueue&) = delete;
+    CudaQueue& operator=(const CudaQueue&) = delete;
+
+    void copy(std::byte* to, const std::byte* from, std::int64_t bytes) override;
+    std::unique_ptr<Mark> make_mark() override;
+    void record(Mark& mark) override;
+    void wait_for(const Mark& mark) override;
+    void finish() override;
+
+    /// For launches by the calling thread, whose GPU this becomes.
+    cudaStream_t handle() const;
+    Libraries& libraries() const noexcept { return *libraries_; }
+
+  private:
+    int device_;
+    std::shared_ptr<Clock> clock_;
+    std::shared_ptr<Libraries> libraries_;
+    std::shared_ptr<UnpinnedRanges> unpinned_;
+    std::unique_ptr<UnpinnedCopies> unpinned_copies_;  ///< once there is one
+    cudaStream_t stream_ = nullptr;
+};
+
+/// The CUDA stream behind `stream`. \pre it is one of a GPU
+cudaStream_t handle_of(const Stream& stream);
+/// What libraries keep for the GPU of `stream`. \pre it is one of a GPU
+Libraries& libraries_of(const Stream& stream);
+
+}  // namespace ziggurat::device::cuda

@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "doctor/launch.hpp"
+#include "doctor/merge.hpp"
+
+namespace ziggurat::doctor {
+namespace {
+
+constexpr const char* check = "cores";
+
+/// All ranks of a node.
+struct NodeCores {
+    std::string host;
+    std::vector<int> ranks;
+    std::map<int, std::vector<int>> ranks_of_core;
+    std::set<int> allowed;
+    int threads = 0;  ///< that the environment asks for
+    int core_limit = 0;
+
+    /// Cores that no rank may use.
+    int idle() const { return std::max(0, limited(allowed.size()) - limited(ranks_of_core.size())); }
+    int usable() const { return limited(ranks_of_core.size()); }
+    int limited(std::size_t cores) const {
+        const auto all = static_cast<int>(cores);
+        return core_limit > 0 ? std::min(all, core_limit) : all;
+    }
+    /// A core that several ranks are bound to.
+    const std::vector<int>* shared() const {
+        const auto found =
+            std::ranges::find_if(ranks_of_core, [](const auto& core) { return core.second.size() > 1; });
+        return found == ranks_of_core.end() ? nullptr : &found->second;
+    }
+};
+
+std::map<int, NodeCores> nodes_of(const std::vector<RankCores>& by_rank) {
+    std::map<int, NodeCores> nodes;
+    for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+        const auto& mine = by_rank[rank];
+        auto& node = nodes[mine.node];
+        node.host = mine.host;
+        node.ranks.push_back(static_cast<int>(rank));
+        for (const int core : mine.cores) {
+            node.ranks_of_core[core].push_back(static_cast<int>(rank));
+            node.allowed.insert(core);
+        }
+        node.allowed.insert(mine.allowed.begin(), mine.allowed.end());
+        node.threads += std::max(mine.threads, 1);
+        node.core_limit = mine.core_limit;
+    }
+    return nodes;
+}
+
+Diagnosis judge_node(const NodeCores& node) {
+    const auto num_ranks = static_cast<int>(node.ranks.size());
+    const auto remedy =
+        fmt::format("Start with 'mpirun --bind-to core --map-by slot:PE={}', or --bind-to none.",
+                    std::max(1, node.limited(node.allowed.size()) / num_ranks));
+    if (const auto* sharers = node.shared(); sharers != nullptr && node.idle() > 0) {
+        return warning(
+            check,
+            fmt::format("ranks {} are bound to one core, and {} of {} cores are idle",
+                        fmt::join(*sharers, " and "), node.idle(), node.limited(node.allowed.size())),
+            remedy, Scope::node);
+    }
+    if (node.threads > node.usable()) {
+        const auto what = node.threads == num_ranks ? fmt::format("{} ranks", num_ranks)
+                                                    : fmt::format("{} threads of {} rank{}", node.threads,
+                                                                  num_ranks, num_ranks == 1 ? "" : "s");
+        return warning(
+            check, fmt::format("{} have {} core{}", what, node.usable(), node.usable() == 1 ? "" : "s"),
+            node.idle() > 0 ? remedy : "Start fewer ranks on the node, or set OMP_NUM_THREADS to fewer.",
+            Scope::node);
+    }
+    if (num_ranks > 1 && node.idle() >= num_ranks) {
+        return warning(check,
+                       fmt::format("{} ranks are bound to {} of {} cores", num_ranks, node.usable(),
+                                   node.limited(node.allowed.size())),
+                       remedy, Scope::node);
+    }
+    return well(check,
+                fmt::format("{} rank{} on {} of {} cores", num_ranks, num_ranks == 1 ? "" : "s",
+                            node.usable(), node.limited(node.allowed.size())),
+                Scope::node);
+}
+
+}  // namespace
+
+Diagnoses judge_cores(const std::vector<RankCores>& by_rank) {
+    std::vector<RankDiagnoses> reports;
+    for (const auto& [number, node] : nodes_of(by_rank)) {
+        reports.push_back({node.host, number, {judge_node(node)}});
+    }
+    return merge(reports);
+}
+
+}  // namespace ziggurat::doctor

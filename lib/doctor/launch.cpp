@@ -1,0 +1,166 @@
+#include "doctor/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <regex>
+
+#include "base/printable.hpp"
+
+namespace ziggurat::doctor {
+namespace {
+
+constexpr const char* launcher = "launcher";
+
+std::string first_line(const std::string& text) {
+    return printable(text.substr(0, text.find('\n')));
+}
+
+/// Libraries of one name and minor version understand each other's launchers.
+bool fit(const Release& a, const Release& b) {
+    return a.name == b.name && a.major == b.major && a.minor == b.minor;
+}
+
+}  // namespace
+
+std::string Release::text() const {
+    return fmt::format("{} {}.{}.{}", name, major, minor, patch);
+}
+
+Release read_release(const std::string& said) {
+    struct Pattern {
+        const char* name;
+        const char* pattern;
+    };
+    constexpr const char* number = R"([^0-9]{0,24}(\d+)\.(\d+)(?:\.(\d+))?)";
+    for (const auto& [name, pattern] :
+         {Pattern{"Open MPI", R"(\bOpen ?MPI\b|\bOpenRTE\b|\bPRRTE\b)"},
+          Pattern{"Intel MPI", R"(\bIntel\(R\) MPI Library\b)"}, Pattern{"MVAPICH", R"(\bMVAPICH2?\b)"},
+          Pattern{"MPICH", R"(\bMPICH\b|\bHYDRA build details\b)"}}) {
+        std::smatch found;
+        if (std::regex_search(said, found, std::regex{fmt::format("(?:{}){}", pattern, number)})) {
+            const auto part = [&](std::size_t i) { return found[i].matched ? std::stoi(found[i].str()) : 0; };
+            return {name, part(1), part(2), part(3)};
+        }
+    }
+    return {};
+}
+
+Diagnosis judge_launcher(const std::string& path, const std::string& said, const Release& linked) {
+    const auto put_first = linked.is_known()
+                               ? fmt::format("Put the folder of {}'s mpirun first in PATH.", linked.text())
+                               : std::string{"Put the folder of the program's MPI first in PATH."};
+    if (path.empty()) {
+        return warning(launcher, "there is no mpirun on the PATH, so that one rank alone can be started",
+                       put_first + " Inside Slurm, srun --mpi=pmix needs none.");
+    }
+    const auto release = read_release(said);
+    if (!release.is_known() || !linked.is_known()) {
+        return warning(launcher,
+                       fmt::format("{} does not tell its version ('{}'); the program runs with {}", path,
+                                   first_line(said), linked.is_known() ? linked.text() : "another MPI"),
+                       put_first);
+    }
+    if (!fit(release, linked)) {
+        return error(launcher,
+                     fmt::format("{} is {}, the program runs with {}: its ranks would not see each other",
+                                 path, release.text(), linked.text()),
+                     put_first);
+    }
+    return well(launcher, fmt::format("{} is {}{}", path, release.text(),
+                                      release == linked ? "" : "; the program runs with " + linked.text()));
+}
+
+Diagnoses judge_root(bool is_root, bool may_run, bool may_run_confirmed, const Release& linked) {
+    if (!is_root || linked.name != "Open MPI" || (may_run && may_run_confirmed)) {
+        return {};
+    }
+    return {
+        error("root",
+              fmt::format("this is root, whom {} refuses: OMPI_ALLOW_RUN_AS_ROOT{} not set", linked.text(),
+                          may_run ? "_CONFIRM is" : " and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM are"),
+              "Run 'export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1', or launch as another "
+              "user.")};
+}
+
+Diagnosis judge_mpi(const Release& built, const Release& linked, const std::string& said) {
+    constexpr const char* check = "MPI";
+    if (!linked.is_known() || !built.is_known()) {
+        return well(check, first_line(said), Scope::node);
+    }
+    if (!fit(built, linked)) {
+        return error(
+            check, fmt::format("the program was built with {} and runs with {}", built.text(), linked.text()),
+            "Load the module that it was built with, or build it anew.");
+    }
+    return well(check, fmt::format("{}, built with {}", linked.text(), built.text()), Scope::node);
+}
+
+Diagnosis judge_clocks(const std::vector<double>& ahead_seconds, const std::vector<std::string>& hosts) {
+    constexpr const char* check = "clocks";
+    constexpr double most_seconds = 1;
+    std::size_t worst = 0;
+    std::size_t off = 0;
+    for (std::size_t rank = 0; rank < ahead_seconds.size(); ++rank) {
+        const double apart = std::abs(ahead_seconds[rank]);
+        off += apart > most_seconds ? 1 : 0;
+        worst = apart > std::abs(ahead_seconds[worst]) ? rank : worst;
+    }
+    const double most = ahead_seconds.empty() ? 0 : ahead_seconds[worst];
+    if (off == 0) {
+        return well(check,
+                    fmt::format("those of {} rank{} are within 1 s of each other", ahead_seconds.size(),
+                                ahead_seconds.size() == 1 ? "" : "s"),
+                    Scope::job);
+    }
+    return warning(
+        check,
+        fmt::format("{} of {} ranks have another time than rank 0 on {}: rank {} on {} is {:.1f} s {}", off,
+                    ahead_seconds.size(), hosts[0], worst, hosts[worst], std::abs(most),
+                    most > 0 ? "ahead" : "behind"),
+        "Have the clocks of the nodes set by NTP (chronyc tracking): ends of jobs and ages of "
+        "files go wrong.",
+        Scope::job);
+}
+
+Diagnosis judge_builds(const std::vector<std::string>& builds, const std::vector<std::string>& hosts) {
+    constexpr const char* check = "build";
+    std::string others;
+    int num_others = 0;
+    for (std::size_t rank = 1; rank < builds.size(); ++rank) {
+        if (builds[rank] != builds[0] && ++num_others <= 3) {
+            others += fmt::format("{}rank {} on {} has {}", others.empty() ? "" : ", ", rank, hosts[rank],
+                                  builds[rank]);
+        }
+    }
+    if (num_others == 0) {
+        return well(check,
+                    builds[0] + (builds.size() > 1 ? fmt::format(", on all {} ranks", builds.size()) : ""),
+                    Scope::job);
+    }
+    return error(check,
+                 fmt::format("rank 0 on {} has {}; {}{}", hosts[0], builds[0], others,
+                             num_others > 3 ? fmt::format(" and {} more differ", num_others - 3) : ""),
+                 "Start one build on all nodes: install it in a folder that all of them see.", Scope::job);
+}
+
+Diagnosis judge_sharing(int num_ranks, int num_nodes, const std::string& why_not) {
+    constexpr const char* check = "ranks";
+    const auto found = fmt::format("{} rank{} on {} node{}", num_ranks, num_ranks == 1 ? "" : "s", num_nodes,
+                                   num_nodes == 1 ? "" : "s");
+    if (num_ranks == 1) {
+        return well(check, found, Scope::job);
+    }
+    if (why_not.empty()) {
+        return well(check,
+                    found + ", a message of each has reached the next" +
+                        (num_ranks > num_nodes ? ", and those of a node read each other's memory" : ""),
+                    Scope::job);
+    }
+    return warning(check,
+                   fmt::format("{}; those of a node cannot read each other's memory ({})", found, why_not),
+                   "Let ranks of a node trace each other (kernel.yama.ptrace_scope=0, docker "
+                   "--cap-add=SYS_PTRACE), or do with slower collectives.",
+                   Scope::job);
+}
+
+}  // namespace ziggurat::doctor

@@ -1,0 +1,119 @@
+#include "doctor/limits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.hpp"
+
+namespace ziggurat::doctor {
+namespace {
+
+/// Files that a rank has open by itself: libraries, log, metrics, checkpoints, data, NVMe.
+constexpr std::int64_t files_of_rank = 128;
+/// Files that a connection to another rank takes, with the launcher's share.
+constexpr std::int64_t files_of_peer = 4;
+/// Ranks that one rank has connections to: its neighbours along the axes.
+constexpr std::int64_t most_peers = 256;
+
+constexpr std::int64_t mebi = std::int64_t{1} << 20;
+/// Of a rank: a segment of Open MPI (4 MiB), and as much again for its pools and those of others.
+constexpr std::int64_t shared_of_rank = 8 * mebi;
+
+std::string bytes_or_none(std::int64_t bytes) {
+    return bytes == no_limit ? "any amount" : format_bytes(bytes);
+}
+
+}  // namespace
+
+Diagnosis judge_open_files(Limit files, int num_ranks) {
+    const auto peers = std::min<std::int64_t>(num_ranks, most_peers);
+    const auto needed = files_of_rank + files_of_peer * peers;
+    const auto found = files.now == no_limit
+                           ? std::string{"any number may be open"}
+                           : fmt::format("{} may be open at once", format_grouped(files.now));
+    if (files.now >= needed) {
+        return well("open files", found, Scope::rank);
+    }
+    const auto remedy =
+        files.most >= needed
+            ? fmt::format("Run 'ulimit -n {}' before the launch.", std::max<std::int64_t>(needed, 1024))
+            : fmt::format(
+                  "Have 'nofile' raised to 1024 or more in /etc/security/limits.conf, where it ends "
+                  "at {} for you.",
+                  format_grouped(files.most));
+    return warning("open files", fmt::format("{}, and a rank among {} may need {}", found, num_ranks, needed),
+                   remedy, Scope::rank);
+}
+
+Diagnosis judge_locked_memory(Limit bytes, const std::string& fabric) {
+    const auto found = fmt::format("{} may be locked", bytes_or_none(bytes.now));
+    if (fabric.empty() || bytes.now == no_limit) {
+        return well(
+            "locked memory",
+            fabric.empty() ? found + ", and nothing here locks any" : found + ", as " + fabric + " needs",
+            Scope::rank);
+    }
+    return warning("locked memory",
+                   fmt::format("{}, and the network card {} locks what it sends and receives", found, fabric),
+                   bytes.most == no_limit
+                       ? "Run 'ulimit -l unlimited' before the launch, on all nodes."
+                       : "Have 'memlock' set to unlimited in /etc/security/limits.conf, and in the service "
+                         "of the batch system, on all nodes.",
+                   Scope::rank);
+}
+
+Diagnosis judge_memory(const MemoryFacts& facts) {
+    constexpr double nearly_full = 0.95;
+    constexpr double too_small_a_share = 0.5;
+    const auto installed = format_bytes(facts.installed_bytes);
+    const bool is_limited = facts.granted_bytes < facts.installed_bytes;
+    const auto most = std::min(facts.granted_bytes, facts.installed_bytes);
+    const auto used = is_limited ? facts.used_bytes : facts.installed_bytes - facts.available_bytes;
+    const auto found =
+        is_limited ? fmt::format("the control group grants {} of the machine's {}, {} of them are in use",
+                                 format_bytes(most), installed, format_bytes(used))
+                   : fmt::format("{}, {} of them are in use", installed, format_bytes(used));
+    if (static_cast<double>(used) >= nearly_full * static_cast<double>(most)) {
+        return error("memory", found,
+                     is_limited
+                         ? "Ask for more memory (srun --mem, docker --memory), or end what else runs in this "
+                           "group: the kernel kills what goes beyond."
+                         : "End what else runs on this machine: the kernel kills what goes beyond.");
+    }
+    const double memory_share = static_cast<double>(most) / static_cast<double>(facts.installed_bytes);
+    const double core_share = static_cast<double>(facts.cores) / std::max(1, facts.machine_cores);
+    if (is_limited && memory_share < too_small_a_share * core_share) {
+        return warning(
+            "memory", fmt::format("{}, for {} of {} cores", found, facts.cores, facts.machine_cores),
+            "Ask for more memory (srun --mem=0 for all of a node, docker --memory), if this is less "
+            "than was meant.");
+    }
+    return well("memory", found);
+}
+
+Diagnosis judge_shared_memory(const SharedMemoryFacts& facts) {
+    constexpr const char* check = "shared memory";
+    if (!facts.problem.empty()) {
+        return error(check, fmt::format("/dev/shm cannot be used ({})", facts.problem),
+                     "Mount it, writable by all: 'mount -t tmpfs -o mode=1777 tmpfs /dev/shm', or docker "
+                     "--shm-size.");
+    }
+    if (!facts.has_size) {
+        return well(check, "/dev/shm is writable and has no limit of its own");
+    }
+    const auto needed = shared_of_rank * std::max(1, facts.ranks);
+    const auto found = fmt::format("{} of {} are free in /dev/shm", format_bytes(facts.free_bytes),
+                                   format_bytes(facts.size_bytes));
+    if (facts.free_bytes >= needed) {
+        return well(check, found);
+    }
+    return warning(check,
+                   fmt::format("{}, and messages of {} rank{} on a node may need {}", found, facts.ranks,
+                               facts.ranks == 1 ? "" : "s", format_bytes(needed)),
+                   facts.size_bytes < needed
+                       ? "Make it larger: 'mount -o remount,size=50% /dev/shm', or docker --shm-size."
+                       : "Remove what lies there of programs that have ended.");
+}
+
+}  // namespace ziggurat::doctor

@@ -1,0 +1,171 @@
+#include "kernels/attention.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+#include "base/contract.hpp"
+#include "device/cuda/queue_cuda.hpp"
+#include "kernels/attention_library.hpp"
+#include "kernels/built_with.hpp"
+#include "kernels/cuda/attention_backward_cuda.hpp"
+#include "kernels/cuda/attention_cudnn_cuda.hpp"
+#include "kernels/cuda/attention_forward_cuda.hpp"
+#include "kernels/cuda/sibling_cuda.hpp"
+
+namespace ziggurat::kernels::cuda {
+namespace {
+
+using tensor::TensorRef;
+
+/// Tiles of heads of one class of sizes; those of a block are at most 48 KiB of floats.
+template <class Forward_, class Queries_, class Keys_>
+struct Tiles {
+    using Forward = Forward_;
+    using Queries = Queries_;  // of their gradients
+    using Keys = Keys_;
+};
+using UpTo32 = Tiles<AttentionTile<64, 32, 32>, AttentionTile<32, 32, 32>, AttentionTile<32, 32, 32>>;
+using UpTo64 = Tiles<AttentionTile<64, 32, 64>, AttentionTile<32, 32, 64>, AttentionTile<32, 32, 64>>;
+using UpTo128 = Tiles<AttentionTile<32, 32, 128>, AttentionTile<16, 32, 128>, AttentionTile<16, 16, 128>>;
+using UpTo256 = Tiles<AttentionTile<16, 16, 256>, AttentionTile<8, 16, 256>, AttentionTile<8, 8, 256>>;
+
+/// Calls body(tiles) with those for heads of this size.
+template <class Body>
+void with_tiles(std::int64_t head_dim, const Body& body) {
+    ZG_EXPECTS(head_dim <= 256);
+    if (head_dim <= 32) {
+        body(UpTo32{});
+    } else if (head_dim <= 64) {
+        body(UpTo64{});
+    } else if (head_dim <= 128) {
+        body(UpTo128{});
+    } else {
+        body(UpTo256{});
+    }
+}
+
+template <class T, class... Others>
+AttentionArguments<T> arguments(const AttentionShape& shape,
+                                TensorRef<const T, 2> qkv,
+                                TensorRef<const std::int32_t, 1> document_starts,
+                                const ReadableDropout& dropout,
+                                const Others*... others) {
+    return {.shape = shape,
+            .qkv = qkv.data,
+            .document_starts = document_starts.empty() ? nullptr : document_starts.data,
+            .dropout = dropout,
+            .scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim)),
+            .is_aligned = are_rows_aligned(shape.head_dim, qkv.data, others...)};
+}
+
+std::int64_t tiles_of(std::int64_t seq, std::int64_t rows) {
+    return (seq + rows - 1) / rows;
+}
+
+template <class T>
+inline constexpr bool may_be_cudnn = std::is_same_v<T, tensor::bfloat16> && (has_cudnn);
+
+/// cuDNN where it computes calls of the shape, else nothing.
+template <class T>
+CudnnAttention* cudnn_for(const device::Stream& stream, const AttentionShape& shape) {
+    if constexpr (may_be_cudnn<T>) {
+        auto* const cudnn = device::cuda::libraries_of(stream).get<CudnnAttention>().get();
+        return cudnn->has(shape) ? cudnn : nullptr;
+    }
+    return nullptr;
+}
+
+/// What cuDNN is asked for: everything visible and nothing dropped, with the workspace that it takes.
+[[maybe_unused]] bool is_plain(TensorRef<const std::int32_t, 1> document_starts,
+                               const ReadableDropout& dropout,
+                               std::span<std::byte> workspace) {
+    return document_starts.empty() && dropout.probability == 0 && !workspace.empty();
+}
+
+}  // namespace
+
+template <class T>
+bool prepare_attention(const device::Stream& stream, const AttentionShape& shape) {
+    return cudnn_for<T>(stream, shape) != nullptr;
+}
+
+AttentionLibrary attention_library() {
+    if constexpr (has_cudnn) {
+        return cudnn_library();
+    }
+    return {};
+}
+
+template <class T>
+void attention_forward(const device::Stream& stream,
+                       const AttentionShape& shape,
+                       TensorRef<const T, 2> qkv,
+                       TensorRef<const std::int32_t, 1> document_starts,
+                       const ReadableDropout& dropout,
+                       TensorRef<T, 2> out,
+                       TensorRef<float, 3> lse,
+                       std::span<std::byte> workspace) {
+    if constexpr (may_be_cudnn<T>) {
+        auto* const cudnn =
+            is_plain(document_starts, dropout, workspace) ? cudnn_for<T>(stream, shape) : nullptr;
+        if (cudnn != nullptr) {
+            cudnn->forward(stream, shape, qkv.data, out.data, lse.data, workspace);
+            return;
+        }
+    }
+    const auto of = arguments(shape, qkv, document_starts, dropout);
+    const auto heads = shape.batch * shape.heads;
+    with_tiles(shape.head_dim, [&](auto tiles) {
+        using Tile = typename decltype(tiles)::Forward;
+        launch_grid(stream, "attention_forward", {heads * tiles_of(shape.seq, Tile::queries), Tile::threads},
+                    attend<Tile, T>, of, heads, out.data, lse.data);
+    });
+}
+
+template <class T>
+void attention_backward(const device::Stream& stream,
+                        const AttentionShape& shape,
+                        TensorRef<const T, 2> qkv,
+                        TensorRef<const std::int32_t, 1> document_starts,
+                        const ReadableDropout& dropout,
+                        TensorRef<const T, 2> out,
+                        TensorRef<const T, 2> d_out,
+                        TensorRef<const float, 3> lse,
+                        TensorRef<T, 2> d_qkv,
+                        std::span<std::byte> workspace) {
+    if constexpr (may_be_cudnn<T>) {
+        auto* const cudnn =
+            is_plain(document_starts, dropout, workspace) ? cudnn_for<T>(stream, shape) : nullptr;
+        if (cudnn != nullptr) {
+            cudnn->backward(stream, shape, qkv.data, out.data, d_out.data, lse.data, d_qkv.data, workspace);
+            return;
+        }
+    }
+    const auto of = arguments(shape, qkv, document_starts, dropout, d_out.data);
+    const AttentionGradients<T> with{
+        .out = out.data, .d_out = d_out.data, .lse = lse.data, .d_qkv = d_qkv.data};
+    const auto heads = shape.batch * shape.heads;
+    const auto kv_heads = shape.batch * shape.kv_heads;
+    with_tiles(shape.head_dim, [&](auto tiles) {
+        using Queries = typename decltype(tiles)::Queries;
+        using Keys = typename decltype(tiles)::Keys;
+        launch_grid(stream, "attention_backward of queries",
+                    {heads * tiles_of(shape.seq, Queries::queries), Queries::threads},
+                    attention_query_gradients<Queries, T>, of, heads, with);
+        launch_grid(stream, "attention_backward of keys and values",
+                    {kv_heads * tiles_of(shape.seq, Keys::keys), Keys::threads},
+                    attention_key_gradients<Keys, T>, of, kv_heads, with);
+    });
+}
+
+template bool prepare_attention<float>(const device::Stream&, const AttentionShape&);
+template bool prepare_attention<tensor::bfloat16>(const device::Stream&, const AttentionShape&);
+
+ZG_CUDA_SIBLING(attention_forward<float>);
+ZG_CUDA_SIBLING(attention_forward<tensor::bfloat16>);
+ZG_CUDA_SIBLING(attention_backward<float>);
+ZG_CUDA_SIBLING(attention_backward<tensor::bfloat16>);
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,142 @@
+/// Graphs of attention's passes for cuDNN's frontend; only attention_cudnn_cuda.cpp includes it.
+#pragma once
+
+#include <cudnn.h>
+#include <cudnn_frontend.h>
+
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "kernels/attention.hpp"
+
+namespace ziggurat::kernels::cuda {
+
+namespace fe = cudnn_frontend;
+using fe::graph::Graph;
+
+/// Where a graph is to run: a GPU that is there, by its handle, or one that is described.
+struct Target {
+    cudnnHandle_t handle = nullptr;
+    std::shared_ptr<const fe::DeviceProperties> properties = {};
+    int capability = 0;
+};
+
+/// Describes one pass over tensors that lie as attention.hpp says.
+///
+/// \param part  sequences and heads of the call: a piece of `whole`
+class PassGraph {
+  public:
+    PassGraph(const AttentionShape& part, const AttentionShape& whole, const Target& target)
+        : part_{part},
+          qkv_row_{(whole.heads + 2 * whole.kv_heads) * whole.head_dim},
+          out_row_{whole.heads * whole.head_dim} {
+        if (target.properties != nullptr) {
+            graph_->set_device_properties(target.properties);
+        }
+        // Before there are nodes, which copy it.
+        graph_->set_io_data_type(fe::DataType_t::BFLOAT16)
+            .set_intermediate_data_type(fe::DataType_t::FLOAT)
+            .set_compute_data_type(fe::DataType_t::FLOAT)
+            .set_sm_version(target.capability);
+    }
+
+    std::shared_ptr<Graph> forward() {
+        auto attributes = common(fe::graph::SDPA_attributes{});
+        attributes.set_generate_stats(true);
+        auto [made, sums] = graph_->sdpa(graph_->tensor(heads(Uid::q, part_.heads, qkv_row_)),
+                                         graph_->tensor(heads(Uid::k, part_.kv_heads, qkv_row_)),
+                                         graph_->tensor(heads(Uid::v, part_.kv_heads, qkv_row_)), attributes);
+        put(made, heads(Uid::out, part_.heads, out_row_));
+        put(sums, rows());
+        sums->set_data_type(fe::DataType_t::FLOAT);
+        return graph_;
+    }
+
+    std::shared_ptr<Graph> backward() {
+        auto attributes = common(fe::graph::SDPA_backward_attributes{});
+        attributes.set_deterministic_algorithm(true);
+        auto [dq, dk, dv] = graph_->sdpa_backward(graph_->tensor(heads(Uid::q, part_.heads, qkv_row_)),
+                                                  graph_->tensor(heads(Uid::k, part_.kv_heads, qkv_row_)),
+                                                  graph_->tensor(heads(Uid::v, part_.kv_heads, qkv_row_)),
+                                                  graph_->tensor(heads(Uid::out, part_.heads, out_row_)),
+                                                  graph_->tensor(heads(Uid::d_out, part_.heads, out_row_)),
+                                                  graph_->tensor(rows()), attributes);
+        put(dq, heads(Uid::d_q, part_.heads, qkv_row_));
+        put(dk, heads(Uid::d_k, part_.kv_heads, qkv_row_));
+        put(dv, heads(Uid::d_v, part_.kv_heads, qkv_row_));
+        return graph_;
+    }
+
+  private:
+    /// Tensors by their numbers, in the order in which graphs are given addresses.
+    enum Uid : std::int64_t { q = 1, k, v, out, lse, d_out, d_q, d_k, d_v };
+
+    template <class Attributes>
+    Attributes common(Attributes attributes) const {
+        attributes.set_attn_scale(1.0f / std::sqrt(static_cast<float>(part_.head_dim)))
+            .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
+            .set_diagonal_band_right_bound(0);
+        return attributes;
+    }
+
+    fe::graph::Tensor_attributes heads(Uid uid, std::int64_t count, std::int64_t row) const {
+        return fe::graph::Tensor_attributes{}
+            .set_uid(uid)
+            .set_dim({part_.batch, count, part_.seq, part_.head_dim})
+            .set_stride({part_.seq * row, part_.head_dim, row, 1});
+    }
+    fe::graph::Tensor_attributes rows() const {
+        return fe::graph::Tensor_attributes{}
+            .set_uid(Uid::lse)
+            .set_data_type(fe::DataType_t::FLOAT)
+            .set_dim({part_.batch, part_.heads, part_.seq, 1})
+            .set_stride({part_.heads * part_.seq, part_.seq, 1, 1});
+    }
+    static void put(const std::shared_ptr<fe::graph::Tensor_attributes>& result,
+                    const fe::graph::Tensor_attributes& as) {
+        result->set_output(true).set_uid(as.get_uid()).set_dim(as.get_dim()).set_stride(as.get_stride());
+    }
+
+    AttentionShape part_;
+    std::int64_t qkv_row_, out_row_;
+    std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
+};
+
+/// Calls `ask`; what cuDNN or its frontend says against it, else nothing.
+template <class Ask>
+std::string refusal(const Ask& ask) {
+    try {
+        const fe::error_t said = ask();
+        return said.is_bad() ? said.err_msg : "";
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+}
+
+/// Chooses how to compute a pass; what is said where it cannot be, else nothing.
+inline std::string choose(Graph& graph, const Target& target) {
+    return refusal([&] {
+        auto said = graph.validate();
+        if (said.is_good()) {
+            said = graph.build_operation_graph(target.handle);
+        }
+        if (said.is_good()) {
+            said = graph.create_execution_plans({fe::HeurMode_t::A});
+        }
+        graph.deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+        return said.is_good() ? graph.check_support() : said;
+    });
+}
+
+/// Compiles a pass that is chosen: `bytes` becomes its workspace. What is said where it cannot, else nothing.
+inline std::string compile(Graph& graph, std::int64_t& bytes) {
+    return refusal([&] {
+        const auto said = graph.build_plans();
+        return said.is_good() ? graph.get_workspace_size(bytes) : said;
+    });
+}
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,267 @@
+/// Tiles of attention: where heads lie, and products of tiles in shared memory; only *_cuda.cu files include
+/// it.
+///
+/// A block of eight threads times `columns` of them works on a tile of scores. Thread (x, y) has the rows y,
+/// y + columns, ... of what is on the left, and of keys `keys_each` neighbours, whose dropout it finds at
+/// once. Keys lie in shared memory where eight neighbouring threads read eight neighbouring rows.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/attention.hpp"
+#include "kernels/cuda/launch_cuda.hpp"
+#include "kernels/cuda/row_packs_cuda.hpp"
+#include "kernels/dropout.hpp"
+#include "kernels/vector_math.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels::cuda {
+
+/// Threads that share a row.
+inline constexpr int row_threads = 8;
+
+/// Sizes that the compiler knows: of queries and keys in a tile, and of heads at most, a multiple of 32.
+template <int queries_, int keys_, int head_>
+struct AttentionTile {
+    static constexpr int queries = queries_;
+    static constexpr int keys = keys_;
+    static constexpr int head = head_;
+    static constexpr int columns = queries < 16 ? queries : 16;
+    static constexpr int threads = row_threads * columns;
+    static constexpr int step = head + 4;         ///< from row to row of a head's tile
+    static constexpr int scores_step = keys + 1;  ///< and of one of scores
+    static constexpr int rows_each = queries / columns;
+    static constexpr int keys_each = keys / row_threads;
+    static constexpr int key_rows_each = keys / columns;  ///< where keys are on the left
+    static constexpr int lines_each = head / (4 * row_threads);
+    static_assert(queries % columns == 0 && keys % row_threads == 0 && keys % columns == 0 && head % 32 == 0);
+
+    /// The row of a tile in which key `key` lies, and which key lies in row `row`.
+    __device__ static int row_of_key(int key) { return key % keys_each * row_threads + key / keys_each; }
+    __device__ static int key_of_row(int row) { return row % row_threads * keys_each + row / row_threads; }
+};
+
+__device__ inline int thread_x() {
+    return static_cast<int>(threadIdx.x) % row_threads;
+}
+__device__ inline int thread_y() {
+    return static_cast<int>(threadIdx.x) / row_threads;
+}
+
+/// Rows of one head, `step` elements apart.
+template <class T>
+struct HeadRows {
+    T* first;
+    std::int64_t step;
+
+    __device__ T* row(int row) const { return first + row * step; }
+};
+
+/// The arguments of a call, and where each head lies in them.
+template <class T>
+struct AttentionArguments {
+    AttentionShape shape;
+    const T* qkv;
+    const std::int32_t* document_starts;  // null: all 0
+    ReadableDropout dropout;
+    float scale;
+    bool is_aligned;  // packs of all heads
+
+    __host__ __device__ int seq() const { return static_cast<int>(shape.seq); }
+    __device__ int head_dim() const { return static_cast<int>(shape.head_dim); }
+    __device__ std::int64_t width() const { return (shape.heads + 2 * shape.kv_heads) * shape.head_dim; }
+    __device__ std::int64_t group() const { return shape.heads / shape.kv_heads; }
+
+    /// Head `index` of all of `in`: queries', then keys', then values'.
+    template <class U>
+    __device__ HeadRows<U> of(U* in, std::int64_t batch, std::int64_t index) const {
+        return {in + batch * shape.seq * width() + index * shape.head_dim, width()};
+    }
+    template <class U>
+    __device__ HeadRows<U> query(U* in, std::int64_t batch, std::int64_t head) const {
+        return of(in, batch, head);
+    }
+    template <class U>
+    __device__ HeadRows<U> key(U* in, std::int64_t batch, std::int64_t kv_head) const {
+        return of(in, batch, shape.heads + kv_head);
+    }
+    template <class U>
+    __device__ HeadRows<U> value(U* in, std::int64_t batch, std::int64_t kv_head) const {
+        return of(in, batch, shape.heads + shape.kv_heads + kv_head);
+    }
+    template <class U>
+    __device__ HeadRows<U> output(U* in, std::int64_t batch, std::int64_t head) const {
+        return {in + (batch * shape.seq * shape.heads + head) * shape.head_dim, shape.heads * shape.head_dim};
+    }
+    __device__ std::int64_t lse(std::int64_t batch, std::int64_t head, int query) const {
+        return (batch * shape.heads + head) * shape.seq + query;
+    }
+
+    /// The first key that a query sees. A GPU cannot refuse a start that is none: it is held within bounds.
+    __device__ int first_key(std::int64_t batch, int query) const {
+        if (document_starts == nullptr || query >= seq()) {
+            return 0;
+        }
+        const int start = document_starts[batch * shape.seq + query];
+        return start < 0 ? 0 : (start < query ? start : query);
+    }
+};
+
+/// What weights of one head are multiplied by, by the thread's keys.
+template <class Tile>
+class WeightDropout {
+  public:
+    template <class T>
+    __device__ WeightDropout(const AttentionArguments<T>& of, std::int64_t batch, std::int64_t head)
+        : mask_{of.dropout},
+          sample_{mask_.drops() ? static_cast<std::uint64_t>(of.dropout.samples[batch]) : 0},
+          head_{static_cast<std::uint32_t>(of.shape.first_head + head)} {}
+
+    /// \param first_key  of the thread's
+    __device__ void factors(int query, int first_key, float (&to)[Tile::keys_each]) const {
+        if (!mask_.drops()) {
+#pragma unroll
+            for (int i = 0; i < Tile::keys_each; ++i) {
+                to[i] = 1;
+            }
+            return;
+        }
+        const auto words = mask_.words(static_cast<std::uint32_t>(first_key / 4),
+                                       static_cast<std::uint32_t>(query), sample_, head_);
+#pragma unroll
+        for (int i = 0; i < Tile::keys_each; ++i) {
+            const int word = first_key % 4 + i;
+            to[i] = mask_.factor(word == 0   ? words[0]
+                                 : word == 1 ? words[1]
+                                 : word == 2 ? words[2]
+                                             : words[3]);
+        }
+    }
+
+  private:
+    DropoutMask mask_;
+    std::uint64_t sample_;
+    std::uint32_t head_;
+};
+
+/// Four elements of a tile.
+using FourFloats = SixteenBytes<float>;
+
+/// Loads `rows` rows of a head from row `first` on, zeros for those behind the sequence and for the columns
+/// behind the head.
+template <class Tile, int rows, bool are_keys, class T>
+__device__ void load_tile(
+    HeadRows<const T> from, int first, int seq, int head_dim, bool is_aligned, float* tile) {
+    constexpr int packs = Tile::head / pack;
+    for (int i = threadIdx.x; i < rows * packs; i += Tile::threads) {
+        const int row = i / packs;
+        const int column = i % packs * pack;
+        float value[pack]{};
+        if (first + row < seq && column < head_dim) {
+            load_some(from.row(first + row) + column, head_dim - column < pack ? head_dim - column : pack,
+                      is_aligned, value);
+        }
+        float* to = tile + (are_keys ? Tile::row_of_key(row) : row) * Tile::step + column;
+        store_pack(to, value);
+    }
+}
+
+/// scores[i][j] = the product of the thread's row i on the left and of its key j.
+template <class Tile>
+__device__ void multiply(const float* left,
+                         const float* keys,
+                         float (&scores)[Tile::rows_each][Tile::keys_each]) {
+#pragma unroll
+    for (int i = 0; i < Tile::rows_each; ++i) {
+#pragma unroll
+        for (int j = 0; j < Tile::keys_each; ++j) {
+            scores[i][j] = 0;
+        }
+    }
+#pragma unroll 2
+    for (int d = 0; d < Tile::head; d += 4) {
+        FourFloats a[Tile::rows_each];
+#pragma unroll
+        for (int i = 0; i < Tile::rows_each; ++i) {
+            a[i] = *reinterpret_cast<const FourFloats*>(left + (thread_y() + i * Tile::columns) * Tile::step +
+                                                        d);
+        }
+#pragma unroll
+        for (int j = 0; j < Tile::keys_each; ++j) {
+            const auto b =
+                *reinterpret_cast<const FourFloats*>(keys + (thread_x() + j * row_threads) * Tile::step + d);
+#pragma unroll
+            for (int i = 0; i < Tile::rows_each; ++i) {
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    scores[i][j] = std::fma(a[i].element[e], b.element[e], scores[i][j]);
+                }
+            }
+        }
+    }
+}
+
+/// sums[i] += the sum of weights[row i of the thread][n] * tile[n] over n < `inner`.
+///
+/// \param row_step, inner_step  of `weights`
+template <class Tile, int inner, int rows>
+__device__ void accumulate(const float* weights,
+                           int row_step,
+                           int inner_step,
+                           const float* tile,
+                           float (&sums)[rows][Tile::lines_each][4]) {
+#pragma unroll 2
+    for (int n = 0; n < inner; ++n) {
+        float weight[rows];
+#pragma unroll
+        for (int i = 0; i < rows; ++i) {
+            weight[i] = weights[(thread_y() + i * Tile::columns) * row_step + n * inner_step];
+        }
+#pragma unroll
+        for (int line = 0; line < Tile::lines_each; ++line) {
+            const auto b = *reinterpret_cast<const FourFloats*>(tile + n * Tile::step + 4 * thread_x() +
+                                                                4 * row_threads * line);
+#pragma unroll
+            for (int i = 0; i < rows; ++i) {
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    sums[i][line][e] = std::fma(weight[i], b.element[e], sums[i][line][e]);
+                }
+            }
+        }
+    }
+}
+
+/// Stores the thread's part of one row of a head, times `factor`.
+template <class Tile, class T>
+__device__ void store_row(const float (&sums)[Tile::lines_each][4], float factor, int head_dim, T* to) {
+#pragma unroll
+    for (int line = 0; line < Tile::lines_each; ++line) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const int column = 4 * thread_x() + 4 * row_threads * line + e;
+            if (column < head_dim) {
+                tensor::store(to[column], sums[line][e] * factor);
+            }
+        }
+    }
+}
+
+/// The sum over the threads of a row, the same bits in all of them.
+__device__ inline float sum_of_row(float value) {
+#pragma unroll
+    for (int distance = row_threads / 2; distance > 0; distance /= 2) {
+        value += __shfl_xor_sync(0xffffffffu, value, distance);
+    }
+    return value;
+}
+
+__device__ inline float top_of_row(float value) {
+#pragma unroll
+    for (int distance = row_threads / 2; distance > 0; distance /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    }
+    return value;
+}
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,69 @@
+#include "kernels/columns.hpp"
+#include "kernels/cuda/row_packs_cuda.hpp"
+#include "kernels/cuda/sibling_cuda.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels::cuda {
+namespace {
+
+using tensor::TensorRef;
+
+/// `width` columns of rows that begin so many elements apart.
+template <class T>
+__global__ void __launch_bounds__(256) move_columns(std::int64_t rows,
+                                                    std::int64_t width,
+                                                    bool is_aligned,
+                                                    const T* from,
+                                                    std::int64_t from_apart,
+                                                    T* to,
+                                                    std::int64_t to_apart) {
+    const auto part = row_pack(width);
+    if (part.row >= rows) {
+        return;
+    }
+    float value[pack];
+    load_some(from + part.row * from_apart + part.begin, part.count, is_aligned, value);
+    store_some(to + part.row * to_apart + part.begin, part.count, is_aligned, value);
+}
+
+template <class T>
+void move(const device::Stream& stream,
+          const char* name,
+          std::int64_t rows,
+          std::int64_t width,
+          const T* from,
+          std::int64_t from_apart,
+          T* to,
+          std::int64_t to_apart) {
+    const bool is_aligned =
+        from_apart % pack == 0 && to_apart % pack == 0 && are_rows_aligned(width, from, to);
+    launch_grid(stream, name, a_thread_each_pack(rows, width), move_columns<T>, rows, width, is_aligned, from,
+                from_apart, to, to_apart);
+}
+
+}  // namespace
+
+template <class T>
+void take_columns(const device::Stream& stream,
+                  TensorRef<const T, 2> from,
+                  std::int64_t first,
+                  TensorRef<T, 2> to) {
+    move(stream, "take_columns", to.extent(0), to.extent(1), from.data + first, from.extent(1), to.data,
+         to.extent(1));
+}
+
+template <class T>
+void put_columns(const device::Stream& stream,
+                 TensorRef<const T, 2> from,
+                 std::int64_t first,
+                 TensorRef<T, 2> to) {
+    move(stream, "put_columns", from.extent(0), from.extent(1), from.data, from.extent(1), to.data + first,
+         to.extent(1));
+}
+
+ZG_CUDA_SIBLING(take_columns<float>);
+ZG_CUDA_SIBLING(take_columns<tensor::bfloat16>);
+ZG_CUDA_SIBLING(put_columns<float>);
+ZG_CUDA_SIBLING(put_columns<tensor::bfloat16>);
+
+}  // namespace ziggurat::kernels::cuda

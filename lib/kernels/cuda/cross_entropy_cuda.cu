@@ -1,0 +1,338 @@
+#include "kernels/cross_entropy.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "kernels/cuda/row_packs_cuda.hpp"
+#include "kernels/cuda/rows_cuda.hpp"
+#include "kernels/cuda/sibling_cuda.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels::cuda {
+namespace {
+
+using tensor::TensorRef;
+
+constexpr int threads = 256;
+constexpr int warps = threads / warp_size;
+/// Columns that a warp adds by itself; tiles of the vocabulary are multiples of it.
+constexpr std::int64_t chunk = 1024;
+/// Chunks whose tops and sums a block holds before they are merged in order.
+constexpr int chunks_at_once = 64;
+
+/// A row's logits and what its loss asks for. A GPU cannot refuse a target that is none: it reads nothing
+/// there and makes the loss NaN, and so the gradients.
+struct Row {
+    std::int64_t vocab;
+    const std::int32_t* targets;
+    const std::uint8_t* mask;  // null: all are counted
+
+    __device__ bool is_counted(std::int64_t row) const { return mask == nullptr || mask[row] != 0; }
+    __device__ bool has_target(std::int64_t row) const { return 0 <= targets[row] && targets[row] < vocab; }
+};
+
+Row row_of(std::int64_t vocab,
+           TensorRef<const std::int32_t, 1> targets,
+           TensorRef<const std::uint8_t, 1> mask) {
+    return {vocab, targets.data, mask.empty() ? nullptr : mask.data};
+}
+
+/// What a block keeps between its warps.
+struct Chunks {
+    float (&top)[chunks_at_once];
+    float (&sum)[chunks_at_once];
+};
+
+/// Calls body(columns, number of them) for the packs of a chunk that belong to this lane.
+template <class T, class Body>
+__device__ void for_packs_of_lane(const T* x, int count, bool is_aligned, const Body& body) {
+#pragma unroll 2
+    for (int first = threadIdx.x % warp_size * pack; first < count; first += warp_size * pack) {
+        float value[pack];
+        const int left = count - first < pack ? count - first : pack;
+        load_some(x + first, left, is_aligned, value);
+        body(value, left);
+    }
+}
+
+/// The top and the sum of powers of up to `chunk` columns, the same bits in every lane. The second sweep
+/// finds them in the first cache.
+template <class T>
+__device__ LossStatistics statistics_of_chunk(const T* x, int count, bool is_aligned) {
+    float top = no_columns.top;
+    for_packs_of_lane(x, count, is_aligned, [&](const float(&value)[pack], int left) {
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            top = i < left ? fmaxf(top, value[i]) : top;
+        }
+    });
+    top = warp_max(top);
+    const float pivot = pivot_of(top);
+    float sum = 0;
+    for_packs_of_lane(x, count, is_aligned, [&](const float(&value)[pack], int left) {
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            sum += i < left ? relative_power(value[i], pivot) : 0.0f;
+        }
+    });
+    return {top, warp_sum(sum), 0};
+}
+
+/// Adds `count` columns, chunk after chunk. What thread 0 has kept is the result. All threads must come here.
+template <class T>
+__device__ void add_columns(
+    const T* x, std::int64_t count, bool is_aligned, const Chunks& chunks, LossStatistics& kept) {
+    const auto all = (count + chunk - 1) / chunk;
+    for (std::int64_t first = 0; first < all; first += chunks_at_once) {
+        const auto some = static_cast<int>(all - first < chunks_at_once ? all - first : chunks_at_once);
+        for (int c = threadIdx.x / warp_size; c < some; c += warps) {
+            const auto begin = (first + c) * chunk;
+            const auto left = static_cast<int>(count - begin < chunk ? count - begin : chunk);
+            const auto of = statistics_of_chunk(x + begin, left, is_aligned);
+            if (threadIdx.x % warp_size == 0) {
+                chunks.top[c] = of.top;
+                chunks.sum[c] = of.sum;
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (int c = 0; c < some; ++c) {
+                merge(kept, {chunks.top[c], chunks.sum[c], 0});
+            }
+        }
+        __syncthreads();
+    }
+}
+
+template <class T>
+__device__ void fill_with_zeros(T* x, std::int64_t count, bool is_aligned) {
+    const float zeros[pack]{};
+    for (std::int64_t first = threadIdx.x * pack; first < count; first += threads * pack) {
+        store_some(x + first, static_cast<int>(count - first < pack ? count - first : pack), is_aligned,
+                   zeros);
+    }
+}
+
+/// As the host's gradient_row: x = scale * (softmax(x) - onehot(target)) for the `valid` first columns, 0 for
+/// the padding.
+template <class T>
+__device__ void gradient_row(T* x,
+                             std::int64_t valid,
+                             std::int64_t padded,
+                             std::int64_t target,
+                             float log2_of_sum,
+                             float scale,
+                             bool is_aligned) {
+    if (scale == 0) {
+        fill_with_zeros(x, padded, is_aligned);
+        return;
+    }
+    const float pivot = gradient_pivot(log2_of_sum, scale);
+    for (std::int64_t first = threadIdx.x * pack; first < padded; first += threads * pack) {
+        const auto count = static_cast<int>(padded - first < pack ? padded - first : pack);
+        float value[pack];
+        load_some(x + first, count, is_aligned, value);
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            if (first + i >= valid) {
+                value[i] = 0;
+            } else if (first + i == target) {
+                value[i] = target_gradient(loss_of(value[i], log2_of_sum), scale);
+            } else {
+                value[i] = relative_power(value[i], pivot);
+            }
+        }
+        store_some(x + first, count, is_aligned, value);
+    }
+}
+
+/// A block for each row; `logits` become gradients unless `inputs` is null.
+template <class T, class Logits>
+__global__ void __launch_bounds__(threads) whole_rows(
+    Row of, Logits* logits, std::int64_t padded, bool is_aligned, const StepInputs* inputs, float* losses) {
+    __shared__ float top[chunks_at_once], sum[chunks_at_once];
+    __shared__ float log2_of_sum;
+    const std::int64_t row = blockIdx.x;
+    auto* x = logits + row * padded;
+    if (!of.is_counted(row)) {
+        if constexpr (!std::is_const_v<Logits>) {
+            fill_with_zeros(x, padded, is_aligned);
+        }
+        if (threadIdx.x == 0) {
+            losses[row] = 0;
+        }
+        return;
+    }
+    LossStatistics kept = no_columns;
+    add_columns<T>(x, of.vocab, is_aligned, {top, sum}, kept);
+    if (threadIdx.x == 0) {
+        log2_of_sum = of.has_target(row) ? log2_sum(kept) : NAN;
+        losses[row] = loss_of(of.has_target(row) ? float(x[of.targets[row]]) : 0.0f, log2_of_sum);
+    }
+    __syncthreads();
+    if constexpr (!std::is_const_v<Logits>) {
+        gradient_row(x, of.vocab, padded, of.targets[row], log2_of_sum, inputs->loss_scale, is_aligned);
+    }
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads) tile_of_rows(Row of,
+                                                        const T* logits,
+                                                        std::int64_t first,
+                                                        std::int64_t width,
+                                                        bool is_aligned,
+                                                        Accumulate accumulate,
+                                                        LossStatistics* statistics) {
+    __shared__ float top[chunks_at_once], sum[chunks_at_once];
+    const std::int64_t row = blockIdx.x;
+    LossStatistics kept = no_columns;
+    if (threadIdx.x == 0 && accumulate == Accumulate::yes) {
+        kept = statistics[row];
+    }
+    if (of.is_counted(row)) {
+        const T* x = logits + row * width;
+        const auto to_end = of.vocab > first ? of.vocab - first : 0;
+        const auto valid = to_end < width ? to_end : width;
+        add_columns<T>(x, valid, is_aligned, {top, sum}, kept);
+        const auto target = of.targets[row] - first;
+        if (!of.has_target(row)) {
+            kept.sum = NAN;
+        } else if (0 <= target && target < valid) {
+            kept.at_target = float(x[target]);
+        }
+    }
+    if (threadIdx.x == 0) {
+        statistics[row] = kept;
+    }
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads) gradients_of_tile(Row of,
+                                                             T* logits,
+                                                             std::int64_t first,
+                                                             std::int64_t width,
+                                                             bool is_aligned,
+                                                             const LossStatistics* statistics,
+                                                             const StepInputs* inputs) {
+    const std::int64_t row = blockIdx.x;
+    T* x = logits + row * width;
+    if (!of.is_counted(row)) {
+        fill_with_zeros(x, width, is_aligned);
+        return;
+    }
+    const auto to_end = of.vocab > first ? of.vocab - first : 0;
+    gradient_row(x, to_end < width ? to_end : width, width, of.targets[row] - first,
+                 log2_sum(statistics[row]), inputs->loss_scale, is_aligned);
+}
+
+__global__ void __launch_bounds__(threads) merge_slices(const LossStatistics* slices,
+                                                        std::int64_t count,
+                                                        std::int64_t rows,
+                                                        LossStatistics* merged) {
+    const auto row = thread_of_grid();
+    if (row >= rows) {
+        return;
+    }
+    LossStatistics kept = slices[row];
+    for (auto next = row + rows; next < count; next += rows) {
+        merge(kept, slices[next]);
+    }
+    merged[row] = kept;
+}
+
+__global__ void __launch_bounds__(threads)
+    losses_of(const LossStatistics* statistics, const std::uint8_t* mask, std::int64_t rows, float* losses) {
+    const auto row = thread_of_grid();
+    if (row < rows) {
+        const auto kept = statistics[row];
+        losses[row] = mask == nullptr || mask[row] != 0 ? loss_of(kept.at_target, log2_sum(kept)) : 0.0f;
+    }
+}
+
+}  // namespace
+
+template <class T>
+void cross_entropy(const device::Stream& stream,
+                   TensorRef<T, 2> logits,
+                   std::int64_t vocab,
+                   TensorRef<const std::int32_t, 1> targets,
+                   TensorRef<const std::uint8_t, 1> mask,
+                   const StepInputs* inputs,
+                   TensorRef<float, 1> losses) {
+    launch_grid(stream, "cross_entropy", {logits.extent(0), threads}, whole_rows<T, T>,
+                row_of(vocab, targets, mask), logits.data, logits.extent(1),
+                are_rows_aligned(logits.extent(1), logits.data), inputs, losses.data);
+}
+
+template <class T>
+void cross_entropy_loss_only(const device::Stream& stream,
+                             TensorRef<const T, 2> logits,
+                             std::int64_t vocab,
+                             TensorRef<const std::int32_t, 1> targets,
+                             TensorRef<const std::uint8_t, 1> mask,
+                             TensorRef<float, 1> losses) {
+    launch_grid(stream, "cross_entropy_loss_only", {logits.extent(0), threads}, whole_rows<T, const T>,
+                row_of(vocab, targets, mask), logits.data, logits.extent(1),
+                are_rows_aligned(logits.extent(1), logits.data), static_cast<const StepInputs*>(nullptr),
+                losses.data);
+}
+
+template <class T>
+void cross_entropy_tile(const device::Stream& stream,
+                        TensorRef<const T, 2> logits,
+                        std::int64_t first,
+                        std::int64_t vocab,
+                        TensorRef<const std::int32_t, 1> targets,
+                        TensorRef<const std::uint8_t, 1> mask,
+                        Accumulate accumulate,
+                        std::span<LossStatistics> statistics) {
+    launch_grid(stream, "cross_entropy_tile", {logits.extent(0), threads}, tile_of_rows<T>,
+                row_of(vocab, targets, mask), logits.data, first, logits.extent(1),
+                are_rows_aligned(logits.extent(1), logits.data), accumulate, statistics.data());
+}
+
+void merge_statistics(const device::Stream& stream,
+                      std::span<const LossStatistics> slices,
+                      std::span<LossStatistics> merged) {
+    const auto rows = static_cast<std::int64_t>(merged.size());
+    launch_grid(stream, "merge_statistics", a_thread_each(rows), merge_slices, slices.data(),
+                static_cast<std::int64_t>(slices.size()), rows, merged.data());
+}
+
+void losses_of_statistics(const device::Stream& stream,
+                          std::span<const LossStatistics> statistics,
+                          TensorRef<const std::uint8_t, 1> mask,
+                          TensorRef<float, 1> losses) {
+    const auto rows = losses.extent(0);
+    launch_grid(stream, "losses_of_statistics", a_thread_each(rows), losses_of, statistics.data(),
+                mask.empty() ? nullptr : mask.data, rows, losses.data);
+}
+
+template <class T>
+void cross_entropy_tile_gradient(const device::Stream& stream,
+                                 TensorRef<T, 2> logits,
+                                 std::int64_t first,
+                                 std::int64_t vocab,
+                                 TensorRef<const std::int32_t, 1> targets,
+                                 TensorRef<const std::uint8_t, 1> mask,
+                                 std::span<const LossStatistics> statistics,
+                                 const StepInputs* inputs) {
+    launch_grid(stream, "cross_entropy_tile_gradient", {logits.extent(0), threads}, gradients_of_tile<T>,
+                row_of(vocab, targets, mask), logits.data, first, logits.extent(1),
+                are_rows_aligned(logits.extent(1), logits.data), statistics.data(), inputs);
+}
+
+ZG_CUDA_SIBLING(cross_entropy_tile<float>);
+ZG_CUDA_SIBLING(cross_entropy_tile<tensor::bfloat16>);
+ZG_CUDA_SIBLING(cross_entropy_tile_gradient<float>);
+ZG_CUDA_SIBLING(cross_entropy_tile_gradient<tensor::bfloat16>);
+ZG_CUDA_SIBLING(cross_entropy<float>);
+ZG_CUDA_SIBLING(cross_entropy<tensor::bfloat16>);
+ZG_CUDA_SIBLING(cross_entropy_loss_only<float>);
+ZG_CUDA_SIBLING(cross_entropy_loss_only<tensor::bfloat16>);
+ZG_CUDA_SIBLING(merge_statistics);
+ZG_CUDA_SIBLING(losses_of_statistics);
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,50 @@
+/// Dropout's factors by the pack; only *_cuda.cu files include it.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/pack_cuda.hpp"
+#include "kernels/dropout.hpp"
+
+namespace ziggurat::kernels::cuda {
+
+/// Factors of the channels of a call's rows, as kernels/dropout.hpp defines them.
+class DropoutPacks {
+  public:
+    __device__ explicit DropoutPacks(const ReadableDropout& dropout) : mask_{dropout}, dropout_{dropout} {}
+
+    __device__ bool drops() const { return mask_.drops(); }
+
+    /// Where a row lies in the batch: the same for all of its packs.
+    struct Place {
+        std::uint32_t position = 0;
+        std::uint64_t sample = 0;
+    };
+    /// Of nothing when nothing is dropped.
+    __device__ Place place(std::int64_t row) const {
+        if (!drops()) {
+            return {};
+        }
+        const auto in_batch = dropout_.first_row + row;
+        return {static_cast<std::uint32_t>(in_batch % dropout_.sequence),
+                static_cast<std::uint64_t>(dropout_.samples[in_batch / dropout_.sequence])};
+    }
+
+    /// Those of channels first to first + pack - 1. \pre drops(), and `first` is a multiple of 4
+    __device__ void factors(const Place& row, std::int64_t first, float (&to)[pack]) const {
+#pragma unroll
+        for (int group = 0; group < pack / 4; ++group) {
+            mask_.factors(static_cast<std::uint32_t>(first / 4) + group, row.position, row.sample,
+                          to + 4 * group);
+        }
+    }
+    __device__ void factors(std::int64_t row, std::int64_t first, float (&to)[pack]) const {
+        factors(place(row), first, to);
+    }
+
+  private:
+    DropoutMask mask_;
+    const ReadableDropout& dropout_;
+};
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,290 @@
+#include "kernels/embedding.hpp"
+
+#include "kernels/cuda/dropout_cuda.hpp"
+#include "kernels/cuda/map_cuda.hpp"
+#include "kernels/cuda/row_packs_cuda.hpp"
+#include "kernels/cuda/rows_cuda.hpp"
+#include "kernels/cuda/sibling_cuda.hpp"
+
+namespace ziggurat::kernels::cuda {
+namespace {
+
+using tensor::TensorRef;
+
+using Indices = TensorRef<const std::int32_t, 1>;
+
+/// A table, or some of its rows.
+template <class T>
+struct TablePart {
+    const T* data;       ///< nullptr: there is none
+    std::int64_t rows;   ///< that are here
+    std::int64_t first;  ///< number of the first of them
+    std::int64_t all;    ///< rows that may be asked for
+};
+
+template <class T>
+TablePart<T> part_of(TensorRef<const T, 2> table, std::int64_t first, std::int64_t all) {
+    return {table.empty() ? nullptr : table.data, table.extent(0), first, all};
+}
+
+/// The place of `index` in the part; -1 where it is not here.
+template <class Table>
+__device__ std::int64_t place_in(const Table& table, std::int64_t index) {
+    if (index < 0 || index >= table.all) {
+        __trap();
+    }
+    const auto place = index - table.first;
+    return place >= 0 && place < table.rows ? place : -1;
+}
+
+struct Looked {
+    std::int64_t rows, width;
+    bool is_aligned;
+};
+
+/// to = (to, or what is looked up by tokens) + what is looked up by positions, then dropout.
+template <class T>
+__global__ void __launch_bounds__(256) look_up(Looked of,
+                                               const std::int32_t* tokens,  // nullptr: `to` holds it
+                                               TablePart<T> table,
+                                               const std::int32_t* positions,
+                                               TablePart<T> position_table,
+                                               ReadableDropout dropout,
+                                               T* to) {
+    const auto part = row_pack(of.width);
+    if (part.row >= of.rows) {
+        return;
+    }
+    const auto at = part.row * of.width + part.begin;
+    float value[pack] = {};
+    bool is_there = true;
+    if (tokens == nullptr) {
+        load_some(static_cast<const T*>(to) + at, part.count, of.is_aligned, value);
+    } else {
+        const auto place = place_in(table, tokens[part.row]);
+        is_there = place >= 0;
+        if (is_there) {
+            load_some(table.data + place * of.width + part.begin, part.count, of.is_aligned, value);
+        }
+    }
+    if (position_table.data != nullptr) {
+        const auto place = place_in(position_table, positions[part.row]);
+        float more[pack];
+        load_some(position_table.data + place * of.width + part.begin, part.count, of.is_aligned, more);
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            T sum;  // rounded before dropout, as where rows of the table are looked up one after the other
+            tensor::store(sum, is_there ? value[i] + more[i] : more[i]);
+            value[i] = float(sum);
+        }
+    }
+    const DropoutPacks dropped{dropout};
+    if (dropped.drops()) {
+        float factor[pack];
+        dropped.factors(part.row, part.begin, factor);
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            value[i] *= factor[i];
+        }
+    }
+    store_some(to + at, part.count, of.is_aligned, value);
+}
+
+/// Rows of the table go to the rows of `to` that ask for them; the others stay.
+template <class T>
+__global__ void __launch_bounds__(256)
+    look_up_some(Looked of, const std::int32_t* tokens, TablePart<T> table, T* to) {
+    const auto part = row_pack(of.width);
+    if (part.row >= of.rows) {
+        return;
+    }
+    const auto place = tokens[part.row] - table.first;
+    if (place < 0 || place >= table.rows) {
+        return;
+    }
+    float value[pack];
+    load_some(table.data + place * of.width + part.begin, part.count, of.is_aligned, value);
+    store_some(to + part.row * of.width + part.begin, part.count, of.is_aligned, value);
+}
+
+constexpr int scan_threads = 256;
+constexpr int scan_warps = scan_threads / warp_size;
+
+/// Which of the rows from `begin` on, as many as there are threads and before `end`, ask for `index`: bits of
+/// `matches`, until the next call.
+__device__ inline void find_matches(const std::int32_t* indices,
+                                    std::int64_t begin,
+                                    std::int64_t end,
+                                    std::int32_t index,
+                                    unsigned (&matches)[scan_warps]) {
+    __syncthreads();  // those of the call before have been read
+    const auto row = begin + threadIdx.x;
+    const unsigned found = __ballot_sync(all_lanes, row < end && indices[row] == index);
+    if (threadIdx.x % warp_size == 0) {
+        matches[threadIdx.x / warp_size] = found;
+    }
+    __syncthreads();
+}
+
+/// A block for each row of d_out; that of the first row which asks for an index adds all that do, in their
+/// order.
+template <class T>
+__global__ void __launch_bounds__(scan_threads) scatter(Looked of,
+                                                        const std::int32_t* indices,
+                                                        const T* d_out,
+                                                        ReadableDropout dropout,
+                                                        TablePart<float> table,
+                                                        float* d_table) {
+    __shared__ unsigned matches[scan_warps];
+    const std::int64_t first_row = blockIdx.x;
+    const auto index = indices[first_row];
+    const auto place = place_in(table, index);
+    if (place < 0) {
+        return;
+    }
+    for (std::int64_t begin = 0; begin < first_row; begin += scan_threads) {
+        find_matches(indices, begin, first_row, index, matches);
+        unsigned any = 0;
+        for (const unsigned found : matches) {
+            any |= found;
+        }
+        if (any != 0) {
+            return;
+        }
+    }
+    const DropoutPacks dropped{dropout};
+    for (std::int64_t columns = 0; columns < of.width; columns += std::int64_t{scan_threads} * pack) {
+        const auto at = columns + std::int64_t{threadIdx.x} * pack;
+        const auto left = of.width - at;
+        const int count = static_cast<int>(left < pack ? (left < 0 ? 0 : left) : pack);
+        const bool is_aligned = of.is_aligned && count == pack;
+        float total[pack];
+        load_some(static_cast<const float*>(d_table) + place * of.width + at, count, is_aligned, total);
+        for (auto begin = first_row; begin < of.rows; begin += scan_threads) {
+            find_matches(indices, begin, of.rows, index, matches);
+            for (int warp = 0; warp < scan_warps; ++warp) {
+                for (unsigned rest = matches[warp]; rest != 0 && count > 0; rest &= rest - 1) {
+                    const auto row = begin + warp * warp_size + __ffs(static_cast<int>(rest)) - 1;
+                    float value[pack], factor[pack];
+                    load_some(d_out + row * of.width + at, count, is_aligned, value);
+                    if (dropped.drops()) {
+                        dropped.factors(row, at, factor);
+                    }
+#pragma unroll
+                    for (int i = 0; i < pack; ++i) {
+                        total[i] += dropped.drops() ? value[i] * factor[i] : value[i];
+                    }
+                }
+            }
+        }
+        store_some(d_table + place * of.width + at, count, is_aligned, total);
+    }
+}
+
+template <class T>
+void scatter_add(const device::Stream& stream,
+                 Indices indices,
+                 TensorRef<const T, 2> d_out,
+                 const ReadableDropout& dropout,
+                 TensorRef<float, 2> d_table,
+                 std::int64_t first,
+                 std::int64_t all,
+                 Accumulate accumulate) {
+    const auto width = d_out.extent(1);
+    if (accumulate == Accumulate::no) {
+        map(stream, "embedding_backward", Zero{}, d_table.extent(0) * d_table.extent(1), d_table.data);
+    }
+    const Looked of{d_out.extent(0), width, are_rows_aligned(width, d_out.data, d_table.data)};
+    const TablePart<float> table{d_table.data, d_table.extent(0), first, all};
+    launch_grid(stream, "embedding_backward", {of.rows, scan_threads}, scatter<T>, of, indices.data,
+                d_out.data, dropout, table, d_table.data);
+}
+
+}  // namespace
+
+template <class T>
+void embedding_forward(const device::Stream& stream,
+                       Indices tokens,
+                       Indices positions,
+                       TensorRef<const T, 2> table,
+                       std::int64_t first,
+                       std::int64_t vocab,
+                       TensorRef<const T, 2> position_table,
+                       const ReadableDropout& dropout,
+                       TensorRef<T, 2> out) {
+    const auto width = out.extent(1);
+    const Looked of{out.extent(0), width, are_rows_aligned(width, table.data, position_table.data, out.data)};
+    launch_grid(stream, "embedding_forward", a_thread_each_pack(of.rows, width), look_up<T>, of, tokens.data,
+                part_of(table, first, vocab), positions.data,
+                part_of(position_table, 0, position_table.extent(0)), dropout, out.data);
+}
+
+template <class T>
+void embedding_backward(const device::Stream& stream,
+                        Indices tokens,
+                        Indices positions,
+                        TensorRef<const T, 2> d_out,
+                        const ReadableDropout& dropout,
+                        TensorRef<float, 2> d_table,
+                        std::int64_t first,
+                        std::int64_t vocab,
+                        Accumulate accumulate_table,
+                        TensorRef<float, 2> d_position_table,
+                        Accumulate accumulate_position_table) {
+    if (!d_table.empty()) {
+        scatter_add(stream, tokens, d_out, dropout, d_table, first, vocab, accumulate_table);
+    }
+    if (!d_position_table.empty()) {
+        scatter_add(stream, positions, d_out, dropout, d_position_table, 0, d_position_table.extent(0),
+                    accumulate_position_table);
+    }
+}
+
+template <class T>
+void embedding_tile_forward(const device::Stream& stream,
+                            Indices tokens,
+                            TensorRef<const T, 2> table,
+                            std::int64_t first,
+                            TensorRef<T, 2> out) {
+    const auto width = out.extent(1);
+    const Looked of{out.extent(0), width, are_rows_aligned(width, table.data, out.data)};
+    launch_grid(stream, "embedding_tile_forward", a_thread_each_pack(of.rows, width), look_up_some<T>, of,
+                tokens.data, part_of(table, first, 0), out.data);
+}
+
+template <class T>
+void embedding_positions_forward(const device::Stream& stream,
+                                 Indices positions,
+                                 TensorRef<const T, 2> position_table,
+                                 const ReadableDropout& dropout,
+                                 TensorRef<T, 2> out) {
+    const auto width = out.extent(1);
+    const Looked of{out.extent(0), width, are_rows_aligned(width, position_table.data, out.data)};
+    launch_grid(stream, "embedding_positions_forward", a_thread_each_pack(of.rows, width), look_up<T>, of,
+                static_cast<const std::int32_t*>(nullptr), TablePart<T>{}, positions.data,
+                part_of(position_table, 0, position_table.extent(0)), dropout, out.data);
+}
+
+template <class T>
+void embedding_tile_backward(const device::Stream& stream,
+                             Indices indices,
+                             std::int64_t first,
+                             TensorRef<const T, 2> d_out,
+                             const ReadableDropout& dropout,
+                             TensorRef<float, 2> d_table,
+                             Accumulate accumulate) {
+    scatter_add(stream, indices, d_out, dropout, d_table, first, INT64_MAX, accumulate);
+}
+
+ZG_CUDA_SIBLING(embedding_forward<float>);
+ZG_CUDA_SIBLING(embedding_forward<tensor::bfloat16>);
+ZG_CUDA_SIBLING(embedding_backward<float>);
+ZG_CUDA_SIBLING(embedding_backward<tensor::bfloat16>);
+ZG_CUDA_SIBLING(embedding_tile_forward<float>);
+ZG_CUDA_SIBLING(embedding_tile_forward<tensor::bfloat16>);
+ZG_CUDA_SIBLING(embedding_positions_forward<float>);
+ZG_CUDA_SIBLING(embedding_positions_forward<tensor::bfloat16>);
+ZG_CUDA_SIBLING(embedding_tile_backward<float>);
+ZG_CUDA_SIBLING(embedding_tile_backward<tensor::bfloat16>);
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,51 @@
+/// Launches of grids; only *_cuda.cu files include it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "device/cuda/error_cuda.hpp"
+#include "device/cuda/queue_cuda.hpp"
+#include "device/stream.hpp"
+
+namespace ziggurat::kernels::cuda {
+
+/// Blocks and threads of a launch.
+struct Grid {
+    std::int64_t blocks;  ///< none: nothing is launched
+    int threads;          ///< of each block, a multiple of 32 up to 1024
+};
+
+/// Calls `kernel` on every thread of `grid`.
+///
+/// Errors: Error{internal} that names `name` when it cannot be launched
+template <class... Parameters, class... Arguments>
+void launch_grid(const device::Stream& stream,
+                 const char* name,
+                 Grid grid,
+                 void (*kernel)(Parameters...),
+                 Arguments&&... arguments) {
+    if (grid.blocks == 0) {
+        return;
+    }
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(grid.blocks));
+    config.blockDim = dim3(static_cast<unsigned>(grid.threads));
+    config.stream = device::cuda::handle_of(stream);
+    device::cuda::check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), name);
+}
+
+/// So many blocks of `threads` that each of `count` items has a thread of its own.
+inline Grid a_thread_each(std::int64_t count, int threads = 256) {
+    return {(count + threads - 1) / threads, threads};
+}
+
+/// This thread among all of its launch.
+__device__ inline std::int64_t thread_of_grid() {
+    return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <optional>
+
+#include "base/contract.hpp"
+#include "device/cuda/queue_cuda.hpp"
+#include "kernels/cuda/product_cuda.hpp"
+#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/linear_products.hpp"
+#include "layout/cuda_workspaces.hpp"
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels::cuda {
+namespace {
+
+using tensor::TensorRef;
+
+template <class T>
+inline constexpr cudaDataType_t type_of = sizeof(T) == 2 ? CUDA_R_16BF : CUDA_R_32F;
+
+/// Each product as the library chose it for the shape. All of them read the weight where it lies.
+template <class T>
+class GpuProducts final : public LinearProducts<T> {
+  public:
+    GpuProducts(const std::shared_ptr<CublasLt>& library, const LinearShape& shape) {
+        if (shape.rows == 0) {
+            return;
+        }
+        constexpr auto type = type_of<T>;
+        const auto rows = shape.rows, in = shape.in, out = shape.out;
+        const auto limit = layout::CudaWorkspaces::product(rows, in, out);
+        const LtMatrix x{type, rows, in}, dy{type, rows, out}, w{type, out, in};
+        forward.emplace(library, x, LtMatrix{type, out, in, true}, LtMatrix{type, rows, out}, shape.has_bias,
+                        limit);
+        backward_input.emplace(library, dy, w, LtMatrix{type, rows, in}, false, limit);
+        backward_weight.emplace(library, LtMatrix{type, rows, out, true}, x, LtMatrix{CUDA_R_32F, out, in},
+                                false, limit);
+        if (shape.is_tile) {
+            backward_input_sum.emplace(library, dy, w, LtMatrix{CUDA_R_32F, rows, in}, false, limit);
+        }
+    }
+
+    std::int64_t packed_bytes(Packing) const noexcept override { return 0; }
+    std::int64_t scratch_bytes() const noexcept override {
+        return std::max({bytes_of(forward), bytes_of(backward_input), bytes_of(backward_input_sum)});
+    }
+    std::int64_t weight_scratch_bytes() const noexcept override { return bytes_of(backward_weight); }
+    std::int64_t alignment() const noexcept override { return layout::CudaWorkspaces::alignment; }
+
+    std::optional<LtProduct> forward, backward_input, backward_input_sum, backward_weight;
+
+  private:
+    static std::int64_t bytes_of(const std::optional<LtProduct>& product) {
+        return product ? product->workspace_bytes() : 0;
+    }
+};
+
+template <class T>
+const GpuProducts<T>& of_gpu(Prepared<LinearProducts<T>> products) {
+    const auto* const made = dynamic_cast<const GpuProducts<T>*>(products.object);
+    ZG_EXPECTS(made != nullptr);
+    return *made;
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<LinearProducts<T>> make_products(const device::Stream& stream, const LinearShape& shape) {
+    return std::make_unique<GpuProducts<T>>(device::cuda::libraries_of(stream).template get<CublasLt>(),
+                                            shape);
+}
+
+template <class T>
+void linear_forward(const device::Stream& stream,
+                    Prepared<LinearProducts<T>> products,
+                    TensorRef<const T, 2> x,
+                    std::span<const std::byte> weight,
+                    TensorRef<const T, 1> bias,
+                    TensorRef<T, 2> y,
+                    std::span<std::byte> scratch) {
+    of_gpu(products).forward->run(stream, x.data, weight.data(), bias.empty() ? nullptr : bias.data, y.data,
+                                  Accumulate::no, scratch.data());
+}
+
+template <class T>
+void linear_backward_input(const device::Stream& stream,
+                           Prepared<LinearProducts<T>> products,
+                           TensorRef<const T, 2> dy,
+                           std::span<const std::byte> weight,
+                           TensorRef<T, 2> dx,
+                           std::span<std::byte> scratch) {
+    of_gpu(products).backward_input->run(stream, dy.data, weight.data(), nullptr, dx.data, Accumulate::no,
+                                         scratch.data());
+}
+
+template <class T>
+void linear_backward_input_sum(const device::Stream& stream,
+                               Prepared<LinearProducts<T>> products,
+                               TensorRef<const T, 2> dy,
+                               std::span<const std::byte> weight,
+                               TensorRef<float, 2> dx,
+                               Accumulate accumulate,
+                               std::span<std::byte> scratch) {
+    of_gpu(products).backward_input_sum->run(stream, dy.data, weight.data(), nullptr, dx.data, accumulate,
+                                             scratch.data());
+}
+
+template <class T>
+void linear_backward_weight(const device::Stream& stream,
+                            Prepared<LinearProducts<T>> products,
+                            TensorRef<const T, 2> x,
+                            TensorRef<const T, 2> dy,
+                            TensorRef<float, 2> dw,
+                            Accumulate accumulate,
+                            std::span<std::byte> scratch) {
+    of_gpu(products).backward_weight->run(stream, dy.data, x.data, nullptr, dw.data, accumulate,
+                                          scratch.data());
+}
+
+#define ZG_INSTANTIATE(T)                                                                                    \
+    template std::unique_ptr<LinearProducts<T>> make_products<T>(const device::Stream&, const LinearShape&); \
+    ZG_CUDA_SIBLING(linear_forward<T>);                                                                      \
+    ZG_CUDA_SIBLING(linear_backward_input<T>);                                                               \
+    ZG_CUDA_SIBLING(linear_backward_input_sum<T>);                                                           \
+    ZG_CUDA_SIBLING(linear_backward_weight<T>)
+ZG_INSTANTIATE(float);
+ZG_INSTANTIATE(tensor::bfloat16);
+#undef ZG_INSTANTIATE
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,55 @@
+/// Elements side by side, moved 16 bytes at a time; only *_cuda.cu files include it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "tensor/bfloat16.hpp"
+
+namespace ziggurat::kernels::cuda {
+
+/// Elements that a thread takes at once: 16 bytes of bfloat16, two times 16 of float.
+inline constexpr int pack = 8;
+
+/// What one instruction moves.
+template <class T>
+struct alignas(16) SixteenBytes {
+    static constexpr int count = 16 / sizeof(T);
+    T element[count];
+};
+
+/// Whether lines can be moved at all of these addresses; an address that is null is not used.
+template <class... T>
+bool are_aligned(const T*... addresses) {
+    return ((reinterpret_cast<std::uintptr_t>(addresses) % 16 == 0) && ...);
+}
+
+/// The `pack` elements at `from` as floats. \pre aligned to 16 bytes
+template <class T>
+__device__ inline void load_pack(const T* from, float (&to)[pack]) {
+#pragma unroll
+    for (int line = 0; line < pack / SixteenBytes<T>::count; ++line) {
+        const auto read = reinterpret_cast<const SixteenBytes<T>*>(from)[line];
+#pragma unroll
+        for (int i = 0; i < SixteenBytes<T>::count; ++i) {
+            to[line * SixteenBytes<T>::count + i] = float(read.element[i]);
+        }
+    }
+}
+
+/// Rounds where T is narrower. \pre aligned to 16 bytes
+template <class T>
+__device__ inline void store_pack(T* to, const float (&from)[pack]) {
+#pragma unroll
+    for (int line = 0; line < pack / SixteenBytes<T>::count; ++line) {
+        SixteenBytes<T> written;
+#pragma unroll
+        for (int i = 0; i < SixteenBytes<T>::count; ++i) {
+            tensor::store(written.element[i], from[line * SixteenBytes<T>::count + i]);
+        }
+        reinterpret_cast<SixteenBytes<T>*>(to)[line] = written;
+    }
+}
+
+}  // namespace ziggurat::kernels::cuda

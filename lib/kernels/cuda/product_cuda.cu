@@ -1,0 +1,155 @@
+#include "kernels/cuda/product_cuda.hpp"
+
+#include <string>
+#include <utility>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "device/cuda/error_cuda.hpp"
+#include "device/cuda/queue_cuda.hpp"
+#include "kernels/linear.hpp"
+#include "layout/cuda_workspaces.hpp"
+
+namespace ziggurat::kernels::cuda {
+namespace {
+
+/// Of a bias, whichever columns it is for: vectors of parameters begin at multiples of 16 elements, and tiles
+/// too.
+constexpr std::uint32_t bias_alignment = 16;
+
+/// \param doing  what was tried, to be read behind "cannot"
+void check(cublasStatus_t status, const char* doing) {
+    if (status == CUBLAS_STATUS_SUCCESS) {
+        return;
+    }
+    if (status == CUBLAS_STATUS_EXECUTION_FAILED) {
+        device::cuda::check(cudaGetLastError(), doing);  // which says more
+    }
+    const bool is_lack = status == CUBLAS_STATUS_NOT_INITIALIZED || status == CUBLAS_STATUS_ALLOC_FAILED ||
+                         status == CUBLAS_STATUS_ARCH_MISMATCH;
+    throw Error{is_lack ? ErrorKind::resource : ErrorKind::internal,
+                std::string{"cannot "} + doing + " (" + cublasLtGetStatusName(status) + ")."};
+}
+
+std::string text_of(const LtMatrix& matrix) {
+    return "[" + std::to_string(matrix.rows) + ", " + std::to_string(matrix.columns) + "]" +
+           (matrix.is_transposed ? " transposed" : "");
+}
+
+std::int64_t alignment_of(const LtMatrix& matrix) {
+    return alignment_of_rows(matrix.columns, matrix.type == CUDA_R_16BF ? 2 : 4);
+}
+
+bool is_aligned(const void* address, std::int64_t alignment) {
+    return reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(alignment) == 0;
+}
+
+}  // namespace
+
+CublasLt::CublasLt() {
+    check(cublasLtCreate(&handle_), "start cuBLASLt");
+}
+
+CublasLt::~CublasLt() {
+    cublasLtDestroy(handle_);
+}
+
+/// To the library, whose matrices go by columns, a matrix by rows is its transpose.
+LtProduct::Layout LtProduct::layout_of(const LtMatrix& matrix) {
+    cublasLtMatrixLayout_t made = nullptr;
+    check(cublasLtMatrixLayoutCreate(&made, matrix.type, static_cast<std::uint64_t>(matrix.columns),
+                                     static_cast<std::uint64_t>(matrix.rows), matrix.columns),
+          "describe a matrix");
+    return {made, cublasLtMatrixLayoutDestroy};
+}
+
+LtProduct::LtProduct(std::shared_ptr<CublasLt> library,
+                     const LtMatrix& left,
+                     const LtMatrix& right,
+                     const LtMatrix& result,
+                     bool has_bias,
+                     std::int64_t workspace_bytes)
+    : library_{std::move(library)},
+      left_{left},
+      right_{right},
+      result_{result},
+      has_bias_{has_bias},
+      multiplying_{"multiply " + text_of(left) + " by " + text_of(right)},
+      description_{nullptr, cublasLtMatmulDescDestroy},
+      left_layout_{layout_of(left)},
+      right_layout_{layout_of(right)},
+      result_layout_{layout_of(result)} {
+    describe();
+    choose(workspace_bytes);
+}
+
+void LtProduct::describe() {
+    cublasLtMatmulDesc_t made = nullptr;
+    check(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describe a product");
+    description_.reset(made);
+    const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+        check(cublasLtMatmulDescSetAttribute(made, attribute, &value, sizeof value), "describe a product");
+    };
+    const auto operation = [](const LtMatrix& matrix) {
+        return static_cast<std::int32_t>(matrix.is_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    };
+    // The transpose of the result is that of the right factor times that of the left one.
+    set(CUBLASLT_MATMUL_DESC_TRANSA, operation(right_));
+    set(CUBLASLT_MATMUL_DESC_TRANSB, operation(left_));
+    if (has_bias_) {
+        set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
+        // Nobody reads there: so the library knows that there is one, and how it is aligned.
+        set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(std::uintptr_t{bias_alignment}));
+    }
+}
+
+void LtProduct::choose(std::int64_t workspace_bytes) {
+    cublasLtMatmulPreference_t made = nullptr;
+    check(cublasLtMatmulPreferenceCreate(&made), "describe a choice of products");
+    const Owned<cublasLtMatmulPreference_t> preference{made, cublasLtMatmulPreferenceDestroy};
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+        check(cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value),
+              "describe a choice of products");
+    };
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes));
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+        static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(alignment_of(right_)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(alignment_of(left_)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(alignment_of(result_)));
+    set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(alignment_of(result_)));
+
+    const auto doing = "choose how to " + multiplying_;
+    int found = 0;
+    check(cublasLtMatmulAlgoGetHeuristic(library_->handle(), description_.get(), right_layout_.get(),
+                                         left_layout_.get(), result_layout_.get(), result_layout_.get(), made,
+                                         1, &choice_, &found),
+          doing.c_str());
+    check(found == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : choice_.state, doing.c_str());
+}
+
+void LtProduct::run(const device::Stream& stream,
+                    const void* left,
+                    const void* right,
+                    const void* bias,
+                    void* result,
+                    Accumulate accumulate,
+                    void* workspace) const {
+    ZG_EXPECTS(is_aligned(left, alignment_of(left_)) && is_aligned(right, alignment_of(right_)));
+    ZG_EXPECTS(is_aligned(result, alignment_of(result_)));
+    ZG_EXPECTS((bias != nullptr) == has_bias_ && is_aligned(bias, bias_alignment));
+    if (has_bias_) {
+        check(cublasLtMatmulDescSetAttribute(description_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
+                                             sizeof bias),
+              "name a bias");
+    }
+    const float one = 1;
+    const float of_before = accumulate == Accumulate::yes ? 1 : 0;
+    check(cublasLtMatmul(library_->handle(), description_.get(), &one, right, right_layout_.get(), left,
+                         left_layout_.get(), &of_before, result, result_layout_.get(), result,
+                         result_layout_.get(), &choice_.algo, workspace, choice_.workspaceSize,
+                         device::cuda::handle_of(stream)),
+          multiplying_.c_str());
+}
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,97 @@
+#include "kernels/cuda/dropout_cuda.hpp"
+#include "kernels/cuda/row_packs_cuda.hpp"
+#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/residual.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels::cuda {
+namespace {
+
+using tensor::TensorRef;
+
+template <class T>
+__global__ void __launch_bounds__(256) add_branch(ReadableDropout dropout,
+                                                  std::int64_t rows,
+                                                  std::int64_t width,
+                                                  bool is_aligned,
+                                                  const T* x,
+                                                  const T* branch,
+                                                  T* y) {
+    const auto part = row_pack(width);
+    if (part.row >= rows) {
+        return;
+    }
+    const DropoutPacks dropped{dropout};
+    const auto at = part.row * width + part.begin;
+    float a[pack], b[pack];
+    load_some(x + at, part.count, is_aligned, a);
+    load_some(branch + at, part.count, is_aligned, b);
+    if (dropped.drops()) {
+        float factor[pack];
+        dropped.factors(part.row, part.begin, factor);
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            a[i] = std::fma(b[i], factor[i], a[i]);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            a[i] = a[i] + b[i];
+        }
+    }
+    store_some(y + at, part.count, is_aligned, a);
+}
+
+template <class T>
+__global__ void __launch_bounds__(256) drop(
+    ReadableDropout dropout, std::int64_t rows, std::int64_t width, bool is_aligned, const T* from, T* to) {
+    const auto part = row_pack(width);
+    if (part.row >= rows) {
+        return;
+    }
+    const DropoutPacks dropped{dropout};
+    const auto at = part.row * width + part.begin;
+    float value[pack];
+    load_some(from + at, part.count, is_aligned, value);
+    if (dropped.drops()) {
+        float factor[pack];
+        dropped.factors(part.row, part.begin, factor);
+#pragma unroll
+        for (int i = 0; i < pack; ++i) {
+            value[i] *= factor[i];
+        }
+    }
+    store_some(to + at, part.count, is_aligned, value);
+}
+
+}  // namespace
+
+template <class T>
+void residual_forward(const device::Stream& stream,
+                      TensorRef<const T, 2> x,
+                      TensorRef<const T, 2> branch,
+                      const ReadableDropout& dropout,
+                      TensorRef<T, 2> y) {
+    const auto rows = x.extent(0);
+    const auto width = x.extent(1);
+    launch_grid(stream, "residual_forward", a_thread_each_pack(rows, width), add_branch<T>, dropout, rows,
+                width, are_rows_aligned(width, x.data, branch.data, y.data), x.data, branch.data, y.data);
+}
+
+template <class T>
+void dropout_backward(const device::Stream& stream,
+                      TensorRef<const T, 2> dy,
+                      const ReadableDropout& dropout,
+                      TensorRef<T, 2> dx) {
+    const auto rows = dy.extent(0);
+    const auto width = dy.extent(1);
+    launch_grid(stream, "dropout_backward", a_thread_each_pack(rows, width), drop<T>, dropout, rows, width,
+                are_rows_aligned(width, dy.data, dx.data), dy.data, dx.data);
+}
+
+ZG_CUDA_SIBLING(residual_forward<float>);
+ZG_CUDA_SIBLING(residual_forward<tensor::bfloat16>);
+ZG_CUDA_SIBLING(dropout_backward<float>);
+ZG_CUDA_SIBLING(dropout_backward<tensor::bfloat16>);
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,79 @@
+#include "kernels/cuda/row_packs_cuda.hpp"
+#include "kernels/cuda/sibling_cuda.hpp"
+#include "kernels/swiglu.hpp"
+#include "kernels/swiglu_element.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels::cuda {
+namespace {
+
+using tensor::TensorRef;
+
+template <class T>
+__global__ void __launch_bounds__(256)
+    forward(std::int64_t rows, std::int64_t width, bool is_aligned, const T* x, T* y) {
+    const auto part = row_pack(width);
+    if (part.row >= rows) {
+        return;
+    }
+    const T* const gates = x + part.row * 2 * width + part.begin;
+    float gate[pack], up[pack];
+    load_some(gates, part.count, is_aligned, gate);
+    load_some(gates + width, part.count, is_aligned, up);
+#pragma unroll
+    for (int i = 0; i < pack; ++i) {
+        gate[i] = swiglu(gate[i], up[i]);
+    }
+    store_some(y + part.row * width + part.begin, part.count, is_aligned, gate);
+}
+
+template <class T>
+__global__ void __launch_bounds__(256)
+    backward(std::int64_t rows, std::int64_t width, bool is_aligned, const T* x, const T* dy, T* dx) {
+    const auto part = row_pack(width);
+    if (part.row >= rows) {
+        return;
+    }
+    const auto at = part.row * 2 * width + part.begin;
+    float gate[pack], up[pack], d[pack];
+    load_some(x + at, part.count, is_aligned, gate);
+    load_some(x + at + width, part.count, is_aligned, up);
+    load_some(dy + part.row * width + part.begin, part.count, is_aligned, d);
+    float d_gate[pack];
+#pragma unroll
+    for (int i = 0; i < pack; ++i) {
+        const float s = sigmoid(gate[i]);
+        d_gate[i] = swiglu_d_gate(gate[i], s, up[i], d[i]);
+        up[i] = swiglu_d_up(gate[i], s, d[i]);
+    }
+    store_some(dx + at, part.count, is_aligned, d_gate);
+    store_some(dx + at + width, part.count, is_aligned, up);
+}
+
+}  // namespace
+
+template <class T>
+void swiglu_forward(const device::Stream& stream, TensorRef<const T, 2> x, TensorRef<T, 2> y) {
+    const auto rows = y.extent(0);
+    const auto width = y.extent(1);
+    launch_grid(stream, "swiglu_forward", a_thread_each_pack(rows, width), forward<T>, rows, width,
+                are_rows_aligned(width, x.data, y.data), x.data, y.data);
+}
+
+template <class T>
+void swiglu_backward(const device::Stream& stream,
+                     TensorRef<const T, 2> x,
+                     TensorRef<const T, 2> dy,
+                     TensorRef<T, 2> dx) {
+    const auto rows = dy.extent(0);
+    const auto width = dy.extent(1);
+    launch_grid(stream, "swiglu_backward", a_thread_each_pack(rows, width), backward<T>, rows, width,
+                are_rows_aligned(width, x.data, dy.data, dx.data), x.data, dy.data, dx.data);
+}
+
+ZG_CUDA_SIBLING(swiglu_forward<float>);
+ZG_CUDA_SIBLING(swiglu_forward<tensor::bfloat16>);
+ZG_CUDA_SIBLING(swiglu_backward<float>);
+ZG_CUDA_SIBLING(swiglu_backward<tensor::bfloat16>);
+
+}  // namespace ziggurat::kernels::cuda

@@ -1,0 +1,75 @@
+/// Sibling: what computes a kernel on one kind of processor.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "device/stream.hpp"
+#include "kernels/step_inputs.hpp"
+#include "kernels/tensor_address.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat::kernels {
+
+/// An object of the host that a kernel uses: its address is not one of the device. It outlives the work.
+template <class T>
+struct Prepared {
+    const T* object;
+};
+
+/// A tensor that a sibling can read; it becomes what the sibling works with.
+template <class T, int rank>
+struct Reached {
+    T* first = nullptr;
+    std::array<std::int64_t, static_cast<std::size_t>(rank)> extents{};
+
+    operator tensor::TensorRef<T, rank>() const noexcept { return {first, extents}; }
+    operator std::span<T>() const noexcept requires(rank == 1) {
+        return {first, static_cast<std::size_t>(extents[0])};
+    }
+    operator T*() const noexcept requires(rank == 0) { return first; }
+};
+
+/// A kernel's parameter as its siblings get it.
+template <class P>
+struct ReachedParameter {
+    using Type = P;
+};
+template <class T, int rank>
+struct ReachedParameter<TensorAddress<T, rank>> {
+    using Type = Reached<T, rank>;
+};
+template <>
+struct ReachedParameter<const Dropout&> {
+    using Type = const ReadableDropout&;
+};
+
+namespace host {
+
+/// The host's sibling of `kernel`, which ZG_HOST_SIBLING defines. A kernel's declaration is the one list of
+/// its parameters: those of its siblings follow from it.
+template <auto kernel>
+struct Sibling;
+
+template <class... Parameters, void (*kernel)(const device::Stream&, Parameters...)>
+struct Sibling<kernel> {
+    static void run(const device::Stream& stream, typename ReachedParameter<Parameters>::Type... arguments);
+};
+
+}  // namespace host
+namespace cuda {
+
+/// The same for GPUs, which ZG_CUDA_SIBLING defines. Its tensors have addresses of the GPU.
+template <auto kernel>
+struct Sibling;
+
+template <class... Parameters, void (*kernel)(const device::Stream&, Parameters...)>
+struct Sibling<kernel> {
+    static void run(const device::Stream& stream, typename ReachedParameter<Parameters>::Type... arguments);
+};
+
+}  // namespace cuda
+}  // namespace ziggurat::kernels

@@ -1,0 +1,137 @@
+/// TensorAddress: where a tensor lies, in memory that its kernels alone may touch.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+#include "base/contract.hpp"
+#include "tensor/bfloat16.hpp"
+#include "tensor/tensor_ref.hpp"
+
+namespace ziggurat {
+class ExactSum;
+}
+
+namespace ziggurat::kernels {
+
+struct LossStatistics;
+struct StepInputs;
+
+/// Type of what may lie at an address: numbers, and by their names the structs of numbers. A struct that
+/// holds an address itself is none of them: nobody would turn that address into what kernels can use.
+template <class T>
+concept Element =
+    std::same_as<std::remove_const_t<T>, std::byte> || std::same_as<std::remove_const_t<T>, std::uint8_t> ||
+    std::same_as<std::remove_const_t<T>, std::int32_t> ||
+    std::same_as<std::remove_const_t<T>, std::int64_t> || std::same_as < std::remove_const_t<T>,
+float > || std::same_as<std::remove_const_t<T>, tensor::bfloat16> ||
+    std::same_as<std::remove_const_t<T>, ExactSum> || std::same_as<std::remove_const_t<T>, LossStatistics> ||
+    std::same_as<std::remove_const_t<T>, StepInputs>;
+
+/// An argument of a kernel: address and extents of a contiguous, row-major tensor. Whoever holds one can cut
+/// it, but not read it: launch() alone turns it into a pointer, for the sibling that works on that memory.
+/// Rank 1 is a vector, rank 0 one object.
+///
+/// Memory of the host becomes one by itself: a TensorRef, for rank 1 a range, for rank 0 a pointer.
+template <Element T, int rank>
+class TensorAddress {
+    template <class Range>
+    static constexpr bool gives_elements = [] {
+        if constexpr (std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range>) {
+            using Found = std::remove_reference_t<std::ranges::range_reference_t<Range>>;
+            return std::is_convertible_v<Found(*)[], T(*)[]>;
+        }
+        return false;
+    }();
+
+  public:
+    using Extents = std::array<std::int64_t, static_cast<std::size_t>(rank)>;
+
+    constexpr TensorAddress() noexcept = default;
+    constexpr TensorAddress(T* first, const Extents& extents) noexcept : first_{first}, extents_{extents} {}
+    constexpr TensorAddress(T* object) noexcept requires(rank == 0) : first_{object} {}
+    template <class U>
+    requires(std::same_as<const U, T> ||
+             std::same_as<U, T>) constexpr TensorAddress(const tensor::TensorRef<U, rank>& host) noexcept
+        : first_{host.data}, extents_{host.extents} {}
+    template <class U>
+    requires std::same_as<const U, T>
+    constexpr TensorAddress(const TensorAddress<U, rank>& writable) noexcept
+        : first_{writable.first_}, extents_{writable.extents_} {}
+    template <class Range>
+    requires(rank == 1 && gives_elements<Range&>) constexpr TensorAddress(Range& host) noexcept
+        : first_{std::ranges::data(host)}, extents_{std::ranges::ssize(host)} {}
+    template <class Range>
+    requires(rank == 1 && gives_elements<const Range&>) constexpr TensorAddress(const Range& host) noexcept
+        : first_{std::ranges::data(host)}, extents_{std::ranges::ssize(host)} {}
+
+    /// Elements from `first` on, as arenas give addresses.
+    static TensorAddress at(std::byte* first, const Extents& extents) noexcept {
+        return {reinterpret_cast<T*>(first), extents};
+    }
+
+    constexpr const Extents& extents() const noexcept { return extents_; }
+    constexpr std::int64_t extent(int dim) const noexcept { return extents_[static_cast<std::size_t>(dim)]; }
+    constexpr std::int64_t size() const noexcept {
+        std::int64_t n = 1;
+        for (const auto extent : extents_) {
+            n *= extent;
+        }
+        return n;
+    }
+    constexpr bool empty() const noexcept { return first_ == nullptr || size() == 0; }
+    /// The address as a number, for its alignment.
+    std::uintptr_t number() const noexcept { return reinterpret_cast<std::uintptr_t>(first_); }
+
+    /// All elements in their order.
+    TensorAddress<T, 1> flat() const noexcept { return {first_, {size()}}; }
+    /// Their bytes, to be read.
+    TensorAddress<const std::byte, 1> bytes() const noexcept {
+        return {reinterpret_cast<const std::byte*>(first_), {size() * static_cast<std::int64_t>(sizeof(T))}};
+    }
+    /// \pre as many elements
+    template <int other>
+    TensorAddress<T, other> reshaped(
+        const std::array<std::int64_t, static_cast<std::size_t>(other)>& extents) const {
+        const TensorAddress<T, other> made{first_, extents};
+        ZG_EXPECTS(made.size() == size());
+        return made;
+    }
+    /// Elements [begin, begin + count). \pre they are there
+    TensorAddress part(std::int64_t begin, std::int64_t count) const requires(rank == 1) {
+        ZG_EXPECTS(begin >= 0 && count >= 0 && begin + count <= size());
+        return {first_ + begin, {count}};
+    }
+    /// The element. \pre there is one
+    TensorAddress<T, 0> only() const requires(rank == 1) {
+        ZG_EXPECTS(size() == 1);
+        return {first_};
+    }
+    /// The first bytes as elements of a matrix. \pre there are as many
+    template <Element E>
+    TensorAddress<E, 2> matrix_of(std::int64_t rows, std::int64_t width) const
+        requires(rank == 1 && std::same_as<T, std::byte>) {
+        ZG_EXPECTS(rows * width * static_cast<std::int64_t>(sizeof(E)) <= size());
+        return TensorAddress<E, 2>::at(first_, {rows, width});
+    }
+
+  private:
+    friend class Reachable;
+    template <Element, int>
+    friend class TensorAddress;
+
+    T* first_ = nullptr;
+    Extents extents_{};
+};
+
+template <class T>
+using VectorAddress = TensorAddress<T, 1>;
+template <class T>
+using ObjectAddress = TensorAddress<T, 0>;
+
+}  // namespace ziggurat::kernels

@@ -1,0 +1,146 @@
+#include "layout/stage_layers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+
+#include "base/contract.hpp"
+#include "layout/counts.hpp"
+
+namespace ziggurat::layout {
+namespace {
+
+using Costs = std::span<const std::int64_t>;
+
+std::int64_t sum(Costs costs) {
+    return std::accumulate(costs.begin(), costs.end(), std::int64_t{0});
+}
+
+/// By stage: the least first layer with which it and all behind it cost no more than `most` each, when every
+/// stage has a layer; and the number of layers. None where the stages cannot do that for all layers.
+std::optional<std::vector<std::size_t>> least_begins(Costs layers,
+                                                     std::int64_t head,
+                                                     int stages,
+                                                     std::int64_t most) {
+    std::vector<std::size_t> begins(static_cast<std::size_t>(stages) + 1, layers.size());
+    for (auto stage = static_cast<std::size_t>(stages); stage-- > 0;) {
+        auto begin = begins[stage + 1];
+        std::int64_t cost = begin == layers.size() ? head : 0;
+        do {
+            cost += layers[--begin];
+        } while (begin > stage && cost + layers[begin - 1] <= most);
+        if (cost > most) {
+            return std::nullopt;
+        }
+        begins[stage] = begin;
+    }
+    return begins.front() == 0 ? std::optional{begins} : std::nullopt;
+}
+
+/// Cost of the most expensive stage of the best spread.
+std::int64_t least_most(Costs layers, std::int64_t head, int stages) {
+    std::int64_t too_little = 0;
+    std::int64_t enough = sum(layers) + head;
+    while (enough - too_little > 1) {
+        const auto middle = too_little + (enough - too_little) / 2;
+        (least_begins(layers, head, stages, middle) ? enough : too_little) = middle;
+    }
+    return enough;
+}
+
+/// Gives `layers` one by one to where the cost is then least: one to each place at first.
+std::vector<std::int64_t> filled(std::vector<std::int64_t> costs,
+                                 std::int64_t layer,
+                                 std::int64_t layers,
+                                 std::int64_t least) {
+    std::vector<std::int64_t> counts(costs.size(), least);
+    for (auto& cost : costs) {
+        cost += least * layer;
+    }
+    for (auto left = layers - least * std::ssize(costs); left > 0; --left) {
+        const auto place = std::min_element(costs.begin(), costs.end());
+        *place += layer;
+        ++counts[static_cast<std::size_t>(place - costs.begin())];
+    }
+    return counts;
+}
+
+/// Of one token, by unit.
+std::vector<std::int64_t> costs_of_units(const spec::RunSpec& run) {
+    const auto flops = flops_per_token_by_unit(run);
+    std::vector<std::int64_t> costs;
+    for (std::size_t unit = 0; unit < flops.size(); ++unit) {
+        const bool is_layer = unit > 0 && unit + 1 < flops.size();
+        const bool is_redone = is_layer && run.recompute.kind == spec::RecomputeKind::full;
+        // What is computed again is forward's third.
+        costs.push_back(
+            std::max<std::int64_t>(is_layer ? 1 : 0, std::llround(flops[unit] * (is_redone ? 4.0 / 3 : 1))));
+    }
+    return costs;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> spread_layers(Costs layers, std::int64_t head, int stages) {
+    ZG_EXPECTS(stages >= 1 && std::ssize(layers) >= stages);
+    const auto most = least_most(layers, head, stages);
+    const auto begins = least_begins(layers, head, stages, most);
+    ZG_ENSURES(begins.has_value());
+    std::vector<std::int64_t> counts;
+    std::size_t begin = 0;
+    auto left = sum(layers) + head;
+    for (int stage = 0; stage < stages; ++stage) {
+        const int others = stages - stage - 1;
+        const auto last = layers.size() - static_cast<std::size_t>(others);
+        const auto share = left / (others + 1);
+        auto end = begin + 1;
+        auto cost = layers[begin];
+        while (end < last && cost + layers[end] <= most &&
+               (end < (*begins)[static_cast<std::size_t>(stage) + 1] ||
+                std::abs(cost + layers[end] - share) <= std::abs(cost - share))) {
+            cost += layers[end++];
+        }
+        counts.push_back(static_cast<std::int64_t>(end - begin));
+        left -= cost;
+        begin = end;
+    }
+    ZG_ENSURES(begin == layers.size());
+    return counts;
+}
+
+std::vector<std::int64_t> spread_layers_over_chunks(Costs layers, std::int64_t head, int stages, int chunks) {
+    ZG_EXPECTS(stages >= 1 && chunks >= 1 && std::ssize(layers) >= std::int64_t{stages} * chunks);
+    const auto layer = std::max<std::int64_t>(1, sum(layers) / std::ssize(layers));
+    std::vector<std::int64_t> besides(static_cast<std::size_t>(stages));
+    besides.back() = head;
+    const auto of_stage = filled(besides, layer, std::ssize(layers), chunks);
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(stages) * static_cast<std::size_t>(chunks));
+    for (std::size_t stage = 0; stage < of_stage.size(); ++stage) {
+        std::vector<std::int64_t> of_chunks(static_cast<std::size_t>(chunks));
+        of_chunks.back() = besides[stage];
+        const auto of_chunk = filled(of_chunks, layer, of_stage[stage], 1);
+        for (std::size_t chunk = 0; chunk < of_chunk.size(); ++chunk) {
+            counts[chunk * of_stage.size() + stage] = of_chunk[chunk];
+        }
+    }
+    return counts;
+}
+
+std::vector<std::int64_t> stage_layers(const spec::RunSpec& run) {
+    const auto& parallel = run.parallel;
+    if (!parallel.stage_layers.empty()) {
+        return parallel.stage_layers;
+    }
+    if (parallel.stages * parallel.chunks_per_stage == 1) {
+        return {run.model.layers};
+    }
+    const auto costs = costs_of_units(run);
+    const Costs layers{costs.data() + 1, costs.size() - 2};
+    return parallel.chunks_per_stage == 1
+               ? spread_layers(layers, costs.back(), parallel.stages)
+               : spread_layers_over_chunks(layers, costs.back(), parallel.stages, parallel.chunks_per_stage);
+}
+
+}  // namespace ziggurat::layout

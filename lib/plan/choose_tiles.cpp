@@ -1,0 +1,83 @@
+#include "plan/choose_tiles.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/home_search.hpp"
+#include "plan/ops_budget.hpp"
+#include "spec/depths.hpp"
+#include "spec/tile_rules.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+/// Into which a weight is cut by itself.
+constexpr int most_tiles_tried = 256;
+
+/// A run whose weights are all cut into as many tiles.
+struct Tiled {
+    int tiles = 1;
+    bool fits = false;  ///< the device's budget
+    spec::RunSpec spec;
+};
+
+/// With all weights cut into so many.
+spec::RunSpec in_tiles(const spec::RunSpec& spec, int tiles) {
+    auto made = spec;
+    if (tiles > 1) {
+        made.tiers.tiles = {{.match = spec::everything_to_cut(spec), .in = 1, .out = tiles}};
+    }
+    return made;
+}
+
+Tiled with_fewest_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch) {
+    OpsBudget budget{most_ops_of_homes / 2, watch};  // of two that are sought
+    const auto may_fit = [&](int tiles) {
+        return HomeSearch{in_tiles(spec, tiles), machine, budget}.device_can_hold();
+    };
+    const int most = spec.sharding.secondary == 0 ? most_tiles_tried : 1;
+    int too_few = 0;
+    int enough = 1;
+    bool fits = may_fit(enough);
+    for (; !fits && enough < most; fits = may_fit(enough)) {
+        too_few = enough;
+        enough *= 4;  // tries of many tiles take longest
+    }
+    while (fits && enough - too_few > 1 && !budget.is_half_spent()) {
+        const int middle = too_few + (enough - too_few) / 2;
+        (may_fit(middle) ? enough : too_few) = middle;
+    }
+    while (true) {
+        Tiled made{.tiles = enough, .fits = false, .spec = in_tiles(spec, enough)};
+        HomeSearch search{made.spec, machine, budget};  // where no home is open, it only looks
+        auto chosen = search.run();
+        made.fits = search.found().lack(spec::Tier::device) == 0;
+        made.spec = std::move(chosen);
+        if (made.fits || enough >= most) {
+            return made;
+        }
+        // What passes through tiles on NVMe takes a little more.
+        enough = budget.is_spent() ? most : std::min(most, 2 * enough);
+    }
+}
+
+}  // namespace
+
+spec::RunSpec choose_tiles(const spec::RunSpec& spec, const spec::MachineSpec& machine, const Watch& watch) {
+    auto tried = spec;
+    tried.tiers.open.tiles = tried.tiers.open.prefetch = false;
+    const auto ahead = with_fewest_tiles(tried, machine, watch);
+    if (!spec.tiers.open.prefetch || spec.overlap.prefetch == 0 || (ahead.fits && ahead.tiles <= 2)) {
+        return ahead.spec;
+    }
+    tried.overlap.prefetch = 0;
+    auto at_once = with_fewest_tiles(tried, machine, watch);
+    const bool moves_state = spec::is_any_state_away(at_once.spec);  // else all of it stays where it is
+    if (!moves_state || !at_once.fits || (ahead.fits && ahead.tiles <= 2 * at_once.tiles)) {
+        return ahead.spec;
+    }
+    at_once.spec.overlap.prefetch = spec.overlap.prefetch;  // choose_depths will see that it does not fit
+    return at_once.spec;
+}
+
+}  // namespace ziggurat::plan

@@ -1,0 +1,46 @@
+#include "plan/depth_times.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace ziggurat::plan {
+namespace {
+
+std::string describe(const std::map<int, double>& seconds_of_depth) {
+    double most = 0;
+    for (const auto& [depth, seconds] : seconds_of_depth) {
+        most = std::max(most, seconds);
+    }
+    std::vector<std::string> depths, shares;
+    for (const auto& [depth, seconds] : seconds_of_depth) {
+        depths.push_back(fmt::format("{}", depth));
+        shares.push_back(fmt::format("{:.0f}", 100 * seconds / most));
+    }
+    return fmt::format("planned steps at {}: {} %", fmt::join(depths, ", "), fmt::join(shares, ", "));
+}
+
+}  // namespace
+
+std::string times_by_prefetch(const std::vector<DepthTime>& tried) {
+    std::map<int, double> least;
+    for (const auto& ahead : tried) {
+        const auto [known, is_new] = least.try_emplace(ahead.prefetch, ahead.seconds);
+        known->second = std::min(known->second, ahead.seconds);
+    }
+    return describe(least);
+}
+
+std::string times_by_optimizer_prefetch(const std::vector<DepthTime>& tried, int prefetch) {
+    std::map<int, double> seconds;
+    for (const auto& ahead : tried) {
+        if (ahead.prefetch == prefetch) {
+            seconds[ahead.optimizer_prefetch] = ahead.seconds;
+        }
+    }
+    return describe(seconds);
+}
+
+}  // namespace ziggurat::plan

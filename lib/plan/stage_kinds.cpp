@@ -1,0 +1,82 @@
+#include "plan/stage_kinds.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "layout/mesh.hpp"
+#include "layout/stage_layers.hpp"
+#include "schedule/model_layout.hpp"
+#include "schedule/passes/optimizer_pass.hpp"
+#include "spec/stage_state.hpp"
+
+namespace ziggurat::plan {
+
+std::vector<std::int64_t> layers_by_stage(const spec::RunSpec& spec) {
+    std::vector<std::int64_t> layers(static_cast<std::size_t>(spec.parallel.stages));
+    std::size_t place = 0;
+    for (const auto of_chunk : layout::stage_layers(spec)) {
+        layers[place++ % layers.size()] += of_chunk;
+    }
+    return layers;
+}
+
+std::vector<int> stages_of_each_kind(const spec::RunSpec& spec) {
+    const int stages = spec.parallel.stages;
+    const auto layers = layers_by_stage(spec);
+    const auto states = spec::states_of_stages(spec);
+    const auto are_alike = [&](int one, int other) {
+        const auto a = static_cast<std::size_t>(one);
+        const auto b = static_cast<std::size_t>(other);
+        const bool is_at_an_end = one == 0 || other == 0 || one == stages - 1 || other == stages - 1;
+        return !is_at_an_end && layers[a] == layers[b] && states[a] == states[b];
+    };
+    std::vector<int> kinds;
+    for (int stage = 0; stage < stages; ++stage) {
+        if (std::ranges::none_of(kinds, [&](int known) { return are_alike(known, stage); })) {
+            kinds.push_back(stage);
+        }
+    }
+    return kinds;
+}
+
+std::vector<int> ranks_of_each_kind(const spec::RunSpec& spec) {
+    const layout::Mesh mesh{spec.parallel};
+    auto places = stages_of_each_kind(spec);
+    for (auto& place : places) {
+        place = mesh.neighbour(spec::Axis::pipeline, 0, place);
+    }
+    return places;
+}
+
+std::int64_t most_updated_elements(const spec::RunSpec& whole) {
+    auto spec = whole;
+    spec.tiers.tiles.clear();
+    std::int64_t most = 0;
+    for (const int rank : ranks_of_each_kind(spec)) {
+        const schedule::ModelLayout model{spec, rank};
+        most = std::max(most, schedule::optimizer_chunks(spec, model).elements());
+    }
+    return most;
+}
+
+StandingStages standing_stages(const spec::RunSpec& spec, bool builds_all) {
+    const int stages = spec.parallel.stages;
+    const int step = builds_all ? 1 : std::max(1, stages / (least_planned_stages - 2));
+    const auto layers = layers_by_stage(spec);
+    const auto states = spec::states_of_stages(spec);
+    StandingStages found;
+    for (int stage = 0; stage < stages; ++stage) {
+        const auto s = static_cast<std::size_t>(stage);
+        // Between first and last, stages that come later take no more, but where they have more layers or are
+        // told to keep more.
+        const auto before = static_cast<std::size_t>(found.built.empty() ? 0 : found.built.back());
+        if (stage <= 1 || stage == stages - 1 || stage % step == 0 || layers[s] > layers[before] ||
+            states[s] != states[before]) {
+            found.built.push_back(stage);
+        }
+        found.like.push_back(found.built.back());
+    }
+    return found;
+}
+
+}  // namespace ziggurat::plan

@@ -1,0 +1,184 @@
+#include "plot/page.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#include "base/clock.hpp"
+#include "base/contract.hpp"
+#include "base/units.hpp"
+#include "plot/figure.hpp"
+#include "plot/summary.hpp"
+#include "plot/svg.hpp"
+
+namespace ziggurat::plot {
+namespace {
+
+/// Rows of a run's checkpoints and of its events; what is older is counted.
+constexpr std::ptrdiff_t most_rows = 200;
+
+constexpr const char* head =
+    "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width\">\n<link rel=\"icon\" href=\"data:,\">\n"
+    "<title>{0}</title>\n<style>"
+    ":root{{color-scheme:light dark}}"
+    "body{{font:14px system-ui,'Segoe UI',Helvetica,Arial,sans-serif;margin:24px "
+    "auto;max-width:1200px;padding:0 16px;"
+    "color:#24292f;background:#ffffff}}"
+    "h1{{font-size:20px}}h2{{font-size:16px;margin-top:32px}}"
+    "table{{border-collapse:collapse;width:100%}}"
+    "th,td{{text-align:left;padding:4px 10px 4px 0;border-bottom:1px solid #d8dee4;vertical-align:top}}"
+    "td.number,th.number{{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}}"
+    ".scroll{{overflow-x:auto}}svg{{max-width:100%;height:auto}}"
+    "@media(prefers-color-scheme:dark){{body{{color:#e6edf3;background:#0d1117}}th,td{{border-color:#2b323b}}"
+    "}}"
+    "</style>\n</head>\n<body>\n<h1>{0}</h1>\n";
+
+class Table {
+  public:
+    /// A heading that begins with `#` is that of numbers.
+    Table(std::string& page, const std::vector<std::string>& headings) : page_{page} {
+        page_ += "<div class=\"scroll\"><table>\n<tr>";
+        for (const auto& heading : headings) {
+            is_number_.push_back(heading.starts_with('#'));
+            page_ += cell("th", is_number_.back(), heading.substr(is_number_.back() ? 1 : 0));
+        }
+        page_ += "</tr>\n";
+    }
+    ~Table() { page_ += "</table></div>\n"; }
+    Table(const Table&) = delete;
+    Table& operator=(const Table&) = delete;
+
+    void row(const std::vector<std::string>& texts) {
+        ZG_EXPECTS(texts.size() == is_number_.size());
+        page_ += "<tr>";
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+            page_ += cell("td", is_number_[i], texts[i]);
+        }
+        page_ += "</tr>\n";
+    }
+
+  private:
+    static std::string cell(const char* tag, bool is_number, const std::string& text) {
+        return fmt::format("<{0}{1}>{2}</{0}>", tag, is_number ? " class=\"number\"" : "", escape_xml(text));
+    }
+
+    std::string& page_;
+    std::vector<bool> is_number_;
+};
+
+std::string bytes_text(double bytes) {
+    return bytes > 0 ? format_bytes(static_cast<std::int64_t>(std::min(bytes, 9e18))) : "-";
+}
+
+/// Lanes by the time that was waited for them, those of at least a hundredth.
+std::string waits_text(const Summary& summary) {
+    std::vector<std::size_t> order;
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+        if (summary.waited[lane] >= 0.01) {
+            order.push_back(lane);
+        }
+    }
+    std::ranges::sort(order, [&](auto a, auto b) { return summary.waited[a] > summary.waited[b]; });
+    std::string text;
+    for (const auto lane : order) {
+        std::string name{lanes[lane]};
+        std::ranges::replace(name, '_', ' ');
+        text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", name, 100 * summary.waited[lane]);
+    }
+    return text.empty() ? "nothing" : text;
+}
+
+/// The most that lay in each tier.
+std::string memory_text(const Summary& summary) {
+    std::string text;
+    for (std::size_t tier = 0; tier < tiers.size(); ++tier) {
+        if (summary.peak_bytes[tier] > 0) {
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", tiers[tier],
+                                bytes_text(summary.peak_bytes[tier]));
+        }
+    }
+    return text;
+}
+
+void add_runs(std::string& page, const std::vector<History>& histories, const Figure& figure) {
+    Table table{page,
+                {"run", "#ranks", "#parameters", "#steps", "#tokens", "#loss", "#best validation",
+                 "#tokens/s", "#MFU", "waits for", "memory", "#trained", "state"}};
+    for (std::size_t run = 0; run < histories.size(); ++run) {
+        const auto& history = histories[run];
+        const auto summary = summarise(history, std::numeric_limits<std::int64_t>::max());
+        table.row({figure.runs[run], history.ranks > 0 ? format_grouped(history.ranks) : "-",
+                   history.parameters > 0 ? format_count(static_cast<double>(history.parameters)) : "-",
+                   history.planned_steps > 0 ? fmt::format("{} of {}", format_grouped(summary.last_step),
+                                                           format_grouped(history.planned_steps))
+                                             : format_grouped(summary.last_step),
+                   format_count(static_cast<double>(summary.tokens)),
+                   summary.last_loss ? fmt::format("{:.4f}", *summary.last_loss) : "-",
+                   summary.best_validation ? fmt::format("{:.4f} at {}", summary.best_validation->loss,
+                                                         summary.best_validation->step)
+                                           : "-",
+                   format_count(summary.tok_s),
+                   summary.mfu > 0 ? fmt::format("{:.1f} %", 100 * summary.mfu) : "-", waits_text(summary),
+                   memory_text(summary), format_duration(summary.trained_s), fate_text(history)});
+    }
+}
+
+/// The latest `most_rows` of `rows`, behind a line that says how many there are.
+template <class Row, class Add>
+void add_latest(std::string& page, const std::vector<Row>& rows, const char* what, const Add& add) {
+    const auto left_out = std::max<std::ptrdiff_t>(0, std::ssize(rows) - most_rows);
+    if (left_out > 0) {
+        page += fmt::format("<p>The latest {} of {} {}.</p>\n", most_rows, rows.size(), what);
+    }
+    add(rows.begin() + left_out);
+}
+
+void add_saves(std::string& page, const History& history) {
+    add_latest(page, history.saves, "saves", [&](auto row) {
+        Table table{page, {"#step", "#size", "#writing", "#rate", "#training stood still", "state"}};
+        for (; row != history.saves.end(); ++row) {
+            table.row({format_grouped(row->step), bytes_text(row->bytes), format_duration(row->seconds),
+                       row->seconds > 0 && row->is_ok ? bytes_text(row->bytes / row->seconds) + "/s" : "-",
+                       format_duration(row->stood_still_s),
+                       row->is_ok ? "complete" : "given up: " + row->reason});
+        }
+    });
+}
+
+void add_events(std::string& page, const History& history) {
+    add_latest(page, history.events, "events", [&](auto row) {
+        Table table{page, {"time", "#step", "event"}};
+        for (; row != history.events.end(); ++row) {
+            table.row({row->time > 0 ? format_calendar(row->time) : "-",
+                       row->step ? format_grouped(*row->step) : "-", row->text});
+        }
+    });
+}
+
+}  // namespace
+
+std::string page(const std::vector<History>& histories) {
+    ZG_EXPECTS(!histories.empty());
+    const auto figure = make_figure(histories, points_across_svg, Contents::all);
+    std::string text = fmt::format(head, escape_xml(figure.title));
+    add_runs(text, histories, figure);
+    text += svg(figure);
+    for (std::size_t run = 0; run < histories.size(); ++run) {
+        const auto of_run = histories.size() > 1 ? " of " + escape_xml(figure.runs[run]) : "";
+        if (!histories[run].saves.empty()) {
+            text += "<h2>Checkpoints" + of_run + "</h2>\n";
+            add_saves(text, histories[run]);
+        }
+        if (!histories[run].events.empty()) {
+            text += "<h2>Events" + of_run + "</h2>\n";
+            add_events(text, histories[run]);
+        }
+    }
+    return text + "</body>\n</html>\n";
+}
+
+}  // namespace ziggurat::plot

@@ -1,0 +1,17 @@
+/// Runs as one HTML page: without scripts, and without anything from elsewhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plot/history.hpp"
+
+namespace ziggurat::plot {
+
+/// The whole file: a table of the runs, their curves over each other, checkpoints and events. Light, and dark
+/// where the viewer asks for it. Of long runs the latest checkpoints and events. Pure.
+///
+/// \pre `histories` is not empty, and each has a step
+std::string page(const std::vector<History>& histories);
+
+}  // namespace ziggurat::plot

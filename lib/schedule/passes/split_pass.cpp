@@ -1,0 +1,138 @@
+#include "schedule/passes/split_pass.hpp"
+
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "schedule/passes/kept_for_backward.hpp"
+#include "schedule/passes/move_op.hpp"
+#include "schedule/passes/unit_passes.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+class Splitting {
+  public:
+    Splitting(Program& program, const ModelLayout& model)
+        : program_{program}, model_{model}, unit_passes_{program} {}
+
+    void apply() {
+        for (const auto& kept : kept_for_backward(program_)) {
+            const auto& buffer = program_.buffers[static_cast<std::size_t>(kept.buffer)];
+            auto parts = parts_on_tensor_ranks(buffer, model_.tensor());
+            const bool is_wanted_at_once =
+                unit_passes_.issued_at(kept.first_backward, 1) <= kept.last_forward;
+            if (!parts.empty() && !is_wanted_at_once) {
+                split(kept, std::move(parts));
+            }
+        }
+        insert();
+    }
+
+  private:
+    /// Where backward finds what was cut, and from which op on.
+    struct Gathered {
+        int buffer = -1;
+        int first_op = -1;
+    };
+
+    int like(int buffer, const char* what, std::int64_t bytes, Consumer consumer) {
+        auto made = program_.buffers[static_cast<std::size_t>(buffer)];
+        made.name += what;
+        made.bytes = bytes;
+        made.consumer = consumer;
+        made.is_alike = false;
+        return program_.add_buffer(std::move(made));
+    }
+
+    void split(const Kept& kept, std::vector<ByteRun> parts) {
+        const auto own = parts[static_cast<std::size_t>(model_.tensor_rank)];
+        const auto whole_bytes = program_.buffers[static_cast<std::size_t>(kept.buffer)].bytes;
+        const int part = like(kept.buffer, ", own part", own.bytes, Consumer::activations);
+        const int gathered = like(kept.buffer, " gathered", whole_bytes, Consumer::working_buffers);
+        program_.buffers[static_cast<std::size_t>(kept.buffer)].consumer = Consumer::working_buffers;
+
+        auto cut = empty_move(program_, spec::Tier::device, spec::Tier::device);
+        cut.purpose = Purpose::tensor;
+        take_place(cut, kept.last_forward);
+        cut.direction = Direction::forward;
+        cut.label = program_.buffers[static_cast<std::size_t>(part)].name;
+        cut.reads.push_back({kept.buffer, Role::input, {own}});
+        cut.writes.push_back(whole(program_, part, Role::output));
+        behind_.emplace(kept.last_forward, std::move(cut));
+
+        Op gather;
+        gather.kind = OpKind::all_gather;
+        gather.purpose = Purpose::tensor;
+        take_place(gather, kept.first_backward);
+        gather.direction = program_.ops[static_cast<std::size_t>(kept.first_backward)].direction;
+        gather.group = program_.group("tensor", model_.mesh.group(spec::Axis::tensor, model_.rank));
+        gather.lane = program_.lane(Engine::collective, gather.group);
+        gather.payload = program_.buffers[static_cast<std::size_t>(kept.buffer)].type;
+        gather.label = program_.buffers[static_cast<std::size_t>(gathered)].name;
+        gather.blocks = std::move(parts);
+        gather.reads.push_back(whole(program_, part, Role::input));
+        gather.writes.push_back(whole(program_, gathered, Role::output));
+        in_front_.emplace(kept.first_backward, std::move(gather));
+        gathered_.emplace(kept.buffer, Gathered{gathered, kept.first_backward});
+    }
+
+    /// The op belongs to the pass of its neighbour in the list.
+    void take_place(Op& op, int neighbour) const {
+        const auto& next_to = program_.ops[static_cast<std::size_t>(neighbour)];
+        op.unit = next_to.unit;
+        op.microbatch = next_to.microbatch;
+    }
+
+    void insert() {
+        std::vector<Op> ops;
+        for (int i = 0; i < static_cast<int>(program_.ops.size()); ++i) {
+            move_all(in_front_, i, ops);
+            auto& op = program_.ops[static_cast<std::size_t>(i)];
+            for (auto* operands : {&op.reads, &op.writes}) {
+                for (auto& operand : *operands) {
+                    const auto found = gathered_.find(operand.buffer);
+                    if (found != gathered_.end() && i >= found->second.first_op) {
+                        operand.buffer = found->second.buffer;
+                    }
+                }
+            }
+            ops.push_back(std::move(op));
+            move_all(behind_, i, ops);
+        }
+        program_.ops = std::move(ops);
+    }
+
+    static void move_all(std::multimap<int, Op>& from, int place, std::vector<Op>& to) {
+        const auto [begin, end] = from.equal_range(place);
+        for (auto at = begin; at != end; ++at) {
+            to.push_back(std::move(at->second));
+        }
+    }
+
+    Program& program_;
+    const ModelLayout& model_;
+    UnitPasses unit_passes_;
+    std::multimap<int, Op> in_front_, behind_;    ///< by the op next to which they come
+    std::unordered_map<int, Gathered> gathered_;  ///< by the buffer that was cut
+};
+
+}  // namespace
+
+std::vector<ByteRun> parts_on_tensor_ranks(const Buffer& buffer, int tensor) {
+    if (!buffer.is_alike) {
+        return {};
+    }
+    const std::int64_t width = element_bytes(buffer);
+    auto parts = equal_blocks(buffer.bytes / width, width, tensor);
+    return parts.back().bytes > 0 ? parts : std::vector<ByteRun>{};
+}
+
+void split_pass(Draft& draft, const spec::RunSpec& spec, const ModelLayout& model) {
+    if (spec.recompute.split && model.tensor() > 1 && draft.program.variant == Variant::train) {
+        Splitting{draft.program, model}.apply();
+    }
+}
+
+}  // namespace ziggurat::schedule

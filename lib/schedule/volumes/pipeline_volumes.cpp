@@ -1,0 +1,30 @@
+#include "schedule/volumes/pipeline_volumes.hpp"
+
+namespace ziggurat::schedule {
+
+std::int64_t pipeline_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
+    if (spec.parallel.stages == 1) {
+        return 0;
+    }
+    const auto tensor = model.tensor();
+    const auto elements =
+        model.tokens * spec.model.hidden / (spec.parallel.sequence && tensor > 1 ? tensor : 1);
+    const bool is_cut = tensor > 1 && !spec.parallel.sequence;
+    const auto all = elements * model.element_bytes;
+    const auto sent = is_cut ? all / tensor : all;
+    const auto gathered = is_cut ? all - all / tensor : 0;
+    std::int64_t bytes = 0;
+    for (int chunk = 0; chunk < spec.parallel.chunks_per_stage; ++chunk) {
+        const auto& units = model.chunk_units[static_cast<std::size_t>(chunk)];
+        const int place = model.virtual_stage(chunk);
+        if (place + 1 < model.virtual_stages) {
+            bytes += sent + (model.runs_backward(units.back()) ? gathered : 0);
+        }
+        if (place > 0) {
+            bytes += gathered + (model.runs_backward(units.front() - 1) ? sent : 0);
+        }
+    }
+    return spec.train.micro_batches * bytes;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,188 @@
+#include "schedule/volumes/split_volumes.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "schedule/expand/pipeline_order.hpp"
+#include "schedule/volumes/kept_activations.hpp"
+#include "schedule/volumes/needed_again.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using layout::UnitKind;
+
+/// The slots of the rank's stage, without backward of chunks below the first trained tensor: it is empty.
+std::vector<Slot> slots_with_ops(const spec::RunSpec& spec, const ModelLayout& model) {
+    auto slots = pipeline_order({spec.parallel.pipeline_schedule, spec.parallel.stages,
+                                 spec.parallel.chunks_per_stage, static_cast<int>(spec.train.micro_batches)},
+                                model.stage);
+    std::erase_if(slots, [&](const Slot& slot) {
+        const auto& units = model.chunk_units[static_cast<std::size_t>(slot.chunk)];
+        return slot.pass != Slot::Pass::forward && !model.runs_backward(units.back());
+    });
+    return slots;
+}
+
+/// How many micro-batches of `chunk` go backward in the slot after that in which they went forward.
+std::int64_t turns_at_once(const std::vector<Slot>& slots, int chunk) {
+    std::int64_t turns = 0;
+    for (std::size_t i = 1; i < slots.size(); ++i) {
+        const auto& before = slots[i - 1];
+        const auto& after = slots[i];
+        const bool is_turn = before.pass == Slot::Pass::forward && after.pass != Slot::Pass::forward;
+        turns +=
+            is_turn && before.chunk == chunk && after.chunk == chunk && before.microbatch == after.microbatch
+                ? 1
+                : 0;
+    }
+    return turns;
+}
+
+/// Of what tensor ranks keep alike of a layer.
+struct Alike {
+    std::int64_t bytes = 0;
+    /// The part of it that backward reads with its first pass, and forward with its last one.
+    std::int64_t bytes_at_turn = 0;
+};
+
+/// A layer that is not in tiles is one pass. Of one in tiles, whose phases are passes, it may be the input.
+bool ends_and_begins_with_input(const spec::RunSpec& spec, const ModelLayout& model, int unit) {
+    const auto& described = model.table.units[static_cast<std::size_t>(unit)];
+    const auto reads_input = [&](const layout::Phase& phase) {
+        return std::ranges::any_of(phase.reads,
+                                   [&](const auto& use) { return use.value == described.input; });
+    };
+    const auto again = computed_again(spec, model);
+    const auto redone = again.find(unit);
+    if (redone == again.end() || !reads_input(described.phases.back())) {
+        return false;
+    }
+    const auto first = std::ranges::find(redone->second.phases, true);
+    return first != redone->second.phases.end() &&
+           reads_input(described.phases[static_cast<std::size_t>(first - redone->second.phases.begin())]);
+}
+
+/// Whether gradients of inputs pass through an op of the unit, not through products with weights alone.
+bool has_ops_for_inputs(const ModelLayout& model, int unit) {
+    const auto& phases = model.table.units[static_cast<std::size_t>(unit)].phases;
+    for (std::size_t p = 0; p < phases.size(); ++p) {
+        const auto& phase = phases[p];
+        const auto number = static_cast<int>(p);
+        const bool has_op = phase.kind == layout::PhaseKind::linear
+                                ? model.passes_gradient_on(unit, number)
+                                : phase.gradient != layout::GradientRule::pass_through || phase.has_dropout;
+        if (model.runs_backward(unit, number) && has_op) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Of what a layer that is computed once keeps alike: inputs of products that only gradients of weights read.
+std::int64_t bytes_for_weights_alone(const ModelLayout& model, int unit) {
+    const auto& described = model.table.units[static_cast<std::size_t>(unit)];
+    const auto is_read = read_by_backward(model, unit);
+    std::int64_t bytes = 0;
+    for (std::size_t v = 0; v < described.values.size(); ++v) {
+        const auto& value = described.values[v];
+        const auto elements = model.tokens * value.width;
+        const bool is_for_weights = std::ranges::none_of(described.phases, [&](const layout::Phase& phase) {
+            return phase.kind != layout::PhaseKind::linear &&
+                   std::ranges::count(phase.kept, static_cast<int>(v), &layout::ValueUse::value) > 0;
+        });
+        if (is_read[v] && is_for_weights && value.placement == layout::Placement::replicated &&
+            has_part_on_each(elements, model.tensor())) {
+            bytes += elements * (value.type == layout::ElementType::f32 ? 4 : model.element_bytes);
+        }
+    }
+    return bytes;
+}
+
+/// What the last layer of a chunk keeps alike for gradients of weights that wait until those of inputs have
+/// passed another unit of the chunk.
+std::int64_t bytes_that_wait(const spec::RunSpec& spec,
+                             const ModelLayout& model,
+                             const std::vector<int>& units,
+                             int last_layer) {
+    const bool waits =
+        spec.parallel.pipeline_schedule == spec::PipelineSchedule::zero_bubble &&
+        std::ranges::any_of(units, [&](int unit) {
+            return unit < last_layer && model.runs_backward(unit) && has_ops_for_inputs(model, unit);
+        });
+    return waits && spec.recompute.kind == spec::RecomputeKind::none
+               ? bytes_for_weights_alone(model, last_layer)
+               : 0;
+}
+
+/// Of each layer of a chunk, in order of the model.
+std::vector<Alike> alike_of_layers(const spec::RunSpec& spec,
+                                   const ModelLayout& model,
+                                   const std::vector<int>& units) {
+    const bool is_full = spec.recompute.kind == spec::RecomputeKind::full;
+    std::vector<Alike> layers;
+    int in_backward = 0;
+    for (const int unit : units) {
+        if (model.table.units[static_cast<std::size_t>(unit)].kind != UnitKind::layer) {
+            continue;
+        }
+        auto& alike = layers.emplace_back();
+        const bool begins_run = !is_full || in_backward % spec.recompute.every == 0;
+        if (begins_run) {
+            const auto kept = kept_by_formula(spec, model, unit);
+            alike.bytes = kept.alike + kept.input - kept.short_of_parts;
+            alike.bytes_at_turn = !model.tiling(unit).is_cut()
+                                      ? alike.bytes - bytes_that_wait(spec, model, units, unit)
+                                  : ends_and_begins_with_input(spec, model, unit) ? kept.input
+                                                                                  : 0;
+        }
+        in_backward += model.runs_backward(unit) ? 1 : 0;
+    }
+    return layers;
+}
+
+/// What the norm of a head in tiles keeps: other passes lie between its forward and its backward.
+std::int64_t alike_of_head(const ModelLayout& model, int unit) {
+    const auto& described = model.table.units[static_cast<std::size_t>(unit)];
+    const auto product = std::ranges::find(described.phases, layout::PhaseKind::logits, &layout::Phase::kind);
+    const auto before = static_cast<int>(product - described.phases.begin());
+    std::int64_t bytes = 0;
+    for (int p = 0; p < before && model.tiling(unit).cuts(before); ++p) {
+        for (const auto& use : described.phases[static_cast<std::size_t>(p)].kept) {
+            const auto& value = described.values[static_cast<std::size_t>(use.value)];
+            const auto elements = model.tokens * value.width;
+            const bool is_cut = model.runs_backward(unit, p) && has_part_on_each(elements, model.tensor());
+            bytes +=
+                is_cut ? elements * (value.type == layout::ElementType::f32 ? 4 : model.element_bytes) : 0;
+        }
+    }
+    return bytes;
+}
+
+}  // namespace
+
+std::int64_t split_bytes_by_formula(const spec::RunSpec& spec, const ModelLayout& model) {
+    const std::int64_t tensor = model.tensor();
+    if (!spec.recompute.split || tensor == 1) {
+        return 0;
+    }
+    const auto slots = slots_with_ops(spec, model);
+    std::int64_t cut = 0;
+    for (std::size_t chunk = 0; chunk < model.chunk_units.size(); ++chunk) {
+        const auto& units = model.chunk_units[chunk];
+        const auto layers = alike_of_layers(spec, model, units);
+        for (const auto& layer : layers) {
+            cut += spec.train.micro_batches * layer.bytes;
+        }
+        const bool has_head =
+            model.table.units[static_cast<std::size_t>(units.back())].kind == UnitKind::head;
+        if (has_head) {
+            cut += spec.train.micro_batches * alike_of_head(model, units.back());
+        } else if (!layers.empty()) {
+            cut -= turns_at_once(slots, static_cast<int>(chunk)) * layers.back().bytes_at_turn;
+        }
+    }
+    return cut - cut / tensor;
+}
+
+}  // namespace ziggurat::schedule

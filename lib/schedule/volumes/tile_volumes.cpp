@@ -1,0 +1,122 @@
+#include "schedule/volumes/tile_volumes.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "schedule/volumes/needed_again.hpp"
+
+namespace ziggurat::schedule {
+namespace {
+
+using layout::PhaseKind;
+using layout::Role;
+
+bool is_weight(Role role) {
+    return role == Role::weight || role == Role::table;
+}
+
+/// Counts what the passes of one micro-batch ask for of the units in tiles.
+class Asking {
+  public:
+    Asking(const spec::RunSpec& spec, const ModelLayout& model)
+        : model_{model}, again_{computed_again(spec, model)} {}
+
+    std::int64_t elements() const {
+        std::int64_t sum = 0;
+        for (const auto& units : model_.chunk_units) {
+            for (const int unit : units) {
+                const auto& phases = model_.table.units[static_cast<std::size_t>(unit)].phases;
+                for (std::size_t p = 0; p < phases.size(); ++p) {
+                    sum += of_phase(unit, static_cast<int>(p), phases[p]);
+                }
+            }
+        }
+        return sum;
+    }
+
+  private:
+    template <class IsAsked>
+    std::int64_t size_of(int unit, const layout::Phase& phase, const IsAsked& is_asked) const {
+        std::int64_t sum = 0;
+        for (const auto& use : phase.parameters) {
+            const int owner = use.unit >= 0 ? use.unit : unit;
+            const auto& described = model_.table.units[static_cast<std::size_t>(owner)];
+            const auto role = described.parameters[static_cast<std::size_t>(use.parameter)].role;
+            if (model_.tiling(owner).is_cut() && is_asked(role)) {
+                sum += model_.flats[static_cast<std::size_t>(owner)].parameter(use.parameter).size();
+            }
+        }
+        return sum;
+    }
+
+    std::int64_t of_phase(int unit, int number, const layout::Phase& phase) const {
+        const bool adds_to_sum = !phase.writes.empty() && model_.tensor() > 1 &&
+                                 phase.writes.front().wanted == layout::Placement::partial;
+        const bool asks_for_weights_alone = adds_to_sum && model_.tensor_rank > 0;
+        const auto forward =
+            size_of(unit, phase, [&](Role role) { return is_weight(role) || !asks_for_weights_alone; });
+        if (phase.kind == PhaseKind::logits) {
+            return 2 * forward;
+        }
+        const auto redone = again_.find(unit);
+        const bool is_redone =
+            redone != again_.end() && redone->second.phases[static_cast<std::size_t>(number)];
+        const auto backward =
+            model_.runs_backward(unit, number)
+                ? size_of(unit, phase,
+                          [&](Role role) {
+                              return role == Role::gain ||
+                                     (phase.kind == PhaseKind::linear && role == Role::weight &&
+                                      model_.passes_gradient_on(unit, number));
+                          })
+                : 0;
+        return forward * (is_redone ? 2 : 1) + backward;
+    }
+
+    const ModelLayout& model_;
+    std::map<int, NeededAgain> again_;
+};
+
+std::int64_t trained_elements(const ModelLayout& model, int unit) {
+    std::int64_t sum = 0;
+    const auto& parameters = model.table.units[static_cast<std::size_t>(unit)].parameters;
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+        const auto range = model.flats[static_cast<std::size_t>(unit)].parameter(static_cast<int>(p));
+        sum += parameters[p].is_trained ? range.size() : 0;
+    }
+    return sum;
+}
+
+}  // namespace
+
+Volumes tile_volumes_of_axis(const spec::RunSpec& spec, const ModelLayout& model) {
+    const auto& spans = model.spans;
+    const auto microbatches = spec.train.micro_batches;
+    Volumes sum;
+    sum.gathers = microbatches * Asking{spec, model}.elements() * (spans.data / spans.parameters) *
+                  (spans.parameters - 1);
+    for (const int unit : model.units) {
+        if (!model.tiling(unit).is_cut() || !model.trains(unit)) {
+            continue;
+        }
+        const auto trained = trained_elements(model, unit);
+        switch (spec.sharding.reduce) {
+            case spec::ReducePlan::at_end:
+                sum.accumulated += trained * (spans.data - 1);
+                break;
+            case spec::ReducePlan::each_microbatch:
+                sum.reduction += microbatches * trained * (spans.data - 1);
+                break;
+            case spec::ReducePlan::by_span:
+                sum.reduction +=
+                    microbatches * trained * (spans.data / spans.gradients) * (spans.gradients - 1);
+                sum.accumulated += trained * (spans.data / spans.gradients - 1);
+                break;
+        }
+        sum.accumulated += trained * (spans.data / spans.optimizer - 1);
+    }
+    sum.reduction += sum.accumulated;
+    return sum;
+}
+
+}  // namespace ziggurat::schedule

@@ -1,0 +1,137 @@
+#include "train/report/event_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "events.out.tfevents.";
+constexpr double bytes_of_gib = 1LL << 30;
+
+/// The latest time in the names of the folder's event files; 0: there are none.
+std::int64_t latest_time(const std::string& folder) {
+    std::int64_t latest = 0;
+    std::error_code none;
+    for (const fs::directory_entry& entry : fs::directory_iterator{folder, none}) {
+        const std::string name = entry.path().filename().string();
+        std::int64_t time = 0;
+        if (name.starts_with(prefix)) {
+            std::from_chars(name.data() + prefix.size(), name.data() + name.size(), time);
+        }
+        latest = std::max(latest, time);
+    }
+    return latest;
+}
+
+/// Readers take files in the order of their names, so that a clock that was set back must not show.
+std::string new_path(const std::string& folder) {
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) != 0) {
+        std::strcpy(host.data(), "host");
+    }
+    const auto time = std::max(static_cast<std::int64_t>(calendar_seconds()), latest_time(folder) + 1);
+    return fmt::format("{}/{}{:010}.{}.{}.0", folder, prefix, time, host.data(), ::getpid());
+}
+
+void make_folder(const std::string& path) {
+    std::error_code failure;
+    fs::create_directories(path, failure);
+    if (failure) {
+        throw Error{
+            ErrorKind::resource,
+            fmt::format("cannot create '{}' for TensorBoard ({}). Set run.dir to a directory where you may "
+                        "write, or leave logging.tensorboard out.",
+                        path, failure.message())};
+    }
+}
+
+}  // namespace
+
+EventFile::EventFile(const std::string& run_dir,
+                     std::optional<std::int64_t> resumed_step,
+                     const RunFacts& facts,
+                     Warn warn)
+    : folder_{run_dir + "/" + events_folder},
+      fields_{facts.fields},
+      mfu_of_one_token_s_{mfu_of_one_token_s(facts.flops_per_token, facts.ranks, facts.peak)},
+      warn_{std::move(warn)} {
+    for (int i = 0; i < num_stalls; ++i) {
+        stall_tags_.push_back(fmt::format("stall/{}_pct", name_of(static_cast<Stall>(i))));
+    }
+    reopen();
+    if (resumed_step) {
+        write(restart_record(calendar_seconds(), *resumed_step));
+    }
+}
+
+void EventFile::reopen() {
+    make_folder(folder_);
+    path_ = new_path(folder_);
+    file_ = open_for_writing(path_, OpenMode::append);
+    write(version_record(calendar_seconds()));
+}
+
+void EventFile::step(const StepReport& report) {
+    values_.clear();
+    const auto add = [&](std::string_view tag, double value) { values_.push_back({tag, value}); };
+    if (report.loss) {
+        add("loss/train", *report.loss);
+    }
+    add("optim/lr", report.lr);
+    add("optim/grad_norm", report.grad_norm);
+    add("optim/skipped", static_cast<double>(report.skipped));
+    add("perf/tokens_per_s", report.tok_s);
+    add("perf/step_s", report.step_s);
+    if (mfu_of_one_token_s_ > 0) {
+        add("perf/mfu", report.tok_s * mfu_of_one_token_s_);
+    }
+    for (std::size_t i = 0; i < stall_tags_.size(); ++i) {
+        if (fields_.stalls[i] && report.step_s > 0) {
+            add(stall_tags_[i], 100 * report.stall_s[i] / report.step_s);
+        }
+    }
+    add("memory/device_gib", static_cast<double>(report.device_peak_bytes) / bytes_of_gib);
+    if (fields_.host) {
+        add("memory/host_gib", static_cast<double>(report.host_peak_bytes) / bytes_of_gib);
+    }
+    if (fields_.nvme) {
+        add("memory/nvme_gib", static_cast<double>(report.nvme_bytes) / bytes_of_gib);
+    }
+    add("data/tokens", static_cast<double>(report.tokens));
+    write(scalars_record(calendar_seconds(), report.step, values_));
+}
+
+void EventFile::validate(const ValidationReport& report) {
+    const std::array values{Scalar{"loss/validation", report.loss}};
+    write(scalars_record(calendar_seconds(), report.step, values));
+}
+
+void EventFile::write(const std::string& record) {
+    if (!file_) {
+        return;
+    }
+    if (const int failure = write_all(file_.get(), record); failure != 0) {
+        file_ = FileHandle{};
+        if (warn_) {
+            warn_(fmt::format(
+                "cannot write '{}' ({}). Training goes on, but TensorBoard gets nothing from here on; "
+                "free some space before the next.",
+                path_, std::strerror(failure)));
+        }
+    }
+}
+
+}  // namespace ziggurat::train

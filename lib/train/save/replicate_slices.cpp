@@ -1,0 +1,180 @@
+#include "train/save/replicate_slices.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "base/contract.hpp"
+#include "comm/mpi/mpi_collectives.hpp"
+#include "schedule/passes/saved_runs.hpp"
+#include "train/save/replicate_state.hpp"
+
+namespace ziggurat::train {
+
+using layout::ElementRange;
+using schedule::Buffer;
+
+namespace {
+
+/// Elements of a unit's flat range that ranks have alike.
+struct CommonRun {
+    int buffer = -1;
+    ElementRange elements;
+};
+
+const Buffer& buffer_of(const HeldState& state, const CommonRun& run) {
+    return state.program.buffers[static_cast<std::size_t>(run.buffer)];
+}
+
+std::int64_t bytes_of(const HeldState& state, const CommonRun& run) {
+    return run.elements.size() * schedule::element_bytes(buffer_of(state, run));
+}
+
+/// By kind, unit and place, however a rank has cut them between its tiers.
+void sort(const HeldState& state, std::vector<CommonRun>& runs) {
+    std::ranges::sort(runs, {}, [&](const CommonRun& run) {
+        const auto& buffer = buffer_of(state, run);
+        return std::tuple{buffer.state, buffer.unit, run.elements.begin};
+    });
+}
+
+/// Calls `use` with the part of each run, one behind the other, that lies in `size` bytes from `first` on:
+/// its buffer, the offset in it, and the bytes of `window` that stand for it.
+template <class Use>
+void for_window(const HeldState& state,
+                const std::vector<CommonRun>& runs,
+                std::int64_t first,
+                std::span<std::byte> window,
+                const Use& use) {
+    std::int64_t begin = 0;
+    const auto last = first + std::ssize(window);
+    for (const auto& run : runs) {
+        const auto end = begin + bytes_of(state, run);
+        const auto from = std::max(begin, first);
+        const auto to = std::min(end, last);
+        if (from < to) {
+            const auto& buffer = buffer_of(state, run);
+            const auto at_home =
+                (run.elements.begin - buffer.first_element) * schedule::element_bytes(buffer);
+            use(buffer, at_home + from - begin,
+                window.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from)));
+        }
+        begin = end;
+    }
+}
+
+/// Sends the runs of the first member to all others of the group, which have as many bytes of them.
+void pass_on(const comm::Context& world,
+             const comm::Communicator& group,
+             const HeldState& state,
+             std::vector<CommonRun> runs) {
+    sort(state, runs);
+    std::int64_t bytes = 0;
+    for (const auto& run : runs) {
+        bytes += bytes_of(state, run);
+    }
+    if (bytes == 0 || group.size() == 1) {
+        return;
+    }
+    std::vector<std::byte> window(static_cast<std::size_t>(std::min(bytes, replication_window_bytes)));
+    comm::MpiCollectives collectives{group};
+    comm::CollectiveCall call;
+    call.kind = comm::CollectiveKind::broadcast;
+    call.label = "loading";
+    call.input = call.output = window.data();
+    call.blocks = {{0, std::ssize(window)}};
+    call.peer = 0;
+    const int broadcast = collectives.prepare(std::move(call));
+    for (std::int64_t first = 0; first < bytes; first += std::ssize(window)) {
+        const auto part =
+            std::span{window}.first(static_cast<std::size_t>(std::min(bytes - first, std::ssize(window))));
+        if (group.rank() == 0) {
+            for_window(state, runs, first, part,
+                       [&](const Buffer& buffer, std::int64_t offset, std::span<std::byte> into) {
+                           state.memory.read(buffer, offset, into);
+                       });
+        }
+        collectives.start(broadcast);
+        comm::wait(collectives, broadcast, world.waits());
+        if (group.rank() != 0) {
+            for_window(state, runs, first, part,
+                       [&](const Buffer& buffer, std::int64_t offset, std::span<std::byte> from) {
+                           state.memory.write(buffer, offset, from);
+                       });
+        }
+    }
+}
+
+/// What this rank has in common with `holders` tensor ranks, itself among them.
+std::vector<CommonRun> runs_of_slices(const HeldState& state,
+                                      const std::vector<schedule::SavedRun>& saved,
+                                      int holders) {
+    const auto& model = state.model;
+    std::vector<CommonRun> runs;
+    for (const auto& [index, elements, bytes, is_copied] : saved) {
+        const auto& buffer = state.program.buffers[static_cast<std::size_t>(index)];
+        const auto unit = static_cast<std::size_t>(buffer.unit);
+        for (const int p : model.flats[unit].ascending()) {
+            const auto& parameter = model.table.units[unit].parameters[static_cast<std::size_t>(p)];
+            const auto placed = model.flats[unit].parameter(p);
+            const ElementRange part{std::max(elements.begin, placed.begin),
+                                    std::min(elements.end, placed.end)};
+            if (part.begin < part.end && layout::ranks_per_slice(parameter, model.tensor()) == holders) {
+                runs.push_back({index, part});
+            }
+        }
+    }
+    return runs;
+}
+
+}  // namespace
+
+void replicate_slices(const comm::Context& world,
+                      const HeldState& state,
+                      const std::function<bool(layout::StateKind)>& is_sent) {
+    const auto& model = state.model;
+    ZG_EXPECTS(model.mesh.degree(spec::Axis::context) == 1);
+    auto saved = schedule::saved_runs(model, state.program);
+    std::erase_if(saved, [&](const schedule::SavedRun& run) {
+        return !is_sent(state.program.buffers[static_cast<std::size_t>(run.buffer)].state);
+    });
+    std::vector<CommonRun> table;  // of the embedding
+    for (const auto& run : saved) {
+        if (state.program.buffers[static_cast<std::size_t>(run.buffer)].unit == 0) {
+            table.push_back({run.buffer, run.elements});
+        }
+    }
+    if (model.has_copy_of_embedding()) {
+        std::erase_if(saved, [&](const schedule::SavedRun& run) {
+            return state.program.buffers[static_cast<std::size_t>(run.buffer)].unit == 0;
+        });
+    }
+
+    std::set<int> degrees;
+    for (const auto& unit : model.table.units) {
+        for (const auto& parameter : unit.parameters) {
+            degrees.insert(layout::ranks_per_slice(parameter, model.tensor()));
+        }
+    }
+    degrees.erase(1);
+    for (const int holders : degrees) {
+        const int first = model.tensor_rank / holders * holders;
+        const auto group = world.group().split(model.mesh.neighbour(spec::Axis::tensor, model.rank, first),
+                                               model.tensor_rank);
+        ZG_ENSURES(group.size() == holders);
+        pass_on(world, group, state, runs_of_slices(state, saved, holders));
+    }
+
+    const int stages = model.mesh.degree(spec::Axis::pipeline);
+    if (model.is_tied && stages > 1) {
+        const bool has_table = model.stage == 0 || model.has_copy_of_embedding();
+        const int first = has_table ? model.mesh.neighbour(spec::Axis::pipeline, model.rank, 0) : model.rank;
+        const auto group = world.group().split(first, model.stage);
+        pass_on(world, group, state, has_table ? std::move(table) : std::vector<CommonRun>{});
+    }
+}
+
+}  // namespace ziggurat::train

@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <string>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "train/step/executor.hpp"
+
+namespace ziggurat::train {
+
+std::pair<int, int> Executor::first_wait() const {
+    const LaneState* waiting = nullptr;
+    for (const auto& lane : lanes_) {
+        if (has_work(lane)) {
+            waiting = waiting == nullptr ? &lane : waiting;
+        }
+    }
+    for (const int index : compute_lanes_) {
+        const auto& lane = lanes_[static_cast<std::size_t>(index)];
+        waiting = has_work(lane) ? &lane : waiting;
+    }
+    ZG_ENSURES(waiting != nullptr);
+    const int op = waiting->ops[waiting->next];
+    const int cause = is_under_way(*waiting)
+                          ? op
+                          : missing(op, waiting->step, waiting->stream.is_late() ? issued_ : completed_);
+    return {op, not_ending(cause < 0 ? op : cause)};
+}
+
+int Executor::not_ending(int op) const {
+    // What an issued op waits for is done, or issued before it: so this comes to an end.
+    while (true) {
+        const auto& lane = lane_of(op);
+        const auto number = static_cast<std::size_t>(op);
+        const bool is_issued = issued_[number] > completed_[number];
+        const int first = is_issued ? lane.ops[lane.next] : op;
+        const int other = missing(first, completed_[static_cast<std::size_t>(first)], completed_);
+        if (other < 0 ||
+            issued_[static_cast<std::size_t>(other)] == completed_[static_cast<std::size_t>(other)]) {
+            return first;
+        }
+        op = other;
+    }
+}
+
+std::string_view Executor::held_for(int op) const {
+    const auto& lane = lane_of(op);
+    const auto index = static_cast<std::size_t>(std::ranges::find(lane.ops, op) - lane.ops.begin());
+    const bool is_held = lane.is_held[index] != 0 && lane.is_running[index] == 0;
+    return is_held ? actions_[static_cast<std::size_t>(op)].held_for : "";
+}
+
+std::pair<std::string_view, comm::Awaited> Executor::awaited(int op) const {
+    if (const auto held = held_for(op); !held.empty()) {
+        return {held, comm::Awaited::others};
+    }
+    const auto number = static_cast<std::size_t>(op);
+    const bool is_own = is_done_beside(op) && missing(op, completed_[number], completed_) < 0;
+    return {program_.ops[number].label, is_own ? comm::Awaited::own_processor : comm::Awaited::others};
+}
+
+void Executor::give_up(int op, int cause, double seconds) const {
+    const auto& before = program_.ops[static_cast<std::size_t>(op)].label;
+    const auto [what, whose] = awaited(cause);
+    const bool is_own = whose == comm::Awaited::own_processor;
+    const int group = program_.ops[static_cast<std::size_t>(cause)].group;
+    throw Error{
+        is_own ? ErrorKind::resource : ErrorKind::communication,
+        "rank " + std::to_string(program_.rank) + " waited " + std::to_string(static_cast<long>(seconds)) +
+            " s for '" + std::string{what} + "'" +
+            (group >= 0 ? " of group '" + program_.groups[static_cast<std::size_t>(group)].name + "'" : "") +
+            " before '" + before +
+            (is_own ? "' (its own device does not come to its end). Look at the device, "
+                    : "' (a peer is dead, stopped or far behind). Look at the other ranks' "
+                      "messages, ") +
+            "or raise run.hang_timeout."};
+}
+
+}  // namespace ziggurat::train

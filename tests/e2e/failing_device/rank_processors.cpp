@@ -1,0 +1,36 @@
+/// Processors of a rank whose device fails: what ZIGGURAT_TEST_FAILURE says, as "2 lost 5000" of the 5000th
+/// call of rank 2; see tests/support/failing_device.hpp.
+#include "app/rank_processors.hpp"
+
+#include <cstdlib>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "app/delayed_host/delayed_processors.hpp"
+#include "tests/support/failing_device.hpp"
+
+namespace ziggurat::app {
+
+RankProcessors::RankProcessors(const spec::RunSpec& run, const comm::Context& world)
+    : waits_{world.waits()},
+      thread_{std::make_unique<device::HostThread>(&waits_)},
+      runtime_{std::in_place, run.parallel.threads, *thread_},
+      processors_{delayed_processors(run.parallel.threads, *thread_, waits_)} {
+    const char* const text = std::getenv("ZIGGURAT_TEST_FAILURE");
+    std::istringstream asked{text == nullptr ? "" : text};
+    int rank = -1;
+    std::string name;
+    std::int64_t call = 0;
+    asked >> rank >> name >> call;
+    const auto failure = test::device_failure_named(name);
+    if (!asked || !failure) {
+        throw std::invalid_argument{"ZIGGURAT_TEST_FAILURE: rank, failure and call, as '2 lost 5000'"};
+    }
+    if (rank == world.rank()) {
+        processors_.device = std::make_shared<test::FailingDevice>(processors_.device, run.parallel.threads,
+                                                                   *failure, call, &waits_);
+    }
+}
+
+}  // namespace ziggurat::app

@@ -1,0 +1,210 @@
+/// Products of cuBLASLt in plain loops, and refusals where the library refuses or would take a slow or
+/// changing way: without an algorithm, on other layouts than the algorithm was asked for, at addresses less
+/// aligned than was promised.
+#include <bit>
+#include <cmath>
+
+#include "tests/emulated_cuda/cublas_lt_objects.hpp"
+#include "tests/emulated_cuda/enqueue.hpp"
+#include "tests/emulated_cuda/memory.hpp"
+
+namespace {
+
+constexpr std::size_t workspace_alignment = 256;
+constexpr std::size_t wanted_workspace = 4096;
+
+using Layout = cublasLtMatrixLayoutOpaque;
+using Desc = cublasLtMatmulDescOpaque;
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
+    return (hash ^ value) * 0x9E3779B97F4A7C15U + (hash >> 29U);
+}
+
+/// What an algorithm was asked for.
+std::uint64_t hash_of(const Desc& desc, const Layout* const (&layouts)[4]) {
+    auto hash = mixed(mixed(1, desc.compute), desc.epilogue);
+    hash = mixed(hash, (desc.turns_a ? 2U : 0U) + (desc.turns_b ? 1U : 0U));
+    for (const auto* layout : layouts) {
+        hash = mixed(mixed(hash, layout->type), layout->rows);
+        hash = mixed(mixed(hash, layout->columns), static_cast<std::uint64_t>(layout->ld));
+    }
+    return hash;
+}
+
+cublasStatus_t check(const Desc& desc, const Layout* const (&layouts)[4]) {
+    for (const auto* layout : layouts) {
+        if (layout == nullptr || layout->rows == 0 || layout->columns == 0 ||
+            layout->ld < static_cast<std::int64_t>(layout->rows)) {
+            return CUBLAS_STATUS_INVALID_VALUE;
+        }
+    }
+    const auto& [a, b, c, d] = layouts;
+    const auto k = desc.turns_a != CUBLAS_OP_N ? a->rows : a->columns;
+    const auto m = desc.turns_a != CUBLAS_OP_N ? a->columns : a->rows;
+    const auto n = desc.turns_b != CUBLAS_OP_N ? b->rows : b->columns;
+    if (k != (desc.turns_b != CUBLAS_OP_N ? b->columns : b->rows) || d->rows != m || d->columns != n ||
+        !(*c == *d)) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    const bool is_known =
+        desc.scale == CUDA_R_32F && a->type == b->type && (a->type == CUDA_R_16BF || d->type == CUDA_R_32F);
+    const bool has_bias_type = desc.bias_type == -1 || desc.bias_type == d->type;
+    const bool is_epilogue =
+        desc.epilogue == CUBLASLT_EPILOGUE_DEFAULT || desc.epilogue == CUBLASLT_EPILOGUE_BIAS;
+    return is_known && has_bias_type && is_epilogue ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+float read(const void* from, cudaDataType type, std::size_t at) {
+    if (type == CUDA_R_32F) {
+        return static_cast<const float*>(from)[at];
+    }
+    return std::bit_cast<float>(std::uint32_t{static_cast<const std::uint16_t*>(from)[at]} << 16U);
+}
+
+void write(void* to, cudaDataType type, std::size_t at, float value) {
+    if (type == CUDA_R_32F) {
+        static_cast<float*>(to)[at] = value;
+        return;
+    }
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const auto rounded = std::isnan(value) ? 0x7FFF0000U : bits + 0x7FFFU + (bits >> 16U & 1U);
+    static_cast<std::uint16_t*>(to)[at] = static_cast<std::uint16_t>(rounded >> 16U);
+}
+
+/// One product, with copies of all that the caller may change meanwhile.
+struct Product {
+    Desc desc;
+    Layout a_layout, b_layout, d_layout;
+    const void *a, *b, *c;
+    void* d;
+    float alpha, beta;
+
+    float element(std::size_t i, std::size_t j) const {
+        const auto depth = desc.turns_a != CUBLAS_OP_N ? a_layout.rows : a_layout.columns;
+        const auto lda = static_cast<std::size_t>(a_layout.ld), ldb = static_cast<std::size_t>(b_layout.ld);
+        float sum = 0;
+        for (std::size_t k = 0; k < depth; ++k) {
+            const auto in_a = desc.turns_a != CUBLAS_OP_N ? k + i * lda : i + k * lda;
+            const auto in_b = desc.turns_b != CUBLAS_OP_N ? j + k * ldb : k + j * ldb;
+            sum += read(a, a_layout.type, in_a) * read(b, b_layout.type, in_b);
+        }
+        return alpha * sum;
+    }
+
+    void run() const {
+        for (std::size_t j = 0; j < d_layout.columns; ++j) {
+            for (std::size_t i = 0; i < d_layout.rows; ++i) {
+                const auto at = i + j * static_cast<std::size_t>(d_layout.ld);
+                float value = element(i, j);
+                if (beta != 0) {
+                    value += beta * read(c, d_layout.type, at);
+                }
+                if (desc.epilogue == CUBLASLT_EPILOGUE_BIAS) {
+                    value += read(desc.bias, d_layout.type, i);
+                }
+                write(d, d_layout.type, at, value);
+            }
+        }
+    }
+};
+
+bool is_readable(const void* address, std::size_t bytes, std::size_t alignment) {
+    if (address == nullptr || reinterpret_cast<std::uintptr_t>(address) % alignment != 0) {
+        return false;
+    }
+    const auto owned = emulated_cuda::owner_of(address, bytes);
+    return owned.owner != emulated_cuda::Owner::host && owned.is_all;
+}
+
+}  // namespace
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
+                                              cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t a,
+                                              cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c,
+                                              cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference,
+                                              int requested,
+                                              cublasLtMatmulHeuristicResult_t results[],
+                                              int* returned) {
+    if (handle == nullptr) {
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    if (desc == nullptr || preference == nullptr || requested <= 0 || results == nullptr ||
+        returned == nullptr) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    *returned = 0;
+    if (const auto status = check(*desc, {a, b, c, d}); status != CUBLAS_STATUS_SUCCESS) {
+        return status;
+    }
+    const bool changes = (preference->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE) != 0;
+    if (changes) {
+        return CUBLAS_STATUS_NOT_SUPPORTED;  // its sums may differ from run to run: nobody here may want it
+    }
+    const auto workspace = preference->workspace_bytes >= wanted_workspace ? wanted_workspace : 0;
+    results[0] = {.algo = {{hash_of(*desc, {a, b, c, d}), workspace, preference->alignment[0],
+                            preference->alignment[1], preference->alignment[2], preference->alignment[3]}},
+                  .workspaceSize = workspace,
+                  .state = CUBLAS_STATUS_SUCCESS,
+                  .wavesCount = 1,
+                  .reserved = {}};
+    *returned = 1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
+                              cublasLtMatmulDesc_t desc,
+                              const void* alpha,
+                              const void* a,
+                              cublasLtMatrixLayout_t a_layout,
+                              const void* b,
+                              cublasLtMatrixLayout_t b_layout,
+                              const void* beta,
+                              const void* c,
+                              cublasLtMatrixLayout_t c_layout,
+                              void* d,
+                              cublasLtMatrixLayout_t d_layout,
+                              const cublasLtMatmulAlgo_t* algo,
+                              void* workspace,
+                              std::size_t workspace_bytes,
+                              cudaStream_t stream) {
+    if (handle == nullptr) {
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    if (desc == nullptr || alpha == nullptr || beta == nullptr || algo == nullptr) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    const Layout* const layouts[4] = {a_layout, b_layout, c_layout, d_layout};
+    if (const auto status = check(*desc, layouts); status != CUBLAS_STATUS_SUCCESS) {
+        return status;
+    }
+    if (hash_of(*desc, layouts) != algo->data[0] || workspace_bytes < algo->data[1] ||
+        (algo->data[1] > 0 && !is_readable(workspace, workspace_bytes, workspace_alignment))) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    const void* const matrices[4] = {a, b, c, d};
+    for (int i = 0; i < 4; ++i) {
+        if (!is_readable(matrices[i], layouts[i]->bytes(), algo->data[2 + i])) {
+            return CUBLAS_STATUS_INVALID_VALUE;
+        }
+    }
+    const auto bias_bytes = d_layout->element_bytes() * d_layout->rows;
+    if (desc->epilogue == CUBLASLT_EPILOGUE_BIAS &&
+        !is_readable(desc->bias, bias_bytes, d_layout->element_bytes())) {
+        return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    const Product product{*desc,
+                          *a_layout,
+                          *b_layout,
+                          *d_layout,
+                          a,
+                          b,
+                          c,
+                          d,
+                          *static_cast<const float*>(alpha),
+                          *static_cast<const float*>(beta)};
+    const auto given = emulated_cuda::enqueue(stream, [product] { product.run(); });
+    return given == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}

@@ -1,0 +1,106 @@
+#include <cuda_runtime.h>
+
+#include "tests/emulated_cuda/calls.hpp"
+#include "tests/emulated_cuda/streams.hpp"
+
+using namespace emulated_cuda;  // these are functions of no namespace
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+    count(Counted::reserving);
+    auto failure = before_call(current_device());
+    if (failure.error == cudaSuccess) {
+        *stream = make_stream(current_device());
+    }
+    return give(failure);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    count(Counted::reserving);
+    if (!is_stream(stream)) {
+        return give({cudaErrorInvalidResourceHandle, {}});
+    }
+    end_stream(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    count(Counted::waiting);
+    if (!is_stream(stream)) {
+        return give({cudaErrorInvalidResourceHandle, {}});
+    }
+    finish(stream);
+    return give(before_call(stream->device));
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    if (!is_stream(stream)) {
+        return give({cudaErrorInvalidResourceHandle, {}});
+    }
+    const bool is_it = is_done(stream);
+    const auto failure = before_call(stream->device);
+    return give(failure.error != cudaSuccess || is_it ? failure : Failure{cudaErrorNotReady});
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+    if (!is_stream(stream)) {
+        return give({cudaErrorInvalidResourceHandle, {}});
+    }
+    wait_for(stream, event->milestone);
+    return give(before_call(stream->device));
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+    count(Counted::reserving);
+    auto failure = before_call(current_device());
+    if (failure.error == cudaSuccess) {
+        *event = new CUevent_st{.device = current_device()};
+    }
+    return give(failure);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    count(Counted::reserving);
+    if (event == nullptr) {
+        return give({cudaErrorInvalidResourceHandle, {}});
+    }
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    if (auto failure = before_work(stream); failure.error != cudaSuccess) {
+        return give(failure);
+    }
+    if (event->device != stream->device) {
+        return give(
+            {cudaErrorInvalidResourceHandle, "an event of one GPU is recorded on a stream of another"});
+    }
+    record(stream, event->milestone);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    const bool is_it = is_done(*event->milestone);
+    const auto failure = before_call(event->device);
+    return give(failure.error != cudaSuccess || is_it ? failure : Failure{cudaErrorNotReady});
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    count(Counted::waiting);
+    finish(*event->milestone);
+    return give(before_call(event->device));
+}
+
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
+    for (const auto* const event : {begin, end}) {
+        if (!is_recorded(*event->milestone)) {
+            return give({cudaErrorInvalidResourceHandle, "an event was never recorded"});
+        }
+        if (!is_done(*event->milestone)) {
+            return give({cudaErrorNotReady});
+        }
+    }
+    *ms =
+        static_cast<float>(static_cast<double>(time_ns(*end->milestone) - time_ns(*begin->milestone)) * 1e-6);
+    return give(before_call(begin->device));
+}

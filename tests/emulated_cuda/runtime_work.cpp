@@ -1,0 +1,143 @@
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "tests/emulated_cuda/block.hpp"
+#include "tests/emulated_cuda/calls.hpp"
+#include "tests/emulated_cuda/enqueue.hpp"
+#include "tests/emulated_cuda/memory.hpp"
+#include "tests/emulated_cuda/settings.hpp"
+#include "tests/emulated_cuda/streams.hpp"
+
+using namespace emulated_cuda;  // these are functions of no namespace
+
+namespace {
+
+/// What a copy between these sides returns at once.
+Failure judge_copy(const Owned& to, const Owned& from, int device) {
+    for (const auto& side : {to, from}) {
+        if (!side.is_all) {
+            return {cudaErrorInvalidValue, "a copy goes beyond the end of a piece of memory"};
+        }
+        if (side.owner == Owner::gpu && side.device != device) {
+            return {cudaErrorInvalidValue, "a copy of one GPU reaches into the memory of another"};
+        }
+    }
+    const bool is_of_gpu = to.owner == Owner::gpu || from.owner == Owner::gpu;
+    if (is_of_gpu && (to.owner == Owner::host || from.owner == Owner::host)) {
+        return {cudaErrorHostMemoryNotRegistered,
+                "a copy between a GPU and memory of the host that is not pinned, which would not be "
+                "asynchronous"};
+    }
+    return {};
+}
+
+Failure copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
+    if (auto failure = before_work(stream); failure.error != cudaSuccess) {
+        return failure;
+    }
+    if (bytes == 0) {
+        return {};
+    }
+    if (auto failure = judge_copy(owner_of(to, bytes), owner_of(from, bytes), stream->device);
+        failure.error != cudaSuccess) {
+        return failure;
+    }
+    if (is_to_fail(Fault::copy)) {
+        return injected(cudaErrorUnknown);
+    }
+    push(stream, [=] {
+        std::memcpy(to, from, bytes);
+        return Failure{};
+    });
+    return {};
+}
+
+bool is_sound(const dim3& blocks, const dim3& threads, std::size_t shared_bytes) {
+    const auto count = std::uint64_t{threads.x} * threads.y * threads.z;
+    constexpr unsigned most = 65535;
+    return blocks.x > 0 && blocks.x <= 0x7fffffff && blocks.y > 0 && blocks.y <= most && blocks.z > 0 &&
+           blocks.z <= most && count > 0 && count <= 1024 && threads.z <= 64 && shared_bytes == 0;
+}
+
+Failure launch_grid(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread) {
+    if (auto failure = before_work(config.stream); failure.error != cudaSuccess) {
+        return failure;
+    }
+    if (!is_sound(config.gridDim, config.blockDim, config.dynamicSmemBytes)) {
+        return {cudaErrorInvalidConfiguration,
+                "blocks (" + std::to_string(config.gridDim.x) + ", " + std::to_string(config.gridDim.y) +
+                    ", " + std::to_string(config.gridDim.z) + ") of (" + std::to_string(config.blockDim.x) +
+                    ", " + std::to_string(config.blockDim.y) + ", " + std::to_string(config.blockDim.z) +
+                    ") threads; or shared memory that is not static"};
+    }
+    if (is_to_fail(Fault::launch)) {
+        return injected(cudaErrorLaunchOutOfResources);
+    }
+    const bool is_illegal = is_to_fail(Fault::illegal);
+    push(config.stream, [is_illegal, grid = Grid{.blocks = config.gridDim,
+                                                 .threads = config.blockDim,
+                                                 .kernel = kernel,
+                                                 .thread = std::move(thread)}] {
+        if (is_illegal) {
+            return injected(cudaErrorIllegalAddress);
+        }
+        Failure failure;
+        failure.what = run_grid(grid, failure.error);
+        return failure;
+    });
+    return {};
+}
+
+}  // namespace
+
+namespace emulated_cuda {
+
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread) {
+    return give(launch_grid(config, kernel, std::move(thread)));
+}
+
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
+    if (auto failure = before_work(stream); failure.error != cudaSuccess) {
+        return give(failure);
+    }
+    push(stream, [work = std::move(work)] {
+        work();
+        return Failure{};
+    });
+    return cudaSuccess;
+}
+
+}  // namespace emulated_cuda
+
+cudaError_t cudaMemcpyAsync(
+    void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+    if (kind != cudaMemcpyDefault) {
+        return give(
+            {cudaErrorInvalidValue, "a direction is not said, for addresses tell it: cudaMemcpyDefault"});
+    }
+    return give(copy(to, from, bytes, stream));
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t work, void* data) {
+    return enqueue(stream, [=] { work(data); });
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+    if (auto failure = before_work(stream); failure.error != cudaSuccess) {
+        return give(failure);
+    }
+    const auto owned = owner_of(to, bytes);
+    if ((owned.owner == Owner::gpu && owned.device != stream->device) || !owned.is_all) {
+        return give({cudaErrorInvalidValue,
+                     "what is to be filled is not in one piece of memory that the GPU reaches"});
+    }
+    push(stream, [=] {
+        std::memset(to, value, bytes);
+        return Failure{};
+    });
+    return cudaSuccess;
+}

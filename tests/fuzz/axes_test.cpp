@@ -1,0 +1,295 @@
+/// Any layout of tensor, pipeline and data ranks trains as one rank does: random decks, in fp32, beside one
+/// rank.
+///
+/// ZIGGURAT_FUZZ decks, from seed ZIGGURAT_FUZZ_SEED on. What fails is printed as a deck that `ziggurat
+/// train` takes, started in the root of the sources. And bugs of these axes, planted in the programs of
+/// twenty such decks, which show in at least one of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "comm/control.hpp"
+#include "schedule/model_layout.hpp"
+#include "tests/fuzz/nvme_folder.hpp"
+#include "tests/fuzz/rounds.hpp"
+#include "tests/fuzz/sent_bytes.hpp"
+#include "tests/fuzz/side_by_side.hpp"
+#include "tests/support/class_b.hpp"
+#include "tests/support/random_axes_deck.hpp"
+#include "tests/support/random_spec.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/simulated_ranks.hpp"
+#include "tests/support/test_processors.hpp"
+#include "tests/support/tiny_checkpoints.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+using schedule::Op;
+using schedule::OpKind;
+using schedule::Program;
+using schedule::Purpose;
+using schedule::Role;
+
+std::vector<RandomDeck> random_decks(std::int64_t count, const std::string& nvme_folder) {
+    const auto first = count_from_environment("ZIGGURAT_FUZZ_SEED", 1);
+    std::vector<RandomDeck> decks;
+    for (std::int64_t i = 0; i < count; ++i) {
+        decks.push_back(
+            random_deck_of_axes(static_cast<std::uint64_t>(first + i), world().size(), nvme_folder));
+    }
+    return decks;
+}
+
+/// Gradients that are added up in bf16 are rounded in another order.
+ClassBBounds bounds_of(const spec::RunSpec& run) {
+    return run.precision.gradient == spec::DType::f32
+               ? ClassBBounds{}
+               : ClassBBounds{.gradient = 0.05, .norm = 0.05, .loss = 1e-3, .weights = 0.02};
+}
+
+/// The difference between the run and one rank that does all, which the first rank of the group trains.
+///
+/// Collective: over `group`, the ranks of the run
+std::string difference_to_one_rank(const RandomDeck& deck,
+                                   const comm::Context& group,
+                                   const TinyOutcome& ours) {
+    const auto myself = group.group().split(group.rank());
+    if (group.rank() > 0) {
+        return {};
+    }
+    const auto expected = train_on_host(alone(deck.run), group.in(myself), Keep::tensors);
+    return class_b_difference(ours, expected, bounds_of(deck.run));
+}
+
+/// Trains, and looks at what was sent.
+///
+/// Collective: over `group`, the ranks of the run
+std::string difference_in_one_layout(const RandomDeck& deck, const comm::Context& group) {
+    const auto program = train::build_programs(deck.run, group.rank()).train;
+    std::string difference;
+    const auto ours = train_tiny(deck.run, group, Keep::tensors, [&](const train::Assembly& assembly) {
+        difference =
+            sent_bytes_difference(deck.run, group, program, assembly.bytes_moved(), deck.run.train.steps);
+    });
+    return difference + difference_to_one_rank(deck, group, ours);
+}
+
+/// One of two jobs of a training: until `last_step`, with a look at what was sent.
+///
+/// \param difference  to it what is wrong with that is added
+/// Collective: over `group`, the ranks of the run
+TinyOutcome job_of(const spec::RunSpec& run,
+                   const comm::Context& group,
+                   std::int64_t last_step,
+                   std::string& difference) {
+    const auto program = train::build_programs(run, group.rank()).train;
+    auto outcome = train_and_save(run, group, Keep::tensors, last_step);
+    const auto steps = std::ssize(outcome.training.losses);
+    difference += sent_bytes_difference(run, group, program, outcome.bytes_moved, steps);
+    return std::move(outcome.training);
+}
+
+/// Trains the first half, and the second in another layout.
+///
+/// Collective: over `group`, the ranks of the run
+std::string difference_over_two_layouts(const RandomDeck& deck,
+                                        const comm::Context& group,
+                                        const std::string& nvme_folder,
+                                        const SharedFolder& folder) {
+    const auto next = other_layout_of(deck, nvme_folder);
+    const auto half = deck.run.train.steps / 2;
+    auto run = deck.run;
+    run.run.dir = folder.file(std::to_string(deck.seed));
+    run.run.resume = spec::Resume::automatic;
+    run.checkpoint.every = spec::Interval{.steps = 1000};
+    std::string difference;
+    auto ours = job_of(run, group, half, difference);
+    const auto second = group.group().split(group.rank() < next.ranks ? 0 : 1);
+    if (group.rank() < next.ranks) {
+        auto rest = next.run;
+        rest.run.dir = run.run.dir;
+        rest.run.resume = spec::Resume::must;
+        rest.checkpoint.every = run.checkpoint.every;
+        const auto went_on = [&] {
+            try {
+                return job_of(rest, group.in(second), rest.train.steps, difference);
+            } catch (...) {
+                std::fprintf(stderr, "the second half was on %s\n", described(next).c_str());
+                throw;
+            }
+        }();
+        ours.losses.insert(ours.losses.end(), went_on.losses.begin(), went_on.losses.end());
+        ours.norms.insert(ours.norms.end(), went_on.norms.begin(), went_on.norms.end());
+        ours.weights = went_on.weights;
+    }
+    difference += difference_to_one_rank(deck, group, ours);
+    return difference.empty() ? difference : difference + ", and the second half was on " + described(next);
+}
+
+TEST(RandomAxes, TrainAsOneRankDoes) {
+    const NvmeFolder nvme;
+    const SharedFolder folder{world()};  // beyond the runs: one that breaks down must not wait for others
+    const auto decks = random_decks(count_from_environment("ZIGGURAT_FUZZ", 30), nvme.path());
+    if (world().rank() == 0) {
+        Coverage coverage;
+        for (const auto& deck : decks) {
+            coverage.note(deck.run);
+            coverage.note("ranks", std::to_string(deck.ranks));
+        }
+        std::cout << (decks.size() == 1 ? described(decks.front()) : coverage.report());
+    }
+    examine(decks, [&](const RandomDeck& deck, const comm::Context& group) {
+        const bool goes_on_elsewhere = deck.seed % 6 == 0;
+        return goes_on_elsewhere ? difference_over_two_layouts(deck, group, nvme.path(), folder)
+                                 : difference_in_one_layout(deck, group);
+    });
+}
+
+/// What goes wrong in a program, on the ranks where it can; false where this one has no place for it.
+struct AxesBug {
+    const char* name;
+    bool (*plant)(Program& program, const schedule::ModelLayout& model);
+};
+
+void PrintTo(const AxesBug& bug, std::ostream* out) {
+    *out << bug.name;
+}
+
+void forget(Op& op) {
+    op.kind = OpKind::fill;
+    op.blocks.clear();
+    op.reads.clear();
+    op.writes.clear();
+}
+
+/// Every op that `is_place` finds.
+template <class IsPlace, class Spoil>
+bool spoil_all(Program& program, const IsPlace& is_place, const Spoil& spoil) {
+    bool has_any = false;
+    for (auto& op : program.ops) {
+        if (is_place(op)) {
+            spoil(op);
+            has_any = true;
+        }
+    }
+    return has_any;
+}
+
+const layout::Phase& phase_of(const Op& op, const schedule::ModelLayout& model) {
+    return model.table.units[static_cast<std::size_t>(op.unit)].phases[static_cast<std::size_t>(op.phase)];
+}
+
+constexpr std::array bugs = {
+    AxesBug{"ASumOverTheTensorAxisIsMissing",
+            [](Program& program, const schedule::ModelLayout&) {
+                return spoil_all(
+                    program,
+                    [](const Op& op) {
+                        return op.purpose == Purpose::tensor && op.kind == OpKind::all_reduce;
+                    },
+                    forget);
+            }},
+    AxesBug{"ALossIsCountedByEveryTensorRank",
+            [](Program& program, const schedule::ModelLayout& model) {
+                if (model.tensor_rank == 0 || model.stage + 1 != model.mesh.degree(spec::Axis::pipeline)) {
+                    return false;
+                }
+                return spoil_all(
+                    program, [](const Op& op) { return op.kind == OpKind::step_end; },
+                    [&](Op& op) {
+                        for (int m = 0; m < program.microbatches; ++m) {
+                            const int losses = program.trainer_buffers.of(schedule::BatchTensor::losses, m);
+                            op.reads.push_back(whole(program, losses, Role::losses));
+                        }
+                    });
+            }},
+    AxesBug{"HalfOfATiedGradientIsMissing",
+            [](Program& program, const schedule::ModelLayout& model) {
+                return spoil_all(
+                    program,
+                    [&](const Op& op) {
+                        const bool sums = op.kind == OpKind::all_reduce && op.purpose == Purpose::gradients;
+                        return sums && model.is_shared_by_stages(0) &&
+                               program.groups[static_cast<std::size_t>(op.group)].name ==
+                                   "first and last stage";
+                    },
+                    forget);
+            }},
+    AxesBug{"HeadsAreTakenForTheNextOnes",
+            [](Program& program, const schedule::ModelLayout& model) {
+                const auto is_product_of_heads = [&](const Op& op) {
+                    return op.kind == OpKind::compute && op.direction == schedule::Direction::forward &&
+                           phase_of(op, model).name == "qkv";
+                };
+                return model.tensor_rank > 0 && spoil_all(program, is_product_of_heads, [&](Op& op) {
+                           auto& weight =
+                               *std::ranges::find(op.reads, Role::weight, &schedule::Operand::role);
+                           auto& run = weight.runs.front();
+                           const auto row = phase_of(op, model).in * model.element_bytes;
+                           if (run.offset + run.bytes + row <= program.buffer(weight.buffer).bytes) {
+                               run.offset += row;
+                           }
+                       });
+            }},
+};
+
+class AxesBugs : public ::testing::TestWithParam<AxesBug> {};
+
+/// The first deck whose training shows it.
+///
+/// Collective: over the world
+std::string first_difference(const std::vector<RandomDeck>& decks, const AxesBug& bug) {
+    std::vector<int> ranks;
+    ranks.reserve(decks.size());
+    for (const auto& deck : decks) {
+        ranks.push_back(deck.ranks);
+    }
+    for (const auto& round : rounds_of(ranks, world().size())) {
+        const int run = round[static_cast<std::size_t>(world().rank())];
+        const auto group = world().group().split(run + 1);
+        std::string found;
+        if (run >= 0) {
+            const auto& deck = decks[static_cast<std::size_t>(run)];
+            const auto in_run = world().in(group);
+            auto programs = train::build_programs(deck.run, group.rank());
+            const schedule::ModelLayout model{deck.run, group.rank()};
+            if (!comm::all_agree(in_run, !bug.plant(programs.train, model))) {
+                TinyHooks hooks;
+                hooks.programs = [&](train::Programs& given) { given = programs; };
+                found = difference_to_one_rank(deck, in_run,
+                                               train_tiny(deck.run, in_run, Keep::tensors, {}, hooks));
+            }
+        }
+        for (const auto& by_rank : comm::gather(world(), found)) {
+            found = found.empty() ? by_rank : found;
+        }
+        if (found = comm::broadcast(world(), found); !found.empty()) {
+            return found;
+        }
+    }
+    return {};
+}
+
+TEST_P(AxesBugs, AreSeen) {
+    const NvmeFolder nvme;
+    const auto difference = first_difference(random_decks(20, nvme.path()), GetParam());
+    EXPECT_NE(difference, "");
+    if (world().rank() == 0) {
+        std::cout << difference << '\n';
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Planted, AxesBugs, ::testing::ValuesIn(bugs), [](const auto& made) {
+    return made.param.name;
+});
+
+}  // namespace
+}  // namespace ziggurat::test

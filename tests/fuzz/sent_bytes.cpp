@@ -1,0 +1,60 @@
+#include "tests/fuzz/sent_bytes.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "comm/control.hpp"
+#include "schedule/model_layout.hpp"
+#include "schedule/volumes/all_axes.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+using schedule::Purpose;
+
+/// By how much a step may differ: each collective rounds down what a rank sends, for every operand, one that
+/// sums twice. What goes between phases divides evenly, but for statistics of tokens that tensor ranks do not
+/// divide.
+std::int64_t rounding(const schedule::Program& program, const schedule::ModelLayout& model, Purpose purpose) {
+    if (purpose == Purpose::pipeline || purpose == Purpose::tensor) {
+        return purpose == Purpose::tensor && model.tokens % model.tensor() != 0 ? 1 : 0;
+    }
+    std::int64_t bytes = 0;
+    for (const auto& op : program.ops) {
+        const bool moves = op.purpose == purpose && op.group >= 0;
+        bytes += moves ? 2 * static_cast<std::int64_t>(op.reads.size()) : 0;
+    }
+    return bytes;
+}
+
+}  // namespace
+
+std::string sent_bytes_difference(const spec::RunSpec& run,
+                                  const comm::Context& group,
+                                  const schedule::Program& program,
+                                  const schedule::BytesByPurpose& counted,
+                                  std::int64_t steps) {
+    const schedule::ModelLayout model{run, group.rank()};
+    auto widest = run;
+    widest.precision.gradient = run.debug.nodes > 1 ? spec::DType::f32 : run.precision.gradient;
+    const auto least = schedule::bytes_by_formula(run, model);
+    const auto most = schedule::bytes_by_formula(widest, model);
+    std::string difference;
+    for (const auto& [purpose, bytes] : least) {
+        const auto slack = rounding(program, model, purpose);
+        std::array<std::int64_t, 3> sums{counted[static_cast<std::size_t>(purpose)],
+                                         steps * (std::llround(bytes) - slack),
+                                         steps * (std::llround(most.at(purpose)) + slack)};
+        comm::all_reduce_sum(group, sums);
+        if (sums[0] < sums[1] || sums[0] > sums[2]) {
+            difference += fmt::format("{}: {} bytes were sent in {} steps and should be {} to {}. ",
+                                      to_string(purpose), sums[0], steps, sums[1], sums[2]);
+        }
+    }
+    return difference;
+}
+
+}  // namespace ziggurat::test

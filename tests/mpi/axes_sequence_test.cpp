@@ -1,0 +1,115 @@
+/// Sequence parallelism beside one rank that does all (class B); activations cut over tensor ranks (class A).
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/class_b.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/tiny_training.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using spec::RecomputeKind;
+using test::Keep;
+using test::TinyOutcome;
+
+/// Degrees of the axes.
+struct Layout {
+    int tensor = 1;
+    int stages = 1;
+    int data = 1;
+
+    int ranks() const { return tensor * stages * data; }
+    std::string text() const {
+        return "tensor " + std::to_string(tensor) + ", stages " + std::to_string(stages) + ", data " +
+               std::to_string(data);
+    }
+};
+
+/// Sequences of 12 in micro-batches of 2 and 4: slices of a third begin inside of one.
+spec::RunSpec run_of(const std::string& family,
+                     const Layout& layout,
+                     std::int64_t micro,
+                     std::int64_t steps) {
+    constexpr std::int64_t samples = 8;
+    auto run = test::tiny_run(family, layout.data, micro, samples / micro / layout.data);
+    run.model.layers = 3;
+    run.model.kv_heads = 6;
+    run.model.ffn_hidden = 54;
+    run.data.seq = 12;
+    run.parallel.tensor = layout.tensor;
+    run.parallel.stages = layout.stages;
+    run.parallel.ranks = run.parallel.ranks_per_node = layout.ranks();
+    run.train.steps = steps;
+    return run;
+}
+
+TinyOutcome train(const spec::RunSpec& run, const comm::Context& group) {
+    return test::train_tiny(run, group, Keep::tensors);
+}
+
+class AxesSequence : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(AxesSequence, TrainsAsOneRankDoes) {
+    const int ranks = test::world().size();
+    const comm::Communicator myself = test::world().group().split(test::world().rank());
+    const auto alone = train(run_of(GetParam(), {}, 4, 20), test::world().in(myself));
+
+    for (const auto& layout : {Layout{.tensor = 2}, Layout{.tensor = 3}, Layout{.tensor = 2, .data = 2},
+                               Layout{.tensor = 2, .stages = 2}, Layout{.tensor = 6},
+                               Layout{.tensor = 3, .data = 2}, Layout{.tensor = 3, .stages = 2}}) {
+        if (layout.ranks() != ranks) {
+            continue;
+        }
+        SCOPED_TRACE(layout.text());
+        auto run = run_of(GetParam(), layout, 2, 20);
+        run.parallel.sequence = true;
+        run.sharding.optimizer = layout.data;
+        test::expect_class_b(train(run, test::world()), alone);
+    }
+}
+
+TEST_P(AxesSequence, LeavesTheSameBitsWhateverIsComputedAgain) {
+    const int ranks = test::world().size();
+    if (ranks > 3) {
+        return;
+    }
+    const auto outcome = [&](bool sequence, RecomputeKind kind, bool split, const spec::Home& home) {
+        auto run = run_of(GetParam(), {.tensor = ranks}, 2, 3);
+        run.parallel.sequence = sequence;
+        run.recompute.kind = kind;
+        run.recompute.split = split;
+        run.tiers.activations = home;
+        run.overlap.prefetch = 1;
+        return train(run, test::world());
+    };
+    const spec::Home device, host{0, 1, 0};
+    for (const bool sequence : {false, true}) {
+        const auto kept = outcome(sequence, RecomputeKind::none, false, device);
+        for (const auto kind : {RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full}) {
+            for (const bool split : {false, true}) {
+                if (split && sequence) {
+                    continue;
+                }
+                for (const auto& home : {device, host}) {
+                    SCOPED_TRACE(std::string{sequence ? "sequence" : "no sequence"} + ", kind " +
+                                 std::to_string(static_cast<int>(kind)) + (split ? ", split" : "") +
+                                 (home.host > 0 ? ", host" : ""));
+                    const auto again = outcome(sequence, kind, split, home);
+                    EXPECT_EQ(again.losses, kept.losses);
+                    EXPECT_EQ(again.weights, kept.weights);
+                }
+            }
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families,
+                         AxesSequence,
+                         ::testing::Values("gpt2", "llama", "gpt_neox"),
+                         [](const auto& made) { return made.param; });
+
+}  // namespace
+}  // namespace ziggurat::train

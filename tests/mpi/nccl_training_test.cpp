@@ -1,0 +1,128 @@
+/// Trainings whose GPUs talk by NCCL, beside those that go by way of the host: class B, and the same bytes.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "comm/control.hpp"
+#include "plan/library_memory.hpp"
+#include "tests/emulated_cuda/memory.hpp"
+#include "tests/support/class_b.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/tiny_training.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using test::Keep;
+
+int ranks() {
+    return test::world().size();
+}
+
+/// Six heads and a width that two tensor ranks divide.
+spec::RunSpec run_of(const std::string& family, int tensor, int stages) {
+    const int data = ranks() / (tensor * stages);
+    auto run = test::tiny_run(family, data, 2, 2);
+    run.parallel.tensor = tensor;
+    run.parallel.stages = stages;
+    run.parallel.ranks = run.parallel.ranks_per_node = ranks();
+    return run;
+}
+
+/// Bytes by purpose, of all ranks.
+schedule::BytesByPurpose bytes_of_all(const Assembly& assembly) {
+    auto moved = assembly.bytes_moved();
+    static_assert(sizeof(moved[0]) == sizeof(std::int64_t));
+    comm::all_reduce_sum(test::world(), std::span<std::int64_t>{moved.data(), moved.size()});
+    return moved;
+}
+
+/// Bytes of this rank's GPU, which is the first that it sees, that lie in no arena.
+std::int64_t bytes_beside_arenas(const Assembly& assembly) {
+    return static_cast<std::int64_t>(emulated_cuda::reserved_bytes(0)) -
+           assembly.arena_bytes(spec::Tier::device);
+}
+
+/// What a plan says that comm/nccl reserves on this rank.
+std::int64_t planned_exchange(const spec::RunSpec& run) {
+    const auto programs = build_programs(run, test::world().rank());
+    return plan::library_memory(run, std::array{&programs.train, &programs.evaluate}).exchange;
+}
+
+void expect_what_staging_gives(spec::RunSpec run) {
+    schedule::BytesByPurpose staged_bytes{};
+    schedule::BytesByPurpose nccl_bytes{};
+    std::int64_t staged_beside = 0;
+    std::int64_t nccl_beside = 0;
+    run.parallel.transport = spec::Transport::staged;
+    const auto staged = test::train_tiny(run, test::world(), Keep::tensors, [&](const Assembly& assembly) {
+        staged_bytes = bytes_of_all(assembly);
+        staged_beside = bytes_beside_arenas(assembly);
+    });
+    run.parallel.transport = spec::Transport::nccl;
+    const auto nccl = test::train_tiny(run, test::world(), Keep::tensors, [&](const Assembly& assembly) {
+        nccl_bytes = bytes_of_all(assembly);
+        nccl_beside = bytes_beside_arenas(assembly);
+    });
+    const auto again = test::train_tiny(run, test::world(), Keep::nothing);
+
+    test::expect_class_b(nccl, staged);
+    EXPECT_EQ(again.losses, nccl.losses) << "the same calls on the same ranks give the same bits";
+    EXPECT_EQ(again.weights_hash, nccl.weights_hash);
+    EXPECT_EQ(nccl_bytes, staged_bytes);
+    EXPECT_EQ(nccl_beside - staged_beside, planned_exchange(run));
+}
+
+class NcclTraining : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(NcclTraining, WithDataRanks) {
+    expect_what_staging_gives(run_of(GetParam(), 1, 1));
+}
+
+TEST_P(NcclTraining, WithSumsOfReceivedPieces) {
+    if (ranks() > 2) {
+        auto run = run_of(GetParam(), 1, 1);
+        run.precision.compute = run.precision.gradient = spec::DType::bf16;
+        run.sharding.optimizer = ranks();
+        run.parallel.transport = spec::Transport::nccl;
+        EXPECT_GT(planned_exchange(run), 0);
+        expect_what_staging_gives(run);
+    }
+}
+
+TEST_P(NcclTraining, WithAllStateCut) {
+    auto run = run_of(GetParam(), 1, 1);
+    run.sharding.parameters = run.sharding.gradients = run.sharding.optimizer = ranks();
+    run.sharding.reduce = spec::ReducePlan::each_microbatch;
+    expect_what_staging_gives(run);
+}
+
+TEST_P(NcclTraining, WithTensorRanks) {
+    if (ranks() % 2 == 0) {
+        expect_what_staging_gives(run_of(GetParam(), 2, 1));
+    }
+}
+
+TEST_P(NcclTraining, WithStages) {
+    if (ranks() % 2 == 0) {
+        expect_what_staging_gives(run_of(GetParam(), 1, 2));
+    }
+}
+
+/// Stages share the embedding, whose gradients are at home on the host in one of them.
+TEST_P(NcclTraining, WithStateOnTheHost) {
+    auto run = run_of(GetParam(), 1, ranks() % 2 == 0 ? 2 : 1);
+    run.tiers.parameters = run.tiers.optimizer = {.device = 0, .host = 1, .nvme = 0};
+    run.tiers.chunk_elements = 4096;
+    expect_what_staging_gives(run);
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, NcclTraining, ::testing::Values("gpt2", "llama"), [](const auto& made) {
+    return made.param;
+});
+
+}  // namespace
+}  // namespace ziggurat::train

@@ -1,0 +1,115 @@
+/// Updates that let their state pass to a save, and the threads that do them while the ring is full.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "optim/step_inputs.hpp"
+#include "schedule/passes/save_ring_pass.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/test_processors.hpp"
+#include "tests/support/tiny_training.hpp"
+#include "train/step/save_stream.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+/// Many small chunks of optimizer state on NVMe.
+spec::RunSpec run_in(const test::ScratchFolder& folder) {
+    auto run = test::tiny_run("gpt2", 1, 1, 1);
+    run.tiers.optimizer = {0, 0, 1};
+    run.tiers.chunk_elements = 4096;
+    run.tiers.nvme_block_bytes = 8192;
+    run.tiers.nvme_paths = {folder.path()};
+    run.checkpoint = {spec::Interval{.steps = 1}, 100, 0, true};
+    return run;
+}
+
+void do_step(Assembly& assembly, const spec::RunSpec& run, std::int64_t step) {
+    for (const auto& slot : assembly.train_slots()) {
+        for (std::size_t i = 0; i < slot.tokens.size(); ++i) {
+            slot.tokens[i] = static_cast<std::int32_t>(i * 5 % 41);
+            slot.targets[i] = static_cast<std::int32_t>(i * 7 % 41);
+            slot.mask[i] = 1;
+        }
+    }
+    assembly.step_inputs() = optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step,
+                                                     step + 1, run.train.global_batch * run.data.seq);
+    assembly.train_executor().run_step();
+    assembly.train_executor().finish();
+}
+
+/// Whether `thread` comes to what it is given, though nobody takes anything from the ring.
+bool is_free(device::HostThread& thread) {
+    using namespace std::chrono_literals;
+    device::Task probe{.work = [] {}};
+    thread.post(probe);
+    for (int i = 0; i < 10'000; ++i) {
+        if (thread.is_done(probe)) {
+            return true;
+        }
+        std::this_thread::sleep_for(1ms);
+    }
+    return false;
+}
+
+/// What lies on NVMe, by buffer.
+std::map<int, std::vector<std::byte>> bytes_at_home(const HeldState& state) {
+    std::map<int, std::vector<std::byte>> found;
+    for (std::size_t b = 0; b < state.program.buffers.size(); ++b) {
+        const auto& buffer = state.program.buffers[b];
+        if (buffer.tier == spec::Tier::nvme && buffer.lifetime == schedule::Lifetime::persistent) {
+            auto& bytes = found[static_cast<int>(b)];
+            bytes.resize(static_cast<std::size_t>(buffer.bytes));
+            state.memory.read(buffer, 0, bytes);
+        }
+    }
+    return found;
+}
+
+TEST(SaveRing, KeepsNoThreadOfTheHostWaiting) {
+    const test::ScratchFolder folder;
+    const auto run = run_in(folder);
+    const auto processors = test::processors_for_tests(run.parallel.threads);
+    Assembly assembly{run, test::world(), processors};
+    do_step(assembly, run, 0);
+    const auto state = assembly.state();
+    const auto before = bytes_at_home(state);
+    auto& stream = state.stream_to_save;
+    ASSERT_TRUE(stream.is_there());
+    stream.open();
+    bool was_free = true, is_as_before = true;
+    int taken = 0;
+    std::thread writer{[&] {
+        for (auto next = stream.next(true); next != SaveStream::Next::at_home; next = stream.next(true)) {
+            if (next == SaveStream::Next::later) {
+                continue;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});  // so that the ring is full, mostly
+            if (auto* thread = processors.host.thread(); thread != nullptr && was_free) {
+                was_free = is_free(*thread);
+            }
+            stream.take([&](const SaveStream::Part& part) {
+                const auto& whole = before.at(part.home);
+                const auto* at = whole.data() + part.offset_bytes;
+                is_as_before = is_as_before && std::equal(part.bytes.begin(), part.bytes.end(), at);
+            });
+            ++taken;
+        }
+        stream.leave();
+    }};
+
+    do_step(assembly, run, 1);
+    writer.join();
+
+    EXPECT_TRUE(was_free);
+    EXPECT_TRUE(is_as_before) << "none gave way to the next before it was taken";
+    EXPECT_GT(taken, schedule::places_of_save_ring) << "so some were held up";
+}
+
+}  // namespace
+}  // namespace ziggurat::train

@@ -1,0 +1,35 @@
+/// DeckText: a deck that a test writes key by key.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+namespace ziggurat::test {
+
+/// A deck in writing: one line for each section, keys in the order in which they come.
+class DeckText {
+  public:
+    /// \param text  what is there before
+    explicit DeckText(std::string text = "deck_version: 1\n") : text_{std::move(text)} {}
+
+    template <class T>
+    void set(const char* key, const T& value) {
+        keys_ += fmt::format("{}{}: {}", keys_.empty() ? "" : ", ", key, value);
+    }
+    /// Ends the section of the keys since the last one.
+    void section(const char* name) {
+        if (!keys_.empty()) {
+            text_ += fmt::format("{}: {{{}}}\n", name, keys_);
+        }
+        keys_.clear();
+    }
+    const std::string& text() const { return text_; }
+
+  private:
+    std::string text_;
+    std::string keys_;
+};
+
+}  // namespace ziggurat::test

@@ -1,0 +1,312 @@
+/// Headers of safetensors files: what is read, what is refused and how, and thousands of broken files.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "checkpoint/hf/file_types.hpp"
+#include "checkpoint/hf/model_folder.hpp"
+#include "checkpoint/hf/safetensors_file.hpp"
+#include "checkpoint/hf/safetensors_writer.hpp"
+#include "tests/support/draw.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/unit/checkpoint/stored_tensors.hpp"
+
+namespace ziggurat::checkpoint::hf {
+namespace {
+
+const std::string good =
+    R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2,3],"data_offsets":[8,20]},)"
+    R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+    R"("none":{"dtype":"F32","shape":[0,4],"data_offsets":[20,20]},)"
+    R"("scalar":{"dtype":"I64","shape":[],"data_offsets":[20,28]}}  )";
+constexpr std::int64_t good_bytes = 28;
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const auto at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+}
+
+std::string problem_with(std::string_view header, std::int64_t bytes = good_bytes) {
+    try {
+        parse_header(header, bytes, "dir/model.safetensors");
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
+        EXPECT_NE(std::string{error.what()}.find("'dir/model.safetensors'"), std::string::npos);
+        return error.what();
+    }
+    return "";
+}
+
+TEST(SafetensorsHeader, IsReadByPlace) {
+    const auto tensors = parse_header(good, good_bytes, "dir/model.safetensors");
+    ASSERT_EQ(tensors.size(), 4u);
+    EXPECT_EQ(tensors[0], (FileTensor{"a", "F32", {2}, 0, 8}));
+    EXPECT_EQ(tensors[1], (FileTensor{"b", "BF16", {2, 3}, 8, 20}));
+    EXPECT_EQ(tensors[2], (FileTensor{"none", "F32", {0, 4}, 20, 20}));
+    EXPECT_EQ(tensors[3], (FileTensor{"scalar", "I64", {}, 20, 28}));
+}
+
+TEST(SafetensorsHeader, ReadsWhatItWrites) {
+    std::vector<FileTensor> tensors{{"x\"y", "F32", {3, 5}}, {"z", "BF16", {7}}};
+    EXPECT_EQ(place(tensors), 74);
+    const auto text = header_text(tensors);
+    EXPECT_EQ(text.size() % 8, 0u);
+    EXPECT_EQ(
+        text.find(
+            R"({"__metadata__":{"format":"pt"},"x\"y":{"dtype":"F32","shape":[3,5],"data_offsets":[0,60]},)"),
+        0u);
+    EXPECT_EQ(parse_header(text, 74, "file"), tensors);
+}
+
+struct Bad {
+    const char* from;
+    const char* to;
+    const char* said;
+};
+
+class BadHeader : public ::testing::TestWithParam<Bad> {};
+
+TEST_P(BadHeader, IsRefusedWithTensorAndOffset) {
+    const auto& [from, to, said] = GetParam();
+    const auto problem = problem_with(replaced(good, from, to));
+    EXPECT_NE(problem.find(said), std::string::npos) << problem;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All,
+    BadHeader,
+    ::testing::Values(
+        Bad{"[8,20]", "[6,18]", "'b' begins at offset 6, within the one before, which ends at 8"},
+        Bad{"[2,3],\"data_offsets\":[8,20]", "[2,2],\"data_offsets\":[12,20]",
+            "'b' begins at offset 12, behind a gap after the one before, which ends at 8"},
+        Bad{"[2,3],\"data_offsets\":[8,20]", "[2,30],\"data_offsets\":[8,128]",
+            "'b' ends at offset 128, beyond the file"},
+        Bad{"[2,3]", "[2,4]", "'b' takes 12 bytes at offset 8 where its type BF16 and shape ask for 16"},
+        Bad{"BF16", "F32", "'b' takes 12 bytes at offset 8 where its type F32 and shape ask for 24"},
+        Bad{"BF16", "Q4", "'b' has type 'Q4', which the format does not have"},
+        Bad{"\"a\":", "\"b\":", "has 'b' twice"},
+        Bad{"\"dtype\":\"BF16\"", "\"dtype\":\"BF16\",\"dtype\":\"F32\"", "has 'dtype' twice"},
+        Bad{"[8,20]", "[20,8]", "'b' has no data_offsets [begin, end]"},
+        Bad{"[8,20]", "[8]", "'b' has no data_offsets [begin, end]"},
+        Bad{"[8,20]", "[8,-20]", "'b' has a number in its data_offsets"},
+        Bad{"[8,20]", "[8,20.0]", "'b' has a number in its data_offsets"},
+        Bad{"[2,3]", "[4611686018427387904,3]", "'b' has a number in its shape"},
+        Bad{"[2,3]", "[4000000000000000000,4000000000000000000]",
+            "'b' has more elements than any file holds"},
+        Bad{"[2,3]", "2", "'b' has a shape that is no list"},
+        Bad{",\"shape\":[2,3]", "", "'b' is not described"},
+        Bad{"\"shape\":[2,3]", "\"form\":[2,3]", "'b' has no shape"},
+        Bad{"\"BF16\"", "16", "'b' has no type"},
+        Bad{"}}  ", "}]", "its header is no JSON"},
+        Bad{"{\"__meta", "[\"__meta", "no JSON object of tensors"},
+        Bad{"[2,3]", "[[[[[2]]]]]", "no JSON object of tensors"}));
+
+TEST(SafetensorsHeader, HasToAccountForAllBytes) {
+    EXPECT_NE(problem_with(good, 29).find("end at offset 28, and its data has 29 bytes"), std::string::npos);
+    EXPECT_NE(problem_with(good, 27).find("'scalar' ends at offset 28, beyond the file"), std::string::npos);
+    EXPECT_NE(problem_with("", 0).find("no JSON object"), std::string::npos);
+    EXPECT_TRUE(parse_header("{}", 0, "file").empty());
+}
+
+TEST(FileTypes, ReadHalfPrecisionExactly) {
+    EXPECT_EQ(float_of_half(0x3c00), 1.0f);
+    EXPECT_EQ(float_of_half(0xc000), -2.0f);
+    EXPECT_EQ(float_of_half(0x0001), 0x1p-24f);
+    EXPECT_EQ(float_of_half(0x83ff), -0x3ffp-24f);
+    EXPECT_EQ(float_of_half(0x7bff), 65504.0f);
+    EXPECT_TRUE(std::isinf(float_of_half(0x7c00)));
+    EXPECT_TRUE(std::isnan(float_of_half(0x7e01)));
+    EXPECT_TRUE(std::signbit(float_of_half(0x8000)));
+}
+
+void write(const std::string& path, const std::string& bytes) {
+    std::ofstream{path, std::ios::binary} << bytes;
+}
+
+std::string file_of(const std::string& header, const std::string& data) {
+    const std::uint64_t length = header.size();
+    std::string bytes(sizeof length, '\0');
+    std::memcpy(bytes.data(), &length, sizeof length);
+    return bytes + header + data;
+}
+
+/// A file's tensors, or the refusal.
+std::string problem_with_file(const std::string& path) {
+    try {
+        SafetensorsFile{path};
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::checkpoint) << error.what();
+        return error.what();
+    }
+    return "";
+}
+
+TEST(SafetensorsFile, ReadsBytesOfTensors) {
+    const test::ScratchFolder folder;
+    const auto path = folder.path() + "/model.safetensors";
+    write(path, file_of(good, "abcdefghijklmnopqrstuvwxyz01"));
+    const SafetensorsFile file{path};
+    std::string read(5, '\0');
+    file.read(file.tensors()[1], 7, std::as_writable_bytes(std::span{read}));
+    EXPECT_EQ(read, "pqrst");
+}
+
+TEST(SafetensorsFile, RefusesLengthsThatDoNotFit) {
+    const test::ScratchFolder folder;
+    const auto path = folder.path() + "/model.safetensors";
+    EXPECT_NE(problem_with_file(path).find("there is no such file"), std::string::npos);
+    write(path, "1234567");
+    EXPECT_NE(problem_with_file(path).find("it has 7 bytes"), std::string::npos);
+    auto bytes = file_of(good, "");
+    const std::uint64_t large = 100'000'001;
+    std::memcpy(bytes.data(), &large, sizeof large);
+    write(path, bytes);
+    EXPECT_NE(problem_with_file(path).find("its header has 100000001 bytes, more than 100000000"),
+              std::string::npos);
+    const std::uint64_t longer = good.size() + 1;
+    std::memcpy(bytes.data(), &longer, sizeof longer);
+    write(path, bytes);
+    EXPECT_NE(problem_with_file(path).find("its header has"), std::string::npos);
+}
+
+TEST(SafetensorsFile, SaysWhenItHasBecomeShorter) {
+    const test::ScratchFolder folder;
+    const auto path = folder.path() + "/model.safetensors";
+    write(path, file_of(good, std::string(28, 'x')));
+    const SafetensorsFile file{path};
+    std::filesystem::resize_file(path, 8 + good.size() + 10);
+    std::vector<std::byte> read(12);
+    try {
+        file.read(file.tensors()[1], 0, read);
+        ADD_FAILURE();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
+        EXPECT_NE(std::string{error.what()}.find("within b"), std::string::npos) << error.what();
+    }
+}
+
+/// A mutation of the bytes: of one, of a run of them, of a number in the header, of their count.
+std::string mutated(std::string bytes, test::Draw& draw) {
+    const auto place = [&] { return static_cast<std::size_t>(draw.between(0, std::ssize(bytes) - 1)); };
+    for (auto times = draw.between(1, 3); times > 0 && !bytes.empty(); --times) {
+        switch (draw.between(0, 6)) {
+            case 0:
+                bytes[place()] = static_cast<char>(draw.between(0, 255));
+                break;
+            case 1:
+                bytes[place()] =
+                    draw.one_of(std::vector<char>{'"', '{', '}', '[', ']', ',', ':', '0', '9', '-', '\\'});
+                break;
+            case 2:
+                bytes.resize(place());
+                break;
+            case 3:
+                bytes.insert(place(), bytes.substr(place(), static_cast<std::size_t>(draw.between(1, 40))));
+                break;
+            case 4:
+                bytes.erase(place(), static_cast<std::size_t>(draw.between(1, 40)));
+                break;
+            case 5: {
+                const auto digit = bytes.find_first_of("0123456789", place());
+                if (digit != std::string::npos) {
+                    bytes.replace(digit, 1, std::to_string(draw.between(0, 300)));
+                }
+                break;
+            }
+            default: {  // the header stays whole, whatever it says now
+                const std::uint64_t length =
+                    static_cast<std::uint64_t>(draw.between(0, std::ssize(bytes) + 8));
+                std::memcpy(bytes.data(), &length, std::min(bytes.size(), sizeof length));
+            }
+        }
+    }
+    return bytes;
+}
+
+/// Of any bytes at all, a file is refused or each of its tensors is where and what it says, none on another's
+/// bytes.
+TEST(SafetensorsFile, TakesNoBrokenFile) {
+    test::keep_scratch_in_memory();
+    const test::ScratchFolder folder;
+    const auto path = folder.path() + "/model.safetensors";
+    const auto whole = file_of(good, "abcdefghijklmnopqrstuvwxyz01");
+    test::Draw draw{32};
+    int taken = 0;
+    for (int round = 0; round < 10'000; ++round) {
+        const auto bytes = mutated(whole, draw);
+        write(path, bytes);
+        try {
+            const SafetensorsFile file{path};
+            ++taken;
+            std::uint64_t header = 0;
+            std::memcpy(&header, bytes.data(), sizeof header);
+            const auto data = static_cast<std::int64_t>(bytes.size() - 8 - header);
+            std::int64_t end = 0;
+            for (const auto& tensor : file.tensors()) {
+                ASSERT_EQ(tensor.begin_bytes, end) << bytes;
+                end = tensor.end_bytes;
+                std::string read(static_cast<std::size_t>(tensor.end_bytes - tensor.begin_bytes), '\0');
+                file.read(tensor, 0, std::as_writable_bytes(std::span{read}));
+                ASSERT_EQ(read, bytes.substr(8 + header + static_cast<std::size_t>(tensor.begin_bytes),
+                                             read.size()));
+                const auto entry = bytes.find('"' + tensor.name + '"');
+                ASSERT_TRUE(entry != std::string::npos || bytes.find('\\') != std::string::npos) << bytes;
+            }
+            ASSERT_EQ(end, data);
+        } catch (const Error& error) {
+            ASSERT_EQ(error.kind(), ErrorKind::checkpoint) << error.what();
+        }
+    }
+    EXPECT_GT(taken, 100);  // mutations that change data or names alone
+    EXPECT_LT(taken, 6'000);
+}
+
+std::string one_tensor(const std::string& name) {
+    return file_of(fmt::format(R"({{"{}":{{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}}})", name),
+                   "data");
+}
+
+std::string problem_with_folder(const std::string& folder) {
+    try {
+        ModelFolder{folder};
+    } catch (const Error& error) {
+        return fmt::format("{}: {}", error.exit_code(), error.what());
+    }
+    return "";
+}
+
+TEST(ModelFolder, FindsTensorsByTheIndex) {
+    const test::ScratchFolder folder;
+    write(folder.path() + "/one.safetensors", one_tensor("a"));
+    write(folder.path() + "/two.safetensors", one_tensor("b"));
+    const auto index = folder.path() + "/" + index_name;
+    write(index, index_text({{"a", "one.safetensors"}, {"b", "two.safetensors"}}, 8));
+    const ModelFolder model{folder.path()};
+    EXPECT_EQ(model.files()[model.tensors().at("b").file].path(), folder.path() + "/two.safetensors");
+
+    const auto expect = [&](const std::string& text, const char* said) {
+        write(index, text);
+        const auto problem = problem_with_folder(folder.path());
+        EXPECT_TRUE(problem.starts_with("4: ") && problem.find(said) != std::string::npos) << problem;
+    };
+    expect(index_text({{"a", "two.safetensors"}, {"b", "two.safetensors"}}, 8),
+           "does not hold its tensor 'a'");
+    expect(index_text({{"a", "one.safetensors"}, {"b", "gone.safetensors"}}, 8), "there is no such file");
+    expect(index_text({{"a", "../one.safetensors"}}, 4), "is no name of a file");
+    expect("{\"weight_map\":{\"a\":1}}", "it is no index");
+    expect("[", "it is no index");
+    write(folder.path() + "/two.safetensors", one_tensor("a"));
+    expect(index_text({{"a", "one.safetensors"}, {"b", "two.safetensors"}}, 8), "is in");
+    std::filesystem::remove(index);
+    write(folder.path() + "/pytorch_model.bin", "");
+    EXPECT_NE(problem_with_folder(folder.path()).find("pickled"), std::string::npos);
+    EXPECT_TRUE(problem_with_folder(folder.path() + "/none").starts_with("2: "));
+}
+
+}  // namespace
+}  // namespace ziggurat::checkpoint::hf

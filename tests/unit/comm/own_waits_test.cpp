@@ -1,0 +1,48 @@
+/// Waits for a rank's own processors, as the others see them.
+#include "comm/own_waits.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "comm/watch/liveness.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+WatchList alone() {
+    WatchList list{.peers = {},
+                   .me = 0,
+                   .world_size = 1,
+                   .host = "machine",
+                   .board = MachineBoard::create(1),
+                   .is_shared = true,
+                   .launcher = std::nullopt};
+    list.peers.push_back({0, ::getpid(), process_state(::getpid())->started_at});
+    return list;
+}
+
+TEST(OwnWaits, AreWorkOfTheThreadThatPublishesAndOfNoOther) {
+    Liveness liveness{alone()};
+    OwnWaits waits{WaitContext{liveness}};
+    const auto report = [&] { return liveness.watch_list().report_of(0); };
+    {
+        const device::WatchedWait wait{&waits, "a copy"};
+        EXPECT_TRUE(report().works_beside);
+        EXPECT_FALSE(report().is_waiting);
+        EXPECT_EQ(report().what, "a copy");
+        std::thread{[&] { const device::WatchedWait beside{&waits, "another copy"}; }}.join();
+        EXPECT_TRUE(report().works_beside) << "ended by another thread";
+    }
+    EXPECT_FALSE(report().works_beside);
+    std::thread{[&] {
+        const device::WatchedWait beside{&waits, "another copy"};
+        EXPECT_FALSE(report().works_beside);
+    }}.join();
+}
+
+}  // namespace
+}  // namespace ziggurat::comm

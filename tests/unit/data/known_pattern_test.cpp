@@ -1,0 +1,98 @@
+#include <gtest/gtest.h>
+
+#include "data/tokenizer/character_classes.hpp"
+#include "data/tokenizer/pattern.hpp"
+#include "tests/support/draw.hpp"
+#include "tests/unit/data/tokenizer_files.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+std::vector<std::size_t> ends_of_matches(const Pattern& pattern, std::string_view text) {
+    MatchIterator matches{pattern, text};
+    std::vector<std::size_t> ends;
+    for (ByteRange match; matches.next(match);) {
+        EXPECT_EQ(ends.empty() ? 0 : ends.back(), match.begin) << "a character without a match";
+        ends.push_back(match.end);
+    }
+    return ends;
+}
+
+/// What the expressions tell apart, and what case folding brings near it.
+const std::vector<std::string> telling{
+    "'",      "s",      "S",      "t",          "re",     "rE",     "VE",     "m",      "LL",     "l",
+    "d",      "\u017f", "\u1e9e", " ",          "  ",     "\t",     "\n",     "\r",     "\r\n",   "\u00a0",
+    "\u0085", "\u3000", "a",      "Z",          "\u00e9", "\u0301", "1",      "23",     "4567",   "\u0663",
+    "\u2167", "\u00bd", ".",      ",",          "\u2019", "_",      "-",      "\u200d", "\u00df", "\0",
+    "\u1efb", "\ufb06", "\u4e2d", "\U0001f600", "\u212a", "\u180e", "\u200b", "\u2028", "\ufeff"};
+
+std::string drawn_text(test::Draw& draw) {
+    std::string text;
+    for (auto left = draw.between(1, 24); left > 0; --left) {
+        if (draw.chance(0.8)) {
+            text += draw.one_of(telling);
+        } else {
+            auto code = static_cast<std::uint32_t>(draw.between(0, draw.chance(0.5) ? 0x2FFF : most_code));
+            append_utf8(text, code >= 0xD800 && code < 0xE000 ? 'x' : code);
+        }
+    }
+    return text;
+}
+
+const std::vector<std::string> expressions{
+    std::string{words_expression},
+    R"('(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)", test::llama3_expression,
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+
+TEST(KnownPattern, MatchesRandomTextsAsOnigurumaDoes) {
+    for (const auto& expression : expressions) {
+        const auto by_hand = known_pattern(expression);
+        ASSERT_NE(nullptr, by_hand);
+        const auto engine = compile_pattern(expression);
+        test::Draw draw{1};
+        for (int i = 0; i < 20'000; ++i) {
+            const auto text = drawn_text(draw);
+            ASSERT_EQ(ends_of_matches(*engine, text), ends_of_matches(*by_hand, text)) << expression << "\n"
+                                                                                       << text;
+        }
+    }
+}
+
+/// Every character behind an apostrophe, a space, a letter, and before a letter.
+TEST(KnownPattern, MatchesEveryCharacterAsOnigurumaDoes) {
+    for (const auto& expression : expressions) {
+        const auto by_hand = known_pattern(expression);
+        const auto engine = compile_pattern(expression);
+        std::string text;
+        for (std::uint32_t code = 0; code <= most_code; ++code) {
+            if (code < 0xD800 || code >= 0xE000) {
+                text += "'";
+                append_utf8(text, code);
+                text += "x ";
+                append_utf8(text, code);
+            }
+            if (text.size() > 4096 || code == most_code) {
+                ASSERT_EQ(ends_of_matches(*engine, text), ends_of_matches(*by_hand, text)) << expression;
+                text.clear();
+            }
+        }
+    }
+}
+
+TEST(KnownPattern, KnowsNoOther) {
+    EXPECT_EQ(nullptr, known_pattern(R"(\s+)"));
+    EXPECT_EQ(nullptr, known_pattern(std::string{words_expression} + "|x"));
+}
+
+TEST(Pattern, IteratesOverEmptyMatches) {
+    const auto pattern = compile_pattern("x*");
+    MatchIterator matches{*pattern, "a\u00e9xxb"};
+    std::vector<ByteRange> found;
+    for (ByteRange match; matches.next(match);) {
+        found.push_back(match);
+    }
+    EXPECT_EQ((std::vector<ByteRange>{{0, 0}, {1, 1}, {3, 5}, {6, 6}}), found);
+}
+
+}  // namespace
+}  // namespace ziggurat::data

@@ -1,0 +1,120 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "data/tokenize/tokenize_files.hpp"
+#include "storage/io_error.hpp"
+#include "tests/unit/data/token_files.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+using test::contents_of;
+using ::testing::HasSubstr;
+
+int faults_left = -1;  // operations on files until one fails
+
+int fail_once(const char*, std::int64_t, std::int64_t) {
+    return faults_left-- == 0 ? ENOSPC : 0;
+}
+
+class TokenizeFiles : public ::testing::Test {
+  protected:
+    TokenizeFiles() {
+        std::string lines;
+        for (int i = 0; i < 40'000; ++i) {
+            lines += R"({"text": "line )" + std::to_string(i) + " " + std::string(60, 'x') + "\"}\n\n";
+        }
+        inputs_ = {write("a.txt", "first"),
+                   write("empty.txt", ""),
+                   write("b.jsonl", lines),
+                   write("empty.jsonl", ""),
+                   write("c.jsonl", R"({"text": "no newline"})"),
+                   write("d.txt", std::string(3'000'000, 'd'))};
+    }
+    ~TokenizeFiles() override { storage::set_write_fault(nullptr); }
+
+    std::string write(const std::string& name, const std::string& text) {
+        std::ofstream{folder_ / name, std::ios::binary} << text;
+        return folder_ / name;
+    }
+    TokenizeResult run(const std::string& name, int threads) {
+        return tokenize_files(
+            {.inputs = inputs_, .name = folder_ / name, .format = format_, .threads = threads},
+            *make_byte_tokenizer(), [](std::int64_t, std::int64_t) {});
+    }
+    std::string bytes_of(const std::string& name) {
+        return contents_of(folder_ / (name + ".bin")) + contents_of(folder_ / (name + ".idx"));
+    }
+
+    test::ScratchFolder folder_;
+    std::vector<std::string> inputs_;
+    spec::TokenFormat format_ = spec::TokenFormat::megatron;
+};
+
+TEST_F(TokenizeFiles, KeepDocumentsInTheirOrderWithAnyNumberOfThreads) {
+    const auto made = run("one", 1);
+    EXPECT_EQ(4 + 40'000, made.written.documents);
+    const auto tokens = contents_of(folder_ / "one.bin");
+    EXPECT_EQ(2 * made.written.tokens, std::ssize(tokens));
+    std::string text;
+    for (std::size_t i = 0; i < tokens.size(); i += 2) {
+        text += tokens[i];
+    }
+    std::string expected = "first";
+    for (int i = 0; i < 40'000; ++i) {
+        expected += "line " + std::to_string(i) + " " + std::string(60, 'x');
+    }
+    EXPECT_EQ(expected + "no newline" + std::string(3'000'000, 'd'), text);
+    for (const int threads : {2, 7}) {
+        const auto name = std::to_string(threads);
+        run(name, threads);
+        EXPECT_EQ(bytes_of("one"), bytes_of(name));
+    }
+}
+
+TEST_F(TokenizeFiles, GoOnAfterTheDiskHasFailedAtAnyPoint) {
+    for (const auto format : {spec::TokenFormat::megatron, spec::TokenFormat::llmc}) {
+        format_ = format;
+        const std::string whole = format == spec::TokenFormat::llmc ? "whole_llmc" : "whole";
+        run(whole, 1);
+        int failures = 0;
+        for (bool has_ended = false; !has_ended; ++failures) {
+            const auto name = whole + std::to_string(failures);
+            faults_left = failures;
+            storage::set_write_fault(fail_once);
+            try {
+                run(name, 1);
+                has_ended = true;
+            } catch (const Error& error) {
+                EXPECT_EQ(ErrorKind::resource, error.kind());
+            }
+            storage::set_write_fault(nullptr);
+            if (!has_ended) {
+                run(name, 1);
+            }
+            ASSERT_EQ(bytes_of(whole), bytes_of(name)) << failures;
+            EXPECT_FALSE(std::filesystem::exists(folder_ / (name + ".journal")));
+        }
+        EXPECT_GT(failures, 10);
+    }
+}
+
+TEST_F(TokenizeFiles, RefuseInputsThatChangeAndFilesThatExist) {
+    const auto complaint = [&](const auto& progress) {
+        return test::deck_error_of([&] {
+            tokenize_files({.inputs = inputs_, .name = folder_ / "x"}, *make_byte_tokenizer(), progress);
+        });
+    };
+    EXPECT_THAT(complaint([&](std::int64_t, std::int64_t) { write("a.txt", "other"); }),
+                HasSubstr("has changed while it was read"));
+    EXPECT_THAT(complaint([](std::int64_t, std::int64_t) {}), HasSubstr("begun with other inputs"));
+    std::filesystem::remove(folder_ / "x.journal");
+    EXPECT_EQ("", complaint([](std::int64_t, std::int64_t) {}));
+    EXPECT_THAT(complaint([](std::int64_t, std::int64_t) {}), HasSubstr("exists already"));
+}
+
+}  // namespace
+}  // namespace ziggurat::data

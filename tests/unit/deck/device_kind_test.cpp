@@ -1,0 +1,69 @@
+/// tiers.device.kind: what computes, by what the deck says and the machine has.
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "device/built_for.hpp"
+#include "tests/unit/deck/tiny_deck.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+using DeviceKind = TinyDeck;
+
+TEST_F(DeviceKind, IsWhatTheMachineHas) {
+    for (const bool has_gpus : {true, false}) {
+        const auto loaded = load(has_gpus ? with_gpus : without_gpus, {});
+        ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+        EXPECT_EQ(loaded.run.tiers.device, has_gpus ? spec::DeviceKind::cuda : spec::DeviceKind::host);
+        EXPECT_EQ(loaded.machine.has_device, has_gpus);
+        EXPECT_NE(loaded.effective.find(has_gpus ? "kind: cuda" : "kind: host"), std::string::npos)
+            << loaded.effective;
+    }
+}
+
+TEST_F(DeviceKind, LeavesGpusAloneWhereTheDeckSaysSo) {
+    const auto loaded = load(with_gpus, {"tiers.device.kind=host", "tiers.device.budget=100%"});
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.tiers.device, spec::DeviceKind::host);
+    EXPECT_FALSE(loaded.machine.has_device) << "nor do plans count with them";
+    EXPECT_EQ(loaded.run.tiers.device_budget_bytes, 50 * gib) << "half of the host's memory";
+}
+
+TEST_F(DeviceKind, IsSharedByRanks) {
+    options_.ranks_per_device = 4;
+    const auto loaded = load(with_gpus, {"tiers.device.budget=100%"});
+    ASSERT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.tiers.device_budget_bytes, 25 * gib);
+}
+
+TEST_F(DeviceKind, LacksGpusThatTheDeckAsksFor) {
+    const auto loaded = load(without_gpus, {"tiers.device.kind=cuda"});
+    EXPECT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.found.exit_code(), static_cast<int>(ErrorKind::resource));
+    EXPECT_EQ(loaded.found.sorted().front().sentence(),
+              "there is no GPU to compute with (m has none). Start where there are some, or set "
+              "tiers.device.kind: host.");
+    auto known = without_gpus;
+    known.why_no_device = "no driver of GPUs is installed";
+    EXPECT_NE(load(known, {"tiers.device.kind=cuda"}).found.print().find("(no driver of GPUs is installed)"),
+              std::string::npos);
+}
+
+TEST_F(DeviceKind, IsNotTheHostsInSilenceWhereGpusAreBroken) {
+    auto broken = without_gpus;
+    broken.is_device_broken = true;
+    broken.why_no_device = "the driver says: unknown error";
+    const auto loaded = load(broken, {});
+    EXPECT_EQ(loaded.found.errors(), device::has_cuda ? 1u : 0u) << loaded.found.print();
+    EXPECT_TRUE(load(broken, {"tiers.device.kind=host"}).ok());
+}
+
+TEST_F(DeviceKind, IsJudgedInNoRecord) {
+    options_.as_record = true;
+    const auto loaded = load(without_gpus, {"tiers.device.kind=cuda"});
+    EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+    EXPECT_EQ(loaded.run.tiers.device, spec::DeviceKind::host);
+}
+
+}  // namespace
+}  // namespace ziggurat::deck

@@ -1,0 +1,24 @@
+/// Copies that are timed, on a device that nobody else may touch.
+#include "device/sample_copy.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "device/delayed/delayed_host.hpp"
+
+namespace ziggurat::device {
+namespace {
+
+TEST(SampleCopy, GoesBothWaysAndNoFurtherThanItsMemory) {
+    DelayedHost device{{}};
+    constexpr std::int64_t bytes = std::int64_t{2} << 20;
+    const SampleCopy sample{device, bytes};
+    for (const bool to_device : {true, false}) {
+        sample.start(to_device, bytes);
+        sample.finish();
+        EXPECT_THROW(sample.start(to_device, 2 * bytes), Error);
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::device

@@ -1,0 +1,56 @@
+/// The end of a queue, which waits for its work, is a wait that somebody hears of.
+#include "device/watched_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "device/stream.hpp"
+
+namespace ziggurat::device {
+namespace {
+
+class Log final : public WaitWatch {
+  public:
+    void begins(std::string_view what) noexcept override { text += "begins(" + std::string{what} + ") "; }
+    void ends() noexcept override { text += "ends "; }
+    std::string text;
+};
+
+class LoggingQueue final : public Queue {
+  public:
+    explicit LoggingQueue(Log& log) : log_{log} {}
+    ~LoggingQueue() override { log_.text += "drains "; }
+    LoggingQueue(const LoggingQueue&) = delete;
+    LoggingQueue& operator=(const LoggingQueue&) = delete;
+
+    void copy(std::byte*, const std::byte*, std::int64_t) override {}
+    std::unique_ptr<Mark> make_mark() override { return nullptr; }
+    void record(Mark&) override {}
+    void wait_for(const Mark&) override {}
+    void finish() override {}
+
+  private:
+    Log& log_;
+};
+
+TEST(WatchedQueue, TellsOfTheWaitAtItsEnd) {
+    Log log;
+    {
+        const Stream stream{MemorySpace::delayed_host, watched(std::make_shared<LoggingQueue>(log), &log), 1,
+                            &log};
+        const auto copy = stream;
+        EXPECT_EQ(&copy.queue(), &stream.queue());
+        EXPECT_EQ(log.text, "");
+    }
+    EXPECT_EQ(log.text, "begins(what its device was given) drains ends ");
+}
+
+TEST(WatchedQueue, IsTheQueueItselfWhereNobodyHears) {
+    Log log;
+    const auto queue = std::make_shared<LoggingQueue>(log);
+    EXPECT_EQ(watched(queue, nullptr), queue);
+}
+
+}  // namespace
+}  // namespace ziggurat::device

@@ -1,0 +1,123 @@
+/// Streams that are threads (ZIGGURAT_EMULATED_CUDA=threads); the thread sanitizer's build also has races
+/// planted.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/emulated_cuda/enqueue.hpp"
+#include "tests/unit/emulated_cuda/gpu_fixture.hpp"
+
+namespace ziggurat::test {
+namespace {
+
+constexpr int threads = 128;
+
+/// Each thread's value becomes that of the thread at the other end, by way of shared memory.
+template <bool has_barrier>
+__global__ void turn_around(int* values) {
+    __shared__ int turned[threads];
+    turned[threads - 1 - threadIdx.x] = values[threadIdx.x];
+    if constexpr (has_barrier) {
+        __syncthreads();
+    }
+    values[threadIdx.x] = turned[threadIdx.x];
+    __syncthreads();
+}
+
+class ThreadedStreams : public EmulatedGpu {
+  protected:
+    ThreadedStreams() {
+        EXPECT_EQ(emulated_cuda::settings().mode, emulated_cuda::Mode::threads)
+            << "set ZIGGURAT_EMULATED_CUDA";
+        EXPECT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+        EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDefault), cudaSuccess);
+    }
+    ~ThreadedStreams() override {
+        cudaEventDestroy(event);
+        cudaStreamDestroy(other);
+    }
+
+    template <bool has_barrier>
+    void turn() {
+        for (int i = 0; i < threads; ++i) {
+            values.push_back(i);
+        }
+        ASSERT_EQ(launch(1, threads, turn_around<has_barrier>, values.data()), cudaSuccess);
+        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    }
+    /// One stream writes what another reads, many times.
+    template <bool waits>
+    void pass_on() {
+        for (int i = 1; i <= 40; ++i) {
+            emulated_cuda::enqueue(stream, [this, i] { passed = i; });
+            cudaEventRecord(event, stream);
+            if (waits) {
+                cudaStreamWaitEvent(other, event);
+            }
+            emulated_cuda::enqueue(other, [this] { seen = passed; });
+            ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+            if (waits) {
+                ASSERT_EQ(seen, i);
+            }
+        }
+    }
+
+    cudaStream_t other = nullptr;
+    cudaEvent_t event = nullptr;
+    std::vector<int> values = {};
+    int passed = 0;
+    int seen = 0;
+};
+
+TEST_F(ThreadedStreams, ABarrierOrdersTheThreadsOfABlock) {
+    turn<true>();
+
+    for (int i = 0; i < threads; ++i) {
+        EXPECT_EQ(values[static_cast<std::size_t>(i)], threads - 1 - i);
+    }
+}
+
+TEST_F(ThreadedStreams, AnEventOrdersStreams) {
+    pass_on<true>();
+}
+
+TEST_F(ThreadedStreams, TheHostReadsWhatItHasWaitedFor) {
+    int value = 0;
+    emulated_cuda::enqueue(stream, [&] { value = 1; });
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(value, 1);
+
+    emulated_cuda::enqueue(stream, [&] { value = 2; });
+    ASSERT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+    while (cudaEventQuery(event) == cudaErrorNotReady) {}
+    EXPECT_EQ(value, 2);
+}
+
+#ifdef __SANITIZE_THREAD__
+/// Each death is a report of the sanitizer, which ends the process (TSAN_OPTIONS=halt_on_error=1).
+class ThreadedStreamsDeathTest : public ThreadedStreams {
+  protected:
+    ThreadedStreamsDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(ThreadedStreamsDeathTest, ABarrierThatIsMissingIsARace) {
+    EXPECT_DEATH(turn<false>(), "data race");
+}
+
+TEST_F(ThreadedStreamsDeathTest, AWaitForAnEventThatIsMissingIsARace) {
+    EXPECT_DEATH(pass_on<false>(), "data race");
+}
+
+TEST_F(ThreadedStreamsDeathTest, AReadOfWhatNobodyHasWaitedForIsARace) {
+    EXPECT_DEATH(
+        {
+            emulated_cuda::enqueue(stream, [this] { passed = 1; });
+            seen = passed;
+            cudaDeviceSynchronize();
+        },
+        "data race");
+}
+#endif
+
+}  // namespace
+}  // namespace ziggurat::test

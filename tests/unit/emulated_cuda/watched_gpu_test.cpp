@@ -1,0 +1,49 @@
+/// What may wait for a GPU, other than a stream's finish(): somebody hears of each such wait.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "device/cuda.hpp"
+
+namespace ziggurat::device {
+namespace {
+
+class Log final : public WaitWatch {
+  public:
+    void begins(std::string_view what) noexcept override {
+        text += std::string{what} + "; ";
+        ++under_way;
+    }
+    void ends() noexcept override { --under_way; }
+    /// Since it was asked last.
+    std::string heard() { return std::exchange(text, ""); }
+
+    std::string text;
+    int under_way = 0;
+};
+
+TEST(WatchedGpu, TellsOfItsWaits) {
+    Log log;
+    {
+        const Arena host{4096, "a test's host arena"};
+        const auto gpu = cuda::make_device(0, &log);
+        EXPECT_EQ(log.heard(), "its GPU to be made ready; ");
+        {
+            const auto arena = gpu->reserve(4096, "a test's arena", Arena::Kind::own);
+            EXPECT_EQ(log.heard(), "its GPU to reserve memory; ");
+            const auto pinned = gpu->pin(host);
+            EXPECT_EQ(log.heard(), "its GPU to pin memory; ");
+            const auto stream = gpu->make_stream();
+            EXPECT_EQ(log.heard(), "");
+        }
+        EXPECT_EQ(log.heard(), "what its device was given; its GPU to give memory back; ");
+    }
+    EXPECT_EQ(log.under_way, 0);
+    cudaDeviceReset();
+}
+
+}  // namespace
+}  // namespace ziggurat::device

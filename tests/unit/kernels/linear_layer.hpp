@@ -1,0 +1,98 @@
+/// A linear layer of a test, with data in the memory of the device that computes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "kernels/linear.hpp"
+#include "layout/cuda_workspaces.hpp"
+#include "layout/host_workspaces.hpp"
+#include "tests/support/kernel_data.hpp"
+#include "tests/unit/kernels/guarded_tensor.hpp"
+
+namespace ziggurat::test {
+
+/// What the memory plan has for products of T.
+template <class T>
+std::unique_ptr<layout::Workspaces> planned_workspaces(int num_threads) {
+    if (tests_on_cuda()) {
+        return std::make_unique<layout::CudaWorkspaces>();
+    }
+    return std::make_unique<layout::HostWorkspaces>(sizeof(T), num_threads);
+}
+
+/// The workspace is exactly as large as the memory plan has it.
+template <class T>
+struct LinearLayer {
+    using Accumulate = kernels::Accumulate;
+
+    kernels::LinearShape shape;
+    std::shared_ptr<device::Device> device;
+    device::Stream stream;
+    std::vector<T> x, w, bias, dy;
+    kernels::Linear<T> linear;
+    std::int64_t workspace_bytes;
+
+    LinearLayer(const kernels::LinearShape& s, int num_threads)
+        : shape{s},
+          device{device_of_tests(num_threads)},
+          stream{device->make_stream()},
+          x{normal_values<T>(s.rows * s.in, 1)},
+          w{normal_values<T>(s.out * s.in, 2)},
+          bias{normal_values<T>(s.has_bias ? s.out : 0, 3)},
+          dy{normal_values<T>(s.rows * s.out, 4)},
+          linear{stream, s},
+          workspace_bytes{planned_workspaces<T>(num_threads)->linear(s.rows, s.in, s.out)} {}
+
+    template <class E>
+    GuardedTensor<E> put(const std::vector<E>& values, std::int64_t shift = 0) const {
+        return {*device, stream, values, shift};
+    }
+    /// Begins where nothing is aligned: its user has to see to that.
+    GuardedTensor<std::byte> workspace() const {
+        return put(std::vector<std::byte>(static_cast<std::size_t>(workspace_bytes), std::byte{0xff}), 1);
+    }
+
+    /// \param shift  of x, from where it is aligned
+    std::vector<T> forward(std::int64_t shift = 0) const {
+        const auto in = put(x, shift), weight = put(w), added = put(bias);
+        auto y = put(std::vector<T>(dy.size()));
+        auto scratch = workspace();
+        linear.forward(stream, in.matrix(shape.rows, shape.in), weight.matrix(shape.out, shape.in),
+                       added.vector(), y.matrix(shape.rows, shape.out), scratch.vector());
+        scratch.values();
+        return y.values();
+    }
+    std::vector<T> backward_input() const {
+        const auto in = put(dy), weight = put(w);
+        auto dx = put(std::vector<T>(x.size()));
+        auto scratch = workspace();
+        linear.backward_input(stream, in.matrix(shape.rows, shape.out), weight.matrix(shape.out, shape.in),
+                              dx.matrix(shape.rows, shape.in), scratch.vector());
+        scratch.values();
+        return dx.values();
+    }
+    /// \pre the shape is that of a tile
+    std::vector<float> backward_input_sum(Accumulate accumulate, float before) const {
+        const auto in = put(dy), weight = put(w);
+        auto dx = put(std::vector<float>(x.size(), before));
+        auto scratch = workspace();
+        linear.backward_input_sum(stream, in.matrix(shape.rows, shape.out),
+                                  weight.matrix(shape.out, shape.in), dx.matrix(shape.rows, shape.in),
+                                  accumulate, scratch.vector());
+        scratch.values();
+        return dx.values();
+    }
+    std::vector<float> backward_weight(Accumulate accumulate, float before) const {
+        const auto in = put(x), gradient = put(dy);
+        auto dw = put(std::vector<float>(w.size(), before));
+        auto scratch = workspace();
+        linear.backward_weight(stream, in.matrix(shape.rows, shape.in),
+                               gradient.matrix(shape.rows, shape.out), dw.matrix(shape.out, shape.in),
+                               accumulate, scratch.vector());
+        scratch.values();
+        return dw.values();
+    }
+};
+
+}  // namespace ziggurat::test

@@ -1,0 +1,33 @@
+/// A product to be timed is done by the device that computes, in its memory, before its time is over.
+#include "kernels/sample_product.hpp"
+
+#include <gtest/gtest.h>
+
+#include "device/delayed/delayed_host.hpp"
+#include "tensor/bfloat16.hpp"
+#include "tests/unit/kernels/guarded_tensor.hpp"
+
+namespace ziggurat::kernels {
+namespace {
+
+template <class T>
+void expect_done(device::Device& device) {
+    SampleProduct<T> product{device, 7, 64};
+
+    product.run();
+
+    EXPECT_EQ(static_cast<float>(product.last()), 64.0F);
+    EXPECT_EQ(product.flops(), 2.0 * 7 * 64 * 64);
+}
+
+TEST(SampleProduct, IsDoneWhenItReturns) {
+    const auto computes = test::device_of_tests(1);
+    device::DelayedHost late{{.mode = device::DelayedHost::Mode::polled, .seed = 3}};
+    for (auto* device : {computes.get(), static_cast<device::Device*>(&late)}) {
+        expect_done<float>(*device);
+        expect_done<tensor::bfloat16>(*device);
+    }
+}
+
+}  // namespace
+}  // namespace ziggurat::kernels

@@ -1,0 +1,33 @@
+#include "plan/layer_sample.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "schedule/model_layout.hpp"
+#include "tests/unit/schedule/small_spec.hpp"
+
+namespace ziggurat::plan {
+namespace {
+
+// What is left out is left out of all stages alike, so that the fullest stays the fullest by as much.
+TEST(LayerSample, LeavesTheSameNumberOutOfEachNamedStage) {
+    auto spec = test::small_spec("gpt2");
+    spec.model.layers = 60;
+    spec.parallel.stages = spec.parallel.ranks = 3;
+    spec.parallel.stage_layers = {17, 24, 19};
+
+    const LayerSample sample{spec, 18};
+    const auto made = sample.of(spec);
+
+    ASSERT_FALSE(sample.is_whole());
+    const auto& layers = made.parallel.stage_layers;
+    EXPECT_EQ(std::accumulate(layers.begin(), layers.end(), std::int64_t{0}), made.model.layers);
+    EXPECT_EQ(layers[1] - layers[0], 7);
+    EXPECT_EQ(layers[2] - layers[0], 2);
+    EXPECT_EQ(std::ssize(schedule::ModelLayout(made, 1).units), layers[1]);
+}
+
+}  // namespace
+}  // namespace ziggurat::plan
