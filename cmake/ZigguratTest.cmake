@@ -1,7 +1,7 @@
 # Tests: one program per folder, one CTest entry per source file and rank count.
 #
 #   ziggurat_test_program(mpi RANKS  MODULES comm train  LIBRARIES dl)
-#   ziggurat_test(mpi/collectives  RANKS 1 2 3 4  LABELS mpi  TIMEOUT 60)
+#   ziggurat_test(mpi/collectives  RANKS 1 2 3 4  LABELS mpi)
 #
 # The first makes the program test_mpi, whose main starts MPI. The second adds collectives_test.cpp to it, and the
 # entries mpi/collectives/1 ... mpi/collectives/4, which run `test_mpi --file=mpi/collectives_test.cpp` on so many
@@ -41,7 +41,9 @@ add_custom_target(cuda_tests)
 add_custom_target(long_cuda_tests)
 set(ZIGGURAT_MPI_FLAGS "--oversubscribe;--allow-run-as-root;--bind-to;none" CACHE STRING "What mpiexec takes besides -n")
 
-set(ziggurat_test_environment OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive OMPI_MCA_btl_base_warn_component_unused=0
+# No machine file of whoever tests changes what is tested.
+set(ziggurat_own_settings XDG_CONFIG_HOME=${CMAKE_BINARY_DIR}/no_config)
+set(ziggurat_test_environment ${ziggurat_own_settings} OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive OMPI_MCA_btl_base_warn_component_unused=0
   PROJECT_SOURCE_DIR=${PROJECT_SOURCE_DIR} ZIGGURAT_BINARY=${CMAKE_BINARY_DIR}/bin/ziggurat)
 # Under the sanitizers a test ends at the first finding.
 set(suppressions ${PROJECT_SOURCE_DIR}/scripts/sanitizers)
@@ -69,7 +71,7 @@ function(ziggurat_test_program name)
 endfunction()
 
 function(ziggurat_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;THREADS;CUDA" "PROGRAM;SOURCE;TIMEOUT"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED;THREADS;CUDA" "PROGRAM;SOURCE"
     "RANKS;LABELS;LONG;DELAYED_THREADS;DELAYED_POLLED;CUDA_LATE;CUDA_THREADS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "ziggurat_test(${name}): unknown '${arg_UNPARSED_ARGUMENTS}'")
@@ -81,9 +83,6 @@ function(ziggurat_test name)
   endif()
   if(NOT arg_SOURCE)
     set(arg_SOURCE ${base}_test.cpp)
-  endif()
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300)  # against hangs only: no test depends on time
   endif()
 
   string(REPLACE "/" "_" target "test_${arg_PROGRAM}")
@@ -187,11 +186,9 @@ function(ziggurat_test name)
       list(APPEND environment ASAN_OPTIONS=detect_leaks=$<IF:$<BOOL:${has_ranks}>,0,1>)
     endif()
     set(labels ${arg_LABELS})
-    set(timeout ${arg_TIMEOUT})
     string(REPLACE "${name}/" "" way ${entry})
     if(LONG IN_LIST arg_KEYWORDS_MISSING_VALUES OR way IN_LIST arg_LONG)
       list(APPEND labels long)
-      math(EXPR timeout "${arg_TIMEOUT} * 10")
     endif()
     if(arg_THREADS)
       list(APPEND labels threads)
@@ -201,7 +198,7 @@ function(ziggurat_test name)
     endif()
     add_test(NAME ${entry} COMMAND ${launcher} $<TARGET_FILE:${target}> --file=${file})
     set_tests_properties(${entry} PROPERTIES
-      LABELS "${labels}" TIMEOUT ${timeout} PROCESSORS ${ranks} ENVIRONMENT "${environment}")
+      LABELS "${labels}" PROCESSORS ${ranks} ENVIRONMENT "${environment}")
   endforeach()
 endfunction()
 
@@ -232,6 +229,21 @@ function(ziggurat_unit_tests module)
   endforeach()
 endfunction()
 
+# ziggurat_script(e2e/docs  docs_test.py  [argument ...] [PYTHON python] [PROCESSORS n] [LABELS ...] [ENVIRONMENT ...]): an
+# entry that runs a script of the current folder; what it lacks a peer for, it leaves with 77.
+function(ziggurat_script name script)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "PYTHON;PROCESSORS" "LABELS;ENVIRONMENT")
+  if(NOT arg_PYTHON)
+    set(arg_PYTHON ${Python3_EXECUTABLE})
+  endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  add_test(NAME ${name} COMMAND ${arg_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${arg_UNPARSED_ARGUMENTS})
+  set_tests_properties(${name} PROPERTIES LABELS "e2e;${arg_LABELS}"  PROCESSORS ${arg_PROCESSORS}  SKIP_RETURN_CODE 77
+    ENVIRONMENT "${ziggurat_own_settings};${arg_ENVIRONMENT}")
+endfunction()
+
 # ziggurat_test_seconds(e2e/readme 85  e2e/slurm 65 ...): about how long tests take. The longest begin first, so that no
 # core waits in the end for one that began last; CTest itself knows that only where it has run them before.
 function(ziggurat_test_seconds)
@@ -247,7 +259,6 @@ function(ziggurat_counted_tests)
   foreach(entry IN LISTS ARGN)
     if(TEST ${entry})  # the thread sanitizer's build has not all
       set_property(TEST ${entry} APPEND PROPERTY LABELS counted)
-      set_tests_properties(${entry} PROPERTIES TIMEOUT 14400)
     endif()
   endforeach()
 endfunction()

@@ -82,6 +82,18 @@ stop() {
   exit 3
 }
 
+# again COMMAND...: three times more where it fails, some seconds later each time: what downloads may meet a mirror that is
+# busy for a moment.
+again() {
+  local pause
+  for pause in 2 10 30; do
+    "$@" && return
+    say "that failed; once more in $pause s" >&2
+    sleep "$pause"
+  done
+  "$@"
+}
+
 needed=$to_build
 for option; do
   case $option in
@@ -138,6 +150,10 @@ places=$(env | grep -E '^(PATH|CMAKE_PREFIX_PATH|PKG_CONFIG_PATH|[A-Za-z0-9]+_(R
 remembered=$dependencies/brought
 [ "$(head -1 "$remembered" 2>/dev/null)" = "$places" ] || echo "$places" >"$remembered"
 
+apt_get() { # whoever else installs something is waited for
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o Acquire::Retries=5 "$@" 9>&-
+}
+
 # Installs what is missing of the list $1.
 install_missing() {
   local missing=() package how log=$dependencies/apt.log
@@ -160,11 +176,11 @@ install_missing() {
     "missing: ${missing[*]} (installing them needs root, and there is no sudo)." \
     "Ask an administrator for '$install', or bring them by modules or prefixes (PATH, CMAKE_PREFIX_PATH, <Package>_ROOT)."
   say "installing ${missing[*]}"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop \
+  again apt_get update >"$log" 2>&1 || { tail -3 "$log" >&2; stop \
     "cannot fetch Debian's package lists (no network, or no right to; $log has all of it)." \
     "Connect this machine to its package mirror, or bring the libraries by modules or prefixes."; }
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
-    >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "'$install' failed ($log has all of it)."; }
+  again apt_get install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1 ||
+    { tail -3 "$log" >&2; stop "'$install' failed ($log has all of it)."; }
 }
 
 may_bring_kokkos=${Kokkos_ROOT:-}${Kokkos_DIR:-}${CMAKE_PREFIX_PATH:-}
@@ -183,7 +199,7 @@ if [[ " $* " == *" --tests "* ]] && ! cmp -s "$requirements" "$peers/installed.t
   say "installing $(tr '\n' ' ' <"$requirements")into ${peers#"$PWD"/}"
   log=$dependencies/peers.log
   {
-    /usr/bin/python3 -m venv --system-site-packages "$peers" && "$peers/bin/pip" install -q -r "$requirements"
+    /usr/bin/python3 -m venv --system-site-packages "$peers" && again "$peers/bin/pip" install -q -r "$requirements"
   } >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "cannot install what tests compare with ($log has all of it)." \
     "Connect this machine to its package index, or run scripts/setup.sh without --tests."; }
   cp "$requirements" "$peers/installed.txt"
@@ -197,7 +213,7 @@ if [[ " $* " == *" --cuda "* ]] && [ "$(cat "$frontend/recipe" 2>/dev/null)" != 
   say "unpacking $frontend_package into ${frontend#"$PWD"/}"
   log=$dependencies/cudnn_frontend.log
   mkdir -p "$dependencies/src"
-  "$(python)" -m pip download -q --no-deps --only-binary=:all: --platform manylinux_2_28_x86_64 --python-version 311 \
+  again "$(python)" -m pip download -q --no-deps --only-binary=:all: --platform manylinux_2_28_x86_64 --python-version 311 \
     -d "$dependencies/src" "$frontend_package" >"$log" 2>&1 9>&- \
     || { tail -3 "$log" >&2; stop "cannot fetch $frontend_package from PyPI (no network? $log has all of it)." \
     "Connect this machine, or build without cuDNN: our own kernels then compute attention on GPUs."; }
@@ -239,7 +255,7 @@ log=$dependencies/kokkos.log
 mkdir -p "$sources"
 archive=$sources/${kokkos_package/==/-}.tar.gz
 if ! sha256sum --status -c - <<<"$kokkos_sha256  $archive" 2>/dev/null; then
-  "$(python)" -m pip download -q --no-deps --no-binary pykokkos-base -d "$sources" "$kokkos_package" >"$log" 2>&1 9>&- \
+  again "$(python)" -m pip download -q --no-deps --no-binary pykokkos-base -d "$sources" "$kokkos_package" >"$log" 2>&1 9>&- \
     || { tail -3 "$log" >&2; stop "cannot fetch $kokkos_package from PyPI (no network? $log has all of it)." \
     "Connect this machine, or bring a Kokkos of your own: Kokkos_ROOT=/its/prefix $0"; }
   sha256sum --status -c - <<<"$kokkos_sha256  $archive" \

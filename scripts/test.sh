@@ -1,27 +1,34 @@
 #!/usr/bin/env bash
-# Sets up what is missing, builds, and runs tests. Ends with a line per stage and 0 when all held.
+# Sets up what is missing, builds, and runs tests. Ends with a line per stage, what failed with its last lines, and 0 when
+# all held.
 #
-#   scripts/test.sh            format, layers, the release build and its tests but the long ones
-#   scripts/test.sh --quick    of those tests, only the ones of units and ranks
-#   scripts/test.sh --all      these; units, ranks and emulated GPUs under the address and undefined-behaviour sanitizers,
-#                              threads and kernels of GPUs under the thread sanitizer; the build for GPUs, where there is
-#                              nvcc; clang-tidy on what has changed. What continuous integration runs
-#   scripts/test.sh --long     instead: the long tests; headers alone; hundreds of random decks, kills and damages, models
-#                              that do not fit, a build of a fresh clone, the quick start on an empty Debian, and what a
-#                              machine with a GPU would run, rehearsed. Hours; once for each large change
+#   scripts/test.sh            the gate, what a change has to pass before it lands: format, layers, the release build and
+#                              its tests but those that take long or hang on clocks and disks. A quarter of an hour, and
+#                              alike on every machine; --gate says the same, and continuous integration runs it
+#   scripts/test.sh --quick    of its tests, only the ones of units and ranks
+#   scripts/test.sh --all [release | sanitizers]
+#                              the second tier, before a piece of work is called done, whole or by halves. release: the
+#                              gate; benchmarks, headers alone, the build for GPUs where there is nvcc, clang-tidy on what
+#                              has changed; the long tests, those of disks, and those of clocks alone on the machine.
+#                              sanitizers: units, ranks and emulated GPUs under the address and undefined-behaviour
+#                              sanitizers, threads and kernels of GPUs under the thread sanitizer
+#   scripts/test.sh --long     the third: hundreds of random decks, kills and damages, drawn anew each time, models that do
+#                              not fit, emulated GPUs, a build of a fresh clone, the quick start on an empty Debian, and
+#                              what a machine with a GPU would run, rehearsed. Hours; once for each large change
 #
-# ZIGGURAT_MARCH as in scripts/setup.sh; ZIGGURAT_SINCE: the commit from which on clang-tidy looks at changes. ccache is
-# used when it is there.
+# tests/README.md says which test is in which tier. ZIGGURAT_MARCH as in scripts/setup.sh; ZIGGURAT_SINCE: the commit from
+# which on clang-tidy looks at changes; ZIGGURAT_SEED: what --long draws by. ccache is used when it is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-tier=${1:-}
+tier=${1:---gate}
+half=${2:-}
 usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
-case $tier in
-  '' | --quick | --all | --long) ;;
+case $tier$half in
+  --gate | --quick | --all | --allrelease | --allsanitizers | --long) ;;
   -h | --help) usage; exit 0 ;;
   *) usage >&2; exit 2 ;;
 esac
-[ $# -le 1 ] || { usage >&2; exit 2; }
+[ $# -le 2 ] || { usage >&2; exit 2; }
 
 jobs=$((2 * $(nproc))) # of tests: many wait most of their time
 most_tidied=60          # sources, which take ten seconds each
@@ -29,17 +36,49 @@ if [ "$(id -u)" = 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
+# ------------------------------------------------------------------ a machine like any other
+
+# Nothing of whoever calls decides what is tested: no input, no batch job, no settings of MPI, threads or ours.
+exec </dev/null
+for variable in $(compgen -e); do
+  case $variable in
+    ZIGGURAT_MARCH | ZIGGURAT_SINCE | ZIGGURAT_SEED | ZIGGURAT_KOKKOS | ZIGGURAT_CMAKE_FLAGS | OMPI_ALLOW_RUN_AS_ROOT*) ;;
+    ZIGGURAT_* | SLURM_* | SBATCH_* | OMPI_* | PMIX_* | OMP_* | GOMP_* | KOKKOS_*) unset "$variable" ;;
+  esac
+done
+[ "$tier" = --long ] || unset ZIGGURAT_SEED
+mkdir -p build/logs build/tmp
+export TMPDIR=$PWD/build/tmp XDG_CONFIG_HOME=$PWD/build/no_config
+find build/tmp -xdev -mindepth 1 -delete 2>/dev/null || true # of tests that were killed
+processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
+printf 'test.sh %s: %s, %s cores, %s of memory, %s free in build\n' "$tier $half" "$processor" "$(nproc)" \
+  "$(awk '/^MemTotal/ {printf "%.0f GiB", $2 / 1048576}' /proc/meminfo)" "$(df -h --output=avail build | tail -1 | tr -d ' ')"
+
 # ------------------------------------------------------------------ stages
 
 summary=()
-failed=0
+complaints=() # files, the last of which are printed last
+failures=''
 
 # stage NAME COMMAND...: runs it, shows what it prints, and goes on whatever comes of it.
 stage() {
-  local name=$1 start=$SECONDS verdict=ok
+  local name=$1 start=$SECONDS verdict=ok log
   shift
+  log=build/logs/${name//[^a-zA-Z0-9]/-}.log
+  report=''
   printf '\n=== %s\n' "$name"
-  "$@" || { verdict=FAILED; failed=1; }
+  { "$@" 2>&1 || echo FAILED >"$log.verdict"; } > >(tee "$log") # not as a pipe: functions set variables
+  wait $! || true
+  if [ -e "$log.verdict" ]; then
+    rm "$log.verdict"
+    verdict=FAILED
+    if [ -z "$report" ]; then
+      report=$log.end
+      { printf -- '--- %s, its last lines:\n' "$name"; tail -n 40 "$log"; } >"$report"
+      failures+="${failures:+, }$name"
+    fi
+    complaints+=("$report")
+  fi
   summary+=("$(printf '%-32s %-7s %4d s' "$name" "$verdict" $((SECONDS - start)))")
   [ "$verdict" = ok ]
 }
@@ -47,8 +86,14 @@ stage() {
 finish() {
   printf '\n=== summary\n'
   printf '%s\n' "${summary[@]}"
-  printf 'test.sh: %s in %d s\n' "$([ $failed = 0 ] && echo 'all held' || echo 'FAILED')" "$SECONDS"
-  exit $failed
+  if [ ${#complaints[@]} = 0 ]; then
+    printf 'test.sh: all held in %d s\n' "$SECONDS"
+    exit 0
+  fi
+  printf '\n=== what failed, on %s\n' "$processor"
+  cat "${complaints[@]}"
+  printf 'test.sh: FAILED in %d s: %s\n' "$SECONDS" "$failures"
+  exit 1
 }
 
 check_format() {
@@ -67,21 +112,25 @@ check_layers() {
   python3 scripts/check_gpu_code.py --self-test
 }
 
+most_seconds=300 # of a test, against hangs: ten times what the slowest of the gate takes
+most_minutes=60  # from the start on: whatever hangs, what there is to say is said
+
 # run_tests PRESET CTEST-ARGUMENTS...
 run_tests() {
-  local preset=$1 log=$PWD/build/$1/tests.log verdict=0
+  local preset=$1 log=$PWD/build/$1/tests.log results=$PWD/build/$1/tests.xml verdict=0 failed
   shift
-  ctest --test-dir "build/$preset" --parallel "$jobs" --output-on-failure --no-tests=error --output-log "$log" "$@" ||
-    verdict=$?
-  printf '\nThe slowest, in seconds:\n'
-  slowest_tests <"$log"
-  return $verdict
-}
-
-# Of what ctest says, the ten tests that took longest.
-slowest_tests() {
-  sed -nE 's|^ *[0-9]+/[0-9]+ Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec *$|\2 \1|p' | LC_ALL=C sort -rn |
-    awk 'NR <= 10 {printf "%8.1f  %s\n", $1, $2}'
+  rm -f "$log" "$results"
+  ctest --test-dir "build/$preset" --parallel "$jobs" --output-on-failure --no-tests=error --timeout $most_seconds \
+    --stop-time "$(date -d "+$((60 * most_minutes - SECONDS)) seconds" +%H:%M:%S)" \
+    --test-output-truncation head --output-log "$log" --output-junit "$results" "$@" || verdict=$?
+  scripts/test_report.py "$results" "$log" --slowest
+  if failed=$(scripts/test_report.py "$results" "$log" --failed 40 --names build/logs/failed) && [ $verdict = 0 ]; then
+    return 0
+  fi
+  report=build/logs/tests-${#summary[@]}.failed
+  printf '%s\n' "$failed" >"$report"
+  failures+="${failures:+, }$(cat build/logs/failed)"
+  return 1
 }
 
 # Where what is checked in began to differ: at the branch's fork, else at the last merge, else at the last commit.
@@ -138,59 +187,80 @@ say_no_nvcc() { echo "skipped: there is no nvcc (PATH, CUDA_HOME and /usr/local/
 
 # ------------------------------------------------------------------ tiers
 
+not_in_the_gate='long|timed|disk'
+
+release_tier() {
+  stage 'release: tests' run_tests release -LE "$not_in_the_gate" || true
+  [ "$tier" = --all ] || return 0
+  stage 'headers stand alone' scripts/build.sh release all_verify_interface_header_sets || true
+  stage 'clang-tidy on changes' tidy_changes || true
+  if ! has_nvcc; then
+    stage 'for GPUs: build' say_no_nvcc || true
+  elif stage 'for GPUs: headers' scripts/setup.sh --cuda &&
+    stage 'for GPUs: build' scripts/build.sh cuda ziggurat described_gpu_tests; then
+    stage 'for GPUs: code' scripts/check_gpu_code.py || true
+    stage 'for GPUs: without a driver' run_tests cuda -R '^e2e/no_driver$' || true
+    stage 'for GPUs: what cuDNN supports' run_tests cuda -R '^cuda/cudnn$' || true
+  fi
+  most_seconds=3600
+  stage 'release: long tests' run_tests release -L 'long|disk' -LE timed || true
+  jobs=1
+  stage 'release: tests of clocks' run_tests release -L timed || true
+}
+
+sanitizers_tier() {
+  most_seconds=1800
+  # Random specs and decks are slow here; the release build has the whole of them for what they compute.
+  export ZIGGURAT_SPECS=50 ZIGGURAT_FUZZ=8 ZIGGURAT_FUZZ_COUNT=1000
+  if stage 'address, undefined: build' scripts/build.sh asan unit_and_rank_tests cuda_tests; then
+    stage 'address, undefined: tests' run_tests asan -L 'unit|mpi|cuda' -LE "$not_in_the_gate" || true
+  fi
+  if stage 'threads: build' scripts/build.sh tsan thread_tests; then
+    stage 'threads: tests' run_tests tsan -L threads -LE "$not_in_the_gate" || true
+  fi
+}
+
+long_tier() {
+  stage 'a fresh clone builds' build_fresh_clone || true
+  stage 'quick start on an empty Debian' quickstart_on_empty_debian || true
+  most_seconds=14400
+  export ZIGGURAT_SEED=${ZIGGURAT_SEED:-$RANDOM} ZIGGURAT_FUZZ=300 ZIGGURAT_FUZZ_COUNT=100000 ZIGGURAT_SPECS=3000
+  echo "ZIGGURAT_SEED=$ZIGGURAT_SEED repeats what is drawn"
+  jobs=$(nproc) # kills at random instants want a machine of their own
+  export ZIGGURAT_KILLS=100 ZIGGURAT_PAIRS=100 ZIGGURAT_DAMAGES=500 ZIGGURAT_TIERS=full
+  stage 'release: counted tests, at length' run_tests release -L counted || true
+  if stage 'emulated GPUs: build' scripts/build.sh emulated cuda_tests long_cuda_tests; then
+    stage 'emulated GPUs: tests' run_tests emulated -L cuda || true
+  fi
+  unset ZIGGURAT_FUZZ ZIGGURAT_FUZZ_COUNT ZIGGURAT_SPECS
+  for sanitizer in asan tsan; do
+    if stage "$sanitizer: build" scripts/build.sh $sanitizer unit_and_rank_tests cuda_tests long_cuda_tests; then
+      stage "$sanitizer: long tests" run_tests $sanitizer -L long || true
+    fi
+  done
+  stage 'a machine with a GPU, rehearsed' scripts/gpu_check.sh --rehearse || true
+}
+
 stage 'set-up' scripts/setup.sh --tests || finish
 if [ "$tier" != --long ]; then
   stage 'format' check_format || true
   stage 'layers' check_layers || true
 fi
-stage 'release: build' scripts/build.sh release || finish
-
+if [ "$half" != sanitizers ]; then
+  [ "$tier" = --all ] || export ZIGGURAT_CMAKE_FLAGS="-DZIGGURAT_BUILD_PERF=OFF ${ZIGGURAT_CMAKE_FLAGS:-}"
+  stage 'release: build' scripts/build.sh release || finish
+fi
 case $tier in
-  --quick)
-    stage 'release: unit and rank tests' run_tests release -L 'unit|mpi' -LE long || true
-    ;;
-  '')
-    stage 'release: all but long tests' run_tests release -LE long || true
-    ;;
+  --quick) stage 'release: unit and rank tests' run_tests release -L 'unit|mpi' -LE "$not_in_the_gate" || true ;;
+  --gate) release_tier ;;
   --all)
-    stage 'release: all but long tests' run_tests release -LE long || true
-    stage 'clang-tidy on changes' tidy_changes || true
-    if stage 'address, undefined: build' scripts/build.sh asan unit_and_rank_tests cuda_tests; then
-      # Random specs and decks are slow here; the release build has the whole of them for what they compute.
-      export ZIGGURAT_SPECS=50 ZIGGURAT_FUZZ=8 ZIGGURAT_FUZZ_COUNT=1000
-      stage 'address, undefined: tests' run_tests asan -L 'unit|mpi|cuda' -LE long || true
-      unset ZIGGURAT_SPECS ZIGGURAT_FUZZ ZIGGURAT_FUZZ_COUNT
-    fi
-    if stage 'threads: build' scripts/build.sh tsan thread_tests; then
-      stage 'threads: tests' run_tests tsan -L threads -LE long || true
-    fi
-    if ! has_nvcc; then
-      stage 'for GPUs: build' say_no_nvcc || true
-    elif stage 'for GPUs: headers' scripts/setup.sh --cuda && stage 'for GPUs: build' scripts/build.sh cuda ziggurat described_gpu_tests; then
-      stage 'for GPUs: code' scripts/check_gpu_code.py || true
-      stage 'for GPUs: without a driver' run_tests cuda -R '^e2e/no_driver$' || true
-      stage 'for GPUs: what cuDNN supports' run_tests cuda -R '^cuda/cudnn$' || true
-    fi
+    most_minutes=300
+    [ "$half" = sanitizers ] || release_tier
+    [ "$half" = release ] || sanitizers_tier
     ;;
   --long)
-    stage 'headers stand alone' scripts/build.sh release all_verify_interface_header_sets || true
-    stage 'a fresh clone builds' build_fresh_clone || true
-    stage 'quick start on an empty Debian' quickstart_on_empty_debian || true
-    export ZIGGURAT_FUZZ=300 ZIGGURAT_FUZZ_COUNT=100000 ZIGGURAT_SPECS=3000
-    jobs=$(nproc) # kills at random instants want a machine of their own
-    export ZIGGURAT_KILLS=100 ZIGGURAT_PAIRS=100 ZIGGURAT_DAMAGES=500 ZIGGURAT_TIERS=full
-    stage 'release: counted tests, at length' run_tests release -L counted || true
-    stage 'release: long tests' run_tests release -L long -LE counted || true
-    if stage 'emulated GPUs: build' scripts/build.sh emulated cuda_tests long_cuda_tests; then
-      stage 'emulated GPUs: tests' run_tests emulated -L cuda || true
-    fi
-    unset ZIGGURAT_FUZZ ZIGGURAT_FUZZ_COUNT ZIGGURAT_SPECS
-    for sanitizer in asan tsan; do
-      if stage "$sanitizer: build" scripts/build.sh $sanitizer unit_and_rank_tests cuda_tests long_cuda_tests; then
-        stage "$sanitizer: long tests" run_tests $sanitizer -L long || true
-      fi
-    done
-    stage 'a machine with a GPU, rehearsed' scripts/gpu_check.sh --rehearse || true
+    most_minutes=1300 # less than a day, which is all that ctest can be told
+    long_tier
     ;;
 esac
 finish

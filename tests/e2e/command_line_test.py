@@ -32,7 +32,7 @@ class Place:
     """A folder that anybody may use, with the program, a deck and a text in it; and a folder that is closed."""
 
     def __init__(self, binary):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ziggurat-lines-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ziggurat-lines-", dir="/tmp"))
         self.folder.chmod(0o777)
         self.binary = self.folder / "ziggurat"
         shutil.copy(binary, self.binary)
@@ -54,7 +54,8 @@ class Place:
         """Exit code and all that was printed, as bytes."""
         environment = dict(os.environ, OMP_NUM_THREADS="1", OMPI_ALLOW_RUN_AS_ROOT="1",
                            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", HOME=str(home or self.folder))
-        environment.pop("XDG_CONFIG_HOME", None)
+        for name in ("XDG_CONFIG_HOME", "TMPDIR"):  # folders of whoever tests, which others may not enter
+            environment.pop(name, None)
         other = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if as_nobody and os.geteuid() == 0 else {}
         line = [str(self.binary), *map(str, words)]
         done = subprocess.run([os.fsencode(word) for word in line], cwd=self.folder, env=environment,

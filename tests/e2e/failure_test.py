@@ -243,7 +243,7 @@ def killed_at(instant, number, chance, chosen, steps):
 
 
 def killed_at_random_instants(chosen):
-    seed = int(os.environ.get("ZIGGURAT_SEED", random.randrange(10**6)))
+    seed = int(os.environ.get("ZIGGURAT_SEED", "1"))
     kills = int(os.environ.get("ZIGGURAT_KILLS", "6"))
     chance = random.Random(seed)
     steps = 20

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What survive_test.py sees of the program, without a model: losses by a formula, folders of a few bytes.
 
-PRETENDED_FAULT in the environment names a fault that the test must find. Started with `-n N PROGRAM ...`, it is the
+PRETENDED_FAULT in the environment names a fault that the test must find. A job that is to be killed stands still in its
+third save, the only one that shows while it is written, so that what a kill leaves is no matter of time. Started with `-n N PROGRAM ...`, it is the
 launcher, too.
 """
 
@@ -11,6 +12,10 @@ import pathlib
 import shutil
 import sys
 import time
+
+
+PATIENCE_S = 600  # only for what hangs
+MOST_SAVES = 3
 
 
 def fault(name):
@@ -27,17 +32,17 @@ def complete(root):
     return sorted(path for path in root.glob("step-*") if "." not in path.name)
 
 
-def save(root, step, keep):
+def save(root, step, keep, is_killed):
     folder = root / f"step-{step:09d}"
-    draft = root / f"{folder.name}.tmp"
+    draft = root / f"{folder.name}.tmp" if is_killed else root.parent / "draft"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
     (draft / "shard-00000.h5").write_text("pretended" * 1000)
-    time.sleep(0.01)
+    if is_killed:
+        time.sleep(PATIENCE_S)
     (draft / "COMPLETE").write_text(f'{{"step": {step}}}\n0\n')
     shutil.rmtree(folder, ignore_errors=True)
     draft.rename(folder)
-    time.sleep(0.01)
     write(root / "LATEST", f"{folder.name} 0\n")
     for old in complete(root)[:-keep]:
         (old / "COMPLETE").unlink()
@@ -81,13 +86,15 @@ def train(words):
     begin = go_on(run, root)
     steps = int(deck["train.steps"])
     every = int(deck.get("checkpoint.every", "0 steps").split()[0])
+    is_killed = (run / "is_killed").exists() and (run / "is_killed").read_text() == "yes"
+    saves = 0
     for step in range(begin + 1, steps + 1):
-        time.sleep(0.01)
         loss = 5.0 / (1 + 0.1 * step) + (1e-3 if begin and fault("another_loss") else 0.0)
         with open(run / "metrics.jsonl", "a") as metrics:
             metrics.write(json.dumps({"event": "step", "step": step, "loss": loss}) + "\n")
         if every and step % every == 0:
-            save(root, step, int(deck["checkpoint.keep.last"]))
+            saves += 1
+            save(root, step, int(deck["checkpoint.keep.last"]), is_killed and saves == MOST_SAVES)
     return 0
 
 

@@ -210,7 +210,7 @@ def can_mount():
     """Why no copy can be made here; empty when one can."""
     if os.geteuid() != 0:
         return "only root runs commands as root and as another user"
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         probe = f"mkdir {folder}/u {folder}/w {folder}/m && mount -t overlay overlay -o " \
                 f"lowerdir={ROOT},upperdir={folder}/u,workdir={folder}/w,metacopy=on {folder}/m"
         done = subprocess.run(["unshare", "--mount", "bash", "-c", probe], capture_output=True, text=True)
@@ -232,7 +232,7 @@ def main():
         return SKIPPED
     for name in ("root", "nobody"):
         # Outside the repository: an overlay keeps its changes on another tree than the one that it lies over.
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:
             done = subprocess.run(["unshare", "--mount", "--propagation", "private", sys.executable, __file__,
                                    "--binary", chosen.binary, "--work", folder], env=dict(os.environ, **{INSIDE: name}))
             if done.returncode != 0:

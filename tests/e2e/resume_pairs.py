@@ -84,7 +84,7 @@ def pair(place, number, chance):
 
 
 def pairs(chosen):
-    seed = int(os.environ.get("ZIGGURAT_SEED", random.randrange(10**6)))
+    seed = int(os.environ.get("ZIGGURAT_SEED", "1"))
     count = int(os.environ.get("ZIGGURAT_PAIRS", "3"))
     print(f"{count} pairs, seed {seed}", flush=True)
     chance = random.Random(seed)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts for contributors do by themselves: test.sh finds the slowest tests, empty_debian.sh refuses in words,
+"""What scripts for contributors do by themselves: test_report.py says which tests failed, empty_debian.sh refuses in words,
 gpu_check.sh tells a machine without a GPU from one where something fails."""
 
 import os
@@ -10,28 +10,64 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CTEST = """      Start  2: mpi/resume/3
-  1/12 Test  #2: mpi/resume/3 ....................   Passed    8.20 sec
-  2/12 Test #10: e2e/two_hosts ...................***Skipped   0.13 sec
-  3/12 Test #11: e2e/readme ......................***Failed   84.68 sec
-  4/12 Test #12: unit/deck/load ..................***Timeout 300.02 sec
+TESTS = """
+add_test(unit/right sh -c "echo not to be seen")
+add_test(unit/wrong sh -c "seq 1 100; printf '\\001<&\\377'; exit 1")
+add_test(e2e/hangs sh -c "echo begun; sleep 3600")
+add_test(e2e/crashes sh -c "kill -SEGV $$")
+add_test(e2e/skipped sh -c "exit 77")
+add_test(mpi/gone /no/such/program)
+set_tests_properties(e2e/skipped PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(e2e/hangs PROPERTIES TIMEOUT 1)
 """
 
 
-def slowest(lines):
-    return subprocess.run(["bash", "-c", "source <(sed -n '/^slowest_tests()/,/^}/p' scripts/test.sh); slowest_tests"],
-                          cwd=ROOT, input=lines, stdout=subprocess.PIPE, text=True, check=True).stdout.split("\n")[:-1]
+class TestReport(unittest.TestCase):
+    """What a run of ctest is told to be by scripts/test_report.py, which test.sh prints last."""
 
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "CTestTestfile.cmake").write_text(TESTS)
 
-class TestScript(unittest.TestCase):
-    def test_slowest_first_whatever_came_of_them(self):
-        self.assertEqual([line.split() for line in slowest(CTEST)],
-                         [["300.0", "unit/deck/load"], ["84.7", "e2e/readme"], ["8.2", "mpi/resume/3"],
-                          ["0.1", "e2e/two_hosts"]])
+    def run_tests(self, *arguments):
+        subprocess.run(["ctest", "--test-dir", self.folder, "--output-log", self.folder / "log",
+                        "--output-junit", self.folder / "results", *arguments], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
 
-    def test_ten_of_many(self):
-        many = "".join(f" {n}/99 Test #{n}: unit/t{n} ...   Passed  {n}.00 sec\n" for n in range(1, 30))
-        self.assertEqual([line.split()[1] for line in slowest(many)], [f"unit/t{n}" for n in range(29, 19, -1)])
+    def report(self, *arguments):
+        return subprocess.run([ROOT / "scripts" / "test_report.py", self.folder / "results", self.folder / "log", *arguments],
+                              stdout=subprocess.PIPE, text=True, check=False)
+
+    def test_each_failure_is_named_with_its_last_lines(self):
+        self.run_tests("--parallel", "6")
+        done = self.report("--failed", "5", "--names", self.folder / "names")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual((self.folder / "names").read_text(), "unit/wrong (Failed), e2e/hangs (Timeout), "
+                         "e2e/crashes (SEGFAULT), mpi/gone (Not Run)\n")
+        self.assertRegex(done.stdout, r"--- unit/wrong \(Failed, .* s\), its last lines:\n97\n98\n99\n100\n.*<&")
+        self.assertRegex(done.stdout, r"--- e2e/hangs \(Timeout, .* s\), its last lines:\nbegun\n")
+        self.assertNotIn("not to be seen", done.stdout)
+        self.assertRegex(self.report("--slowest").stdout, r"\A\nThe slowest, in seconds:\n +[0-9.]+  e2e/hangs\n")
+
+    def test_nothing_to_say_where_all_held(self):
+        self.run_tests("-R", "right|skipped")
+        done = self.report("--failed", "5", "--names", self.folder / "names")
+        self.assertEqual((done.returncode, done.stdout, (self.folder / "names").read_text()), (0, "", "\n"))
+
+    def test_tests_that_were_never_begun(self):
+        self.run_tests("-R", "right")
+        with (self.folder / "log").open("a") as log:
+            log.write("The stop time has been passed. Stopping all tests.\n")
+        done = self.report("--failed", "5", "--names", self.folder / "names")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("tests that were not begun in time", (self.folder / "names").read_text())
+
+    def test_no_results_are_a_failure(self):
+        (self.folder / "log").write_text("ctest was killed\n")
+        done = self.report("--failed", "5")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "ctest was killed"))
 
 
 class EmptyDebian(unittest.TestCase):

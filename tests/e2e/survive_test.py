@@ -2,7 +2,9 @@
 """A run that saves all the time is killed at random instants and goes on each time as if nothing had happened.
 
   survive_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
-  ZIGGURAT_KILLS=50 survive_test.py ...      so many kills (default 5); ZIGGURAT_SEED=N repeats them
+  ZIGGURAT_KILLS=50 survive_test.py ...      so many kills (default 5); ZIGGURAT_SEED=N draws others (default 1);
+                                             ZIGGURAT_KILLS_IN=saves draws no instants, but kills each job in a save,
+                                             and tells those that are killed by the file `is_killed` in the run's folder
 
 All ranks and the launcher get SIGKILL at once, or now and then one rank alone. Each restart, on another number of ranks with other axes, another way
 to share the state and other homes for it, goes on from the newest complete checkpoint of the folder as the kill left it; every complete
@@ -58,6 +60,10 @@ def mark_unfinished(run):
             (folder / LEFT_BEHIND).touch()
 
 
+def kills_in_saves():
+    return os.environ.get("ZIGGURAT_KILLS_IN") == "saves"
+
+
 class Round:
     """One run from its first step to its last, over as many jobs as kills allow."""
 
@@ -96,6 +102,9 @@ class Round:
             self.latest = trainings.latest(self.run)
             mark_unfinished(self.run)
             settings = self.settings()
+            if kills_in_saves():
+                self.run.mkdir(exist_ok=True)
+                (self.run / "is_killed").write_text("yes" if self.kills < self.most_kills else "no")
             with self.place.start(self.name, self.ranks, *settings) as job:
                 is_killed = self.kills < self.most_kills and self.kill_at_some_instant(job)
                 if not is_killed:
@@ -107,7 +116,7 @@ class Round:
     def kill_at_some_instant(self, job):
         """False when the job ends before."""
         how = self.chance.random()
-        if self.is_given() or how < 0.2:
+        if self.is_given() or how < 0.2 or kills_in_saves():
             job.wait_until(self.is_saving, "a save")
         elif how < 0.4:  # while it starts, or soon after
             time.sleep(self.chance.uniform(0, 1))
@@ -170,7 +179,7 @@ class Round:
 
 
 def survive(chosen):
-    seed = int(os.environ.get("ZIGGURAT_SEED", random.randrange(10**6)))
+    seed = int(os.environ.get("ZIGGURAT_SEED", "1"))
     kills = int(os.environ.get("ZIGGURAT_KILLS", "5"))
     chance = random.Random(seed)
     print(f"{kills} kills, seed {seed}", flush=True)

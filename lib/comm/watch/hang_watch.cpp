@@ -17,11 +17,11 @@ constexpr double least_cpu_share = 0.01;
 
 }  // namespace
 
-HangWatch::HangWatch(const WatchList& list)
+HangWatch::HangWatch(const WatchList& list, std::int64_t now_ns)
     : list_{list},
       ticks_before_(list.peers.size(), 0),
       io_before_(list.peers.size(), 0),
-      last_look_ns_{monotonic_ns()} {}
+      last_look_ns_{now_ns} {}
 
 std::int64_t HangWatch::tick_ns(double patience_seconds) noexcept {
     return std::min(longest_tick_ns, static_cast<std::int64_t>(patience_seconds * 1e9 / looks_per_patience));
@@ -31,8 +31,10 @@ std::int64_t HangWatch::longest_pause_ns(double patience_seconds) noexcept {
     return 3 * tick_ns(patience_seconds) + longest_tick_ns;
 }
 
-std::optional<HangVerdict> HangWatch::look(double patience_seconds, const std::vector<bool>& ended) {
-    now_ns_ = monotonic_ns();
+std::optional<HangVerdict> HangWatch::look(std::int64_t now_ns,
+                                           double patience_seconds,
+                                           const std::vector<bool>& ended) {
+    now_ns_ = now_ns;
     if (now_ns_ - last_look_ns_ > longest_pause_ns(patience_seconds)) {
         patient_since_ns_ = now_ns_;
         neighbour_stopped_ns_ = 0;
@@ -49,7 +51,7 @@ std::optional<HangVerdict> HangWatch::check_neighbour(double patience_seconds,
     while (next != list_.me && ended[next]) {
         next = (next + 1) % ranks;
     }
-    const auto state = next == list_.me ? std::nullopt : process_state(list_.peers[next].pid);
+    const auto state = next == list_.me ? std::nullopt : list_.sight.state(list_.peers[next].pid);
     if (!state || !state->is_stopped()) {
         neighbour_stopped_ns_ = 0;
         return std::nullopt;
@@ -58,7 +60,7 @@ std::optional<HangVerdict> HangWatch::check_neighbour(double patience_seconds,
     if (seconds_between(neighbour_stopped_ns_, now_ns_) < judged_share * patience_seconds) {
         return std::nullopt;
     }
-    const std::vector<RankReport> both{list_.report_of(next), list_.report_of(list_.me)};
+    const std::vector<RankReport> both{list_.report_of(next, now_ns_), list_.report_of(list_.me, now_ns_)};
     return judge_hang(both, 1, 0, 0);
 }
 
@@ -86,9 +88,9 @@ std::optional<HangVerdict> HangWatch::check_own_wait(double patience_seconds) {
 
 void HangWatch::note_work() {
     for (std::size_t p = 0; p < list_.peers.size(); ++p) {
-        const auto state = process_state(list_.peers[p].pid);
+        const auto state = list_.sight.state(list_.peers[p].pid);
         ticks_before_[p] = state ? state->cpu_ticks : 0;
-        io_before_[p] = process_io_bytes(list_.peers[p].pid);
+        io_before_[p] = list_.sight.io_bytes(list_.peers[p].pid);
     }
     noted_ns_ = now_ns_;
 }
@@ -98,11 +100,11 @@ std::optional<HangVerdict> HangWatch::judge(double waited, double patience_secon
     const double least_ticks = least_cpu_share * seconds_between(noted_ns_, now_ns_) * ticks_per_second;
     std::vector<RankReport> reports;
     for (std::size_t p = 0; p < list_.peers.size(); ++p) {
-        reports.push_back(list_.report_of(p));
+        reports.push_back(list_.report_of(p, now_ns_));
         if (const auto& state = reports.back().state) {
             reports.back().has_moved =
                 static_cast<double>(state->cpu_ticks - ticks_before_[p]) > least_ticks ||
-                process_io_bytes(list_.peers[p].pid) > io_before_[p];
+                list_.sight.io_bytes(list_.peers[p].pid) > io_before_[p];
         }
     }
     const std::string silent = list_.link ? list_.board.silent_elsewhere() : std::string{};

@@ -16,14 +16,17 @@ namespace ziggurat::comm {
 /// count.
 class HangWatch {
   public:
-    /// \param list  outlives this
-    explicit HangWatch(const WatchList& list);
+    /// \param list    outlives this
+    /// \param now_ns  monotonic_ns(), here and below
+    HangWatch(const WatchList& list, std::int64_t now_ns);
 
     /// To be called about once in tick_ns().
     ///
     /// \param ended  by peer: it has finished
     /// \returns what this rank should say or do, if anything
-    std::optional<HangVerdict> look(double patience_seconds, const std::vector<bool>& ended);
+    std::optional<HangVerdict> look(std::int64_t now_ns,
+                                    double patience_seconds,
+                                    const std::vector<bool>& ended);
 
     /// Time between two looks: often enough to judge within the patience, seldom enough to cost nothing.
     static std::int64_t tick_ns(double patience_seconds) noexcept;

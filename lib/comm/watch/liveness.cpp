@@ -59,7 +59,7 @@ Liveness::Liveness(WatchList list)
       departure_{list_},
       reasons_{list_, departure_},
       questions_{list_},
-      hangs_{list_} {
+      hangs_{list_, monotonic_ns()} {
     for (std::size_t p = 0; p < list_.peers.size(); ++p) {
         if (p != list_.me) {
             processes_[p] = watch_process(list_.peers[p].pid);
@@ -221,8 +221,9 @@ void Liveness::run() {
 
 void Liveness::judge() {
     const std::lock_guard lock{looking_};
-    questions_.look(monotonic_ns(), patience_seconds_);
-    const auto verdict = hangs_.look(patience_seconds_, ended_);
+    const std::int64_t now_ns = monotonic_ns();
+    questions_.look(now_ns, patience_seconds_);
+    const auto verdict = hangs_.look(now_ns, patience_seconds_, ended_);
     if (verdict && verdict->leaves) {
         reasons_.hang(*verdict);
     }

@@ -1,5 +1,6 @@
 #include "comm/watch/reasons_to_leave.hpp"
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 
 namespace ziggurat::comm {
@@ -31,7 +32,7 @@ void ReasonsToLeave::tell_elsewhere(int exit_code, const std::string& text, bool
 }
 
 void ReasonsToLeave::dead_peer(std::size_t peer) {
-    const RankReport report = list_.report_of(peer);
+    const RankReport report = list_.report_of(peer, monotonic_ns());
     std::string text = name_of_rank(report.rank, report.pid) + " on " + list_.host + " has died";
     if (const auto work = describe_work(report); !work.empty()) {
         text += ", it " + work;

@@ -12,15 +12,15 @@ int WatchList::place_of(int rank) const noexcept {
     return at == peers.end() ? -1 : static_cast<int>(at - peers.begin());
 }
 
-RankReport WatchList::report_of(std::size_t peer) const {
+RankReport WatchList::report_of(std::size_t peer, std::int64_t now_ns) const {
     const auto& [rank, pid, started_at] = peers[peer];
-    RankReport report{.rank = rank, .pid = pid, .state = process_state(pid)};
+    RankReport report{.rank = rank, .pid = pid, .state = sight.state(pid)};
     if (is_shared || peer == me) {
         const auto& activity = line(peer).activity;
         const auto doing = activity.doing.load(std::memory_order_acquire);
         report.is_waiting = doing == Doing::waits;
         report.works_beside = doing == Doing::works_beside;
-        report.seconds = std::max(0.0, seconds_between(activity.since_ns.load(), monotonic_ns()));
+        report.seconds = std::max(0.0, seconds_between(activity.since_ns.load(), now_ns));
         report.what = activity.what.load();
     }
     return report;
@@ -31,7 +31,7 @@ std::string WatchList::own_name() const {
 }
 
 std::string WatchList::own_work() const {
-    const std::string work = describe_work(report_of(me));
+    const std::string work = describe_work(report_of(me, monotonic_ns()));
     return own_name() + (work.empty() ? "" : ", which " + work);
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "comm/watch/liveness.hpp"
 
 namespace ziggurat::comm {
@@ -28,7 +29,7 @@ WatchList alone() {
 TEST(OwnWaits, AreWorkOfTheThreadThatPublishesAndOfNoOther) {
     Liveness liveness{alone()};
     OwnWaits waits{WaitContext{liveness}};
-    const auto report = [&] { return liveness.watch_list().report_of(0); };
+    const auto report = [&] { return liveness.watch_list().report_of(0, monotonic_ns()); };
     {
         const device::WatchedWait wait{&waits, "a copy"};
         EXPECT_TRUE(report().works_beside);
