@@ -9,7 +9,7 @@
 #
 #   PROGRAM     another program than that of the entry's folder
 #   SOURCE      another file than <last part of the name>_test.cpp in the current folder
-#   OPTIMISED   also under the sanitizers: for what computes much itself
+#   OPTIMISED   unlike other tests: for what computes much itself
 #   LONG        label long, which scripts/test.sh leaves out; after RANKS, a list of the rank counts that are long, and of
 #               entries on a GPU, 3/cuda_late
 #   THREADS     label threads, for the thread sanitizer. Tests of one process are checked to start threads where they
@@ -89,7 +89,7 @@ function(ziggurat_test name)
   get_filename_component(source ${arg_SOURCE} ABSOLUTE)
   file(RELATIVE_PATH file ${PROJECT_SOURCE_DIR}/tests ${source})
   target_sources(${target} PRIVATE ${source})
-  if(arg_OPTIMISED AND ZIGGURAT_SANITIZE)
+  if(arg_OPTIMISED)
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O1 SKIP_PRECOMPILE_HEADERS ON)
   endif()
   if(arg_LABELS MATCHES "unit|mpi")

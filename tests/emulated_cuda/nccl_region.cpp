@@ -44,7 +44,7 @@ std::unique_ptr<MappedRegion> MappedRegion::make(ncclUniqueId& id, std::string& 
     }
     auto region = map(descriptor, error);
     if (region != nullptr) {
-        struct stat file{};
+        struct stat file {};
         fstat(descriptor, &file);
         (*region)->cookie = file.st_ino;  // another one for each such file
         const Origin origin{(*region)->cookie, getpid(), descriptor};

@@ -27,7 +27,7 @@ class AsyncSumBy : public ::testing::TestWithParam<Way> {
             // A wake-up that is lost must not look like one that was slow.
             node_ = std::make_unique<NodeMemory>(
                 world(),
-                NodeMemory::Options{.pretended_nodes = pretended, .longest_sleep_ns = 20'000'000'000});
+                NodeMemory::Options{.pretended_nodes = pretended, .longest_sleep_ns = 600'000'000'000});
         }
     }
 

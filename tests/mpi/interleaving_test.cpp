@@ -122,7 +122,7 @@ enum class Transport { messages, shared_memory };
 NodeMemory::Options options_of(Transport transport) {
     return {.may_share = transport == Transport::shared_memory,
             .wait = transport == Transport::shared_memory ? std::optional{WaitPolicy{0, 0}} : std::nullopt,
-            .longest_sleep_ns = 60'000'000'000,  // a lost wake-up would last so long, and be counted
+            .longest_sleep_ns = 600'000'000'000,  // a lost wake-up would last so long, and be counted
             .first_operation = 0xfffffff0u};
 }
 

@@ -173,7 +173,7 @@ TEST(SharedCollectives, AMessageFromOutsideOfTheArenasArrivesAllTheSame) {
 
 TEST(SharedCollectives, MoreRanksThanCoresNeverOversleep) {
     // A lost wake-up would last a minute and be counted; without spins every wait is a sleep.
-    NodeMemory node{world(), {.wait = WaitPolicy{0, 0}, .longest_sleep_ns = 60'000'000'000}};
+    NodeMemory node{world(), {.wait = WaitPolicy{0, 0}, .longest_sleep_ns = 600'000'000'000}};
     ArenaVectors vectors{node};
     auto vector = vectors(filled<float>(64, world().rank(), numbered));
     auto large = vectors(filled<float>(4096, world().rank(), numbered));

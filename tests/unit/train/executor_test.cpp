@@ -73,7 +73,7 @@ TEST(Executor, StartsTheNextReadWhileOneIsUnderWay) {
     rig.add(Engine::compute, {0}, {});
     rig.add(Engine::compute, {1}, {});
     derive_dependencies(rig.program);
-    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
 
     executor.run_step();
 
@@ -88,7 +88,7 @@ TEST(Executor, StartsAReadBeforeOneThatMustWait) {
     rig.add(Engine::compute, {2}, {});
     rig.add(Engine::compute, {3}, {});
     derive_dependencies(rig.program);
-    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
 
     executor.run_step();
     executor.run_step();
@@ -104,7 +104,7 @@ TEST(Executor, HoldsAReadBackWhoseMemoryIsStillInUse) {
     rig.add(Engine::nvme_read, {}, {0}, 2);
     rig.add(Engine::compute, {0}, {});
     derive_dependencies(rig.program);
-    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
 
     executor.run_step();
     executor.run_step();
@@ -118,7 +118,7 @@ TEST(Executor, UsesAReadThatEndsBeforeTheOneInFrontOfIt) {
     const int quick = rig.add(Engine::nvme_read, {}, {1}, 1);
     const int use = rig.add(Engine::compute, {1}, {});
     derive_dependencies(rig.program);
-    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
 
     executor.run_step();
     EXPECT_EQ(rig.log, " start0 start1 end1 run2");
@@ -140,7 +140,7 @@ TEST(Executor, HoldsNoMoreThanSomeReadsUnderWay) {
     }
     rig.add(Engine::compute, {reads - 1}, {});
     derive_dependencies(rig.program);
-    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
 
     executor.run_step();
     const auto last = "start" + std::to_string(reads - 1);
@@ -159,7 +159,7 @@ TEST(Executor, TellsWhatIsDoneBetweenStepsWithTheNextStep) {
     rig.add(Engine::compute, {}, {0});
     const int write = rig.add(Engine::nvme_write, {0}, {1}, 20);
     derive_dependencies(rig.program);
-    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
     const auto writes_told = [&] {
         const auto told = executor.records();
         return std::count_if(told.begin(), told.end(), [&](const LaneRecord& record) {
@@ -185,7 +185,7 @@ TEST(Executor, DoesNotStartCollectivesAhead) {
     rig.add(Engine::collective, {}, {1}, 1);
     rig.add(Engine::compute, {0}, {});
     derive_dependencies(rig.program);
-    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 10};
+    Executor executor{rig.program, rig.actions, comm::WaitContext{}, 600};
 
     executor.run_step();
     executor.finish();
@@ -200,8 +200,8 @@ TEST(Executors, GoOnWithTheStepsOfEach) {
         rig->program.ops.back().label = "op";
         schedule::derive_dependencies(rig->program);
     }
-    Executor first{one.program, one.actions, comm::WaitContext{}, 10};
-    Executor second{other.program, other.actions, comm::WaitContext{}, 10};
+    Executor first{one.program, one.actions, comm::WaitContext{}, 600};
+    Executor second{other.program, other.actions, comm::WaitContext{}, 600};
     Executors all{{&first, &second}};
     first.run_step();
     second.run_step();

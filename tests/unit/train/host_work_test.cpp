@@ -61,7 +61,7 @@ TEST(HostWork, LetsTheComputeLaneGoOn) {
         program,
         actions_of(program, host,
                    {[&] { update(0); }, [&] { has_computed.count_down(); }, [&] { update(2); }}),
-        comm::WaitContext{}, 10};
+        comm::WaitContext{}, 600};
 
     executor.run_step();
     executor.finish();
@@ -94,7 +94,7 @@ TEST(HostWork, ThrowsWhereTheOpIsPolled) {
     device::HostThread thread;
     HostWork host{device::Stream{1, &thread}, {}, {}};
     Executor executor{program, actions_of(program, host, {[] { throw std::runtime_error{"no"}; }}),
-                      comm::WaitContext{}, 10};
+                      comm::WaitContext{}, 600};
     executor.run_step();
 
     try {

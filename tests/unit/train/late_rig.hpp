@@ -61,7 +61,7 @@ class LateRig {
         return static_cast<int>(program.ops.size()) - 1;
     }
     /// With hosts that wait no longer than `hang_seconds`.
-    train::Executor make(double hang_seconds = 10) {
+    train::Executor make(double hang_seconds = 600) {
         derive_dependencies(program);
         return train::Executor{program, actions, comm::WaitContext{}, hang_seconds, nullptr, streams};
     }
