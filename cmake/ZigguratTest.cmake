@@ -202,18 +202,18 @@ function(ziggurat_test name)
   endforeach()
 endfunction()
 
-# ziggurat_unit_tests(train  MODULES train base  [LIBRARIES ...]  [OPTIMISED] [THREADS console requests]  [CUDA rope]):
+# ziggurat_unit_tests(train  MODULES train base  [LIBRARIES ...]  [OPTIMISED all | held_pieces] [THREADS console]  [CUDA rope]):
 # program and entries of all *_test.cpp of the current folder, unit/train. THREADS: those that start threads; under the
 # thread sanitizer the program has no others but those of CUDA.
 function(ziggurat_unit_tests module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMISED" "" "MODULES;LIBRARIES;THREADS;CUDA")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "MODULES;LIBRARIES;OPTIMISED;THREADS;CUDA")
   ziggurat_test_program(unit/${module} MODULES ${arg_MODULES} LIBRARIES ${arg_LIBRARIES})
   file(GLOB sources CONFIGURE_DEPENDS *_test.cpp)
   foreach(source IN LISTS sources)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "_test$" "" name ${name})
     set(options)
-    if(arg_OPTIMISED)
+    if(arg_OPTIMISED STREQUAL all OR name IN_LIST arg_OPTIMISED)
       list(APPEND options OPTIMISED)
     endif()
     if(name IN_LIST arg_THREADS)

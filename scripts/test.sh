@@ -247,8 +247,9 @@ if [ "$tier" != --long ]; then
   stage 'layers' check_layers || true
 fi
 if [ "$half" != sanitizers ]; then
-  [ "$tier" = --all ] || export ZIGGURAT_CMAKE_FLAGS="-DZIGGURAT_BUILD_PERF=OFF ${ZIGGURAT_CMAKE_FLAGS:-}"
-  stage 'release: build' scripts/build.sh release || finish
+  built=(lib/all app/all tests/all)
+  [ "$tier" != --all ] || built=(all) # and benchmarks
+  stage 'release: build' scripts/build.sh release "${built[@]}" || finish
 fi
 case $tier in
   --quick) stage 'release: unit and rank tests' run_tests release -L 'unit|mpi' -LE "$not_in_the_gate" || true ;;

@@ -196,7 +196,7 @@ def check_breakdown(chosen):
     run = chosen.work / "run_killed"
     words[0] = f"run.dir={run}"
     command = command_of(chosen, 2, [*words, "train.steps=100000000"])
-    command[1:1] = ["--mca", "odls_base_sigkill_timeout", "10"]  # seconds that the launcher leaves those that are left
+    command[1:1] = ["--mca", "odls_base_sigkill_timeout", "5"]  # seconds that the launcher leaves those that are left
     with Training(command, chosen.work, "killed") as job:
         expect(job.wait_until(lambda: len(step_numbers(run)) > 2, "steps"), job.tail())
         other = next(pid for pid in job.ranks() if b"OMPI_COMM_WORLD_RANK=1\0" in environment_of(pid))
