@@ -22,6 +22,8 @@ import memory_group
 import trainings
 from trainings import PATIENCE_S, Place, expect, say
 
+os.environ.pop("TMPDIR", None)  # it may lie in /dev/shm, over which another is mounted here
+
 IS_ROOT = os.geteuid() == 0
 CORES = sorted(os.sched_getaffinity(0))
 LACKS_SOMETHING, WRONG_DECK = 3, 2

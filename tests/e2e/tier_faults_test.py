@@ -21,6 +21,8 @@ import trainings
 from full_disk_test import INSIDE, enter_a_name_space_of_mounts
 from trainings import Place, expect, say
 
+os.environ.pop("TMPDIR", None)  # it may lie in /dev/shm, over which another is mounted here
+
 STEPS = 6
 RANKS = 2
 LEARNING = ["precision.compute=fp32", "sharding.zero=3", "sharding.reduce=each_microbatch", "schedule.kind=constant",

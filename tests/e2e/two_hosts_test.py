@@ -16,6 +16,8 @@ import time
 from trainings import PATIENCE_S, Place, environment_of, expect, losses, run_script, say, step_numbers, wait_until
 from two_hosts import TwoHosts, enter_namespaces
 
+os.environ.pop("TMPDIR", None)  # it may lie in /dev/shm, over which another is mounted here
+
 RESOURCE = 3
 HANGS = "run.hang_timeout=5s"
 # The same bits wherever ranks are: so divided among 2, 3 or 4 of them.

@@ -35,7 +35,7 @@ class TransferThreads : public testing::Test {
     }
 
     static void wait_for(const TransferThread& thread, int transfer) {
-        for (int i = 0; i < 100'000 && !thread.is_done(transfer); ++i) {
+        for (int i = 0; i < 3'000'000 && !thread.is_done(transfer); ++i) {
             ::usleep(100);
         }
         ASSERT_TRUE(thread.is_done(transfer));
