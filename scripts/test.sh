@@ -210,14 +210,14 @@ release_tier() {
     stage 'for GPUs: without a driver' run_tests cuda -R '^e2e/no_driver$' || true
     stage 'for GPUs: what cuDNN supports' run_tests cuda -R '^cuda/cudnn$' || true
   fi
-  most_seconds=3600
+  local most_seconds=3600
   stage 'release: long tests' run_tests release -L 'long|disk' -LE timed || true
-  jobs=1
+  local jobs=1
   stage 'release: tests of clocks' run_tests release -L timed || true
 }
 
 sanitizers_tier() {
-  most_seconds=1800
+  local most_seconds=1800
   # Random specs and decks are slow here; the release build has the whole of them for what they compute.
   export ZIGGURAT_SPECS=50 ZIGGURAT_FUZZ=8 ZIGGURAT_FUZZ_COUNT=1000
   if stage 'address, undefined: build' scripts/build.sh asan unit_and_rank_tests cuda_tests; then

@@ -2,8 +2,8 @@
 """What survive_test.py sees of the program, without a model: losses by a formula, folders of a few bytes.
 
 PRETENDED_FAULT in the environment names a fault that the test must find. A job that is to be killed stands still in its
-third save, the only one that shows while it is written, so that what a kill leaves is no matter of time. Started with `-n N PROGRAM ...`, it is the
-launcher, too.
+third save, the only one that shows while it is written, so that what a kill leaves is no matter of time. Started with
+`-n N PROGRAM ...`, it is the launcher, too.
 """
 
 import json

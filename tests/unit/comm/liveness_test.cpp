@@ -200,8 +200,8 @@ TEST(Liveness, NamesAKilledRankEverywhereWhateverTheOthersDo) {
     EXPECT_TRUE(has(ranks.said(1), "into 'layer 3 backward'")) << ranks.said(1);
 }
 
-/// Only then does time count: who is to blame is certain. tests/unit/comm/hang_watch_test.cpp turns the
-/// clock.
+/// Waits until the process of a peer is so, with no patience yet: when time begins to count, it is certain
+/// who is to blame. tests/unit/comm/hang_watch_test.cpp turns the clock instead.
 void wait_until(const Liveness& liveness,
                 std::size_t peer,
                 const std::function<bool(const ProcessState&)>& is_so) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Pairs of layouts drawn at random: one saves, the other goes on, and nobody could tell from the losses.
 
-  resume_pairs.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
-  ZIGGURAT_PAIRS=100 resume_pairs.py ...     so many pairs (default 3); ZIGGURAT_SEED=N repeats them
+  resume_pairs_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
+  ZIGGURAT_PAIRS=100 resume_pairs_test.py ...     so many pairs (default 3); ZIGGURAT_SEED=N repeats them
 
 The first layout trains to the end and saves on its way; the second starts in a folder of its own, from a random one of these
 checkpoints: named as run.resume, or found by auto in a copy. Class B: its losses are within 1e-5 of the first's,
