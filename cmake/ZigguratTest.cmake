@@ -239,6 +239,9 @@ function(ziggurat_script name script)
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)
   endif()
+  if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${script})  # seen here, as the gate does not run each tier
+    message(FATAL_ERROR "${name}: no script ${CMAKE_CURRENT_SOURCE_DIR}/${script}")
+  endif()
   add_test(NAME ${name} COMMAND ${arg_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${arg_UNPARSED_ARGUMENTS})
   set_tests_properties(${name} PROPERTIES LABELS "e2e;${arg_LABELS}"  PROCESSORS ${arg_PROCESSORS}  SKIP_RETURN_CODE 77
     ENVIRONMENT "${ziggurat_own_settings};${arg_ENVIRONMENT}")

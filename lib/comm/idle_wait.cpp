@@ -1,9 +1,9 @@
 #include "comm/idle_wait.hpp"
 
-#include <sched.h>
 #include <time.h>
 
 #include "comm/node/bell.hpp"
+#include "comm/node/give_way.hpp"
 #include "comm/node/node_memory.hpp"
 
 namespace ziggurat::comm {
@@ -27,8 +27,7 @@ void IdleWait::idle() {
         ++tries_;
         relax();
     } else if (tries_ < policy.spins + policy.yields) {
-        ++tries_;
-        sched_yield();
+        tries_ = give_way() ? tries_ + 1 : policy.spins + policy.yields;
     } else if (node_ == nullptr || node_->must_poll()) {
         nap();
     } else {

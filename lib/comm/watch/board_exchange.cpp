@@ -1,11 +1,10 @@
 #include "comm/watch/board_exchange.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 
 #include "base/contract.hpp"
 #include "comm/node/bell.hpp"
+#include "comm/node/give_way.hpp"
 
 namespace ziggurat::comm {
 namespace {
@@ -43,8 +42,8 @@ bool BoardExchange::is_complete() const noexcept {
 
 void BoardExchange::idle() noexcept {
     if (tries_ < spins + yields) {
-        if (++tries_ > spins) {
-            sched_yield();
+        if (++tries_ > spins && !give_way()) {
+            tries_ = spins + yields;
         }
         return;
     }

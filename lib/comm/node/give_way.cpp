@@ -1,0 +1,52 @@
+#include "comm/node/give_way.hpp"
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+
+namespace ziggurat::comm {
+namespace {
+
+constexpr long nap_ns = 20'000;
+YieldPauses pauses;
+
+}  // namespace
+
+bool YieldPauses::note_yield(std::int64_t begin, std::int64_t end) noexcept {
+    const std::int64_t pause = pause_.load(std::memory_order_relaxed);
+    if (end - begin < long_yield_ns) {
+        if (pause > 0) {
+            pause_.store(pause / 2, std::memory_order_relaxed);
+        }
+        return true;
+    }
+    const std::int64_t longer = std::clamp(2 * pause, first_pause_ns, longest_pause_ns);
+    pause_.store(longer, std::memory_order_relaxed);
+    no_yield_before_.store(end + longer, std::memory_order_relaxed);
+    return false;
+}
+
+bool give_way() noexcept {
+    const std::int64_t begin = monotonic_ns();
+    if (!pauses.may_yield(begin)) {
+        return false;
+    }
+    syscall(SYS_sched_yield);
+    return pauses.note_yield(begin, monotonic_ns());
+}
+
+}  // namespace ziggurat::comm
+
+/// In place of libc's, for the whole process (the link exports it: CMakeLists.txt), as Open MPI yields
+/// between two looks where ranks outnumber cores (perf/results/2026-11-25-yields.md).
+extern "C" int sched_yield() noexcept {
+    if (!ziggurat::comm::give_way()) {
+        const timespec pause{0, ziggurat::comm::nap_ns};
+        nanosleep(&pause, nullptr);
+    }
+    return 0;
+}
