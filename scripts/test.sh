@@ -120,7 +120,7 @@ check_layers() {
   python3 scripts/check_gpu_code.py --self-test
 }
 
-most_seconds=600 # of a test, against hangs: ten times what the slowest of the gate takes
+most_seconds=400 # of a test, against hangs: six times what the slowest of the gate takes beside two busy strangers
 most_minutes=60  # from the start on: whatever hangs, what there is to say is said
 
 # run_tests PRESET CTEST-ARGUMENTS...
