@@ -14,6 +14,7 @@
 
 #include "app/local_device.hpp"
 #include "app/measure_rates.hpp"
+#include "base/clock.hpp"
 #include "base/message.hpp"
 #include "base/units.hpp"
 #include "comm/built_with.hpp"
@@ -110,7 +111,7 @@ deck::LoadOptions find_launch(const comm::Context& world) {
         .node_of_rank = nodes.node_of,
         .threads = static_cast<int>(alike[0]),
         .machine = std::nullopt,
-        .job_end = [] { return deck::find_job_end(deck::process_environment); },
+        .job_end = [] { return deck::find_job_end(deck::process_environment, calendar_seconds()); },
         .choose_homes = [](const auto& run, const auto& machine) { return plan::choose_homes(run, machine); },
         .choose_leases = [](const auto& run,
                             const auto& machine) { return plan::holds_leases_of_a_step(run, machine); }};

@@ -1,4 +1,5 @@
 /// The program: reads the command line, runs one command, turns errors into messages and exit codes.
+#include <csignal>
 #include <cstdio>
 #include <variant>
 
@@ -17,6 +18,8 @@ using namespace ziggurat;
 using namespace ziggurat::app;
 
 int run(const Arguments& arguments, char** argv) {
+    // A limit on the size of files (ulimit -f) is an error of each write, whatever it writes.
+    std::signal(SIGXFSZ, SIG_IGN);
     choose_heap_policy();
     choose_stream_policy();
     switch (arguments.command) {

@@ -6,11 +6,13 @@
 
 #include "app/check_json.hpp"
 #include "app/run_folder.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "deck/load.hpp"
+#include "deck/machine/job_end.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/reference/reference.hpp"
 #include "plan/time_to_train.hpp"
@@ -109,7 +111,9 @@ int run_check(const CheckOptions& options) {
                            .choose_homes = options.choose_homes,
                            .choose_depths = options.choose_depths,
                            .choose_leases = options.choose_leases};
-    if (!options.machine.empty()) {
+    if (options.machine.empty()) {  // as a run that starts here and now
+        load.job_end = [] { return deck::find_job_end(deck::process_environment, calendar_seconds()); };
+    } else {
         deck::Diagnostics found;
         load.machine = deck::load_called_machine(options.machine, found);
         if (!load.machine) {

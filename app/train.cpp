@@ -54,6 +54,7 @@ int train_together(const Arguments& arguments,
          .backup = arguments.backup,
          .begin_ns = begin_ns,
          .stop_at_ns = find_end_ns(),
+         .time_limit_source = loaded->time_limit_source,
          .peak = find_peak(world, loaded->run, *processors.all().device, loaded->machine.device_flops),
          .depths = loaded->depths},
         world, processors.all(), signals, console);

@@ -156,8 +156,8 @@ FoundCheckpoint find_newest(const std::string& root, std::optional<std::int64_t>
     return found;
 }
 
-std::int64_t free_bytes(const std::string& path) {
-    return storage::free_bytes(path);
+std::optional<std::int64_t> free_bytes(const std::string& path) {
+    return storage::has_limited_space(path) ? std::optional{storage::free_bytes(path)} : std::nullopt;
 }
 
 }  // namespace ziggurat::checkpoint

@@ -93,8 +93,8 @@ struct Latest {
 /// Errors: Error{checkpoint} when it says something else
 std::optional<Latest> read_latest(const std::string& root);
 
-/// Free bytes on the file system of `path` for this user.
+/// Free bytes on the file system of `path` for this user; nothing where it does not say how much it holds.
 /// Errors: Error{resource}
-std::int64_t free_bytes(const std::string& path);
+std::optional<std::int64_t> free_bytes(const std::string& path);
 
 }  // namespace ziggurat::checkpoint

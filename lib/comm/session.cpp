@@ -31,7 +31,7 @@ void tidy_up_shared_memory() {
 }  // namespace
 
 LaunchEnvironment LaunchEnvironment::of_process() {
-    LaunchEnvironment environment{.slurm_tasks = number_in("SLURM_NTASKS"),
+    LaunchEnvironment environment{.slurm_tasks = number_in("SLURM_STEP_NUM_TASKS"),
                                   .launcher_ranks = number_in("OMPI_COMM_WORLD_SIZE")};  // Open MPI
     if (!environment.launcher_ranks) {
         environment.launcher_ranks = number_in("PMI_SIZE");  // MPICH and its relatives, Slurm's pmi2

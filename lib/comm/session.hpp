@@ -12,7 +12,7 @@ namespace ziggurat::comm {
 
 /// Words of the launcher to this process, as far as they show a launch gone wrong.
 struct LaunchEnvironment {
-    std::optional<int> slurm_tasks = {};  ///< SLURM_NTASKS
+    std::optional<int> slurm_tasks = {};  ///< SLURM_STEP_NUM_TASKS, which only srun sets
     std::optional<int> launcher_ranks =
         {};  ///< size of the world, as mpirun, mpiexec or srun --mpi=pmi2 tell it
 

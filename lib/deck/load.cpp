@@ -99,6 +99,7 @@ LoadedDeck load_text(const std::string& text,
     }
     Resolution resolution{values, loaded.run, options, loaded.machine, loaded.found};
     resolve(resolution);
+    loaded.time_limit_source = resolution.time_limit_source;
     if (options.as_record) {
         judge_record(resolution);
     } else {

@@ -20,6 +20,7 @@ struct LoadedDeck {
     /// The same for the other ranks of the job: tiers.nvme.paths are each node's own, so what they take from
     /// the environment is left to theirs, or else as in this one.
     std::string effective_elsewhere;
+    std::string time_limit_source = "run.time_limit";  ///< or, of an auto, `the end of Slurm job 812331`
     std::string depths;  ///< why state moves as it does, in a line; empty where all is on the device
 
     bool ok() const { return found.ok(); }

@@ -13,7 +13,9 @@ namespace {
 std::atomic<WriteFault> current_fault{nullptr};
 std::atomic<WriteFault> current_read_fault{nullptr};
 
-const char* remedy(int error_number) {
+}  // namespace
+
+const char* remedy_of(int error_number) noexcept {
     switch (error_number) {
         case ENOSPC:
             return "Free some space there, or use a file system that has more.";
@@ -38,11 +40,9 @@ const char* remedy(int error_number) {
     }
 }
 
-}  // namespace
-
 void throw_io_error(const std::string& what, const std::string& path, int error_number) {
     throw Error{ErrorKind::resource, "cannot " + what + " '" + path + "' (" + std::strerror(error_number) +
-                                         "). " + remedy(error_number)};
+                                         "). " + remedy_of(error_number)};
 }
 
 std::string describe_transfer(const char* verb, std::int64_t bytes, std::int64_t offset_bytes) {

@@ -6,6 +6,9 @@
 
 namespace ziggurat::storage {
 
+/// The sentence of what to do about `error_number`.
+const char* remedy_of(int error_number) noexcept;
+
 /// Throws Error{resource}: `cannot <what> '<path>' (<reason of error_number>). <what to do about it>.`
 [[noreturn]] void throw_io_error(const std::string& what, const std::string& path, int error_number);
 

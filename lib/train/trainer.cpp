@@ -41,7 +41,9 @@ int train(const spec::RunSpec& spec,
         corpus.check_tokens();
     }
     const bool is_first = world.rank() == 0;
-    const auto limit = is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns) : std::nullopt;
+    const auto limit =
+        is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns, context.time_limit_source)
+                 : std::nullopt;
     introduce(spec, context.version, context.libraries, context.command, context.peak, context.depths, corpus,
               limit, world, console);
     Requests requests{

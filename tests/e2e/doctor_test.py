@@ -203,7 +203,7 @@ def launches(chosen):
     many = 2 * os.cpu_count()
     doctor.names("too many threads", "cores", "warning", f"^{many} threads of 1 rank have {len(CORES)} core", "OMP_NUM_THREADS",
                  added={"OMP_NUM_THREADS": str(many)})
-    done = doctor.run([doctor.binary, "doctor", "--mpi"], doctor.environment | {"SLURM_NTASKS": "2"}, (), None)
+    done = doctor.run([doctor.binary, "doctor", "--mpi"], doctor.environment | {"SLURM_STEP_NUM_TASKS": "2"}, (), None)
     expect(done.returncode == LACKS_SOMETHING and "srun --mpi=pmix" in done.stderr, f"a launcher of another MPI:\n{done.stderr}")
     say("a launcher of another MPI")
 

@@ -33,9 +33,9 @@ def saving(steps, every=SAVES):
 
 
 @contextlib.contextmanager
-def small_file_system(folder, options):
+def small_file_system(folder, options, kind="tmpfs"):
     folder.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
+    subprocess.run(["mount", "-t", kind, "-o", options, kind, folder], check=True)
     try:
         yield
     finally:
@@ -216,17 +216,51 @@ def limit_on_files(place):
         "the next save is complete")
 
 
+def limit_on_the_log(place):
+    """Log and metrics meet the limit before there was any save: training goes on and says what is not written."""
+    run = place.folder / "limited_log"
+    with place.start(run.name, 2, *saving(1000000, every=1000000)) as job:
+        expect(job.wait_until(lambda: len(trainings.step_numbers(run)) > 2, "steps"), f"limited_log: ended\n{job.tail()}")
+        size = (run / "metrics.jsonl").stat().st_size
+        ranks = [pid for pid in trainings.processes_of(job.tag) if pid != job.process.pid]  # not the launcher
+        expect(len(ranks) == 2, f"limited_log: ranks {ranks}")
+        for pid in ranks:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        expect(job.says("has no metrics from here on. Raise the limit on the size of files"),
+               f"limited_log: ended\n{job.tail()}")
+        for pid in ranks:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        job.process.send_signal(signal.SIGUSR2)
+        expect(job.says("\ncheckpoint of step"), f"limited_log: ended\n{job.tail()}")
+        saved = trainings.complete_steps(run)[-1]
+        expect_whole(place, run, saved)
+        job.process.send_signal(signal.SIGUSR1)
+        expect(job.wait() == 75, f"limited_log: exit code {job.wait()}\n{job.tail()}")
+    say(f"limited_log: with a log that may not grow training goes on, saves step {saved}, and ends as asked")
+
+
+def without_a_size(place):
+    """A file system that does not say how much it holds takes checkpoints."""
+    run = place.folder / "without_a_size"
+    with small_file_system(run, "mode=755", kind="ramfs"):
+        place.train(run.name, 2, *saving(SAVES))
+        expect_whole(place, run, SAVES)
+    say("without_a_size: saved on a file system that tells no size")
+
+
 def full_disk(chosen):
     place = Place(chosen, "gpt2")
     place.train("undisturbed", 1, *ALIKE, f"train.steps={STEPS}")
     undisturbed = trainings.losses(place.folder / "undisturbed", 1, STEPS)
     limit_on_files(place)
+    limit_on_the_log(place)
     if os.environ.get(INSIDE) != "yes":
         print("no file system may be mounted here: full disks are not tried")
         return
     fails_and_recovers(place, undisturbed, "no_room", "size=16m", fill, "are free")
     fails_and_recovers(place, undisturbed, "no_names", "size=16m,nr_inodes=100", use_up_file_names,
                        "No space left on device")
+    without_a_size(place)
     recovers_by_itself(place)
     gives_up(place)
     whole_run_on_a_full_disk(place)

@@ -89,6 +89,29 @@ class EmptyDebian(unittest.TestCase):
         self.assertIn("Install Debian's package" if os.getuid() == 0 else "Run it as root", done.stdout)
 
 
+class SetUp(unittest.TestCase):
+    """setup.sh tries a download again."""
+
+    def download(self, failures):
+        """Exit code and tries of one that fails so often before it comes."""
+        text = (ROOT / "scripts" / "setup.sh").read_text()
+        again = text[text.index("again() {"):]
+        again = again[:again.index("\n}\n") + 3]
+        with tempfile.TemporaryDirectory() as folder:
+            script = (f"set -euo pipefail\nsay() {{ :; }}\nsleep() {{ :; }}\n{again}"
+                      f"get() {{ echo >>{folder}/tries; [ $(wc -l <{folder}/tries) -gt {failures} ]; }}\nagain get")
+            done = subprocess.run(["bash", "-c", script], check=False)
+            return done.returncode, (pathlib.Path(folder) / "tries").read_text().count("\n")
+
+    def test_a_download_that_fails_twice_and_then_comes_is_no_failure(self):
+        self.assertEqual(self.download(failures=2), (0, 3))
+
+    def test_one_that_never_comes_is(self):
+        code, tries = self.download(failures=100)
+        self.assertNotEqual(code, 0)
+        self.assertEqual(tries, 4)
+
+
 class GpuCheck(unittest.TestCase):
     def run_script(self, kind):
         """Exit code, output and table of gpu_check.sh over a bundle of this kind without programs; None: no bundle."""

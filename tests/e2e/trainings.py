@@ -22,6 +22,9 @@ import uuid
 
 import equivalence
 
+# A shell that starts tests in the background ignores it, and programs leave that as it is.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 HERE = pathlib.Path(__file__).resolve().parent
 PATIENCE_S = 240  # only for what hangs
 TAG = "ZIGGURAT_TEST_JOB"

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -16,6 +17,8 @@
 }
 
 int main(int argc, char** argv) {
+    // A shell that starts the tests in the background ignores it, and what they test leaves that as it is.
+    std::signal(SIGINT, SIG_DFL);
     try {
         ziggurat::test::read_arguments(argc, argv);
     } catch (const std::exception& error) {

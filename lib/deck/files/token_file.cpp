@@ -77,10 +77,10 @@ TokenFileFacts inspect_llmc(const std::string& path) {
         return trouble(
             fmt::format("it does not begin with {} or {}", llmc_magic_of_16_bits, llmc_magic_of_32_bits));
     }
-    const auto tokens = number_at<std::int32_t>(header, 8);
-    const std::int64_t expected =
-        llmc_header_bytes + std::int64_t{tokens} * (magic == llmc_magic_of_16_bits ? 2 : 4);
-    if (tokens < 0 || file.tokens != expected) {
+    // An int32 in the format; files of up to 2^32 tokens that overflowed it are read, as trainings do.
+    const std::int64_t tokens = number_at<std::uint32_t>(header, 8);
+    const std::int64_t expected = llmc_header_bytes + tokens * (magic == llmc_magic_of_16_bits ? 2 : 4);
+    if (file.tokens != expected) {
         return trouble(fmt::format("its header says {} tokens in {} bytes, it has {} bytes", tokens, expected,
                                    file.tokens));
     }

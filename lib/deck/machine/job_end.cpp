@@ -39,20 +39,18 @@ std::optional<std::string> ask_squeue(const std::string& job) {
     return command_output({"squeue", "-h", "-j", job, "-o", "%e"}, squeue_patience_seconds);
 }
 
-std::optional<JobEnd> find_job_end(const Environment& environment, const AskSlurm& ask) {
+std::optional<JobEnd> find_job_end(const Environment& environment, double now, const AskSlurm& ask) {
     const auto job = environment("SLURM_JOB_ID");
     if (!job) {
         return std::nullopt;
     }
-    const std::string source = "Slurm job " + *job;
-    if (const auto told = environment("SLURM_JOB_END_TIME")) {
-        if (const auto at = read_time(*told)) {
-            return JobEnd{*at, source};
-        }
+    const auto told = environment("SLURM_JOB_END_TIME");
+    auto at = told ? read_time(*told) : std::nullopt;
+    if (!at) {
+        const auto answer = ask(*job);
+        at = answer ? read_local_time(*answer) : std::nullopt;
     }
-    const auto answer = ask(*job);
-    const auto at = answer ? read_local_time(*answer) : std::nullopt;
-    return at ? std::optional{JobEnd{*at, source}} : std::nullopt;
+    return at && *at > now ? std::optional{JobEnd{*at, "Slurm job " + *job}} : std::nullopt;
 }
 
 std::optional<double> find_stop_at(const Environment& environment) {

@@ -19,9 +19,13 @@ struct JobEnd {
 using AskSlurm = std::function<std::optional<std::string>(const std::string& job)>;
 std::optional<std::string> ask_squeue(const std::string& job);
 
-/// From SLURM_JOB_END_TIME, else by asking once for SLURM_JOB_ID; nothing outside of Slurm and where it
-/// sets no end.
-std::optional<JobEnd> find_job_end(const Environment& environment, const AskSlurm& ask = ask_squeue);
+/// From SLURM_JOB_END_TIME, else by asking once for SLURM_JOB_ID; nothing outside of Slurm, where it sets no
+/// end, and where the end is behind us: a shell that outlives its job keeps the job's variables.
+///
+/// \param now  seconds since 1970, UTC
+std::optional<JobEnd> find_job_end(const Environment& environment,
+                                   double now,
+                                   const AskSlurm& ask = ask_squeue);
 
 /// The time in ZIGGURAT_STOP_AT: seconds since 1970, UTC.
 /// Errors: Error{deck} when it is no such number

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/printable.hpp"
+#include "deck/messages/look_alikes.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -59,9 +60,20 @@ std::string Problem::text() const {
     return message(severity, printable(at.text()) + ": " + sentence());
 }
 
+const std::string* Diagnostics::line_at(const SourceLocation& at) const {
+    const auto found = lines_.find(at.file);
+    const bool is_there =
+        found != lines_.end() && at.line >= 1 && static_cast<std::size_t>(at.line) <= found->second.size();
+    return is_there ? &found->second[static_cast<std::size_t>(at.line) - 1] : nullptr;
+}
+
 void Diagnostics::add(Problem problem) {
     switch (problem.severity) {
         case Severity::error:
+            if (const std::string* line = line_at(problem.at)) {
+                const std::string letters = look_alikes(*line, problem.at.column);
+                problem.advice += (problem.advice.empty() || letters.empty() ? "" : " ") + letters;
+            }
             ++errors_;
             lacks_ += problem.kind == ErrorKind::resource ? 1 : 0;
             break;
@@ -128,11 +140,11 @@ std::vector<Problem> Diagnostics::sorted() const {
 }
 
 std::string Diagnostics::caret(const SourceLocation& at) const {
-    const auto found = lines_.find(at.file);
-    if (found == lines_.end() || at.line < 1 || static_cast<std::size_t>(at.line) > found->second.size()) {
+    const std::string* whole = line_at(at);
+    if (whole == nullptr) {
         return {};
     }
-    const std::string& line = found->second[static_cast<std::size_t>(at.line) - 1];
+    const std::string& line = *whole;
     std::size_t column = static_cast<std::size_t>(std::max(at.column, 1)) - 1;
     std::size_t begin = 0;
     if (column > longest_line_shown - 20) {

@@ -52,6 +52,7 @@ class Diagnostics {
   public:
     static constexpr std::size_t most_kept = 1000;
 
+    /// An error also names the characters of its line that only look like those of a deck.
     void add(Problem problem);
     void error(SourceLocation at, std::string problem, std::string why, std::string advice);
     /// An error that the deck cannot help: the machine lacks something.
@@ -81,6 +82,8 @@ class Diagnostics {
 
   private:
     std::size_t file_rank(const std::string& file) const;
+    /// Nothing where the text is not known.
+    const std::string* line_at(const SourceLocation& at) const;
     std::string caret(const SourceLocation& at) const;
 
     std::vector<Problem> kept_;

@@ -19,6 +19,7 @@ struct Resolution {
     const LoadOptions& options;
     spec::MachineSpec& machine;
     Diagnostics& found;
+    std::string time_limit_source = "run.time_limit";  ///< who says when the run ends
 
     /// False, after a complaint, when the deck does not say `path`; `why` says what it is needed for.
     bool require(const std::string& path, const std::string& why) const;

@@ -23,6 +23,7 @@ void resolve_time_limit(Resolution& resolution) {
     const double left = std::max(1.0, std::floor(end->at - calendar_seconds() - seconds_to_leave));
     resolution.values.set_resolved("run.time_limit", left, write_duration(left),
                                    fmt::format("{} ends at {}", end->source, format_calendar(end->at)));
+    resolution.time_limit_source = "the end of " + end->source;
 }
 
 }  // namespace

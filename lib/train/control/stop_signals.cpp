@@ -64,8 +64,10 @@ StopSignals::StopSignals() {
     }
     for (std::size_t i = 0; i < handled.size(); ++i) {
         sigaction(handled[i], &action, &previous[i]);
-        if (handled[i] == SIGHUP && previous[i].sa_handler == SIG_IGN) {
-            sigaction(SIGHUP, &previous[i], nullptr);
+        // As nohup does with SIGHUP, and a shell with SIGINT for what a script starts in the background.
+        const bool is_of_terminal = handled[i] == SIGHUP || handled[i] == SIGINT;
+        if (is_of_terminal && previous[i].sa_handler == SIG_IGN) {
+            sigaction(handled[i], &previous[i], nullptr);
         }
     }
 }

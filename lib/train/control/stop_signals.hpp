@@ -9,10 +9,10 @@ namespace ziggurat::train {
 ///
 /// The first USR1, TERM or INT asks to stop after the running step (level 1), the second as soon as all ranks
 /// can, within the step (level 2), the third ends the process at once with 128 + its number. HUP, of which a
-/// terminal that goes may send several, asks for level 1 however often it comes; where it was ignored, as
-/// under nohup, it stays so. USR2 asks for a checkpoint. The handler only counts; it never allocates, locks
-/// or prints, but for the fixed text of the third. Collective: local. Ranks agree by reducing requested() to
-/// the maximum and giving it back to merge().
+/// terminal that goes may send several, asks for level 1 however often it comes. INT and HUP stay ignored
+/// where they were: as under nohup, or in what a script starts in the background. USR2 asks for a checkpoint.
+/// The handler only counts; it never allocates, locks or prints, but for the fixed text of the third.
+/// Collective: local. Ranks agree by reducing requested() to the maximum and giving it back to merge().
 class StopSignals {
   public:
     static constexpr int none = 0;

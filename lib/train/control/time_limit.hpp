@@ -54,8 +54,11 @@ class TimeLimit {
 inline constexpr const char* stop_at_variable = "ZIGGURAT_STOP_AT";
 
 /// The earlier of the deck's end, counted from `begin_ns`, and of `stop_at_ns`; both of monotonic_ns().
+///
+/// \param deck_source  who has set the deck's: the key, or `the end of Slurm job 7`
 std::optional<TimeLimit> find_time_limit(const spec::RunSpec& spec,
                                          std::int64_t begin_ns,
-                                         std::optional<std::int64_t> stop_at_ns);
+                                         std::optional<std::int64_t> stop_at_ns,
+                                         const std::string& deck_source = "run.time_limit");
 
 }  // namespace ziggurat::train

@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "storage/io_error.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -127,9 +128,8 @@ void EventFile::write(const std::string& record) {
         file_ = FileHandle{};
         if (warn_) {
             warn_(fmt::format(
-                "cannot write '{}' ({}). Training goes on, but TensorBoard gets nothing from here on; "
-                "free some space before the next.",
-                path_, std::strerror(failure)));
+                "cannot write '{}' ({}). Training goes on, but TensorBoard gets nothing from here on. {}",
+                path_, std::strerror(failure), storage::remedy_of(failure)));
         }
     }
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/secret.hpp"
 #include "base/units.hpp"
 #include "comm/node_topology.hpp"
 #include "kernels/attention.hpp"
@@ -210,9 +211,8 @@ std::string environment_text(const std::string& version,
     for (char** variable = environ; *variable != nullptr; ++variable) {
         for (const char* prefix :
              {"OMP_", "OMPI_", "SLURM_", "KOKKOS_", "DNNL_", "ZIGGURAT_", "CUDA_", "CUDNN_", "NCCL_"}) {
-            const bool is_secret = std::strstr(*variable, "precondition_transports") != nullptr;
-            if (!is_secret && std::strncmp(*variable, prefix, std::strlen(prefix)) == 0) {
-                text += *variable;
+            if (std::strncmp(*variable, prefix, std::strlen(prefix)) == 0) {
+                text += without_secret(*variable);
                 text += '\n';
             }
         }

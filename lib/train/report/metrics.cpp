@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "storage/io_error.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -257,8 +258,8 @@ void Metrics::write() {
         is_open_ = false;
         if (warn_) {
             warn_("cannot write '" + path_ + "' (" + std::strerror(failure) +
-                  "). Training goes on, but this run has no metrics from here on; free some space before the "
-                  "next.");
+                  "). Training goes on, but this run has no metrics from here on. " +
+                  storage::remedy_of(failure));
         }
     }
 }

@@ -19,8 +19,9 @@ struct RunContext {
     bool backup = false;                     ///< run.resume: never keeps checkpoints of an earlier run aside
     std::int64_t begin_ns = monotonic_ns();  ///< when the process began, for run.time_limit
     std::optional<std::int64_t> stop_at_ns = {};  ///< an end that the environment sets, of monotonic_ns()
-    Peak peak = {};                               ///< of this machine's products
-    std::string depths = {};                      ///< how far ahead and in what pieces state moves, and why
+    std::string time_limit_source = "run.time_limit";  ///< who says when the run ends, for messages
+    Peak peak = {};                                    ///< of this machine's products
+    std::string depths = {};  ///< how far ahead and in what pieces state moves, and why
 };
 
 }  // namespace ziggurat::train

@@ -32,11 +32,11 @@ CheckpointPlace::Ready CheckpointPlace::make(std::int64_t step,
         hold_anew(ready.is_renewed);
         commit.emplace(root(), step);
         const auto free = checkpoint::free_bytes(root());
-        if (free < needed_bytes) {
+        if (free && *free < needed_bytes) {
             ready.trouble = fmt::format(
                 "no space for it in '{}' (it takes {}, {} are free). Free some, or ask for fewer "
                 "with checkpoint.keep.",
-                said(root()), format_bytes(needed_bytes), format_bytes(free));
+                said(root()), format_bytes(needed_bytes), format_bytes(*free));
         }
     } catch (const std::exception& error) {
         ready.trouble = said(error.what());

@@ -217,6 +217,11 @@ TEST(Folder, OnlyNamesOfStepsAreSteps) {
     }
 }
 
+TEST(Folder, MayLieWhereNobodySaysHowMuchIsFree) {
+    EXPECT_EQ(free_bytes("/proc"), std::nullopt);
+    EXPECT_GT(free_bytes("/dev/shm").value_or(0), 0);
+}
+
 TEST(Folder, ListsWhatIsComplete) {
     Folder folder;
     EXPECT_TRUE(list_complete(folder.root()).empty());

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/error.hpp"
 #include "comm/check_mpi.hpp"
 #include "comm/node_topology.hpp"
@@ -26,6 +28,16 @@ TEST(ExplainSingleton, IsSilentWhereOneRankMayBeMeant) {
     EXPECT_FALSE(explain_singleton(8, {.slurm_tasks = 8}));
     EXPECT_FALSE(explain_singleton(8, {.slurm_tasks = 1, .launcher_ranks = 8}));
     EXPECT_FALSE(explain_singleton(1, {.slurm_tasks = 8, .launcher_ranks = 1}));
+}
+
+/// In a batch script Slurm says how many tasks srun would start; only srun says how many it started.
+TEST(LaunchEnvironment, CountsWhatSrunHasStarted) {
+    setenv("SLURM_NTASKS", "8", 1);
+    EXPECT_FALSE(LaunchEnvironment::of_process().slurm_tasks);
+    setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+    EXPECT_EQ(LaunchEnvironment::of_process().slurm_tasks, 4);
+    unsetenv("SLURM_NTASKS");
+    unsetenv("SLURM_STEP_NUM_TASKS");
 }
 
 TEST(NodeTopology, NumbersNodesByTheirLowestRank) {

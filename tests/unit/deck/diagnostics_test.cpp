@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "deck/messages/look_alikes.hpp"
 #include "deck/messages/nearest.hpp"
 
 namespace ziggurat::deck {
@@ -91,6 +92,32 @@ TEST(EditDistance, CountsSwapsOnce) {
     EXPECT_EQ(edit_distance("abc", "acb"), 1);
     EXPECT_EQ(edit_distance("", "abc"), 3);
     EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
+}
+
+TEST(LookAlikes, AreNamedWithTheirCodeAndPlace) {
+    EXPECT_EQ(look_alikes("lr: 1e\u20133", 5), "U+2013 in column 7 is an en dash, not a '-'.");
+    EXPECT_EQ(look_alikes("\u00a0 preset: a", 1), "U+00A0 in column 1 is a no-break space, not a space.");
+    EXPECT_EQ(look_alikes("seq: \uff12\uff15\uff16\uff10", 6),
+              "U+FF12 in column 6 is full-width, not a '2'. U+FF15 in column 9 is full-width, not a '5'. "
+              "U+FF16 in column 12 is full-width, not a '6'.");
+    EXPECT_EQ(look_alikes("a\u200b: 1", 1), "U+200B in column 2 is a zero-width space, which nobody sees.");
+}
+
+TEST(LookAlikes, AreNotLookedForBeforeTheErrorNorInComments) {
+    EXPECT_EQ(look_alikes("run: {name: 'a \u2013 b', seed: x}", 25), "");
+    EXPECT_EQ(look_alikes("seed: x  # 1\u20135", 7), "");
+    EXPECT_EQ(look_alikes("name: gr\u00fc\u00dfe", 1), "") << "letters of a language are what they are";
+    EXPECT_EQ(look_alikes("broken \xe2\x80", 1), "");
+    EXPECT_EQ(look_alikes("", 7), "");
+}
+
+TEST(Diagnostics, SayWhichCharacterOnlyLooksRight) {
+    Diagnostics found;
+    found.remember("a.yaml", "lr: 1e\u20133\n");
+    found.error({"a.yaml", 1, 5}, "lr is no number", "", "Write one.");
+    found.warning({"a.yaml", 1, 5}, "so it is", "", "");
+    EXPECT_EQ(found.sorted()[0].advice, "Write one. U+2013 in column 7 is an en dash, not a '-'.");
+    EXPECT_EQ(found.sorted()[1].advice, "");
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ Environment environment(const std::map<std::string, std::string>& variables) {
     };
 }
 
+constexpr double now = 1.79e9;
+
 /// Answers, and counts how often it is asked.
 struct Slurm {
     std::optional<std::string> answer;
@@ -34,14 +36,14 @@ struct Slurm {
 
 TEST(JobEnd, IsNoneOutsideOfSlurm) {
     Slurm slurm{"2026-11-20T12:00:00\n"};
-    EXPECT_FALSE(find_job_end(environment({}), slurm.ask()));
+    EXPECT_FALSE(find_job_end(environment({}), now, slurm.ask()));
     EXPECT_EQ(slurm.asked, 0);
 }
 
 TEST(JobEnd, IsWhatSlurmHasSaidAtTheStart) {
     Slurm slurm{"2026-11-20T12:00:00\n"};
     const auto end = find_job_end(
-        environment({{"SLURM_JOB_ID", "812331"}, {"SLURM_JOB_END_TIME", "1795180000"}}), slurm.ask());
+        environment({{"SLURM_JOB_ID", "812331"}, {"SLURM_JOB_END_TIME", "1795180000"}}), now, slurm.ask());
     ASSERT_TRUE(end);
     EXPECT_EQ(end->at, 1795180000);
     EXPECT_EQ(end->source, "Slurm job 812331");
@@ -50,7 +52,7 @@ TEST(JobEnd, IsWhatSlurmHasSaidAtTheStart) {
 
 TEST(JobEnd, IsAskedForOnceWhereSlurmIsOlder) {
     Slurm slurm{"2026-11-20T12:30:15\n"};
-    const auto end = find_job_end(environment({{"SLURM_JOB_ID", "7"}}), slurm.ask());
+    const auto end = find_job_end(environment({{"SLURM_JOB_ID", "7"}}), now, slurm.ask());
     ASSERT_TRUE(end);
     const auto at = static_cast<std::time_t>(end->at);
     std::tm parts{};
@@ -65,14 +67,26 @@ TEST(JobEnd, IsAskedForOnceWhereSlurmIsOlder) {
     EXPECT_EQ(slurm.job, "7");
 }
 
+/// A shell of tmux outlives the job whose variables it has.
+TEST(JobEnd, IsNoneOfAJobThatIsOver) {
+    Slurm slurm{"2026-11-20T12:00:00\n"};
+    const std::map<std::string, std::string> told{{"SLURM_JOB_ID", "7"},
+                                                  {"SLURM_JOB_END_TIME", "1795180000"}};
+    EXPECT_FALSE(find_job_end(environment(told), 1795180000, slurm.ask()));
+    EXPECT_TRUE(find_job_end(environment(told), 1795179999, slurm.ask()));
+    EXPECT_EQ(slurm.asked, 0);
+    EXPECT_FALSE(find_job_end(environment({{"SLURM_JOB_ID", "7"}}), 1.9e9, slurm.ask()));
+    EXPECT_EQ(slurm.asked, 1);
+}
+
 TEST(JobEnd, IsNoneWhereNobodyKnows) {
     for (const char* answer : {"N/A\n", "", "UNLIMITED\n", "2026-11-20\n", "2026-11-20T12:30:15 or so\n"}) {
         Slurm slurm{answer};
-        EXPECT_FALSE(find_job_end(environment({{"SLURM_JOB_ID", "7"}}), slurm.ask())) << answer;
+        EXPECT_FALSE(find_job_end(environment({{"SLURM_JOB_ID", "7"}}), now, slurm.ask())) << answer;
     }
     Slurm none{std::nullopt};
     EXPECT_FALSE(
-        find_job_end(environment({{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_END_TIME", "soon"}}), none.ask()));
+        find_job_end(environment({{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_END_TIME", "soon"}}), now, none.ask()));
     EXPECT_EQ(none.asked, 1) << "a variable that is no time is no answer";
 }
 

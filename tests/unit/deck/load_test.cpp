@@ -435,6 +435,8 @@ TEST_F(Load, LimitsTheTimeByTheJobThatItIsIn) {
     EXPECT_NEAR(loaded.run.run.time_limit_seconds.value_or(0), 3600, 60);
     EXPECT_LE(loaded.run.run.time_limit_seconds.value_or(0), 3590) << "who started it has to leave, too";
     EXPECT_NE(loaded.effective.find("# auto: Slurm job 7 ends at 2"), std::string::npos) << loaded.effective;
+    EXPECT_EQ(loaded.time_limit_source, "the end of Slurm job 7");
+    EXPECT_EQ(load_base("run: {time_limit: 1h}\n", {}, options).time_limit_source, "run.time_limit");
     // The other ranks, which ask nobody, read the same.
     EXPECT_EQ(load_text(loaded.effective, "effective", {}, {.ranks = 1, .machine = machine_}).run,
               loaded.run);
@@ -452,9 +454,9 @@ TEST_F(Load, LimitsNoTimeWithoutAJobOrWhenToldSo) {
     EXPECT_EQ(run("run: {time_limit: 1h30m}\n", {}, options).run.time_limit_seconds, 5400);
 }
 
-TEST_F(Load, LeavesAJobThatIsOverOneSecond) {
+TEST_F(Load, LeavesAJobThatIsNearlyOverOneSecond) {
     LoadOptions options{.ranks = 1};
-    options.job_end = [] { return std::optional{JobEnd{calendar_seconds() - 100, "Slurm job 7"}}; };
+    options.job_end = [] { return std::optional{JobEnd{calendar_seconds() + 5, "Slurm job 7"}}; };
     EXPECT_EQ(run("", {}, options).run.time_limit_seconds, 1);
 }
 

@@ -72,6 +72,11 @@ TEST(Directory, TwoFoldersExchangeTheirNames) {
     EXPECT_THROW(exchange_paths(folder.file("a"), folder.file("none")), Error);
 }
 
+TEST(Directory, AFileSystemMayNotSayHowMuchItHolds) {
+    EXPECT_FALSE(has_limited_space("/proc"));
+    EXPECT_TRUE(has_limited_space("/dev/shm"));
+}
+
 TEST(Directory, FreeSpaceIsThatOfTheFileSystem) {
     const test::ScratchFolder folder;
     // Others write meanwhile.

@@ -78,6 +78,19 @@ TEST(StopSignals, Usr2AsksForACheckpointAndNothingElse) {
     EXPECT_FALSE(signals.take_checkpoint_request()) << "one checkpoint is enough for two requests";
 }
 
+/// As nohup does, and a shell's `&` in a script.
+TEST(StopSignals, OfATerminalStayIgnoredWhereTheyWere) {
+    for (const int number : {SIGINT, SIGHUP}) {
+        const auto before = signal(number, SIG_IGN);
+        {
+            const StopSignals signals;
+            raise(number);
+            EXPECT_EQ(signals.requested(), StopSignals::none) << signal_name(number);
+        }
+        EXPECT_EQ(signal(number, before), SIG_IGN);
+    }
+}
+
 TEST(StopSignals, RestoreWhatWasThereBefore) {
     struct sigaction before {};
     sigaction(SIGTERM, nullptr, &before);

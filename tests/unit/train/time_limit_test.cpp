@@ -45,6 +45,8 @@ TEST(FindTimeLimit, TakesTheEarlierOfDeckAndEnvironment) {
     EXPECT_EQ(find_time_limit(run, 7 * second, 106 * second)->end_ns(), 106 * second);
     EXPECT_EQ(find_time_limit(run, 7 * second, 106 * second)->source(), "ZIGGURAT_STOP_AT");
     EXPECT_EQ(find_time_limit(run, 7 * second, 108 * second)->source(), "run.time_limit");
+    EXPECT_EQ(find_time_limit(run, 0, std::nullopt, "the end of Slurm job 7")->source(),
+              "the end of Slurm job 7");
     run.run.time_limit_seconds.reset();
     EXPECT_EQ(find_time_limit(run, 7 * second, 108 * second)->end_ns(), 108 * second);
 }

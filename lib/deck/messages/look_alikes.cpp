@@ -1,0 +1,98 @@
+#include "deck/messages/look_alikes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "base/printable.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+struct LookAlike {
+    std::uint32_t code;
+    const char* name;
+    const char* meant;  ///< with its quotes; nothing where it cannot be seen at all
+};
+
+constexpr std::array known{
+    LookAlike{0x00A0, "a no-break space", "a space"},
+    LookAlike{0x00AD, "a soft hyphen", ""},
+    LookAlike{0x2002, "an en space", "a space"},
+    LookAlike{0x2003, "an em space", "a space"},
+    LookAlike{0x2007, "a figure space", "a space"},
+    LookAlike{0x2009, "a thin space", "a space"},
+    LookAlike{0x200B, "a zero-width space", ""},
+    LookAlike{0x200C, "a zero-width non-joiner", ""},
+    LookAlike{0x200D, "a zero-width joiner", ""},
+    LookAlike{0x2010, "a hyphen of typesetters", "a '-'"},
+    LookAlike{0x2011, "a no-break hyphen", "a '-'"},
+    LookAlike{0x2012, "a figure dash", "a '-'"},
+    LookAlike{0x2013, "an en dash", "a '-'"},
+    LookAlike{0x2014, "an em dash", "a '-'"},
+    LookAlike{0x2018, "a left single quotation mark", "a \"'\""},
+    LookAlike{0x2019, "a right single quotation mark", "a \"'\""},
+    LookAlike{0x201C, "a left double quotation mark", "a '\"'"},
+    LookAlike{0x201D, "a right double quotation mark", "a '\"'"},
+    LookAlike{0x201E, "a low double quotation mark", "a '\"'"},
+    LookAlike{0x2024, "a one dot leader", "a '.'"},
+    LookAlike{0x2026, "an ellipsis", "three dots"},
+    LookAlike{0x2028, "a line separator", "a line end"},
+    LookAlike{0x202F, "a narrow no-break space", "a space"},
+    LookAlike{0x2060, "a word joiner", ""},
+    LookAlike{0x2212, "a minus sign", "a '-'"},
+    LookAlike{0x3000, "an ideographic space", "a space"},
+    LookAlike{0xFEFF, "a byte-order mark", ""},
+};
+
+/// The code of the whole character `text`, of two or three bytes.
+std::uint32_t code_of(std::string_view text) {
+    std::uint32_t code = static_cast<unsigned char>(text[0]) & (text.size() == 2 ? 0x1Fu : 0x0Fu);
+    for (const char byte : text.substr(1)) {
+        code = (code << 6u) | (static_cast<unsigned char>(byte) & 0x3Fu);
+    }
+    return code;
+}
+
+std::optional<std::string> sentence_about(std::uint32_t code, std::size_t column) {
+    if (code > 0xFF00 && code < 0xFF5F) {  // the width of an ideograph: ASCII's, in its order
+        return fmt::format("U+{:04X} in column {} is full-width, not a '{}'.", code, column,
+                           static_cast<char>(code - 0xFF00 + 0x20));
+    }
+    const auto* found = std::ranges::find(known, code, &LookAlike::code);
+    if (found == known.end()) {
+        return std::nullopt;
+    }
+    const std::string meant =
+        *found->meant == '\0' ? ", which nobody sees" : fmt::format(", not {}", found->meant);
+    return fmt::format("U+{:04X} in column {} is {}{}.", code, column, found->name, meant);
+}
+
+}  // namespace
+
+std::string look_alikes(std::string_view line, int column) {
+    constexpr int most = 3;
+    std::string sentences;
+    int count = 0;
+    for (std::size_t at = static_cast<std::size_t>(std::max(column, 1)) - 1;
+         at < line.size() && count < most;) {
+        const std::string_view rest = line.substr(at);
+        if (rest[0] == '#' && (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t')) {
+            break;
+        }
+        const std::size_t length = std::max<std::size_t>(1, utf8_length(rest));
+        if (length == 2 || length == 3) {
+            if (const auto sentence = sentence_about(code_of(rest.substr(0, length)), at + 1)) {
+                sentences += (sentences.empty() ? "" : " ") + *sentence;
+                ++count;
+            }
+        }
+        at += length;
+    }
+    return sentences;
+}
+
+}  // namespace ziggurat::deck
