@@ -102,8 +102,8 @@ def limits(chosen):
     cases = {
         "deck": ("run.time_limit", [f"run.time_limit={seconds:.1f}s"], {}),
         "variable": ("ZIGGURAT_STOP_AT", [], {"ZIGGURAT_STOP_AT": f"{end:.1f}"}),
-        "slurm": ("run.time_limit", [], {"SLURM_JOB_ID": "77", "SLURM_JOB_END_TIME": f"{job_end:.0f}"}),
-        "older_slurm": ("run.time_limit", [], older),
+        "slurm": ("the end of Slurm job 77", [], {"SLURM_JOB_ID": "77", "SLURM_JOB_END_TIME": f"{job_end:.0f}"}),
+        "older_slurm": ("the end of Slurm job 77", [], older),
     }
     begun = {}
     try:
@@ -125,6 +125,11 @@ def limits(chosen):
     asked = (place.folder / "squeue.log").read_text()
     expect(asked == "asked -h -j 77 -o %e\n", f"squeue is asked once: {asked}")
     say("stops before the end that deck, environment or Slurm set")
+
+    over = {"SLURM_JOB_ID": "77", "SLURM_JOB_END_TIME": f"{time.time() - 60:.0f}", "SLURM_NTASKS": "8"}
+    with place.start("over", 1, "train.steps=20", "schedule.warmup=0 steps", environment=over) as training:
+        expect_code(training, 0)
+    say("a shell that outlives its job trains without an end")
 
     with place.start("wrong", 1, "train.steps=1", environment={"ZIGGURAT_STOP_AT": "soon"}) as training:
         expect_code(training, 2)
