@@ -71,6 +71,9 @@ CommandRow sample_row() {
                                 "what the text begins with"),
                     whole("--tokens", "N", &Arguments::tokens, std::int64_t{1}, std::int64_t{1} << 20,
                           "how many to add (default 200)"),
+                    text_option("--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
+                                "where that of the run lies now, or of a run that has none (default: the "
+                                "run's)"),
                     temperature_row(),
                     whole("--seed", "N", &Arguments::seed, std::uint64_t{0}, UINT64_MAX,
                           "another one gives another text (default: the run's)")},
@@ -98,7 +101,11 @@ CommandRow eval_row() {
                                 "file, or a pattern such as 'data/*.bin'; megatron: the path without "
                                 "its suffix"),
                     one_of("--format", "NAME", &Arguments::format, {"text", "llmc", "megatron"},
-                           "text, llmc or megatron (default: text for a model of bytes, llmc for others)"),
+                           "text, llmc or megatron (default: text for a model of bytes, and where there is "
+                           "a tokenizer and the file is no .bin; else llmc)"),
+                    text_option("--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
+                                "where that of the run lies now, or of a run that has none (default: the "
+                                "run's)"),
                     flag("--json", &Arguments::json, "as JSON")},
         .examples = {{"ziggurat eval runs/quickstart --data held_out.txt", "loss and perplexity on a file"},
                      {"mpirun -n 2 ziggurat eval runs/quickstart --data held_out.txt --json",

@@ -59,7 +59,7 @@ struct Arguments {
     std::string data;                   ///< eval: file, pattern, or path without suffix
     std::string format;                 ///< eval: empty: text where the model reads bytes, llmc otherwise;
                                         ///< tokenize: llmc or megatron
-    std::string tokenizer;              ///< tokenize: file, or folder that has it; `bytes`
+    std::string tokenizer;              ///< tokenize, sample, eval: file, or folder that has it; `bytes`
     std::string field = "text";         ///< tokenize: of JSON lines
     int threads = 0;                    ///< tokenize: 0: one for each core
     std::string source;                 ///< import: the folder of a model

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <numbers>
 #include <string>
 #include <string_view>
@@ -11,28 +12,66 @@
 #include "app/on_ranks.hpp"
 #include "app/rank_processors.hpp"
 #include "app/terminal.hpp"
+#include "app/tokenizers.hpp"
 #include "app/trained_model.hpp"
 #include "base/error.hpp"
 #include "base/json_number.hpp"
+#include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
+#include "comm/control.hpp"
 #include "comm/watch/liveness.hpp"
 #include "data/corpus.hpp"
+#include "data/tokenizer/text_tokenizer.hpp"
 #include "train/inference.hpp"
 
 namespace ziggurat::app {
 namespace {
 
+/// What the data are, where the command line does not say it.
+std::string format_of(const Arguments& arguments, const spec::Tokenizer& tokenizer) {
+    const bool is_text = tokenizer.kind == spec::TokenizerKind::bytes ||
+                         (tokenizer.has_file() && !arguments.data.ends_with(".bin"));
+    return !arguments.format.empty() ? arguments.format : is_text ? "text" : "llmc";
+}
+
+/// The tokenizer to evaluate with, the same on all ranks. That of a run may be elsewhere by now: tokens are
+/// evaluated without it, which rank 0 says.
+///
+/// Collective: over `world`
+spec::Tokenizer find_tokenizer(const Arguments& arguments,
+                               const spec::Tokenizer& of_run,
+                               const comm::Context& world) {
+    auto tokenizer = tokenizer_of(of_run, arguments.tokenizer);
+    std::error_code error;
+    const bool does_without = tokenizer.has_file() && arguments.tokenizer.empty() &&
+                              format_of(arguments, tokenizer) != "text" &&
+                              !std::filesystem::exists(tokenizer.path, error);
+    if (comm::broadcast(world, does_without ? "without" : "with") == "without") {
+        if (world.rank() == 0) {
+            const auto note = fmt::format(
+                "'{}' is not here, by which bits per byte would be told. Name it by "
+                "--tokenizer.",
+                printable(tokenizer.path));
+            std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+        }
+        tokenizer = {spec::TokenizerKind::none, "", ""};
+    }
+    return tokenizer;
+}
+
 /// The data of the command line in the place of the deck's.
 spec::Data data_of(const Arguments& arguments, const spec::RunSpec& run) {
-    const bool reads_bytes = run.data.tokenizer == spec::Tokenizer::bytes;
-    const std::string format = !arguments.format.empty() ? arguments.format : reads_bytes ? "text" : "llmc";
-    if ((format == "text") != reads_bytes) {
-        throw Error{ErrorKind::deck,
-                    fmt::format("--format {} does not fit the model ({}). Use {}.", format,
-                                reads_bytes ? "it reads bytes of text" : "it reads token numbers",
-                                reads_bytes ? "text" : "llmc or megatron")};
+    const auto& tokenizer = run.data.tokenizer;
+    const bool reads_bytes = tokenizer.kind == spec::TokenizerKind::bytes;
+    const std::string format = format_of(arguments, tokenizer);
+    if (!tokenizer.has_file() && (format == "text") != reads_bytes) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("--format {} does not fit the model ({}). Use {}.", format,
+                        reads_bytes ? "it reads bytes of text" : "it reads token numbers",
+                        reads_bytes ? "text" : "llmc or megatron, or name its tokenizer by --tokenizer")};
     }
     spec::Data data = run.data;
     if (data.reset_at_document && data.document_token < 0 && format != "megatron") {
@@ -77,6 +116,12 @@ void check_data(const Arguments& arguments, const spec::RunSpec& run) {
     }
 }
 
+/// Bits that the model needs for a byte of the text that targets stand for.
+double bits_per_byte(const train::ValidationLoss& loss) {
+    return loss.mean * std::numbers::log2e * static_cast<double>(loss.tokens) /
+           static_cast<double>(loss.bytes);
+}
+
 void say(const Arguments& arguments, const TrainedModel& model, const train::ValidationLoss& loss) {
     const double perplexity = std::exp(loss.mean);
     if (arguments.json) {
@@ -88,23 +133,32 @@ void say(const Arguments& arguments, const TrainedModel& model, const train::Val
         line.field("loss", loss.mean);
         line.field("perplexity", perplexity);
         line.field("tokens", loss.tokens);
+        if (loss.bytes > 0) {
+            line.field("bytes", loss.bytes);
+            line.field("bits_per_byte", bits_per_byte(loss));
+        }
         std::fputs(std::string{line.end()}.c_str(), stdout);
         return;
     }
-    const std::string bits = model.run.data.tokenizer == spec::Tokenizer::bytes
-                                 ? fmt::format(", {:.4f} bits per byte", loss.mean * std::numbers::log2e)
-                                 : "";
+    const auto bits = loss.bytes > 0 ? fmt::format(", {:.4f} bits per byte", bits_per_byte(loss)) : "";
+    const auto bytes = loss.bytes > 0 && loss.bytes != loss.tokens
+                           ? fmt::format(", {} bytes of text", format_grouped(loss.bytes))
+                           : "";
     fmt::print(
         "checkpoint  {}, step {}\ndata        {}\nloss        {:.6f} nats per token{}\n"
-        "perplexity  {:.4f}\ntokens      {}\n",
+        "perplexity  {:.4f}\ntokens      {}{}\n",
         printable(model.path), format_grouped(model.manifest.progress.step), printable(arguments.data),
-        loss.mean, bits, perplexity, format_grouped(loss.tokens));
+        loss.mean, bits, perplexity, format_grouped(loss.tokens), bytes);
 }
 
 int eval_together(const Arguments& arguments, const comm::Context& world) {
     int exit_code = 0;
-    const auto model = find_trained_model(arguments.folder, world, exit_code);
-    if (!model || !is_agreed(world, exit_code, [&] { check_data(arguments, model->run); })) {
+    auto model = find_trained_model(arguments.folder, world, exit_code);
+    if (!model) {
+        return exit_code;
+    }
+    model->run.data.tokenizer = find_tokenizer(arguments, model->run.data.tokenizer, world);
+    if (!is_agreed(world, exit_code, [&] { check_data(arguments, model->run); })) {
         return exit_code;
     }
     const auto run = train::evaluating(model->run, model->here, model->run.train.micro_batch);
@@ -120,7 +174,8 @@ int eval_together(const Arguments& arguments, const comm::Context& world) {
     checkpoint::CheckpointReader reader{model->path, model->manifest};
     reader.tell_bytes([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
     inference.load(reader);
-    const auto loss = inference.loss(corpus.validation(0), &progress);
+    const auto tokenizer = data::open_tokenizer(model->run.data.tokenizer);
+    const auto loss = inference.loss(corpus.validation(0), &progress, tokenizer.get());
     progress.end();
     if (world.rank() == 0) {
         say(arguments, *model, loss);

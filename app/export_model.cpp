@@ -1,6 +1,7 @@
 #include "checkpoint/hf/export_model.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <string>
@@ -10,13 +11,36 @@
 #include "app/terminal.hpp"
 #include "app/trained_model.hpp"
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/hf/tokenizer_files.hpp"
+#include "data/tokenizer/text_tokenizer.hpp"
 
 namespace ziggurat::app {
+
+namespace {
+
+/// Copies the files of a run's tokenizer beside its model, and says so; else a note, and nothing.
+std::string copy_tokenizer(const spec::Tokenizer& tokenizer, const std::string& folder) {
+    if (!tokenizer.has_file()) {
+        return "";
+    }
+    try {
+        data::open_tokenizer(tokenizer);  // still the run's
+        const auto names = checkpoint::hf::copy_tokenizer_files(tokenizer.path, folder);
+        return fmt::format("; {}", fmt::join(names, ", "));
+    } catch (const Error& error) {
+        const auto note = fmt::format("the model goes without its tokenizer ({})", error.what());
+        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+        return "";
+    }
+}
+
+}  // namespace
 
 int export_model(const Arguments& arguments) {
     const auto begin_ns = monotonic_ns();
@@ -32,10 +56,11 @@ int export_model(const Arguments& arguments) {
     const auto made =
         checkpoint::hf::export_model(reader, loaded.run.model, arguments.target, type, arguments.shard_bytes,
                                      [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    const auto tokenizer = copy_tokenizer(loaded.run.data.tokenizer, arguments.target);
     progress.end();
-    fmt::print("{}  {} tensors, {} in {} file{}, {}\nfrom        {}, step {}; in {}\n",
+    fmt::print("{}  {} tensors, {} in {} file{}, {}{}\nfrom        {}, step {}; in {}\n",
                printable(arguments.target), made.tensors, format_bytes(made.bytes), made.files,
-               made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16",
+               made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16", tokenizer,
                printable(reader.path()), format_grouped(reader.manifest().progress.step),
                format_duration(seconds_between(begin_ns, monotonic_ns())));
     return 0;

@@ -9,9 +9,11 @@
 
 #include "app/commands.hpp"
 #include "app/terminal.hpp"
+#include "app/tokenizers.hpp"
 #include "app/version.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "deck/files/published_config.hpp"
@@ -28,7 +30,8 @@ constexpr std::int64_t longest_sequence = 1024;
 
 deck::LoadedDeck load(const std::string& text) {
     auto loaded =
-        deck::load_text(text, "the deck of the import", {}, {.ranks = 1, .threads = 1, .needs_data = false});
+        deck::load_text(text, "the deck of the import", {},
+                        {.ranks = 1, .threads = 1, .needs_data = false, .read_tokenizer = read_tokenizer});
     if (!loaded.ok()) {
         throw Error{ErrorKind::deck, "the model cannot be imported:\n" + loaded.found.print()};
     }
@@ -43,17 +46,45 @@ std::string name_of_run(const std::string& folder) {
 
 /// A deck of what every run has to say, for tokens in the folder of the import, where there are none yet.
 ///
-/// \param model  its part on the model, in YAML
-std::string deck_text(const std::string& folder, const std::string& model, std::int64_t seq) {
+/// \param model      its part on the model, in YAML
+/// \param tokenizer  the same of data.tokenizer
+std::string deck_text(const std::string& folder,
+                      const std::string& model,
+                      const std::string& tokenizer,
+                      std::int64_t seq) {
     return fmt::format(
         "deck_version: 1\n"
         "run: {{name: {}}}\n"
         "model: {}\n"
-        "data: {{tokenizer: none, seq: {}, train: [{{format: llmc, path: {}}}]}}\n"
+        "data: {{tokenizer: {}, seq: {}, train: [{{format: llmc, path: {}}}]}}\n"
         "train: {{steps: 1000, global_batch: 8, micro_batch: 1}}\n"
         "optimizer: {{lr: 1.0e-5}}\n",
-        deck::write_text(name_of_run(folder) + "-tuned"), model, seq,
+        deck::write_text(name_of_run(folder) + "-tuned"), model, tokenizer, seq,
         deck::write_text(folder + "/train.bin"));
+}
+
+/// data.tokenizer of a model with its own, where that is built and its tokens have rows; else none, and a
+/// note that says why.
+std::string tokenizer_text(const std::string& folder, std::int64_t vocab) {
+    std::error_code error;
+    const auto is_there = [&](const char* name) { return fs::exists(fs::path{folder} / name, error); };
+    std::string why = "it has neither tokenizer.json nor tokenizer.model";
+    if (is_there("tokenizer.json") || is_there("tokenizer.model")) {
+        try {
+            const auto tokenizer = tokenizer_of({}, folder);
+            if (const auto facts = read_tokenizer(tokenizer); facts.vocab <= vocab) {
+                return fmt::format("{{kind: {}, path: {}}}",
+                                   tokenizer.kind == spec::TokenizerKind::hf ? "hf" : "sentencepiece",
+                                   deck::write_text(folder));
+            }
+            why = "its tokenizer has more tokens than the model";
+        } catch (const Error& problem) {
+            why = problem.what();
+        }
+    }
+    const auto note = fmt::format("the deck has no tokenizer ({})", why);
+    std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+    return "none";
 }
 
 /// The keys of `model` that config.json gives, with weights as `init` says.
@@ -103,14 +134,16 @@ int import_model(const Arguments& arguments) {
                         printable(config.file))};
     }
     const auto& folder = arguments.target;
-    const auto published =
-        load(deck_text(folder, "{init: {from: hf, path: " + deck::write_text(arguments.source) + "}}", 1));
+    const auto published = load(
+        deck_text(folder, "{init: {from: hf, path: " + deck::write_text(arguments.source) + "}}", "none", 1));
+    const auto tokenizer = tokenizer_text(arguments.source, published.run.model.vocab);
     const auto seq = std::min(published.run.model.max_seq, longest_sequence);
     checkpoint::hf::PublishedWeights weights{arguments.source, published.run.model};
 
-    const auto recorded = load(deck_text(folder, model_text(config, "random"), seq));
-    const auto written = deck_text(
-        folder, model_text(config, "{from: checkpoint, path: " + deck::write_text(folder) + "}"), seq);
+    const auto recorded = load(deck_text(folder, model_text(config, "random"), tokenizer, seq));
+    const auto written =
+        deck_text(folder, model_text(config, "{from: checkpoint, path: " + deck::write_text(folder) + "}"),
+                  tokenizer, seq);
     expect_new(folder);
     Progress progress{show_progress()};
     progress.begin("imports the model", "bytes");

@@ -14,7 +14,7 @@
 
 #include "app/local_device.hpp"
 #include "app/measure_rates.hpp"
-#include "base/clock.hpp"
+#include "app/tokenizers.hpp"
 #include "base/message.hpp"
 #include "base/units.hpp"
 #include "comm/built_with.hpp"
@@ -111,7 +111,7 @@ deck::LoadOptions find_launch(const comm::Context& world) {
         .node_of_rank = nodes.node_of,
         .threads = static_cast<int>(alike[0]),
         .machine = std::nullopt,
-        .job_end = [] { return deck::find_job_end(deck::process_environment, calendar_seconds()); },
+        .job_end = deck::find_own_job_end,
         .choose_homes = [](const auto& run, const auto& machine) { return plan::choose_homes(run, machine); },
         .choose_leases = [](const auto& run,
                             const auto& machine) { return plan::holds_leases_of_a_step(run, machine); }};
@@ -139,6 +139,7 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
     std::string effective;
     if (world.rank() == 0) {
         options.choose_depths = depths_by_measuring(world);
+        options.read_tokenizer = read_tokenizer;  // others are told of it by the deck
         loaded = deck::load(arguments.deck, arguments.overrides, options);
         if (loaded->found.errors() + loaded->found.warnings() > 0) {
             std::fputs(loaded->found.print().c_str(), stderr);

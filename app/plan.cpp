@@ -8,6 +8,7 @@
 #include "app/commands.hpp"
 #include "app/launch.hpp"
 #include "app/terminal.hpp"
+#include "app/tokenizers.hpp"
 #include "app/watched.hpp"
 #include "base/error.hpp"
 #include "comm/built_with.hpp"
@@ -100,6 +101,7 @@ int plan(const Arguments& arguments) {
         .threads = arguments.machine.empty() ? threads_if_started(arguments.ranks.value_or(0)) : 0,
         .for_plan = true,
         .needs_data = false,
+        .read_tokenizer = read_tokenizer,
         .choose_homes = watched_choice_of_homes(progress),
         .choose_depths = watched_choice_of_depths(progress),
         .choose_leases = watched_choice_of_leases(progress)};

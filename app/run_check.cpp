@@ -6,7 +6,7 @@
 
 #include "app/check_json.hpp"
 #include "app/run_folder.hpp"
-#include "base/clock.hpp"
+#include "app/tokenizers.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
@@ -108,11 +108,12 @@ int run_check(const CheckOptions& options) {
                            .has_nccl = options.has_nccl || !options.machine.empty(),
                            .threads = options.threads,
                            .needs_data = options.machine.empty(),
+                           .read_tokenizer = read_tokenizer,
                            .choose_homes = options.choose_homes,
                            .choose_depths = options.choose_depths,
                            .choose_leases = options.choose_leases};
     if (options.machine.empty()) {  // as a run that starts here and now
-        load.job_end = [] { return deck::find_job_end(deck::process_environment, calendar_seconds()); };
+        load.job_end = deck::find_own_job_end;
     } else {
         deck::Diagnostics found;
         load.machine = deck::load_called_machine(options.machine, found);

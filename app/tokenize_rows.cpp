@@ -9,16 +9,15 @@ CommandRow tokenize_row() {
         .command = Command::tokenize,
         .name = "tokenize",
         .doc =
-            "Writes token files of texts, by a tokenizer of Hugging Face or byte by byte. Goes on where it "
-            "was "
-            "when it is run again.",
+            "Writes token files of texts, by a tokenizer of Hugging Face or SentencePiece or byte by byte. "
+            "Goes on where it was when it is run again.",
         .positionals = {{"FILE...", "texts: a document each, or in FILE.jsonl one on each line",
                          [](Arguments& arguments, const std::string& word) {
                              arguments.paths.push_back(word);
                          }}},
-        .options = {text_option(
-                        "--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
-                        "a tokenizer.json, or the folder of a model that has one; bytes: a token per byte"),
+        .options = {text_option("--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
+                                "a tokenizer.json or a SentencePiece .model, or the folder of a model that "
+                                "has one; bytes: a token per byte"),
                     text_option(
                         "--out", "NAME", &Arguments::out, "a name",
                         "what is made: NAME.bin, for megatron NAME.idx too; NAME.journal while it is made"),

@@ -14,6 +14,7 @@ find_package(fmt REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(oniguruma REQUIRED IMPORTED_TARGET oniguruma)
+pkg_check_modules(sentencepiece IMPORTED_TARGET sentencepiece)  # without it, tokenizers of that kind are refused
 # The serial library suffices, for each writer has a file of its own; a parallel one does as well.
 find_package(HDF5 1.10.5 REQUIRED COMPONENTS C)
 find_package(libaio REQUIRED)

@@ -42,6 +42,7 @@ nlohmann-json3-dev      cmake:nlohmann_json
 libfmt-dev              cmake:fmt
 libxxhash-dev           pkg-config:libxxhash
 libonig-dev             pkg-config:oniguruma
+libsentencepiece-dev    pkg-config:sentencepiece
 libhdf5-dev             cmake:HDF5
 libaio-dev              header:libaio.h
 libgtest-dev            cmake:GTest

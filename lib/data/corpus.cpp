@@ -6,6 +6,8 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "data/encoded_text.hpp"
+#include "data/tokenizer/text_tokenizer.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -33,8 +35,14 @@ void expect_a_window(const SourcePart& part, std::int64_t seq, const std::string
 
 Corpus::Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed)
     : data_{data}, vocab_{vocab}, seed_{seed} {
-    const auto open = [this](const spec::Source& source, const std::string& key) {
-        sources_.push_back({open_source(source, key), key});
+    std::unique_ptr<const TextTokenizer> tokenizer;
+    const auto open = [&](const spec::Source& source, const std::string& key) {
+        if (source.format == spec::TokenFormat::text && data.tokenizer.has_file()) {
+            tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer(data.tokenizer);
+            sources_.push_back({std::make_unique<EncodedText>(source.path, *tokenizer, key), key});
+        } else {
+            sources_.push_back({open_source(source, key), key});
+        }
         return static_cast<int>(sources_.size()) - 1;
     };
     for (std::size_t i = 0; i < data.train.size(); ++i) {

@@ -16,9 +16,11 @@ namespace ziggurat::data {
 /// validation sources.
 class Corpus {
   public:
+    /// Text is encoded on the spot where the tokenizer is a file, which is for evaluations: a run that trains
+    /// is refused such a deck.
+    ///
     /// Errors: Error{deck} that begins with the key of the source that is missing, foreign, or too short for
-    /// one
-    ///         sequence
+    ///         one sequence; those of open_tokenizer()
     Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed);
 
     /// Reads up to `limit` tokens of each source's beginning and refuses those outside the vocabulary.

@@ -1,8 +1,10 @@
 /// Options of loading a deck: what the deck does not say.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "deck/compose/environment.hpp"
@@ -12,6 +14,12 @@
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::deck {
+
+/// What a deck wants to know of its tokenizer.
+struct TokenizerFacts {
+    std::int64_t vocab = 0;  ///< ids are smaller
+    std::string hash;        ///< as spec::Tokenizer has it
+};
 
 /// The place of the run, and functions that choose what the deck leaves open.
 struct LoadOptions {
@@ -30,6 +38,9 @@ struct LoadOptions {
     bool as_record = false;
     /// Called when run.time_limit is auto; without it there is no job that ends.
     std::function<std::optional<JobEnd>()> job_end = {};
+    /// Reads a tokenizer that is a file; without it nothing is asked of the file.
+    /// Errors: its Error{deck} becomes one of the deck
+    std::function<TokenizerFacts(const spec::Tokenizer&)> read_tokenizer = {};
     /// Called, for a deck without errors, to choose the homes that it leaves open; without it they stay open.
     std::function<spec::RunSpec(const spec::RunSpec&, const spec::MachineSpec&)> choose_homes = {};
     /// Called, for a deck without errors whose homes are known, to choose how far ahead and in what pieces

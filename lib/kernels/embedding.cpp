@@ -56,13 +56,14 @@ void embedding_backward(const device::Stream& stream,
                         std::int64_t vocab,
                         Accumulate accumulate_table,
                         TensorAddress<float, 2> d_position_table,
-                        Accumulate accumulate_position_table) {
+                        Accumulate accumulate_position_table,
+                        float table_scale) {
     ZG_EXPECTS(is_gradient(tokens, d_table, d_out.extent(0), d_out.extent(1)));
     ZG_EXPECTS(d_table.empty() || (first >= 0 && first + d_table.extent(0) <= vocab));
     ZG_EXPECTS(is_gradient(positions, d_position_table, d_out.extent(0), d_out.extent(1)));
     check_dropout(dropout, d_out.extent(0));
     launch<embedding_backward<T>>(stream, tokens, positions, d_out, dropout, d_table, first, vocab,
-                                  accumulate_table, d_position_table, accumulate_position_table);
+                                  accumulate_table, d_position_table, accumulate_position_table, table_scale);
 }
 
 template <class T>
@@ -93,10 +94,11 @@ void embedding_tile_backward(const device::Stream& stream,
                              TensorAddress<const T, 2> d_out,
                              const Dropout& dropout,
                              TensorAddress<float, 2> d_table,
-                             Accumulate accumulate) {
+                             Accumulate accumulate,
+                             float scale) {
     ZG_EXPECTS(indices.extent(0) == d_out.extent(0) && d_table.extent(1) == d_out.extent(1));
     check_dropout(dropout, d_out.extent(0));
-    launch<embedding_tile_backward<T>>(stream, indices, first, d_out, dropout, d_table, accumulate);
+    launch<embedding_tile_backward<T>>(stream, indices, first, d_out, dropout, d_table, accumulate, scale);
 }
 
 template decltype(embedding_forward<float>) embedding_forward<float>;

@@ -32,7 +32,8 @@ void embedding_forward(const device::Stream& stream,
 /// Adds each row of dropout'(d_out) to the rows of the tables that it was looked up from.
 ///
 /// With Accumulate::no a table is zeroed first; a tied table that the head has written already takes
-/// Accumulate::yes.
+/// Accumulate::yes. What is added to d_table is multiplied by `table_scale`: less than 1 keeps large models
+/// stable (GLM-130B, arXiv:2210.02414, section 3.1: embedding gradient shrink).
 ///
 /// Shapes:  as forward; d_table [at most vocab - first, width] and d_position_table [max_seq, width], each
 /// empty where it is
@@ -51,7 +52,8 @@ void embedding_backward(const device::Stream& stream,
                         std::int64_t vocab,
                         Accumulate accumulate_table,
                         TensorAddress<float, 2> d_position_table,
-                        Accumulate accumulate_position_table);
+                        Accumulate accumulate_position_table,
+                        float table_scale = 1);
 
 /// The same by rows of the table. A tile's rows of the table go to the rows of `out` that ask for them; the
 /// others stay. Then positions and dropout for all rows at once: the bits are those of embedding_forward.
@@ -79,6 +81,7 @@ void embedding_tile_backward(const device::Stream& stream,
                              TensorAddress<const T, 2> d_out,
                              const Dropout& dropout,
                              TensorAddress<float, 2> d_table,
-                             Accumulate accumulate);
+                             Accumulate accumulate,
+                             float scale = 1);
 
 }  // namespace ziggurat::kernels

@@ -31,9 +31,10 @@ Kernel bind_embedding(Binder<T>& binder, const layout::Phase& phase, Operands& u
     const auto d_learned = use.gradient(Role::d_position_table, width);
     // Whatever a tied head on this rank has written of the table's gradient is added to.
     const auto accumulate = use.accumulate();
+    const auto scale = static_cast<float>(binder.spec().model.embedding_gradient);
     return [=] {
         kernels::embedding_backward<T>(stream, tokens, positions, d_out, dropout, d_table, first, vocab,
-                                       accumulate, d_learned, accumulate);
+                                       accumulate, d_learned, accumulate, scale);
     };
 }
 

@@ -109,8 +109,10 @@ Kernel bind_embedding_tile(Binder<T>& binder, const layout::Phase& phase, Operan
     const auto d_out = use.matrix_in<T>(Role::d_output, width);
     const auto d_table = use.gradient(is_tile ? Role::d_table : Role::d_position_table, width);
     const auto accumulate = use.accumulate();
+    const auto scale = is_tile ? static_cast<float>(binder.spec().model.embedding_gradient) : 1.0f;
     return [=] {
-        kernels::embedding_tile_backward<T>(stream, indices, first, d_out, dropout, d_table, accumulate);
+        kernels::embedding_tile_backward<T>(stream, indices, first, d_out, dropout, d_table, accumulate,
+                                            scale);
     };
 }
 

@@ -67,6 +67,8 @@ struct Model {
     double rope_theta = 10000;   ///< of families with rotary positions
     double rotary_fraction = 1;  ///< of the channels of a head: the first ones, which are turned
     double dropout = 0;          ///< of embedding, attention weights and both branches of a layer
+    double embedding_gradient =
+        1;                       ///< factor of the token table's gradient as looked up; not of a tied head's
     double init_std = 0.02;      ///< projections into the residual stream: init_std / sqrt(2 layers)
     std::string init_path = {};  ///< a checkpoint, or run, whose weights training begins with; empty: random
     bool is_init_published = false;  ///< init_path is a folder in the Hugging Face format
@@ -92,10 +94,21 @@ struct Source {
     bool operator==(const Source&) const = default;
 };
 
-enum class Tokenizer { bytes, none };  ///< none: the sources hold token ids
+/// none: token ids that nobody turns into text.
+enum class TokenizerKind { bytes, none, hf, sentencepiece };
+
+/// From text to token ids and back.
+struct Tokenizer {
+    TokenizerKind kind = TokenizerKind::bytes;
+    std::string path;  ///< of hf and sentencepiece: a file, or the folder of a model that has it
+    std::string hash;  ///< of that file, `xxh3:` and 16 digits; empty: not known
+
+    bool has_file() const { return kind == TokenizerKind::hf || kind == TokenizerKind::sentencepiece; }
+    bool operator==(const Tokenizer&) const = default;
+};
 
 struct Data {
-    Tokenizer tokenizer = Tokenizer::bytes;
+    Tokenizer tokenizer;
     std::int64_t seq = 0;
     std::vector<Source> train;
     std::vector<Source> validation;

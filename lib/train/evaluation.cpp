@@ -1,6 +1,7 @@
 #include "train/evaluation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -31,12 +32,24 @@ Evaluation::Evaluation(const spec::RunSpec& spec,
       batch_{spec.train.micro_batch, spec.data.seq},
       weights_(static_cast<std::size_t>(spec.model.vocab)) {}
 
-std::optional<ValidationLoss> Evaluation::validate(const Stops& stops, Progress* progress) {
+std::int64_t Evaluation::target_bytes(const data::TextTokenizer& tokenizer) const {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < batch_.targets.size(); ++i) {
+        // A model may have more rows than its tokenizer has tokens.
+        const bool counts = batch_.mask[i] != 0 && batch_.targets[i] < tokenizer.vocab_size();
+        bytes += counts ? tokenizer.bytes_of(batch_.targets[i]) : 0;
+    }
+    return bytes;
+}
+
+std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
+                                                   Progress* progress,
+                                                   const data::TextTokenizer* tokenizer) {
     assembly_.train_executor().finish();  // parameters may still be on their way to their other holders
     const auto rows = spec_.train.micro_batch;
     const auto rows_of_all = rows * spec_.parallel.data;
     ExactSum losses;
-    std::int64_t targets = 0;
+    std::array<std::int64_t, 2> counts{};  // targets, and bytes of text that they stand for
     if (progress != nullptr) {
         progress->begin("evaluates", "batches", (validation_.num_samples() + rows_of_all - 1) / rows_of_all);
     }
@@ -50,7 +63,8 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops, Progress*
         assembly_.evaluator().run_step();
         if (model_.counts_losses()) {
             add_losses(assembly_.evaluate_slot().losses, losses);
-            targets += batch_.num_targets;
+            counts[0] += batch_.num_targets;
+            counts[1] += tokenizer != nullptr ? target_bytes(*tokenizer) : 0;
         }
         if (progress != nullptr) {
             progress->advance(1);
@@ -59,10 +73,13 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops, Progress*
     assembly_.evaluator().finish();
     auto limbs = losses.limbs();
     comm::all_reduce_sum(world_, limbs);
-    comm::all_reduce_sum(world_, {&targets, 1});
+    comm::all_reduce_sum(world_, counts);
+    const auto [targets, bytes] = counts;
     const ExactSum all{limbs};
     return ValidationLoss{
-        all.is_finite() && targets > 0 ? all.value() / static_cast<double>(targets) : std::nan(""), targets};
+        .mean = all.is_finite() && targets > 0 ? all.value() / static_cast<double>(targets) : std::nan(""),
+        .tokens = targets,
+        .bytes = bytes};
 }
 
 std::int32_t Evaluation::draw(const spec::Sample& sample, std::int64_t step, std::int64_t place) {
@@ -91,18 +108,19 @@ std::int32_t Evaluation::draw(const spec::Sample& sample, std::int64_t step, std
     return static_cast<std::int32_t>(best - logits.begin());
 }
 
-std::optional<std::string> Evaluation::generate(const spec::Sample& sample,
+std::optional<std::string> Evaluation::generate(const data::TextTokenizer& tokenizer,
+                                                const spec::Sample& sample,
                                                 std::int64_t step,
                                                 const Stops& stops) {
     assembly_.train_executor().finish();
     const auto& slot = assembly_.evaluate_slot();
     const auto seq = spec_.data.seq;
     std::vector<std::int32_t> text;
-    for (const char c : sample.prompt) {
-        text.push_back(static_cast<unsigned char>(c));
-    }
-    if (text.empty()) {
-        text.push_back('\n');
+    tokenizer.encode(sample.prompt, text);
+    if (text.empty() && tokenizer.document_token()) {
+        text.push_back(*tokenizer.document_token());
+    } else if (text.empty()) {
+        tokenizer.encode("\n", text);
     }
     const auto prompt = text.size();
     std::ranges::fill(slot.tokens, 0);
@@ -127,11 +145,8 @@ std::optional<std::string> Evaluation::generate(const spec::Sample& sample,
     }
     assembly_.evaluator().finish();
     assembly_.watch_logits(-1);
-    std::string continuation;
-    for (auto i = prompt; i < text.size(); ++i) {
-        continuation.push_back(static_cast<char>(text[i]));
-    }
-    return continuation;
+    const std::span all{text};
+    return data::decoded_behind(tokenizer, all.first(prompt), all.subspan(prompt));
 }
 
 }  // namespace ziggurat::train

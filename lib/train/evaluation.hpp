@@ -10,6 +10,7 @@
 #include "comm/context.hpp"
 #include "data/batch.hpp"
 #include "data/batch_source.hpp"
+#include "data/tokenizer/text_tokenizer.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
 #include "train/step/assembly.hpp"
@@ -19,6 +20,7 @@ namespace ziggurat::train {
 struct ValidationLoss {
     double mean = 0;          ///< nats per target token
     std::int64_t tokens = 0;  ///< target tokens
+    std::int64_t bytes = 0;   ///< of text that they stand for; 0 where no tokenizer was given
 };
 
 /// Runs the evaluation program of an assembly.
@@ -39,21 +41,28 @@ class Evaluation {
 
     /// The loss over all validation samples; nothing when it was left off.
     ///
-    /// \param progress  told of batches; null: nobody waits for them
+    /// \param progress   told of batches; null: nobody waits for them
+    /// \param tokenizer  by which bytes of text are counted; null: they are not
     /// Numerics:   an exact sum, the same on any layout for the same losses
     /// Collective: over all ranks, each doing its share of the samples
-    std::optional<ValidationLoss> validate(const Stops& stops = {}, Progress* progress = nullptr);
+    std::optional<ValidationLoss> validate(const Stops& stops = {},
+                                           Progress* progress = nullptr,
+                                           const data::TextTokenizer* tokenizer = nullptr);
 
-    /// Text that follows `sample.prompt`, byte by byte. The window holds data.seq tokens; older ones are
-    /// forgotten. Nothing when it was left off.
+    /// Text that follows `sample.prompt`, token by token. The window holds data.seq tokens; older ones are
+    /// forgotten. A prompt of no tokens is the document token, else a line's end. Nothing when it was left
+    /// off.
     ///
     /// Numerics:   random numbers by Philox from the seed, the step and the token's place: the same on all
     /// ranks Collective: over all ranks
-    std::optional<std::string> generate(const spec::Sample& sample,
+    std::optional<std::string> generate(const data::TextTokenizer& tokenizer,
+                                        const spec::Sample& sample,
                                         std::int64_t step,
                                         const Stops& stops = {});
 
   private:
+    /// Bytes of text that the targets of the batch that count stand for.
+    std::int64_t target_bytes(const data::TextTokenizer& tokenizer) const;
     std::int32_t draw(const spec::Sample& sample, std::int64_t step, std::int64_t place);
 
     const spec::RunSpec& spec_;

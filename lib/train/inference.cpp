@@ -88,16 +88,20 @@ auto Inference::pass(const Pass& work) {
     }
 }
 
-ValidationLoss Inference::loss(data::BatchSource source, Progress* progress) {
-    return pass([&] { return evaluation(std::move(source)).validate({}, progress).value(); });
+ValidationLoss Inference::loss(data::BatchSource source,
+                               Progress* progress,
+                               const data::TextTokenizer* tokenizer) {
+    return pass([&] { return evaluation(std::move(source)).validate({}, progress, tokenizer).value(); });
 }
 
-std::string Inference::generate(const spec::Sample& sample, std::int64_t step) {
+std::string Inference::generate(const data::TextTokenizer& tokenizer,
+                                const spec::Sample& sample,
+                                std::int64_t step) {
     spec::Data no_data = run_.data;
     no_data.train.clear();
     no_data.validation.clear();
     const data::Corpus nothing{no_data, run_.model.vocab, run_.run.seed};
-    return pass([&] { return evaluation(nothing.validation(0)).generate(sample, step).value(); });
+    return pass([&] { return evaluation(nothing.validation(0)).generate(tokenizer, sample, step).value(); });
 }
 
 }  // namespace ziggurat::train

@@ -49,16 +49,19 @@ class Inference {
 
     /// The loss over all samples of `source`.
     ///
-    /// \param progress  told of batches; null: nobody waits for them
+    /// \param progress   told of batches; null: nobody waits for them
+    /// \param tokenizer  by which bytes of text are counted; null: they are not
     /// Numerics:   an exact sum, the same on any layout for the same losses
     /// Collective: over all ranks
-    ValidationLoss loss(data::BatchSource source, Progress* progress = nullptr);
+    ValidationLoss loss(data::BatchSource source,
+                        Progress* progress = nullptr,
+                        const data::TextTokenizer* tokenizer = nullptr);
 
     /// Text that follows `sample.prompt`; what training has printed after `step`, for the same sample and
-    /// run.seed. The model reads bytes.
+    /// run.seed.
     ///
     /// Collective: over all ranks
-    std::string generate(const spec::Sample& sample, std::int64_t step);
+    std::string generate(const data::TextTokenizer& tokenizer, const spec::Sample& sample, std::int64_t step);
 
     Assembly& assembly() noexcept { return assembly_; }
 

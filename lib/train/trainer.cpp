@@ -36,6 +36,7 @@ int train(const spec::RunSpec& spec,
     expect_folder_on_all_nodes(spec, nodes, world, reporter);
     reporter.busy("reads the training data");
     const auto corpus = open_corpus(spec, world);
+    const auto tokenizer = open_tokenizer_of_samples(spec, world);
     DataGuard data{corpus, nodes, world, reporter};
     if (world.rank() == 0) {
         corpus.check_tokens();
@@ -60,8 +61,16 @@ int train(const spec::RunSpec& spec,
         RollBackLimit limit_of_backs;
         for (std::optional<RollBack> back;;) {
             reporter.busy("compiles the step and reserves memory");
-            TrainingLoop loop{
-                back ? again : spec, world, processors, corpus, data, context, requests, reporter, back};
+            TrainingLoop loop{back ? again : spec,
+                              world,
+                              processors,
+                              corpus,
+                              tokenizer.get(),
+                              data,
+                              context,
+                              requests,
+                              reporter,
+                              back};
             const auto end = loop.run();
             if (!end.back) {
                 return end.exit_code;

@@ -31,6 +31,7 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
                            const comm::Context& world,
                            const device::Processors& processors,
                            const data::Corpus& corpus,
+                           const data::TextTokenizer* tokenizer,
                            DataGuard& data,
                            const RunContext& context,
                            Requests& requests,
@@ -39,6 +40,7 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
     : spec_{spec},
       requests_{requests},
       reporter_{reporter},
+      tokenizer_{tokenizer},
       data_{data},
       processors_{processors},
       assembly_{spec, build_programs(spec, world.rank()), world, processors_, StateAtFirst::zero},
@@ -290,9 +292,9 @@ void TrainingLoop::validate() {
     report.tokens = tokens_;
     report.seconds = seconds_between(begin_ns, monotonic_ns());
     reporter_.validation(report);
-    if (spec_.validate.sample) {
+    if (spec_.validate.sample && tokenizer_ != nullptr) {
         const ScopedActivity time{times(), sampling_activity_};
-        if (const auto text = evaluation_.generate(*spec_.validate.sample, step_, stops)) {
+        if (const auto text = evaluation_.generate(*tokenizer_, *spec_.validate.sample, step_, stops)) {
             reporter_.sample(step_, *text);
         }
     }

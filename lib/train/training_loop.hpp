@@ -42,12 +42,14 @@ class TrainingLoop {
   public:
     /// Resumes from a checkpoint or sets initial values.
     ///
+    /// \param tokenizer  of samples; null where the run has none. Outlives this
     /// \param back  why a run that has gone on before begins this loop
     /// Errors: those of Assembly and resume()
     TrainingLoop(const spec::RunSpec& spec,
                  const comm::Context& world,
                  const device::Processors& processors,
                  const data::Corpus& corpus,
+                 const data::TextTokenizer* tokenizer,
                  DataGuard& data,
                  const RunContext& context,
                  Requests& requests,
@@ -85,6 +87,7 @@ class TrainingLoop {
     const spec::RunSpec& spec_;
     Requests& requests_;
     Reporter& reporter_;
+    const data::TextTokenizer* tokenizer_;
     DataGuard& data_;
     ResidentMemory resident_;
     device::Processors processors_;

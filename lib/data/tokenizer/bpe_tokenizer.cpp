@@ -22,6 +22,10 @@ class BpeTokenizer final : public TextTokenizer {
 
     std::unique_ptr<TextEncoder> make_encoder() const override;
     void decode(std::span<const std::int32_t> ids, std::string& bytes) const override;
+    std::int64_t bytes_of(std::int32_t id) const override {
+        return id == parts_.document_token ? 0
+                                           : std::ssize(parts_.bytes_of_token[static_cast<std::size_t>(id)]);
+    }
     std::int64_t vocab_size() const noexcept override { return std::ssize(parts_.bytes_of_token); }
     std::optional<std::int32_t> document_token() const noexcept override { return parts_.document_token; }
     std::uint64_t hash() const noexcept override { return parts_.hash; }
@@ -57,13 +61,7 @@ class BpeEncoder final : public TextEncoder, private PieceSink {
     explicit BpeEncoder(const BpeTokenizer& tokenizer) : tokenizer_{tokenizer} {}
 
     void encode(std::string_view text, std::vector<std::int32_t>& ids) override {
-        if (const auto bad = first_invalid_utf8(text); bad < text.size()) {
-            throw Error{
-                ErrorKind::deck,
-                fmt::format("the text is no UTF-8 at its byte {} (0x{:02x}). Convert it, for instance by "
-                            "iconv -t UTF-8.",
-                            bad, static_cast<unsigned char>(text[bad]))};
-        }
+        expect_utf8(text);
         const auto before = ids.size();
         into_ = &ids;
         try {

@@ -33,6 +33,7 @@ class ByteTokenizer final : public TextTokenizer {
         }
     }
 
+    std::int64_t bytes_of(std::int32_t /*id*/) const override { return 1; }
     std::int64_t vocab_size() const noexcept override { return num_bytes; }
     std::optional<std::int32_t> document_token() const noexcept override { return std::nullopt; }
     std::uint64_t hash() const noexcept override { return 0; }

@@ -1,6 +1,10 @@
 #include "data/tokenizer/characters.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
+
+#include "base/error.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -48,6 +52,15 @@ std::size_t first_invalid_utf8(std::string_view text) noexcept {
         at += length;
     }
     return at;
+}
+
+void expect_utf8(std::string_view text) {
+    if (const auto bad = first_invalid_utf8(text); bad < text.size()) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("the text is no UTF-8 at its byte {} (0x{:02x}). Convert it, for instance by "
+                                "iconv -t UTF-8.",
+                                bad, static_cast<unsigned char>(text[bad]))};
+    }
 }
 
 void append_utf8(std::string& text, std::uint32_t code) {

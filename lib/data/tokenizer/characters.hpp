@@ -46,6 +46,9 @@ inline std::size_t character_before(std::string_view text, std::size_t at) noexc
 /// no surrogates.
 std::size_t first_invalid_utf8(std::string_view text) noexcept;
 
+/// Errors: Error{deck} that names the first byte that is no UTF-8
+void expect_utf8(std::string_view text);
+
 /// Appends the UTF-8 of a code, at most `most_code`.
 void append_utf8(std::string& text, std::uint32_t code);
 

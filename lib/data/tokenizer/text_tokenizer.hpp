@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "spec/run_spec.hpp"
+
 namespace ziggurat::data {
 
 /// Encodes one text after the other; remembers pieces that come again, so each thread has its own.
@@ -38,10 +40,15 @@ class TextTokenizer {
         make_encoder()->encode(text, ids);
     }
 
-    /// Appends the bytes that `ids` stand for. The bytes of one id alone need not be whole characters.
+    /// Appends the bytes that `ids`, a text from its beginning on, stand for. The bytes of one id alone need
+    /// not be whole characters.
     ///
     /// Errors: Error{deck} that names an id outside [0, vocab_size())
     virtual void decode(std::span<const std::int32_t> ids, std::string& bytes) const = 0;
+
+    /// Bytes of text that an id in [0, vocab_size()) stands for; 0 for what is no text, as the document
+    /// token.
+    virtual std::int64_t bytes_of(std::int32_t id) const = 0;
 
     /// Ids are smaller.
     virtual std::int64_t vocab_size() const noexcept = 0;
@@ -64,6 +71,34 @@ std::unique_ptr<const TextTokenizer> make_byte_tokenizer();
 /// \param path  the file, or the folder of a model that has it
 /// Errors: Error{deck} that names the file when it cannot be read, is broken or contradicts itself, and what
 ///         in it is not built; nothing is approximated
+std::unique_ptr<const TextTokenizer> open_hf_tokenizer(const std::string& path);
+
+/// Reads a SentencePiece model, as of Llama 2 and T5, by the library of that name. The document token is its
+/// end of sentence.
+///
+/// \param path  the file, or a folder that has it as tokenizer.model
+/// Errors: Error{deck} that names the file when it cannot be read or is no such model, or that this program
+/// was
+///         built without the library
+std::unique_ptr<const TextTokenizer> open_sentencepiece_tokenizer(const std::string& path);
+
+/// True for what ends in `.model`, and for folders that have a tokenizer.model and no tokenizer.json.
+bool is_sentencepiece(const std::string& path);
+
+/// The one or the other.
 std::unique_ptr<const TextTokenizer> open_tokenizer(const std::string& path);
+
+/// The tokenizer of a run; null where its tokens are numbers alone.
+///
+/// Errors: as above, and Error{deck} when the file has another hash than the run knows
+std::unique_ptr<const TextTokenizer> open_tokenizer(const spec::Tokenizer& tokenizer);
+
+/// As spec::Tokenizer::hash has it.
+std::string hash_text(const TextTokenizer& tokenizer);
+
+/// What `ids` add to the text that `before` has begun.
+std::string decoded_behind(const TextTokenizer& tokenizer,
+                           std::span<const std::int32_t> before,
+                           std::span<const std::int32_t> ids);
 
 }  // namespace ziggurat::data

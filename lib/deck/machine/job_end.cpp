@@ -3,6 +3,7 @@
 #include <charconv>
 #include <ctime>
 
+#include "base/clock.hpp"
 #include "base/command_output.hpp"
 #include "base/error.hpp"
 
@@ -51,6 +52,10 @@ std::optional<JobEnd> find_job_end(const Environment& environment, double now, c
         at = answer ? read_local_time(*answer) : std::nullopt;
     }
     return at && *at > now ? std::optional{JobEnd{*at, "Slurm job " + *job}} : std::nullopt;
+}
+
+std::optional<JobEnd> find_own_job_end() {
+    return find_job_end(process_environment, calendar_seconds());
 }
 
 std::optional<double> find_stop_at(const Environment& environment) {

@@ -27,6 +27,9 @@ std::optional<JobEnd> find_job_end(const Environment& environment,
                                    double now,
                                    const AskSlurm& ask = ask_squeue);
 
+/// The end of the job that this process is in.
+std::optional<JobEnd> find_own_job_end();
+
 /// The time in ZIGGURAT_STOP_AT: seconds since 1970, UTC.
 /// Errors: Error{deck} when it is no such number
 std::optional<double> find_stop_at(const Environment& environment);

@@ -56,6 +56,7 @@ void resolve(Resolution& resolution) {
         "deck_version",
         fmt::format("it says which schema the deck was written for; this one is {}", deck_version));
     resolve_run(resolution);
+    resolve_tokenizer(resolution);
     resolve_model(resolution);
     resolve_data(resolution);
     resolve_parallel(resolution);

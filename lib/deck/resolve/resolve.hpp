@@ -19,6 +19,7 @@ struct Resolution {
     const LoadOptions& options;
     spec::MachineSpec& machine;
     Diagnostics& found;
+    std::int64_t tokenizer_vocab = 0;                  ///< of the tokenizer's ids; 0: not known
     std::string time_limit_source = "run.time_limit";  ///< who says when the run ends
 
     /// False, after a complaint, when the deck does not say `path`; `why` says what it is needed for.
@@ -41,6 +42,7 @@ void resolve(Resolution& resolution);
 
 // Each section of the deck has a file of that name: resolve_tiers.cpp.
 void resolve_run(Resolution& resolution);
+void resolve_tokenizer(Resolution& resolution);  // of data, before the model, whose vocabulary it may give
 void resolve_model(Resolution& resolution);
 void resolve_data(Resolution& resolution);
 void resolve_parallel(Resolution& resolution);

@@ -49,8 +49,6 @@ void resolve_data(Resolution& resolution) {
     resolve_lengths(resolution);
     resolution.run.model.max_seq = values.integer("model.max_seq");
     data.seq = values.integer("data.seq");
-    data.tokenizer =
-        values.is_word("data.tokenizer.kind", "none") ? spec::Tokenizer::none : spec::Tokenizer::bytes;
     if (values.is_empty_list("data.train")) {
         resolution.found.error(values.location("data.train"), "'data.train' is an empty list",
                                "there is nothing to train on",

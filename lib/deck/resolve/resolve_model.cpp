@@ -93,13 +93,18 @@ void resolve_vocabulary(Resolution& resolution) {
     spec::Model& model = resolution.run.model;
     Values& values = resolution.values;
     if (resolution.is_auto("model.vocab")) {
-        if (values.is_word("data.tokenizer.kind", "bytes")) {
-            resolution.set_resolved_integer("model.vocab", 256, "a token per byte");
-        } else if (values.is_bad("data.tokenizer.kind") || values.is_bad("data.tokenizer")) {
+        constexpr std::array keys{"data.tokenizer", "data.tokenizer.kind", "data.tokenizer.path"};
+        if (std::ranges::any_of(keys, [&](const char* key) { return values.is_bad(key); })) {
             values.mark_bad("model.vocab");  // it depends on what was meant
+        } else if (resolution.tokenizer_vocab > 0) {
+            resolution.set_resolved_integer(
+                "model.vocab", resolution.tokenizer_vocab,
+                resolution.run.data.tokenizer.has_file() ? "of data.tokenizer" : "a token per byte");
         } else {
             values.erase("model.vocab");
-            resolution.require("model.vocab", "sources of token numbers do not say how many there are");
+            resolution.require("model.vocab", resolution.run.data.tokenizer.has_file()
+                                                  ? "the tokenizer's file is not here to be asked"
+                                                  : "sources of token numbers do not say how many there are");
         }
     }
     model.vocab = values.integer("model.vocab");
@@ -199,6 +204,7 @@ void resolve_model(Resolution& resolution) {
     resolve_positions(resolution);
     model.dropout = values.real("model.dropout");
     model.init_std = values.real("model.init_std");
+    model.embedding_gradient = values.real("model.embedding_gradient");
     if (!values.is_word("model.init.from", "random") && !values.is_word("model.init.path", "none")) {
         model.init_path = values.text("model.init.path");
         model.is_init_published = values.is_word("model.init.from", "hf");

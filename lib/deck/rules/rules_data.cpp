@@ -72,13 +72,26 @@ void sources_are_what_they_are_called(const Resolution& at) {
 void tokenizers_match_formats(const Resolution& at) {
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
         const bool is_text = source.format == spec::TokenFormat::text;
-        if (is_text == (at.run.data.tokenizer == spec::Tokenizer::bytes)) {
+        const auto& tokenizer = at.run.data.tokenizer;
+        if (is_text == (tokenizer.kind == spec::TokenizerKind::bytes)) {
             return;
         }
-        at.found.error(at.values.location(path + ".format"),
-                       is_text ? "text without a tokenizer" : "token numbers with the bytes tokenizer",
-                       is_text ? "data.tokenizer is none" : "this format holds token numbers, not text",
-                       is_text ? "Use tokenizer: bytes." : "Use tokenizer: none.");
+        const auto location = at.values.location(path + ".format");
+        if (!is_text) {
+            at.found.error(
+                location, "token numbers with the bytes tokenizer",
+                "this format holds token numbers, not text",
+                "Use tokenizer: {kind: hf, path: PATH} with the tokenizer that they are of, or none.");
+        } else if (tokenizer.has_file()) {
+            at.found.error(
+                location, "text that is no tokens yet", "only bytes become tokens while a run reads them",
+                fmt::format("Run 'ziggurat tokenize {} --tokenizer {} --out NAME --format llmc' once, "
+                            "and train on {{format: llmc, path: NAME.bin}}.",
+                            source.path, tokenizer.path));
+        } else {
+            at.found.error(location, "text without a tokenizer", "data.tokenizer is none",
+                           "Use tokenizer: bytes.");
+        }
     });
 }
 
@@ -98,7 +111,7 @@ void documents_can_be_told_apart(const Resolution& at) {
 
 constexpr std::array rules = {
     Rule{sources_are_what_they_are_called, "data.held_out"},
-    Rule{tokenizers_match_formats, "data.tokenizer.kind"},
+    Rule{tokenizers_match_formats, "data.tokenizer"},
     Rule{documents_can_be_told_apart, "data.reset_at_document data.document_token"},
 };
 

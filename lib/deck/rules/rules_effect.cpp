@@ -78,6 +78,10 @@ bool joins_documents(const Resolution& at) {
     return !at.run.data.reset_at_document;
 }
 
+bool has_no_tokenizer_file(const Resolution& at) {
+    return !at.run.data.tokenizer.has_file();
+}
+
 bool resumes_never(const Resolution& at) {
     return at.run.run.resume == spec::Resume::never;
 }
@@ -135,6 +139,10 @@ constexpr std::array idle_keys = {
          "Remove it, or set the action.", "train.spikes"},
     Idle{"train.spikes.z", looks_for_no_spikes, "train.spikes.action is off", "Remove it, or set the action.",
          "train.spikes"},
+    Idle{"data.tokenizer.path", has_no_tokenizer_file, "data.tokenizer.kind is no file",
+         "Remove it, or use kind: hf.", "data.tokenizer"},
+    Idle{"data.tokenizer.hash", has_no_tokenizer_file, "data.tokenizer.kind is no file", "Remove it.",
+         "data.tokenizer"},
     Idle{"data.document_token", joins_documents, "data.reset_at_document is false",
          "Remove it, or reset at documents.", "data.reset_at_document"},
     Idle{"validate.batches", validates_nothing, "validate.every is none",

@@ -66,13 +66,16 @@ void sequences_fit_the_model(const Resolution& at) {
         "the model has no positions beyond max_seq", "Shorten the sequences or raise max_seq.");
 }
 
-void bytes_fit_the_vocabulary(const Resolution& at) {
-    if (at.run.data.tokenizer != spec::Tokenizer::bytes || at.run.model.vocab >= 256) {
+void the_tokenizer_fits_the_vocabulary(const Resolution& at) {
+    if (at.run.model.vocab >= at.tokenizer_vocab) {
         return;
     }
     at.found.error(at.values.location("model.vocab"),
                    fmt::format("model.vocab = {} is too small", at.run.model.vocab),
-                   "the bytes tokenizer makes 256 different tokens", "Use 256 or more, or leave it out.");
+                   at.run.data.tokenizer.has_file()
+                       ? fmt::format("the tokens of data.tokenizer are 0 to {}", at.tokenizer_vocab - 1)
+                       : "the bytes tokenizer makes 256 different tokens",
+                   fmt::format("Use {} or more, or leave it out.", at.tokenizer_vocab));
 }
 
 void dropout_has_a_place(const Resolution& at) {
@@ -162,7 +165,7 @@ constexpr std::array rules = {
     Rule{rotary_channels_come_in_pairs, "model.hidden model.heads model.family model.rotary_fraction"},
     Rule{query_heads_share_key_heads_evenly, "model.heads model.kv_heads model.family"},
     Rule{sequences_fit_the_model, "data.seq model.max_seq"},
-    Rule{bytes_fit_the_vocabulary, "model.vocab data.tokenizer.kind"},
+    Rule{the_tokenizer_fits_the_vocabulary, "model.vocab data.tokenizer"},
     Rule{dropout_has_a_place, "model.family model.dropout"},
     Rule{rotary_positions_are_those_of_the_family,
          "model.family model.rope_theta model.rotary_fraction model.rope_scaling"},

@@ -25,10 +25,10 @@ void validation_data_is_looked_at(const Resolution& at) {
 }
 
 void samples_can_be_read(const Resolution& at) {
-    if (at.run.validate.sample && at.run.data.tokenizer == spec::Tokenizer::none) {
+    if (at.run.validate.sample && at.run.data.tokenizer.kind == spec::TokenizerKind::none) {
         at.found.error(at.values.location("validate.sample"), "a sample without a tokenizer",
                        "a prompt becomes tokens and tokens become text by it",
-                       "Remove it, or use tokenizer: bytes.");
+                       "Remove it, or name the tokenizer: {kind: hf, path: PATH}.");
     }
 }
 

@@ -10,8 +10,15 @@ namespace {
 constexpr Row rows[] = {
     {.path = "data", .doc = "Tokens: where they come from and how they are cut."},
     {.path = "data.tokenizer", .shorthand = "kind", .doc = "From text to tokens."},
-    {.path = "data.tokenizer.kind", .type = Type::word, .fallback = "bytes", .words = "bytes none",
-     .on_resume = warned, .doc = "bytes: a token per byte of text. none: the sources hold token numbers."},
+    {.path = "data.tokenizer.kind", .type = Type::word, .fallback = "bytes", .words = "bytes none hf sentencepiece",
+     .on_resume = noted,
+     .doc = "bytes: a token per byte of text. none: the sources hold token numbers. hf: they hold those of a tokenizer.json"
+            " of Hugging Face, by which samples become text. sentencepiece: those of a SentencePiece model."},
+    {.path = "data.tokenizer.path", .type = Type::path, .fallback = "auto", .words = "auto", .on_resume = noted,
+     .doc = "Of hf and sentencepiece: the file, or the folder of a model that has it; auto is model.init.path where that is"
+            " a folder of Hugging Face."},
+    {.path = "data.tokenizer.hash", .type = Type::text, .fallback = "auto", .words = "auto", .on_resume = refused_if_known,
+     .doc = "Of that file; auto is what it has. Checkpoints remember it: token numbers of another tokenizer mean other text."},
     {.path = "data.seq", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "tokens", .min = 1,
      .max = most_elements, .on_resume = warned,
      .doc = "Tokens of a training sequence; auto is model.max_seq."},

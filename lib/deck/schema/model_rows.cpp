@@ -62,6 +62,10 @@ std::span<const Row> model_rows() {
      .doc = family_texts().original_max_seq.c_str()},
     {.path = "model.dropout", .type = Type::real, .fallback = "0", .min = 0, .max = 0.99,
      .on_resume = warned, .doc = family_texts().dropout.c_str()},
+    {.path = "model.embedding_gradient", .type = Type::real, .fallback = "1", .min = 0, .max = 1,
+     .on_resume = warned,
+     .doc = "Factor of the gradient of the token table where tokens look it up, not where a tied head uses it. 0.1 keeps very"
+            " large models stable (GLM-130B)."},
     {.path = "model.init_std", .type = Type::real, .fallback = "0.02", .min = 0, .max = 10,
      .on_resume = noted,
      .doc = "Standard deviation of initial weights; projections into the residual stream get it / sqrt(2 layers)."},

@@ -134,6 +134,7 @@ __global__ void __launch_bounds__(scan_threads) scatter(Looked of,
                                                         const T* d_out,
                                                         ReadableDropout dropout,
                                                         TablePart<float> table,
+                                                        float scale,
                                                         float* d_table) {
     __shared__ unsigned matches[scan_warps];
     const std::int64_t first_row = blockIdx.x;
@@ -172,7 +173,7 @@ __global__ void __launch_bounds__(scan_threads) scatter(Looked of,
                     }
 #pragma unroll
                     for (int i = 0; i < pack; ++i) {
-                        total[i] += dropped.drops() ? value[i] * factor[i] : value[i];
+                        total[i] += scale * (dropped.drops() ? value[i] * factor[i] : value[i]);
                     }
                 }
             }
@@ -189,7 +190,8 @@ void scatter_add(const device::Stream& stream,
                  TensorRef<float, 2> d_table,
                  std::int64_t first,
                  std::int64_t all,
-                 Accumulate accumulate) {
+                 Accumulate accumulate,
+                 float scale) {
     const auto width = d_out.extent(1);
     if (accumulate == Accumulate::no) {
         map(stream, "embedding_backward", Zero{}, d_table.extent(0) * d_table.extent(1), d_table.data);
@@ -197,7 +199,7 @@ void scatter_add(const device::Stream& stream,
     const Looked of{d_out.extent(0), width, are_rows_aligned(width, d_out.data, d_table.data)};
     const TablePart<float> table{d_table.data, d_table.extent(0), first, all};
     launch_grid(stream, "embedding_backward", {of.rows, scan_threads}, scatter<T>, of, indices.data,
-                d_out.data, dropout, table, d_table.data);
+                d_out.data, dropout, table, scale, d_table.data);
 }
 
 }  // namespace
@@ -230,13 +232,14 @@ void embedding_backward(const device::Stream& stream,
                         std::int64_t vocab,
                         Accumulate accumulate_table,
                         TensorRef<float, 2> d_position_table,
-                        Accumulate accumulate_position_table) {
+                        Accumulate accumulate_position_table,
+                        float table_scale) {
     if (!d_table.empty()) {
-        scatter_add(stream, tokens, d_out, dropout, d_table, first, vocab, accumulate_table);
+        scatter_add(stream, tokens, d_out, dropout, d_table, first, vocab, accumulate_table, table_scale);
     }
     if (!d_position_table.empty()) {
         scatter_add(stream, positions, d_out, dropout, d_position_table, 0, d_position_table.extent(0),
-                    accumulate_position_table);
+                    accumulate_position_table, 1);
     }
 }
 
@@ -272,8 +275,9 @@ void embedding_tile_backward(const device::Stream& stream,
                              TensorRef<const T, 2> d_out,
                              const ReadableDropout& dropout,
                              TensorRef<float, 2> d_table,
-                             Accumulate accumulate) {
-    scatter_add(stream, indices, d_out, dropout, d_table, first, INT64_MAX, accumulate);
+                             Accumulate accumulate,
+                             float scale) {
+    scatter_add(stream, indices, d_out, dropout, d_table, first, INT64_MAX, accumulate, scale);
 }
 
 ZG_CUDA_SIBLING(embedding_forward<float>);

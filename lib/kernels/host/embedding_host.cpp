@@ -38,10 +38,10 @@ void copy_or_clear(const T* from, T* to, std::int64_t width) {
 }
 
 template <class T>
-void accumulate_row(const T* from, float* to, std::int64_t width) {
+void accumulate_row(const T* from, float scale, float* to, std::int64_t width) {
 #pragma omp simd
     for (std::int64_t c = 0; c < width; ++c) {
-        to[c] += float(from[c]);
+        to[c] += scale * float(from[c]);
     }
 }
 
@@ -52,6 +52,7 @@ void scatter_strip(Indices indices,
                    const DropoutRows& dropped,
                    TensorRef<float, 2> d_table,
                    std::int64_t first_row,
+                   float scale,
                    std::int64_t begin,
                    std::int64_t end) {
     float kept[DropoutRows::run_length];
@@ -66,9 +67,9 @@ void scatter_strip(Indices indices,
             float* to = d_table.row(index) + first;
             if (dropped.drops()) {
                 drop_run(from, dropped, row, first, kept, count);
-                accumulate_row(kept, to, count);
+                accumulate_row(kept, scale, to, count);
             } else {
-                accumulate_row(from, to, count);
+                accumulate_row(from, scale, to, count);
             }
         }
     }
@@ -83,7 +84,8 @@ void scatter_add(const device::Stream& stream,
                  const DropoutRows& dropped,
                  TensorRef<float, 2> d_table,
                  std::int64_t first_row,
-                 Accumulate accumulate) {
+                 Accumulate accumulate,
+                 float scale) {
     if (accumulate == Accumulate::no) {
         for_rows("ziggurat::embedding_zero", d_table.extent(0),
                  [=](std::int64_t row) { std::fill_n(d_table.row(row), d_table.extent(1), 0.0f); });
@@ -93,7 +95,7 @@ void scatter_add(const device::Stream& stream,
     const auto granules = (width + granule - 1) / granule;
     const auto strips = std::clamp<std::int64_t>(stream.num_threads(), 1, granules);
     for_rows("ziggurat::embedding_backward", strips, [=](std::int64_t strip) {
-        scatter_strip(indices, d_out, dropped, d_table, first_row, strip * granules / strips * granule,
+        scatter_strip(indices, d_out, dropped, d_table, first_row, scale, strip * granules / strips * granule,
                       std::min(width, (strip + 1) * granules / strips * granule));
     });
 }
@@ -145,15 +147,16 @@ void embedding_backward(const device::Stream& stream,
                         std::int64_t vocab,
                         Accumulate accumulate_table,
                         TensorRef<float, 2> d_position_table,
-                        Accumulate accumulate_position_table) {
+                        Accumulate accumulate_position_table,
+                        float table_scale) {
     const DropoutRows dropped{dropout};
     if (!d_table.empty()) {
         ZG_EXPECTS(are_rows_of(tokens, vocab));
-        scatter_add(stream, tokens, d_out, dropped, d_table, first, accumulate_table);
+        scatter_add(stream, tokens, d_out, dropped, d_table, first, accumulate_table, table_scale);
     }
     if (!d_position_table.empty()) {
         ZG_EXPECTS(are_rows_of(positions, d_position_table.extent(0)));
-        scatter_add(stream, positions, d_out, dropped, d_position_table, 0, accumulate_position_table);
+        scatter_add(stream, positions, d_out, dropped, d_position_table, 0, accumulate_position_table, 1);
     }
 }
 
@@ -201,9 +204,10 @@ void embedding_tile_backward(const device::Stream& stream,
                              TensorRef<const T, 2> d_out,
                              const ReadableDropout& dropout,
                              TensorRef<float, 2> d_table,
-                             Accumulate accumulate) {
+                             Accumulate accumulate,
+                             float scale) {
     const DropoutRows dropped{dropout};
-    scatter_add(stream, indices, d_out, dropped, d_table, first, accumulate);
+    scatter_add(stream, indices, d_out, dropped, d_table, first, accumulate, scale);
 }
 
 ZG_HOST_SIBLING(embedding_forward<float>);

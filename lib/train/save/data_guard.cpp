@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -56,6 +57,20 @@ std::string size_text(std::int64_t bytes) {
     return bytes < 0 ? std::string{"missing"} : format_grouped(bytes) + " bytes";
 }
 
+/// Errors: on all ranks, the Error{deck} of the first that has one
+void on_every_rank(const comm::Context& world, const std::function<void()>& open) {
+    std::string problem;
+    try {
+        open();
+    } catch (const Error& error) {
+        problem = error.what();
+    }
+    problem = comm::first_text(world, problem);
+    if (!problem.empty()) {
+        throw Error{ErrorKind::deck, problem};
+    }
+}
+
 std::string name_of(const DataOfNode& node) {
     return fmt::format("rank {} on {}", node.first_rank, printable(node.host));
 }
@@ -64,17 +79,19 @@ std::string name_of(const DataOfNode& node) {
 
 data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Context& world) {
     std::optional<data::Corpus> corpus;
-    std::string problem;
-    try {
-        corpus.emplace(spec.data, spec.model.vocab, spec.run.seed);
-    } catch (const Error& error) {
-        problem = error.what();
-    }
-    problem = comm::first_text(world, problem);
-    if (!problem.empty()) {
-        throw Error{ErrorKind::deck, problem};
-    }
+    on_every_rank(world, [&] { corpus.emplace(spec.data, spec.model.vocab, spec.run.seed); });
     return std::move(*corpus);
+}
+
+std::unique_ptr<const data::TextTokenizer> open_tokenizer_of_samples(const spec::RunSpec& spec,
+                                                                     const comm::Context& world) {
+    std::unique_ptr<const data::TextTokenizer> tokenizer;
+    on_every_rank(world, [&] {
+        if (spec.validate.sample) {
+            tokenizer = data::open_tokenizer(spec.data.tokenizer);
+        }
+    });
+    return tokenizer;
 }
 
 std::string describe_different_data(const std::vector<DataOfNode>& nodes) {

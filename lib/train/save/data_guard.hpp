@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "comm/node_topology.hpp"
 #include "data/corpus.hpp"
 #include "data/file_watch.hpp"
+#include "data/tokenizer/text_tokenizer.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::train {
@@ -21,6 +23,10 @@ class Reporter;
 /// Collective: over `world`
 /// Errors:     on all ranks alike: Error{deck} of the first rank that cannot read it
 data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Context& world);
+
+/// The tokenizer of validate.sample; null without one. Collective and errors: as of open_corpus().
+std::unique_ptr<const data::TextTokenizer> open_tokenizer_of_samples(const spec::RunSpec& spec,
+                                                                     const comm::Context& world);
 
 /// Data files as one node reads them.
 struct DataOfNode {

@@ -94,6 +94,24 @@ TEST(DeckChanges, RefusesWhateverTheTensorsAre) {
                     "model.tie_embeddings", "model.norm_epsilon"}));
 }
 
+TEST(DeckChanges, RefusesAnotherTokenizerWhereBothAreKnown) {
+    const std::vector<std::string> numbers{"data.tokenizer=none",
+                                           "data.train=[{format: llmc, path: TOKENS}]"};
+    const auto with_hash = [&](const std::string& hash) {
+        auto overrides = numbers;
+        overrides.push_back("data.tokenizer={kind: hf, path: here, hash: '" + hash + "'}");
+        return effective(gpt2, overrides);
+    };
+    const auto others = changes(with_hash("xxh3:1"), with_hash("xxh3:2"));
+    EXPECT_EQ(keys_of(others, DeckChangeClass::refused), Keys{"data.tokenizer.hash"});
+    for (const auto& all : {changes(effective(gpt2, numbers), with_hash("xxh3:1")),
+                            changes(with_hash("xxh3:1"), effective(gpt2, numbers))}) {
+        EXPECT_EQ(keys_of(all, DeckChangeClass::refused), Keys{}) << "token numbers are what they were";
+        EXPECT_EQ(keys_of(all, DeckChangeClass::noted),
+                  (Keys{"data.tokenizer.kind", "data.tokenizer.path", "data.tokenizer.hash"}));
+    }
+}
+
 TEST(DeckChanges, AnotherFamilyIsRefused) {
     const auto all = changes(effective(gpt2, {}), effective(llama, {}));
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/unit/data/token_files.hpp"
+#include "tests/unit/data/tokenizer_files.hpp"
 
 namespace ziggurat::data {
 namespace {
@@ -62,6 +63,34 @@ TEST(Corpus, HoldsTheEndOfEachTrainingSourceOut) {
             ASSERT_LT(target, 80) << "a held-out token was trained on";
         }
     }
+}
+
+TEST(Corpus, EncodesTextWhereTheTokenizerIsAFile) {
+    const ScratchFolder folder;
+    auto json = test::tokenizer_json({{"a", "b"}});
+    json["added_tokens"].push_back(test::added_token(257, "<|endoftext|>"));
+    auto data = data_of({}, 3);
+    data.tokenizer = {spec::TokenizerKind::hf, folder.write("tokenizer.json", json.dump()), ""};
+    folder.write("1.txt", "abcab");
+    data.validation = {text(folder.write("2.txt", "x"))};
+    data.validation[0].path = folder / "?.txt";
+
+    const Corpus corpus{data, 258, 1};
+
+    EXPECT_EQ(corpus.num_validation_tokens(), 6) << "a document token before each file";
+    Batch batch{1, 3};
+    corpus.validation(0).fill(batch, 0);
+    EXPECT_THAT(batch.tokens, ElementsAre(257, 256, 'c'));
+    EXPECT_THAT(batch.targets, ElementsAre(256, 'c', 256));
+    EXPECT_EQ(corpus.files().size(), 2U);
+    EXPECT_THAT(deck_error_of([&] { Corpus{data, 256, 1}.check_tokens(); }), HasSubstr("1.txt', token 0"));
+
+    folder.write("1.txt", "ab\xff");
+    EXPECT_THAT(
+        deck_error_of([&] {
+            Corpus{data, 258, 1};
+        }),
+        ::testing::AllOf(HasSubstr("data.validation[0].path"), HasSubstr("1.txt"), HasSubstr("no UTF-8")));
 }
 
 TEST(Corpus, BatchesDependOnTheSampleIndexAlone) {

@@ -165,6 +165,50 @@ TEST_F(TokenizerFile, HashIsThatOfItsBytes) {
     EXPECT_NE(hash, open(json)->hash());
 }
 
+TEST_F(TokenizerFile, IsThatOfTheRunByItsHash) {
+    const auto json = tokenizer_json({});
+    spec::Tokenizer of_run{spec::TokenizerKind::hf, folder_.write("tokenizer.json", json.dump()), ""};
+    of_run.hash = hash_text(*open_tokenizer(of_run));
+    EXPECT_THAT(of_run.hash, ::testing::StartsWith("xxh3:"));
+    EXPECT_EQ(open_tokenizer(of_run)->vocab_size(), 256);
+    folder_.write("tokenizer.json", json.dump() + " ");
+    EXPECT_THAT(deck_error_of([&] { open_tokenizer(of_run); }),
+                HasSubstr("another tokenizer than that of the run"));
+    of_run.hash.clear();
+    EXPECT_NE(open_tokenizer(of_run), nullptr);
+    EXPECT_EQ(open_tokenizer(spec::Tokenizer{spec::TokenizerKind::none, "", ""}), nullptr);
+    EXPECT_EQ(open_tokenizer(spec::Tokenizer{})->hash(), 0U) << "bytes";
+}
+
+TEST_F(TokenizerFile, CountsTheBytesOfTextOfEachToken) {
+    auto json = tokenizer_json({{"a", "b"}, {"ab", "c"}});
+    json["added_tokens"] = {added_token(258, "<|endoftext|>"), added_token(259, "<x>")};
+    const auto tokenizer = open(json);
+    EXPECT_EQ(tokenizer->bytes_of('a'), 1);
+    EXPECT_EQ(tokenizer->bytes_of(257), 3);
+    EXPECT_EQ(tokenizer->bytes_of(258), 0) << "stands between texts";
+    EXPECT_EQ(tokenizer->bytes_of(259), 3);
+    EXPECT_EQ(make_byte_tokenizer()->bytes_of(200), 1);
+}
+
+TEST_F(TokenizerFile, DecodesWhatComesBehindATextThatHasBegun) {
+    const auto tokenizer = open(tokenizer_json({}));
+    const Ids before{'a', 0xC3};
+    const Ids behind{0xA9, '!'};
+    EXPECT_EQ(decoded_behind(*tokenizer, before, behind), "\xA9!");
+    EXPECT_EQ(decoded_behind(*tokenizer, {}, behind), "\xA9!");
+}
+
+TEST_F(TokenizerFile, IsSentencePieceByItsName) {
+    EXPECT_TRUE(is_sentencepiece("some/tokenizer.model"));
+    EXPECT_FALSE(is_sentencepiece("some/tokenizer.json"));
+    folder_.write("tokenizer.model", "no model");
+    EXPECT_TRUE(is_sentencepiece(folder_ / ""));
+    EXPECT_THAT(deck_error_of([&] { open_tokenizer(folder_ / ""); }), HasSubstr("tokenizer.model'"));
+    folder_.write("tokenizer.json", tokenizer_json({}).dump());
+    EXPECT_FALSE(is_sentencepiece(folder_ / ""));
+}
+
 Json split(const Json& pattern, const std::string& behavior, bool invert = false) {
     return {{"type", "Split"}, {"pattern", pattern}, {"behavior", behavior}, {"invert", invert}};
 }

@@ -96,9 +96,15 @@ std::map<std::string, Case> cases() {
         {"model.rope_scaling.original_max_seq",
          changed("model.rope_scaling.original_max_seq", "64", "32", {"model.rope_scaling.kind=llama3"})},
         {"model.dropout", set_to("model.dropout", "0.1", {"model.family=gpt2"})},
+        {"model.embedding_gradient", set_to("model.embedding_gradient", "0.1")},
         {"model.init_std", set_to("model.init_std", "0.01")},
         {"model.init.from", set_to("model.init", "{from: checkpoint, path: runs/a}")},
         {"model.init.path", changed("model.init.path", "runs/a", "runs/b", {"model.init.from=checkpoint"})},
+        {"data.tokenizer.kind", changed("data.tokenizer", "none", "{kind: hf, path: a}", with(numbers, {}))},
+        {"data.tokenizer.path",
+         changed("data.tokenizer.path", "a", "b", with(numbers, {"data.tokenizer.kind=hf"}))},
+        {"data.tokenizer.hash",
+         set_to("data.tokenizer.hash", "xxh3:1", with(numbers, {"data.tokenizer={kind: hf, path: a}"}))},
         {"data.seq", set_to("data.seq", "8")},
         {"data.train", set_to("data.train", "[{format: text, path: a.txt}, {format: text, path: b.txt}]")},
         {"data.train[].format",
@@ -239,8 +245,6 @@ const std::set<std::string> read_otherwise{
     "precision.reduce",
     "tiers.movement",
     "tiers.tile[].in",
-    // The one that the formats of data.train ask for.
-    "data.tokenizer.kind",
 };
 
 LoadedDeck load(const Overrides& overrides, int ranks) {

@@ -197,6 +197,32 @@ TYPED_TEST(Embedding, BackwardZeroesTheTableThatIsNotAddedTo) {
     EXPECT_LT(relative_error(data.d_position_table, fresh), 1e-6);
 }
 
+TYPED_TEST(Embedding, BackwardScalesWhatTheTokenTableGets) {
+    constexpr std::int64_t width = 37;
+    for (const float probability : {0.0f, 0.3f}) {
+        Data<TypeParam> plain{width};
+        auto scaled = plain;
+        auto tiled = plain;
+        plain.backward(test_stream(), plain.dropout(probability), Accumulate::no, Accumulate::no);
+        embedding_backward<TypeParam>(test_stream(), row(scaled.tokens), row(scaled.positions),
+                                      matrix(scaled.d_out, scaled.rows, width), scaled.dropout(probability),
+                                      matrix(scaled.d_table, vocab, width), 0, vocab, Accumulate::no,
+                                      matrix(scaled.d_position_table, sequence, width), Accumulate::no,
+                                      0.25f);
+        embedding_tile_backward<TypeParam>(test_stream(), row(tiled.tokens), 0,
+                                           matrix(tiled.d_out, tiled.rows, width), tiled.dropout(probability),
+                                           matrix(tiled.d_table, vocab, width), Accumulate::no, 0.25f);
+
+        auto expected = plain.d_table;
+        for (auto& value : expected) {
+            value *= 0.25f;  // exact, so that the sums are scaled too
+        }
+        EXPECT_EQ(scaled.d_table, expected);
+        EXPECT_EQ(tiled.d_table, expected);
+        EXPECT_EQ(scaled.d_position_table, plain.d_position_table);
+    }
+}
+
 TYPED_TEST(Embedding, BackwardLeavesAFrozenTableOut) {
     Data<TypeParam> both{37};
     Data<TypeParam> tokens_only{37};

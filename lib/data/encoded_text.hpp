@@ -1,0 +1,34 @@
+/// Plain text, in the tokens of a tokenizer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/mapped_file.hpp"
+#include "data/token_source.hpp"
+#include "data/tokenizer/text_tokenizer.hpp"
+
+namespace ziggurat::data {
+
+/// The files that a path or pattern names, encoded when they are opened and held in memory. Each is a
+/// document: the document token stands before it, where the tokenizer has one, as `ziggurat tokenize` writes
+/// llm.c's files.
+class EncodedText final : public TokenSource {
+  public:
+    /// Errors: Error{deck} that begins with `key` when a file is missing or not what the tokenizer takes
+    EncodedText(const std::string& pattern, const TextTokenizer& tokenizer, const std::string& key);
+
+    std::int64_t num_tokens() const override { return std::ssize(tokens_); }
+    void read(std::int64_t begin, std::span<std::int32_t> out) const override;
+    std::string place_of(std::int64_t token) const override;
+    std::vector<SourceFile> files() const override;
+
+  private:
+    std::vector<MappedFile> files_;
+    std::vector<std::int64_t> ends_;  ///< of each file's tokens
+    std::vector<std::int32_t> tokens_;
+};
+
+}  // namespace ziggurat::data

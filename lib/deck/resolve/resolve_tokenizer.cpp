@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/error.hpp"
+#include "deck/resolve/resolve.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+constexpr std::int64_t num_bytes = 256;
+
+spec::TokenizerKind kind_of(const std::string& word) {
+    return word == "none"            ? spec::TokenizerKind::none
+           : word == "hf"            ? spec::TokenizerKind::hf
+           : word == "sentencepiece" ? spec::TokenizerKind::sentencepiece
+                                     : spec::TokenizerKind::bytes;
+}
+
+/// A model that begins with published weights usually comes with its tokenizer.
+void resolve_path(Resolution& resolution) {
+    Values& values = resolution.values;
+    if (!resolution.is_auto("data.tokenizer.path")) {
+        return;
+    }
+    if (values.is_word("model.init.from", "hf") && values.has("model.init.path") &&
+        !values.is_word("model.init.path", "none")) {
+        const auto folder = values.text("model.init.path");
+        values.set_resolved("data.tokenizer.path", folder, folder, "model.init.path");
+        return;
+    }
+    values.erase("data.tokenizer.path");
+    resolution.require("data.tokenizer.path", "this tokenizer is a file");
+}
+
+/// What the file says, which may be missing for a plan.
+void ask_file(Resolution& resolution, spec::Tokenizer& tokenizer) {
+    Values& values = resolution.values;
+    const auto location = values.location("data.tokenizer.path");
+    std::error_code problem;
+    if (!resolution.options.needs_data && !std::filesystem::exists(tokenizer.path, problem)) {
+        resolution.found.note(location, fmt::format("{} is not here", in_quotes(tokenizer.path)),
+                              "a plan does without a tokenizer, a training does not");
+        return;
+    }
+    try {
+        const auto facts = resolution.options.read_tokenizer(tokenizer);
+        resolution.tokenizer_vocab = facts.vocab;
+        if (tokenizer.hash.empty()) {
+            tokenizer.hash = facts.hash;
+            values.set_resolved("data.tokenizer.hash", facts.hash, facts.hash, "of data.tokenizer.path");
+        }
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::deck) {
+            throw;
+        }
+        resolution.found.error(location,
+                               fmt::format("cannot use {} as a tokenizer", in_quotes(tokenizer.path)),
+                               error.what(), "Name another, or use kind: none.");
+        values.mark_bad("data.tokenizer.path");
+    }
+}
+
+}  // namespace
+
+void resolve_tokenizer(Resolution& resolution) {
+    Values& values = resolution.values;
+    spec::Tokenizer& tokenizer = resolution.run.data.tokenizer;
+    tokenizer.kind = kind_of(values.word("data.tokenizer.kind"));
+    if (values.is_bad("data.tokenizer") || values.is_bad("data.tokenizer.kind")) {
+        return;
+    }
+    if (!tokenizer.has_file()) {
+        resolution.tokenizer_vocab = tokenizer.kind == spec::TokenizerKind::bytes ? num_bytes : 0;
+        resolution.erase_default("data.tokenizer.path");
+        resolution.erase_default("data.tokenizer.hash");
+        return;
+    }
+    resolve_path(resolution);
+    if (values.is_bad("data.tokenizer.path") || values.is_bad("data.tokenizer.hash")) {
+        return;
+    }
+    tokenizer.path = values.text("data.tokenizer.path");
+    tokenizer.hash = resolution.is_auto("data.tokenizer.hash") ? "" : values.text("data.tokenizer.hash");
+    if (resolution.options.read_tokenizer && !resolution.options.as_record) {
+        ask_file(resolution, tokenizer);
+    }
+}
+
+}  // namespace ziggurat::deck
