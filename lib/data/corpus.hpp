@@ -6,6 +6,7 @@
 
 #include "data/batch_source.hpp"
 #include "data/fingerprint.hpp"
+#include "data/token_source.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::data {
@@ -16,10 +17,13 @@ namespace ziggurat::data {
 /// validation sources.
 class Corpus {
   public:
-    /// Errors: Error{deck} that begins with the key of the source that is missing, foreign, or too short for
-    /// one
-    ///         sequence
-    Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed);
+    /// \param open  opens each source
+    /// Errors: Error{deck} that begins with the key of the source that is missing, foreign, too short for one
+    ///         sequence, or does not know the documents that are to be told apart; those of `open`
+    Corpus(const spec::Data& data,
+           std::int64_t vocab,
+           std::uint64_t seed,
+           const OpenSource& open = open_source);
 
     /// Reads up to `limit` tokens of each source's beginning and refuses those outside the vocabulary.
     /// Reading is what it costs, so one rank does it; tokens further on are checked as batches use them.

@@ -62,11 +62,13 @@ std::string name_of(const DataOfNode& node) {
 
 }  // namespace
 
-data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Context& world) {
+data::Corpus open_corpus(const spec::RunSpec& spec,
+                         const comm::Context& world,
+                         const data::OpenSource& open) {
     std::optional<data::Corpus> corpus;
     std::string problem;
     try {
-        corpus.emplace(spec.data, spec.model.vocab, spec.run.seed);
+        corpus.emplace(spec.data, spec.model.vocab, spec.run.seed, open);
     } catch (const Error& error) {
         problem = error.what();
     }
