@@ -65,10 +65,10 @@ _ziggurat() {
     COMPREPLY=($(compgen -W "$(_ziggurat_commands)" -- "$cur"))
   elif [[ $cur == -* ]]; then
     COMPREPLY=($(compgen -W "$(_ziggurat_options "$command") --help" -- "$cur"))
-  elif [[ $command =~ ^(check|plan|train)$ ]] && [ "$positionals" -gt 0 ]; then
+  elif [[ $command =~ ^(check|plan|slurm|train)$ ]] && [ "$positionals" -gt 0 ]; then
     COMPREPLY=($(compgen -S = -W "$(_ziggurat_keys)" -- "$cur"))
     compopt -o nospace 2>/dev/null
-  elif [[ $command =~ ^(check|plan|train)$ ]]; then
+  elif [[ $command =~ ^(check|plan|slurm|train)$ ]]; then
     COMPREPLY=($(compgen -f -X '!*.yaml' -- "$cur") $(compgen -d -S / -- "$cur"))
     [[ ${COMPREPLY[0]-} != */ ]] || compopt -o nospace 2>/dev/null
   else

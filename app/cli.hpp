@@ -23,6 +23,7 @@ enum class Command {
     plot,
     report,
     top,
+    slurm,
     doctor,
     bench_io,
     bench_gpu
@@ -34,7 +35,7 @@ struct Arguments {
     std::string deck;                        ///< path; may be empty for `check --explain`
     std::vector<std::string> overrides;      ///< `path.to.key=value`
     std::optional<int> ranks;                ///< check, plan: as if on so many ranks
-    std::string machine;                     ///< check, plan: name or file; empty: this machine
+    std::string machine;                     ///< check, plan, slurm: name or file; empty: this machine
     bool print = false;                      ///< check: the effective deck on stdout
     std::string explain;                     ///< check: a key to explain
     bool program = false;                    ///< plan: the step program
@@ -74,8 +75,15 @@ struct Arguments {
     bool mpi = false;       ///< doctor: over all ranks that were started
     bool once = false;      ///< top: no screen that goes on
     std::int64_t size_bytes = std::int64_t{1} << 30;  ///< bench io: of the file in each
-    std::string machine_file;  ///< bench io: where results are kept; empty: the user's own
-    std::string line;          ///< the whole command, for the banner
+    std::string machine_file;           ///< bench io: where results are kept; empty: the user's own
+    int nodes = 1;                      ///< slurm
+    std::optional<int> tasks_per_node;  ///< slurm; none: as the machine, or the deck, wants
+    std::optional<int> gpus_per_node;   ///< slurm; none: one for each rank, where the deck computes on GPUs
+    std::string time = "24:00:00";      ///< slurm
+    std::string account;                ///< slurm; empty: the user's own
+    std::string partition;              ///< slurm; empty: the cluster's own
+    std::string job_name;               ///< slurm; empty: that of the run
+    std::string line;                   ///< the whole command, for the banner
 };
 
 /// Where there is nothing to run: help or version was printed, or the line was wrong and the reason was

@@ -60,6 +60,7 @@ const std::vector<CommandRow>& commands();
 CommandRow check_row();
 CommandRow train_row();
 CommandRow plan_row();
+CommandRow slurm_row();
 CommandRow inspect_row();
 CommandRow sample_row();
 CommandRow eval_row();

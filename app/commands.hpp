@@ -11,6 +11,9 @@ int check(const Arguments& arguments);
 /// Prints the step program of a rank. Never starts MPI.
 int plan(const Arguments& arguments);
 
+/// Prints a batch script that trains a deck under Slurm. Never starts MPI.
+int slurm(const Arguments& arguments);
+
 /// Trains. Collective: over all ranks that the launcher started; alone without one
 int train(const Arguments& arguments);
 

@@ -1,9 +1,11 @@
-/// The commands that read a deck: check, train, plan.
+/// The commands that read a deck: check, train, plan, slurm.
 #include <climits>
 #include <filesystem>
 #include <system_error>
 
 #include "app/option_rows.hpp"
+#include "base/printable.hpp"
+#include "deck/slurm/batch_script.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -93,6 +95,31 @@ std::string problem_of_plan(const Arguments& arguments, const Given& given) {
     return "";
 }
 
+OptionRow time_row() {
+    return {"--time", "T", "a time as Slurm has it, such as 90 (minutes), 12:00:00 or 2-00 (days-hours)",
+            "how long one start of the job may take (default 24:00:00)",
+            [](Arguments& arguments, const std::string& text) {
+                arguments.time = text;
+                return deck::slurm_seconds(text).has_value();
+            }};
+}
+
+std::string problem_of_slurm(const Arguments& arguments, const Given&) {
+    if (const auto problem = problem_of_deck(arguments); !problem.empty()) {
+        return problem;
+    }
+    for (const auto& text : {arguments.account, arguments.partition, arguments.job_name}) {
+        if (printable(text) != text) {
+            return "'" + text + "' cannot stand in a batch script. Use characters that can be printed.";
+        }
+    }
+    if (arguments.tasks_per_node.value_or(1) > most_ranks / arguments.nodes) {
+        return "--nodes x --ntasks-per-node are more than " + std::to_string(most_ranks) +
+               " ranks. Ask for fewer.";
+    }
+    return "";
+}
+
 }  // namespace
 
 CommandRow check_row() {
@@ -157,6 +184,36 @@ CommandRow plan_row() {
                      {"ziggurat plan decks/quickstart.yaml --program --variant evaluate --all",
                       "every op of a validation"}},
         .problem = problem_of_plan};
+}
+
+CommandRow slurm_row() {
+    return {
+        .command = Command::slurm,
+        .name = "slurm",
+        .doc = "Prints a batch script for Slurm that trains a deck in as many turns as it takes.",
+        .positionals = deck_and_overrides(),
+        .options =
+            {whole("--nodes", "N", &Arguments::nodes, 1, most_ranks, "so many nodes (default 1)"),
+             whole("--ntasks-per-node", "N", &Arguments::tasks_per_node, 1, most_ranks,
+                   "so many ranks on each (default: as the machine has, or the deck wants)"),
+             time_row(),
+             text_option("--account", "NAME", &Arguments::account, "the name of an account",
+                         "who pays for it"),
+             text_option("--partition", "NAME", &Arguments::partition, "the name of a partition",
+                         "where it runs"),
+             text_option("--job-name", "NAME", &Arguments::job_name, "a name",
+                         "what it is called (default: run.name)"),
+             whole("--gpus-per-node", "N", &Arguments::gpus_per_node, 1, most_ranks,
+                   "so many GPUs on each node (default: one for each rank, where the deck computes on GPUs)"),
+             machine_row()},
+        .examples = {{"ziggurat slurm decks/systems/zero-offload-13b.yaml --machine v100-32gb",
+                      "on a node as a file describes it; to be kept in a file, for sbatch"},
+                     {"ziggurat slurm decks/quickstart.yaml --ntasks-per-node 2 --time 2:00:00",
+                      "two ranks, in turns of two hours; sbatch also takes it by a pipe"},
+                     {"ziggurat slurm decks/sharded.yaml --nodes 2 --ntasks-per-node 4 --account physics "
+                      "train.steps=500",
+                      "who pays, and one value changed"}},
+        .problem = problem_of_slurm};
 }
 
 }  // namespace ziggurat::app

@@ -6,10 +6,10 @@
 #include "app/doctor_here.hpp"
 #include "app/doctor_ranks.hpp"
 #include "app/launch.hpp"
-#include "app/on_ranks.hpp"
 #include "app/version.hpp"
 #include "comm/built_with.hpp"
 #include "doctor/launch.hpp"
+#include "train/on_ranks.hpp"
 #include "train/step/threads.hpp"
 
 namespace ziggurat::app {
@@ -40,9 +40,9 @@ int doctor_here(const Arguments& arguments) {
 }  // namespace
 
 int doctor(const Arguments& arguments) {
-    return arguments.mpi
-               ? on_ranks([&](const comm::Context& world) { return doctor_on_ranks(arguments, world); })
-               : doctor_here(arguments);
+    return arguments.mpi ? train::on_ranks(
+                               [&](const comm::Context& world) { return doctor_on_ranks(arguments, world); })
+                         : doctor_here(arguments);
 }
 
 }  // namespace ziggurat::app

@@ -9,7 +9,6 @@
 
 #include "app/commands.hpp"
 #include "app/is_to_fit.hpp"
-#include "app/on_ranks.hpp"
 #include "app/rank_processors.hpp"
 #include "app/terminal.hpp"
 #include "app/tokenizers.hpp"
@@ -25,6 +24,7 @@
 #include "data/corpus.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "train/inference.hpp"
+#include "train/on_ranks.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -186,7 +186,7 @@ int eval_together(const Arguments& arguments, const comm::Context& world) {
 }  // namespace
 
 int eval(const Arguments& arguments) {
-    return on_ranks([&](const comm::Context& world) { return eval_together(arguments, world); });
+    return train::on_ranks([&](const comm::Context& world) { return eval_together(arguments, world); });
 }
 
 }  // namespace ziggurat::app

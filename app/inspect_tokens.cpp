@@ -20,6 +20,7 @@ const char* name_of(spec::TokenFormat format) {
             return "llmc";
         case spec::TokenFormat::megatron:
             return "megatron";
+        case spec::TokenFormat::own:  // which no file is
         case spec::TokenFormat::text:
             break;
     }

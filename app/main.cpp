@@ -27,6 +27,8 @@ int run(const Arguments& arguments, char** argv) {
             return check(arguments);
         case Command::plan:
             return plan(arguments);
+        case Command::slurm:
+            return slurm(arguments);
         case Command::train:
             choose_wait_policy(argv);
             return train(arguments);

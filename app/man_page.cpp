@@ -80,8 +80,9 @@ std::string man_page() {
                   "decks to begin with, descriptions of machines in machines, every key of a deck in "
                   "REFERENCE.md, token files in DATA.md; schema.json tells editors what a deck may say (a "
                   "first line '# yaml-language-server: $schema=FILE')");
-    text +=
-        entry("PREFIX/share/ziggurat/train.sbatch", "a job for Slurm that goes on until training is done");
+    text += entry("PREFIX/share/ziggurat/train.sbatch",
+                  "a job for Slurm that goes on until training is done; 'ziggurat slurm' fills it in");
+    text += entry("PREFIX/share/modulefiles", "for 'module use' of Lmod");
     text += entry("~/.config/ziggurat",
                   "rates of this machine, kept by 'ziggurat bench io' and 'ziggurat bench gpu'");
     text += section("ENVIRONMENT");

@@ -6,7 +6,6 @@
 
 #include "app/commands.hpp"
 #include "app/is_to_fit.hpp"
-#include "app/on_ranks.hpp"
 #include "app/rank_processors.hpp"
 #include "app/tokenizers.hpp"
 #include "app/trained_model.hpp"
@@ -16,6 +15,7 @@
 #include "comm/watch/liveness.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "train/inference.hpp"
+#include "train/on_ranks.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -74,7 +74,7 @@ int sample_together(const Arguments& arguments, const comm::Context& world) {
 }  // namespace
 
 int sample(const Arguments& arguments) {
-    return on_ranks([&](const comm::Context& world) { return sample_together(arguments, world); });
+    return train::on_ranks([&](const comm::Context& world) { return sample_together(arguments, world); });
 }
 
 }  // namespace ziggurat::app

@@ -7,7 +7,6 @@
 #include "app/is_to_fit.hpp"
 #include "app/launch.hpp"
 #include "app/measure_rates.hpp"
-#include "app/on_ranks.hpp"
 #include "app/rank_processors.hpp"
 #include "app/terminal.hpp"
 #include "app/trained_model.hpp"
@@ -17,6 +16,7 @@
 #include "comm/watch/liveness.hpp"
 #include "deck/machine/job_end.hpp"
 #include "train/control/stop_signals.hpp"
+#include "train/on_ranks.hpp"
 #include "train/report/console.hpp"
 #include "train/trainer.hpp"
 
@@ -66,7 +66,7 @@ int train(const Arguments& arguments) {
     const std::int64_t begin_ns = monotonic_ns();
     // Before MPI: from now on a launcher that ends the job leaves time to say why.
     train::StopSignals signals;
-    return on_ranks(
+    return train::on_ranks(
         [&](const comm::Context& world) { return train_together(arguments, world, signals, begin_ns); });
 }
 

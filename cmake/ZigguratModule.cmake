@@ -34,6 +34,7 @@ function(ziggurat_module name)
     file(GLOB alone CONFIGURE_DEPENDS ${arg_ALONE})
     set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
+  set_property(GLOBAL APPEND PROPERTY ziggurat_modules ${name})  # for ZigguratPackage.cmake
   _ziggurat_library(${name} "${arg_DEPENDS}" "${arg_PRIVATE_DEPENDS};${arg_LIBRARIES}" . ${arg_FOLDERS})
   if(arg_CUDA_FOLDERS)
     list(TRANSFORM arg_CUDA_FOLDERS APPEND /*_cuda.cu OUTPUT_VARIABLE cuda_patterns)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when names or comments of lib/, app/, tests/ and perf/ do not keep to the glossary of lib/README.md.
+"""Fails when names or comments of lib/, app/, tests/, perf/ and examples/ do not keep to the glossary of lib/README.md.
 
   scripts/check_words.py [ROOT]        ROOT: the repository (default: the one of this script)
   scripts/check_words.py --self-test
@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 
-TOPS = ("lib", "app", "tests", "perf")
+TOPS = ("lib", "app", "tests", "perf", "examples")
 QUESTIONS = {"What", "Where", "Which", "When", "How", "Who", "Whom", "Whose", "Whether", "Why", "That", "If"}
 PRONOUN = re.compile(r"\b(?:[Hh]e|[Hh]is|[Hh]im|[Hh]imself|[Ss]he)\b")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

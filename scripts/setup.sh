@@ -71,6 +71,11 @@ tmux                    command:tmux
 chromium-headless-shell command:chromium-headless-shell
 python3-venv            python:venv
 python3-torch           system-python:torch
+shellcheck              command:shellcheck
+lintian                 command:lintian
+debootstrap             command:debootstrap
+lmod                    file:/usr/share/lmod/lmod/init/bash
+bash-completion         file:/usr/share/bash-completion/bash_completion
 "
 
 perf="

@@ -31,9 +31,18 @@ void expect_a_window(const SourcePart& part, std::int64_t seq, const std::string
     throw Error{ErrorKind::deck, message};
 }
 
+void expect_documents(const TokenSource& tokens, const DocumentRule& rule, const std::string& key) {
+    if (rule.is_reset && rule.start_token < 0 && !tokens.has_document_index()) {
+        throw Error{ErrorKind::deck,
+                    key +
+                        ": documents cannot be told apart (data.reset_at_document, and the source "
+                        "does not say where they begin). Set data.document_token."};
+    }
+}
+
 }  // namespace
 
-Corpus::Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed)
+Corpus::Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed, const OpenSource& open_tokens)
     : data_{data}, vocab_{vocab}, seed_{seed} {
     std::unique_ptr<const TextTokenizer> tokenizer;
     const auto open = [&](const spec::Source& source, const std::string& key) {
@@ -41,8 +50,9 @@ Corpus::Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed)
             tokenizer = tokenizer ? std::move(tokenizer) : open_tokenizer(data.tokenizer);
             sources_.push_back({std::make_unique<EncodedText>(source.path, *tokenizer, key), key});
         } else {
-            sources_.push_back({open_source(source, key), key});
+            sources_.push_back({open_tokens(source, key), key});
         }
+        expect_documents(*sources_.back().tokens, documents(), key);
         return static_cast<int>(sources_.size()) - 1;
     };
     for (std::size_t i = 0; i < data.train.size(); ++i) {

@@ -6,6 +6,7 @@
 
 #include "data/batch_source.hpp"
 #include "data/fingerprint.hpp"
+#include "data/token_source.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::data {
@@ -19,9 +20,14 @@ class Corpus {
     /// Text is encoded on the spot where the tokenizer is a file, which is for evaluations: a run that trains
     /// is refused such a deck.
     ///
-    /// Errors: Error{deck} that begins with the key of the source that is missing, foreign, or too short for
-    ///         one sequence; those of open_tokenizer()
-    Corpus(const spec::Data& data, std::int64_t vocab, std::uint64_t seed);
+    /// \param open  opens each other source
+    /// Errors: Error{deck} that begins with the key of the source that is missing, foreign, too short for one
+    ///         sequence, or does not know the documents that are to be told apart; those of `open` and of
+    ///         open_tokenizer()
+    Corpus(const spec::Data& data,
+           std::int64_t vocab,
+           std::uint64_t seed,
+           const OpenSource& open = open_source);
 
     /// Reads up to `limit` tokens of each source's beginning and refuses those outside the vocabulary.
     /// Reading is what it costs, so one rank does it; tokens further on are checked as batches use them.

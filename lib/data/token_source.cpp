@@ -23,6 +23,11 @@ std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::
             return std::make_unique<LlmcSource>(source.path, key);
         case spec::TokenFormat::megatron:
             return std::make_unique<MegatronSource>(source.path, key);
+        case spec::TokenFormat::own:
+            throw Error{ErrorKind::deck,
+                        key +
+                            ": there is nobody who brings tokens of the format own (they are "
+                            "those of a program that calls the library). Name files."};
     }
     throw Error{ErrorKind::internal,
                 "unknown token format. A bug in ziggurat: please report it with the deck."};

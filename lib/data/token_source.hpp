@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -43,13 +44,16 @@ class TokenSource {
     virtual std::vector<SourceFile> files() const { return {}; }
 };
 
-/// Opens the files of `source`.
+/// Opens the files of `source`, which is not of the format own.
 ///
 /// \param key  its place in the deck, such as "data.train[0].path"; messages begin with it
 /// Errors: Error{deck} when a file is missing, unreadable, empty, of another format or of the wrong size,
 /// with what
 ///         was seen
 std::unique_ptr<TokenSource> open_source(const spec::Source& source, const std::string& key);
+
+/// Opens a source: open_source(), or what a program does for its sources of the format own.
+using OpenSource = std::function<std::unique_ptr<TokenSource>(const spec::Source&, const std::string& key)>;
 
 /// The largest token id in [begin, end) and where it first stands; a negative id counts as larger than all
 /// others.

@@ -33,6 +33,8 @@ struct LoadOptions {
     bool for_plan = false;  ///< takes what can be planned although it cannot be run yet
     /// Token files and checkpoints that are missing are errors; else notes, as for a plan, which reads none.
     bool needs_data = true;
+    /// The program that loads the deck opens sources of the format own (train::RunContext::open_source).
+    bool brings_tokens = false;
     /// For the deck of a run that was: no rule asks whether it could run here and now (its data may be
     /// elsewhere).
     bool as_record = false;

@@ -84,7 +84,7 @@ struct Model {
 
 // ---------------------------------------------------------------- data
 
-enum class TokenFormat { text, llmc, megatron };
+enum class TokenFormat { text, llmc, megatron, own };  ///< own: brought by a program that calls the library
 
 struct Source {
     TokenFormat format = TokenFormat::text;

@@ -35,7 +35,7 @@ int train(const spec::RunSpec& spec,
     const auto nodes = comm::find_nodes(world.group(), spec.debug.nodes);
     expect_folder_on_all_nodes(spec, nodes, world, reporter);
     reporter.busy("reads the training data");
-    const auto corpus = open_corpus(spec, world);
+    const auto corpus = open_corpus(spec, world, context.open_source);
     const auto tokenizer = open_tokenizer_of_samples(spec, world);
     DataGuard data{corpus, nodes, world, reporter};
     if (world.rank() == 0) {

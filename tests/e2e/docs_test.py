@@ -29,7 +29,7 @@ EXPECTED = [
     (r"build/release/bin/ziggurat check --explain overlap\.prefetch", r"overlap\.prefetch"),
     (r"build/release/bin/ziggurat check ", r"MEMORY PLAN"),
 ]
-TOP = ("lib", "app", "tests", "scripts", "perf", "decks", "docs", "cmake")
+TOP = ("lib", "app", "tests", "scripts", "perf", "decks", "docs", "cmake", "examples")
 
 
 def pages():

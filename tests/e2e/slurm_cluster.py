@@ -1,10 +1,11 @@
-"""A Slurm of one node on this machine's loopback, for as long as a `with` block lasts.
+"""A Slurm of one node or more on this machine's loopback, for as long as a `with` block lasts.
 
 It needs Debian's slurm-wlm and munge, but no systemd, no root and no configuration of the machine: its daemons
 are children of this process, they know each other by a key of their own, and all that they write is in one
 temporary folder. The node claims more cores than there may be, so that jobs of a few ranks start anywhere.
 """
 
+import contextlib
 import getpass
 import os
 import pathlib
@@ -34,11 +35,10 @@ AuthInfo=socket={folder}/munge.socket
 CredType=cred/munge
 {listen}
 SlurmctldPort={controller_port}
-SlurmdPort={node_port}
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool-%n
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -51,9 +51,10 @@ MpiDefault=none
 MailProg=/bin/true
 ReturnToService=2
 KillWait=5
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cores} Boards=1 SocketsPerBoard=1 CoresPerSocket={cores} ThreadsPerCore=1 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
+NODE = ("NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cores} Boards=1 SocketsPerBoard=1 "
+        "CoresPerSocket={cores} ThreadsPerCore=1 State=UNKNOWN\n")
 
 
 def end_processes_of(tag):
@@ -84,11 +85,12 @@ def watch_over(tag, folder):
     os.close(reading)
 
 
-def two_free_ports():
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
+def free_ports(count):
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
 
 
 def where_to_listen(host):
@@ -104,7 +106,9 @@ def where_to_listen(host):
 class SlurmCluster:
     """Commands of Slurm that reach this cluster, and the states of its jobs."""
 
-    def __init__(self):
+    def __init__(self, nodes=1):
+        """`nodes`: so many, which all are this machine under names of their own."""
+        self.nodes = nodes
         os.environ["PATH"] += os.pathsep + "/usr/sbin"  # where Debian has daemons, and users do not look
         missing = [name for name in (*DAEMONS, "sbatch") if not shutil.which(name)]
         if missing:
@@ -135,27 +139,30 @@ class SlurmCluster:
         self.stop()
 
     def start(self):
-        controller_port, node_port = two_free_ports()
+        controller_port, *node_ports = free_ports(1 + self.nodes)
         host = socket.gethostname().split(".")[0]
-        for name in ("state", "spool", "log"):
+        names = [host] if self.nodes == 1 else [f"virtual{number}" for number in range(1, self.nodes + 1)]
+        for name in ("state", "log"):
             (self.folder / name).mkdir()
         key = self.folder / "munge.key"
         key.touch(mode=0o600)
         key.write_bytes(os.urandom(128))
         self.folder.chmod(0o755)
         (self.folder / "slurm.conf").write_text(CONFIGURATION.format(
-            host=host, listen=where_to_listen(host), user=getpass.getuser(), folder=self.folder, cores=CORES,
-            controller_port=controller_port, node_port=node_port))
+            host=host, listen=where_to_listen(host), user=getpass.getuser(), folder=self.folder,
+            controller_port=controller_port) + "".join(
+                NODE.format(name=name, host=host, port=port, cores=CORES) for name, port in zip(names, node_ports)))
         self.daemon("munged", "--force", "--foreground", f"--key-file={key}", f"--socket={self.folder}/munge.socket",
                     f"--pid-file={self.folder}/munged.pid", f"--log-file={self.folder}/log/munged.own",
                     f"--seed-file={self.folder}/munge.seed")
         self.wait_until(lambda: (self.folder / "munge.socket").exists(), "munged has its socket")
         self.daemon("slurmctld", "-D")
-        self.daemon("slurmd", "-D", "-N", host)
-        self.wait_until(lambda: self.ask("sinfo", "-h", "-o", "%T") == "idle", "the node is idle")
+        for name in names:
+            self.daemon("slurmd", "-D", "-N", name)
+        self.wait_until(lambda: self.ask("sinfo", "-h", "-o", "%D %T") == f"{self.nodes} idle", "all nodes are idle")
 
     def daemon(self, *command):
-        log = open(self.folder / "log" / command[0], "w")
+        log = open(self.folder / "log" / (command[0] + "".join(command[3:4] if command[0] == "slurmd" else ())), "w")
         self.running.append(subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log,
                                              stderr=subprocess.STDOUT))
 

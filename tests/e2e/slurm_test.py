@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """scripts/slurm/train.sbatch on a real Slurm: warned before its time is over, a job saves, queues again and
-goes on; a job that is told to end, or that cannot go on, does not come back.
+goes on; a job that is told to end, or that cannot go on, does not come back. The same of a script that `ziggurat slurm`
+prints, on two nodes.
 
   slurm_test.py --binary ZIGGURAT --work FOLDER --mpiexec COMMAND
 """
@@ -11,6 +12,7 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import sys
 
 from slurm_cluster import SlurmCluster
@@ -32,12 +34,8 @@ class Job:
     """One submission of the script that is shipped, in a folder of its own."""
 
     def __init__(self, name, cluster, chosen, launch, flags=(), settings=(), pretended_code=None):
-        self.name, self.cluster = name, cluster
-        self.folder = pathlib.Path(chosen.work) / name
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(parents=True)
-        (self.folder / "text.txt").write_text("a text that is long enough for a few windows of tokens\n" * 200)
-        self.write_deck(1000000000)
+        self.called = "ziggurat"  # by Slurm
+        self.prepare(name, cluster, chosen)
         program = chosen.binary
         if pretended_code is not None:
             (self.folder / "code").write_text(str(pretended_code))
@@ -47,6 +45,14 @@ class Job:
         self.number = cluster.submit(self.folder, SCRIPT, "deck.yaml", "run.dir=run", *settings, flags=flags,
                                      exports={"ZIGGURAT": program, "ZIGGURAT_LAUNCH": launch, "OMP_NUM_THREADS": 1})
 
+    def prepare(self, name, cluster, chosen):
+        self.name, self.cluster = name, cluster
+        self.folder = pathlib.Path(chosen.work) / name
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        (self.folder / "text.txt").write_text("a text that is long enough for a few windows of tokens\n" * 200)
+        self.write_deck(1000000000)
+
     def write_deck(self, steps):
         tiny = (pathlib.Path(__file__).parent / "decks" / "gpt2_tiny.yaml").read_text()
         (self.folder / "deck.yaml").write_text(tiny.replace("resume: never", "resume: auto")
@@ -54,7 +60,7 @@ class Job:
                                                .replace("every: none", "every: 10min"))
 
     def log(self):
-        path = self.folder / f"ziggurat-{self.number}.out"
+        path = self.folder / f"{self.called}-{self.number}.out"
         return path.read_text() if path.exists() else ""
 
     def events(self, kind):
@@ -108,6 +114,36 @@ class Job:
         self.cluster.start_now(self.number, "TimeLimit=10")
         self.wait_for_end("COMPLETED", 1)
         self.expect(f"goes on after step {saved}", self.steps() == list(range(1, saved + MORE_STEPS + 1)))
+
+
+class PrintedJob(Job):
+    """One submission of what `ziggurat slurm` prints for two nodes with two ranks each."""
+
+    def __init__(self, name, cluster, chosen):
+        self.called = f'{name} "of" # \'two\''  # what Slurm and shells have a meaning for
+        self.prepare(name, cluster, chosen)
+        printed = subprocess.run(
+            [chosen.binary, "slurm", "deck.yaml", "--nodes", "2", "--ntasks-per-node", "2", "--time", "10:00", "run.dir=run",
+             "train.micro_batch=1", "train.global_batch=32", "run.name=" + json.dumps(self.called)], cwd=self.folder,
+            env=dict(os.environ, OMP_NUM_THREADS="1"), stdout=subprocess.PIPE, text=True, check=True)
+        script = self.folder / "job.sbatch"
+        script.write_text(printed.stdout)
+        self.number = cluster.submit(self.folder, script, exports={"OMP_NUM_THREADS": 1})
+
+
+def two_nodes(chosen):
+    """What is printed for two nodes starts ranks on both, is queued again once, and is done."""
+    with SlurmCluster(nodes=2) as cluster:
+        # Open MPI names its shared memory for the host, which both nodes are.
+        cluster.environment |= {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "lo"}
+        job = PrintedJob("printed", cluster, chosen)
+        job.wait_for_steps()
+        job.expect("is on two nodes", cluster.job(job.number)["NumNodes"] == "2")
+        job.expect("has four ranks", [event["ranks"] for event in job.events("start")] == [4])
+        job.ask_to_save()
+        job.wait_for_requeue("SIGUSR1")
+        job.goes_on_and_finishes()
+        job.expect("says that it is done", "done after 1 restarts" in job.log())
 
 
 def exit_codes(cluster, chosen):
@@ -205,6 +241,7 @@ def main():
         stopped_for_good(cluster, chosen, launch)
         cancelled(cluster, chosen, launch)
         unwarned.wait_for_requeue("time limit")
+    two_nodes(chosen)
 
 
 if __name__ == "__main__":

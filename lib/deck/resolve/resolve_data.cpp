@@ -15,6 +15,7 @@ std::vector<spec::Source> sources(Resolution& resolution, const std::string& lis
         const std::string format = values.word(path + ".format");
         all.push_back({.format = format == "llmc"       ? spec::TokenFormat::llmc
                                  : format == "megatron" ? spec::TokenFormat::megatron
+                                 : format == "own"      ? spec::TokenFormat::own
                                                         : spec::TokenFormat::text,
                        .path = values.text(path + ".path"),
                        .weight = values.has(path + ".weight") ? values.real(path + ".weight") : 1});

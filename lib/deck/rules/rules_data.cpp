@@ -40,8 +40,28 @@ void expect_a_window(const Resolution& at, const std::string& path, std::int64_t
     }
 }
 
+/// Tokens that no file has.
+void judge_own(const Resolution& at, const std::string& path) {
+    if (at.options.brings_tokens) {
+        return;
+    }
+    const auto location = at.values.location(path + ".format");
+    if (at.options.needs_data) {
+        at.found.error(location, "there is nobody who brings tokens of the format own",
+                       "they are those of a program that calls the library",
+                       "Start that program, or name files: text, llmc or megatron.");
+    } else {
+        at.found.note(location, "tokens of the format own are not looked at",
+                      "a program that calls the library brings them");
+    }
+}
+
 void sources_are_what_they_are_called(const Resolution& at) {
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
+        if (source.format == spec::TokenFormat::own) {
+            judge_own(at, path);
+            return;
+        }
         const TokenFileFacts file = inspect(source);
         const SourceLocation location = at.values.location(path + ".path");
         if (file.is_missing && !at.options.needs_data) {
@@ -73,7 +93,8 @@ void tokenizers_match_formats(const Resolution& at) {
     for_each_source(at, [&](const std::string& path, const spec::Source& source) {
         const bool is_text = source.format == spec::TokenFormat::text;
         const auto& tokenizer = at.run.data.tokenizer;
-        if (is_text == (tokenizer.kind == spec::TokenizerKind::bytes)) {
+        if (source.format == spec::TokenFormat::own ||
+            is_text == (tokenizer.kind == spec::TokenizerKind::bytes)) {
             return;
         }
         const auto location = at.values.location(path + ".format");
@@ -101,7 +122,9 @@ void documents_can_be_told_apart(const Resolution& at) {
     }
     bool is_complained = false;
     for_each_source(at, [&](const std::string&, const spec::Source& source) {
-        if (source.format != spec::TokenFormat::megatron && !is_complained) {
+        const bool may_know = source.format == spec::TokenFormat::megatron ||
+                              source.format == spec::TokenFormat::own;  // data::Corpus asks it
+        if (!may_know && !is_complained) {
             at.found.error(at.values.location("data.reset_at_document"), "documents cannot be told apart",
                            "only megatron files say where they begin", "Set data.document_token.");
             is_complained = true;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "data/token_source.hpp"
 #include "train/account/utilisation.hpp"
 
 namespace ziggurat::train {
@@ -13,14 +14,16 @@ namespace ziggurat::train {
 /// Facts that the program tells a run.
 struct RunContext {
     std::string version;                     ///< of this program
-    std::string libraries;                   ///< versions of those it uses
-    std::string command;                     ///< the command line
+    std::string libraries = {};              ///< versions of those it uses
+    std::string command = {};                ///< the command line
     std::string effective_deck;              ///< written to the run directory
     bool backup = false;                     ///< run.resume: never keeps checkpoints of an earlier run aside
     std::int64_t begin_ns = monotonic_ns();  ///< when the process began, for run.time_limit
     std::optional<std::int64_t> stop_at_ns = {};  ///< an end that the environment sets, of monotonic_ns()
     std::string time_limit_source = "run.time_limit";  ///< who says when the run ends, for messages
     Peak peak = {};                                    ///< of this machine's products
+    data::OpenSource open_source =
+        data::open_source;    ///< of data.train and data.validation, the same on all ranks
     std::string depths = {};  ///< how far ahead and in what pieces state moves, and why
 };
 

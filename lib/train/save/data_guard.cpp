@@ -77,9 +77,11 @@ std::string name_of(const DataOfNode& node) {
 
 }  // namespace
 
-data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Context& world) {
+data::Corpus open_corpus(const spec::RunSpec& spec,
+                         const comm::Context& world,
+                         const data::OpenSource& open) {
     std::optional<data::Corpus> corpus;
-    on_every_rank(world, [&] { corpus.emplace(spec.data, spec.model.vocab, spec.run.seed); });
+    on_every_rank(world, [&] { corpus.emplace(spec.data, spec.model.vocab, spec.run.seed, open); });
     return std::move(*corpus);
 }
 

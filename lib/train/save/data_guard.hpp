@@ -20,9 +20,12 @@ class Reporter;
 
 /// The data of the run, on every rank.
 ///
+/// \param open  opens each source
 /// Collective: over `world`
 /// Errors:     on all ranks alike: Error{deck} of the first rank that cannot read it
-data::Corpus open_corpus(const spec::RunSpec& spec, const comm::Context& world);
+data::Corpus open_corpus(const spec::RunSpec& spec,
+                         const comm::Context& world,
+                         const data::OpenSource& open = data::open_source);
 
 /// The tokenizer of validate.sample; null without one. Collective and errors: as of open_corpus().
 std::unique_ptr<const data::TextTokenizer> open_tokenizer_of_samples(const spec::RunSpec& spec,

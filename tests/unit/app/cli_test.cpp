@@ -87,6 +87,28 @@ TEST(CommandLine, TakesWhatADoctorIsToLookAt) {
     EXPECT_TRUE(all.json);
 }
 
+TEST(CommandLine, TakesWhatAJobOfSlurmIsToHave) {
+    const Arguments job = say({"slurm", "a.yaml", "--nodes", "4", "--ntasks-per-node=8", "--time", "2-00",
+                               "--account", "physics", "train.steps=5", "--gpus-per-node", "8"})
+                              .arguments();
+    EXPECT_EQ(job.command, Command::slurm);
+    EXPECT_EQ(job.nodes, 4);
+    EXPECT_EQ(job.tasks_per_node, 8);
+    EXPECT_EQ(job.gpus_per_node, 8);
+    EXPECT_EQ(job.time, "2-00");
+    EXPECT_EQ(job.account, "physics");
+    EXPECT_EQ(job.overrides, std::vector<std::string>{"train.steps=5"});
+    EXPECT_EQ(say({"slurm", "a.yaml"}).arguments().tasks_per_node, std::nullopt);
+    EXPECT_NE(complaint({"slurm"}).find("no deck is given"), std::string::npos);
+    EXPECT_NE(complaint({"slurm", "a.yaml", "--time", "1h"}).find("takes a time as Slurm has it"),
+              std::string::npos);
+    EXPECT_NE(complaint({"slurm", "a.yaml", "--job-name", "a\nb"}).find("cannot stand in a batch script"),
+              std::string::npos);
+    EXPECT_NE(
+        complaint({"slurm", "a.yaml", "--nodes", "1000", "--ntasks-per-node", "1001"}).find("ranks. Ask for"),
+        std::string::npos);
+}
+
 TEST(CommandLine, TakesOptionsAnywhere) {
     const Answer answer = say({"check", "--ranks", "8", "a.yaml", "--print", "x.y=1", "--machine=laptop"});
     const Arguments& arguments = answer.arguments();

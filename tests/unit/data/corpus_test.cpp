@@ -165,5 +165,68 @@ TEST(Corpus, ChecksTokensOfAllSourcesAtStart) {
                 HasSubstr("data.train[1].path: token 199 at position 199"));
 }
 
+/// Tokens that no file has: those that count from a number on.
+class Counting final : public TokenSource {
+  public:
+    explicit Counting(std::int32_t first) : first_{first} {}
+    std::int64_t num_tokens() const override { return 100; }
+    void read(std::int64_t begin, std::span<std::int32_t> out) const override {
+        for (auto& token : out) {
+            token = first_ + static_cast<std::int32_t>(begin++);
+        }
+    }
+    std::string place_of(std::int64_t token) const override { return "count " + std::to_string(token); }
+
+  private:
+    std::int32_t first_;
+};
+
+spec::Source own(const std::string& name) {
+    return {.format = spec::TokenFormat::own, .path = name};
+}
+
+std::unique_ptr<TokenSource> open_counting(const spec::Source& source, const std::string& /*key*/) {
+    return std::make_unique<Counting>(std::stoi(source.path));
+}
+
+TEST(Corpus, TakesTokensThatAProgramBrings) {
+    auto data = data_of({own("0")}, 4);
+    data.validation = {own("50")};
+    data.shuffle = false;
+
+    const Corpus corpus{data, 200, 1, open_counting};
+    Batch batch{1, 4};
+    corpus.training().fill(batch, 3);
+
+    EXPECT_EQ(100, corpus.num_training_tokens());
+    EXPECT_EQ(12, batch.tokens[0]);
+    corpus.validation(0).fill(batch, 2);
+    EXPECT_EQ(58, batch.tokens[0]);
+    EXPECT_TRUE(corpus.files().empty());
+    EXPECT_THAT(deck_error_of([&] {
+                    Corpus{data, 120, 1, open_counting}.check_tokens();
+                }),
+                HasSubstr("data.validation[0].path: token 149 at count 99 is not in the vocabulary"));
+}
+
+TEST(Corpus, RefusesTokensThatNobodyBrings) {
+    EXPECT_THAT(deck_error_of([&] {
+                    Corpus{data_of({own("0")}, 4), 200, 1};
+                }),
+                HasSubstr("data.train[0].path: there is nobody who brings tokens of the format own"));
+}
+
+TEST(Corpus, AsksOwnTokensForDocumentsThatAreToBeToldApart) {
+    auto data = data_of({own("0")}, 4);
+    data.reset_at_document = true;
+
+    EXPECT_THAT(deck_error_of([&] {
+                    Corpus{data, 200, 1, open_counting};
+                }),
+                HasSubstr("data.train[0].path: documents cannot be told apart"));
+    data.document_token = 7;
+    EXPECT_EQ("", deck_error_of([&] { Corpus{data, 200, 1, open_counting}; }));
+}
+
 }  // namespace
 }  // namespace ziggurat::data

@@ -1,4 +1,4 @@
-#include "app/on_ranks.hpp"
+#include "train/on_ranks.hpp"
 
 #include <signal.h>
 
@@ -11,7 +11,7 @@
 #include "comm/watch/error_file.hpp"
 #include "comm/watch/liveness.hpp"
 
-namespace ziggurat::app {
+namespace ziggurat::train {
 
 namespace {
 
@@ -43,4 +43,4 @@ int on_ranks(const std::function<int(const comm::Context&)>& body) {
     }
 }
 
-}  // namespace ziggurat::app
+}  // namespace ziggurat::train

@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "app/commands.hpp"
+#include "app/launch.hpp"
+#include "app/terminal.hpp"
+#include "app/train_sbatch.hpp"
+#include "app/watched.hpp"
+#include "base/error.hpp"
+#include "comm/built_with.hpp"
+#include "deck/files/shipped_files.hpp"
+#include "deck/load.hpp"
+#include "deck/machine/machine.hpp"
+#include "deck/slurm/batch_script.hpp"
+#include "plan/memory_report.hpp"
+
+namespace ziggurat::app {
+namespace {
+
+constexpr int does_not_fit = static_cast<int>(ErrorKind::resource);
+
+int rounded_up(int all, int parts) {
+    return (all + parts - 1) / parts;
+}
+
+/// GPUs of a node where somebody says it.
+std::optional<int> known_gpus(const Arguments& arguments, const deck::LoadOptions& options) {
+    const bool has_them = options.machine && options.machine->has_device;
+    return arguments.gpus_per_node ? arguments.gpus_per_node
+           : has_them              ? std::optional{options.machine->ranks_per_node}
+                                   : std::nullopt;
+}
+
+/// The options of a job with so many ranks on each node.
+deck::LoadOptions of_job(const Arguments& arguments, deck::LoadOptions options, int tasks) {
+    options.ranks = arguments.nodes * tasks;
+    options.ranks_per_node = tasks;
+    options.ranks_per_device = rounded_up(tasks, known_gpus(arguments, options).value_or(tasks));
+    options.threads = options.machine ? 0 : threads_if_started(tasks);
+    return options;
+}
+
+/// Ranks of a node where nobody says it: all that the machine has, or, where the degrees of the deck are for
+/// fewer, as many as these take.
+int choose_tasks(const Arguments& arguments, const deck::LoadOptions& options) {
+    const auto load = [&](const deck::LoadOptions& of) {
+        return deck::load(arguments.deck, arguments.overrides, of);
+    };
+    const int wanted = rounded_up(std::max(1, load(options).run.parallel.ranks), arguments.nodes);
+    if (!options.machine) {
+        return wanted;
+    }
+    const int all = options.machine->ranks_per_node;
+    const auto is_right = [&](int tasks) { return load(of_job(arguments, options, tasks)).ok(); };
+    return wanted < all && !is_right(all) && is_right(wanted) ? wanted : all;
+}
+
+/// What a job that is queued again cannot do with.
+void expect_to_go_on(deck::LoadedDeck& loaded) {
+    const char* why = "each start of a job that is queued again would begin anew";
+    if (!loaded.run.checkpoint.every) {
+        loaded.found.error({"checkpoint.every", 0, 0}, "it is none", why,
+                           "Leave it out, or set it, for instance to 30min.");
+    }
+    if (loaded.run.run.resume == spec::Resume::never) {
+        loaded.found.error({"run.resume", 0, 0}, "it is never", why, "Leave it out, or set it to auto.");
+    }
+}
+
+deck::BatchJob job_of(const Arguments& arguments,
+                      const deck::LoadedDeck& loaded,
+                      const deck::LoadOptions& options) {
+    const auto& run = loaded.run;
+    const int tasks = options.ranks_per_node;
+    const bool is_on_gpus = run.tiers.device == spec::DeviceKind::cuda;
+    if (!is_on_gpus && arguments.gpus_per_node) {
+        throw Error{
+            ErrorKind::deck,
+            "--gpus-per-node: the deck computes on cores. Leave it out, or name a --machine with GPUs."};
+    }
+    return {
+        .program = deck::this_program(),
+        .deck = deck::file_or_shipped(arguments.deck),
+        .overrides = arguments.overrides,
+        .name = arguments.job_name.empty() ? run.run.name : arguments.job_name,
+        .nodes = arguments.nodes,
+        .tasks_per_node = tasks,
+        .time = arguments.time,
+        .account = arguments.account,
+        .partition = arguments.partition,
+        .cpus_per_task = options.machine ? run.parallel.threads : 0,
+        .gpus_per_node = is_on_gpus ? std::min(tasks, known_gpus(arguments, options).value_or(tasks)) : 0};
+}
+
+}  // namespace
+
+int slurm(const Arguments& arguments) {
+    Progress progress{show_progress()};
+    deck::LoadOptions options{.has_nccl = comm::has_nccl || !arguments.machine.empty(),
+                              .needs_data = arguments.machine.empty()};
+    if (!arguments.machine.empty()) {
+        deck::Diagnostics found;
+        options.machine = deck::load_called_machine(arguments.machine, found);
+        if (!options.machine) {
+            std::fputs(found.print().c_str(), stderr);
+            return found.exit_code();
+        }
+    }
+    options = of_job(arguments, options,
+                     arguments.tasks_per_node.value_or(0) > 0 ? *arguments.tasks_per_node
+                                                              : choose_tasks(arguments, options));
+    options.choose_homes = watched_choice_of_homes(progress);
+    options.choose_depths = watched_choice_of_depths(progress);
+    options.choose_leases = watched_choice_of_leases(progress);
+    auto loaded = deck::load(arguments.deck, arguments.overrides, options);
+    if (loaded.ok()) {
+        expect_to_go_on(loaded);
+    }
+    if (loaded.found.errors() + loaded.found.warnings() + loaded.found.notes() > 0) {
+        std::fputs(loaded.found.print().c_str(), stderr);
+    }
+    if (!loaded.ok()) {
+        return loaded.found.exit_code();
+    }
+    const auto job = job_of(arguments, loaded, options);
+    const auto memory = plan::memory_report(loaded.run, loaded.machine, {}, Watched{progress}.watch());
+    if (!memory.fits) {
+        std::fputs(memory.table.c_str(), stderr);
+        return does_not_fit;
+    }
+    std::fputs(deck::batch_script(train_sbatch, job).c_str(), stdout);
+    return 0;
+}
+
+}  // namespace ziggurat::app
