@@ -57,9 +57,12 @@ struct Arguments {
     double temperature = 0.8;           ///< sample: 0 takes the most likely token
     std::optional<std::uint64_t> seed;  ///< sample: none: that of the run
     std::string data;                   ///< eval: file, pattern, or path without suffix
+    std::string task;                   ///< eval: file of multiple-choice tasks
+    std::string choices;                ///< eval: a file for what is chosen; empty: none
+    std::string compute;                ///< eval: fp32 or bf16; empty: as trained
     std::string format;                 ///< eval: empty: text where the model reads bytes, llmc otherwise;
                                         ///< tokenize: llmc or megatron
-    std::string tokenizer;              ///< tokenize: file, or folder that has it; `bytes`
+    std::string tokenizer;              ///< tokenize, eval: file, or folder that has it; `bytes`
     std::string field = "text";         ///< tokenize: of JSON lines
     int threads = 0;                    ///< tokenize: 0: one for each core
     std::string source;                 ///< import: the folder of a model
