@@ -28,6 +28,27 @@ std::string problem_of_inspect(const Arguments& arguments, const Given& given) {
     return asked > 1 ? "--tensors, --tensor, --verify and --diff are four questions. Ask one at a time." : "";
 }
 
+std::string problem_of_eval(const Arguments& arguments, const Given& given) {
+    if (arguments.folder.empty()) {
+        return problem_of_folder(arguments);
+    }
+    if (given.has("--data") == given.has("--task")) {
+        return given.has("--data") ? "--data and --task are two evaluations. Ask for one at a time."
+                                   : "there is nothing to evaluate on. Give --data FILE, or --task FILE.";
+    }
+    for (const char* option : {"--tokenizer", "--choices"}) {
+        if (given.has("--data") && given.has(option)) {
+            return std::string{option} + " belongs to --task (--data are read as they are). Leave it out.";
+        }
+    }
+    if (given.has("--task") && given.has("--format")) {
+        return "--format belongs to --data (a task is JSON lines). Leave it out.";
+    }
+    return given.has("--choices") && arguments.choices == arguments.task
+               ? "--choices would be written over the task. Name another file."
+               : "";
+}
+
 OptionRow temperature_row() {
     return {"--temperature", "T", "a number from 0 to 100",
             "divides the logits (default 0.8); 0 takes the most likely token",
@@ -95,27 +116,36 @@ CommandRow eval_row() {
     return {
         .command = Command::eval,
         .name = "eval",
-        .doc = "Says the loss of the newest checkpoint of a run on other data, on any number of ranks.",
+        .doc =
+            "Says the loss of the newest checkpoint of a run on other data, or how often it chooses right in "
+            "a "
+            "multiple-choice task, on any number of ranks.",
         .positionals = folder_of_run("RUN_DIR"),
         .options = {text_option("--data", "FILE", &Arguments::data, "a file, a pattern or a path",
                                 "file, or a pattern such as 'data/*.bin'; megatron: the path without "
                                 "its suffix"),
                     one_of("--format", "NAME", &Arguments::format, {"text", "llmc", "megatron"},
-                           "text, llmc or megatron (default: text for a model of bytes, and where there is "
-                           "a tokenizer and the file is no .bin; else llmc)"),
+                           "of --data: text, llmc or megatron (default: text for a model of bytes, and where "
+                           "there is a tokenizer and the file is no .bin; else llmc)"),
+                    text_option(
+                        "--task", "FILE", &Arguments::task, "a file of JSON lines",
+                        "JSON lines with HellaSwag's fields ctx, endings and label: which ending is the "
+                        "likeliest, by sum and by mean of its tokens' log-probabilities?"),
                     text_option("--tokenizer", "PATH", &Arguments::tokenizer, "a path, or bytes",
                                 "where that of the run lies now, or of a run that has none (default: the "
                                 "run's)"),
+                    text_option("--choices", "FILE", &Arguments::choices, "a file",
+                                "of --task: writes there what is chosen in each, as JSON lines"),
+                    one_of("--compute", "TYPE", &Arguments::compute, {"fp32", "bf16"},
+                           "number type of weights, activations and products: fp32 or bf16 (default: the "
+                           "run's precision.compute)"),
                     flag("--json", &Arguments::json, "as JSON")},
         .examples = {{"ziggurat eval runs/quickstart --data held_out.txt", "loss and perplexity on a file"},
-                     {"mpirun -n 2 ziggurat eval runs/quickstart --data held_out.txt --json",
-                      "on two ranks, for programs to read"},
-                     {"ziggurat eval runs/a --data 'data/*.bin' --format llmc", "on files of tokens"}},
-        .problem = [](const Arguments& arguments, const Given&) {
-            return arguments.folder.empty() ? problem_of_folder(arguments)
-                   : arguments.data.empty() ? "there is nothing to evaluate on. Give --data FILE."
-                                            : "";
-        }};
+                     {"mpirun -n 2 ziggurat eval runs/a --data 'data/*.bin' --json",
+                      "on files of tokens, on two ranks, for programs to read"},
+                     {"ziggurat eval runs/a --task hellaswag_val.jsonl --tokenizer models/a",
+                      "multiple choice by likelihood"}},
+        .problem = problem_of_eval};
 }
 
 }  // namespace ziggurat::app

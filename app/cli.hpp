@@ -58,6 +58,9 @@ struct Arguments {
     double temperature = 0.8;           ///< sample: 0 takes the most likely token
     std::optional<std::uint64_t> seed;  ///< sample: none: that of the run
     std::string data;                   ///< eval: file, pattern, or path without suffix
+    std::string task;                   ///< eval: file of multiple-choice tasks
+    std::string choices;                ///< eval: a file for what is chosen; empty: none
+    std::string compute;                ///< eval: fp32 or bf16; empty: as trained
     std::string format;                 ///< eval: empty: text where the model reads bytes, llmc otherwise;
                                         ///< tokenize: llmc or megatron
     std::string tokenizer;              ///< tokenize, sample, eval: file, or folder that has it; `bytes`

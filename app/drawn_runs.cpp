@@ -1,13 +1,11 @@
 #include "app/drawn_runs.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 
-#include "base/error.hpp"
-#include "base/file_handle.hpp"
+#include "app/whole_file.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
@@ -54,19 +52,7 @@ std::string drawing_of(const std::vector<plot::History>& histories,
 void write_drawing(const std::string& path,
                    const std::string& text,
                    const std::vector<plot::History>& histories) {
-    const std::string unfinished = path + ".tmp";
-    constexpr const char* remedy = "Name a file that may be written: --out FILE.";
-    const auto file = open_for_writing(unfinished, OpenMode::replace, remedy);
-    const int failure = write_all(file.get(), text);
-    std::error_code problem{failure, std::generic_category()};
-    if (!problem) {
-        fs::rename(unfinished, path, problem);
-    }
-    if (problem) {
-        ::unlink(unfinished.c_str());
-        throw Error{ErrorKind::resource,
-                    "cannot write '" + printable(path) + "' (" + problem.message() + "). " + remedy};
-    }
+    write_whole(path, text, "Name a file that may be written: --out FILE.");
     std::int64_t steps = 0;
     for (const auto& history : histories) {
         steps += std::ssize(history.steps);

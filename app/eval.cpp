@@ -8,19 +8,16 @@
 #include <string_view>
 
 #include "app/commands.hpp"
-#include "app/is_to_fit.hpp"
-#include "app/rank_processors.hpp"
-#include "app/terminal.hpp"
+#include "app/eval_task.hpp"
 #include "app/tokenizers.hpp"
 #include "app/trained_model.hpp"
+#include "app/with_weights.hpp"
 #include "base/error.hpp"
 #include "base/json_number.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
-#include "checkpoint/checkpoint_reader.hpp"
 #include "comm/control.hpp"
-#include "comm/watch/liveness.hpp"
 #include "data/corpus.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "train/inference.hpp"
@@ -161,32 +158,25 @@ int eval_together(const Arguments& arguments, const comm::Context& world) {
     if (!is_agreed(world, exit_code, [&] { check_data(arguments, model->run); })) {
         return exit_code;
     }
-    const auto run = train::evaluating(model->run, model->here, model->run.train.micro_batch);
-    if (!is_to_fit(world, run, model->machine, exit_code)) {
-        return exit_code;
-    }
-    const RankProcessors processors{run, world};
-    world.liveness()->set_patience(run.run.hang_timeout_seconds);
-    Progress progress{show_progress(world.rank() == 0)};
-    progress.begin("loads the checkpoint", "bytes");
-    const data::Corpus corpus = open_corpus(arguments, model->run);
-    train::Inference inference{run, world, processors.all()};
-    checkpoint::CheckpointReader reader{model->path, model->manifest};
-    reader.tell_bytes([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
-    inference.load(reader);
-    const auto tokenizer = data::open_tokenizer(model->run.data.tokenizer);
-    const auto loss = inference.loss(corpus.validation(0), &progress, tokenizer.get());
-    progress.end();
-    if (world.rank() == 0) {
-        say(arguments, *model, loss);
-    }
-    return std::isfinite(loss.mean) ? 0 : static_cast<int>(ErrorKind::numerics);
+    const auto run = evaluated_run(arguments, *model);
+    return with_weights(*model, run, world, [&](train::Inference& inference, Progress& progress) {
+        const data::Corpus corpus = open_corpus(arguments, model->run);
+        const auto tokenizer = data::open_tokenizer(model->run.data.tokenizer);
+        const auto loss = inference.loss(corpus.validation(0), &progress, tokenizer.get());
+        progress.end();
+        if (world.rank() == 0) {
+            say(arguments, *model, loss);
+        }
+        return std::isfinite(loss.mean) ? 0 : static_cast<int>(ErrorKind::numerics);
+    });
 }
 
 }  // namespace
 
 int eval(const Arguments& arguments) {
-    return train::on_ranks([&](const comm::Context& world) { return eval_together(arguments, world); });
+    return train::on_ranks([&](const comm::Context& world) {
+        return arguments.task.empty() ? eval_together(arguments, world) : eval_task(arguments, world);
+    });
 }
 
 }  // namespace ziggurat::app

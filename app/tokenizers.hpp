@@ -1,8 +1,10 @@
 /// Tokenizers of decks and of trained models.
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "data/tokenizer/text_tokenizer.hpp"
 #include "deck/load_options.hpp"
 #include "spec/run_spec.hpp"
 
@@ -17,5 +19,14 @@ deck::TokenizerFacts read_tokenizer(const spec::Tokenizer& tokenizer);
 ///
 /// \param named  a path, or `bytes`; empty: nothing is named
 spec::Tokenizer tokenizer_of(const spec::Tokenizer& of_run, const std::string& named);
+
+/// The tokenizer by which a trained model reads and writes text.
+///
+/// \param named       as of tokenizer_of()
+/// \param checkpoint  of the model, for messages
+/// Errors: those of data::open_tokenizer(); Error{deck} where there is none, or one of another vocabulary
+std::unique_ptr<const data::TextTokenizer> open_tokenizer_of(const spec::RunSpec& run,
+                                                             const std::string& named,
+                                                             const std::string& checkpoint);
 
 }  // namespace ziggurat::app

@@ -3,8 +3,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/contract.hpp"
 #include "data/corpus.hpp"
 #include "schedule/build_program.hpp"
+#include "train/choice_scores.hpp"
 #include "train/save/held_pieces.hpp"
 #include "train/step/late_failure.hpp"
 
@@ -92,6 +94,11 @@ ValidationLoss Inference::loss(data::BatchSource source,
                                Progress* progress,
                                const data::TextTokenizer* tokenizer) {
     return pass([&] { return evaluation(std::move(source)).validate({}, progress, tokenizer).value(); });
+}
+
+std::vector<double> Inference::scores(const data::ChoiceSequences& sequences, Progress* progress) {
+    ZG_EXPECTS(run_.data.reset_at_document);  // else some kernels attend across documents
+    return pass([&] { return score_rows(sequences, run_, world_, model_, assembly_, progress); });
 }
 
 std::string Inference::generate(const data::TextTokenizer& tokenizer,

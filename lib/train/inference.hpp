@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "checkpoint/checkpoint_reader.hpp"
 #include "comm/context.hpp"
 #include "data/batch_source.hpp"
+#include "data/choice/choice_sequences.hpp"
 #include "device/device.hpp"
 #include "schedule/model_layout.hpp"
 #include "spec/run_spec.hpp"
@@ -56,6 +58,12 @@ class Inference {
     ValidationLoss loss(data::BatchSource source,
                         Progress* progress = nullptr,
                         const data::TextTokenizer* tokenizer = nullptr);
+
+    /// The log-probability of each row's ending; see train/choice_scores.hpp.
+    ///
+    /// \param sequences  of the run's data.seq, which has data.reset_at_document
+    /// Collective: over all ranks
+    std::vector<double> scores(const data::ChoiceSequences& sequences, Progress* progress = nullptr);
 
     /// Text that follows `sample.prompt`; what training has printed after `step`, for the same sample and
     /// run.seed.

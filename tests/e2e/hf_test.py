@@ -20,11 +20,13 @@ import sys
 
 import peers
 
-peers.need("numpy", "torch", "transformers")
+peers.need("numpy", "tokenizers", "torch", "transformers")
 
 import numpy
+import tokenizers
 import torch
 import transformers
+from transformers.models.gpt2.tokenization_gpt2 import bytes_to_unicode
 
 from trainings import Failure, expect
 
@@ -163,16 +165,23 @@ def the_deck_of_an_import_trains(place):
 
 
 def the_page_says_what_works(place):
-    """Each command of docs/models.md, with a model and tokens where the page has them."""
+    """Each command of docs/models.md, with a model, tokens and tasks where the page has them."""
     shutil.copytree(place.folder / "gpt2_bf16", place.folder / "models" / "mine")
+    ids = {letter: byte for byte, letter in bytes_to_unicode().items()}  # digits and spaces are below 61
+    bytes_alone = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=ids, merges=[]))
+    bytes_alone.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bytes_alone.decoder = tokenizers.decoders.ByteLevel()
+    bytes_alone.save(str(place.folder / "models" / "mine" / "tokenizer.json"))
     (place.folder / "data").mkdir()
+    (place.folder / "data" / "tasks.jsonl").write_text('{"ctx": "1 2 3", "endings": ["4", "5 6"], "label": 0}\n')
     shutil.copy(place.folder / "tokens.bin", place.folder / "data" / "train.bin")
     commands = [line for block in re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.M | re.S) for line in block.splitlines()]
-    expect(len(commands) == 5, f"{PAGE} has {len(commands)} commands")
+    expect(len(commands) == 6, f"{PAGE} has {len(commands)} commands")
     for command in commands:
         program, *words = shlex.split(command)
         expect(program == "build/release/bin/ziggurat", command)
         place.ziggurat(*words)
+    expect(len((place.folder / "data" / "choices.jsonl").read_text().splitlines()) == 1, "no line of choices")
     for name in ("mine-tuned", "mine-again"):
         transformers.AutoModelForCausalLM.from_pretrained(place.folder / "models" / name)
 

@@ -173,6 +173,12 @@ TEST(CommandLine, SamplesAndEvaluates) {
     EXPECT_EQ(eval.data, "x.bin");
     EXPECT_EQ(eval.format, "llmc");
     EXPECT_TRUE(eval.json);
+    const Arguments task =
+        say({"eval", "runs/a", "--task", "x.jsonl", "--tokenizer", "models/a", "--choices", "y.jsonl"})
+            .arguments();
+    EXPECT_EQ(task.task, "x.jsonl");
+    EXPECT_EQ(task.tokenizer, "models/a");
+    EXPECT_EQ(task.choices, "y.jsonl");
 }
 
 TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
@@ -201,6 +207,17 @@ TEST(CommandLine, RefusesWhatIsNotAskedForAFolder) {
                       no_seed + "'. See 'ziggurat sample --help'.\n");
     }
     EXPECT_NE(complaint({"eval", "a"}).find("nothing to evaluate on"), std::string::npos);
+    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--task", "c"}).find("two evaluations"),
+              std::string::npos);
+    EXPECT_NE(
+        complaint({"eval", "a", "--data", "b", "--tokenizer", "c"}).find("--tokenizer belongs to --task"),
+        std::string::npos);
+    EXPECT_NE(complaint({"eval", "a", "--data", "b", "--choices", "c"}).find("--choices belongs to --task"),
+              std::string::npos);
+    EXPECT_NE(complaint({"eval", "a", "--task", "b", "--format", "text"}).find("--format belongs to --data"),
+              std::string::npos);
+    EXPECT_NE(complaint({"eval", "a", "--task", "b", "--choices", "b"}).find("over the task"),
+              std::string::npos);
     EXPECT_NE(complaint({"eval", "a", "--data", "b", "--format", "csv"}).find("csv"), std::string::npos);
     EXPECT_NE(complaint({"inspct", "a"}).find("Did you mean 'inspect'?"), std::string::npos);
 }
@@ -243,7 +260,8 @@ TEST(CommandLine, EachCommandHasAHelpOfItsOwn) {
         {{"train"}, {"--backup", "--help"}},
         {{"inspect"}, {"--tensors", "--tensor", "--verify", "--diff", "--json", "--help"}},
         {{"sample"}, {"--prompt", "--tokens", "--temperature", "--seed", "--help"}},
-        {{"eval"}, {"--data", "--format", "--json", "--help"}},
+        {{"eval"},
+         {"--data", "--format", "--task", "--tokenizer", "--choices", "--compute", "--json", "--help"}},
         {{"bench", "io"}, {"--size", "--machine-file", "--help"}},
         {{"bench", "gpu"}, {"--machine-file", "--help"}},
     };

@@ -1,0 +1,136 @@
+#include "data/choice/choice_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/contract.hpp"
+#include "base/error.hpp"
+#include "base/printable.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+/// Encodes the texts of one task after the other.
+class TaskEncoder {
+  public:
+    TaskEncoder(const TextTokenizer& tokenizer, const ChoiceLimits& limits)
+        : encoder_{tokenizer.make_encoder()}, document_token_{tokenizer.document_token()}, limits_{limits} {}
+
+    void encode(const ChoiceTask& task, EncodedChoices& into) {
+        context_.clear();
+        encoder_->encode(task.context, context_);
+        if (context_.empty() && document_token_) {
+            context_.push_back(*document_token_);
+        }
+        if (context_.empty()) {
+            throw Error{ErrorKind::deck,
+                        "its context is empty (and the tokenizer names no document token to begin with). "
+                        "Write what the endings go on from."};
+        }
+        expect_known(context_);
+        for (std::size_t i = 0; i < task.endings.size(); ++i) {
+            ending_.clear();
+            encoder_->encode(" " + task.endings[i], ending_);
+            expect_known(ending_);
+            add_row(i, into);
+        }
+    }
+
+  private:
+    void expect_known(std::span<const std::int32_t> tokens) const {
+        const auto unknown =
+            std::ranges::find_if(tokens, [this](std::int32_t id) { return id < 0 || id >= limits_.vocab; });
+        if (unknown != tokens.end()) {
+            throw Error{ErrorKind::deck,
+                        fmt::format("token {} is not in the vocabulary (model.vocab = {}, ids 0 to {}). Name "
+                                    "the tokenizer that the model was trained with: --tokenizer PATH.",
+                                    *unknown, limits_.vocab, limits_.vocab - 1)};
+        }
+    }
+
+    void add_row(std::size_t index, EncodedChoices& into) const {
+        const auto most = limits_.most_read;
+        if (std::ssize(ending_) > most) {
+            throw Error{ErrorKind::deck,
+                        fmt::format("ending {} has {} tokens (the model reads {} at a time: model.max_seq). "
+                                    "Shorten it, or leave the task out.",
+                                    index, ending_.size(), most)};
+        }
+        // One more than is read: the last token of the ending is only foretold.
+        const auto kept = std::min(std::ssize(context_), most + 1 - std::ssize(ending_));
+        into.cut_rows += kept < std::ssize(context_) ? 1 : 0;
+        into.rows.rows.push_back(
+            {static_cast<std::int32_t>(kept), static_cast<std::int32_t>(ending_.size())});
+        auto& tokens = into.rows.tokens;
+        tokens.insert(tokens.end(), context_.end() - kept, context_.end());
+        tokens.insert(tokens.end(), ending_.begin(), ending_.end());
+    }
+
+    std::unique_ptr<TextEncoder> encoder_;
+    std::optional<std::int32_t> document_token_;
+    ChoiceLimits limits_;
+    std::vector<std::int32_t> context_, ending_;
+};
+
+}  // namespace
+
+EncodedChoices encode_choices(std::span<const ChoiceTask> tasks,
+                              const TextTokenizer& tokenizer,
+                              const ChoiceLimits& limits,
+                              const std::string& path) {
+    ZG_EXPECTS(limits.vocab >= 1 && limits.most_read >= 1);
+    TaskEncoder encoder{tokenizer, limits};
+    EncodedChoices encoded;
+    for (const auto& task : tasks) {
+        try {
+            encoder.encode(task, encoded);
+        } catch (const Error& problem) {
+            throw Error{problem.kind(),
+                        fmt::format("'{}', line {}: {}", printable(path), task.line, problem.what())};
+        }
+    }
+    return encoded;
+}
+
+std::int64_t ChoiceRows::longest_read() const {
+    std::int64_t longest = 0;
+    for (const auto& row : rows) {
+        longest = std::max(longest, row.read());
+    }
+    return longest;
+}
+
+std::string ChoiceRows::bytes() const {
+    const std::int64_t num_rows = std::ssize(rows);
+    std::string bytes(
+        sizeof num_rows + rows.size() * sizeof(ChoiceRow) + tokens.size() * sizeof(std::int32_t), '\0');
+    char* at = bytes.data();
+    const auto put = [&at](const void* from, std::size_t size) {
+        std::memcpy(at, from, size);
+        at += size;
+    };
+    put(&num_rows, sizeof num_rows);
+    put(rows.data(), rows.size() * sizeof(ChoiceRow));
+    put(tokens.data(), tokens.size() * sizeof(std::int32_t));
+    return bytes;
+}
+
+ChoiceRows ChoiceRows::of_bytes(std::string_view bytes) {
+    const auto take = [&bytes](void* into, std::size_t size) {
+        ZG_EXPECTS(size <= bytes.size());
+        std::memcpy(into, bytes.data(), size);
+        bytes.remove_prefix(size);
+    };
+    std::int64_t num_rows = 0;
+    take(&num_rows, sizeof num_rows);
+    ChoiceRows read;
+    read.rows.resize(static_cast<std::size_t>(num_rows));
+    take(read.rows.data(), read.rows.size() * sizeof(ChoiceRow));
+    read.tokens.resize(bytes.size() / sizeof(std::int32_t));
+    take(read.tokens.data(), read.tokens.size() * sizeof(std::int32_t));
+    return read;
+}
+
+}  // namespace ziggurat::data

@@ -1,0 +1,64 @@
+/// Choices by likelihood, and how many of them are right.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "data/choice/choice_rows.hpp"
+#include "data/choice/choice_task.hpp"
+
+namespace ziggurat::data {
+
+/// What the log-probability of an ending is divided by before endings are compared.
+enum class Normalisation {
+    none,        ///< llm.c and lm-evaluation-harness: acc
+    tokens,      ///< of the ending with the space before it: llm.c's acc_norm
+    characters,  ///< of the ending, without the space: lm-evaluation-harness' acc_norm
+};
+inline constexpr std::size_t num_normalisations = 3;
+
+/// What one task has come to.
+struct TaskChoice {
+    std::vector<double> sums;          ///< log-probability of each ending, in nats; NaN: not finite
+    std::vector<std::int32_t> tokens;  ///< of each ending
+    /// By Normalisation: the most likely ending, of several alike the first; nothing where a sum is not
+    /// finite.
+    std::array<std::optional<std::int64_t>, num_normalisations> chosen;
+
+    const std::optional<std::int64_t>& by(Normalisation way) const {
+        return chosen[static_cast<std::size_t>(way)];
+    }
+};
+
+/// Characters of valid UTF-8: code points, as Python counts them.
+std::int64_t num_characters(std::string_view text);
+
+/// A choice for each task.
+///
+/// \param rows  of encode_choices(tasks), with \param sums  the log-probabilities of their endings
+/// Source: llm.c, dev/data/hellaswag.py, evaluate(); lm-evaluation-harness, lm_eval/api/task.py,
+///         MultipleChoiceTask.process_results()
+std::vector<TaskChoice> choose(std::span<const ChoiceTask> tasks,
+                               std::span<const ChoiceRow> rows,
+                               std::span<const double> sums);
+
+/// How many choices are right, of the tasks that have a label.
+struct ChoiceCounts {
+    std::int64_t tasks = 0;
+    std::int64_t labelled = 0;
+    std::int64_t undecided = 0;                               ///< tasks with a sum that is not finite
+    std::array<std::int64_t, num_normalisations> right = {};  ///< by Normalisation
+
+    /// Share of the tasks with a label; they are not 0.
+    double accuracy(Normalisation way) const;
+    /// Its standard error, as of independent tasks; 0 for a single one.
+    double standard_error(Normalisation way) const;
+};
+
+ChoiceCounts count_right(std::span<const ChoiceTask> tasks, std::span<const TaskChoice> choices);
+
+}  // namespace ziggurat::data

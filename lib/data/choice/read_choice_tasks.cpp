@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/json_depth.hpp"
+#include "base/printable.hpp"
+#include "base/text_width.hpp"
+#include "data/choice/choice_task.hpp"
+#include "data/mapped_file.hpp"
+
+namespace ziggurat::data {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int deepest_line = 64;
+constexpr int told_columns = 120;
+
+[[noreturn]] void refuse(const std::string& what) {
+    throw Error{ErrorKind::deck, what};
+}
+
+Json parse(std::string_view line) {
+    if (is_json_deeper(line, deepest_line)) {
+        refuse(fmt::format("no task (it nests more than {} levels deep). Write one object on each line.",
+                           deepest_line));
+    }
+    Json json;
+    try {
+        json = Json::parse(line);
+    } catch (const Json::exception& problem) {
+        refuse(fmt::format("no JSON ({}). Write one object on each line.",
+                           shortened(printable(problem.what()), told_columns)));
+    }
+    if (!json.is_object()) {
+        refuse("no object. Write one object on each line, with a context and endings.");
+    }
+    return json;
+}
+
+/// The first of these fields that the object has; null: none.
+const Json* find(const Json& object, std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+        if (const auto found = object.find(name); found != object.end()) {
+            return &*found;
+        }
+    }
+    return nullptr;
+}
+
+const std::string& text_of(const Json& value, const char* name) {
+    if (!value.is_string()) {
+        refuse(fmt::format("its {} is no text. Write it in quotes.", name));
+    }
+    return value.get_ref<const std::string&>();
+}
+
+/// HellaSwag cuts some contexts in two: the sentences that are whole, and the beginning of another.
+std::string context_of(const Json& object) {
+    if (const Json* whole = find(object, {"ctx"})) {
+        return text_of(*whole, "ctx");
+    }
+    if (const Json* first = find(object, {"ctx_a"})) {
+        std::string context = text_of(*first, "ctx_a");
+        const Json* rest = find(object, {"ctx_b"});
+        const std::string second = rest == nullptr ? "" : text_of(*rest, "ctx_b");
+        return second.empty() ? context : context.empty() ? second : context + " " + second;
+    }
+    if (const Json* neutral = find(object, {"context"})) {
+        return text_of(*neutral, "context");
+    }
+    refuse("no context (there is no ctx, ctx_a or context). Write what the endings go on from as ctx.");
+}
+
+std::vector<std::string> endings_of(const Json& object) {
+    const Json* list = find(object, {"endings", "choices"});
+    if (list == nullptr || !list->is_array() || list->size() < 2) {
+        refuse(fmt::format("{}. Write two texts or more to choose from, as a list called endings.",
+                           list == nullptr      ? "no endings (there is no list endings or choices)"
+                           : !list->is_array()  ? "its endings are no list"
+                           : list->size() == 1U ? "one ending alone (nothing is to choose)"
+                                                : "no endings (the list is empty)"));
+    }
+    std::vector<std::string> endings;
+    for (const auto& ending : *list) {
+        if (!ending.is_string() || ending.get_ref<const std::string&>().empty()) {
+            refuse(fmt::format("ending {} is {}. Write each as a text with something in it.", endings.size(),
+                               ending.is_string() ? "empty" : "no text"));
+        }
+        endings.push_back(ending.get<std::string>());
+    }
+    return endings;
+}
+
+std::optional<std::int64_t> label_of(const Json& object, std::size_t endings) {
+    const Json* value = find(object, {"label", "answer"});
+    if (value == nullptr || value->is_null() ||
+        (value->is_string() && value->get_ref<const std::string&>().empty())) {
+        return std::nullopt;
+    }
+    const std::string text = value->is_string()           ? value->get<std::string>()
+                             : value->is_number_integer() ? value->dump()
+                                                          : std::string{};
+    std::int64_t label = -1;
+    const char* end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, label);
+    if (problem != std::errc{} || stop != end || label < 0 || label >= static_cast<std::int64_t>(endings)) {
+        refuse(fmt::format(
+            "label {} is none of its endings (0 to {}). Number the right one from 0, or leave the "
+            "label out.",
+            shortened(printable(value->dump()), told_columns), endings - 1));
+    }
+    return label;
+}
+
+ChoiceTask read_task(std::string_view line, std::int64_t number) {
+    const Json object = parse(line);
+    ChoiceTask task{
+        .line = number, .context = context_of(object), .endings = endings_of(object), .label = {}};
+    task.label = label_of(object, task.endings.size());
+    return task;
+}
+
+}  // namespace
+
+std::vector<ChoiceTask> read_choice_tasks(const std::string& path, const std::string& key) {
+    const MappedFile file{path, key};
+    const std::string_view text{reinterpret_cast<const char*>(file.content().data()), file.content().size()};
+    std::vector<ChoiceTask> tasks;
+    std::int64_t number = 0;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const auto end = std::min(text.find('\n', begin), text.size());
+        const auto line = text.substr(begin, end - begin);
+        begin = end + 1;
+        ++number;
+        if (line.find_first_not_of(" \t\r") == std::string_view::npos) {
+            continue;
+        }
+        try {
+            tasks.push_back(read_task(line, number));
+        } catch (const Error& problem) {
+            throw Error{problem.kind(),
+                        fmt::format("'{}', line {}: {}", printable(path), number, problem.what())};
+        }
+    }
+    if (tasks.empty()) {
+        throw Error{ErrorKind::deck,
+                    fmt::format("{}: '{}' holds no task (all its lines are blank). Write one "
+                                "object on each line, with ctx, endings and label.",
+                                key, printable(path))};
+    }
+    return tasks;
+}
+
+}  // namespace ziggurat::data
