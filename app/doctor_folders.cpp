@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "app/tokenizers.hpp"
 #include "plan/checkpoint_size.hpp"
 #include "storage/folder_trial.hpp"
 
@@ -120,11 +121,13 @@ int find_subjects(const std::vector<std::string>& words,
                   const deck::LoadOptions& options,
                   Subjects& subjects,
                   std::vector<SharedDeck>& decks) {
+    auto asking = options;
+    asking.read_tokenizer = read_tokenizer;
     for (const auto& word : words) {
         if (!names_a_deck(word)) {
             continue;
         }
-        const auto loaded = deck::load(word, {}, options);
+        const auto loaded = deck::load(word, {}, asking);
         if (loaded.found.exit_code() == static_cast<int>(ErrorKind::deck)) {
             std::fputs(loaded.found.print().c_str(), stderr);
             return loaded.found.exit_code();

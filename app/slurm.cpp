@@ -8,6 +8,7 @@
 #include "app/commands.hpp"
 #include "app/launch.hpp"
 #include "app/terminal.hpp"
+#include "app/tokenizers.hpp"
 #include "app/train_sbatch.hpp"
 #include "app/watched.hpp"
 #include "base/error.hpp"
@@ -101,7 +102,8 @@ deck::BatchJob job_of(const Arguments& arguments,
 int slurm(const Arguments& arguments) {
     Progress progress{show_progress()};
     deck::LoadOptions options{.has_nccl = comm::has_nccl || !arguments.machine.empty(),
-                              .needs_data = arguments.machine.empty()};
+                              .needs_data = arguments.machine.empty(),
+                              .read_tokenizer = read_tokenizer};
     if (!arguments.machine.empty()) {
         deck::Diagnostics found;
         options.machine = deck::load_called_machine(arguments.machine, found);
