@@ -23,7 +23,7 @@ int inspect(const Arguments& arguments);
 /// Prints a text that a checkpoint's model goes on with. Collective: as train()
 int sample(const Arguments& arguments);
 
-/// Prints the loss of a checkpoint's model on a file. Collective: as train()
+/// Prints the loss of a checkpoint's model on a file, or how well it chooses in tasks. Collective: as train()
 int eval(const Arguments& arguments);
 
 /// Writes a checkpoint and a deck from a model in the Hugging Face format. Never starts MPI.
