@@ -24,6 +24,14 @@ STAND_IN = """#!/bin/bash
 [ "$1" != check ] || exit 0
 printf '%s\\n' "$(basename "$0")" "$@"
 """
+# Stands for the program while it trains: makes a step in the folder that the environment names, and is killed.
+TRAINS = """#!/bin/bash
+[ "$1" != check ] || exec "$REAL" "$@"
+mkdir -p "$FOLDER"
+echo '{"event":"start","time":'$RANDOM'}' >>"$FOLDER/metrics.jsonl"
+echo '{"event":"step","step":1}' >>"$FOLDER/metrics.jsonl"
+exit 137
+"""
 MPIRUN = """#!/bin/bash
 printf 'mpirun %s\\n' "$1$2"
 shift 4
@@ -68,14 +76,14 @@ class Place:
             expect(checked.returncode == 0, f"{checker[0]} takes what slurm {words} prints", checked.stdout + checked.stderr)
         return done.stdout
 
-    def start(self, *more):
+    def start(self, *more, code=0, **variables):
         """What the stand-ins are given by the script."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
         environment |= {"PATH": f"{self.folder}/bin:{os.environ['PATH']}", "SLURM_NTASKS": "6", "SLURM_JOB_ID": "7",
-                        "ZIGGURAT": str(self.folder / "bin" / "ziggurat")}
+                        "ZIGGURAT": str(self.folder / "bin" / "ziggurat")} | variables
         done = subprocess.run(["bash", self.script, *more], cwd=self.folder, env=environment, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S)
-        expect(done.returncode == 0, "the script runs", done.stdout + done.stderr)
+        expect(done.returncode == code, f"the script ends with {code}", done.stdout + done.stderr)
         return done.stdout
 
     def refuses(self, code, says, *words):
@@ -123,6 +131,21 @@ def keeps_words(place):
     expect(told.splitlines()[6] == "train.steps=7", "the words of sbatch come after those of the script", told)
 
 
+def finds_the_run(place):
+    """The script reads the run's folder from what `ziggurat check --json` really prints."""
+    for name, text in (("trains", TRAINS), ("scontrol", "#!/bin/bash\n")):
+        (place.folder / "bin" / name).write_text(text)
+        (place.folder / "bin" / name).chmod(0o755)
+    folder = f"runs/{ODD} \U0001f600"
+    place.write(place.deck, "run.dir='" + folder.replace("'", "''") + "'", "--nodes", 3, "--ntasks-per-node", 2)
+    for start in range(1, 4):  # the second would be the last, were the step not seen
+        said = place.start(code=137, ZIGGURAT=str(place.folder / "bin" / "trains"), REAL=str(place.binary), FOLDER=folder,
+                           SLURM_RESTART_COUNT=str(start - 1))
+        expect("asks Slurm to queue it again" in said, f"start {start} is queued again", said)
+    expect((place.folder / "ziggurat-7.idle").read_text() == "0 2 1 none\n", "it knows how far the run is")
+    (place.folder / "ziggurat-7.idle").unlink()
+
+
 def judges(place):
     line = (place.deck, "--nodes", 7, "--ntasks-per-node", 1)
     said = place.refuses(2, r"train\.global_batch = 30 cannot be made from this layout", *line)
@@ -143,7 +166,7 @@ def main():
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Place(pathlib.Path(chosen.binary).resolve(), pathlib.Path(folder))
-        for part in (asks_for, of_a_machine, keeps_words, judges):
+        for part in (asks_for, of_a_machine, keeps_words, finds_the_run, judges):
             part(place)
             print(f"ok: {part.__name__}", flush=True)
 
