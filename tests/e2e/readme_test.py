@@ -22,29 +22,24 @@ import sys
 import tempfile
 import time
 
+from page_commands import STEPS, Shell, commands_of, environment_of, make_quickstart_small
+from peers import PEERS
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE_S = 240  # for a command that hangs
 SKIPPED = 77
-STEPS = 60  # of the quickstart in the copy
 INSIDE = "ZIGGURAT_TEST_README_USER"
 
 # ---------------------------------------------------------------- the commands
 
 
-def commands_of(text):
-    """The commands in the sh blocks of README.md; a line that ends in a backslash goes on in the next."""
-    found = []
-    for block in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
-        found += [line for line in block.replace("\\\n", " ").splitlines() if line.strip()]
-    return found
-
-
 class Expected:
     """The exit code and the words that README.md promises of a command. `once`: it writes nowhere but where another
-    command does, and takes seconds, so that root alone runs it."""
+    command does, and takes seconds, so that root alone runs it. `peers`: it needs the model of models/mine, and of
+    Python transformers, which scripts/setup.sh --tests brings; root alone runs it, too."""
 
-    def __init__(self, *words, code=0, is_run=True, once=False):
-        self.words, self.code, self.is_run, self.once = words, code, is_run, once
+    def __init__(self, *words, code=0, is_run=True, once=False, peers=False):
+        self.words, self.code, self.is_run, self.once, self.peers = words, code, is_run, once or peers, peers
 
 
 # A pattern at the begin of a command, and what it gives. Each command has to be here.
@@ -55,6 +50,12 @@ EXPECTED = [
     (r"cmake --preset", Expected(r"ninja: no work to do|Linking|\[\d+/\d+\]")),
     (r"cmake --install", Expected(r"bin/ziggurat", r"quickstart\.yaml", r"dgx-h100\.yaml", r"ziggurat\.1")),
     (r"export ", Expected()),
+    (r"scripts/setup\.sh && scripts/build\.sh release ziggurat", Expected(once=True)),
+    (r"ziggurat import models/mine ", Expected(r"runs/mine/ckpt/step-000000000 +21 tensors", peers=True)),
+    (r"ziggurat tokenize texts/", Expected(r"runs/mine/train\.bin +[\d,]+ tokens of 2 documents", peers=True)),
+    (r"ziggurat train runs/mine/deck\.yaml ", Expected(r"step +100/100 \|", r"finished: 100 steps, runs/mine-tuned", peers=True)),
+    (r"ziggurat export runs/mine-tuned ", Expected(r"models/mine-tuned .*tokenizer\.json", peers=True)),
+    (r"python3 -c 'from transformers", Expected(r"LlamaForCausalLM", r"Embedding\(500, 64", peers=True)),
     (r"ziggurat doctor ", Expected(r"ok +launcher", r"ok +deck", r"open files")),
     (r"ziggurat check decks/quickstart\.yaml --ranks 2 --print", Expected(r"global_batch: 8 +# deck", r"# default")),
     (r"ziggurat check --explain sharding\.zero", Expected(r"1: optimizer; 2: and gradients; 3: and parameters")),
@@ -117,16 +118,20 @@ def mount_copy(folder):
 
 def make_small(folder):
     """The quickstart in the copy trains for seconds, and begins afresh."""
-    deck = ROOT / "decks" / "quickstart.yaml"
-    text = deck.read_text()
-    for there, here in ((r"steps: 3000", f"steps: {STEPS}"), (r"every: 1000 steps", "every: 30 steps"),
-                        (r"max_seq: 128", "max_seq: 32"), (r"tokens: 240", "tokens: 40"), (r"warmup: 100 steps", "warmup: 10 steps"),
-                        (r"every: 50 steps\}", "every: 10 steps}")):
-        text, count = re.subn(there, here, text)
-        if count != 1:
-            sys.exit(f"FAILED: decks/quickstart.yaml has '{there}' {count} times, not once")
-    deck.write_text(text)
+    make_quickstart_small(ROOT / "decks" / "quickstart.yaml")
     shutil.rmtree(ROOT / "runs", ignore_errors=True)
+
+
+def make_model():
+    """models/mine and texts, as the reader has them; whether there is what makes them."""
+    python = PEERS / "bin" / "python3"
+    if not (PEERS / "installed.txt").exists():
+        print(f"not run, for there is no {PEERS}: what fine-tunes a model of Hugging Face")
+        return False
+    (ROOT / "texts").mkdir()
+    texts = [shutil.copy(ROOT / "decks" / name, ROOT / "texts" / f"{name}.txt") for name in ("DATA.md", "REFERENCE.md")]
+    subprocess.run([python, ROOT / "tests/e2e/small_model.py", ROOT / "models/mine", *texts], check=True)
+    return True
 
 
 def stand_ins(folder):
@@ -152,25 +157,13 @@ def give_away(user):
 # ---------------------------------------------------------------- one pass
 
 
-class Shell:
-    """Commands of one user, one after the other; what they export stays."""
-
-    def __init__(self, folder, user):
-        self.user = user
-        self.state = folder / "exported"
-        self.environment = {"HOME": str(folder), "USER": user.pw_name, "LANG": os.environ.get("LANG", "C.UTF-8"),
-                            "PATH": f"{stand_ins(folder / 'stand-ins')}:{os.environ['PATH']}"}
-        self.state.write_text("")
-        os.chown(folder, user.pw_uid, user.pw_gid)
-        os.chown(self.state, user.pw_uid, user.pw_gid)
-
-    def run(self, command):
-        script = f". {self.state}\n{command}\ncode=$?\nexport -p >{self.state}\nexit $code"
-        become = [] if self.user.pw_uid == 0 else ["setpriv", f"--reuid={self.user.pw_uid}",
-                                                   f"--regid={self.user.pw_gid}", "--clear-groups"]
-        return subprocess.run([*become, "bash", "-c", script], cwd=ROOT, env=self.environment, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=PATIENCE_S, errors="replace")
+def shell_of(user, folder):
+    become = [] if user.pw_uid == 0 else ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
+    environment = dict(environment_of(folder, stand_ins(folder / "stand-ins")), USER=user.pw_name)
+    shell = Shell(ROOT, folder / "exported", environment, PATIENCE_S, become)
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    os.chown(shell.state, user.pw_uid, user.pw_gid)
+    return shell
 
 
 def run_all(user, folder):
@@ -179,15 +172,16 @@ def run_all(user, folder):
     home.mkdir()
     folder.chmod(0o755)
     make_small(folder)
+    has_model = user.pw_uid == 0 and make_model()
     give_away(user)
-    shell = Shell(home, user)
+    shell = shell_of(user, home)
     text = (ROOT / "README.md").read_text()
     for command in commands_of(text):
         expected = expected_of(command)
-        if not expected.is_run or (expected.once and user.pw_uid != 0):
+        if not expected.is_run or (expected.once and user.pw_uid != 0) or (expected.peers and not has_model):
             continue
         begin = time.monotonic()
-        done = shell.run(command)
+        done = shell.run(f"PATH={PEERS}/bin:$PATH {command}" if command.startswith("python3 ") else command)
         missing = [word for word in expected.words if not re.search(word, done.stdout)]
         if done.returncode != expected.code or missing:
             sys.exit(f"FAILED: by {user.pw_name}: {command}\nexit code {done.returncode}, not {expected.code}; "
