@@ -215,11 +215,13 @@ def an_imported_model(place, tasks, tokenizer):
 def trained_models(place, tasks, tokenizer, vocab):
     tokens_file(place.folder / "tokens.bin", vocab)
     data = f"{{tokenizer: none, seq: {SEQ}, train: [{{format: llmc, path: tokens.bin}}]}}"
-    encode = lambda text: tokenizer.encode(text).ids
     for zero in (0, 3):
         name = f"zero_{zero}"
         trains(place, name, "{init: {from: hf, path: llama}}", data, f"sharding.zero={zero}")
-        theirs = answers_there(place.folder / f"{name}_out", encode, tasks)
+        if zero == 0:
+            theirs = answers_there(place.folder / f"{name}_out", lambda text: tokenizer.encode(text).ids, tasks)
+        trained = [(place.folder / f"{other}_out" / "model.safetensors").read_bytes() for other in ("zero_0", name)]
+        expect(trained[0] == trained[1], "ZeRO 3 has trained another model than ZeRO 0")
         agrees(place, f"llama, ZeRO {zero}", f"runs/{name}", ["--tokenizer", "llama/tokenizer.json"], tasks, theirs)
 
 
@@ -248,9 +250,10 @@ def what_is_told(place, said):
 
 
 def what_is_wrong_is_said(place):
-    tokens_file(place.folder / "small.bin", 70)
-    trains(place, "small", f"{{family: gpt2, layers: 1, hidden: 32, heads: 2, vocab: 70, max_seq: {MOST_READ}}}",
-           f"{{tokenizer: none, seq: {SEQ}, train: [{{format: llmc, path: small.bin}}]}}")
+    small = transformers.GPT2Config(n_layer=1, n_embd=32, n_head=2, n_positions=MOST_READ, vocab_size=70, bos_token_id=0,
+                                    eos_token_id=0)
+    transformers.GPT2LMHeadModel(small).save_pretrained(place.folder / "small")
+    place.call("import", "small", "runs/small")
     good = '{"ctx": "a man", "endings": ["is", "he"], "label": 0}\n'
     (place.folder / "good.jsonl").write_text(good)
     (place.folder / "bad.jsonl").write_text(good + good + '{"ctx": "a man", "endings": ["is"], "label": 0}\n')
