@@ -10,11 +10,13 @@
 #include "app/terminal.hpp"
 #include "app/trained_model.hpp"
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
 #include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/hf/export_adapters.hpp"
 
 namespace ziggurat::app {
 
@@ -27,11 +29,20 @@ int export_model(const Arguments& arguments) {
     }
     const auto loaded = load_deck_of(reader.manifest(), reader.path());
     const auto type = arguments.dtype == "f32" ? spec::DType::f32 : spec::DType::bf16;
+    const auto& model = loaded.run.model;
+    if (arguments.merge && !model.lora.is_on()) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("'{}' has no adapters to merge (its deck has no train.lora). Leave out --merge.",
+                        printable(reader.path()))};
+    }
     Progress progress{show_progress()};
     progress.begin("exports the model", "bytes");
-    const auto made =
-        checkpoint::hf::export_model(reader, loaded.run.model, arguments.target, type, arguments.shard_bytes,
-                                     [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    const auto made = model.lora.is_on() && !arguments.merge
+                          ? checkpoint::hf::export_adapters(reader, model, arguments.target, type)
+                          : checkpoint::hf::export_model(
+                                reader, model, arguments.target, type, arguments.shard_bytes,
+                                [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
     progress.end();
     fmt::print("{}  {} tensors, {} in {} file{}, {}\nfrom        {}, step {}; in {}\n",
                printable(arguments.target), made.tensors, format_bytes(made.bytes), made.files,
