@@ -168,12 +168,12 @@ def the_page_says_what_works(place):
     (place.folder / "data").mkdir()
     shutil.copy(place.folder / "tokens.bin", place.folder / "data" / "train.bin")
     commands = [line for block in re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.M | re.S) for line in block.splitlines()]
-    expect(len(commands) == 5, f"{PAGE} has {len(commands)} commands")
+    expect(len(commands) == 8, f"{PAGE} has {len(commands)} commands")
     for command in commands:
         program, *words = shlex.split(command)
         expect(program == "build/release/bin/ziggurat", command)
         place.ziggurat(*words)
-    for name in ("mine-tuned", "mine-again"):
+    for name in ("mine-tuned", "mine-again", "mine-merged"):
         transformers.AutoModelForCausalLM.from_pretrained(place.folder / "models" / name)
 
 
