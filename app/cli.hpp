@@ -69,6 +69,7 @@ struct Arguments {
     std::string source;                 ///< import: the folder of a model
     std::string target;                 ///< import: the folder of a run; export: that of a model
     std::string dtype;                  ///< export: empty: bf16
+    bool merge = false;                 ///< export: adapters into the weights beside them
     std::int64_t shard_bytes = 5'000'000'000;  ///< export: most of tensors in one file
     std::vector<std::string>
         paths;              ///< bench io, doctor: folders; doctor: decks; tokenize: texts; others: runs

@@ -17,6 +17,7 @@
 #include "base/units.hpp"
 #include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/hf/export_adapters.hpp"
 #include "checkpoint/hf/tokenizer_files.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 
@@ -51,11 +52,20 @@ int export_model(const Arguments& arguments) {
     }
     const auto loaded = load_deck_of(reader.manifest(), reader.path());
     const auto type = arguments.dtype == "f32" ? spec::DType::f32 : spec::DType::bf16;
+    const auto& model = loaded.run.model;
+    if (arguments.merge && !model.lora.is_on()) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("'{}' has no adapters to merge (its deck has no train.lora). Leave out --merge.",
+                        printable(reader.path()))};
+    }
     Progress progress{show_progress()};
     progress.begin("exports the model", "bytes");
-    const auto made =
-        checkpoint::hf::export_model(reader, loaded.run.model, arguments.target, type, arguments.shard_bytes,
-                                     [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    const bool is_whole = !model.lora.is_on() || arguments.merge;
+    const auto made = is_whole ? checkpoint::hf::export_model(
+                                     reader, model, arguments.target, type, arguments.shard_bytes,
+                                     [&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); })
+                               : checkpoint::hf::export_adapters(reader, model, arguments.target, type);
     const auto tokenizer = copy_tokenizer(loaded.run.data.tokenizer, arguments.target);
     progress.end();
     fmt::print("{}  {} tensors, {} in {} file{}, {}{}\nfrom        {}, step {}; in {}\n",

@@ -49,18 +49,26 @@ CommandRow export_row() {
     return {
         .command = Command::export_model,
         .name = "export",
-        .doc = "Writes the newest checkpoint of a run as a model in the Hugging Face format.",
+        .doc =
+            "Writes the newest checkpoint of a run as a model in the Hugging Face format, or its adapters in "
+            "PEFT's.",
         .positionals = {positional("CHECKPOINT", "the folder of a run, its ckpt folder, or one checkpoint",
                                    &Arguments::folder),
                         positional("DIR", "a new folder, for config.json and safetensors files",
                                    &Arguments::target)},
-        .options = {one_of("--dtype", "TYPE", &Arguments::dtype, {"bf16", "f32"},
-                           "of the numbers written: bf16 or f32 (default: bf16)"),
-                    shard_row()},
+        .options =
+            {one_of("--dtype", "TYPE", &Arguments::dtype, {"bf16", "f32"},
+                    "of the numbers written: bf16 or f32 (default: bf16)"),
+             shard_row(),
+             flag("--merge", &Arguments::merge,
+                  "with adapters (train.lora): adds them to their weights; else they are written alone, in "
+                  "PEFT's layout")},
         .examples = {{"ziggurat export runs/pythia models/pythia-tuned", "the newest checkpoint, in bf16"},
                      {"ziggurat export runs/pythia/ckpt/step-000000000 models/same --dtype f32",
                       "one checkpoint, in single precision"},
-                     {"ziggurat export runs/mine models/mine-tuned --shard 2GB", "in files of 2 GB"}},
+                     {"ziggurat export runs/mine models/mine-tuned --shard 2GB", "in files of 2 GB"},
+                     {"ziggurat export runs/lora models/mine-merged --merge",
+                      "weights and adapters as one model"}},
         .problem = [](const Arguments& arguments, const Given&) -> std::string {
             return arguments.folder.empty()
                        ? "no checkpoint is given. Name the folder of a run, or one checkpoint."

@@ -1,11 +1,17 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/commands.hpp"
 #include "app/tokenizers.hpp"
 #include "app/trained_model.hpp"
 #include "app/with_weights.hpp"
+#include "base/error.hpp"
 #include "base/printable.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 #include "train/inference.hpp"
@@ -14,6 +20,18 @@
 namespace ziggurat::app {
 namespace {
 
+void expect_rows_for(const std::string& prompt, const data::TextTokenizer& tokenizer, std::int64_t vocab) {
+    std::vector<std::int32_t> ids;
+    tokenizer.encode(prompt, ids);
+    if (const auto largest = std::ranges::max_element(ids); largest != ids.end() && *largest >= vocab) {
+        throw Error{
+            ErrorKind::deck,
+            fmt::format("the prompt has token {}, and the model {} tokens. Name the tokenizer that it was "
+                        "trained with: --tokenizer PATH.",
+                        *largest, vocab)};
+    }
+}
+
 int sample_together(const Arguments& arguments, const comm::Context& world) {
     int exit_code = 0;
     auto model = find_trained_model(arguments.folder, world, exit_code);
@@ -21,7 +39,10 @@ int sample_together(const Arguments& arguments, const comm::Context& world) {
         return exit_code;
     }
     std::unique_ptr<const data::TextTokenizer> tokenizer;
-    const auto open = [&] { tokenizer = open_tokenizer_of(model->run, arguments.tokenizer, model->path); };
+    const auto open = [&] {
+        tokenizer = open_tokenizer_of(model->run, arguments.tokenizer, model->path);
+        expect_rows_for(arguments.prompt, *tokenizer, model->run.model.vocab);
+    };
     if (!is_agreed(world, exit_code, open)) {
         return exit_code;
     }

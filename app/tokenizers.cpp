@@ -43,12 +43,6 @@ std::unique_ptr<const data::TextTokenizer> open_tokenizer_of(const spec::RunSpec
                         "the tokenizer that made them: --tokenizer PATH.",
                         printable(checkpoint))};
     }
-    if (tokenizer->vocab_size() > run.model.vocab) {
-        throw Error{ErrorKind::deck,
-                    fmt::format("the tokenizer has {} tokens and the model {}. Name the tokenizer "
-                                "that the model was trained with: --tokenizer PATH.",
-                                tokenizer->vocab_size(), run.model.vocab)};
-    }
     return tokenizer;
 }
 

@@ -24,7 +24,7 @@ spec::Tokenizer tokenizer_of(const spec::Tokenizer& of_run, const std::string& n
 ///
 /// \param named       as of tokenizer_of()
 /// \param checkpoint  of the model, for messages
-/// Errors: those of data::open_tokenizer(); Error{deck} where there is none, or one of another vocabulary
+/// Errors: those of data::open_tokenizer(); Error{deck} where there is none, or the model reads bytes
 std::unique_ptr<const data::TextTokenizer> open_tokenizer_of(const spec::RunSpec& run,
                                                              const std::string& named,
                                                              const std::string& checkpoint);

@@ -18,6 +18,11 @@ void add_to(const device::Stream& stream, VectorAddress<const float> x, VectorAd
     launch<add_to<Sum>>(stream, x, into);
 }
 
+template <class T>
+void scale(const device::Stream& stream, float factor, VectorAddress<T> values) {
+    launch<scale<T>>(stream, factor, values);
+}
+
 template <class From, class To>
 void convert(const device::Stream& stream, VectorAddress<const From> from, VectorAddress<To> to) {
     ZG_EXPECTS(from.size() == to.size());
@@ -35,6 +40,8 @@ template decltype(fill_zero<float>) fill_zero<float>;
 template decltype(fill_zero<bfloat16>) fill_zero<bfloat16>;
 template decltype(add_to<float>) add_to<float>;
 template decltype(add_to<bfloat16>) add_to<bfloat16>;
+template decltype(scale<float>) scale<float>;
+template decltype(scale<bfloat16>) scale<bfloat16>;
 template decltype(convert<float, float>) convert<float, float>;
 template decltype(convert<float, bfloat16>) convert<float, bfloat16>;
 template decltype(convert<bfloat16, float>) convert<bfloat16, float>;

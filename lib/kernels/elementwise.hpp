@@ -21,6 +21,12 @@ void fill_zero(const device::Stream& stream, VectorAddress<T> values);
 template <class Sum>
 void add_to(const device::Stream& stream, VectorAddress<const float> x, VectorAddress<Sum> into);
 
+/// values *= factor. T: float, bfloat16.
+///
+/// Numerics: multiplied in float and rounded once
+template <class T>
+void scale(const device::Stream& stream, float factor, VectorAddress<T> values);
+
 /// to = from, rounded to nearest even where To is the narrower type. From, To: float, bfloat16.
 ///
 /// Errors: Error{internal} when lengths disagree

@@ -100,6 +100,15 @@ struct ParameterUse {
     bool operator==(const ParameterUse&) const = default;
 };
 
+/// An adapter beside one weight of a product, on this rank. Of a phase, all A lie behind each other, then all
+/// B.
+struct Adapter {
+    std::int64_t first_column = 0;  ///< of the phase's output, of those that the weight makes
+    std::int64_t columns = 0;
+
+    bool operator==(const Adapter&) const = default;
+};
+
 struct Phase {
     std::string name;
     PhaseKind kind = PhaseKind::linear;
@@ -113,7 +122,9 @@ struct Phase {
         false;  ///< on the branch (residual, residual_norm), the weights (attention) or the output
     bool redone_by_selective = false;  ///< recomputed in backward by recompute.kind selective
     std::int64_t in = 0, out = 0;      ///< linear and logits: extents of the weight on this rank
+    std::vector<Adapter> adapters;     ///< linear: beside which weights there are some
     double flops_per_token = 0;        ///< of the forward products on this rank; backward takes twice as many
+    double adapter_flops_per_token = 0;  ///< the same of adapters
     double flops_per_token_and_key = 0;  ///< attention: times the keys a query sees
 };
 

@@ -16,6 +16,10 @@ Role gradient_of(Role role) {
             return Role::d_table;
         case Role::position_table:
             return Role::d_position_table;
+        case Role::lora_a:
+            return Role::d_lora_a;
+        case Role::lora_b:
+            return Role::d_lora_b;
         case Role::input:
         case Role::output:
         case Role::branch:
@@ -28,6 +32,8 @@ Role gradient_of(Role role) {
         case Role::d_gain:
         case Role::d_table:
         case Role::d_position_table:
+        case Role::d_lora_a:
+        case Role::d_lora_b:
         case Role::d_output:
         case Role::d_input:
         case Role::d_input_sum:

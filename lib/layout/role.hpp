@@ -21,12 +21,16 @@ enum class Role {
     gain,
     table,
     position_table,
+    lora_a,  ///< of adapters beside a weight: the factors that their input meets first
+    lora_b,  ///< and last
     // gradients of parameters
     d_weight,
     d_bias,
     d_gain,
     d_table,
     d_position_table,
+    d_lora_a,
+    d_lora_b,
     // gradients of values
     d_output,
     d_input,
@@ -91,6 +95,10 @@ constexpr const char* to_string(Role role) {
             return "table";
         case Role::position_table:
             return "position_table";
+        case Role::lora_a:
+            return "lora_a";
+        case Role::lora_b:
+            return "lora_b";
         case Role::d_weight:
             return "d_weight";
         case Role::d_bias:
@@ -101,6 +109,10 @@ constexpr const char* to_string(Role role) {
             return "d_table";
         case Role::d_position_table:
             return "d_position_table";
+        case Role::d_lora_a:
+            return "d_lora_a";
+        case Role::d_lora_b:
+            return "d_lora_b";
         case Role::d_output:
             return "d_output";
         case Role::d_input:
@@ -167,5 +179,11 @@ constexpr const char* to_string(Role role) {
 ///
 /// \pre role is that of a parameter
 Role gradient_of(Role role);
+
+/// Whether the gradient of such a parameter of a product asks for the product's input; that of a bias does
+/// not.
+constexpr bool meets_input(Role role) {
+    return role == Role::weight || role == Role::lora_a || role == Role::lora_b;
+}
 
 }  // namespace ziggurat::layout

@@ -1,6 +1,7 @@
 #include "layout/unit_builder.hpp"
 
 #include "base/contract.hpp"
+#include "layout/adapters.hpp"
 
 namespace ziggurat::layout {
 
@@ -132,6 +133,7 @@ int UnitBuilder::column_linear(
     made.in = in;
     made.out = out / tensor_;
     made.flops_per_token = 2.0 * static_cast<double>(made.in) * static_cast<double>(made.out);
+    add_adapters(model_, tensor_, unit_, made);
     return made_value;
 }
 
@@ -150,6 +152,7 @@ int UnitBuilder::row_linear(
     made.in = in / tensor_;
     made.out = model_.hidden;
     made.flops_per_token = 2.0 * static_cast<double>(made.in) * static_cast<double>(made.out);
+    add_adapters(model_, tensor_, unit_, made);
     return made_value;
 }
 

@@ -1,5 +1,6 @@
-/// Products with weights, their bias and their two backward products.
+/// Products with weights, their bias, their adapters and their two backward products.
 #include "kernels/column_sum.hpp"
+#include "model/adapters.hpp"
 #include "model/operands.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -7,45 +8,87 @@ namespace ziggurat::model {
 
 using schedule::Direction;
 
+namespace {
+
+template <class T>
+Kernel backward_input(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
+    const auto stream = binder.stream();
+    const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
+    const auto* product = &binder.linear(dy.extent(0), phase.in, phase.out, false);
+    const auto w = use.matrix_in<T>(Role::weight, phase.in);
+    const auto dx = use.matrix_out<T>(Role::d_input, phase.in);
+    const auto workspace = use.workspace();
+    if (phase.adapters.empty()) {
+        return [=] { product->backward_input(stream, dy, w, dx, workspace); };
+    }
+    return [=, adapters = Adapters<T>{binder, phase, use, dy.extent(0)}] {
+        product->backward_input(stream, dy, w, dx, workspace);
+        adapters.backward_input(dy, dx);
+    };
+}
+
+/// Gradients of what is trained of the weight, the bias and the adapters.
+template <class T>
+Kernel backward_weight(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
+    const auto stream = binder.stream();
+    const auto dy = use.matrix_in<T>(Role::d_output, phase.out);
+    const auto* product = &binder.linear(dy.extent(0), phase.in, phase.out, false);
+    const auto accumulate = use.accumulate();
+    const auto workspace = use.workspace();
+    const auto db = use.gradient(Role::d_bias);
+    if (use.writes(Role::d_lora_a)) {
+        const auto x = use.matrix_in<T>(Role::input, phase.in);
+        const auto d_a = use.matrix_out<float>(Role::d_lora_a, phase.in);
+        const auto d_b = use.matrix_out<float>(Role::d_lora_b, binder.spec().model.lora.rank);
+        return [=, adapters = Adapters<T>{binder, phase, use, dy.extent(0)}] {
+            adapters.backward_weight(x, dy, d_a, d_b, accumulate);
+        };
+    }
+    if (!use.writes(Role::d_weight)) {
+        return [=] { kernels::column_sum<T>(stream, dy, db, accumulate, workspace); };
+    }
+    const auto x = use.matrix_in<T>(Role::input, phase.in);
+    const auto dw = use.matrix_out<float>(Role::d_weight, phase.in);
+    if (db.empty()) {
+        return [=] { product->backward_weight(stream, x, dy, dw, accumulate, workspace); };
+    }
+    return [=] {
+        product->backward_weight(stream, x, dy, dw, accumulate, workspace);
+        kernels::column_sum<T>(stream, dy, db, accumulate, workspace);
+    };
+}
+
+template <class T>
+Kernel forward(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
+    const auto stream = binder.stream();
+    const auto x = use.matrix_in<T>(Role::input, phase.in);
+    const bool has_bias = use.reads(Role::bias);
+    const auto* product = &binder.linear(x.extent(0), phase.in, phase.out, has_bias);
+    const auto bias = has_bias ? use.in<T>(Role::bias) : VectorAddress<const T>{};
+    const auto w = use.matrix_in<T>(Role::weight, phase.in);
+    const auto y = use.matrix_out<T>(Role::output, phase.out);
+    const auto workspace = use.workspace();
+    if (phase.adapters.empty()) {
+        return [=] { product->forward(stream, x, w, bias, y, workspace); };
+    }
+    return [=, adapters = Adapters<T>{binder, phase, use, x.extent(0)}] {
+        product->forward(stream, x, w, bias, y, workspace);
+        adapters.forward(x, y);
+    };
+}
+
+}  // namespace
+
 template <class T>
 Kernel bind_linear(Binder<T>& binder, const layout::Phase& phase, Operands& use) {
-    const auto stream = binder.stream();
-    const auto workspace = use.workspace();
-    const auto in = phase.in;
-    const auto out = phase.out;
-
-    if (use.op().direction == Direction::backward_input) {
-        const auto dy = use.matrix_in<T>(Role::d_output, out);
-        const auto* product = &binder.linear(dy.extent(0), in, out, false);
-        return [=, w = use.matrix_in<T>(Role::weight, in), dx = use.matrix_out<T>(Role::d_input, in)] {
-            product->backward_input(stream, dy, w, dx, workspace);
-        };
+    switch (use.op().direction) {
+        case Direction::backward_input:
+            return backward_input(binder, phase, use);
+        case Direction::backward_weight:
+            return backward_weight(binder, phase, use);
+        default:
+            return forward(binder, phase, use);
     }
-    if (use.op().direction == Direction::backward_weight) {
-        const auto dy = use.matrix_in<T>(Role::d_output, out);
-        const auto* product = &binder.linear(dy.extent(0), in, out, false);
-        const auto accumulate = use.accumulate();
-        const auto db = use.gradient(Role::d_bias);
-        if (!use.writes(Role::d_weight)) {
-            return [=] { kernels::column_sum<T>(stream, dy, db, accumulate, workspace); };
-        }
-        const auto x = use.matrix_in<T>(Role::input, in);
-        const auto dw = use.matrix_out<float>(Role::d_weight, in);
-        if (db.empty()) {
-            return [=] { product->backward_weight(stream, x, dy, dw, accumulate, workspace); };
-        }
-        return [=] {
-            product->backward_weight(stream, x, dy, dw, accumulate, workspace);
-            kernels::column_sum<T>(stream, dy, db, accumulate, workspace);
-        };
-    }
-    const auto x = use.matrix_in<T>(Role::input, in);
-    const bool has_bias = use.reads(Role::bias);
-    const auto* product = &binder.linear(x.extent(0), in, out, has_bias);
-    const auto bias = has_bias ? use.in<T>(Role::bias) : VectorAddress<const T>{};
-    return [=, w = use.matrix_in<T>(Role::weight, in), y = use.matrix_out<T>(Role::output, out)] {
-        product->forward(stream, x, w, bias, y, workspace);
-    };
 }
 
 template Kernel bind_linear<float>(Binder<float>&, const layout::Phase&, Operands&);

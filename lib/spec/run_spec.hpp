@@ -51,6 +51,21 @@ struct RopeScaling {
     bool operator==(const RopeScaling&) const = default;
 };
 
+/// Adapters of low rank beside weights of products, which train in their place: y = x (W + alpha / rank B
+/// A)^T.
+///
+/// Source: Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models", 2021, section 4.1
+struct Lora {
+    std::int64_t rank = 0;             ///< 0: there are none
+    double alpha = 0;                  ///< over rank: the factor of what adapters add
+    std::vector<std::string> targets;  ///< patterns of weights, alike in all layers: attention.q
+
+    bool is_on() const noexcept { return rank > 0; }
+    double factor() const noexcept { return alpha / static_cast<double>(rank); }
+
+    bool operator==(const Lora&) const = default;
+};
+
 struct Model {
     std::string family;  ///< one of layout::families()
     std::int64_t layers = 0;
@@ -73,6 +88,7 @@ struct Model {
     std::string init_path = {};  ///< a checkpoint, or run, whose weights training begins with; empty: random
     bool is_init_published = false;  ///< init_path is a folder in the Hugging Face format
     RopeScaling rope_scaling = {};
+    Lora lora = {};  ///< with any, train.only names its tensors alone
 
     /// Channels of a head that positions turn, in pairs.
     std::int64_t rotary_channels() const {
@@ -143,7 +159,7 @@ struct Train {
     std::int64_t global_batch = 0;   ///< sequences per optimizer step
     std::int64_t micro_batch = 0;    ///< sequences per rank, forward and backward
     std::int64_t micro_batches = 0;  ///< per step and rank: global_batch / (micro_batch x data degree)
-    std::vector<std::string> only;   ///< patterns of trained tensors; empty: all
+    std::vector<std::string> only;   ///< patterns of trained tensors; empty: all; with model.lora its own
     Spikes spikes = {};
 
     bool operator==(const Train&) const = default;

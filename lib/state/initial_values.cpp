@@ -7,6 +7,7 @@
 #include "base/contract.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/initial_values.hpp"
+#include "layout/adapters.hpp"
 #include "layout/flat_layout.hpp"
 #include "tensor/bfloat16.hpp"
 
@@ -74,13 +75,17 @@ void fill_buffer(const spec::RunSpec& spec,
                  const schedule::Buffer& buffer,
                  const device::Stream& stream,
                  int tensor_rank,
-                 const TierMemory& memory) {
+                 const TierMemory& memory,
+                 DrawnTensors drawn) {
     const layout::FlatLayout flat{unit, spec.parallel.tensor, spec.parallel.data};
     const auto width = static_cast<std::int64_t>(sizeof(E));
     const ElementRange held{buffer.first_element, buffer.first_element + buffer.bytes / width};
     std::vector<float> made(static_cast<std::size_t>(std::min(piece, held.size())));
     std::vector<E> narrowed(std::is_same_v<E, float> ? 0 : made.size());
     for (std::size_t p = 0; p < unit.parameters.size(); ++p) {
+        if (drawn == DrawnTensors::adapters && !layout::is_of_adapter(unit.parameters[p].name)) {
+            continue;
+        }
         const auto range = flat.parameter(static_cast<int>(p));
         const auto last = std::min(range.end, held.end);
         for (auto begin = std::max(range.begin, held.begin); begin < last; begin += piece) {
@@ -106,16 +111,17 @@ void set_initial_values(const spec::RunSpec& spec,
                         const schedule::Program& program,
                         const device::Stream& stream,
                         int tensor_rank,
-                        TierMemory& memory) {
+                        TierMemory& memory,
+                        DrawnTensors drawn) {
     for (const auto& buffer : program.buffers) {
         if (buffer.lifetime != schedule::Lifetime::persistent || !layout::is_drawn_at_start(buffer.state)) {
             continue;
         }
         const auto& unit = table.units.at(static_cast<std::size_t>(buffer.unit));
         if (buffer.type == spec::DType::bf16) {
-            fill_buffer<tensor::bfloat16>(spec, unit, buffer, stream, tensor_rank, memory);
+            fill_buffer<tensor::bfloat16>(spec, unit, buffer, stream, tensor_rank, memory, drawn);
         } else {
-            fill_buffer<float>(spec, unit, buffer, stream, tensor_rank, memory);
+            fill_buffer<float>(spec, unit, buffer, stream, tensor_rank, memory, drawn);
         }
     }
 }

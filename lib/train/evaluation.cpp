@@ -82,8 +82,12 @@ std::optional<ValidationLoss> Evaluation::validate(const Stops& stops,
         .bytes = bytes};
 }
 
-std::int32_t Evaluation::draw(const spec::Sample& sample, std::int64_t step, std::int64_t place) {
-    const auto logits = assembly_.watched_logits();
+std::int32_t Evaluation::draw(const spec::Sample& sample,
+                              std::int64_t tokens,
+                              std::int64_t step,
+                              std::int64_t place) {
+    auto logits = assembly_.watched_logits();
+    logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(tokens)));
     const auto best = std::ranges::max_element(logits);
     if (sample.temperature <= 0) {
         return static_cast<std::int32_t>(best - logits.begin());
@@ -99,7 +103,7 @@ std::int32_t Evaluation::draw(const spec::Sample& sample, std::int64_t step, std
          static_cast<std::uint32_t>(step >> 32), sampling_purpose},
         {static_cast<std::uint32_t>(spec_.run.seed), static_cast<std::uint32_t>(spec_.run.seed >> 32)});
     double left = total * static_cast<double>(uniform(words[0]));
-    for (std::size_t i = 0; i < weights_.size(); ++i) {
+    for (std::size_t i = 0; i < logits.size(); ++i) {
         left -= weights_[i];
         if (left <= 0) {
             return static_cast<std::int32_t>(i);
@@ -141,7 +145,7 @@ std::optional<std::string> Evaluation::generate(const data::TextTokenizer& token
         std::copy(text.end() - window, text.end(), slot.tokens.begin());
         assembly_.watch_logits(window - 1);
         assembly_.evaluator().run_step();
-        text.push_back(draw(sample, step, place));
+        text.push_back(draw(sample, tokenizer.vocab_size(), step, place));
     }
     assembly_.evaluator().finish();
     assembly_.watch_logits(-1);

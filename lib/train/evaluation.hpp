@@ -63,7 +63,8 @@ class Evaluation {
   private:
     /// Bytes of text that the targets of the batch that count stand for.
     std::int64_t target_bytes(const data::TextTokenizer& tokenizer) const;
-    std::int32_t draw(const spec::Sample& sample, std::int64_t step, std::int64_t place);
+    /// One of the first `tokens`: a model may have rows that its tokenizer has no token for.
+    std::int32_t draw(const spec::Sample& sample, std::int64_t tokens, std::int64_t step, std::int64_t place);
 
     const spec::RunSpec& spec_;
     data::BatchSource validation_;

@@ -74,6 +74,9 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
     if (resumed_.is_afresh() && spec.model.init_path.empty()) {
         reporter_.busy("sets initial values");
         assembly_.set_initial_values();
+    } else if (resumed_.lacks_adapters) {
+        reporter_.busy("sets initial values");
+        assembly_.set_initial_values(state::DrawnTensors::adapters);
     }
     reporter_.open(resumed_.is_own ? std::optional{step_} : std::nullopt);
     if (back) {

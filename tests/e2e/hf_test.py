@@ -176,13 +176,13 @@ def the_page_says_what_works(place):
     (place.folder / "data" / "tasks.jsonl").write_text('{"ctx": "1 2 3", "endings": ["4", "5 6"], "label": 0}\n')
     shutil.copy(place.folder / "tokens.bin", place.folder / "data" / "train.bin")
     commands = [line for block in re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.M | re.S) for line in block.splitlines()]
-    expect(len(commands) == 6, f"{PAGE} has {len(commands)} commands")
+    expect(len(commands) == 9, f"{PAGE} has {len(commands)} commands")
     for command in commands:
         program, *words = shlex.split(command)
         expect(program == "build/release/bin/ziggurat", command)
         place.ziggurat(*words)
     expect(len((place.folder / "data" / "choices.jsonl").read_text().splitlines()) == 1, "no line of choices")
-    for name in ("mine-tuned", "mine-again"):
+    for name in ("mine-tuned", "mine-again", "mine-merged"):
         transformers.AutoModelForCausalLM.from_pretrained(place.folder / "models" / name)
 
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "layout/adapters.hpp"
 #include "layout/counts.hpp"
 #include "layout/family_descriptor.hpp"
 #include "layout/tensors.hpp"
@@ -155,6 +156,18 @@ void draw_tiles(Draw& draw, spec::RunSpec& spec) {
     }
 }
 
+/// Beside some weights of all families, or of one alone.
+void draw_adapters(Draw& draw, spec::RunSpec& spec) {
+    const std::vector<std::string> patterns{"attention.q", "attention.v", "attention.*", "attention.out",
+                                            "mlp.up",      "mlp.down",    "mlp.*",       "*"};
+    spec.tiers.tiles.clear();
+    spec.model.lora = {.rank = draw.between(1, 5), .alpha = 3, .targets = {draw.one_of(patterns)}};
+    if (draw.chance(0.5)) {
+        spec.model.lora.targets.push_back(draw.one_of(patterns));
+    }
+    spec.train.only = layout::patterns_of_adapters();
+}
+
 /// Layers anyhow, at least one to each run of them.
 void draw_stage_layers(Draw& draw, spec::RunSpec& spec) {
     auto& layers = spec.parallel.stage_layers;
@@ -248,6 +261,9 @@ spec::RunSpec random_spec(std::uint64_t seed, const RandomSpecLimits& limits) {
     if (limits.stages_differ && spec.parallel.stages > 1 && draw.chance(0.5)) {
         draw_stage_layers(draw, spec);
         draw_stages(draw, spec, limits.tiers);
+    }
+    if (limits.lora) {
+        draw_adapters(draw, spec);
     }
     return spec;
 }

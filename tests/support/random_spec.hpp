@@ -30,6 +30,7 @@ struct RandomSpecLimits {
     bool frozen = true;
     bool tiles = true;
     bool stages_differ = false;  ///< in recomputation and homes
+    bool lora = false;           ///< adapters alone are trained, and nothing is in tiles
 };
 
 /// The same spec for the same seed.

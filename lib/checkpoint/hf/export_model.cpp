@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <vector>
 
-#include "base/error.hpp"
-#include "base/printable.hpp"
 #include "checkpoint/hf/config_text.hpp"
 #include "checkpoint/hf/file_types.hpp"
+#include "checkpoint/hf/merged_weights.hpp"
+#include "checkpoint/hf/model_files.hpp"
 #include "checkpoint/hf/model_folder.hpp"
 #include "checkpoint/hf/published_layout.hpp"
 #include "checkpoint/hf/safetensors_writer.hpp"
@@ -21,40 +20,14 @@
 namespace ziggurat::checkpoint::hf {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Half of what passes through memory at a time: the window, and for transposed tensors as much before it.
 constexpr std::int64_t window_bytes = std::int64_t{32} << 20;
-
-void make_empty_folder(const std::string& folder) {
-    std::error_code problem;
-    fs::create_directories(folder, problem);
-    if (problem) {
-        throw Error{ErrorKind::resource,
-                    fmt::format("cannot create '{}' ({}). Name a folder where you may write.",
-                                printable(folder), problem.message())};
-    }
-    for (const auto& entry : fs::directory_iterator{folder, problem}) {
-        const auto name = entry.path().filename().string();
-        if (name == deck::published_config_name || name.ends_with(".safetensors") || name == index_name) {
-            throw Error{ErrorKind::deck,
-                        fmt::format("'{}' holds a model already (there is '{}'). Name a new folder.",
-                                    printable(folder), printable(name))};
-        }
-    }
-}
-
-/// Writes a small file as all others: whole, or not under its name.
-void write_text(const std::string& path, const std::string& text) {
-    storage::write_small_file(path + ".tmp", text);
-    storage::rename_path(path + ".tmp", path);
-}
 
 /// One published tensor's bytes in the order of the file, window after window.
 class TensorStream {
   public:
-    TensorStream(CheckpointReader& reader, const PublishedLayout& layout, spec::DType type)
-        : reader_{reader}, layout_{layout}, type_{type}, width_{spec::element_bytes(type)} {}
+    TensorStream(MergedWeights& weights, const PublishedLayout& layout, spec::DType type)
+        : weights_{weights}, layout_{layout}, type_{type}, width_{spec::element_bytes(type)} {}
 
     template <class Use>
     void run(const Use& use) {
@@ -96,7 +69,7 @@ class TensorStream {
                 }
             }
         }
-        reader_.read(targets);
+        weights_.read(targets);
     }
 
     /// Columns [first, end), one behind the other.
@@ -112,7 +85,7 @@ class TensorStream {
             targets.push_back(target(part, std::move(box), part_.data() + before * columns * width_));
             before += part.shape.front();
         }
-        reader_.read(targets);
+        weights_.read(targets);
         const std::byte* from = part_.data();
         for (const auto& filled : targets) {
             const auto& part = layout_.parts[static_cast<std::size_t>(&filled - targets.data())];
@@ -127,7 +100,7 @@ class TensorStream {
         }
     }
 
-    CheckpointReader& reader_;
+    MergedWeights& weights_;
     const PublishedLayout& layout_;
     spec::DType type_;
     std::int64_t width_;
@@ -173,6 +146,7 @@ ExportedModel export_model(CheckpointReader& reader,
         }
     }
     std::map<std::string, std::string> file_of_tensor;
+    MergedWeights weights{reader, model};
     std::int64_t done = 0;
     for (std::size_t k = 0; k < files.size(); ++k) {
         const auto name = files.size() == 1
@@ -185,7 +159,7 @@ ExportedModel export_model(CheckpointReader& reader,
         }
         SafetensorsWriter writer{folder + "/" + name, std::move(tensors)};
         for (const auto& layout : files[k]) {
-            TensorStream{reader, layout, type}.run([&](std::span<const std::byte> bytes) {
+            TensorStream{weights, layout, type}.run([&](std::span<const std::byte> bytes) {
                 writer.append(bytes);
                 done += std::ssize(bytes);
                 if (told) {

@@ -26,7 +26,8 @@ struct ExportedModel {
 ///
 /// \param folder  made where it is not there
 /// \param told    called at times with bytes done and in all; may be empty
-/// Numerics: as stored, or converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest even)
+/// Numerics: as stored, or converted (bf16 to f32 exactly; f32 to bf16 rounded to nearest even); adapters are
+///           merged into their weights as MergedWeights says
 /// Errors:   Error{deck} when the folder holds a model; Error{checkpoint} when the checkpoint is damaged or
 /// of
 ///           another model; Error{resource} when the disk fails. No file is then under its name that is not

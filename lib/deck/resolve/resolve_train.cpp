@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "deck/resolve/resolve.hpp"
+#include "layout/adapters.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -38,6 +39,32 @@ void resolve_steps(Resolution& resolution) {
     }
 }
 
+/// Adapters are part of the model, and alone trained.
+void resolve_lora(Resolution& resolution) {
+    Values& values = resolution.values;
+    const bool is_asked = values.has("train.lora.rank") || values.is_empty("train.lora.rank") ||
+                          values.is_bad("train.lora.rank") || values.is_written("train.lora.alpha") ||
+                          values.is_written("train.lora.targets");
+    if (!is_asked) {
+        values.erase("train.lora.alpha");
+        values.erase("train.lora.targets");
+        return;
+    }
+    if (!resolution.require("train.lora.rank", "it says how large adapters are")) {
+        return;
+    }
+    const auto rank = values.integer("train.lora.rank");
+    if (resolution.is_auto("train.lora.alpha")) {
+        const auto alpha = 2 * rank;
+        values.set_resolved("train.lora.alpha", static_cast<double>(alpha), fmt::format("{}", alpha),
+                            "twice train.lora.rank");
+    }
+    resolution.run.model.lora = {.rank = rank,
+                                 .alpha = values.real("train.lora.alpha"),
+                                 .targets = values.as<std::vector<std::string>>("train.lora.targets")};
+    resolution.run.train.only = layout::patterns_of_adapters();
+}
+
 spec::SpikeAction spike_action_of(const Values& values) {
     for (const auto& [word, action] :
          {std::pair{"warn", spec::SpikeAction::warn}, std::pair{"skip", spec::SpikeAction::skip},
@@ -64,6 +91,7 @@ void resolve_train(Resolution& resolution) {
     const std::int64_t at_once = train.micro_batch * resolution.run.parallel.data;
     train.micro_batches = at_once > 0 ? train.global_batch / at_once : 0;
     train.only = values.as<std::vector<std::string>>("train.only");
+    resolve_lora(resolution);
     train.spikes = {.action = spike_action_of(values),
                     .window = values.integer("train.spikes.window"),
                     .z = values.real("train.spikes.z")};

@@ -41,6 +41,10 @@ constexpr std::array features = {
         [](const RunSpec&, const Values& values) { return values.is_word("sharding.optimizer", "auto"); }},
     Feature{"tiers.movement", "moving chunks to where there is room", everywhere,
             [](const RunSpec& run, const Values&) { return run.tiers.movement == spec::Movement::chunks; }},
+    Feature{"train.lora.rank", "tiles together with adapters", everywhere,
+            [](const RunSpec& run, const Values&) {
+                return run.model.lora.is_on() && (!run.tiers.tiles.empty() || run.tiers.open.tiles);
+            }},
     Feature{"precision.master", "master weights other than fp32", everywhere,
             [](const RunSpec& run, const Values&) { return run.precision.master != spec::DType::f32; }},
     Feature{"precision.reduce", "gradients on the wire other than fp32", everywhere,

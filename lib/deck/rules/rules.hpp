@@ -20,6 +20,7 @@ std::span<const Rule> train_rules();
 std::span<const Rule> schedule_rules();
 std::span<const Rule> validate_rules();
 std::span<const Rule> trained_rules();
+std::span<const Rule> lora_rules();
 std::span<const Rule> sharding_rules();
 std::span<const Rule> tier_rules();
 std::span<const Rule> tile_rules();

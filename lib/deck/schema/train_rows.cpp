@@ -22,6 +22,17 @@ constexpr Row rows[] = {
      .on_resume = warned,
      .doc = "Patterns of the tensors to train, such as 'layers.*' or '*.bias'; the others are frozen: no gradient, no optimizer state."},
 
+    {.path = "train.lora", .shorthand = "rank",
+     .doc = "Adapters of low rank beside weights of products, which train in their place (LoRA): y = x (W + alpha / rank B A)^T. "
+            "All other tensors are frozen."},
+    {.path = "train.lora.rank", .type = Type::integer, .noun = "rows", .min = 1, .max = 1 << 16,
+     .on_resume = refused, .doc = "Rows of A and columns of B."},
+    {.path = "train.lora.alpha", .type = Type::real, .fallback = "auto", .words = "auto", .min = 1e-6, .max = 1e6,
+     .on_resume = warned, .doc = "Over the rank, the factor of what adapters add; auto is twice the rank."},
+    {.path = "train.lora.targets", .type = Type::texts, .fallback = "[attention.q, attention.v]",
+     .on_resume = refused,
+     .doc = "Patterns of the weights that get an adapter, such as attention.q or mlp.*, alike in all layers."},
+
     {.path = "train.spikes", .shorthand = "action", .doc = "Steps whose loss or gradient norm lies far above those before."},
     {.path = "train.spikes.action", .type = Type::word, .fallback = "off", .words = "off warn skip roll_back",
      .on_resume = warned,

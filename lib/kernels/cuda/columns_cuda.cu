@@ -41,6 +41,26 @@ void move(const device::Stream& stream,
                 from_apart, to, to_apart);
 }
 
+/// to += from, with rows that begin so many elements apart.
+template <class T>
+__global__ void __launch_bounds__(256) sum_columns(
+    std::int64_t rows, std::int64_t width, bool is_aligned, const T* from, T* to, std::int64_t to_apart) {
+    const auto part = row_pack(width);
+    if (part.row >= rows) {
+        return;
+    }
+    T* const into = to + part.row * to_apart + part.begin;
+    float value[pack];
+    float more[pack];
+    load_some(into, part.count, is_aligned, value);
+    load_some(from + part.row * width + part.begin, part.count, is_aligned, more);
+#pragma unroll
+    for (int i = 0; i < pack; ++i) {
+        value[i] += more[i];
+    }
+    store_some(into, part.count, is_aligned, value);
+}
+
 }  // namespace
 
 template <class T>
@@ -61,9 +81,23 @@ void put_columns(const device::Stream& stream,
          to.extent(1));
 }
 
+template <class T>
+void add_columns(const device::Stream& stream,
+                 TensorRef<const T, 2> from,
+                 std::int64_t first,
+                 TensorRef<T, 2> to) {
+    const auto rows = from.extent(0), width = from.extent(1);
+    T* const into = to.data + first;
+    const bool is_aligned = to.extent(1) % pack == 0 && are_rows_aligned(width, from.data, into);
+    launch_grid(stream, "add_columns", a_thread_each_pack(rows, width), sum_columns<T>, rows, width,
+                is_aligned, from.data, into, to.extent(1));
+}
+
 ZG_CUDA_SIBLING(take_columns<float>);
 ZG_CUDA_SIBLING(take_columns<tensor::bfloat16>);
 ZG_CUDA_SIBLING(put_columns<float>);
 ZG_CUDA_SIBLING(put_columns<tensor::bfloat16>);
+ZG_CUDA_SIBLING(add_columns<float>);
+ZG_CUDA_SIBLING(add_columns<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::cuda

@@ -10,6 +10,11 @@ struct Sum {
     __device__ float operator()(float a, float b) const { return a + b; }
 };
 
+struct Times {
+    float factor;
+    __device__ float operator()(float a) const { return factor * a; }
+};
+
 struct Same {
     __device__ float operator()(float a) const { return a; }
 };
@@ -27,6 +32,12 @@ void add_to(const device::Stream& stream, std::span<const float> x, std::span<To
         static_cast<const To*>(into.data()), x.data());
 }
 
+template <class T>
+void scale(const device::Stream& stream, float factor, std::span<T> values) {
+    map(stream, "scale", Times{factor}, static_cast<std::int64_t>(values.size()), values.data(),
+        static_cast<const T*>(values.data()));
+}
+
 template <class From, class To>
 void convert(const device::Stream& stream, std::span<const From> from, std::span<To> to) {
     map(stream, "convert", Same{}, static_cast<std::int64_t>(to.size()), to.data(), from.data());
@@ -40,6 +51,8 @@ ZG_CUDA_SIBLING(fill_zero<float>);
 ZG_CUDA_SIBLING(fill_zero<tensor::bfloat16>);
 ZG_CUDA_SIBLING(add_to<float>);
 ZG_CUDA_SIBLING(add_to<tensor::bfloat16>);
+ZG_CUDA_SIBLING(scale<float>);
+ZG_CUDA_SIBLING(scale<tensor::bfloat16>);
 ZG_CUDA_SIBLING(convert<float, float>);
 ZG_CUDA_SIBLING(convert<float, tensor::bfloat16>);
 ZG_CUDA_SIBLING(convert<tensor::bfloat16, float>);

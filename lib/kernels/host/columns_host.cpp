@@ -21,9 +21,23 @@ void put_columns(const device::Stream&, TensorRef<const T, 2> from, std::int64_t
              [=](std::int64_t row) { std::copy_n(from.row(row), from.extent(1), to.row(row) + first); });
 }
 
+template <class T>
+void add_columns(const device::Stream&, TensorRef<const T, 2> from, std::int64_t first, TensorRef<T, 2> to) {
+    for_rows("ziggurat::add_columns", from.extent(0), [=](std::int64_t row) {
+        const T* x = from.row(row);
+        T* into = to.row(row) + first;
+#pragma omp simd
+        for (std::int64_t i = 0; i < from.extent(1); ++i) {
+            tensor::store(into[i], float(into[i]) + float(x[i]));
+        }
+    });
+}
+
 ZG_HOST_SIBLING(take_columns<float>);
 ZG_HOST_SIBLING(take_columns<tensor::bfloat16>);
 ZG_HOST_SIBLING(put_columns<float>);
 ZG_HOST_SIBLING(put_columns<tensor::bfloat16>);
+ZG_HOST_SIBLING(add_columns<float>);
+ZG_HOST_SIBLING(add_columns<tensor::bfloat16>);
 
 }  // namespace ziggurat::kernels::host

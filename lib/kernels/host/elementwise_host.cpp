@@ -18,6 +18,14 @@ void add_block(const float* x, Sum* into, std::int64_t count) {
     }
 }
 
+template <class T>
+void scale_block(float factor, T* values, std::int64_t count) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) {
+        tensor::store(values[i], factor * float(values[i]));
+    }
+}
+
 }  // namespace
 
 template <class T>
@@ -31,6 +39,13 @@ template <class Sum>
 void add_to(const device::Stream&, std::span<const float> x, std::span<Sum> into) {
     for_blocks("ziggurat::add_to", std::ssize(x), [=](std::int64_t begin, std::int64_t count) {
         add_block(x.data() + begin, into.data() + begin, count);
+    });
+}
+
+template <class T>
+void scale(const device::Stream&, float factor, std::span<T> values) {
+    for_blocks("ziggurat::scale", std::ssize(values), [=](std::int64_t begin, std::int64_t count) {
+        scale_block(factor, values.data() + begin, count);
     });
 }
 
@@ -53,6 +68,8 @@ ZG_HOST_SIBLING(fill_zero<float>);
 ZG_HOST_SIBLING(fill_zero<tensor::bfloat16>);
 ZG_HOST_SIBLING(add_to<float>);
 ZG_HOST_SIBLING(add_to<tensor::bfloat16>);
+ZG_HOST_SIBLING(scale<float>);
+ZG_HOST_SIBLING(scale<tensor::bfloat16>);
 ZG_HOST_SIBLING(convert<float, float>);
 ZG_HOST_SIBLING(convert<float, tensor::bfloat16>);
 ZG_HOST_SIBLING(convert<tensor::bfloat16, float>);

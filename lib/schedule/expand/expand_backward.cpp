@@ -64,16 +64,18 @@ bool PhaseWriter::trains_weight(int unit, int phase) const {
     const auto& uses = described.phases[static_cast<std::size_t>(phase)].parameters;
     return std::any_of(uses.begin(), uses.end(), [&](const layout::ParameterUse& use) {
         const auto& parameter = described.parameters[static_cast<std::size_t>(use.parameter)];
-        return parameter.is_trained && parameter.role == Role::weight;
+        return parameter.is_trained && layout::meets_input(parameter.role);
     });
 }
 
 /// \param x  the product's input; -1 where only the bias is trained
 void PhaseWriter::add_weight_product(Op op, int x, const PlacedValue& d_y, std::int64_t workspace_bytes) {
-    if (draft_.program.find_write(op, Role::d_weight) != nullptr) {
+    if (draft_.program.find_write(op, Role::d_weight) == nullptr) {
+        const auto& phase = unit_of(op.unit).phases[static_cast<std::size_t>(op.phase)];
+        op.flops = phase.adapter_flops_per_token * static_cast<double>(op.row_end);  // none for a bias alone
+    }
+    if (x >= 0) {
         op.reads.push_back(whole(draft_.program, x, Role::input));
-    } else {
-        op.flops = 0;  // sums for the bias alone
     }
     op.reads.push_back(whole(draft_.program, d_y.buffer, Role::d_output));
     add_workspace(op, workspace_bytes);
@@ -96,7 +98,7 @@ void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
     auto through = compute_op(unit, phase, microbatch, Direction::backward_input);
     if (passes_on) {
         through.reads.push_back(whole(program, d_y.buffer, Role::d_output));
-        add_parameters(through, described, {Role::weight});
+        add_parameters(through, described, {Role::weight, Role::lora_a, Role::lora_b});
         through.writes.push_back(whole(program, d_x, Role::d_input));
         add_workspace(through, workspace_bytes(described, Direction::backward_input));
         add(std::move(through));
@@ -104,6 +106,7 @@ void PhaseWriter::backward_linear(int unit, int phase, int microbatch) {
 
     auto weight = compute_op(unit, phase, microbatch, Direction::backward_weight);
     if (add_gradients(weight, described)) {
+        add_parameters(weight, described, {Role::lora_a, Role::lora_b});
         add_weight_product(std::move(weight), x, d_y, workspace_bytes(described, Direction::backward_weight));
     }
     if (passes_on) {

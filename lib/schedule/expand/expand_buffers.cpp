@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "layout/adapters.hpp"
 #include "schedule/expand/expand_phases.hpp"
 
 namespace ziggurat::schedule {
@@ -80,6 +81,16 @@ std::int64_t PhaseWriter::tile_workspace_bytes(const Op& op, std::int64_t rows, 
     return copy + std::max(product, workspaces_->column_sum(out));
 }
 
+std::int64_t PhaseWriter::adapter_workspace_bytes(const layout::Phase& phase) const {
+    const auto rank = spec_.model.lora.rank;
+    const layout::AdapterWorkspace parts{phase, rank, model_.tokens, model_.element_bytes};
+    auto product = workspaces_->linear(model_.tokens, phase.in, parts.inner());
+    for (const auto& adapter : phase.adapters) {
+        product = std::max(product, workspaces_->linear(model_.tokens, rank, adapter.columns));
+    }
+    return parts.products_begin() + product;
+}
+
 int PhaseWriter::scratch_buffer(
     std::string name, std::int64_t bytes, Consumer line, int unit, int microbatch) {
     Buffer buffer;
@@ -96,7 +107,8 @@ std::int64_t PhaseWriter::workspace_bytes(const layout::Phase& phase, Direction 
         case PhaseKind::linear: {
             const auto product = workspaces_->linear(model_.tokens, phase.in, phase.out);
             const bool sums = direction == Direction::backward_weight;
-            return std::max(product, sums ? workspaces_->column_sum(phase.out) : 0);
+            return std::max({product, sums ? workspaces_->column_sum(phase.out) : 0,
+                             phase.adapters.empty() ? 0 : adapter_workspace_bytes(phase)});
         }
         case PhaseKind::attention:
             return direction == Direction::backward

@@ -40,7 +40,7 @@ void PhaseWriter::forward_phase(int unit, int phase, int microbatch) {
     const bool is_summand = !described.writes.empty() && model_.tensor() > 1 &&
                             described.writes.front().wanted == layout::Placement::partial;
     if (is_summand && model_.tensor_rank != 0) {
-        add_parameters(op, described, {Role::weight, Role::table});
+        add_parameters(op, described, {Role::weight, Role::table, Role::lora_a, Role::lora_b});
     } else {
         add_parameters(op, described);
     }

@@ -120,7 +120,8 @@ Op PhaseWriter::compute_op(int unit, int phase, int microbatch, Direction direct
     op.microbatch = microbatch;
     op.row_end = described.writes.empty() ? model_.tokens : rows(described.writes.front().wanted);
     const auto keys = 0.5 * (static_cast<double>(spec_.data.seq) + 1);
-    const auto per_token = described.flops_per_token + described.flops_per_token_and_key * keys;
+    const auto per_token = described.flops_per_token + described.adapter_flops_per_token +
+                           described.flops_per_token_and_key * keys;
     const auto share = direction == Direction::backward ? 2.0 : 1.0;
     op.flops = share * per_token * static_cast<double>(op.row_end);
     op.label = label_of(unit, phase, direction, microbatch);

@@ -76,6 +76,7 @@ class PhaseWriter {
     std::int64_t workspace_bytes(const layout::Phase& phase, Direction direction) const;
     /// Of the product of one tile, and a copy of its columns of the output.
     std::int64_t tile_workspace_bytes(const Op& op, std::int64_t rows, std::int64_t in) const;
+    std::int64_t adapter_workspace_bytes(const layout::Phase& phase) const;
     int scratch_buffer(std::string name, std::int64_t bytes, Consumer line, int unit, int microbatch);
     bool is_kept(int unit, int value) const;
 

@@ -62,7 +62,7 @@ std::vector<bool> read_by_backward(const ModelLayout& model, int unit) {
         const bool is_weight_trained = std::ranges::any_of(phase.parameters, [&](const auto& use) {
             const auto& parameter = described(model, use.unit >= 0 ? use.unit : unit)
                                         .parameters[static_cast<std::size_t>(use.parameter)];
-            return parameter.is_trained && parameter.role == layout::Role::weight;
+            return parameter.is_trained && layout::meets_input(parameter.role);
         });
         if (!model.runs_backward(unit, static_cast<int>(p)) ||
             (phase.kind == PhaseKind::linear && !is_weight_trained)) {

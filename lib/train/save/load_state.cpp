@@ -17,6 +17,7 @@
 #include "comm/control.hpp"
 #include "comm/node_topology.hpp"
 #include "kernels/elementwise.hpp"
+#include "layout/adapters.hpp"
 #include "tensor/bfloat16.hpp"
 #include "train/save/held_pieces.hpp"
 #include "train/save/replicate_slices.hpp"
@@ -143,10 +144,13 @@ std::int64_t read(const comm::Context& world,
 }
 
 /// The pieces of weights that this rank reads.
-std::vector<checkpoint::PieceTarget> targets_of_weights(const HeldState& state) {
+///
+/// \param has_adapters  what is read; without them adapters stay as they are
+std::vector<checkpoint::PieceTarget> targets_of_weights(const HeldState& state, bool has_adapters) {
     std::vector<checkpoint::PieceTarget> targets;
     for (auto& held : held_pieces(state.model, state.program, PieceExtent::finest)) {
-        if (held.is_saved && held.piece.kind == PieceKind::weights) {
+        const bool is_there = has_adapters || !layout::is_of_adapter(held.piece.tensor);
+        if (is_there && held.is_saved && held.piece.kind == PieceKind::weights) {
             targets.push_back(target_at_home(state, std::move(held)));
         }
     }
@@ -157,15 +161,33 @@ bool is_weights(layout::StateKind kind) {
     return layout::row_of(kind).piece == PieceKind::weights;
 }
 
-void refuse_misfit(const HeldState& state, const checkpoint::CheckpointReader& reader, const char* advice) {
-    const auto trouble = misfit(state.model.table, reader.manifest());
+/// Refuses a checkpoint of another model than that of `table`.
+void refuse_misfit(const layout::FamilyTable& table,
+                   const checkpoint::CheckpointReader& reader,
+                   const char* advice) {
+    const auto trouble = misfit(table, reader.manifest());
     if (!trouble.empty()) {
         throw Error{ErrorKind::checkpoint, fmt::format("checkpoint '{}' is of another model ({}). {}",
                                                        reader.path(), trouble, advice)};
     }
 }
 
+layout::FamilyTable without_adapters(layout::FamilyTable table) {
+    for (auto& unit : table.units) {
+        std::erase_if(unit.parameters, [](const layout::Parameter& parameter) {
+            return layout::is_of_adapter(parameter.name);
+        });
+    }
+    return table;
+}
+
 }  // namespace
+
+bool has_adapters(const checkpoint::Manifest& manifest) {
+    return std::ranges::any_of(manifest.pieces, [](const checkpoint::StoredPiece& stored) {
+        return layout::is_of_adapter(stored.piece.tensor);
+    });
+}
 
 std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest& manifest) {
     auto stored = stored_shapes(manifest, PieceKind::weights);
@@ -192,7 +214,8 @@ std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest&
 LoadedState load_state(const comm::Context& world,
                        const HeldState& state,
                        checkpoint::CheckpointReader& reader) {
-    refuse_misfit(state, reader, "Resume with the deck that it was written with, or set another run.dir.");
+    refuse_misfit(state.model.table, reader,
+                  "Resume with the deck that it was written with, or set another run.dir.");
     const auto fresh = tensors_without_moments(state.model.table, reader.manifest());
     const auto bytes =
         read(world, state, reader, targets_of(state, fresh), [](layout::StateKind) { return true; });
@@ -202,9 +225,13 @@ LoadedState load_state(const comm::Context& world,
 LoadedState load_weights(const comm::Context& world,
                          const HeldState& state,
                          checkpoint::CheckpointReader& reader) {
-    refuse_misfit(state, reader,
-                  "Let model.init name one of this model, or make the model that of the checkpoint.");
-    return {read(world, state, reader, targets_of_weights(state), is_weights), {}};
+    const bool brings_adapters = has_adapters(reader.manifest());
+    refuse_misfit(brings_adapters ? state.model.table : without_adapters(state.model.table), reader,
+                  brings_adapters ? "Give this run the adapters of the checkpoint, or merge them: `ziggurat "
+                                    "export --merge` makes a model that model.init takes."
+                                  : "Let model.init name one of this model, or make the model that of the "
+                                    "checkpoint.");
+    return {read(world, state, reader, targets_of_weights(state, brings_adapters), is_weights), {}};
 }
 
 LoadedState load_published_weights(const comm::Context& world,
@@ -214,7 +241,7 @@ LoadedState load_published_weights(const comm::Context& world,
     const auto read_targets = [&] {
         checkpoint::hf::PublishedWeights weights{model.init_path, model};
         weights.tell_bytes(std::move(told));
-        weights.read(targets_of_weights(state));
+        weights.read(targets_of_weights(state, false));
         return weights.bytes_read();
     };
     return {read(world, state, model.init_path, read_targets, is_weights), {}};

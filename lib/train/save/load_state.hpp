@@ -33,7 +33,8 @@ LoadedState load_state(const comm::Context& world,
                        const HeldState& state,
                        checkpoint::CheckpointReader& reader);
 
-/// Fills weights alone, of a state that is as it was made: moments stay zero.
+/// Fills weights alone, of a state that is as it was made: moments stay zero, and adapters as they were drawn
+/// where the checkpoint has none.
 ///
 /// Collective: over `world`
 /// Errors:     as load_state()
@@ -41,7 +42,8 @@ LoadedState load_weights(const comm::Context& world,
                          const HeldState& state,
                          checkpoint::CheckpointReader& reader);
 
-/// The same from a published model, which every rank opens for itself and reads what it holds of.
+/// The same from a published model, which has no adapters and which every rank opens for itself and reads
+/// what it holds of.
 ///
 /// \param told  of bytes of this rank, done and in all; may be empty
 /// Collective: over `world`
@@ -54,5 +56,8 @@ LoadedState load_published_weights(const comm::Context& world,
 /// Why a checkpoint with this manifest does not fit the model: a tensor that only one of them has, or in
 /// another shape. Empty: it fits. Collective: local; pure, the same on all ranks
 std::string misfit(const layout::FamilyTable& table, const checkpoint::Manifest& manifest);
+
+/// Whether the checkpoint has adapters. Collective: local; pure, the same on all ranks
+bool has_adapters(const checkpoint::Manifest& manifest);
 
 }  // namespace ziggurat::train

@@ -118,16 +118,35 @@ void begin_with_published_weights(const spec::RunSpec& spec,
                              format_duration(seconds_between(begin_ns, monotonic_ns()))));
 }
 
-/// Weights of a run that begins afresh, from a checkpoint of another.
-void begin_with_weights(const spec::RunSpec& spec,
-                        const comm::Context& world,
-                        const HeldState& state,
-                        Reporter& reporter) {
+/// Adapters that are taken over mean the same where their factor does.
+void expect_same_alpha(const checkpoint::Manifest& before, const std::string& now, const std::string& path) {
+    if (now.empty() || !has_adapters(before)) {
+        return;
+    }
+    for (const auto& change : checkpoint::changes(before.deck, now)) {
+        if (change.key == "train.lora.alpha") {
+            throw Error{
+                ErrorKind::deck,
+                fmt::format("the adapters of '{}' would mean something else ({}). Give the deck its value, "
+                            "or merge them first: `ziggurat export --merge`.",
+                            path, describe(change))};
+        }
+    }
+}
+
+/// Weights of a run that begins afresh, from a checkpoint of another, whose manifest it returns.
+checkpoint::Manifest begin_with_weights(const spec::RunSpec& spec,
+                                        const std::string& deck,
+                                        const comm::Context& world,
+                                        const HeldState& state,
+                                        Reporter& reporter) {
     const auto begin_ns = monotonic_ns();
     std::vector<std::string> notes;  // of rank 0
     const auto decision = decide_on_first(world, [&]() -> Decision {
         const auto path = checkpoint::choose_verified(spec.model.init_path, notes);
-        return {path, false, to_text(checkpoint::CheckpointReader{path}.manifest())};
+        const checkpoint::CheckpointReader reader{path};
+        expect_same_alpha(reader.manifest(), deck, path);
+        return {path, false, to_text(reader.manifest())};
     });
     auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
     checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
@@ -139,6 +158,7 @@ void begin_with_weights(const spec::RunSpec& spec,
     reporter.say(fmt::format("begins with the weights of {}, of step {}; read {} in {}", decision.path,
                              reader.manifest().progress.step, format_bytes(loaded.bytes_read),
                              format_duration(seconds_between(begin_ns, monotonic_ns()))));
+    return reader.manifest();
 }
 
 }  // namespace
@@ -174,12 +194,15 @@ Resumed resume(const spec::RunSpec& spec,
             return {*choice->path(), choice->is_own(), to_text(reader.manifest())};
         });
         if (decision.path.empty()) {
+            Resumed afresh;
             if (spec.model.is_init_published) {
                 begin_with_published_weights(spec, world, state, reporter);
+                afresh.lacks_adapters = spec.model.lora.is_on();
             } else if (!spec.model.init_path.empty()) {
-                begin_with_weights(spec, world, state, reporter);
+                const auto before = begin_with_weights(spec, deck, world, state, reporter);
+                afresh.lacks_adapters = spec.model.lora.is_on() && !has_adapters(before);
             }
-            return {};
+            return afresh;
         }
         const auto begin_ns = monotonic_ns();
         auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
@@ -195,8 +218,10 @@ Resumed resume(const spec::RunSpec& spec,
                     Severity::note,
                     fmt::format("'{}' was frozen in the checkpoint: its moments begin at zero", tensor)));
             }
-            const Resumed resumed{decision.path, decision.is_own, reader.manifest().progress,
-                                  loaded.bytes_read};
+            const Resumed resumed{.path = decision.path,
+                                  .is_own = decision.is_own,
+                                  .progress = reader.manifest().progress,
+                                  .bytes_read = loaded.bytes_read};
             reporter.say(
                 resumed_line(spec, resumed, reader.manifest(), seconds_between(begin_ns, monotonic_ns())));
             return resumed;

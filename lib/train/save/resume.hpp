@@ -18,6 +18,8 @@ class Reporter;
 struct Resumed {
     std::string path;     ///< of the checkpoint; empty: the run begins afresh
     bool is_own = false;  ///< it lies in run.dir
+    bool lacks_adapters =
+        false;  ///< weights are those of another run or model, which brings none for this one
     checkpoint::TrainingProgress progress;
     std::int64_t bytes_read = 0;  ///< by all ranks
 

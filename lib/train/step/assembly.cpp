@@ -44,9 +44,9 @@ comm::Context Assembly::world() const {
     return parts_->world.going_on_with(parts_->executors);
 }
 
-void Assembly::set_initial_values() {
+void Assembly::set_initial_values(state::DrawnTensors drawn) {
     state::set_initial_values(parts_->spec, parts_->model.table, parts_->train, parts_->processors.host,
-                              parts_->model.tensor_rank, parts_->memory);
+                              parts_->model.tensor_rank, parts_->memory, drawn);
 }
 
 bool Assembly::computes_late() const {

@@ -13,6 +13,7 @@
 #include "schedule/step_program.hpp"
 #include "schedule/volumes/link_traffic.hpp"
 #include "spec/run_spec.hpp"
+#include "state/initial_values.hpp"
 #include "train/step/batch_slots.hpp"
 #include "train/step/executor.hpp"
 #include "train/step/held_state.hpp"
@@ -60,7 +61,7 @@ class Assembly {
     comm::Context world() const;
 
     /// Draws parameters and masters; see state::set_initial_values(). No op is under way. Collective: local
-    void set_initial_values();
+    void set_initial_values(state::DrawnTensors drawn = state::DrawnTensors::all);
 
     /// Whether what computes may be under way when calls return.
     bool computes_late() const;

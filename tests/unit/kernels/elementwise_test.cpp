@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "kernels/columns.hpp"
 #include "tests/support/kernel_data.hpp"
 
 namespace ziggurat::kernels {
@@ -40,6 +41,36 @@ TEST(Elementwise, AddsToBfloat16InFloatAndRoundsOnce) {
     for (std::size_t i = 0; i < x.size(); ++i) {
         ASSERT_EQ(sum[i], bfloat16(float(before[i]) + x[i]));
     }
+}
+
+TEST(Elementwise, ScalesInFloatAndRoundsOnce) {
+    const auto before = normal_values<bfloat16>(20011, 2);
+    auto scaled = before;
+    scale<bfloat16>(test_stream(), 1.7f, scaled);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        ASSERT_EQ(scaled[i], bfloat16(1.7f * float(before[i])));
+    }
+}
+
+TEST(Columns, AreAddedToTheirPlacesAlone) {
+    constexpr std::int64_t rows = 37, width = 29, part = 11, first = 13;
+    const auto x = normal_values<bfloat16>(rows * part, 1);
+    const auto before = normal_values<bfloat16>(rows * width, 2);
+    auto sum = before;
+    add_columns<bfloat16>(test_stream(), tensor::TensorRef<const bfloat16, 2>{x.data(), {rows, part}}, first,
+                          tensor::TensorRef<bfloat16, 2>{sum.data(), {rows, width}});
+    for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < width; ++column) {
+            const auto at = static_cast<std::size_t>(row * width + column);
+            const bool is_meant = column >= first && column < first + part;
+            const auto added = is_meant ? float(x[static_cast<std::size_t>(row * part + column - first)]) : 0;
+            ASSERT_EQ(sum[at], is_meant ? bfloat16(float(before[at]) + added) : before[at]);
+        }
+    }
+    EXPECT_THROW(
+        add_columns<bfloat16>(test_stream(), tensor::TensorRef<const bfloat16, 2>{x.data(), {rows, part}},
+                              width - part + 1, tensor::TensorRef<bfloat16, 2>{sum.data(), {rows, width}}),
+        Error);
 }
 
 TEST(Elementwise, EveryBfloat16SurvivesTheWayToFloatAndBack) {

@@ -58,6 +58,7 @@ void add_sweeps(Calls& calls) {
     };
     calls["fill_zero"] = [](Operands& use) { fill_zero<T>(use.stream, use.row<T>(width)); };
     calls["add_to"] = [](Operands& use) { add_to<T>(use.stream, use.row<float>(width), use.row<T>(width)); };
+    calls["scale"] = [](Operands& use) { scale<T>(use.stream, 0.375f, use.row<T>(width)); };
     calls["convert"] = [](Operands& use) {
         convert<T, float>(use.stream, use.row<T>(width), use.row<float>(width));
     };
@@ -81,6 +82,9 @@ void add_sweeps(Calls& calls) {
     };
     calls["put_columns"] = [](Operands& use) {
         put_columns<T>(use.stream, use.matrix<T>(rows, 7), 5, use.matrix<T>(rows, width));
+    };
+    calls["add_columns"] = [](Operands& use) {
+        add_columns<T>(use.stream, use.matrix<T>(rows, 7), 5, use.matrix<T>(rows, width));
     };
 }
 
@@ -297,7 +301,8 @@ TYPED_TEST(KernelOnALateDevice, RunsWhenItsStreamDoesAndHasTheBitsOfTheHost) {
 /// Kernels that give the bits of the host's on every processor: those without sums of floats, and those whose
 /// sums are exact.
 const std::set<std::string>& same_everywhere() {
-    static const std::set<std::string> names{"add_to",
+    static const std::set<std::string> names{"add_columns",
+                                             "add_to",
                                              "adamw_update",
                                              "convert",
                                              "copy_bytes",
@@ -311,6 +316,7 @@ const std::set<std::string>& same_everywhere() {
                                              "put_columns",
                                              "residual_forward",
                                              "rope",
+                                             "scale",
                                              "sum_of_squares",
                                              "take_columns"};
     return names;

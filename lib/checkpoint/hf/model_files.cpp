@@ -1,0 +1,42 @@
+#include "checkpoint/hf/model_files.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "checkpoint/hf/export_adapters.hpp"
+#include "checkpoint/hf/model_folder.hpp"
+#include "deck/files/published_config.hpp"
+#include "storage/directory.hpp"
+
+namespace ziggurat::checkpoint::hf {
+
+namespace fs = std::filesystem;
+
+void make_empty_folder(const std::string& folder) {
+    std::error_code problem;
+    fs::create_directories(folder, problem);
+    if (problem) {
+        throw Error{ErrorKind::resource,
+                    fmt::format("cannot create '{}' ({}). Name a folder where you may write.",
+                                printable(folder), problem.message())};
+    }
+    for (const auto& entry : fs::directory_iterator{folder, problem}) {
+        const auto name = entry.path().filename().string();
+        if (name == deck::published_config_name || name == adapter_config_name ||
+            name.ends_with(".safetensors") || name == index_name) {
+            throw Error{ErrorKind::deck,
+                        fmt::format("'{}' holds a model already (there is '{}'). Name a new folder.",
+                                    printable(folder), printable(name))};
+        }
+    }
+}
+
+void write_text(const std::string& path, const std::string& text) {
+    storage::write_small_file(path + ".tmp", text);
+    storage::rename_path(path + ".tmp", path);
+}
+
+}  // namespace ziggurat::checkpoint::hf

@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+
+#include "deck/messages/nearest.hpp"
+#include "deck/rules/rules.hpp"
+#include "layout/adapters.hpp"
+#include "layout/family.hpp"
+#include "spec/tensor_pattern.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+/// Weights that can have an adapter, as a deck names those of all layers: `attention.q`, `mlp.up` ...
+std::set<std::string> possible_targets(const spec::Model& model) {
+    const auto layer = layout::layer_unit(model, 0, 1, false);
+    std::set<std::string> names;
+    for (const auto& phase : layer.phases) {
+        for (const auto& use : phase.parameters) {
+            const auto& parameter = layer.parameters[static_cast<std::size_t>(use.parameter)];
+            if (phase.kind == layout::PhaseKind::linear && parameter.role == layout::Role::weight) {
+                names.emplace(layout::target_name(parameter.name));
+            }
+        }
+    }
+    return names;
+}
+
+void targets_are_weights_of_layers(const Resolution& at) {
+    const auto& lora = at.run.model.lora;
+    if (!lora.is_on()) {
+        return;
+    }
+    constexpr const char* key = "train.lora.targets";
+    if (lora.targets.empty()) {
+        at.found.error(at.values.location(key), "train.lora.targets is an empty list",
+                       "a run in which nothing is trained has nothing to do",
+                       "Name weights, such as attention.q, or leave it out.");
+    }
+    const auto names = possible_targets(at.run.model);
+    for (const auto& target : lora.targets) {
+        const bool fits = std::any_of(names.begin(), names.end(),
+                                      [&](const std::string& name) { return spec::matches(target, name); });
+        if (fits) {
+            continue;
+        }
+        const auto meant = nearest(target, {names.begin(), names.end()});
+        at.found.error(
+            at.values.location(key),
+            fmt::format("train.lora.targets: {} fits no weight of a layer's products", in_quotes(target)),
+            "an adapter lies beside the weight of a product, as attention.q or mlp.*, in all layers",
+            meant.empty() ? fmt::format("There are {}.", fmt::join(names, ", "))
+                          : fmt::format("Did you mean '{}'?", meant));
+    }
+}
+
+void adapters_alone_are_trained(const Resolution& at) {
+    if (at.run.model.lora.is_on() && !at.values.is_word("train.only", "all")) {
+        at.found.error(at.values.location("train.only"), "train.only together with train.lora",
+                       "with adapters they alone are trained, and all other tensors frozen",
+                       "Leave one of them out.");
+    }
+}
+
+/// A of a product is [rank, in]: beyond that an adapter is no smaller than what it stands for.
+void adapters_are_of_low_rank(const Resolution& at) {
+    const auto& model = at.run.model;
+    if (model.lora.rank > model.hidden) {
+        at.found.error(
+            at.values.location("train.lora.rank"),
+            fmt::format("train.lora.rank {} is above model.hidden {}", model.lora.rank, model.hidden),
+            "no update of a weight has a higher rank than that", "Use a smaller rank.");
+    }
+}
+
+constexpr std::array rules = {
+    Rule{targets_are_weights_of_layers, "train.lora model"},
+    Rule{adapters_alone_are_trained, "train.lora train.only"},
+    Rule{adapters_are_of_low_rank, "train.lora model"},
+};
+
+}  // namespace
+
+std::span<const Rule> lora_rules() {
+    return rules;
+}
+
+}  // namespace ziggurat::deck

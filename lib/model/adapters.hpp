@@ -1,0 +1,70 @@
+/// The products of adapters beside a weight; only bind_linear.cpp includes it.
+#pragma once
+
+#include <vector>
+
+#include "layout/adapters.hpp"
+#include "model/operands.hpp"
+
+namespace ziggurat::model {
+
+/// Adapters of one phase with their operands bound. x meets all A in one product; what a B makes is added to
+/// the columns of its weight alone.
+///
+/// Source:   Hu et al., "LoRA", 2021, section 4.1: y += f (x A^T) B^T with f = alpha / rank. So with dy, and
+///           u = f x A^T: dB = dy^T u, du = f dy B, dA = du^T x, dx += du A
+/// Shapes:   x, dx [rows, in]; y, dy [rows, out]; A [adapters * rank, in]; B [columns of all adapters, rank]
+/// Numerics: u, du and each summand are rounded to the compute type once; u and du are computed again where
+///           gradients need them, so that nothing is kept for them
+template <class T>
+class Adapters {
+  public:
+    /// \pre the phase has adapters
+    Adapters(Binder<T>& binder, const layout::Phase& phase, Operands& use, std::int64_t rows);
+
+    /// y += f (x A^T) B^T
+    void forward(TensorAddress<const T, 2> x, TensorAddress<T, 2> y) const;
+    /// dx += f (dy B) A
+    void backward_input(TensorAddress<const T, 2> dy, TensorAddress<T, 2> dx) const;
+    /// dA and dB, stored or added.
+    void backward_weight(TensorAddress<const T, 2> x,
+                         TensorAddress<const T, 2> dy,
+                         TensorAddress<float, 2> d_a,
+                         TensorAddress<float, 2> d_b,
+                         kernels::Accumulate accumulate) const;
+
+  private:
+    struct One {
+        layout::Adapter place;
+        std::int64_t first_row = 0;  ///< of B
+        const kernels::Linear<T>* product = nullptr;
+    };
+
+    template <class E>
+    TensorAddress<E, 2> rows_of_b(TensorAddress<E, 2> b, const One& one) const;
+    TensorAddress<T, 2> wide(std::int64_t columns) const;
+    std::int64_t first_inner(std::size_t k) const { return static_cast<std::int64_t>(k) * rank_; }
+    /// inner = f x A^T
+    void meet_input(TensorAddress<const T, 2> x) const;
+    /// The columns of `matrix` that are those of `one`, in wide() unless they are all.
+    TensorAddress<const T, 2> columns_of(TensorAddress<const T, 2> matrix, const One& one) const;
+    /// The part of `inner` that is of adapter `k`, in one_ unless it is all.
+    TensorAddress<const T, 2> part_of_inner(std::size_t k) const;
+    /// That part becomes f dy B.
+    void meet_gradient(TensorAddress<const T, 2> dy, std::size_t k) const;
+
+    device::Stream stream_;
+    std::int64_t rows_;
+    std::int64_t rank_;
+    float factor_;
+    std::vector<One> all_;
+    const kernels::Linear<T>* product_of_a_;
+    TensorAddress<const T, 2> a_;
+    TensorAddress<const T, 2> b_;
+    TensorAddress<T, 2> inner_;  ///< [rows, adapters * rank]
+    TensorAddress<T, 2> one_;    ///< [rows, rank]
+    VectorAddress<std::byte> wide_;
+    VectorAddress<std::byte> scratch_;
+};
+
+}  // namespace ziggurat::model

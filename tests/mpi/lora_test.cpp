@@ -1,0 +1,244 @@
+/// Trainings of adapters: the base at step 0, their gradients beside those of the merged weights, and that
+/// spreading, homes, recomputation and resuming change nothing.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "layout/adapters.hpp"
+#include "tests/support/class_b.hpp"
+#include "tests/support/rank_test.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/support/tiny_checkpoints.hpp"
+#include "tests/support/tiny_training.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using test::Keep;
+using test::TinyOutcome;
+
+int ranks() {
+    return test::world().size();
+}
+
+TinyOutcome train(const spec::RunSpec& run, Keep keep = Keep::nothing, const test::TinyHooks& hooks = {}) {
+    return test::train_tiny(run, test::world(), keep, {}, hooks);
+}
+
+void expect_same_bits(const TinyOutcome& ours, const TinyOutcome& expected) {
+    EXPECT_EQ(ours.losses, expected.losses);
+    EXPECT_EQ(ours.norms, expected.norms);
+    EXPECT_EQ(ours.weights_hash, expected.weights_hash);
+    EXPECT_EQ(ours.evaluated, expected.evaluated);
+}
+
+struct Training {
+    std::string family;
+    std::vector<std::string> targets;
+    spec::DType compute = spec::DType::f32;
+};
+
+spec::RunSpec with_adapters(spec::RunSpec run, const Training& training) {
+    run.precision.compute = training.compute;
+    run.model.lora = {.rank = 3, .alpha = 5, .targets = training.targets};
+    run.train.only = layout::patterns_of_adapters();
+    return run;
+}
+
+/// A number for each element of a tensor, unlike for each, so that no factor is zero.
+std::vector<float> numbers(const std::string& name, std::size_t size) {
+    std::vector<float> made(size);
+    for (std::size_t i = 0; i < size; ++i) {
+        made[i] = 0.04F * std::sin(static_cast<float>(i) * 1.7F + static_cast<float>(name.size() + name[7]));
+    }
+    return made;
+}
+
+/// Weights beside which there is an adapter, with their extents.
+std::vector<layout::Parameter> adapted(const spec::RunSpec& run) {
+    std::vector<layout::Parameter> found;
+    for (const auto& unit : layout::family_table(run.model, 1, false).units) {
+        for (const auto& parameter : unit.parameters) {
+            if (layout::has_adapter(run.model, parameter.name)) {
+                found.push_back(parameter);
+            }
+        }
+    }
+    return found;
+}
+
+class Adapters : public ::testing::TestWithParam<Training> {
+  protected:
+    static spec::RunSpec base() {
+        auto run = test::tiny_run(GetParam().family, ranks(), 2, 2);
+        run.precision.compute = GetParam().compute;
+        run.train.steps = 3;
+        return run;
+    }
+    static spec::RunSpec run() { return with_adapters(base(), GetParam()); }
+};
+
+TEST_P(Adapters, BeginAsTheBase) {
+    const auto whole = train(base(), Keep::tensors);
+    const auto ours = train(run(), Keep::tensors);
+
+    EXPECT_EQ(ours.losses.front(), whole.losses.front());
+    EXPECT_NE(ours.losses.back(), ours.losses.front()) << "nothing was learnt";
+    for (const auto& [name, values] : ours.gradients) {
+        EXPECT_TRUE(layout::is_of_adapter(name)) << name;
+        const bool is_zero = std::ranges::all_of(values, [](float value) { return value == 0; });
+        EXPECT_EQ(is_zero, name.ends_with("lora_a")) << name << ": that of A meets a B of zeros";
+    }
+}
+
+/// y = x (W + f B A)^T: with the gradient G of the merged weight, dA = f B^T G and dB = f G A^T.
+TEST_P(Adapters, HaveTheGradientsThatTheMergedWeightsSay) {
+    auto one_step = run();
+    one_step.train.steps = 1;
+    const auto weights = adapted(one_step);
+    const auto rank = static_cast<std::size_t>(one_step.model.lora.rank);
+    const auto factor = one_step.model.lora.factor();
+    test::Tensors factors, merged;
+    const auto ours = train(
+        one_step, Keep::tensors, {.begin = [&](Assembly& assembly) {
+            for (const auto& weight : weights) {
+                const auto out = static_cast<std::size_t>(weight.extents[0]);
+                const auto in = static_cast<std::size_t>(weight.extents[1]);
+                const auto a = layout::lora_a_of(weight.name), b = layout::lora_b_of(weight.name);
+                assembly.set_tensor(b, numbers(b, out * rank));
+                factors[a] = assembly.tensor(schedule::StateKind::parameters, a);
+                factors[b] = assembly.tensor(schedule::StateKind::parameters, b);
+                auto& sum = merged[weight.name] =
+                    assembly.tensor(schedule::StateKind::parameters, weight.name);
+                for (std::size_t i = 0; i < out * in; ++i) {
+                    double added = 0;
+                    for (std::size_t k = 0; k < rank; ++k) {
+                        added += double{factors[b][i / in * rank + k]} * double{factors[a][k * in + i % in]};
+                    }
+                    sum[i] = static_cast<float>(double{sum[i]} + factor * added);
+                }
+            }
+            return std::int64_t{0};
+        }});
+    auto whole = base();
+    whole.train.steps = 1;
+    const auto expected = train(whole, Keep::tensors, {.begin = [&](Assembly& assembly) {
+                                    for (const auto& [name, values] : merged) {
+                                        assembly.set_tensor(name, values);
+                                    }
+                                    return std::int64_t{0};
+                                }});
+
+    const bool is_f32 = GetParam().compute == spec::DType::f32;
+    EXPECT_NEAR(ours.losses.front() / expected.losses.front(), 1, is_f32 ? 1e-6 : 1e-2);
+    for (const auto& weight : weights) {
+        const auto out = static_cast<std::size_t>(weight.extents[0]);
+        const auto in = static_cast<std::size_t>(weight.extents[1]);
+        const auto& gradient = expected.gradients.at(weight.name);
+        const auto a = layout::lora_a_of(weight.name), b = layout::lora_b_of(weight.name);
+        std::vector<double> d_a(rank * in), d_b(out * rank);
+        for (std::size_t k = 0; k < rank; ++k) {
+            for (std::size_t i = 0; i < out * in; ++i) {
+                const auto row = i / in, column = i % in;
+                d_a[k * in + column] += factor * double{factors[b][row * rank + k]} * double{gradient[i]};
+                d_b[row * rank + k] += factor * double{factors[a][k * in + column]} * double{gradient[i]};
+            }
+        }
+        const auto gap = [](const std::vector<float>& x, const std::vector<double>& y) {
+            double apart = 0, all = 0;
+            for (std::size_t i = 0; i < y.size(); ++i) {
+                apart += (double{x[i]} - y[i]) * (double{x[i]} - y[i]);
+                all += y[i] * y[i];
+            }
+            return std::sqrt(apart / all);
+        };
+        const double bound = is_f32 ? 2e-5 : 5e-2;
+        EXPECT_LT(gap(ours.gradients.at(a), d_a), bound) << a;
+        EXPECT_LT(gap(ours.gradients.at(b), d_b), bound) << b;
+    }
+}
+
+TEST_P(Adapters, HaveTheSameBitsHoweverTheyAreSharded) {
+    const auto expected = train(run());
+    const int d = ranks();
+    using spec::RecomputeKind;
+    const std::array kinds{RecomputeKind::none, RecomputeKind::selective, RecomputeKind::full};
+    const std::array<spec::Sharding, 3> ways{{{1, 1, d}, {1, d, d}, {d, d, d}}};
+    for (std::size_t k = 0; k < ways.size(); ++k) {
+        auto ours = run();
+        ours.sharding = ways[k];
+        ours.sharding.sum_group = d;
+        ours.recompute.kind = kinds[k];
+        ours.overlap.bucket_elements = ways[k].parameters > 1 ? 2000 : 0;
+        SCOPED_TRACE("ZeRO " + std::to_string(k + 1));
+        expect_same_bits(train(ours), expected);
+    }
+}
+
+TEST_P(Adapters, HaveTheSameBitsWhereverTheyAreAtHome) {
+    const test::ScratchFolder folder;
+    const auto expected = train(run());
+    const spec::Home host{0, 1, 0}, nvme{0, 0, 1}, shares{0.25, 0.35, 0.4};
+    for (const auto& home : {host, nvme, shares}) {
+        auto ours = run();
+        const int span = home == nvme ? 1 : ranks();
+        ours.sharding.parameters = ours.sharding.gradients = ours.sharding.optimizer = span;
+        ours.tiers.chunk_elements = 512;
+        ours.tiers.nvme_block_bytes = 8192;
+        ours.tiers.nvme_paths = {folder.path()};
+        ours.tiers.parameters = ours.tiers.gradients = ours.tiers.optimizer = ours.tiers.activations = home;
+        SCOPED_TRACE("span " + std::to_string(span) + ", host " + std::to_string(home.host));
+        expect_same_bits(train(ours), expected);
+    }
+}
+
+TEST_P(Adapters, GoOnFromACheckpointAsIfNothingHadHappened) {
+    const auto expected = train(run());
+    const test::SharedFolder folder{test::world()};
+    auto ours = run();
+    ours.sharding.parameters = ours.sharding.gradients = ours.sharding.optimizer = ranks();
+    ours.run.dir = folder.file("run");
+    ours.checkpoint.every = spec::Interval{.steps = 1};
+    test::train_and_save(ours, test::world(), Keep::nothing, 2);
+    const auto rest = test::train_and_save(ours, test::world(), Keep::nothing, 3);
+    EXPECT_EQ(rest.steps_before, 2);
+    EXPECT_EQ(rest.training.losses, std::vector{expected.losses.back()});
+    EXPECT_EQ(rest.training.weights_hash, expected.weights_hash);
+}
+
+/// The order of sums differs, and nothing else.
+TEST_P(Adapters, TrainAlikeOnTheTensorAxisAndInAPipeline) {
+    if (ranks() % 2 != 0 || GetParam().compute != spec::DType::f32) {
+        GTEST_SKIP() << "an axis of two ranks is asked for";
+    }
+    auto alone = with_adapters(test::tiny_run(GetParam().family, 1, 2, 2), GetParam());
+    alone.train.steps = 10;
+    const comm::Communicator myself = test::world().group().split(test::world().rank());
+    const auto expected = test::train_tiny(alone, test::world().in(myself), Keep::tensors);
+    auto ours = alone;
+    ours.parallel.ranks = ours.parallel.ranks_per_node = ranks();
+    ours.parallel.tensor = 2;
+    ours.parallel.stages = ranks() / 2;
+    for (const bool sequence : {false, true}) {
+        if (sequence && ours.data.seq * ours.train.micro_batch % 2 != 0) {
+            continue;
+        }
+        ours.parallel.sequence = sequence;
+        test::expect_class_b(train(ours, Keep::tensors), expected);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Trainings,
+    Adapters,
+    ::testing::Values(Training{"llama", {"attention.q", "attention.v"}},
+                      Training{"llama", {"attention.k", "attention.out", "mlp.*"}, spec::DType::bf16},
+                      Training{"gpt2", {"*"}},
+                      Training{"gpt_neox", {"attention.v", "mlp.down"}}));
+
+}  // namespace
+}  // namespace ziggurat::train
