@@ -33,7 +33,7 @@ cat README.md docs/*.md decks/*.md lib/*/README.md >/root/text.txt
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ZIGGURAT_TEXT=/root/text.txt
 mkdir /root/elsewhere && cd /root/elsewhere
 ziggurat --version
-mpirun -n 2 --oversubscribe ziggurat train decks/quickstart.yaml train.steps={STEPS}
+mpirun -n 2 --oversubscribe ziggurat train decks/quickstart.yaml train.steps={STEPS} "schedule.warmup=5 steps" validate.batches=1 validate.sample.tokens=5
 ziggurat slurm decks/quickstart.yaml --ntasks-per-node 2 | bash -n && echo a script
 zcat /usr/share/man/man1/ziggurat.1.gz | grep -c 'ziggurat slurm'
 grep -c '"event":"step"' runs/quickstart/metrics.jsonl
