@@ -17,10 +17,10 @@ SAYS = re.compile(r"(error|warning): .*")
 
 
 def base_deck():
-    """A model of 8 billion parameters, of which each row changes something."""
+    """Llama 3 8B with fewer layers, which takes less planning, of which each row changes something."""
     return {
         "deck_version": 1,
-        "model": {"preset": "llama-8b"},
+        "model": {"preset": "llama-8b", "layers": 4},
         "data": {"tokenizer": "none", "seq": 8192, "train": [{"format": "megatron", "path": "data/text"}], "held_out": "1%"},
         "train": {"steps": 10000, "global_batch": 16, "micro_batch": 1},
         "validate": {"every": "100 steps"},
@@ -71,6 +71,8 @@ def complaint(number, words, binary, folder):
         key = word.partition("=")[0]
         if key in INSTEAD:
             without(deck, INSTEAD[key])
+        if key.startswith("parallel.pipeline"):
+            without(deck, "model.layers")  # all 32
         if key == "train.micro_batch":
             deck["train"]["global_batch"] = 64  # of which 16 ranks take so many at once
     deck_name = f"row-{number}.json"
