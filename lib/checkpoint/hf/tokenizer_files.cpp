@@ -11,10 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What transformers' tokenizers save and load.
+/// What transformers' tokenizers save and load, and how the model is to be sampled, which names their tokens.
 constexpr std::array names{
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-    "merges.txt",     "tokenizer.model"};
+    "merges.txt",     "tokenizer.model",       "generation_config.json"};
 constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
 
 }  // namespace
