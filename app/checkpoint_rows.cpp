@@ -36,10 +36,8 @@ std::string problem_of_eval(const Arguments& arguments, const Given& given) {
         return given.has("--data") ? "--data and --task are two evaluations. Ask for one at a time."
                                    : "there is nothing to evaluate on. Give --data FILE, or --task FILE.";
     }
-    for (const char* option : {"--tokenizer", "--choices"}) {
-        if (given.has("--data") && given.has(option)) {
-            return std::string{option} + " belongs to --task (--data are read as they are). Leave it out.";
-        }
+    if (given.has("--data") && given.has("--choices")) {
+        return "--choices belongs to --task (of --data nothing is chosen). Leave it out.";
     }
     if (given.has("--task") && given.has("--format")) {
         return "--format belongs to --data (a task is JSON lines). Leave it out.";

@@ -66,7 +66,6 @@ CommandRow export_row() {
         .examples = {{"ziggurat export runs/pythia models/pythia-tuned", "the newest checkpoint, in bf16"},
                      {"ziggurat export runs/pythia/ckpt/step-000000000 models/same --dtype f32",
                       "one checkpoint, in single precision"},
-                     {"ziggurat export runs/mine models/mine-tuned --shard 2GB", "in files of 2 GB"},
                      {"ziggurat export runs/lora models/mine-merged --merge",
                       "weights and adapters as one model"}},
         .problem = [](const Arguments& arguments, const Given&) -> std::string {

@@ -82,16 +82,13 @@ class Comparison {
         if (is_same || is_unknown(before) || is_unknown(after)) {
             return;
         }
-        const bool is_known = before != nullptr && after != nullptr;
         found_.push_back({.key = key,
                           .before = shown(before),
                           .after = shown(after),
                           .before_place = origin_of(before),
                           .after_place = origin_of(after),
                           .are_defaults = is_default(before) && is_default(after),
-                          .change_class = row.on_resume == OnResume::refused_if_known && !is_known
-                                              ? DeckChangeClass::noted
-                                              : class_of(row, before_.word("model.family"))});
+                          .change_class = class_of(row, before_.word("model.family"))});
     }
 
     Values before_;
@@ -119,7 +116,6 @@ DeckChangeClass class_of(const Row& row, std::string_view family) {
         }
         case OnResume::unsaid:
         case OnResume::refused:
-        case OnResume::refused_if_known:
             break;
     }
     return DeckChangeClass::refused;

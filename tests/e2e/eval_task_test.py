@@ -264,7 +264,7 @@ def what_is_wrong_is_said(place):
             (("runs/imported", "--task", "bad.jsonl", *model), 2, "'bad.jsonl', line 3: one ending alone"),
             (("runs/imported", "--task", "long.jsonl", *model), 2, "'long.jsonl', line 2: ending 1 has "),
             (("runs/imported", "--task", "nowhere.jsonl", *model), 2, "--task: cannot read 'nowhere.jsonl'"),
-            (("runs/imported", "--task", "good.jsonl"), 2, "Name the tokenizer that made them: --tokenizer PATH"),
+            (("runs/small", "--task", "good.jsonl"), 2, "Name the tokenizer that made them: --tokenizer PATH"),
             (("runs/imported", "--task", "good.jsonl", "--tokenizer", "nowhere"), 2, "nowhere"),
             (("runs/bytes", "--task", "good.jsonl", *model), 2, "it reads bytes of text"),
             (("runs/small", "--task", "good.jsonl", *model), 2, "'good.jsonl', line 1: token "),

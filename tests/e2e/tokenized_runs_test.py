@@ -48,10 +48,11 @@ class Place:
         launcher = [*self.mpiexec, "-n", ranks] if ranks > 1 else []
         command = [str(word) for word in (*launcher, self.binary, *words)]
         done = subprocess.run(command, cwd=self.folder, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=PATIENCE_S, errors="replace",
+                              stderr=subprocess.PIPE, timeout=PATIENCE_S, errors="replace",
                               env=dict(os.environ, OMP_NUM_THREADS="1"))
-        expect(done.returncode == code, f"{shlex.join(command)}: exit code {done.returncode}, not {code}\n{done.stdout}")
-        return done.stdout
+        said = done.stdout + done.stderr  # a launcher passes them on in any order
+        expect(done.returncode == code, f"{shlex.join(command)}: exit code {done.returncode}, not {code}\n{said}")
+        return said
 
     def tokens(self, name):
         return numpy.fromfile(self.folder / name, numpy.uint16, offset=HEADER_BYTES).tolist()
@@ -91,7 +92,7 @@ def write_deck(place, name, tokenizer):
 
 
 def perplexities(place, run, data, ranks=1, *options):
-    return json.loads(place.ziggurat("eval", run, "--data", data, "--json", *options, ranks=ranks).splitlines()[-1])
+    return json.loads(place.ziggurat("eval", run, "--data", data, "--json", *options, ranks=ranks).splitlines()[0])
 
 
 def of_hugging_face(place):

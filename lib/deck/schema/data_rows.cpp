@@ -17,7 +17,7 @@ constexpr Row rows[] = {
     {.path = "data.tokenizer.path", .type = Type::path, .fallback = "auto", .words = "auto", .on_resume = noted,
      .doc = "Of hf and sentencepiece: the file, or the folder of a model that has it; auto is model.init.path where that is"
             " a folder of Hugging Face."},
-    {.path = "data.tokenizer.hash", .type = Type::text, .fallback = "auto", .words = "auto", .on_resume = refused_if_known,
+    {.path = "data.tokenizer.hash", .type = Type::text, .fallback = "auto", .words = "auto", .on_resume = refused,
      .doc = "Of that file; auto is what it has. Checkpoints remember it: token numbers of another tokenizer mean other text."},
     {.path = "data.seq", .type = Type::integer, .fallback = "auto", .words = "auto", .noun = "tokens", .min = 1,
      .max = most_elements, .on_resume = warned,

@@ -52,7 +52,6 @@ enum class OnResume {
     noted,               ///< how work is spread, what is reported, where things lie: the training is the same
     warned,              ///< the training goes on differently
     refused,             ///< stored tensors would have other shapes, or mean something else
-    refused_if_known,    ///< refused where both say it; else noted
     refused_if_learned,  ///< refused where positions are learned, and so rows of a tensor; else warned
 };
 
