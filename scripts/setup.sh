@@ -200,15 +200,19 @@ install_missing "$needed"
 
 # A Python with what tests hold the program against: packages of PyPI beside Debian's PyTorch, which needs no GPU.
 peers=$PWD/build/peers
+# The second ones without what they depend on: pip takes Debian's PyTorch, 1.13.0a0, for older than 1.13, and would bring
+# one of its own with all of CUDA.
 requirements=$PWD/tests/e2e/requirements.txt
-if [[ " $* " == *" --tests "* ]] && ! cmp -s "$requirements" "$peers/installed.txt"; then
-  say "installing $(tr '\n' ' ' <"$requirements")into ${peers#"$PWD"/}"
+alone=$PWD/tests/e2e/requirements_alone.txt
+if [[ " $* " == *" --tests "* ]] && ! cat "$requirements" "$alone" | cmp -s - "$peers/installed.txt"; then
+  say "installing $(cat "$requirements" "$alone" | tr '\n' ' ')into ${peers#"$PWD"/}"
   log=$dependencies/peers.log
   {
-    /usr/bin/python3 -m venv --system-site-packages "$peers" && again "$peers/bin/pip" install -q -r "$requirements"
+    /usr/bin/python3 -m venv --system-site-packages "$peers" && again "$peers/bin/pip" install -q -r "$requirements" &&
+      again "$peers/bin/pip" install -q --no-deps -r "$alone"
   } >"$log" 2>&1 9>&- || { tail -3 "$log" >&2; stop "cannot install what tests compare with ($log has all of it)." \
     "Connect this machine to its package index, or run scripts/setup.sh without --tests."; }
-  cp "$requirements" "$peers/installed.txt"
+  cat "$requirements" "$alone" >"$peers/installed.txt"
 fi
 
 # ------------------------------------------------------------------ cuDNN's frontend

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Text to tokens, held against Hugging Face's tokenizers: the same ids of texts in twelve scripts, of emoji and of random
-Unicode, token files as their readers expect them, and the same bytes whatever kills a job.
+"""Text to tokens, held against Hugging Face's tokenizers and SentencePiece: the same ids of texts in twelve scripts, of
+emoji and of random Unicode, token files as their readers expect them, and the same bytes whatever kills a job.
 
   tokenizer_test.py --binary ZIGGURAT --work FOLDER
 
@@ -22,9 +22,10 @@ import time
 
 import peers
 
-peers.need("numpy", "tokenizers")
+peers.need("numpy", "sentencepiece", "tokenizers")
 
 import numpy
+import sentencepiece
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from trainings import Failure, expect
@@ -198,6 +199,23 @@ def the_ids_are_those_of_tokenizers(place):
             back = tokenizer.decode_batch([ids[:-1] for ids in ours[:len(SCRIPTS)]], skip_special_tokens=False)
             expect(back == SCRIPTS, f"{name}: what was encoded is not decoded")
         print(f"    {name}: {sum(map(len, ours))} tokens of {len(ours)} documents", flush=True)
+
+
+def the_ids_are_those_of_sentencepiece(place):
+    (place.folder / "pieces.txt").write_text("\n".join(training_texts()))
+    documents = SCRIPTS + ["", " ", "  two  spaces ", "a" * 3000, "</s> <s> <unk>", "\n\t x"] + [
+        text for text in random_documents(4, RANDOM_BYTES // 4, "</s>") if "\0" not in text]
+    for kind, more in (("unigram", {}), ("bpe", {"byte_fallback": True, "normalization_rule_name": "identity", "remove_extra_whitespaces": False,
+                                                 "split_digits": True})):
+        folder = place.folder / f"sp_{kind}"
+        folder.mkdir()
+        sentencepiece.SentencePieceTrainer.train(input=str(place.folder / "pieces.txt"), model_prefix=str(folder / "tokenizer"),
+                                                 model_type=kind, vocab_size=1500, character_coverage=0.99, minloglevel=2, **more)
+        theirs = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+        ours = place.tokenize(documents, f"sp_{kind}", f"made_{kind}")
+        for document, our, their in zip(documents, ours, theirs.encode(documents), strict=True):
+            expect(our == their + [theirs.eos_id()], f"{kind}: {document[:200]!r} is {our[:20]}, theirs {their[:20]}")
+        print(f"    {kind}: {sum(map(len, ours))} tokens of {len(ours)} documents", flush=True)
 
 
 def what_the_model_says_counts(place):
@@ -401,7 +419,7 @@ def main():
     for name in ("binary", "work"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
     place = Place(parser.parse_args())
-    for test in (the_ids_are_those_of_tokenizers, what_the_model_says_counts, composed_form_is_that_of_tokenizers, llmc_files_are_exact, threads_change_no_byte,
+    for test in (the_ids_are_those_of_tokenizers, the_ids_are_those_of_sentencepiece, what_the_model_says_counts, composed_form_is_that_of_tokenizers, llmc_files_are_exact, threads_change_no_byte,
                  killed_jobs_go_on, another_job_is_refused, what_is_wrong_is_named):
         begin = time.monotonic()
         test(place)
