@@ -19,6 +19,7 @@
 #   fsdp2         ZeRO 3 on two ranks beside PyTorch FSDP2                                       6 min
 #   deepspeed     ZeRO 3 on two ranks beside DeepSpeed ZeRO-3                                    6 min
 #   offload       all state on NVMe beside DeepSpeed ZeRO-3 with NVMe offload                   25 min
+#   tokenize      text to tokens beside Hugging Face's tokenizers, as many threads               3 min
 #   largest       three steps of 3 billion parameters in 12 GiB; on request only: 51 GiB of disk, 20 min
 #
 # PyTorch and DeepSpeed come from PyPI into build/venv, fio from Debian. A peer that cannot be had leaves its figures
@@ -26,9 +27,9 @@
 # bar is missed, or one of our own figures could not be measured.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-all="step collectives storage queue tiers adamw spread axes bubble saving throttled torch torch_adamw fsdp2 deepspeed offload"
+all="step collectives storage queue tiers adamw spread axes bubble saving throttled torch torch_adamw fsdp2 deepspeed offload tokenize"
 for part; do
-  [[ " $all largest " == *" $part "* ]] || { sed -n '2,26s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+  [[ " $all largest " == *" $part "* ]] || { sed -n '2,27s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done
 [ $# -gt 0 ] || set -- $all
 
@@ -96,6 +97,9 @@ measure_torch_adamw() { python3 perf/compare_adamw.py --binary $bin/adamw_bench;
 measure_fsdp2() { python3 perf/compare_sharded.py fsdp2 --binary $bin/ziggurat; }
 measure_deepspeed() { python3 perf/compare_sharded.py deepspeed --binary $bin/ziggurat; }
 measure_offload() { python3 perf/compare_deepspeed.py --binary $bin/ziggurat; }
+measure_tokenize() {
+  scripts/setup.sh --tests --text && keep tokenize build/peers/bin/python3 perf/tokenizing.py --binary $bin/ziggurat
+}
 measure_largest() { python3 perf/largest.py --binary $bin/ziggurat; }
 
 for part; do

@@ -104,10 +104,12 @@ BARS = {
                 for seq in (128, 1024) for ours in ("full", "none")] +
                [Bar("state on NVMe: peak memory over DeepSpeed ZeRO-3", {"measurement": "compare_deepspeed"}, "peak", 0.5,
                     is_most=True)],
+    "tokenize": [Bar(f"text to tokens, {pattern}'s pattern: rate over tokenizers", {"measurement": "tokenize", "pattern": pattern,
+                     "same_bytes": True}, "speedup", 1) for pattern in ("gpt2", "llama3")],
     "largest": [Bar("the largest model: peak memory over 12 GiB", {"measurement": "largest"}, "share_of_limit", 1,
                     is_most=True)],
 }
-NEEDS_PEER = {"queue", "torch", "torch_adamw", "fsdp2", "deepspeed", "offload"}
+NEEDS_PEER = {"queue", "torch", "torch_adamw", "fsdp2", "deepspeed", "offload", "tokenize"}
 ON_REQUEST = {"largest"}
 
 
