@@ -32,7 +32,7 @@ std::string copy_tokenizer(const spec::Tokenizer& tokenizer, const std::string& 
     }
     try {
         data::open_tokenizer(tokenizer);  // still the run's
-        const auto names = checkpoint::hf::copy_tokenizer_files(tokenizer.path, folder);
+        const auto names = checkpoint::hf::copy_tokenizer_files(tokenizer, folder);
         return fmt::format("; {}", fmt::join(names, ", "));
     } catch (const Error& error) {
         const auto note = fmt::format("the model goes without its tokenizer ({})", error.what());

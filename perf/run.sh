@@ -98,7 +98,7 @@ measure_fsdp2() { python3 perf/compare_sharded.py fsdp2 --binary $bin/ziggurat; 
 measure_deepspeed() { python3 perf/compare_sharded.py deepspeed --binary $bin/ziggurat; }
 measure_offload() { python3 perf/compare_deepspeed.py --binary $bin/ziggurat; }
 measure_tokenize() {
-  scripts/setup.sh --tests --text && keep tokenize build/peers/bin/python3 perf/tokenizing.py --binary $bin/ziggurat
+  scripts/setup.sh --tests && keep tokenize build/peers/bin/python3 perf/tokenizing.py --binary $bin/ziggurat
 }
 measure_largest() { python3 perf/largest.py --binary $bin/ziggurat; }
 

@@ -19,6 +19,7 @@ import time
 import numpy
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
           r"\s+(?!\S)|\s+")
 CUTTERS = {
@@ -59,15 +60,22 @@ def theirs(tokenizer, folder):
     return time.perf_counter() - begin
 
 
+def own_text():
+    """The repository's pages and sources, one behind the other."""
+    names = subprocess.run(["git", "ls-files", "*.md", "*.hpp", "*.cpp", "*.py"], cwd=ROOT, check=True, stdout=subprocess.PIPE,
+                           text=True).stdout.split()
+    return "".join((ROOT / name).read_text() for name in names)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--binary", type=pathlib.Path, required=True)
-    parser.add_argument("--text", type=pathlib.Path, default="build/data/bible.txt")
+    parser.add_argument("--text", type=pathlib.Path, help="default: the repository's pages and sources")
     parser.add_argument("--rounds", type=int, default=5)
     chosen = parser.parse_args()
     threads = len(os.sched_getaffinity(0))
     os.environ |= {"RAYON_NUM_THREADS": str(threads), "TOKENIZERS_PARALLELISM": "true"}
-    text = chosen.text.read_text(errors="replace")
+    text = chosen.text.read_text(errors="replace") if chosen.text else own_text()
     lines = text.splitlines(keepends=True) * COPIES
     for name, cutter in CUTTERS.items():
         with tempfile.TemporaryDirectory() as place:

@@ -143,12 +143,30 @@ def of_hugging_face(place):
     expect(once == again, "from another place it says something else")
     place.ziggurat("train", "hf_run.yaml", "data.tokenizer.path=moved", "train.steps=6")
 
+    exported_with_its_tokenizer(place, theirs)
     other = place.folder / "other.json"
     other.write_text((place.folder / "moved/tokenizer.json").read_text() + "\n")
     said = place.ziggurat("sample", "runs/hf_run", "--prompt", prompt, "--tokenizer", "other.json", code=2)
     expect("another tokenizer than that of the run" in said, said)
     said = place.ziggurat("train", "hf_run.yaml", "data.tokenizer.path=other.json", "train.steps=8", code=2)
     expect("data.tokenizer.hash" in said and hash_ in said, said)
+
+
+def exported_with_its_tokenizer(place, tokenizer):
+    """What lies beside it goes along from a folder of Hugging Face, and from nowhere else."""
+    (place.folder / "moved/generation_config.json").write_text("{}")
+    place.ziggurat("export", "runs/hf_run", "out")
+    names = {path.name for path in (place.folder / "out").iterdir()}
+    expect(names == {"config.json", "model.safetensors", "tokenizer.json", "generation_config.json"}, f"exported: {names}")
+    (place.folder / "mine.json").write_bytes((place.folder / "moved/tokenizer.json").read_bytes())
+    (place.folder / "tokenizer.json").write_text("of somebody else")
+    (place.folder / "generation_config.json").write_text("of somebody else")
+    place.ziggurat("train", "hf_run.yaml", "data.tokenizer.path=mine.json", "train.steps=7")
+    place.ziggurat("export", "runs/hf_run", "out_mine")
+    names = {path.name for path in (place.folder / "out_mine").iterdir()}
+    expect(names == {"config.json", "model.safetensors", "tokenizer.json"}, f"exported: {names}")
+    back = Tokenizer.from_file(str(place.folder / "out_mine/tokenizer.json"))
+    expect(back.get_vocab() == tokenizer.get_vocab(), "another tokenizer was exported")
 
 
 def of_sentencepiece(place):

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "checkpoint/hf/model_files.hpp"
 #include "storage/directory.hpp"
 
 namespace ziggurat::checkpoint::hf {
@@ -11,28 +12,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What transformers' tokenizers save and load, and how the model is to be sampled, which names their tokens.
-constexpr std::array names{
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
-    "merges.txt",     "tokenizer.model",       "generation_config.json"};
+/// What else transformers' tokenizers save and load, and how the model is to be sampled, which names their
+/// tokens.
+constexpr std::array beside{
+    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json", "merges.txt",
+    "generation_config.json"};
 constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
 
 }  // namespace
 
-std::vector<std::string> copy_tokenizer_files(const std::string& from, const std::string& folder) {
+std::vector<std::string> copy_tokenizer_files(const spec::Tokenizer& tokenizer, const std::string& folder) {
+    const std::string name = tokenizer.kind == spec::TokenizerKind::hf ? "tokenizer.json" : "tokenizer.model";
     std::error_code error;
-    const auto source = fs::is_directory(from, error) ? fs::path{from} : fs::path{from}.parent_path();
+    const fs::path path{tokenizer.path};
+    const auto file = fs::is_directory(path, error) ? path / name : path;
     std::vector<std::string> copied;
-    for (const char* name : names) {
-        const auto content = storage::read_small_file((source / name).string(), most_bytes);
-        if (!content) {
-            continue;
+    const auto copy = [&](const fs::path& from, const std::string& to) {
+        if (const auto content = storage::read_small_file(from.string(), most_bytes)) {
+            write_text((fs::path{folder} / to).string(), *content);
+            copied.push_back(to);
         }
-        const auto path = fs::path{folder} / name;
-        const auto beside = path.string() + ".tmp";
-        storage::write_small_file(beside, *content);
-        storage::rename_path(beside, path.string());
-        copied.emplace_back(name);
+    };
+    copy(file, name);
+    if (file.filename() == name) {  // else what lies there need not be of this tokenizer
+        for (const char* other : beside) {
+            copy(file.parent_path() / other, other);
+        }
     }
     storage::flush_directory(folder);
     return copied;
