@@ -66,9 +66,34 @@ void check_pace(const TrainingProgress& progress) {
     }
 }
 
+/// A schedule begins before the steps that are done, and ends behind its beginning.
+void check_course(const TrainingProgress& progress) {
+    const auto& [begin_step, begin_tokens, end_step, end_tokens, next_rate] = progress.course;
+    if (begin_step < 0 || begin_step > progress.step || begin_tokens < 0 || begin_tokens > progress.tokens ||
+        end_step <= begin_step || end_tokens <= begin_tokens || end_step > Limits::steps ||
+        end_tokens > Limits::tokens || !(next_rate >= 0) || !std::isfinite(next_rate)) {
+        refuse("the course of its learning rate is none of any training");
+    }
+}
+
+/// The order of samples is one that training can go on with.
+void check_order(const data::OrderRecord& order, std::int64_t next_sample) {
+    bool is_right = order.first_sample >= 0 && order.first_sample <= next_sample && order.seq >= 1 &&
+                    order.seq <= Limits::tokens;
+    for (const auto& [weight, tokens, trained, stream, begin] : order.sources) {
+        is_right = is_right && weight > 0 && std::isfinite(weight) && tokens >= trained &&
+                   tokens <= Limits::tokens && trained > order.seq && begin.epoch >= 0 &&
+                   begin.epoch <= Limits::samples && begin.tokens >= 0 && begin.tokens <= Limits::tokens;
+    }
+    if (!is_right) {
+        refuse("its order of samples is none of any training");
+    }
+}
+
 /// Nothing that training has counted contradicts the rest: a step has a sample at least, a sample a token.
 void check_progress(const TrainingProgress& progress) {
-    const auto& [step, tokens, next_sample, skipped, seconds, in_a_row, pace, recent] = progress;
+    const auto& [step, tokens, next_sample, skipped, seconds, in_a_row, pace, recent, course, order] =
+        progress;
     if (step < 0 || tokens < 0 || next_sample < 0 || skipped < 0 || !(seconds >= 0) || in_a_row < 0) {
         refuse("its progress is negative");
     }
@@ -86,6 +111,12 @@ void check_progress(const TrainingProgress& progress) {
     }
     if (pace.is_known()) {
         check_pace(progress);
+    }
+    if (course.is_known()) {
+        check_course(progress);
+    }
+    if (order.is_known()) {
+        check_order(order, next_sample);
     }
     const auto is_finite = [](double value) { return std::isfinite(value); };
     if (recent.spikes_in_a_row < 0 || !std::ranges::all_of(recent.losses, is_finite) ||

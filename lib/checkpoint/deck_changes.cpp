@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -49,6 +50,19 @@ bool is_unknown(const DeckValue* value) {
     return value != nullptr && value->word == "auto" && is_default(value);
 }
 
+/// A key that means nothing where another has that value.
+struct IdleKey {
+    const char* key;
+    const char* decided_by;
+    const char* value;
+};
+constexpr std::array idle_keys = {
+    IdleKey{"train.spikes.window", "train.spikes.action", "off"},
+    IdleKey{"train.spikes.z", "train.spikes.action", "off"},
+    IdleKey{"optimizer.clip.norm", "optimizer.clip.policy", "off"},
+    IdleKey{"data.document_token", "data.reset_at_document", "false"},
+};
+
 class Comparison {
   public:
     Comparison(const std::string& before, const std::string& after)
@@ -88,7 +102,17 @@ class Comparison {
                           .before_place = origin_of(before),
                           .after_place = origin_of(after),
                           .are_defaults = is_default(before) && is_default(after),
-                          .change_class = class_of(row, before_.word("model.family"))});
+                          .change_class = is_idle(key) ? DeckChangeClass::noted
+                                                       : class_of(row, before_.word("model.family")),
+                          .from_here = row.from_here});
+    }
+
+    /// Neither deck gives the key a meaning.
+    bool is_idle(const std::string& key) const {
+        return std::ranges::any_of(idle_keys, [&](const IdleKey& idle) {
+            return key == idle.key && shown(before_.find(idle.decided_by)) == idle.value &&
+                   shown(after_.find(idle.decided_by)) == idle.value;
+        });
     }
 
     Values before_;
@@ -109,9 +133,11 @@ DeckChangeClass class_of(const Row& row, std::string_view family) {
             return DeckChangeClass::noted;
         case OnResume::warned:
             return DeckChangeClass::warned;
+        case OnResume::measured:
+            return DeckChangeClass::measured;
         case OnResume::refused_if_learned: {
             const auto* described = layout::find_family(family);
-            return described != nullptr && described->has_rotary_positions() ? DeckChangeClass::warned
+            return described != nullptr && described->has_rotary_positions() ? DeckChangeClass::noted
                                                                              : DeckChangeClass::refused;
         }
         case OnResume::unsaid:
@@ -149,7 +175,7 @@ std::vector<std::string> warnings(const std::vector<DeckChange>& changes) {
     std::vector<std::string> lines;
     for (const DeckChange& change : changes) {
         if (change.change_class == DeckChangeClass::warned) {
-            lines.push_back(describe(change) + ": from here on the training is another one.");
+            lines.push_back(fmt::format("{}: from here on {}.", describe(change), change.from_here));
         }
     }
     return lines;

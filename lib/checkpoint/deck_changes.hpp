@@ -11,9 +11,10 @@ namespace ziggurat::checkpoint {
 
 /// Meaning of a difference for a training that goes on.
 enum class DeckChangeClass {
-    refused,  ///< the stored tensors would have other shapes, or mean something else
-    warned,   ///< the training goes on differently from here
-    noted,    ///< how the work is spread, what is reported, where things lie: the training is the same
+    refused,   ///< the stored tensors would have other shapes, or mean something else
+    warned,    ///< the training goes on differently from here
+    measured,  ///< samples, length or learning rate may be others, which who knows both tells in figures
+    noted,     ///< how the work is spread, what is reported, where things lie: the training is the same
 };
 
 /// One key with two values.
@@ -25,6 +26,7 @@ struct DeckChange {
     std::string after_place;
     bool are_defaults = false;  ///< both are
     DeckChangeClass change_class = DeckChangeClass::noted;
+    std::string from_here = {};  ///< of a warned one: what it changes
 };
 
 /// Every key whose value differs, in the order of the schema. Both are effective decks: all keys written
@@ -35,7 +37,8 @@ struct DeckChange {
 std::vector<DeckChange> changes(const std::string& checkpoint_effective_deck,
                                 const std::string& present_effective_deck);
 
-/// The class of a change of `row`, by its column of the schema, in a model of that family.
+/// The class of a change of `row`, by its column of the schema, in a model of that family; but a key that
+/// means nothing beside the values of others (train.spikes.z without train.spikes.action) is but noted.
 /// \pre the row has a value
 DeckChangeClass class_of(const deck::Row& row, std::string_view family);
 
@@ -43,7 +46,7 @@ DeckChangeClass class_of(const deck::Row& row, std::string_view family);
 /// there is none.
 std::string refusal(const std::vector<DeckChange>& changes);
 
-/// A line for each warned change.
+/// A line for each warned change, which says what it changes.
 std::vector<std::string> warnings(const std::vector<DeckChange>& changes);
 
 /// The noted changes in one line, without those of defaults that follow from the ranks at hand, such as

@@ -36,6 +36,23 @@ class TensorList {
     Json json_ = Json::array();
 };
 
+Json to_json(const data::OrderRecord& order) {
+    Json sources = Json::array();
+    for (const auto& source : order.sources) {
+        sources.push_back({{"weight", source.weight},
+                           {"tokens", source.tokens},
+                           {"trained", source.trained},
+                           {"stream", source.stream},
+                           {"epoch", source.begin.epoch},
+                           {"tokens_of_epoch", source.begin.tokens}});
+    }
+    return {{"first_sample", order.first_sample},
+            {"seq", order.seq},
+            {"seed", order.seed},
+            {"shuffle", order.is_shuffled},
+            {"sources", std::move(sources)}};
+}
+
 Json to_json(const Manifest& manifest) {
     TensorList tensors;
     Json pieces = Json::array();
@@ -75,6 +92,16 @@ Json to_json(const Manifest& manifest) {
         told["recent"] = {{"losses", recent.losses},
                           {"grad_norms", recent.grad_norms},
                           {"spikes_in_a_row", recent.spikes_in_a_row}};
+    }
+    if (const Course& course = progress.course; course.is_known()) {
+        told["course"] = {{"begin_step", course.begin_step},
+                          {"begin_tokens", course.begin_tokens},
+                          {"end_step", course.end_step},
+                          {"end_tokens", course.end_tokens},
+                          {"next_rate", course.next_rate}};
+    }
+    if (progress.order.is_known()) {
+        told["order"] = to_json(progress.order);
     }
     return {{"format", format_name},
             {"version", format_version},

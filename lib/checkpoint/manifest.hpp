@@ -8,6 +8,7 @@
 
 #include "checkpoint/piece.hpp"
 #include "data/fingerprint.hpp"
+#include "data/order_record.hpp"
 
 namespace ziggurat::checkpoint {
 
@@ -22,6 +23,18 @@ struct Pace {
 
     bool is_known() const noexcept { return samples_per_step > 0; }
     bool operator==(const Pace&) const = default;
+};
+
+/// The part of a training over which its learning rate follows the schedule, and where that has come to.
+struct Course {
+    std::int64_t begin_step = 0;    ///< steps done when the schedule began
+    std::int64_t begin_tokens = 0;  ///< tokens consumed then
+    std::int64_t end_step = 0;      ///< where it ends; 0: not known, of an older version
+    std::int64_t end_tokens = 0;
+    double next_rate = 0;  ///< learning rate that the next step would have taken
+
+    bool is_known() const noexcept { return end_step > 0; }
+    bool operator==(const Course&) const = default;
 };
 
 /// The latest steps by which a run judges the next ones (train.spikes); empty: nobody looks.
@@ -44,6 +57,8 @@ struct TrainingProgress {
     std::int64_t skipped_in_a_row = 0;  ///< of `skipped`, the last steps without one in between
     Pace pace = {};
     RecentSteps recent = {};
+    Course course = {};
+    data::OrderRecord order = {};  ///< of the samples
 
     bool operator==(const TrainingProgress&) const = default;
 };

@@ -104,6 +104,36 @@ RecentSteps parse_recent(const Json& progress) {
     return recent;
 }
 
+Course parse_course(const Json& progress) {
+    if (!progress.contains("course")) {
+        return {};
+    }
+    const Json& course = progress["course"];
+    return {whole_number(course.at("begin_step")), whole_number(course.at("begin_tokens")),
+            whole_number(course.at("end_step")), whole_number(course.at("end_tokens")),
+            course.at("next_rate").get<double>()};
+}
+
+data::OrderRecord parse_order(const Json& progress) {
+    if (!progress.contains("order")) {
+        return {};
+    }
+    const Json& json = progress["order"];
+    data::OrderRecord order{.first_sample = whole_number(json.at("first_sample")),
+                            .seq = whole_number(json.at("seq")),
+                            .seed = json.at("seed").get<std::uint64_t>(),
+                            .is_shuffled = json.at("shuffle").get<bool>()};
+    for (const Json& source : json.at("sources")) {
+        order.sources.push_back(
+            {source.at("weight").get<double>(),
+             whole_number(source.at("tokens")),
+             whole_number(source.at("trained")),
+             static_cast<std::uint32_t>(small_number(source.at("stream"))),
+             {whole_number(source.at("epoch")), whole_number(source.at("tokens_of_epoch"))}});
+    }
+    return order;
+}
+
 Manifest from_json(const Json& json) {
     if (json.at("format").get<std::string>() != format_name) {
         throw std::invalid_argument{"it is another format"};
@@ -123,7 +153,9 @@ Manifest from_json(const Json& json) {
                          progress.at("seconds").get<double>(),
                          whole_number(progress.value("skipped_in_a_row", Json(0))),
                          parse_pace(progress),
-                         parse_recent(progress)};
+                         parse_recent(progress),
+                         parse_course(progress),
+                         parse_order(progress)};
     manifest.ranks = small_number(json.at("ranks"));
     manifest.layout = json.at("layout").get<std::string>();
     manifest.deck = json.at("deck").get<std::string>();

@@ -103,9 +103,19 @@ std::int64_t Corpus::num_tokens(const std::vector<SourcePart>& parts) {
     return tokens;
 }
 
-BatchSource Corpus::training() const {
-    return {sources_, std::make_unique<TrainingOrder>(training_, data_.seq, seed_, data_.shuffle),
-            documents(), vocab_};
+OrderRecord Corpus::order() const {
+    OrderRecord order{.seq = data_.seq, .seed = seed_, .is_shuffled = data_.shuffle};
+    for (const auto& part : training_) {
+        order.sources.push_back({.weight = part.weight,
+                                 .tokens = sources_[order.sources.size()].tokens->num_tokens(),
+                                 .trained = part.end,
+                                 .stream = static_cast<std::uint32_t>(order.sources.size())});
+    }
+    return order;
+}
+
+BatchSource Corpus::training(const OrderRecord& order) const {
+    return {sources_, std::make_unique<TrainingOrder>(order), documents(), vocab_};
 }
 
 BatchSource Corpus::validation(std::int64_t max_samples) const {

@@ -41,8 +41,12 @@ class Corpus {
     std::int64_t num_training_tokens() const { return num_tokens(training_); }
     std::int64_t num_validation_tokens() const { return num_tokens(validation_); }
 
-    /// Samples without end.
-    BatchSource training() const;
+    /// The order of training samples of a run that begins with the first.
+    OrderRecord order() const;
+
+    /// Samples without end, in the order that order() says or the one that a run goes on with.
+    BatchSource training() const { return training(order()); }
+    BatchSource training(const OrderRecord& order) const;
 
     /// Every window of the validation parts once, or `max_samples` of them, evenly spread (0: all); none if
     /// the deck has nothing to validate on.

@@ -24,6 +24,9 @@ class Permutation {
     /// The index at `position` in the order of `epoch`.
     std::int64_t at(std::int64_t epoch, std::int64_t position) const;
 
+    /// The position at which `index` stands in the order of `epoch`: the inverse of at().
+    std::int64_t position_of(std::int64_t epoch, std::int64_t index) const;
+
     /// A number in [0, bound) that belongs to `epoch`.
     std::int64_t draw(std::int64_t epoch, std::int64_t bound) const;
 

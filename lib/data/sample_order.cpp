@@ -20,6 +20,17 @@ std::vector<double> weights_of(const std::vector<SourcePart>& parts) {
     return weights;
 }
 
+std::vector<SourcePart> parts_of(const OrderRecord& record) {
+    std::vector<SourcePart> parts;
+    for (const auto& source : record.sources) {
+        parts.push_back({.source = static_cast<int>(parts.size()),
+                         .begin = 0,
+                         .end = source.trained,
+                         .weight = source.weight});
+    }
+    return parts;
+}
+
 }  // namespace
 
 TrainingOrder::TrainingOrder(std::vector<SourcePart> parts,
@@ -27,34 +38,103 @@ TrainingOrder::TrainingOrder(std::vector<SourcePart> parts,
                              std::uint64_t seed,
                              bool is_shuffled)
     : parts_{std::move(parts)}, seq_{seq}, is_shuffled_{is_shuffled}, mix_{weights_of(parts_)} {
-    ZG_EXPECTS(seq >= 1);
     for (std::size_t p = 0; p < parts_.size(); ++p) {
-        const std::int64_t windows = parts_[p].num_windows(seq);
-        ZG_EXPECTS(windows >= 1);
-        const bool is_shifted = is_shuffled && windows >= min_windows_to_shift;
-        orders_.emplace_back(is_shifted ? windows - 1 : windows, seed, static_cast<std::uint32_t>(p));
+        add_part(seed, static_cast<std::uint32_t>(p), {});
     }
+}
+
+TrainingOrder::TrainingOrder(const OrderRecord& record)
+    : parts_{parts_of(record)},
+      seq_{record.seq},
+      is_shuffled_{record.is_shuffled},
+      mix_{weights_of(parts_)},
+      first_sample_{record.first_sample} {
+    for (const auto& source : record.sources) {
+        add_part(record.seed, source.stream, source.begin);
+    }
+}
+
+void TrainingOrder::add_part(std::uint64_t seed, std::uint32_t stream, const SourcePlace& begin) {
+    ZG_EXPECTS(seq_ >= 1);
+    const std::int64_t windows = parts_[orders_.size()].num_windows(seq_);
+    ZG_EXPECTS(windows >= 1);
+    const bool is_shifted = is_shuffled_ && windows >= min_windows_to_shift;
+    orders_.emplace_back(is_shifted ? windows - 1 : windows, seed, stream);
+    begins_.push_back(begin_of(begins_.size(), begin));
+}
+
+TrainingOrder::Begin TrainingOrder::begin_of(std::size_t part, const SourcePlace& place) const {
+    ZG_EXPECTS(place.epoch >= 0 && place.tokens >= 0);
+    const std::int64_t windows = orders_[part].size();
+    if (is_shuffled_) {
+        const std::int64_t passed = std::min(windows, place.tokens / seq_);
+        return {place.epoch, passed * seq_, windows - passed};
+    }
+    const SourcePart& all = parts_[part];
+    const std::int64_t passed = std::min(place.tokens, all.end - all.begin);
+    return {place.epoch, passed, SourcePart{.begin = all.begin + passed, .end = all.end}.num_windows(seq_)};
 }
 
 std::int64_t TrainingOrder::num_samples() const {
     return std::numeric_limits<std::int64_t>::max();
 }
 
+std::int64_t TrainingOrder::shift_of(std::size_t part, std::int64_t epoch) const {
+    const Permutation& order = orders_[part];
+    return order.size() < parts_[part].num_windows(seq_) ? order.draw(epoch, seq_) : 0;
+}
+
+std::int64_t TrainingOrder::first_token(int part, std::int64_t epoch, std::int64_t position) const {
+    const auto p = static_cast<std::size_t>(part);
+    const std::int64_t window = is_shuffled_ ? orders_[p].at(epoch, position) : position;
+    return parts_[p].begin + shift_of(p, epoch) + window * seq_;
+}
+
 Window TrainingOrder::window(std::int64_t sample) const {
-    const auto pick = mix_.pick(sample);
+    const auto pick = mix_.pick(sample - first_sample_);
     const auto p = static_cast<std::size_t>(pick.source);
-    const SourcePart& part = parts_[p];
-    const Permutation& order = orders_[p];
-    const std::int64_t epoch = pick.index / order.size();
-    std::int64_t window = pick.index % order.size();
-    std::int64_t shift = 0;
-    if (is_shuffled_) {
-        window = order.at(epoch, window);
-        if (order.size() < part.num_windows(seq_)) {
-            shift = order.draw(epoch, seq_);
-        }
+    const int source = parts_[p].source;
+    const std::int64_t later = pick.index - begins_[p].windows;
+    if (later < 0) {
+        return {source, token_ahead(pick.source, pick.index * seq_)};
     }
-    return {part.source, part.begin + shift + window * seq_};
+    return {source, first_token(pick.source, begins_[p].epoch + 1 + later / orders_[p].size(),
+                                later % orders_[p].size())};
+}
+
+std::int64_t TrainingOrder::tokens_left(int part) const {
+    return begins_[static_cast<std::size_t>(part)].windows * seq_;
+}
+
+std::int64_t TrainingOrder::token_ahead(int part, std::int64_t passed) const {
+    const auto p = static_cast<std::size_t>(part);
+    const Begin& begin = begins_[p];
+    return is_shuffled_ ? first_token(part, begin.epoch, (begin.tokens + passed) / seq_) + passed % seq_
+                        : parts_[p].begin + begin.tokens + passed;
+}
+
+std::vector<SourcePlace> TrainingOrder::places(std::int64_t sample) const {
+    const auto counts = mix_.counts(sample - first_sample_);
+    std::vector<SourcePlace> places;
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+        const Begin& begin = begins_[p];
+        const std::int64_t later = counts[p] - begin.windows;
+        const std::int64_t windows = orders_[p].size();
+        places.push_back(later < 0 ? SourcePlace{begin.epoch, begin.tokens + counts[p] * seq_}
+                                   : SourcePlace{begin.epoch + 1 + later / windows, later % windows * seq_});
+    }
+    return places;
+}
+
+bool TrainingOrder::has_passed(int part, std::int64_t token, const SourcePlace& place) const {
+    const auto p = static_cast<std::size_t>(part);
+    const std::int64_t offset = token - parts_[p].begin - shift_of(p, place.epoch);
+    if (!is_shuffled_) {
+        return offset < place.tokens;
+    }
+    const std::int64_t window = offset / seq_;
+    return offset >= 0 && window < orders_[p].size() &&
+           orders_[p].position_of(place.epoch, window) < place.tokens / seq_;
 }
 
 SequentialOrder::SequentialOrder(std::vector<SourcePart> parts, std::int64_t seq, std::int64_t limit)

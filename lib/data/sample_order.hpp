@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "data/order_record.hpp"
 #include "data/permutation.hpp"
 #include "data/source_mix.hpp"
 #include "spec/run_spec.hpp"
@@ -42,15 +43,39 @@ class SampleOrder {
 /// For training: sources by weight, each of them epoch after epoch without end.
 ///
 /// An epoch of a source visits each of its windows once: in turn, or shuffled in an order of its own given by
-/// (seed, source, epoch). Shuffled epochs also cut their windows at places of their own: all begin 0 to seq -
-/// 1 tokens later, for which a source of 16 windows or more gives up one.
+/// (seed, stream, epoch), where the stream of a part is its place in the list. Shuffled epochs also cut their
+/// windows at places of their own: all begin 0 to seq - 1 tokens later, for which a source of 16 windows or
+/// more gives up one.
+///
+/// An order that begins inside an epoch takes what is left of it: in turn, from the next token on; shuffled,
+/// the windows behind as many as the tokens that were passed make.
 class TrainingOrder final : public SampleOrder {
   public:
     /// \param parts  each holds a window at least
     TrainingOrder(std::vector<SourcePart> parts, std::int64_t seq, std::uint64_t seed, bool is_shuffled);
 
+    /// \param record  of sources that hold a window at least each; part p is source p
+    explicit TrainingOrder(const OrderRecord& record);
+
     std::int64_t num_samples() const override;
+    /// \pre sample >= the first of the order
     Window window(std::int64_t sample) const override;
+
+    /// By part, where training stands once it has come to `sample`.
+    std::vector<SourcePlace> places(std::int64_t sample) const;
+
+    /// The first token of the window at `position` of an epoch of part `part`; another position is another
+    /// window.
+    std::int64_t first_token(int part, std::int64_t epoch, std::int64_t position) const;
+
+    /// Tokens that are left of the epoch of part `part` in which the order begins, and the one behind
+    /// `passed` of them.
+    std::int64_t tokens_left(int part) const;
+    std::int64_t token_ahead(int part, std::int64_t passed) const;
+
+    /// Whether training passes `token`, one of part `part`, before it comes to `place`, in the epoch of
+    /// `place`.
+    bool has_passed(int part, std::int64_t token, const SourcePlace& place) const;
 
     /// Of part `part`.
     std::int64_t windows_per_epoch(int part) const {
@@ -58,11 +83,24 @@ class TrainingOrder final : public SampleOrder {
     }
 
   private:
+    /// Where the order begins in a part.
+    struct Begin {
+        std::int64_t epoch = 0;
+        std::int64_t tokens = 0;   ///< passed of that epoch; shuffled: of whole windows
+        std::int64_t windows = 0;  ///< left of that epoch
+    };
+
+    void add_part(std::uint64_t seed, std::uint32_t stream, const SourcePlace& begin);
+    std::int64_t shift_of(std::size_t part, std::int64_t epoch) const;
+    Begin begin_of(std::size_t part, const SourcePlace& place) const;
+
     std::vector<SourcePart> parts_;
     std::int64_t seq_;
     bool is_shuffled_;
     SourceMix mix_;
+    std::int64_t first_sample_ = 0;
     std::vector<Permutation> orders_;  // by part
+    std::vector<Begin> begins_;        // by part
 };
 
 /// For validation: every window once, in turn; or `limit` of them, evenly spread.

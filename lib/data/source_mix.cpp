@@ -42,4 +42,15 @@ SourceMix::Pick SourceMix::pick(std::int64_t sample) const {
     return {static_cast<int>(shares_.size()), sample};
 }
 
+std::vector<std::int64_t> SourceMix::counts(std::int64_t samples) const {
+    ZG_EXPECTS(samples >= 0);
+    std::vector<std::int64_t> counts;
+    for (const std::uint64_t share : shares_) {
+        counts.push_back(share_of(samples, share));
+        samples -= counts.back();
+    }
+    counts.push_back(samples);
+    return counts;
+}
+
 }  // namespace ziggurat::data

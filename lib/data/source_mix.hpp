@@ -24,6 +24,9 @@ class SourceMix {
     };
     Pick pick(std::int64_t sample) const;
 
+    /// How many of samples 0 .. samples - 1 each source gives.
+    std::vector<std::int64_t> counts(std::int64_t samples) const;
+
   private:
     std::vector<std::uint64_t> shares_;  // by source but the last: of what earlier ones left, in 2^-32
 };

@@ -8,18 +8,18 @@
 
 namespace ziggurat::optim {
 
-double learning_rate(const spec::LearningRate& schedule, double base, std::int64_t steps, std::int64_t step) {
-    ZG_EXPECTS(steps >= 1 && step >= 0 && schedule.warmup_steps >= 0 && schedule.decay_steps >= 0);
-    const std::int64_t count = std::min(step, steps - 1) + 1;
-    const std::int64_t warmup = schedule.warmup_steps;
-    const auto ratio = [](std::int64_t part, std::int64_t whole) {
-        return static_cast<double>(part) / static_cast<double>(whole);
-    };
-    if (count <= warmup) {
-        return base * ratio(count, warmup);
+double learning_rate(const spec::LearningRate& schedule, double base, const SchedulePoint& at) {
+    ZG_EXPECTS(at.steps >= 1 && at.step >= 0 && at.warmup_step >= 0);
+    ZG_EXPECTS(schedule.warmup_steps >= 0 && schedule.decay_steps >= 0);
+    const double count = std::min(at.step, at.steps - 1) + 1;
+    const double warmup_count = std::min(at.warmup_step, at.steps - 1) + 1;
+    const auto warmup = static_cast<double>(schedule.warmup_steps);
+    if (warmup_count <= warmup) {
+        return base * (warmup_count / warmup);
     }
     const double f = schedule.final_fraction;
-    const double x = ratio(count - warmup, steps - warmup);
+    // What the warm-up counts otherwise may be over later than `warmup` steps, or earlier.
+    const double x = at.steps > warmup ? std::clamp((count - warmup) / (at.steps - warmup), 0.0, 1.0) : 1.0;
     switch (schedule.kind) {
         case spec::ScheduleKind::constant:
             return base;
@@ -28,9 +28,9 @@ double learning_rate(const spec::LearningRate& schedule, double base, std::int64
         case spec::ScheduleKind::cosine:
             return base * (f + (1 - f) * (1 + std::cos(std::numbers::pi * x)) / 2);
         case spec::ScheduleKind::warmup_stable_decay: {
-            const std::int64_t decay = std::min(schedule.decay_steps, steps - warmup);
-            const std::int64_t fallen = count - (steps - decay);  // steps of the decay, this one included
-            return fallen <= 0 ? base : base * (1 - (1 - f) * ratio(fallen, decay));
+            const double decay = std::min(static_cast<double>(schedule.decay_steps), at.steps - warmup);
+            const double fallen = count - (at.steps - decay);  // steps of the decay, this one included
+            return fallen <= 0 ? base : base * (1 - (1 - f) * (fallen / decay));
         }
     }
     return base;

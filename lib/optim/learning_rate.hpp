@@ -1,13 +1,19 @@
 /// The learning rate as a function of the step.
 #pragma once
 
-#include <cstdint>
-
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::optim {
 
-/// The learning rate of optimizer step `step` (from 0) of `steps`.
+/// The place of a step in its schedule, counted in steps of the size that they have now: a fraction where
+/// tokens are counted and steps had another size before.
+struct SchedulePoint {
+    double step = 0;         ///< before it
+    double steps = 0;        ///< of the schedule, >= 1
+    double warmup_step = 0;  ///< before it, as the warm-up counts
+};
+
+/// The learning rate of the step at a point.
 ///
 /// With w = warmup_steps, n = steps, f = final_fraction and s = step + 1:
 ///
@@ -25,6 +31,15 @@ namespace ziggurat::optim {
 /// stays there.
 ///
 /// Numerics: double
-double learning_rate(const spec::LearningRate& schedule, double base, std::int64_t steps, std::int64_t step);
+double learning_rate(const spec::LearningRate& schedule, double base, const SchedulePoint& at);
+
+/// Of step `step` (from 0) of a run that has been as it is from its first step on.
+inline double learning_rate(const spec::LearningRate& schedule,
+                            double base,
+                            std::int64_t steps,
+                            std::int64_t step) {
+    const auto at = static_cast<double>(step);
+    return learning_rate(schedule, base, {at, static_cast<double>(steps), at});
+}
 
 }  // namespace ziggurat::optim

@@ -4,7 +4,6 @@
 
 #include "base/contract.hpp"
 #include "kernels/adamw.hpp"
-#include "optim/learning_rate.hpp"
 
 namespace ziggurat::optim {
 namespace {
@@ -22,15 +21,14 @@ double bias_correction(double beta, std::int64_t update) {
 }  // namespace
 
 kernels::StepInputs make_step_inputs(const spec::Optimizer& optimizer,
-                                     const spec::LearningRate& schedule,
-                                     std::int64_t steps,
+                                     double rate,
                                      std::int64_t step,
                                      std::int64_t update,
                                      std::int64_t num_targets) {
     ZG_EXPECTS(update >= 1 && num_targets >= 0);
     kernels::StepInputs inputs;
     inputs.step = step;
-    inputs.learning_rate = static_cast<float>(learning_rate(schedule, optimizer.lr, steps, step));
+    inputs.learning_rate = static_cast<float>(rate);
     inputs.inverse_bias1 = static_cast<float>(1 / bias_correction(optimizer.beta1, update));
     inputs.inverse_sqrt_bias2 = static_cast<float>(1 / std::sqrt(bias_correction(optimizer.beta2, update)));
     inputs.loss_scale = num_targets > 0 ? static_cast<float>(1 / static_cast<double>(num_targets)) : 0.0f;

@@ -155,7 +155,8 @@ struct Spikes {
 };
 
 struct Train {
-    std::int64_t steps = 0;
+    std::int64_t steps = 0;          ///< of `tokens`: those of a run that is as it is from its first step on
+    std::int64_t tokens = 0;         ///< the run ends when it has consumed so many; 0: after `steps`
     std::int64_t global_batch = 0;   ///< sequences per optimizer step
     std::int64_t micro_batch = 0;    ///< sequences per rank, forward and backward
     std::int64_t micro_batches = 0;  ///< per step and rank: global_batch / (micro_batch x data degree)
@@ -369,9 +370,18 @@ struct Optimizer {
 
 enum class ScheduleKind { constant, linear, cosine, warmup_stable_decay };
 
+/// What becomes of the schedule where a run goes on with another end than it had.
+enum class WhenExtended {
+    stretch,  ///< it ends where the run does
+    restart,  ///< another one, from there to the end of the run
+    hold      ///< it ends where it would have ended, and its last learning rate stays
+};
+
 struct LearningRate {
     ScheduleKind kind = ScheduleKind::cosine;
     std::int64_t warmup_steps = 0;
+    bool is_warmup_in_tokens = false;  ///< the deck says how many, or a share of a run that has so many
+    WhenExtended when_extended = WhenExtended::stretch;
     std::int64_t decay_steps = 0;  ///< warmup_stable_decay: length of the last part
     double final_fraction = 0.1;
 

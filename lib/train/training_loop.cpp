@@ -43,16 +43,23 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
       tokenizer_{tokenizer},
       data_{data},
       processors_{processors},
-      assembly_{spec, build_programs(spec, world.rank()), world, processors_, StateAtFirst::zero},
+      assembly_{spec_, build_programs(spec_, world.rank()), world, processors_, StateAtFirst::zero},
       world_{assembly_.world()},
-      model_{spec, world.rank()},
-      resumed_{behind_spike(
-          resume(spec, context.effective_deck, world_, assembly_.state(), reporter, data.files()), back)},
-      feeder_{spec, corpus.training(), model_.data_rank, model_.counts_losses(), resumed_.progress},
-      evaluation_{spec, corpus.validation(spec.validate.batches * spec.train.global_batch), world_, model_,
+      model_{spec_, world.rank()},
+      resumed_{behind_spike(resume(spec_,
+                                   context.effective_deck,
+                                   world_,
+                                   assembly_.state(),
+                                   reporter,
+                                   {data.files(), corpus.order()}),
+                            back)},
+      course_{spec_, resumed_.progress},
+      order_{resumed_.progress.order.is_known() ? resumed_.progress.order : corpus.order()},
+      feeder_{spec_, corpus.training(order_), model_.data_rank, model_.counts_losses(), resumed_.progress},
+      evaluation_{spec_, corpus.validation(spec.validate.batches * spec.train.global_batch), world_, model_,
                   assembly_},
-      account_{spec, world_, assembly_, model_.table, context.peak, step_ + 1},
-      checkpointer_{spec,
+      account_{spec_, world_, assembly_, model_.table, context.peak, step_ + 1},
+      checkpointer_{spec_,
                     context,
                     world_,
                     assembly_.state(),
@@ -61,6 +68,8 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
                     times(),
                     resumed_.is_own ? step_ : -1,
                     &data} {
+    spec_.train.steps = course_.end_step();
+    reporter_.ends_after(spec_.train.steps);
     if (world.rank() == 0) {
         checkpoint::tidy_up(checkpointer_.way() + "/ckpt");
     }
@@ -156,7 +165,9 @@ checkpoint::TrainingProgress TrainingLoop::progress() const {
             .skipped_in_a_row = skips_.in_a_row(),
             .pace = checkpoint::pace_from(resumed_.progress, spec_.train.global_batch,
                                           spec_.train.global_batch * spec_.data.seq),
-            .recent = spikes_.recent()};
+            .recent = spikes_.recent(),
+            .course = course_.record(step_, tokens_),
+            .order = order_};
 }
 
 void TrainingLoop::one_step() {
@@ -167,8 +178,8 @@ void TrainingLoop::one_step() {
     times().add(data_activity_, data_seconds);
     report.stall(data_stall) = data_seconds;
 
-    assembly_.step_inputs() = optim::make_step_inputs(spec_.optimizer, spec_.schedule, spec_.train.steps,
-                                                      step_, step_ - skips_.skipped() + 1, targets);
+    assembly_.step_inputs() = optim::make_step_inputs(spec_.optimizer, course_.rate(step_, tokens_), step_,
+                                                      step_ - skips_.skipped() + 1, targets);
     report.lr = static_cast<double>(assembly_.step_inputs().learning_rate);
     assembly_.limit(spikes_.limits(targets));
     account_.begin_step(step_);
@@ -214,13 +225,17 @@ void TrainingLoop::one_step() {
         return;
     }
     data_.look_at_times();
+    // What is due at a step is saved before it is validated, which may take long.
+    const bool is_last = step_ >= spec_.train.steps || requests_.agreed() > 0;
+    const bool saves = !is_last && checkpointer_.after_step(progress(), outcome.step_requests);
     const bool is_due =
         validation_due_.is_due(step_, tokens_) || outcome.step_requests[StepRequest::validate] > 0;
     if (is_due && evaluation_.has_samples()) {
+        if (is_last) {
+            checkpointer_.finish(progress());
+        }
         validate();
     }
-    const bool saves = step_ < spec_.train.steps && requests_.agreed() == 0 &&
-                       checkpointer_.after_step(progress(), outcome.step_requests);
     requests_.checkpoint_took(checkpointer_.slowest_seconds());
     if (saves || outcome.step_requests[StepRequest::report] > 0) {
         tell_account(outcome.step_requests[StepRequest::report] > 0);
@@ -280,7 +295,11 @@ bool TrainingLoop::is_to_stop() {
 
 void TrainingLoop::validate() {
     const auto begin_ns = monotonic_ns();
-    const auto stops = [this] { return is_to_stop(); };
+    checkpointer_.expect_standstill();
+    const auto stops = [this] {
+        checkpointer_.learn_beside_steps();
+        return is_to_stop();
+    };
     ValidationReport report;
     {
         const ScopedActivity time{times(), validation_activity_};

@@ -16,6 +16,7 @@
 #include "train/control/roll_back.hpp"
 #include "train/control/skip_limit.hpp"
 #include "train/control/spike_detector.hpp"
+#include "train/control/training_course.hpp"
 #include "train/control/validation_due.hpp"
 #include "train/evaluation.hpp"
 #include "train/feeder.hpp"
@@ -77,14 +78,15 @@ class TrainingLoop {
     std::int64_t process_bytes() const;
     /// Whether all ranks leave off what they are at. Collective: over all ranks
     bool is_to_stop();
-    /// Validates and samples; what remains is left out when the run is to stop.
+    /// Validates and samples, while the save under way goes on; what remains is left out when the run is to
+    /// stop.
     void validate();
     /// Writes the account so far: asked for, or the last one if the run is killed before the next.
     void tell_account(bool is_shown);
     void report_end(int exit_code);
     Account& times() { return account_.times(); }
 
-    const spec::RunSpec& spec_;
+    spec::RunSpec spec_;  ///< its train.steps is what the run ends after, wherever it goes on from
     Requests& requests_;
     Reporter& reporter_;
     const data::TextTokenizer* tokenizer_;
@@ -96,6 +98,8 @@ class TrainingLoop {
     comm::Context world_;  ///< goes on with the steps that the assembly has begun
     schedule::ModelLayout model_;
     Resumed resumed_;
+    TrainingCourse course_;
+    data::OrderRecord order_;  ///< of samples
     Feeder feeder_;
     Evaluation evaluation_;
     std::int64_t step_ = resumed_.progress.step;  ///< steps done

@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "comm/session.hpp"
 #include "kernels/runtime.hpp"
+#include "optim/learning_rate.hpp"
 #include "optim/step_inputs.hpp"
 #include "perf/options.hpp"
 #include "perf/step/products.hpp"
@@ -188,8 +189,9 @@ int measure(const Choice& choice) {
     std::map<std::string, KernelSum> kernels_of_best;
     for (int step = 0; step < choice.steps; ++step) {
         const auto begin = monotonic_ns();
-        assembly.step_inputs() = optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step,
-                                                         step + 1, run.train.global_batch * run.data.seq);
+        assembly.step_inputs() = optim::make_step_inputs(
+            run.optimizer, optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step,
+            step + 1, run.train.global_batch * run.data.seq);
         assembly.train_executor().run_step();
         const double seconds = seconds_between(begin, monotonic_ns());
         fmt::print("step {} loss {:.5f} norm {:.4f} {:.3f} s\n", step,

@@ -23,6 +23,7 @@
 #include "base/clock.hpp"
 #include "comm/session.hpp"
 #include "kernels/runtime.hpp"
+#include "optim/learning_rate.hpp"
 #include "optim/step_inputs.hpp"
 #include "perf/options.hpp"
 #include "perf/tiers/disk_idle.hpp"
@@ -167,9 +168,10 @@ class Measured {
         MPI_Barrier(world_.group().native());
         const auto begin = monotonic_ns();
         for (int i = 0; i < steps; ++i, ++step_) {
-            assembly_.step_inputs() =
-                optim::make_step_inputs(run_.optimizer, run_.schedule, run_.train.steps, step_, step_ + 1,
-                                        run_.train.global_batch * run_.data.seq);
+            assembly_.step_inputs() = optim::make_step_inputs(
+                run_.optimizer,
+                optim::learning_rate(run_.schedule, run_.optimizer.lr, run_.train.steps, step_), step_,
+                step_ + 1, run_.train.global_batch * run_.data.seq);
             assembly_.train_executor().run_step();
             begun_ns_ = {begun_ns_[1], assembly_.train_executor().step_began_ns()};
         }

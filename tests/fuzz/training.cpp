@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "comm/control.hpp"
+#include "optim/learning_rate.hpp"
 #include "optim/step_inputs.hpp"
 #include "schedule/volumes/volumes.hpp"
 #include "tests/fuzz/saving.hpp"
@@ -147,8 +148,9 @@ TrainingOutcome train_on_made_up_batches(const spec::RunSpec& run,
         for (std::size_t m = 0; m < slots.size(); ++m) {
             fill(slots[m], run, step * batch + mine + static_cast<std::int64_t>(m) * run.train.micro_batch);
         }
-        auto inputs = optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step, updates + 1,
-                                              targets_of_step(run, step));
+        auto inputs = optim::make_step_inputs(
+            run.optimizer, optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step,
+            updates + 1, targets_of_step(run, step));
         const bool is_non_finite = step + 1 == course.non_finite_step;
         std::uint64_t before = 0;
         if (is_non_finite) {

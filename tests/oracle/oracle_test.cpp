@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "optim/learning_rate.hpp"
 #include "optim/step_inputs.hpp"
 #include "tests/support/norm_gap.hpp"
 #include "tests/support/rank_test.hpp"
@@ -120,8 +121,9 @@ struct Trained {
 
     /// Returns the mean loss before the update.
     double step(std::int64_t index) {
-        assembly.step_inputs() = optim::make_step_inputs(spec.optimizer, spec.schedule, spec.train.steps,
-                                                         index, index + 1, targets);
+        assembly.step_inputs() = optim::make_step_inputs(
+            spec.optimizer, optim::learning_rate(spec.schedule, spec.optimizer.lr, spec.train.steps, index),
+            index, index + 1, targets);
         assembly.train_executor().run_step();
         return assembly.outcome().loss_sum / double(targets);
     }

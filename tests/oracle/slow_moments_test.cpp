@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/adamw.hpp"
+#include "optim/learning_rate.hpp"
 #include "optim/step_inputs.hpp"
 #include "tests/support/norm_gap.hpp"
 #include "tests/support/tensor_file.hpp"
@@ -43,7 +44,8 @@ TEST(SlowMoments, AreThoseOfPyTorch) {
         std::vector<float> first(size), second(size);
 
         for (std::int64_t step = 0; step < steps; ++step) {
-            const auto inputs = make_step_inputs(optimizer, constant, steps, step, step + 1, 1);
+            const auto inputs = make_step_inputs(
+                optimizer, optim::learning_rate(constant, optimizer.lr, steps, step), step, step + 1, 1);
             const auto begin = static_cast<std::size_t>(step) * size;
             kernels::adamw_update<float, float>(
                 stream, {optimizer.beta1, optimizer.beta2, optimizer.epsilon}, weight_decay, 1, &inputs,

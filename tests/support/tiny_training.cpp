@@ -2,6 +2,7 @@
 
 #include "layout/family_descriptor.hpp"
 #include "layout/mesh.hpp"
+#include "optim/learning_rate.hpp"
 #include "optim/step_inputs.hpp"
 #include "spec/tensor_pattern.hpp"
 #include "tests/support/test_processors.hpp"
@@ -120,8 +121,9 @@ TinyOutcome train_tiny(const spec::RunSpec& run,
         for (std::size_t m = 0; m < slots.size(); ++m) {
             fill(slots[m], run, first + static_cast<std::int64_t>(m) * run.train.micro_batch, step);
         }
-        assembly.step_inputs() =
-            optim::make_step_inputs(run.optimizer, run.schedule, run.train.steps, step, step + 1, targets);
+        assembly.step_inputs() = optim::make_step_inputs(
+            run.optimizer, optim::learning_rate(run.schedule, run.optimizer.lr, run.train.steps, step), step,
+            step + 1, targets);
         assembly.train_executor().run_step();
         if (assembly.outcome().is_abandoned) {
             --step;  // it does not count, and is done again

@@ -13,6 +13,14 @@ void resolve_schedule(Resolution& resolution) {
                     : kind == "wsd"    ? spec::ScheduleKind::warmup_stable_decay
                                        : spec::ScheduleKind::cosine;
     schedule.warmup_steps = resolution.steps_of("schedule.warmup");
+    const auto warmup_unit = values.as<TrainingLength>("schedule.warmup").unit;
+    schedule.is_warmup_in_tokens =
+        warmup_unit == TrainingLength::Unit::tokens ||
+        (warmup_unit == TrainingLength::Unit::share && resolution.run.train.tokens > 0);
+    const std::string when_extended = values.word("schedule.when_extended");
+    schedule.when_extended = when_extended == "restart" ? spec::WhenExtended::restart
+                             : when_extended == "hold"  ? spec::WhenExtended::hold
+                                                        : spec::WhenExtended::stretch;
     if (resolution.is_auto("schedule.decay")) {
         const std::int64_t steps = kind == "wsd" ? (resolution.run.train.steps + 4) / 5 : 0;
         values.set_resolved("schedule.decay", TrainingLength{.steps = steps}, fmt::format("{} steps", steps),

@@ -8,9 +8,11 @@
 namespace ziggurat::deck {
 namespace {
 
-/// Steps from tokens where the deck counts tokens.
+/// Steps from tokens where the deck counts tokens, which stay in the effective deck.
 void resolve_steps(Resolution& resolution) {
     Values& values = resolution.values;
+    spec::Train& train = resolution.run.train;
+    train.steps = values.integer("train.steps");
     const bool by_tokens = values.has("train.tokens");
     if (by_tokens && values.has("train.steps")) {
         resolution.found.error(values.location("train.tokens"), "train.steps and train.tokens are both given",
@@ -27,16 +29,8 @@ void resolve_steps(Resolution& resolution) {
         return;
     }
     const std::int64_t step = values.integer("train.global_batch") * values.integer("data.seq");
-    const std::int64_t tokens = values.integer("train.tokens");
-    if (step > 0) {
-        DeckValue steps = *values.find("train.tokens");
-        steps.data = (tokens + step - 1) / step;
-        steps.written = fmt::format("{}", (tokens + step - 1) / step);
-        steps.origin.note = fmt::format("{} tokens / ({} sequences of {})", tokens,
-                                        values.integer("train.global_batch"), values.integer("data.seq"));
-        values.set("train.steps", std::move(steps));
-        values.erase("train.tokens");
-    }
+    train.tokens = values.integer("train.tokens");
+    train.steps = step > 0 ? (train.tokens + step - 1) / step : 0;
 }
 
 /// Adapters are part of the model, and alone trained.
@@ -85,7 +79,6 @@ void resolve_train(Resolution& resolution) {
     resolution.require("train.micro_batch",
                        "it says how many sequences a rank takes at once, and so the memory");
     resolve_steps(resolution);
-    train.steps = values.integer("train.steps");
     train.global_batch = values.integer("train.global_batch");
     train.micro_batch = values.integer("train.micro_batch");
     const std::int64_t at_once = train.micro_batch * resolution.run.parallel.data;

@@ -27,8 +27,10 @@ std::span<const Row> checkpoint_rows();  ///< `checkpoint`, `logging` and `debug
 
 /// True when each row that has a value says what another value means to a run that goes on.
 constexpr bool say_what_resumes_do(std::span<const Row> rows) {
-    return std::ranges::all_of(
-        rows, [](const Row& row) { return has_value(row.type) == (row.on_resume != OnResume::unsaid); });
+    return std::ranges::all_of(rows, [](const Row& row) {
+        return has_value(row.type) == (row.on_resume != OnResume::unsaid) &&
+               (row.on_resume == OnResume::warned) == (*row.from_here != 0);
+    });
 }
 
 }  // namespace ziggurat::deck

@@ -61,9 +61,9 @@ std::span<const Row> model_rows() {
      .max = most_elements, .on_resume = refused,
      .doc = family_texts().original_max_seq.c_str()},
     {.path = "model.dropout", .type = Type::real, .fallback = "0", .min = 0, .max = 0.99,
-     .on_resume = warned, .doc = family_texts().dropout.c_str()},
+     .on_resume = warned, .from_here = "dropout leaves out another share", .doc = family_texts().dropout.c_str()},
     {.path = "model.embedding_gradient", .type = Type::real, .fallback = "1", .min = 0, .max = 1,
-     .on_resume = warned,
+     .on_resume = warned, .from_here = "tokens that are looked up train their rows of the table by the new factor",
      .doc = "Factor of the gradient of the token table where tokens look it up, not where a tied head uses it. 0.1 keeps very"
             " large models stable (GLM-130B)."},
     {.path = "model.init_std", .type = Type::real, .fallback = "0.02", .min = 0, .max = 10,

@@ -31,9 +31,9 @@ constexpr Row rows[] = {
     {.path = "overlap.delayed_update", .shorthand = "enabled",
      .doc = "Computing on weights that are one step old."},
     {.path = "overlap.delayed_update.enabled", .type = Type::boolean, .fallback = "false", .built = Built::no,
-     .on_resume = warned, .doc = "On or off."},
+     .on_resume = warned, .from_here = "updates are applied at another step", .doc = "On or off."},
     {.path = "overlap.delayed_update.after", .type = Type::training_length, .fallback = "40 steps", .built = Built::no,
-     .on_resume = warned, .doc = "When it begins."},
+     .on_resume = warned, .from_here = "updates are applied at another step", .doc = "When it begins."},
     {.path = "overlap.tensor", .type = Type::word, .fallback = "off", .words = "off ring", .built = Built::no,
      .on_resume = noted, .doc = "Tensor-parallel collectives in pieces, beside the products."},
 
@@ -50,21 +50,21 @@ constexpr Row rows[] = {
 
     {.path = "compression", .doc = "Smaller messages."},
     {.path = "compression.parameters", .type = Type::word, .fallback = "none", .words = "none int8_blocks",
-     .built = Built::no, .on_resume = warned,
+     .built = Built::no, .on_resume = warned, .from_here = "gathered parameters are rounded otherwise",
      .doc = "int8_blocks: gathers in 8 bits (qwZ)."},
     {.path = "compression.gradients", .type = Type::word, .fallback = "none", .words = "none int4_all_to_all tagc",
-     .built = Built::no, .on_resume = warned,
+     .built = Built::no, .on_resume = warned, .from_here = "gradients on the wire are rounded otherwise",
      .doc = "int4_all_to_all: qgZ. tagc: a homomorphic sketch."},
 
     {.path = "precision", .doc = "Number types. Sums are always fp32 inside."},
     {.path = "precision.compute", .type = Type::word, .fallback = "bf16", .words = "fp32 bf16",
-     .on_resume = warned, .doc = "Parameters, activations and products."},
+     .on_resume = warned, .from_here = "parameters, activations and products are rounded otherwise", .doc = "Parameters, activations and products."},
     {.path = "precision.master", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
-     .on_resume = warned, .doc = "The weights that the optimizer updates."},
+     .on_resume = warned, .from_here = "the weights that the optimizer updates are rounded otherwise", .doc = "The weights that the optimizer updates."},
     {.path = "precision.gradient", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
-     .on_resume = warned, .doc = "The accumulator over micro-batches; the gradient of one is fp32."},
+     .on_resume = warned, .from_here = "gradients that micro-batches add up are rounded otherwise", .doc = "The accumulator over micro-batches; the gradient of one is fp32."},
     {.path = "precision.reduce", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
-     .on_resume = warned, .doc = "Gradients on the wire; what is accumulated travels as it is kept."},
+     .on_resume = warned, .from_here = "gradients that ranks add up are rounded otherwise", .doc = "Gradients on the wire; what is accumulated travels as it is kept."},
 };
 // clang-format on
 static_assert(say_what_resumes_do(rows), "a key has a value, and no .on_resume");

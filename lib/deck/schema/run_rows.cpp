@@ -23,7 +23,7 @@ constexpr Row rows[] = {
     {.path = "run.dir", .type = Type::path, .fallback = "auto", .words = "auto",
      .on_resume = noted, .doc = "Folder for everything that the run writes; auto is runs/ and the name."},
     {.path = "run.seed", .type = Type::integer, .fallback = "1234", .min = 0, .max = 9e15,
-     .on_resume = warned, .doc = "Seed of initial weights, data order and dropout."},
+     .on_resume = measured, .doc = "Seed of initial weights, data order and dropout."},
     {.path = "run.resume", .type = Type::text, .fallback = "auto", .words = "auto never must",
      .on_resume = noted,
      .doc = "auto goes on from the newest checkpoint, if any; must needs one; never starts afresh; or a path."},

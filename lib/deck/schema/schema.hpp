@@ -50,9 +50,10 @@ inline constexpr int machine_version = 1;
 enum class OnResume {
     unsaid,              ///< of rows without a value
     noted,               ///< how work is spread, what is reported, where things lie: the training is the same
-    warned,              ///< the training goes on differently
+    warned,              ///< the training goes on differently, as Row::from_here says
+    measured,            ///< what it means is found out and told in figures: samples, length, learning rate
     refused,             ///< stored tensors would have other shapes, or mean something else
-    refused_if_learned,  ///< refused where positions are learned, and so rows of a tensor; else warned
+    refused_if_learned,  ///< refused where positions are learned, and so rows of a tensor; else noted
 };
 
 /// False for maps, whose keys have the values, and for aliases.
@@ -72,6 +73,7 @@ struct Row {
     const char* shorthand = "";  ///< of a map: the key that a scalar stands for; of an alias: its target
     Built built = Built::yes;
     OnResume on_resume = OnResume::unsaid;
+    const char* from_here = "";  ///< of a key that is warned of: what another value changes
     const char* doc = "";
 };
 

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
+#include "base/units.hpp"
 #include "comm/watch/liveness.hpp"
 #include "layout/counts.hpp"
 #include "train/report/checkpoint_line.hpp"
@@ -106,9 +107,13 @@ void Reporter::finished_before(std::int64_t step) {
     directory_->write_done(step);
     console_.keep_log(directory_->file("run.log"));
     console_.print(
-        fmt::format("finished before: {} is at step {}, and train.steps is {}; nothing to do. Raise "
-                    "train.steps to go on, or set run.dir to begin another run.",
-                    directory_->path(), step, spec_.train.steps));
+        spec_.train.tokens > 0
+            ? fmt::format("finished before: {} is at step {}, behind all of train.tokens, {}; nothing to do. "
+                          "Raise train.tokens to go on, or set run.dir to begin another run.",
+                          directory_->path(), step, format_grouped(spec_.train.tokens))
+            : fmt::format("finished before: {} is at step {}, and train.steps is {}; nothing to do. Raise "
+                          "train.steps to go on, or set run.dir to begin another run.",
+                          directory_->path(), step, spec_.train.steps));
 }
 
 void Reporter::say(const std::string& line) {
@@ -127,6 +132,7 @@ void Reporter::start(const StepFields& fields, const std::string& why_not_shared
         return;
     }
     auto facts = run_facts(spec_, context_.version);
+    facts.steps = end_step_;
     facts.peak = context_.peak;
     facts.fields = fields;
     files_->metrics.start(facts);
@@ -199,8 +205,8 @@ void Reporter::validation(const ValidationReport& report) {
         if (files_->events) {
             files_->events->validate(report);
         }
-        console_.print(validation_line(report, spec_.train.steps, console_.columns()),
-                       validation_line(report, spec_.train.steps).plain());
+        console_.print(validation_line(report, end_step_, console_.columns()),
+                       validation_line(report, end_step_).plain());
     }
 }
 
@@ -282,7 +288,7 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
         return;
     }
     progress_.end();
-    const bool is_finished = facts.step >= spec_.train.steps;
+    const bool is_finished = facts.step >= end_step_;
     if (!is_finished) {
         files_->metrics.stop(requests.reason(), facts.step);
     }
@@ -292,7 +298,7 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     account(table, true);
     if (facts.exit_code == static_cast<int>(ErrorKind::resource)) {
         console_.print(fmt::format("ended after step {} of {}, which is not saved; exit code {}", facts.step,
-                                   spec_.train.steps, facts.exit_code));
+                                   end_step_, facts.exit_code));
         return;
     }
     if (is_finished) {
@@ -302,7 +308,7 @@ void Reporter::end(const RunEnd& facts, const Requests& requests, const std::str
     console_.print(is_finished
                        ? fmt::format("finished: {} steps, {}{}", facts.step, directory_->path(), unsaved)
                        : fmt::format("stopped after step {} of {} as asked{}; exit code {}{}", facts.step,
-                                     spec_.train.steps, unsaved, facts.exit_code,
+                                     end_step_, unsaved, facts.exit_code,
                                      spec_.checkpoint.every ? ": run me again" : ""));
 }
 

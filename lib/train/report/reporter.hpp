@@ -77,6 +77,9 @@ class Reporter {
         return directory_ ? directory_->held().said(text) : text;
     }
 
+    /// The run ends after so many steps, where it goes on with another end than its deck alone says.
+    void ends_after(std::int64_t steps) noexcept { end_step_ = steps; }
+
     /// A line for people, such as `note: ...`.
     void say(const std::string& line);
 
@@ -124,6 +127,7 @@ class Reporter {
     };
 
     const spec::RunSpec& spec_;
+    std::int64_t end_step_ = spec_.train.steps;  ///< of the run
     const RunContext& context_;
     comm::Context world_;
     Console& console_;

@@ -77,6 +77,15 @@ class Checkpointer {
     /// Errors:     Error{resource} on all ranks alike after most_failures + 1 failures in a row
     bool after_step(const checkpoint::TrainingProgress& progress, const StepRequests& counts);
 
+    /// No steps follow for a while: what the save under way would have taken from their updates it takes from
+    /// where it lies. Collective: local
+    void expect_standstill();
+    /// Where there are no steps whose end would tell: what all ranks have learned of the save under way.
+    ///
+    /// Collective: over all ranks
+    /// Errors:     as of after_step()
+    void learn_beside_steps();
+
     /// What is under way ends; nothing new begins. Collective: over all ranks
     void drain();
 

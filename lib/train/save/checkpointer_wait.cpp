@@ -28,13 +28,30 @@ constexpr std::chrono::milliseconds nap{1};
 
 }  // namespace
 
-void Checkpointer::wait() {
+void Checkpointer::expect_standstill() {
     if (protocol_.phase() == SavePhase::writing) {
         snapshot_.drain();
         if (streams_) {
             stream_.stay_home();
         }
     }
+}
+
+void Checkpointer::learn_beside_steps() {
+    if (protocol_.phase() == SavePhase::idle) {
+        return;
+    }
+    look();
+    std::array<std::int64_t, 2> words{mine_[StepRequest::save_ended], mine_[StepRequest::save_failed]};
+    comm::all_reduce_sum(world_, words);
+    StepRequests counts;
+    counts[StepRequest::save_ended] = words[0];
+    counts[StepRequest::save_failed] = words[1];
+    learn(counts);
+}
+
+void Checkpointer::wait() {
+    expect_standstill();
     // In step with the others, so that nobody waits long for anybody: writing may take longer than the
     // patience of the watch for hangs. Rank 0's clock says when files have stood still for too long.
     const auto watch = [this] {

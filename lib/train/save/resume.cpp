@@ -16,10 +16,11 @@
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/deck_changes.hpp"
 #include "comm/control.hpp"
+#include "train/control/training_course.hpp"
 #include "train/report/reporter.hpp"
+#include "train/save/course_change.hpp"
 #include "train/save/load_state.hpp"
 #include "train/save/resume_choice.hpp"
-#include "train/save/resumed_data.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -30,7 +31,7 @@ using nlohmann::json;
 struct Decision {
     std::string path;  ///< empty: afresh
     bool is_own = true;
-    std::string manifest;  ///< the text of COMPLETE
+    std::string manifest;  ///< the text of COMPLETE, with the order of the samples that follow
 };
 
 /// Runs `decide` on rank 0 and gives its answer, or its error, to all.
@@ -71,22 +72,44 @@ std::vector<checkpoint::DeckChange> compare_decks(const std::string& before,
     return found;
 }
 
-/// The same of the training files.
-void compare_data(const checkpoint::Manifest& manifest,
-                  const std::vector<checkpoint::DeckChange>& deck,
-                  const std::vector<data::FileFingerprint>& data,
-                  bool is_accepted,
-                  Reporter& reporter) {
-    const auto verdict = judge_data(manifest, deck, data, is_accepted);
+void tell(const std::vector<std::string>& warnings,
+          const std::vector<std::string>& notes,
+          Reporter& reporter) {
+    for (const auto& line : warnings) {
+        reporter.say(message(Severity::warning, line));
+    }
+    for (const auto& line : notes) {
+        reporter.say(message(Severity::note, line));
+    }
+}
+
+/// The same of length, learning rate and dropout's masks.
+void compare_course(const spec::RunSpec& spec,
+                    const checkpoint::Manifest& manifest,
+                    const std::vector<checkpoint::DeckChange>& deck,
+                    Reporter& reporter) {
+    auto news = judge_course(spec, manifest.progress, deck);
+    for (const auto& change : deck) {
+        if (change.key == "run.seed" && spec.model.dropout > 0) {
+            news.warnings.push_back(checkpoint::describe(change) +
+                                    ": dropout draws other masks from here on");
+        }
+    }
+    tell(news.warnings, news.notes, reporter);
+}
+
+/// The same of the training data. Returns the order of the samples that follow.
+data::OrderRecord compare_data(const spec::RunSpec& spec,
+                               const checkpoint::Manifest& manifest,
+                               const std::vector<checkpoint::DeckChange>& deck,
+                               const TrainingData& data,
+                               Reporter& reporter) {
+    const auto verdict = judge_data(manifest, deck, data, spec.run.accept_data_change);
     if (!verdict.refusal.empty()) {
         throw Error{ErrorKind::deck, verdict.refusal};
     }
-    for (const auto& line : verdict.warnings) {
-        reporter.say(message(Severity::warning, line));
-    }
-    for (const auto& line : verdict.notes) {
-        reporter.say(message(Severity::note, line));
-    }
+    tell(verdict.warnings, verdict.notes, reporter);
+    return verdict.order;
 }
 
 std::string resumed_line(const spec::RunSpec& spec,
@@ -95,8 +118,8 @@ std::string resumed_line(const spec::RunSpec& spec,
                          double seconds) {
     const auto rate = seconds > 0 ? static_cast<double>(resumed.bytes_read) * 1e-9 / seconds : 0.0;
     return fmt::format("resumed after step {} of {} from {}, written by {}; read {} in {} ({:.3g} GB/s)",
-                       resumed.progress.step, spec.train.steps, resumed.path, manifest.layout,
-                       format_bytes(resumed.bytes_read), format_duration(seconds), rate);
+                       resumed.progress.step, TrainingCourse(spec, resumed.progress).end_step(), resumed.path,
+                       manifest.layout, format_bytes(resumed.bytes_read), format_duration(seconds), rate);
 }
 
 /// How far this rank has come with what it reads.
@@ -168,7 +191,7 @@ Resumed resume(const spec::RunSpec& spec,
                const comm::Context& world,
                const HeldState& state,
                Reporter& reporter,
-               const std::vector<data::FileFingerprint>& data) {
+               const TrainingData& data) {
     std::optional<ResumeChoice> choice;  // of rank 0
     std::string trouble;                 // with what was chosen before; the same on all ranks
     while (true) {
@@ -182,16 +205,21 @@ Resumed resume(const spec::RunSpec& spec,
                 return {};
             }
             const checkpoint::CheckpointReader reader{*choice->path()};
-            const auto& manifest = reader.manifest();
+            auto manifest = reader.manifest();
             std::vector<checkpoint::DeckChange> changes;
             if (!deck.empty()) {
                 changes = compare_decks(manifest.deck, deck, reporter);
             }
-            const bool is_finished = choice->is_own() && manifest.progress.step >= spec.train.steps;
-            if (!data.empty() && !is_finished) {
-                compare_data(manifest, changes, data, spec.run.accept_data_change, reporter);
+            const bool is_finished =
+                choice->is_own() &&
+                manifest.progress.step >= TrainingCourse{spec, manifest.progress}.end_step();
+            if (!is_finished) {
+                compare_course(spec, manifest, changes, reporter);
+                if (data.order.is_known()) {
+                    manifest.progress.order = compare_data(spec, manifest, changes, data, reporter);
+                }
             }
-            return {*choice->path(), choice->is_own(), to_text(reader.manifest())};
+            return {*choice->path(), choice->is_own(), to_text(manifest)};
         });
         if (decision.path.empty()) {
             Resumed afresh;

@@ -7,8 +7,8 @@
 
 #include "checkpoint/manifest.hpp"
 #include "comm/context.hpp"
-#include "data/fingerprint.hpp"
 #include "spec/run_spec.hpp"
+#include "train/save/resumed_data.hpp"
 #include "train/step/held_state.hpp"
 
 namespace ziggurat::train {
@@ -31,7 +31,9 @@ struct Resumed {
 /// over or differs from its deck. Rank 0 decides for all.
 ///
 /// \param deck  the effective deck; empty: differences are not looked for
-/// \param data  on rank 0: the files to train on; none: they are not compared with those of the checkpoint
+/// \param data  on rank 0: what is trained on; an order that is not known: it is not compared with that of
+/// the
+///              checkpoint
 /// Collective: over `world`
 /// Errors:     on all ranks alike: Error{checkpoint} when there is none that can be used where one is needed;
 ///             Error{deck} when the deck asks for another model, or training files have changed;
@@ -41,6 +43,6 @@ Resumed resume(const spec::RunSpec& spec,
                const comm::Context& world,
                const HeldState& state,
                Reporter& reporter,
-               const std::vector<data::FileFingerprint>& data = {});
+               const TrainingData& data = {});
 
 }  // namespace ziggurat::train

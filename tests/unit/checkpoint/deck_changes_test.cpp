@@ -126,7 +126,8 @@ TEST(DeckChanges, LongerSequencesAreNoOtherTensorsWherePositionsAreNotLearned) {
     const auto all = after(llama, {"model.max_seq=32"});
 
     EXPECT_EQ(keys_of(all, DeckChangeClass::refused), Keys{});
-    EXPECT_EQ(keys_of(all, DeckChangeClass::warned), Keys{"model.max_seq"});
+    EXPECT_EQ(keys_of(all, DeckChangeClass::warned), Keys{});
+    EXPECT_EQ(keys_of(all, DeckChangeClass::noted), Keys{"model.max_seq"});
 }
 
 TEST(DeckChanges, WarnsOfWhatTheTrainingIs) {
@@ -134,11 +135,25 @@ TEST(DeckChanges, WarnsOfWhatTheTrainingIs) {
                                   "train.global_batch=24", "train.only=[layers.*]", "precision.compute=fp32",
                                   "optimizer.lr=1e-3", "schedule.warmup=2 steps"});
 
-    EXPECT_EQ(keys_of(all, DeckChangeClass::warned),
-              (Keys{"run.seed", "data.shuffle", "train.steps", "train.global_batch", "train.only",
-                    "precision.compute", "optimizer.lr", "schedule.warmup"}));
+    EXPECT_EQ(keys_of(all, DeckChangeClass::warned), (Keys{"train.only", "precision.compute"}));
+    EXPECT_EQ(keys_of(all, DeckChangeClass::measured),
+              (Keys{"run.seed", "data.shuffle", "train.steps", "train.global_batch", "optimizer.lr",
+                    "schedule.warmup"}));
     EXPECT_EQ(keys_of(all, DeckChangeClass::refused), Keys{});
-    EXPECT_EQ(warnings(all).size(), 8U);
+    const auto lines = warnings(all);
+    ASSERT_EQ(lines.size(), 2U) << "what is measured is told by who has measured it";
+    EXPECT_EQ(lines[1],
+              "precision.compute is bf16 (default) in the checkpoint and fp32 (command line) now: from here "
+              "on parameters, activations and products are rounded otherwise.");
+    EXPECT_EQ(note(all), "");
+}
+
+TEST(DeckChanges, AKeyWithoutMeaningIsNotWarnedOf) {
+    EXPECT_EQ(keys_of(after(gpt2, {"train.spikes={action: warn, z: 7}"}), DeckChangeClass::warned),
+              (Keys{"train.spikes.action", "train.spikes.z"}));
+    const auto idle = after(gpt2, {"train.spikes.z=7", "data.document_token=3"});
+    EXPECT_EQ(keys_of(idle, DeckChangeClass::warned), Keys{});
+    EXPECT_EQ(keys_of(idle, DeckChangeClass::noted), (Keys{"data.document_token", "train.spikes.z"}));
 }
 
 TEST(DeckChanges, NotesHowTheWorkIsSpread) {
@@ -162,7 +177,7 @@ TEST(DeckChanges, SourcesThatComeOrGoAreNamedOneByOne) {
     const auto all = after(gpt2, {"data.train=[{format: text, path: TEXT}, {format: text, path: "
                                   "OTHER, weight: 2}]"});
 
-    EXPECT_EQ(keys_of(all, DeckChangeClass::warned),
+    EXPECT_EQ(keys_of(all, DeckChangeClass::measured),
               (Keys{"data.train[1].format", "data.train[1].path", "data.train[1].weight"}));
     EXPECT_EQ(all[1].before, "nothing");
     EXPECT_EQ(all[1].after, "\"OTHER\"");

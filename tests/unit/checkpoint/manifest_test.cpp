@@ -81,6 +81,40 @@ TEST(Manifest, KeepsTheLatestStepsOfARunThatLooksForSpikes) {
     EXPECT_NE(problem_with(with(text, ",7.0]", "]")).find("recent steps"), std::string::npos);
 }
 
+TEST(Manifest, KeepsTheOrderOfSamplesAndTheCourseOfTheRate) {
+    EXPECT_EQ(to_text(example()).find("\"order\""), std::string::npos) << "an older version had none";
+    auto manifest = example();
+    manifest.progress.order = {
+        .first_sample = 100,
+        .seq = 32,
+        .seed = 0xffffffffffffffffu,
+        .is_shuffled = false,
+        .sources = {
+            {.weight = 0.1, .tokens = 5000, .trained = 4000, .stream = 3},
+            {.weight = 7, .tokens = 900, .trained = 900, .stream = 0, .begin = {.epoch = 4, .tokens = 64}}}};
+    manifest.progress.course = {.begin_step = 10,
+                                .begin_tokens = 5000,
+                                .end_step = 2000,
+                                .end_tokens = std::int64_t{1} << 40,
+                                .next_rate = 0.1 + 0.2};
+    const auto text = to_text(manifest);
+    EXPECT_EQ(parse_manifest(text, "x"), manifest);
+
+    const auto refused = [&](const std::string& from, const std::string& to, const std::string& why) {
+        const std::string problem = problem_with(with(text, from, to));
+        EXPECT_NE(problem.find(why), std::string::npos) << from << " as " << to << ": " << problem;
+    };
+    refused("\"first_sample\":100", "\"first_sample\":100000000", "order of samples");
+    refused("\"seq\":32", "\"seq\":0", "order of samples");
+    refused("\"trained\":4000", "\"trained\":5001", "order of samples");
+    refused("\"trained\":4000", "\"trained\":32", "order of samples");
+    refused("\"weight\":0.1", "\"weight\":0.0", "order of samples");
+    refused("\"tokens_of_epoch\":64", "\"tokens_of_epoch\":-1", "order of samples");
+    refused("\"begin_step\":10", "\"begin_step\":1251", "course");
+    refused("\"end_step\":2000", "\"end_step\":10", "course");
+    refused("\"next_rate\":0.30000000000000004", "\"next_rate\":-1.0", "course");
+}
+
 TEST(Manifest, ReadsBackToTheSameBits) {
     const Manifest manifest = example();
     EXPECT_EQ(parse_manifest(to_text(manifest), "x"), manifest);

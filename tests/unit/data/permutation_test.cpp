@@ -30,6 +30,18 @@ TEST(Permutation, HasEachIndexOnceInEveryEpoch) {
     }
 }
 
+TEST(Permutation, KnowsThePositionOfEachIndex) {
+    for (const std::int64_t size : {1, 2, 3, 5, 8, 9, 33, 1000, 4097}) {
+        const Permutation permutation{size, 99, 7};
+        for (const std::int64_t epoch : {std::int64_t{0}, std::int64_t{3}, std::int64_t{1} << 40}) {
+            for (std::int64_t position = 0; position < size; ++position) {
+                ASSERT_EQ(position, permutation.position_of(epoch, permutation.at(epoch, position)))
+                    << "size " << size << ", epoch " << epoch;
+            }
+        }
+    }
+}
+
 TEST(Permutation, DiffersByEpochSeedAndStream) {
     const auto base = order({1000, 1234, 0}, 0);
 

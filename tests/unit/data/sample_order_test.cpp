@@ -133,5 +133,119 @@ TEST(SampleOf, DealsTheSameSamplesOfAStepToAnyLayout) {
     }
 }
 
+OrderRecord record_of(std::vector<OrderRecord::Source> sources, std::int64_t seq, bool is_shuffled) {
+    for (std::size_t s = 0; s < sources.size(); ++s) {
+        sources[s].stream = static_cast<std::uint32_t>(s);
+    }
+    return {.seq = seq, .seed = 42, .is_shuffled = is_shuffled, .sources = std::move(sources)};
+}
+
+/// As a run goes on with at `sample`, each source from where it was.
+OrderRecord going_on(OrderRecord record, std::int64_t sample) {
+    const auto places = TrainingOrder{record}.places(sample);
+    record.first_sample = sample;
+    for (std::size_t s = 0; s < places.size(); ++s) {
+        record.sources[s].begin = places[s];
+    }
+    return record;
+}
+
+TEST(TrainingOrder, GoesOnWhereItWasWhetherOrNotItBeginsAnew) {
+    for (const bool is_shuffled : {false, true}) {
+        const auto record = record_of(
+            {{.weight = 2, .tokens = 500, .trained = 500}, {.weight = 1, .tokens = 130, .trained = 121}}, 8,
+            is_shuffled);
+        const TrainingOrder whole{record};
+        const TrainingOrder by_parts{{{.source = 0, .begin = 0, .end = 500, .weight = 2},
+                                      {.source = 1, .begin = 0, .end = 121, .weight = 1}},
+                                     8,
+                                     42,
+                                     is_shuffled};
+        for (const std::int64_t seam : {0, 1, 30, 92, 93, 200}) {
+            const TrainingOrder rest{going_on(record, 3 * seam)};  // where the mix of 2:1 begins anew as well
+            for (std::int64_t sample = 3 * seam; sample < 3 * seam + 300; ++sample) {
+                ASSERT_EQ(whole.window(sample), by_parts.window(sample));
+                ASSERT_EQ(whole.window(sample), rest.window(sample)) << "seam " << seam << " of " << sample;
+                ASSERT_EQ(whole.places(sample), rest.places(sample));
+            }
+        }
+    }
+}
+
+TEST(TrainingOrder, SourcesKeepTheirPlaceUnderOtherWeights) {
+    auto record = record_of(
+        {{.weight = 1, .tokens = 801, .trained = 801}, {.weight = 1, .tokens = 801, .trained = 801}}, 8,
+        true);
+    std::vector<std::set<std::int64_t>> seen(2);
+    const TrainingOrder before{record};
+    for (std::int64_t sample = 0; sample < 40; ++sample) {
+        const auto window = before.window(sample);
+        seen[static_cast<std::size_t>(window.source)].insert(window.first_token);
+    }
+    record = going_on(record, 40);
+    record.sources[1].weight = 3;
+    const TrainingOrder after{record};
+    // What is left of the first epochs: 99 windows each, of which 20 are trained.
+    for (std::int64_t sample = 40; sample < 40 + 105; ++sample) {
+        const auto window = after.window(sample);
+        EXPECT_TRUE(seen[static_cast<std::size_t>(window.source)].insert(window.first_token).second)
+            << "sample " << sample << " brings a window for the second time";
+    }
+    EXPECT_EQ(seen[0].size(), 20U + 26U);
+    EXPECT_EQ(seen[1].size(), 99U) << "each of them once";
+}
+
+TEST(TrainingOrder, InTurnGoesOnAtTheSameTokenWithLongerSequences) {
+    auto record = going_on(record_of({{.weight = 1, .tokens = 101, .trained = 101}}, 8, false), 5);
+    EXPECT_EQ((SourcePlace{0, 40}), record.sources[0].begin);
+    record.seq = 12;
+    const TrainingOrder after{record};
+    EXPECT_EQ((Window{0, 40}), after.window(5));
+    EXPECT_EQ((Window{0, 88}), after.window(9));
+    EXPECT_EQ((Window{0, 0}), after.window(10))
+        << "its last token has no sequence of its own: the next epoch";
+    EXPECT_EQ((SourcePlace{0, 52}), after.places(6)[0]);
+    EXPECT_EQ((SourcePlace{1, 0}), after.places(10)[0]);
+    EXPECT_EQ((SourcePlace{1, 12}), after.places(11)[0]);
+}
+
+TEST(TrainingOrder, BeginsTheNextEpochWhereNothingIsLeft) {
+    for (const bool is_shuffled : {false, true}) {
+        auto record = record_of({{.weight = 1, .tokens = 200, .trained = 200}}, 8, is_shuffled);
+        record.sources[0].begin = {3, 199};
+        const TrainingOrder order{record};
+        EXPECT_EQ(order.window(0).first_token, order.first_token(0, 4, 0));
+        EXPECT_EQ((SourcePlace{4, 8}), order.places(1)[0]);
+    }
+}
+
+TEST(TrainingOrder, ShufflesASourceByItsStreamWhereverItStands) {
+    auto record = record_of(
+        {{.weight = 1, .tokens = 999, .trained = 999}, {.weight = 1, .tokens = 999, .trained = 999}}, 8,
+        true);
+    const TrainingOrder before{record};
+    std::swap(record.sources[0], record.sources[1]);
+    const TrainingOrder after{record};
+    EXPECT_EQ(before.first_token(0, 2, 17), after.first_token(1, 2, 17));
+    EXPECT_NE(before.first_token(0, 2, 17), after.first_token(0, 2, 17));
+}
+
+TEST(TrainingOrder, KnowsWhichTokensItHasPassed) {
+    for (const bool is_shuffled : {false, true}) {
+        const TrainingOrder order{record_of({{.weight = 1, .tokens = 300, .trained = 290}}, 8, is_shuffled)};
+        std::set<std::int64_t> passed;
+        for (std::int64_t sample = 0; sample < 30; ++sample) {
+            const auto place = order.places(sample)[0];
+            for (std::int64_t token = 0; token < 290; ++token) {
+                ASSERT_EQ(passed.contains(token), order.has_passed(0, token, place))
+                    << "token " << token << " before sample " << sample;
+            }
+            for (std::int64_t i = 0; i < 8; ++i) {
+                passed.insert(order.window(sample).first_token + i);
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace ziggurat::data

@@ -46,6 +46,15 @@ TEST(SourceMix, RoundsHalvesUpSoThatEqualSourcesTakeTurns) {
     EXPECT_EQ((SourceMix::Pick{1, 1}), mix.pick(3));
 }
 
+TEST(SourceMix, CountsWhatItHasDealt) {
+    const SourceMix mix{std::vector<double>{1, 0.3, 2}};
+    std::vector<std::int64_t> dealt(3, 0);
+    for (std::int64_t samples = 0; samples < 500; ++samples) {
+        ASSERT_EQ(dealt, mix.counts(samples));
+        ++dealt[static_cast<std::size_t>(mix.pick(samples).source)];
+    }
+}
+
 TEST(SourceMix, IsAClosedFormFarOut) {
     const SourceMix mix{std::vector<double>{0.7, 0.3}};
     const std::int64_t far = std::int64_t{1} << 61;

@@ -218,6 +218,7 @@ std::map<std::string, Case> cases() {
         {"schedule.kind", set_to("schedule.kind", "linear")},
         {"schedule.warmup", set_to("schedule.warmup", "10 steps")},
         {"schedule.decay", set_to("schedule.decay", "30 steps", {"schedule.kind=wsd"})},
+        {"schedule.when_extended", set_to("schedule.when_extended", "hold")},
         {"schedule.final_fraction", set_to("schedule.final_fraction", "0.2")},
         {"checkpoint.every", set_to("checkpoint.every", "none")},
         {"checkpoint.keep.last", set_to("checkpoint.keep.last", "3")},

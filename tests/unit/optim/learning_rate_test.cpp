@@ -86,7 +86,8 @@ TEST(LearningRate, BearsWarmUpsAndDecaysLongerThanTheRun) {
 TEST(StepInputs, HoldBiasCorrectionsOfTheUpdateNotOfTheStep) {
     const auto optimizer = optimizer_of(0.9, 0.95);
 
-    const auto inputs = make_step_inputs(optimizer, schedule_of(ScheduleKind::constant), 20, 11, 3, 4096);
+    const auto inputs = make_step_inputs(
+        optimizer, learning_rate(schedule_of(ScheduleKind::constant), optimizer.lr, 20, 11), 11, 3, 4096);
 
     EXPECT_EQ(11, inputs.step);
     EXPECT_EQ(2.0f, inputs.learning_rate);
@@ -105,8 +106,7 @@ TEST(StepInputs, CorrectByTheWeightsThatTheKernelGives) {
         for (std::int64_t update = 1; update <= 100'000; ++update) {
             weights = double{decay.keep} * weights + double{decay.take};
             if (update == 1 || update == 10 || update == 3000 || update == 100'000) {
-                const auto inputs = make_step_inputs(optimizer_of(0.9, beta2),
-                                                     schedule_of(ScheduleKind::constant), 20, 0, update, 1);
+                const auto inputs = make_step_inputs(optimizer_of(0.9, beta2), 1, 0, update, 1);
                 EXPECT_NEAR(1, double{inputs.inverse_sqrt_bias2} * std::sqrt(weights), 1e-7)
                     << beta2 << " " << update;
             }
@@ -117,7 +117,8 @@ TEST(StepInputs, CorrectByTheWeightsThatTheKernelGives) {
 TEST(StepInputs, AreFiniteAtTheEdges) {
     const auto optimizer = optimizer_of(0, 0.9999999);
 
-    const auto first = make_step_inputs(optimizer, schedule_of(ScheduleKind::constant), 20, 0, 1, 0);
+    const auto first = make_step_inputs(
+        optimizer, learning_rate(schedule_of(ScheduleKind::constant), optimizer.lr, 20, 0), 0, 1, 0);
 
     EXPECT_EQ(1.0f, first.inverse_bias1);
     EXPECT_NEAR(1 / std::sqrt(1 - 0.9999999), first.inverse_sqrt_bias2, 0.01);

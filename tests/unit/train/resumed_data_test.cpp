@@ -1,7 +1,11 @@
 #include "train/save/resumed_data.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "base/units.hpp"
+#include "data/sample_order.hpp"
 
 namespace ziggurat::train {
 namespace {
@@ -10,19 +14,54 @@ using checkpoint::DeckChange;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-using Files = std::vector<data::FileFingerprint>;
+/// Two texts of 26,000 and 9,000 bytes, and one to validate with; sequences of 32.
+TrainingData two_texts() {
+    return {.files = {{"data.train[0].path", "a.txt", 26000, 26000, 1},
+                      {"data.train[1].path", "b.txt", 9000, 9000, 2},
+                      {"data.validation[0].path", "held.txt", 500, 500, 3}},
+            .order = {.seq = 32,
+                      .seed = 7,
+                      .sources = {{.weight = 1, .tokens = 26000, .trained = 26000, .stream = 0},
+                                  {.weight = 1, .tokens = 9000, .trained = 9000, .stream = 1}}}};
+}
 
-const Files before{{"data.train[0].path", "text.txt", 26000, 26000, 1},
-                   {"data.validation[0].path", "held.txt", 500, 500, 2}};
-
-DataVerdict judge(const Files& now, bool is_accepted = false, const std::vector<DeckChange>& deck = {}) {
+/// Of step 50 and sample 400: 200 of each.
+checkpoint::Manifest behind(const TrainingData& data) {
     checkpoint::Manifest manifest;
-    manifest.progress.step = 8;
-    manifest.progress.next_sample = 1240;
-    manifest.data = for_manifest(before);
-    return judge_data(manifest, deck, now, is_accepted);
+    manifest.progress.step = 50;
+    manifest.progress.next_sample = 400;
+    manifest.progress.order = data.order;
+    manifest.data = for_manifest(data.files);
+    return manifest;
+}
+constexpr data::SourcePlace behind_200{0, 200 * 32};
+
+DataVerdict judge(const TrainingData& now,
+                  bool is_accepted = false,
+                  const TrainingData& before = two_texts()) {
+    return judge_data(behind(before), {}, now, is_accepted);
+}
+
+void expect_silence(const DataVerdict& verdict) {
+    EXPECT_EQ("", verdict.refusal);
+    EXPECT_THAT(verdict.warnings, IsEmpty());
+    EXPECT_THAT(verdict.notes, IsEmpty());
+}
+
+/// Other bytes in the place of file `index`.
+TrainingData with(std::size_t index, std::int64_t bytes, std::uint64_t hash, const std::string& path = "") {
+    auto data = two_texts();
+    auto& file = data.files[index];
+    file.bytes = file.hashed_bytes = bytes;
+    file.hash = hash;
+    file.path = path.empty() ? file.path : path;
+    if (index < 2) {
+        data.order.sources[index].tokens = data.order.sources[index].trained = bytes;
+    }
+    return data;
 }
 
 DeckChange change_of(const char* key) {
@@ -31,77 +70,197 @@ DeckChange change_of(const char* key) {
     return change;
 }
 
-Files with(std::size_t index, std::int64_t bytes, std::uint64_t hash) {
-    Files files = before;
-    files[index].bytes = files[index].hashed_bytes = bytes;
-    files[index].hash = hash;
-    return files;
-}
+TEST(ResumedData, TheSameDataIsNotTalkedOfAndKeepsItsOrder) {
+    auto before = two_texts();
+    before.order.first_sample = 80;
+    before.order.sources[1].begin = {2, 64};
+    const auto verdict = judge(two_texts(), false, before);
+    expect_silence(verdict);
+    EXPECT_EQ(before.order, verdict.order);
 
-TEST(ResumedData, TheSameFilesAreNotTalkedOf) {
-    const auto verdict = judge(before);
-    EXPECT_EQ("", verdict.refusal);
-    EXPECT_TRUE(verdict.warnings.empty());
-    EXPECT_TRUE(verdict.notes.empty());
+    auto scaled = two_texts();  // 3:3 is 1:1
+    scaled.order.sources[0].weight = scaled.order.sources[1].weight = 3;
+    expect_silence(judge(scaled));
 }
 
 TEST(ResumedData, ATrainingFileThatGrewRefuses) {
     EXPECT_THAT(
-        judge(with(0, 26005, 3)).refusal,
-        AllOf(StartsWith("data.train[0].path: the training data has changed since the checkpoint of step 8 "
-                         "('text.txt' had 26,000 bytes and has 26,005 now)"),
+        judge(with(0, 26005, 9)).refusal,
+        AllOf(StartsWith("data.train[0].path: the training data has changed since the checkpoint of step 50 "
+                         "('a.txt' had 26,000 bytes and has 26,005 now)"),
               HasSubstr("run.accept_data_change=true")));
 }
 
-TEST(ResumedData, OtherBytesRefuseAndSoDoFilesThatComeOrGo) {
-    EXPECT_THAT(judge(with(0, 26000, 3)).refusal, HasSubstr("has other bytes, 26,000 then and now"));
-    Files more = before;
-    more.push_back({"data.train[0].path", "text2.txt", 7, 7, 9});
-    EXPECT_THAT(judge(more).refusal, HasSubstr("'text2.txt' is new, with 7 bytes"));
-    more[0].path = "text1.txt";
-    EXPECT_THAT(judge(more).refusal, HasSubstr("2 more files have changed"));
-    EXPECT_THAT(judge({before[1]}).refusal,
-                HasSubstr("'text.txt', which had 26,000 bytes, is not there any more"));
+TEST(ResumedData, OtherBytesRefuseUnderWhateverName) {
+    EXPECT_THAT(judge(with(1, 9000, 9)).refusal, HasSubstr("'b.txt' has other bytes, 9,000 then and now"));
+    EXPECT_THAT(
+        judge(with(1, 9000, 9, "/scratch/c.txt")).refusal,
+        HasSubstr("'/scratch/c.txt' with 9,000 bytes stands where 'b.txt' with 9,000 bytes, which are "
+                  "others, did"));
+    auto more = two_texts();
+    more.files.push_back({"data.train[0].path", "a2.txt", 7, 7, 9});
+    more.order.sources[0].tokens = more.order.sources[0].trained = 26007;
+    EXPECT_THAT(judge(more).refusal, HasSubstr("'a2.txt' is new, with 7 bytes"));
+    auto reread = two_texts();  // as tokens of two bytes each
+    reread.order.sources[0].tokens = reread.order.sources[0].trained = 13000;
+    EXPECT_THAT(judge(reread).refusal, HasSubstr("'a.txt' is read as 13,000 tokens, and was as 26,000"));
 }
 
-TEST(ResumedData, WhoAcceptsTheChangeIsToldWithWhichSampleItGoesOn) {
-    const auto verdict = judge(with(0, 26005, 3), true);
+TEST(ResumedData, TheSameBytesElsewhereAreNoted) {
+    auto moved = two_texts();
+    moved.files[0].path = "/scratch/job7/a.txt";
+    const auto verdict = judge(moved);
     EXPECT_EQ("", verdict.refusal);
-    EXPECT_THAT(verdict.warnings, ElementsAre(AllOf(HasSubstr("had 26,000 bytes and has 26,005 now"),
-                                                    HasSubstr("goes on with sample 1,240 of the order"))));
+    EXPECT_THAT(verdict.warnings, IsEmpty());
+    EXPECT_THAT(
+        verdict.notes,
+        ElementsAre("data.train names the same data otherwise: '/scratch/job7/a.txt' has the bytes of "
+                    "'a.txt'"));
+    EXPECT_EQ(two_texts().order, verdict.order);
 }
 
-TEST(ResumedData, ASourceThatTheDeckNamesOtherwiseIsTheDecksBusiness) {
-    const Files moved{{"data.train[0].path", "other.txt", 9, 9, 9}, before[1]};
-    EXPECT_NE("", judge(moved).refusal);
-    for (const char* key : {"data.train[0].path", "data.train[0]", "data.train", "data.train[0].format"}) {
-        const auto verdict = judge(moved, false, {change_of(key)});
-        EXPECT_EQ("", verdict.refusal) << key;
-        EXPECT_TRUE(verdict.warnings.empty()) << key;
+TEST(ResumedData, WhoAcceptsTheChangeIsToldWhereItGoesOn) {
+    const auto grown = judge(with(0, 26005, 9), true);
+    EXPECT_EQ("", grown.refusal);
+    EXPECT_THAT(grown.warnings, ElementsAre(AllOf(HasSubstr("had 26,000 bytes and has 26,005 now"),
+                                                  HasSubstr("behind as many tokens as it was"))));
+    EXPECT_EQ(behind_200, grown.order.sources[0].begin);
+
+    const auto replaced = judge(with(0, 26005, 9, "c.txt"), true);
+    EXPECT_THAT(replaced.warnings, ElementsAre(HasSubstr("from its beginning")));
+    EXPECT_EQ(data::SourcePlace{}, replaced.order.sources[0].begin);
+    EXPECT_EQ(2U, replaced.order.sources[0].stream) << "shuffled unlike any that was there";
+    EXPECT_EQ(behind_200, replaced.order.sources[1].begin);
+}
+
+TEST(ResumedData, OtherWeightsGoOnInEachSource) {
+    auto now = two_texts();
+    now.order.sources[1].weight = 3;
+    const auto verdict = judge(now);
+    EXPECT_THAT(
+        verdict.warnings,
+        ElementsAre("data.train: other sources give the sequences from step 51 on: 'a.txt' gives 25 % "
+                    "instead of 50 %, from epoch 0.2462 on; 'b.txt' gives 75 % instead of 50 %, from "
+                    "epoch 0.7111 on"));
+    EXPECT_EQ(400, verdict.order.first_sample);
+    EXPECT_EQ(behind_200, verdict.order.sources[0].begin);
+    EXPECT_EQ(behind_200, verdict.order.sources[1].begin);
+    EXPECT_EQ(3, verdict.order.sources[1].weight);
+}
+
+TEST(ResumedData, SourcesComeGoAndChangePlaces) {
+    auto now = two_texts();
+    std::swap(now.files[0], now.files[1]);
+    std::swap(now.files[0].key, now.files[1].key);
+    std::swap(now.order.sources[0], now.order.sources[1]);
+    std::swap(now.order.sources[0].stream, now.order.sources[1].stream);  // by place, as a run begins
+    const auto moved = judge(now);
+    EXPECT_THAT(moved.warnings, IsEmpty());
+    EXPECT_THAT(moved.notes, ElementsAre(HasSubstr("in another order: each gives the same share")));
+    EXPECT_EQ(1U, moved.order.sources[0].stream) << "b.txt is shuffled as before";
+
+    now.files.insert(now.files.begin() + 2, {"data.train[2].path", "c.txt", 5000, 5000, 4});
+    now.order.sources.push_back({.weight = 2, .tokens = 5000, .trained = 5000, .stream = 2});
+    const auto added = judge(now);
+    EXPECT_EQ("", added.refusal);
+    EXPECT_THAT(added.warnings, ElementsAre(AllOf(HasSubstr("'b.txt' gives 25 % instead of 50 %"),
+                                                  HasSubstr("'c.txt' is new with 50 %"))));
+
+    auto fewer = two_texts();
+    fewer.files.erase(fewer.files.begin());
+    fewer.files[0].key = "data.train[0].path";
+    fewer.order.sources.erase(fewer.order.sources.begin());
+    const auto gone = judge(fewer);
+    EXPECT_THAT(gone.warnings,
+                ElementsAre(AllOf(HasSubstr("'b.txt' gives 100 % instead of 50 %"),
+                                  HasSubstr("'a.txt', which gave 50 %, is left out behind epoch 0.2462"))));
+    EXPECT_EQ(behind_200, gone.order.sources[0].begin);
+}
+
+TEST(ResumedData, OtherSequencesSayWhatComesTwice) {
+    auto now = two_texts();
+    now.order.seq = 64;
+    now.order.is_shuffled = false;
+    auto before = two_texts();
+    before.order.is_shuffled = false;
+    EXPECT_THAT(
+        judge(now, false, before).warnings,
+        ElementsAre("data.seq is 64 instead of 32: sequences are others from step 51 on; none of their "
+                    "tokens comes a second time in its epoch, or is passed over"));
+
+    now.order.is_shuffled = true;
+    const auto verdict = judge(now);
+    const data::TrainingOrder old_order{two_texts().order};
+    const data::TrainingOrder order{verdict.order};
+    std::int64_t repeated = 0;
+    for (std::int64_t passed = 0; passed < order.tokens_left(0); ++passed) {
+        repeated += old_order.has_passed(0, order.token_ahead(0, passed), behind_200) ? 1 : 0;
     }
-    EXPECT_NE(
-        "",
-        judge(moved, false, {change_of("data.train[1].path"), change_of("data.train[0].weight")}).refusal);
+    EXPECT_GT(repeated, 1000);
+    EXPECT_THAT(verdict.warnings,
+                ElementsAre(HasSubstr(fmt::format("; {} tokens of 'a.txt' come a second time in its epoch 1, "
+                                                  "and about as many are passed over",
+                                                  format_grouped(repeated)))));
 }
 
-TEST(ResumedData, OtherValidationDataIsWarnedOf) {
-    const auto verdict = judge(with(1, 501, 3));
+TEST(ResumedData, ASeedMattersOnlyWhereItShuffles) {
+    auto now = two_texts();
+    now.order.seed = 8;
+    EXPECT_THAT(judge(now).warnings, ElementsAre(HasSubstr("run.seed is 8 instead of 7")));
+    auto before = two_texts();
+    now.order.is_shuffled = before.order.is_shuffled = false;
+    expect_silence(judge(now, false, before));
+}
+
+TEST(ResumedData, TokensThatAreHeldOutNoMoreAreCounted) {
+    auto before = two_texts();
+    before.order.sources[0].trained = 20000;
+    const auto trained = judge(two_texts(), false, before);
+    EXPECT_THAT(
+        trained.warnings,
+        ElementsAre(HasSubstr("data.held_out keeps another part"),
+                    HasSubstr("6,000 tokens of 'a.txt' that were held out are trained on from here")));
+    const auto held = judge(before);
+    ASSERT_EQ(2U, held.warnings.size());
+    EXPECT_THAT(held.warnings.back(),
+                HasSubstr("6,000 tokens of 'a.txt' that were there to be trained on are held out from here"));
+}
+
+TEST(ResumedData, OtherValidationDataIsWarnedOfAndTheSameElsewhereIsNot) {
+    const auto verdict = judge(with(2, 501, 9));
     EXPECT_EQ("", verdict.refusal);
     EXPECT_THAT(verdict.warnings, ElementsAre(HasSubstr("losses before and after do not compare")));
+    expect_silence(judge(with(2, 500, 3, "/scratch/held.txt")));
 }
 
 TEST(ResumedData, ACheckpointThatDoesNotSayIsNoted) {
-    const auto verdict = judge_data({}, {}, before, false);
+    const auto verdict = judge_data({}, {}, two_texts(), false);
     EXPECT_EQ("", verdict.refusal);
     EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("is not known")));
+    EXPECT_EQ(two_texts().order, verdict.order);
+}
+
+TEST(ResumedData, WithoutPlacesACheckpointGoesOnByThePresentDeck) {
+    auto manifest = behind(two_texts());
+    manifest.progress.order = {};
+    expect_silence(judge_data(manifest, {}, two_texts(), false));
+    EXPECT_THAT(judge_data(manifest, {change_of("data.train[1].weight")}, two_texts(), false).warnings,
+                ElementsAre(HasSubstr("does not say how far each source was read")));
+    EXPECT_NE("", judge_data(manifest, {}, with(0, 26005, 9), false).refusal);
+}
+
+TEST(ResumedData, OfTokensWithoutAFileTheDeckAloneSpeaks) {
+    auto own = two_texts();
+    own.files.clear();
+    EXPECT_THAT(judge_data(behind(own), {change_of("data.train[0].path")}, own, false).warnings,
+                ElementsAre(HasSubstr("whether its tokens are others is for the program to say")));
 }
 
 TEST(ResumedData, PathsThatNobodyCanReadCompareAsTheyAreKept) {
-    const Files odd{{"data.train[0].path", "te\nxt", 1, 1, 1}};
-    checkpoint::Manifest manifest;
-    manifest.data = for_manifest(odd);
-    EXPECT_EQ("te\\x0axt", manifest.data[0].path);
-    EXPECT_EQ("", judge_data(manifest, {}, odd, false).refusal);
+    auto odd = two_texts();
+    odd.files[0].path = "te\nxt";
+    EXPECT_EQ("te\\x0axt", behind(odd).data[0].path);
+    expect_silence(judge(odd, false, odd));
 }
 
 }  // namespace

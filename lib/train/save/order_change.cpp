@@ -1,0 +1,263 @@
+#include "train/save/order_change.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/units.hpp"
+#include "data/order_overlap.hpp"
+#include "data/sample_order.hpp"
+
+namespace ziggurat::train {
+namespace {
+
+using Record = data::OrderRecord;
+
+/// Shares that differ by less are the same.
+constexpr double share_tolerance = 1e-9;
+constexpr std::size_t most_told = 6;
+
+double share_of(const Record& order, std::size_t source) {
+    double sum = 0;
+    for (const auto& other : order.sources) {
+        sum += other.weight;
+    }
+    return order.sources[source].weight / sum;
+}
+
+std::string joined(std::vector<std::string> parts) {
+    if (parts.size() > most_told) {
+        const auto untold = parts.size() - most_told;
+        parts.resize(most_told);
+        parts.push_back(fmt::format("{} more", untold));
+    }
+    return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+/// Everything that is compared, source by source.
+class Change {
+  public:
+    Change(const OrderBefore& before, const OrderNow& now, const SourceMatch& match)
+        : before_{before},
+          now_{now},
+          match_{match},
+          order_{before.order},
+          places_{order_.places(before.next_sample)} {}
+
+    bool is_none() const {
+        const auto& was = before_.order;
+        const auto& is = now_.order;
+        bool is_same = match_.gone.empty() && was.seq == is.seq && was.is_shuffled == is.is_shuffled &&
+                       (was.seed == is.seed || !is.is_shuffled);
+        for (std::size_t s = 0; s < is.sources.size(); ++s) {
+            const auto& present = match_.sources[s];
+            is_same = is_same && present.is_same && present.before == static_cast<int>(s) &&
+                      was.sources[s].trained == is.sources[s].trained &&
+                      std::abs(share_of(was, s) - share_of(is, s)) < share_tolerance;
+        }
+        return is_same;
+    }
+
+    /// From the next sample on, each source from where it was.
+    Record next() const {
+        Record next = now_.order;
+        next.first_sample = before_.next_sample;
+        std::uint32_t unused = 0;  // a stream that no source has shuffled by
+        for (const auto& source : before_.order.sources) {
+            unused = std::max(unused, source.stream + 1);
+        }
+        for (std::size_t s = 0; s < next.sources.size(); ++s) {
+            const bool goes_on = continues(s);
+            next.sources[s].stream = goes_on ? before_.order.sources[before_of(s)].stream : unused++;
+            next.sources[s].begin = goes_on ? places_[before_of(s)] : data::SourcePlace{};
+        }
+        return next;
+    }
+
+    /// What each source gives of the sequences, where that changes; and those that come or go.
+    std::vector<std::string> shares() const {
+        std::vector<std::string> told;
+        for (std::size_t s = 0; s < now_.sources.size(); ++s) {
+            const double share = 100 * share_of(now_.order, s);
+            if (match_.sources[s].before == SourceMatch::none) {
+                told.push_back(fmt::format("'{}' is new with {:.3g} %", now_.sources[s].name(), share));
+                continue;
+            }
+            const double share_before = 100 * share_of(before_.order, before_of(s));
+            if (std::abs(share - share_before) >= 100 * share_tolerance) {
+                told.push_back(fmt::format("'{}' gives {:.3g} % instead of {:.3g} %{}",
+                                           now_.sources[s].name(), share, share_before,
+                                           continues(s) ? ", from " + place_of(before_of(s)) + " on" : ""));
+            }
+        }
+        for (const int gone : match_.gone) {
+            const auto b = static_cast<std::size_t>(gone);
+            told.push_back(fmt::format("'{}', which gave {:.3g} %, is left out behind {}",
+                                       before_.sources[b].name(), 100 * share_of(before_.order, b),
+                                       place_of(b)));
+        }
+        return told;
+    }
+
+    /// Keys by which sequences of the same tokens are others.
+    std::vector<std::string> causes() const {
+        std::vector<std::string> keys;
+        const auto& was = before_.order;
+        const auto& is = now_.order;
+        if (was.seq != is.seq) {
+            keys.push_back(fmt::format("data.seq is {} instead of {}", is.seq, was.seq));
+        }
+        if (was.is_shuffled != is.is_shuffled) {
+            keys.push_back(fmt::format("data.shuffle is {}", is.is_shuffled));
+        } else if (is.is_shuffled && was.seed != is.seed) {
+            keys.push_back(fmt::format("run.seed is {} instead of {}", is.seed, was.seed));
+        }
+        if (has_other_part()) {
+            keys.emplace_back("data.held_out keeps another part");
+        }
+        return keys;
+    }
+
+    /// Tokens that come twice in the epochs under way.
+    std::vector<std::string> repeats(const data::TrainingOrder& after) const {
+        std::vector<std::string> told;
+        for (std::size_t s = 0; s < now_.sources.size(); ++s) {
+            if (!match_.sources[s].is_same) {
+                continue;
+            }
+            const auto b = before_of(s);
+            const auto repeated =
+                data::repeated_tokens(order_, static_cast<int>(b), places_[b], after, static_cast<int>(s));
+            if (repeated.tokens > 0) {
+                told.push_back(
+                    fmt::format("{}{} tokens of '{}' come a second time in its epoch {}, and about "
+                                "as many are passed over",
+                                repeated.is_exact ? "" : "about ", format_grouped(repeated.tokens),
+                                now_.sources[s].name(), places_[b].epoch + 1));
+            }
+        }
+        return told;
+    }
+
+    /// Tokens that move between training and validation.
+    std::vector<std::string> held_out() const {
+        std::vector<std::string> told;
+        for (std::size_t s = 0; s < now_.sources.size(); ++s) {
+            if (!continues(s)) {
+                continue;
+            }
+            const auto& was = before_.order.sources[before_of(s)];
+            const auto& is = now_.order.sources[s];
+            const auto& name = now_.sources[s].name();
+            const auto trained_now = std::min(is.trained, was.tokens) - was.trained;
+            const auto held_now = std::min(is.tokens, was.trained) - is.trained;
+            if (trained_now > 0) {
+                told.push_back(fmt::format("{} tokens of '{}' that were held out are trained on from here",
+                                           format_grouped(trained_now), name));
+            } else if (held_now > 0) {
+                told.push_back(
+                    fmt::format("{} tokens of '{}' that were there to be trained on are held out "
+                                "from here, so the model may know what it is validated with",
+                                format_grouped(held_now), name));
+            }
+        }
+        return told;
+    }
+
+  private:
+    std::size_t before_of(std::size_t source) const {
+        return static_cast<std::size_t>(match_.sources[source].before);
+    }
+
+    /// The source goes on from where one was.
+    bool continues(std::size_t source) const {
+        const auto& [before, is_same] = match_.sources[source];
+        return before != SourceMatch::none &&
+               (is_same || goes_on_in_place(before_.sources[before_of(source)], now_.sources[source]));
+    }
+
+    bool has_other_part() const {
+        for (std::size_t s = 0; s < now_.sources.size(); ++s) {
+            if (match_.sources[s].is_same &&
+                now_.order.sources[s].trained != before_.order.sources[before_of(s)].trained) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    std::string place_of(std::size_t b) const {
+        const auto& place = places_[b];
+        return fmt::format("epoch {:.4g}", static_cast<double>(place.epoch) +
+                                               static_cast<double>(place.tokens) /
+                                                   static_cast<double>(before_.order.sources[b].trained));
+    }
+
+    const OrderBefore& before_;
+    const OrderNow& now_;
+    const SourceMatch& match_;
+    data::TrainingOrder order_;
+    std::vector<data::SourcePlace> places_;
+};
+
+void tell_names(const OrderBefore& before,
+                const OrderNow& now,
+                const SourceMatch& match,
+                DataVerdict& verdict) {
+    std::vector<std::string> told;
+    for (std::size_t s = 0; s < now.sources.size(); ++s) {
+        const auto& [index, is_same] = match.sources[s];
+        if (is_same && now.sources[s].name() != before.sources[static_cast<std::size_t>(index)].name() &&
+            !now.sources[s].files.empty()) {
+            told.push_back(fmt::format("'{}' has the bytes of '{}'", now.sources[s].name(),
+                                       before.sources[static_cast<std::size_t>(index)].name()));
+        }
+    }
+    if (!told.empty()) {
+        verdict.notes.push_back(fmt::format("data.train names the same data otherwise: {}", joined(told)));
+    }
+}
+
+}  // namespace
+
+bool goes_on_in_place(const KnownSource& before, const KnownSource& now) {
+    return before.name() == now.name();
+}
+
+void tell_order_change(const OrderBefore& before,
+                       const OrderNow& now,
+                       const SourceMatch& match,
+                       DataVerdict& verdict) {
+    tell_names(before, now, match, verdict);
+    const Change change{before, now, match};
+    if (change.is_none()) {
+        verdict.order = before.order;
+        return;
+    }
+    verdict.order = change.next();
+    const auto step = format_grouped(before.step + 1);
+    if (const auto shares = change.shares(); !shares.empty()) {
+        verdict.warnings.push_back(fmt::format(
+            "data.train: other sources give the sequences from step {} on: {}", step, joined(shares)));
+    } else if (match.has_moved()) {
+        verdict.notes.emplace_back(
+            "data.train lists its sources in another order: each gives the same share and goes on where it "
+            "was");
+    }
+    if (const auto causes = change.causes(); !causes.empty()) {
+        const auto repeats = change.repeats(data::TrainingOrder{verdict.order});
+        verdict.warnings.push_back(fmt::format(
+            "{}: sequences are others from step {} on; {}", fmt::join(causes, ", "), step,
+            repeats.empty() ? "none of their tokens comes a second time in its epoch, or is passed over"
+                            : joined(repeats)));
+    }
+    if (const auto held_out = change.held_out(); !held_out.empty()) {
+        verdict.warnings.push_back(fmt::format(
+            "data.held_out: {}. Validation losses before and after do not compare.", joined(held_out)));
+    }
+}
+
+}  // namespace ziggurat::train
