@@ -368,5 +368,30 @@ def by_tokens(chosen):
     say("a run in tokens ends with its tokens")
 
 
+# ---------------------------------------------------------------- saved first
+
+
+def saved_first(chosen):
+    """What is due at a step is saved before it is validated: a job that is killed in a long validation loses nothing."""
+    place = Place(chosen, "saved_first")
+    text = (place.folder / "text.txt").read_bytes()
+    (place.folder / "text.txt").write_bytes(text * (24_000_000 // len(text)))  # a long validation
+    settings = [*LEARNS, "train.steps=8", "schedule=constant", "data.held_out=90%"]
+    for ranks, every in ((1, "4 steps"), (2, "4 steps"), (2, "none")):  # beside a validation, or before the last one
+        name = f"run-{ranks}-{every[0]}"
+        run = place.folder / name
+        step = 4 if every != "none" else 8
+        more = [f"checkpoint.every={every if every != 'none' else '1h'}", f"validate.every={step} steps"]
+        with place.start(name, ranks, *settings, *more) as training:
+            expect(training.wait_until(lambda: step in complete_steps(run), "a checkpoint"), training.tail())
+            validated = [event for event in events(run) if event["event"] == "validate"]
+            expect(not validated, f"{name} was validated first: {validated}")
+        with place.start(name, ranks, *settings, *more, "validate.every=none") as training:
+            expect(training.wait() == 0, training.tail())
+            word = "finished before" if step == 8 else "resumed after step 4 of 8"
+            expect(word in training.output(), training.tail())
+    say("what is due is saved before it is validated")
+
+
 if __name__ == "__main__":
-    run_script(__doc__, the_data, the_course, by_tokens)
+    run_script(__doc__, the_data, the_course, by_tokens, saved_first)
