@@ -372,7 +372,7 @@ enum class ScheduleKind { constant, linear, cosine, warmup_stable_decay };
 
 /// What becomes of the schedule where a run goes on with another end than it had.
 enum class WhenExtended {
-    stretch,  ///< it ends where the run does
+    rescale,  ///< it ends where the run does
     restart,  ///< another one, from there to the end of the run
     hold      ///< it ends where it would have ended, and its last learning rate stays
 };
@@ -381,7 +381,7 @@ struct LearningRate {
     ScheduleKind kind = ScheduleKind::cosine;
     std::int64_t warmup_steps = 0;
     bool is_warmup_in_tokens = false;  ///< the deck says how many, or a share of a run that has so many
-    WhenExtended when_extended = WhenExtended::stretch;
+    WhenExtended when_extended = WhenExtended::rescale;
     std::int64_t decay_steps = 0;  ///< warmup_stable_decay: length of the last part
     double final_fraction = 0.1;
 

@@ -227,7 +227,8 @@ void TrainingLoop::one_step() {
     data_.look_at_times();
     // What is due at a step is saved before it is validated, which may take long.
     const bool is_last = step_ >= spec_.train.steps || requests_.agreed() > 0;
-    const bool saves = !is_last && checkpointer_.after_step(progress(), outcome.step_requests);
+    const bool saves = !is_last && checkpointer_.after_step(step_, tokens_, outcome.step_requests,
+                                                            [this] { return progress(); });
     const bool is_due =
         validation_due_.is_due(step_, tokens_) || outcome.step_requests[StepRequest::validate] > 0;
     if (is_due && evaluation_.has_samples()) {

@@ -17,7 +17,8 @@ Saving::Saving(const spec::RunSpec& run, const comm::Context& group, train::Asse
 }
 
 void Saving::after_step(const checkpoint::TrainingProgress& progress) {
-    checkpointer_->after_step(progress, assembly_.outcome().step_requests);
+    checkpointer_->after_step(progress.step, progress.tokens, assembly_.outcome().step_requests,
+                              [&] { return progress; });
 }
 
 void Saving::finish(const checkpoint::TrainingProgress& progress) {

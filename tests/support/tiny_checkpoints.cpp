@@ -74,7 +74,8 @@ SavedOutcome train_and_save(const spec::RunSpec& run,
         }
         try {
             if (step < last_step) {
-                checkpointer->after_step(progress(step), assembly->outcome().step_requests);
+                checkpointer->after_step(step, progress(step).tokens, assembly->outcome().step_requests,
+                                         [&] { return progress(step); });
             }
         } catch (const Error& error) {
             outcome.error = error.what();

@@ -20,7 +20,7 @@ void resolve_schedule(Resolution& resolution) {
     const std::string when_extended = values.word("schedule.when_extended");
     schedule.when_extended = when_extended == "restart" ? spec::WhenExtended::restart
                              : when_extended == "hold"  ? spec::WhenExtended::hold
-                                                        : spec::WhenExtended::stretch;
+                                                        : spec::WhenExtended::rescale;
     if (resolution.is_auto("schedule.decay")) {
         const std::int64_t steps = kind == "wsd" ? (resolution.run.train.steps + 4) / 5 : 0;
         values.set_resolved("schedule.decay", TrainingLength{.steps = steps}, fmt::format("{} steps", steps),

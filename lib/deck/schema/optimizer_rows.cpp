@@ -40,9 +40,9 @@ constexpr Row rows[] = {
      .on_resume = measured, .doc = "wsd: length of the way down; auto is 20% of the steps."},
     {.path = "schedule.final_fraction", .type = Type::real, .fallback = "0.1", .min = 0, .max = 1,
      .on_resume = measured, .doc = "Learning rate at the end, relative to the highest."},
-    {.path = "schedule.when_extended", .type = Type::word, .fallback = "stretch", .words = "stretch restart hold",
+    {.path = "schedule.when_extended", .type = Type::word, .fallback = "rescale", .words = "rescale restart hold",
      .on_resume = measured,
-     .doc = "For a run that goes on with another train.steps or train.tokens than its checkpoint had. stretch: the schedule ends"
+     .doc = "For a run that goes on with another train.steps or train.tokens than its checkpoint had. rescale: the schedule ends"
             " with the run, so the learning rate may jump. restart: a schedule of its own, warm-up and all, from there to the"
             " new end. hold: the schedule ends where it would have ended, and its last learning rate stays."},
 };

@@ -92,10 +92,13 @@ void Checkpointer::look() {
     }
 }
 
-bool Checkpointer::after_step(const checkpoint::TrainingProgress& progress, const StepRequests& counts) {
+bool Checkpointer::after_step(std::int64_t step,
+                              std::int64_t tokens,
+                              const StepRequests& counts,
+                              const std::function<checkpoint::TrainingProgress()>& progress) {
     learn(counts);
     const bool is_asked = counts[StepRequest::checkpoint] > 0;
-    const bool is_due = due_ && due_->is_due(progress.step, progress.tokens);
+    const bool is_due = due_ && due_->is_due(step, tokens);
     if (!is_asked && !is_due) {
         return false;
     }
@@ -105,7 +108,7 @@ bool Checkpointer::after_step(const checkpoint::TrainingProgress& progress, cons
     }
     mine_[StepRequest::checkpoint] = 0;  // time may have been up while waiting: this save is the answer
     const ScopedActivity time{account_, saving_activity_};
-    begin(progress, snapshot_.has_copy());
+    begin(progress(), snapshot_.has_copy());
     if (!is_asynchronous_) {
         wait();
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,13 +70,17 @@ class Checkpointer {
 
     /// Between steps: what all ranks have learned, and a new save where one is due.
     ///
-    /// \param progress  as it will be found when the run goes on
+    /// \param step      steps done, and tokens consumed by them
     /// \param counts    step_requests of all ranks at the end of the step
+    /// \param progress  as it will be found when the run goes on; asked for when a save begins
     /// Returns whether one has begun.
     ///
     /// Collective: over all ranks
     /// Errors:     Error{resource} on all ranks alike after most_failures + 1 failures in a row
-    bool after_step(const checkpoint::TrainingProgress& progress, const StepRequests& counts);
+    bool after_step(std::int64_t step,
+                    std::int64_t tokens,
+                    const StepRequests& counts,
+                    const std::function<checkpoint::TrainingProgress()>& progress);
 
     /// No steps follow for a while: what the save under way would have taken from their updates it takes from
     /// where it lies. Collective: local

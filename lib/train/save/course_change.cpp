@@ -52,7 +52,7 @@ std::string remedy(const spec::RunSpec& spec,
                    const TrainingCourse& course,
                    const checkpoint::Course& before) {
     if (!course.has_other_end() || course.end_step() <= before.end_step ||
-        spec.schedule.when_extended != spec::WhenExtended::stretch) {
+        spec.schedule.when_extended != spec::WhenExtended::rescale) {
         return "";
     }
     return " schedule.when_extended=hold keeps to the schedule that the run had, and then to its last "

@@ -82,7 +82,7 @@ TEST(TrainingCourse, AWarmUpIsCountedAsTheDeckCountsIt) {
     EXPECT_DOUBLE_EQ(1e-3 * 6 / 10, rate_at(run, half, half));
 }
 
-TEST(TrainingCourse, AStretchedScheduleEndsWithTheRun) {
+TEST(TrainingCourse, ARescaledScheduleEndsWithTheRun) {
     auto run = run_of(false);
     const auto finished = behind(run, 60);
     run.train.steps = 120;
