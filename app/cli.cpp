@@ -12,6 +12,7 @@
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "deck/messages/nearest.hpp"
+#include "deck/messages/peer_names.hpp"
 
 namespace ziggurat::app {
 namespace {
@@ -39,6 +40,18 @@ std::string suggestion(const std::string& word, const Words& known) {
     const std::string nearest =
         lacks_dashes ? "--" + word : deck::nearest(word, {known.begin(), known.end()});
     return nearest.empty() ? "" : " Did you mean '" + nearest + "'?";
+}
+
+/// What somebody means who writes a key of a deck as an option, or an option of another program.
+std::string key_meant(const std::string& name, const std::string& word) {
+    const auto key = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+    if (key.find('.') != std::string::npos) {
+        const auto override = word.substr(word.find(key));
+        return fmt::format(" Keys of the deck stand without dashes: {}{}.", override,
+                           override == key ? "=VALUE" : "");
+    }
+    const auto* peer = deck::find_peer_name(name);
+    return peer == nullptr ? "" : " " + describe(*peer);
 }
 
 Done print(const std::string& text) {
@@ -136,7 +149,8 @@ class LineReader {
   private:
     Refusal refusal(const std::string& problem) const { return {problem, row_.name}; }
 
-    const OptionRow& option_called(const std::string& name) const {
+    const OptionRow& option_called(const std::string& word) const {
+        const auto name = word.substr(0, word.find('='));
         Words known;
         for (const auto& option : row_.options) {
             if (option.name == name) {
@@ -144,13 +158,15 @@ class LineReader {
             }
             known.push_back(option.name);
         }
-        throw refusal("'" + row_.name + "' has no option '" + name + "'." + suggestion(name, known));
+        const auto meant = suggestion(name, known);
+        throw refusal("'" + row_.name + "' has no option '" + name + "'." +
+                      (meant.empty() ? key_meant(name, word) : meant));
     }
 
     /// How many of the words after it are its own.
     std::size_t read_option(const std::string& word, const std::string* next) {
         const auto equals = word.find('=');
-        const auto& option = option_called(word.substr(0, equals));
+        const auto& option = option_called(word);
         if (!given_.options.insert(option.name).second) {
             throw refusal("'" + option.name + "' is given twice. Give it once.");
         }

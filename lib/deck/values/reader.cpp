@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "deck/messages/nearest.hpp"
+#include "deck/messages/peer_names.hpp"
 
 namespace ziggurat::deck {
 namespace {
@@ -148,11 +149,15 @@ class Reader {
         }
         std::string meant = nearest(entry.key, names);
         meant = meant.empty() ? elsewhere(entry.key) : join(parent, meant);
+        const PeerName* peer = find_peer_name(entry.key);
         const bool is_path =
             entry.key.find('.') != std::string::npos && schema_.find(join(parent, entry.key)) != nullptr;
         const char* why = is_path ? "paths with dots are for the command line; a deck nests its maps"
-                                  : "unknown keys would be ignored in silence";
-        const std::string guess = meant.empty() || is_path ? "" : fmt::format("Did you mean '{}'? ", meant);
+                                  : "none is ever ignored";
+        const std::string guess = is_path           ? ""
+                                  : peer != nullptr ? describe(*peer) + " "
+                                  : meant.empty()   ? ""
+                                                    : fmt::format("Did you mean '{}'? ", meant);
         found_.error(entry.key_at, fmt::format("unknown key {}", in_quotes(join(parent, entry.key))), why,
                      fmt::format("{}Keys of {}: {}.", guess, shown_map(parent), keys_of(parent)));
     }

@@ -1,0 +1,64 @@
+#include "deck/messages/peer_names.hpp"
+
+#include <set>
+
+#include "deck/schema/schema.hpp"
+#include "tests/unit/deck/tiny_deck.hpp"
+
+namespace ziggurat::deck {
+namespace {
+
+using PeerNames = TinyDeck;
+
+std::string key_of(const PeerName& peer) {
+    return std::string{peer.ours.substr(0, peer.ours.find('='))};
+}
+
+TEST_F(PeerNames, LeadToKeysThatAreThereAndTakeTheValue) {
+    std::set<std::string_view> seen;
+    for (const auto& peer : peer_names()) {
+        EXPECT_TRUE(seen.insert(peer.name).second) << peer.name << " is listed twice";
+        ASSERT_NE(peer.ours.find('='), std::string_view::npos) << peer.name;
+        const Row* row = deck_schema().find(key_of(peer));
+        ASSERT_NE(row, nullptr) << peer.name << " leads to " << key_of(peer);
+        EXPECT_EQ(row->built, Built::yes) << key_of(peer);
+
+        // Whether it fits this model and this machine is for rules; that it reads is what counts.
+        const auto loaded = load(without_gpus, {std::string{peer.ours}});
+        for (const auto& said : {loaded.found.print()}) {
+            EXPECT_EQ(said.find("unknown key"), std::string::npos) << peer.ours << "\n" << said;
+            EXPECT_EQ(said.find("is not a"), std::string::npos) << peer.ours << "\n" << said;
+            EXPECT_EQ(said.find("out of range"), std::string::npos) << peer.ours << "\n" << said;
+        }
+    }
+    EXPECT_GE(seen.size(), 100U);
+}
+
+TEST_F(PeerNames, AreFoundHoweverTheyAreSpelt) {
+    for (const char* word : {"learning_rate", "learning-rate", "--learning-rate", "Learning_Rate"}) {
+        const auto* peer = find_peer_name(word);
+        ASSERT_NE(peer, nullptr) << word;
+        EXPECT_EQ(key_of(*peer), "optimizer.lr");
+    }
+    for (const char* word : {"", "--", "learning", "learning_rates"}) {
+        EXPECT_EQ(find_peer_name(word), nullptr) << word;
+    }
+}
+
+TEST_F(PeerNames, AreNoKeysOfOurs) {
+    for (const auto& peer : peer_names()) {
+        EXPECT_EQ(deck_schema().find(peer.name), nullptr) << "the deck's own " << peer.name;
+    }
+}
+
+TEST_F(PeerNames, AreToldWhereAKeyIsNotKnown) {
+    const auto said = load(without_gpus, {"train.gradient_accumulation_steps=4"}).found.print();
+    EXPECT_NE(
+        said.find("Here that is train.global_batch, as in train.global_batch=1024 (by itself: global_batch "
+                  "/ (micro_batch x data parallel ranks))."),
+        std::string::npos)
+        << said;
+}
+
+}  // namespace
+}  // namespace ziggurat::deck
