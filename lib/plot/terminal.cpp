@@ -119,7 +119,10 @@ class Drawing {
                 }
             }
         }
-        for (std::size_t i = 0; i < panel.lines.size(); ++i) {
+        for (std::size_t drawn = 0; drawn < panel.lines.size(); ++drawn) {
+            // Of stacked lines the lowest last: one that adds nothing lies on the one below, and must not
+            // hide it.
+            const std::size_t i = panel.is_stacked ? panel.lines.size() - 1 - drawn : drawn;
             const Point* before = nullptr;
             for (const auto& point : panel.lines[i].curve) {
                 const Point& from = before == nullptr ? point : *before;

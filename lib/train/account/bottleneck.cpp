@@ -19,7 +19,7 @@ using schedule::Cargo;
 using schedule::Link;
 using spec::Tier;
 
-constexpr double least_share_named = 0.05;    ///< of the time in steps
+constexpr double least_share_named = 0.15;    ///< of the time in steps: less is not worth acting on
 constexpr double least_home_worth_it = 0.02;  ///< of a state kind
 constexpr double busy_all_the_time = 0.8;
 constexpr double seconds_per_day = 86400;
@@ -175,14 +175,14 @@ std::string relief_of_link(const BottleneckFacts& facts, Link link, const LinkSu
     return text;
 }
 
-std::string relief_of(Stall stall) {
+std::string relief_of(Stall stall, const BottleneckFacts& facts) {
     switch (stall) {
         case data_stall:
             return "put the data on a faster file system";
         case Stall::collective:
-            return "a larger global batch per exchange, a lower ZeRO stage where memory allows it, or ranks "
-                   "of "
-                   "equal speed";
+            return fmt::format(
+                "a larger train.global_batch per exchange, {}or ranks of equal speed",
+                facts.gathers_parameters ? "a lower sharding.zero where memory allows it, " : "");
         case Stall::channel:
             return "more micro-batches fill the pipeline";
         case Stall::host_optimizer:
@@ -207,6 +207,7 @@ BottleneckFacts bottleneck_facts(const spec::RunSpec& spec, const schedule::Prog
     facts.moved = schedule::bytes_by_cargo(program);
     facts.at_home = schedule::bytes_at_home(program);
     facts.microbatches = spec.train.micro_batches;
+    facts.gathers_parameters = spec.sharding.parameters > 1;
     facts.prefetch = spec.overlap.prefetch;
     facts.num_paths = static_cast<int>(spec.tiers.nvme_paths.size());
     facts.nodes = std::max(1, spec.parallel.ranks / std::max(spec.parallel.ranks_per_node, 1));
@@ -240,7 +241,7 @@ std::string bottleneck_sentence(std::span<const AccountRecord> ranks, const Bott
     const auto use = std::ranges::find_if(
         sums, [&](const LinkSum& sum) { return link && sum.worst.link == to_string(*link); });
     if (use == sums.end()) {
-        return text + ". What helps: " + relief_of(stall) + ".";
+        return text + ". What helps: " + relief_of(stall, facts) + ".";
     }
     text +=
         fmt::format(", {} a step and rank at {}/s", format_bytes(use->worst.planned_bytes / use->worst.steps),

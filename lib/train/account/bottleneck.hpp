@@ -22,6 +22,7 @@ struct BottleneckFacts {
     /// Bytes at home: [cargo][tier].
     std::array<std::array<std::int64_t, 3>, schedule::num_cargoes> at_home{};
     std::int64_t microbatches = 1;
+    bool gathers_parameters = false;  ///< sharded over ranks: ZeRO 3
     int prefetch = 1;
     int num_paths = 0;
     int nodes = 1;
@@ -36,9 +37,9 @@ BottleneckFacts bottleneck_facts(const spec::RunSpec& spec, const schedule::Prog
 /// relieve it, with what it would bring where that follows from bytes and rates. Empty when no step was done.
 /// Pure; rank r's record is at index r.
 ///
-/// Numerics: what the compute lane waited for (CriticalPath) is the mean over ranks; a lane is named from 5 %
-/// of the time in steps on. What a home would bring is its bytes at the rate of the busy link, at most the
-/// wait.
+/// Numerics: what the compute lane waited for (CriticalPath) is the mean over ranks; a lane is named from 15
+/// % of the time in steps on: below that nothing that could be done about it would be felt. What a home would
+/// bring is its bytes at the rate of the busy link, at most the wait.
 std::string bottleneck_sentence(std::span<const AccountRecord> ranks, const BottleneckFacts& facts);
 
 /// Bytes written per day to each path, and how long it stands that. Empty when nothing is written. Pure

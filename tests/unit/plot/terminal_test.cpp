@@ -47,6 +47,20 @@ TEST(TerminalText, IsNeverWiderThanTheTerminal) {
     }
 }
 
+TEST(TerminalText, ALaneThatIsHardlyWaitedForHidesNoOther) {
+    auto run = test::usual_history(200);
+    for (auto& step : run.steps) {
+        step.stall_s[1] = 0.006F;     // collectives: 30 %
+        step.stall_s.back() = 1e-6F;  // the host's optimizer
+    }
+    const TerminalStyle style{80, false, false};
+    const auto text = terminal_text(make_figure({run}, points_across(style)), style);
+    const auto panel = text.substr(text.find("waiting"));
+    const auto drawn = panel.substr(panel.find('|'));
+    EXPECT_GT(std::ranges::count(drawn, Canvas::mark_of(0)), 40) << panel;
+    EXPECT_EQ(std::ranges::count(drawn, Canvas::mark_of(1)), 0) << panel;
+}
+
 TEST(TerminalText, IsAsciiWhereThatIsAllThereIs) {
     auto run = some_runs().back();
     const TerminalStyle style{80, false, false};

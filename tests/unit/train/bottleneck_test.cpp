@@ -68,7 +68,7 @@ TEST(LimitSentence, NamesEachLane) {
         {Stall::nvme_write, "NVMe writes limit "},
         {Stall::host_optimizer, "The optimizer on the host limits"}};
     for (const auto& [stall, text] : lanes) {
-        auto record = record_with(stall, 0.06);
+        auto record = record_with(stall, 0.16);
         for (const auto link :
              {Link::nvme_read, Link::nvme_write, Link::host_to_device, Link::device_to_host}) {
             record.links.push_back(use_of(link, gib, 1));
@@ -84,6 +84,17 @@ TEST(LimitSentence, SaysThatComputingLimitsWhereNoLaneIsWaitedFor) {
 
     EXPECT_EQ(sentence.find("Computing limits the step: 960 ms of 1.00 s (96%)"), 0U) << sentence;
     EXPECT_EQ(bottleneck_sentence(std::vector{AccountRecord{}}, some_facts()), "");
+    const auto little = bottleneck_sentence(std::vector{record_with(Stall::collective, 0.12)}, some_facts());
+    EXPECT_EQ(little.find("Computing limits the step"), 0U) << "12 % are not worth acting on: " << little;
+}
+
+TEST(LimitSentence, AdvisesALowerStageOnlyWhereThereIsOne) {
+    auto facts = some_facts();
+    const auto record = record_with(Stall::collective, 0.5);
+    EXPECT_EQ(bottleneck_sentence(std::vector{record}, facts).find("sharding.zero"), std::string::npos);
+    facts.gathers_parameters = true;
+    EXPECT_NE(bottleneck_sentence(std::vector{record}, facts).find("a lower sharding.zero"),
+              std::string::npos);
 }
 
 TEST(LimitSentence, KnowsThrottlesFullBudgetsAndIdleLanes) {
