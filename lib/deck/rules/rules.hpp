@@ -27,6 +27,7 @@ std::span<const Rule> tile_rules();
 std::span<const Rule> data_rules();
 std::span<const Rule> checkpoint_rules();
 std::span<const Rule> effect_rules();
+std::span<const Rule> unusual_rules();
 
 /// Runs the rules that hold for a model anywhere, for the deck of a run that was.
 void judge_record(const Resolution& resolution);

@@ -22,7 +22,7 @@ constexpr Row rows[] = {
     {.path = "checkpoint.async", .type = Type::boolean, .fallback = "true",
      .on_resume = noted, .doc = "Training goes on while files are written, from a copy of the state in host memory."},
 
-    {.path = "logging", .doc = "What is reported."},
+    {.path = "logging", .shorthand = "every", .doc = "What is reported."},
     {.path = "logging.every", .type = Type::interval, .fallback = "10 steps", .on_resume = noted,
      .doc = "When to print a step line."},
     {.path = "logging.tensorboard", .type = Type::boolean, .fallback = "false", .on_resume = noted,

@@ -9,7 +9,7 @@ using enum OnResume;
 std::span<const Row> model_rows() {
     // clang-format off
     static const Row rows[] = {
-    {.path = "model", .doc = "The model. With a preset, any key here overrides it."},
+    {.path = "model", .shorthand = "preset", .doc = "The model. With a preset, any key here overrides it."},
     {.path = "model.preset", .type = Type::word,
      .words = family_texts().presets.c_str(),
      .on_resume = noted, .doc = "A published shape that fills the keys of `model`."},

@@ -56,7 +56,7 @@ constexpr Row rows[] = {
      .built = Built::no, .on_resume = warned, .from_here = "gradients on the wire are rounded otherwise",
      .doc = "int4_all_to_all: qgZ. tagc: a homomorphic sketch."},
 
-    {.path = "precision", .doc = "Number types. Sums are always fp32 inside."},
+    {.path = "precision", .shorthand = "compute", .doc = "Number types. Sums are always fp32 inside."},
     {.path = "precision.compute", .type = Type::word, .fallback = "bf16", .words = "fp32 bf16",
      .on_resume = warned, .from_here = "parameters, activations and products are rounded otherwise", .doc = "Parameters, activations and products."},
     {.path = "precision.master", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",

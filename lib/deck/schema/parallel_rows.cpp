@@ -67,7 +67,7 @@ constexpr Row rows[] = {
             "float are in an order of its own. staged: copies by way of the host's memory, with the host's sums. auto: nccl "
             "where it can be and there are ranks to talk to, else staged."},
 
-    {.path = "sharding", .doc = "How state is cut over the data axis: a ZeRO stage, or three spans."},
+    {.path = "sharding", .shorthand = "zero", .doc = "How state is cut over the data axis: a ZeRO stage, or three spans."},
     {.path = "sharding.zero", .type = Type::integer, .min = 0, .max = 3,
      .on_resume = noted, .doc = "0: nothing is cut; 1: optimizer; 2: and gradients; 3: and parameters."},
     {.path = "sharding.parameters", .type = Type::integer, .words = "all node auto", .min = 1, .max = most_ranks,

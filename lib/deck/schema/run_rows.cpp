@@ -17,7 +17,7 @@ constexpr Row rows[] = {
      .on_resume = noted,
      .doc = "Texts for ${name} in any value; ${env:NAME} and ${env:NAME:-default} read the environment."},
 
-    {.path = "run", .doc = "The run as a whole."},
+    {.path = "run", .shorthand = "name", .doc = "The run as a whole."},
     {.path = "run.name", .type = Type::text, .fallback = "run", .on_resume = noted,
      .doc = "Name in the banner and in paths."},
     {.path = "run.dir", .type = Type::path, .fallback = "auto", .words = "auto",

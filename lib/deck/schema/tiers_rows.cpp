@@ -28,7 +28,7 @@ constexpr Row rows[] = {
      .doc = "How much host memory that GPUs copy is page-locked at most, on each node; a share is of the node's memory. "
             "Copies of the rest go by way of a small buffer that is, which takes longer, and so do those of what the "
             "system refuses, which is said. auto: all where GPUs compute, else none."},
-    {.path = "tiers.nvme", .doc = "Files on fast disks."},
+    {.path = "tiers.nvme", .shorthand = "paths", .doc = "Files on fast disks."},
     {.path = "tiers.nvme.paths", .type = Type::texts, .fallback = "[]",
      .on_resume = noted,
      .doc = "Folders, one for each disk of a node; each rank takes ${env:NAME} in them from its own environment."},

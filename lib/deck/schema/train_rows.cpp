@@ -43,7 +43,7 @@ constexpr Row rows[] = {
     {.path = "train.spikes.z", .type = Type::real, .fallback = "6", .min = 1, .max = 1000, .on_resume = warned, .from_here = "other steps count as spikes",
      .doc = "A spike lies more than so many standard deviations above their mean."},
 
-    {.path = "validate", .doc = "Looking at data that is not trained on."},
+    {.path = "validate", .shorthand = "every", .doc = "Looking at data that is not trained on."},
     {.path = "validate.every", .type = Type::interval, .fallback = "none", .words = "none",
      .on_resume = noted, .doc = "When to validate."},
     {.path = "validate.batches", .type = Type::integer, .fallback = "all", .words = "all", .noun = "batches",
