@@ -1,4 +1,4 @@
-/// Writes decks/REFERENCE.md and decks/schema.json from the schema: `deck_reference FOLDER`.
+/// Writes decks/REFERENCE.md, decks/MACHINES.md and decks/schema.json from the schemas: `deck_reference FOLDER`.
 #include <cstdio>
 #include <fstream>
 
@@ -12,11 +12,14 @@ int main(int argc, char** argv) {
     const std::string folder = argv[1];
     std::ofstream page{folder + "/REFERENCE.md"};
     page << ziggurat::deck::reference_page();
+    std::ofstream machines{folder + "/MACHINES.md"};
+    machines << ziggurat::deck::machine_page();
     std::ofstream schema{folder + "/schema.json"};
     schema << ziggurat::deck::json_schema();
     page.close();
+    machines.close();
     schema.close();
-    if (!page || !schema) {
+    if (!page || !machines || !schema) {
         std::fprintf(stderr, "cannot write into '%s'\n", folder.c_str());
         return 3;
     }

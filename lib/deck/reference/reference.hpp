@@ -11,6 +11,9 @@ namespace ziggurat::deck {
 /// decks/REFERENCE.md: every key with what it takes, its default and what it means.
 std::string reference_page();
 
+/// decks/MACHINES.md: the same of machine files.
+std::string machine_page();
+
 /// decks/schema.json: JSON Schema (draft 7) of a deck, for editors.
 std::string json_schema();
 

@@ -32,7 +32,7 @@ constexpr Row rows[] = {
 };
 // clang-format on
 
-constexpr Schema the_schema{rows};
+constexpr Schema the_schema{rows, "a machine file"};
 
 }  // namespace
 

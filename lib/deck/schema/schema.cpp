@@ -18,7 +18,7 @@ std::vector<Row> all_rows() {
 
 const Schema& deck_schema() {
     static const std::vector<Row> rows = all_rows();
-    static const Schema the_schema{rows};
+    static const Schema the_schema{rows, "the deck"};
     return the_schema;
 }
 

@@ -80,9 +80,11 @@ struct Row {
 /// A table of rows with the questions that its readers ask.
 class Schema {
   public:
-    explicit constexpr Schema(std::span<const Row> rows) : rows_{rows} {}
+    /// \param noun  what is written by it: the deck
+    explicit constexpr Schema(std::span<const Row> rows, const char* noun) : rows_{rows}, noun_{noun} {}
 
     std::span<const Row> rows() const noexcept { return rows_; }
+    const char* noun() const noexcept { return noun_; }
 
     /// The row of `path`, whose list indices count as `[]`; none when there is no such key.
     const Row* find(std::string_view path) const;
@@ -92,6 +94,7 @@ class Schema {
 
   private:
     std::span<const Row> rows_;
+    const char* noun_;
 };
 
 /// The schema of a deck.

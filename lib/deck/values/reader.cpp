@@ -16,10 +16,6 @@ std::string join(const std::string& path, std::string_view key) {
     return path.empty() ? std::string{key} : path + "." + std::string{key};
 }
 
-std::string shown_map(const std::string& path) {
-    return path.empty() ? "the deck" : "'" + path + "'";
-}
-
 /// There was a complaint about it, or about something in its list.
 bool has_failed(const Node& node) {
     return node.is_failed ||
@@ -170,6 +166,10 @@ class Reader {
             }
         }
         return {};
+    }
+
+    std::string shown_map(const std::string& path) const {
+        return path.empty() ? schema_.noun() : "'" + path + "'";
     }
 
     std::string keys_of(const std::string& path) const {

@@ -102,6 +102,10 @@ TEST(ReferencePage, IsWhatTheSchemaSays) {
     EXPECT_EQ(file_of("decks/REFERENCE.md"), reference_page()) << "stale: build the target `reference`";
 }
 
+TEST(MachinePage, IsWhatTheSchemaSays) {
+    EXPECT_EQ(file_of("decks/MACHINES.md"), machine_page()) << "stale: build the target `reference`";
+}
+
 TEST(JsonSchema, IsWhatTheSchemaSays) {
     EXPECT_TRUE(file_of("decks/schema.json") == json_schema()) << "stale: build the target `reference`";
 }
