@@ -14,8 +14,9 @@ namespace ziggurat::train {
 namespace {
 
 constexpr int width = 96;
-constexpr double small_share = 0.02;  ///< of the wall time: not worth a note
-constexpr double uneven_from = 0.2;   ///< over the mean: worth a note
+constexpr double small_share = 0.02;       ///< of the wall time: not worth a note
+constexpr double uneven_from = 0.2;        ///< over the mean: worth a note
+constexpr double least_row_percent = 0.1;  ///< of the wall time, on the slowest rank: worth a row of its own
 constexpr double seconds_per_day = 86400;
 
 /// One activity over all ranks.
@@ -145,11 +146,26 @@ class Table {
         rule();
         spreads_ = spreads_of(ranks_);
         double covered = 0;
+        std::int64_t folded = 0;
+        double in_folded = 0;
+        const auto is_tiny = [&](const Spread& spread) { return percent(spread.most) < least_row_percent; };
+        const bool folds = std::ranges::count_if(spreads_, is_tiny) > 1;
         for (const Spread& spread : spreads_) {
+            if (folds && is_tiny(spread)) {
+                ++folded;
+                in_folded += mean(spread);
+                continue;
+            }
             line(" {:<34}{:>10}{:>11.3f}{:>11.3f}{:>11.3f} {:>7}{:>9.1f}", spread.name, spread.calls,
                  spread.least, mean(spread), spread.most, fmt::format("({})", spread.worst_rank),
                  percent(mean(spread)));
             covered += mean(spread);
+        }
+        if (folds) {
+            line(" {:<34}{:>10}{:>11}{:>11.3f}{:>11} {:>7}{:>9.1f}",
+                 fmt::format("{} more, each below {}%", folded, least_row_percent), "", "", in_folded, "", "",
+                 percent(in_folded));
+            covered += in_folded;
         }
         line(" {:<34}{:>10}{:>11}{:>11.3f}{:>11} {:>7}{:>9.1f}", "Rest", "", "", wall_ - covered, "", "",
              percent(wall_ - covered));

@@ -131,6 +131,18 @@ TEST(AccountTable, HasMinimumMeanMaximumRestAndTotal) {
 )");
 }
 
+TEST(AccountTable, FoldsRowsThatAreHardlyThere) {
+    AccountRecord record = account_of(4).record(24 * second);
+    record.activities.push_back({.name = "Loss", .calls = 4, .seconds = 0.003});
+    EXPECT_NE(account_table(std::vector{record}, 0).find(" Loss "), std::string::npos)
+        << "one is left as it is";
+    record.activities.push_back({.name = "Logging", .calls = 4, .seconds = 0.001});
+    const auto table = account_table(std::vector{record}, 0);
+    EXPECT_EQ(table.find(" Loss "), std::string::npos) << table;
+    EXPECT_NE(table.find(" 2 more, each below 0.1%                                 0.004"), std::string::npos)
+        << table;
+}
+
 TEST(AccountTable, LeavesValidationOutOfTheSpeedOfSteps) {
     Account account = account_of(4);
     account.add(account.activity("Validation", Part::between_steps), 4.0);
