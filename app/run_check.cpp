@@ -15,6 +15,7 @@
 #include "deck/machine/job_end.hpp"
 #include "deck/machine/machine.hpp"
 #include "deck/reference/reference.hpp"
+#include "layout/counts.hpp"
 #include "plan/time_to_train.hpp"
 
 namespace ziggurat::app {
@@ -69,14 +70,27 @@ int answer_as_json(const CheckOptions& options, const deck::LoadedDeck& loaded) 
     return all.exit_code;
 }
 
-/// Empty where the machine's rates are unknown.
-std::string time_line(const spec::RunSpec& run, const spec::MachineSpec& machine) {
+/// Where rates are missing, which of them; but of a machine that nobody has described nothing.
+std::string time_line(const CheckOptions& options,
+                      const spec::RunSpec& run,
+                      const spec::MachineSpec& machine) {
     const auto seconds = plan::planned_step_seconds(run, machine);
-    return !seconds ? ""
-                    : fmt::format("time      a step takes {} by the rates of {}, all {} of them {}\n",
-                                  format_duration(*seconds), printable(machine.name),
-                                  format_grouped(run.train.steps),
-                                  format_duration(*seconds * static_cast<double>(run.train.steps)));
+    if (!seconds) {
+        return options.machine.empty()
+                   ? ""
+                   : fmt::format("time      not known: {} does not say {}\n", printable(machine.name),
+                                 plan::missing_rates(run, machine));
+    }
+    const auto step_tokens = static_cast<double>(run.train.global_batch * run.data.seq);
+    const double flops =
+        layout::flops_per_token(run) * step_tokens / *seconds / static_cast<double>(run.parallel.ranks);
+    return fmt::format(
+        "time      a step takes {} by the rates of {}{}, all {} of them {}\n"
+        "speed     {} tok/s, {:.3g} TFLOP/s of a rank, mfu {:.1f}% of what products reach there\n",
+        format_duration(*seconds), printable(machine.name),
+        run.parallel.ranks > 1 ? ", without what ranks exchange" : "", format_grouped(run.train.steps),
+        format_duration(*seconds * static_cast<double>(run.train.steps)),
+        format_count(step_tokens / *seconds), flops * 1e-12, 100 * flops / machine.device_flops);
 }
 
 int answer(const CheckOptions& options, const deck::LoadedDeck& loaded) {
@@ -88,7 +102,7 @@ int answer(const CheckOptions& options, const deck::LoadedDeck& loaded) {
     } else {
         print(stdout, summary(loaded.run));
         print(stdout, loaded.depths.empty() ? "" : fmt::format("ahead     {}\n", loaded.depths));
-        print(stdout, time_line(loaded.run, loaded.machine));
+        print(stdout, time_line(options, loaded.run, loaded.machine));
     }
     if (!options.memory) {
         return 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 
 #include "plan/short_run.hpp"
 #include "plan/stage_kinds.hpp"
@@ -51,10 +52,23 @@ double bubble_of(const spec::RunSpec& spec) {
 
 }  // namespace
 
-std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+std::string missing_rates(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
     const auto known = throttled(machine, spec);
-    const bool knows_disks = known.nvme_read_rate > 0 && known.nvme_write_rate > 0;
-    if (known.device_flops <= 0 || (spec::is_any_state_on_nvme(spec) && !knows_disks)) {
+    const bool uses_disks = spec::is_any_state_on_nvme(spec);
+    std::string missing;
+    for (const auto& [is_needed, rate, key] :
+         {std::tuple{true, known.device_flops, "device_flops"},
+          std::tuple{uses_disks, known.nvme_read_rate, "nvme_read_rate"},
+          std::tuple{uses_disks, known.nvme_write_rate, "nvme_write_rate"}}) {
+        if (is_needed && rate <= 0) {
+            missing += (missing.empty() ? "" : ", ") + std::string{key};
+        }
+    }
+    return missing;
+}
+
+std::optional<double> planned_step_seconds(const spec::RunSpec& spec, const spec::MachineSpec& machine) {
+    if (!missing_rates(spec, machine).empty()) {
         return std::nullopt;
     }
     const auto rates = rates_of(spec, machine);

@@ -259,7 +259,11 @@ TEST_F(CheckAsJson, TellsTheTimeToPeopleToo) {
     options_.json = false;
     EXPECT_EQ(run(), 0);
     EXPECT_NE(out_.find("\ntime      a step takes "), std::string::npos) << out_;
-    EXPECT_NE(out_.find(" by the rates of rates, all 10 of them "), std::string::npos) << out_;
+    EXPECT_NE(out_.find(" by the rates of rates, without what ranks exchange, all 10 of them "),
+              std::string::npos)
+        << out_;
+    EXPECT_NE(out_.find("\nspeed     "), std::string::npos) << out_;
+    EXPECT_NE(out_.find(" TFLOP/s of a rank, mfu "), std::string::npos) << out_;
 }
 
 TEST_F(CheckAsJson, SaysNothingOfTimeWithoutRates) {
@@ -267,6 +271,10 @@ TEST_F(CheckAsJson, SaysNothingOfTimeWithoutRates) {
     EXPECT_TRUE(json(0)["time"].is_null());
     options_.overrides.push_back("checkpoint.every=none");
     EXPECT_TRUE(json(0)["checkpoint"].is_null());
+    options_.json = false;
+    EXPECT_EQ(run(), 0);
+    EXPECT_NE(out_.find("\ntime      not known: cpu-64 does not say device_flops\n"), std::string::npos)
+        << out_;
 }
 
 TEST_F(CheckAsJson, SaysWhatIsWrongAndWhere) {

@@ -46,6 +46,7 @@ TEST(TimeToTrain, IsUnknownWithoutRates) {
     auto spec = test::small_spec();
     auto machine = machine_with_rates();
     EXPECT_FALSE(planned_step_seconds(spec, {}).has_value());
+    EXPECT_EQ(missing_rates(spec, {}), "device_flops");
 
     spec.tiers.optimizer = {0, 0, 1};
     EXPECT_FALSE(planned_step_seconds(spec, machine).has_value()) << "disks of unknown speed";
