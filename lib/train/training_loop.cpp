@@ -11,6 +11,7 @@
 #include "base/message.hpp"
 #include "comm/control.hpp"
 #include "optim/step_inputs.hpp"
+#include "train/save/resumed_data.hpp"
 #include "train/step/late_failure.hpp"
 
 namespace ziggurat::train {
@@ -46,8 +47,13 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
       assembly_{spec, build_programs(spec, world.rank()), world, processors_, StateAtFirst::zero},
       world_{assembly_.world()},
       model_{spec, world.rank()},
-      resumed_{behind_spike(
-          resume(spec, context.effective_deck, world_, assembly_.state(), reporter, data.files()), back)},
+      resumed_{behind_spike(resume(spec,
+                                   context.effective_deck,
+                                   world_,
+                                   assembly_.state(),
+                                   reporter,
+                                   for_manifest(data.files(), context.secrets)),
+                            back)},
       feeder_{spec, corpus.training(), model_.data_rank, model_.counts_losses(), resumed_.progress},
       evaluation_{spec, corpus.validation(spec.validate.batches * spec.train.global_batch), world_, model_,
                   assembly_},

@@ -127,6 +127,7 @@ void Reporter::start(const StepFields& fields, const std::string& why_not_shared
         return;
     }
     auto facts = run_facts(spec_, context_.version);
+    facts.name = without_secrets(facts.name, context_.secrets);
     facts.peak = context_.peak;
     facts.fields = fields;
     files_->metrics.start(facts);

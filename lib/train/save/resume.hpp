@@ -31,9 +31,9 @@ struct Resumed {
 /// over or differs from its deck. Rank 0 decides for all.
 ///
 /// \param deck  the effective deck; empty: differences are not looked for
-/// \param data  on rank 0: the files to train on; none: they are not compared with those of the checkpoint
-/// Collective: over `world`
-/// Errors:     on all ranks alike: Error{checkpoint} when there is none that can be used where one is needed;
+/// \param data  on rank 0: the files to train on, for_manifest(); none: they are not compared with those of
+/// the checkpoint Collective: over `world` Errors:     on all ranks alike: Error{checkpoint} when there is
+/// none that can be used where one is needed;
 ///             Error{deck} when the deck asks for another model, or training files have changed;
 ///             Error{resource} when a disk fails
 Resumed resume(const spec::RunSpec& spec,

@@ -46,9 +46,10 @@ std::string describe(const std::vector<data::FileChange>& changes) {
 
 }  // namespace
 
-std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprint> files) {
+std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprint> files,
+                                                std::span<const Secret> secrets) {
     for (auto& file : files) {
-        file.path = printable(file.path);
+        file.path = printable(without_secrets(file.path, secrets));
     }
     return files;
 }
@@ -66,7 +67,7 @@ DataVerdict judge_data(const checkpoint::Manifest& manifest,
     }
     std::vector<data::FileChange> training;
     std::vector<data::FileChange> validation;
-    for (const auto& change : data::changes(manifest.data, for_manifest(files))) {
+    for (const auto& change : data::changes(manifest.data, files)) {
         if (!is_named_otherwise(change.key, deck)) {
             (change.key.starts_with("data.train") ? training : validation).push_back(change);
         }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/secret.hpp"
 #include "checkpoint/deck_changes.hpp"
 #include "checkpoint/manifest.hpp"
 #include "data/fingerprint.hpp"
@@ -24,13 +25,14 @@ struct DataVerdict {
 /// checkpoint::warnings().
 ///
 /// \param deck   differences between the deck of the checkpoint and the present one
-/// \param files  of the present data
+/// \param files  of the present data, for_manifest()
 DataVerdict judge_data(const checkpoint::Manifest& manifest,
                        const std::vector<checkpoint::DeckChange>& deck,
                        const std::vector<data::FileFingerprint>& files,
                        bool is_accepted);
 
-/// As a manifest keeps them: paths that anybody can read.
-std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprint> files);
+/// As a manifest keeps them: paths that anybody can read, and may, with variables for secrets.
+std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprint> files,
+                                                std::span<const Secret> secrets = {});
 
 }  // namespace ziggurat::train

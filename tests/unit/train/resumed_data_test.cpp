@@ -22,7 +22,7 @@ DataVerdict judge(const Files& now, bool is_accepted = false, const std::vector<
     manifest.progress.step = 8;
     manifest.progress.next_sample = 1240;
     manifest.data = for_manifest(before);
-    return judge_data(manifest, deck, now, is_accepted);
+    return judge_data(manifest, deck, for_manifest(now), is_accepted);
 }
 
 DeckChange change_of(const char* key) {
@@ -91,7 +91,7 @@ TEST(ResumedData, OtherValidationDataIsWarnedOf) {
 }
 
 TEST(ResumedData, ACheckpointThatDoesNotSayIsNoted) {
-    const auto verdict = judge_data({}, {}, before, false);
+    const auto verdict = judge_data({}, {}, for_manifest(before), false);
     EXPECT_EQ("", verdict.refusal);
     EXPECT_THAT(verdict.notes, ElementsAre(HasSubstr("is not known")));
 }
@@ -101,7 +101,18 @@ TEST(ResumedData, PathsThatNobodyCanReadCompareAsTheyAreKept) {
     checkpoint::Manifest manifest;
     manifest.data = for_manifest(odd);
     EXPECT_EQ("te\\x0axt", manifest.data[0].path);
-    EXPECT_EQ("", judge_data(manifest, {}, odd, false).refusal);
+    EXPECT_EQ("", judge_data(manifest, {}, for_manifest(odd), false).refusal);
+}
+
+TEST(ResumedData, AnotherSecretInAPathIsNoChange) {
+    const auto files_with = [](const std::string& secret) {
+        const Files files{{"data.train[0].path", "/data/" + secret + "/text.txt", 1, 1, 1}};
+        return for_manifest(files, std::vector<Secret>{{"DATA_TOKEN", secret}});
+    };
+    checkpoint::Manifest manifest;
+    manifest.data = files_with("abc");
+    EXPECT_EQ("/data/${env:DATA_TOKEN}/text.txt", manifest.data[0].path);
+    EXPECT_EQ("", judge_data(manifest, {}, files_with("xyz"), false).refusal);
 }
 
 }  // namespace
