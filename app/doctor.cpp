@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "app/commands.hpp"
+#include "app/cores_here.hpp"
 #include "app/doctor_folders.hpp"
 #include "app/doctor_here.hpp"
 #include "app/doctor_ranks.hpp"
@@ -22,8 +23,10 @@ int doctor_here(const Arguments& arguments) {
     if (const int refused = find_subjects(arguments.paths, options, subjects, decks); refused != 0) {
         return refused;
     }
-    const doctor::RankCores cores{.cores = train::usable_cores(),
-                                  .allowed = allowed_cores(),
+    const auto mine = train::usable_cores();
+    const doctor::RankCores cores{.cpus = mine,
+                                  .core_of = cores_of(mine),
+                                  .job_cores = cores_of_job(),
                                   .threads = threads_asked(),
                                   .core_limit = train::control_group_core_limit()};
     auto all = examine_launcher();

@@ -1,6 +1,5 @@
 #include "app/doctor_here.hpp"
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -13,6 +12,8 @@
 #include <string>
 #include <system_error>
 
+#include "app/cores_here.hpp"
+#include "app/thread_binding.hpp"
 #include "app/version.hpp"
 #include "base/command_output.hpp"
 #include "comm/mpi_version.hpp"
@@ -87,7 +88,7 @@ doctor::MemoryFacts memory_facts() {
             .available_bytes = available_bytes(installed),
             .granted_bytes = group.granted_bytes,
             .used_bytes = group.used_bytes,
-            .cores = static_cast<int>(allowed_cores().size()),
+            .cores = static_cast<int>(allowed_cpus().size()),
             .machine_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))};
 }
 
@@ -106,29 +107,6 @@ doctor::SharedMemoryFacts shared_memory_facts(int ranks) {
 }
 
 }  // namespace
-
-std::vector<int> allowed_cores() {
-    const auto mine = train::usable_cores();
-    const auto most = std::max<int>(static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF)), mine.back() + 1);
-    cpu_set_t* mask = CPU_ALLOC(static_cast<std::size_t>(most));
-    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(most));
-    const auto bind = [&](const auto& cores) {
-        CPU_ZERO_S(bytes, mask);
-        for (const int core : cores) {
-            CPU_SET_S(static_cast<std::size_t>(core), bytes, mask);
-        }
-        return ::sched_setaffinity(0, bytes, mask) == 0;
-    };
-    std::vector<int> all(static_cast<std::size_t>(most));
-    std::ranges::generate(all, [core = 0]() mutable { return core++; });
-    auto allowed = mine;
-    if (bind(all)) {
-        allowed = train::usable_cores();
-        bind(mine);
-    }
-    CPU_FREE(mask);
-    return allowed;
-}
 
 doctor::Diagnoses examine_launcher() {
     const auto linked = doctor::read_release(comm::mpi_running());
@@ -150,7 +128,7 @@ doctor::Diagnoses examine_process(const JobSize& job) {
 doctor::Diagnoses examine_node(const JobSize& job) {
     const auto said = comm::mpi_running();
     const auto devices = device::discover();
-    return {
+    doctor::Diagnoses found{
         doctor::judge_memory(memory_facts()),
         doctor::judge_shared_memory(shared_memory_facts(job.ranks_on_node)),
         doctor::judge_mpi(doctor::read_release(comm::mpi_headers()), doctor::read_release(said), said),
@@ -158,6 +136,10 @@ doctor::Diagnoses examine_node(const JobSize& job) {
             {.name = "HDF5", .headers = storage::hdf5_headers(), .running = storage::hdf5_running()}),
         doctor::well("libraries", library_versions()),
         doctor::judge_devices(device::has_cuda, devices.count, devices.why_none, devices.is_hardware_there)};
+    if (const auto note = binding_note(); !note.empty()) {
+        found.insert(found.begin(), doctor::well("binding", note));
+    }
+    return found;
 }
 
 }  // namespace ziggurat::app

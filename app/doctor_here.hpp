@@ -1,8 +1,6 @@
 /// Facts of this process and its node, gathered and judged: what `ziggurat doctor` says of one place.
 #pragma once
 
-#include <vector>
-
 #include "doctor/diagnosis.hpp"
 
 namespace ziggurat::app {
@@ -21,9 +19,5 @@ doctor::Diagnoses examine_process(const JobSize& job);
 
 /// What the ranks of a node share: /dev/shm, memory, libraries, GPUs.
 doctor::Diagnoses examine_node(const JobSize& job);
-
-/// The logical CPUs that the system lets this process use, whatever it has been bound to: it asks for all,
-/// and gives back what it was given.
-std::vector<int> allowed_cores();
 
 }  // namespace ziggurat::app

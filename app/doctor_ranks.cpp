@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cores_here.hpp"
 #include "app/doctor_folders.hpp"
 #include "app/doctor_here.hpp"
 #include "app/doctor_shared.hpp"
@@ -56,16 +57,19 @@ std::string build_of_this() {
 }
 
 std::vector<doctor::RankCores> gather_cores(const comm::Context& world, int node) {
+    const auto cpus = train::usable_cores();
     const Json mine{node,
                     comm::machine_name(),
-                    train::usable_cores(),
-                    allowed_cores(),
+                    cpus,
+                    cores_of(cpus),
+                    cores_of_job(),
                     threads_asked(),
                     train::control_group_core_limit()};
     std::vector<doctor::RankCores> all;
     for (const auto& text : comm::gather(world, write(mine))) {
         const auto words = Json::parse(text);
-        all.push_back({words.at(0), words.at(1), words.at(2), words.at(3), words.at(4), words.at(5)});
+        all.push_back(
+            {words.at(0), words.at(1), words.at(2), words.at(3), words.at(4), words.at(5), words.at(6)});
     }
     return all;
 }

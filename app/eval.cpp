@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <numbers>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -124,8 +125,8 @@ void say(const Arguments& arguments, const TrainedModel& model, const train::Val
     if (arguments.json) {
         JsonLine line;
         line.begin();
-        line.field("checkpoint", model.path);
-        line.field("step", model.manifest.progress.step);
+        line.field("checkpoint", model.path());
+        line.field("step", model.step());
         line.field("data", arguments.data);
         line.field("loss", loss.mean);
         line.field("perplexity", perplexity);
@@ -144,28 +145,24 @@ void say(const Arguments& arguments, const TrainedModel& model, const train::Val
     fmt::print(
         "checkpoint  {}, step {}\ndata        {}\nloss        {:.6f} nats per token{}\n"
         "perplexity  {:.4f}\ntokens      {}{}\n",
-        printable(model.path), format_grouped(model.manifest.progress.step), printable(arguments.data),
-        loss.mean, bits, perplexity, format_grouped(loss.tokens), bytes);
+        printable(model.path()), format_grouped(model.step()), printable(arguments.data), loss.mean, bits,
+        perplexity, format_grouped(loss.tokens), bytes);
 }
 
-int eval_together(const Arguments& arguments, const comm::Context& world) {
+std::optional<int> eval_model(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
     int exit_code = 0;
-    auto model = find_trained_model(arguments.folder, world, exit_code);
-    if (!model) {
+    model.run.data.tokenizer = find_tokenizer(arguments, model.run.data.tokenizer, world);
+    if (!is_agreed(world, exit_code, [&] { check_data(arguments, model.run); })) {
         return exit_code;
     }
-    model->run.data.tokenizer = find_tokenizer(arguments, model->run.data.tokenizer, world);
-    if (!is_agreed(world, exit_code, [&] { check_data(arguments, model->run); })) {
-        return exit_code;
-    }
-    const auto run = evaluated_run(arguments, *model);
-    return with_weights(*model, run, world, [&](train::Inference& inference, Progress& progress) {
-        const data::Corpus corpus = open_corpus(arguments, model->run);
-        const auto tokenizer = data::open_tokenizer(model->run.data.tokenizer);
+    const auto run = evaluated_run(arguments, model);
+    return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
+        const data::Corpus corpus = open_corpus(arguments, model.run);
+        const auto tokenizer = data::open_tokenizer(model.run.data.tokenizer);
         const auto loss = inference.loss(corpus.validation(0), &progress, tokenizer.get());
         progress.end();
         if (world.rank() == 0) {
-            say(arguments, *model, loss);
+            say(arguments, model, loss);
         }
         return std::isfinite(loss.mean) ? 0 : static_cast<int>(ErrorKind::numerics);
     });
@@ -175,7 +172,10 @@ int eval_together(const Arguments& arguments, const comm::Context& world) {
 
 int eval(const Arguments& arguments) {
     return train::on_ranks([&](const comm::Context& world) {
-        return arguments.task.empty() ? eval_together(arguments, world) : eval_task(arguments, world);
+        return with_trained_model(arguments.folder, world, [&](TrainedModel& model) {
+            return arguments.task.empty() ? eval_model(arguments, world, model)
+                                          : eval_task(arguments, world, model);
+        });
     });
 }
 

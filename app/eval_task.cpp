@@ -11,7 +11,6 @@
 
 #include "app/choice_report.hpp"
 #include "app/tokenizers.hpp"
-#include "app/trained_model.hpp"
 #include "app/whole_file.hpp"
 #include "app/with_weights.hpp"
 #include "base/clock.hpp"
@@ -38,7 +37,7 @@ ReadTasks read_tasks(const Arguments& arguments, const TrainedModel& model) {
     if (!arguments.choices.empty()) {
         expect_writable(arguments.choices, remedy_of_choices);
     }
-    const auto tokenizer = open_tokenizer_of(model.run, arguments.tokenizer, model.path);
+    const auto tokenizer = open_tokenizer_of(model.run, arguments.tokenizer, model.path());
     ReadTasks read;
     read.tasks = data::read_choice_tasks(arguments.task, "--task");
     const auto& limits = model.run.model;
@@ -69,8 +68,8 @@ int tell(const Arguments& arguments,
          const std::vector<double>& sums,
          double seconds) {
     const auto choices = data::choose(read.tasks, read.encoded.rows.rows, sums);
-    ChoiceReport report{.checkpoint = model.path,
-                        .step = model.manifest.progress.step,
+    ChoiceReport report{.checkpoint = model.path(),
+                        .step = model.step(),
                         .task = arguments.task,
                         .counts = data::count_right(read.tasks, choices),
                         .cut_rows = read.encoded.cut_rows,
@@ -88,26 +87,25 @@ int tell(const Arguments& arguments,
 
 }  // namespace
 
-int eval_task(const Arguments& arguments, const comm::Context& world) {
+std::optional<int> eval_task(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
     int exit_code = 0;
-    const auto model = find_trained_model(arguments.folder, world, exit_code);
     ReadTasks read;
-    if (!model || !is_agreed(world, exit_code, [&] { read = read_tasks(arguments, *model); })) {
+    if (!is_agreed(world, exit_code, [&] { read = read_tasks(arguments, model); })) {
         return exit_code;
     }
     auto rows = world.rank() == 0 ? read.encoded.rows : data::ChoiceRows{};
     if (world.size() > 1) {
         rows = data::ChoiceRows::of_bytes(comm::broadcast(world, world.rank() == 0 ? rows.bytes() : ""));
     }
-    const auto run = run_on_rows(arguments, *model, rows.longest_read());
+    const auto run = run_on_rows(arguments, model, rows.longest_read());
     const data::ChoiceSequences sequences{std::move(rows), run.data.seq};
-    return with_weights(*model, run, world, [&](train::Inference& inference, Progress& progress) {
+    return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         const auto begin_ns = monotonic_ns();
         const auto sums = inference.scores(sequences, &progress);
         const auto seconds = seconds_between(begin_ns, monotonic_ns());
         progress.end();
         const bool tells = world.rank() == 0;
-        const std::int64_t code = tells ? tell(arguments, *model, read, sums, seconds) : 0;
+        const std::int64_t code = tells ? tell(arguments, model, read, sums, seconds) : 0;
         std::array<std::int64_t, 1> code_of_all{code};
         comm::all_reduce_max(world, code_of_all);
         return static_cast<int>(code_of_all[0]);

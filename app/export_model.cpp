@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <string>
-#include <vector>
 
 #include "app/commands.hpp"
 #include "app/terminal.hpp"
@@ -15,10 +14,11 @@
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
-#include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/hf/export_adapters.hpp"
+#include "checkpoint/hf/model_files.hpp"
 #include "checkpoint/hf/tokenizer_files.hpp"
+#include "checkpoint/read_choice.hpp"
 #include "data/tokenizer/text_tokenizer.hpp"
 
 namespace ziggurat::app {
@@ -41,15 +41,11 @@ std::string copy_tokenizer(const spec::Tokenizer& tokenizer, const std::string& 
     }
 }
 
-}  // namespace
-
-int export_model(const Arguments& arguments) {
+/// Exports one checkpoint.
+///
+/// \param is_begun  the target holds what was exported of another, which was removed meanwhile
+void export_from(checkpoint::CheckpointReader& reader, const Arguments& arguments, bool& is_begun) {
     const auto begin_ns = monotonic_ns();
-    std::vector<std::string> notes;
-    checkpoint::CheckpointReader reader{checkpoint::choose_verified(arguments.folder, notes)};
-    for (const auto& note : notes) {
-        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
-    }
     const auto loaded = load_deck_of(reader.manifest(), reader.path());
     const auto type = arguments.dtype == "f32" ? spec::DType::f32 : spec::DType::bf16;
     const auto& model = loaded.run.model;
@@ -59,6 +55,11 @@ int export_model(const Arguments& arguments) {
             fmt::format("'{}' has no adapters to merge (its deck has no train.lora). Leave out --merge.",
                         printable(reader.path()))};
     }
+    if (is_begun) {
+        checkpoint::hf::remove_begun_model(arguments.target);
+    }
+    checkpoint::hf::make_empty_folder(arguments.target);
+    is_begun = true;
     Progress progress{show_progress()};
     progress.begin("exports the model", "bytes");
     const bool is_whole = !model.lora.is_on() || arguments.merge;
@@ -73,6 +74,15 @@ int export_model(const Arguments& arguments) {
                made.files == 1 ? "" : "s", type == spec::DType::f32 ? "f32" : "bf16", tokenizer,
                printable(reader.path()), format_grouped(reader.manifest().progress.step),
                format_duration(seconds_between(begin_ns, monotonic_ns())));
+}
+
+}  // namespace
+
+int export_model(const Arguments& arguments) {
+    bool is_begun = false;
+    checkpoint::read_beside_training(
+        arguments.folder, checkpoint::ReadCheck::hashes, print_note,
+        [&](checkpoint::CheckpointReader& reader) { export_from(reader, arguments, is_begun); });
     return 0;
 }
 

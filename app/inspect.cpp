@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "app/commands.hpp"
 #include "app/inspect_text.hpp"
 #include "app/terminal.hpp"
+#include "app/trained_model.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
@@ -18,6 +20,7 @@
 #include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/compare.hpp"
+#include "checkpoint/read_choice.hpp"
 #include "data/token_head.hpp"
 #include "deck/messages/nearest.hpp"
 #include "train/report/console.hpp"
@@ -28,20 +31,17 @@ namespace {
 using checkpoint::CheckpointReader;
 
 constexpr int is_different = 1;
+/// At a run that removes all that it had while they are checked.
+constexpr int most_looks = 10;
 constexpr int is_damaged = static_cast<int>(ErrorKind::checkpoint);
 
 void print(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-/// The checkpoint that `path` means; says what is passed over.
-CheckpointReader open(const std::string& path) {
-    std::vector<std::string> notes;
-    const std::string chosen = checkpoint::choose(path, notes);
-    for (const std::string& note : notes) {
-        std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
-    }
-    return CheckpointReader{chosen};
+/// Calls `use` with the checkpoint that `path` means; says what is passed over.
+void read(const std::string& path, const std::function<void(CheckpointReader&)>& use) {
+    checkpoint::read_beside_training(path, checkpoint::ReadCheck::sizes, print_note, use);
 }
 
 /// A line on a terminal while something takes its time.
@@ -75,13 +75,14 @@ int list(const Arguments& arguments) {
 }
 
 int list_tensors(const Arguments& arguments) {
-    const CheckpointReader reader = open(arguments.folder);
-    print(arguments.json ? json_of_tensors(reader) : text_of_tensors(reader));
+    read(arguments.folder, [&](const CheckpointReader& reader) {
+        print(arguments.json ? json_of_tensors(reader) : text_of_tensors(reader));
+    });
     return 0;
 }
 
-int show_tensor(const Arguments& arguments) {
-    CheckpointReader reader = open(arguments.folder);
+/// The text about one tensor of the checkpoint.
+std::string show_tensor(CheckpointReader& reader, const Arguments& arguments) {
     std::vector<Numbers> kinds;
     std::vector<std::string> names;
     for (auto& tensor : checkpoint::stored_tensors(reader.manifest())) {
@@ -98,7 +99,11 @@ int show_tensor(const Arguments& arguments) {
                                 printable(arguments.tensor), printable(reader.path()),
                                 meant.empty() ? "" : fmt::format("Did you mean '{}'? ", printable(meant)))};
     }
-    print(arguments.json ? json_of(reader.path(), kinds) : text_of(reader.path(), kinds));
+    return arguments.json ? json_of(reader.path(), kinds) : text_of(reader.path(), kinds);
+}
+
+int show_tensor(const Arguments& arguments) {
+    read(arguments.folder, [&](CheckpointReader& reader) { print(show_tensor(reader, arguments)); });
     return 0;
 }
 
@@ -115,10 +120,9 @@ std::vector<checkpoint::Damage> damages_of(const std::string& path) {
     }
 }
 
-int verify(const Arguments& arguments) {
-    const auto found = checkpoint::catalogue(arguments.folder);
+/// Checks what `found` lists, without what a running training removes meanwhile, which it says.
+Verification verify_all(const checkpoint::Catalogue& found) {
     Verification all;
-    const auto begin_ns = monotonic_ns();
     for (const auto& entry : found.entries) {
         if (entry.state == checkpoint::EntryState::unfinished && !found.is_one_step) {
             continue;  // nobody reads it, and the next save removes it
@@ -130,30 +134,49 @@ int verify(const Arguments& arguments) {
         std::error_code ignored;
         if (!checked.damages.empty() &&
             !std::filesystem::exists(std::filesystem::symlink_status(entry.path, ignored))) {
-            std::fputs(message(Severity::note, printable(entry.path) + " was removed by its run meanwhile\n")
-                           .c_str(),
-                       stderr);
+            if (found.is_one_step) {
+                throw checkpoint::removed_meanwhile(entry.path);
+            }
+            print_note(printable(entry.path) + " was removed by its run meanwhile");
             continue;
         }
         all.bytes += is_complete ? entry.bytes : 0;
         all.checkpoints.push_back(std::move(checked));
+    }
+    return all;
+}
+
+int verify(const Arguments& arguments) {
+    const auto begin_ns = monotonic_ns();
+    auto all = verify_all(checkpoint::catalogue(arguments.folder));
+    for (int looks = 1; all.checkpoints.empty() && looks < most_looks; ++looks) {
+        all = verify_all(checkpoint::catalogue(arguments.folder));  // all were removed: there are newer ones
     }
     all.seconds = seconds_between(begin_ns, monotonic_ns());
     print(arguments.json ? json_of(all) : text_of(all));
     return all.num_damages() > 0 ? is_damaged : 0;
 }
 
-int compare(const Arguments& arguments) {
-    CheckpointReader first = open(arguments.folder);
-    CheckpointReader second = open(arguments.other);
+Compared compare(CheckpointReader& first, CheckpointReader& second) {
     Compared compared{first.path(), second.path(), first.manifest().progress, second.manifest().progress, {}};
     {
         ProgressLine line{"comparing"};
         compared.comparison = checkpoint::compare(
             first, second, [&](std::int64_t done, std::int64_t bytes) { line.show(done, bytes); });
     }
-    print(arguments.json ? json_of(compared) : text_of(compared));
-    return compared.comparison.is_same() ? 0 : is_different;
+    return compared;
+}
+
+int compare(const Arguments& arguments) {
+    bool is_same = true;
+    read(arguments.folder, [&](CheckpointReader& first) {
+        read(arguments.other, [&](CheckpointReader& second) {
+            const auto compared = compare(first, second);
+            is_same = compared.comparison.is_same();
+            print(arguments.json ? json_of(compared) : text_of(compared));
+        });
+    });
+    return is_same ? 0 : is_different;
 }
 
 int show_tokens(const Arguments& arguments) {

@@ -1,7 +1,5 @@
 #include "app/launch.hpp"
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cores_here.hpp"
 #include "app/local_device.hpp"
 #include "app/measure_rates.hpp"
 #include "app/tokenizers.hpp"
@@ -36,7 +35,7 @@ train::RankPlace my_place() {
             .cores = train::usable_cores(),
             .threads = threads_asked(),
             .core_limit = train::control_group_core_limit(),
-            .host_cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))};
+            .job_cores = cores_of_job()};
 }
 
 /// The threads that every rank can have.
@@ -162,6 +161,8 @@ std::optional<deck::LoadedDeck> load_on_all_ranks(const Arguments& arguments,
                                           comm::machine_name(), loaded->found.print()));
     exit_code = highest(world, loaded->found.exit_code());
     if (exit_code == 0) {
+        // That of others has the secrets that only rank 0's environment may have.
+        loaded->effective = comm::broadcast(world, loaded->effective);
         return loaded;
     }
     if (world.rank() == 0) {

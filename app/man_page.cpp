@@ -87,6 +87,8 @@ std::string man_page() {
                   "rates of this machine, kept by 'ziggurat bench io' and 'ziggurat bench gpu'");
     text += section("ENVIRONMENT");
     text += entry("OMP_NUM_THREADS", "threads of a rank; unset: an equal part of the cores");
+    text += entry("OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY",
+                  "set aside: threads have the cores that the launcher gives");
     text += entry("NO_COLOR", "set: no colours on a terminal");
     text += entry("ZIGGURAT_STOP_AT", "seconds since 1970 by which a training saves and ends");
     return text;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,16 +33,12 @@ void expect_rows_for(const std::string& prompt, const data::TextTokenizer& token
     }
 }
 
-int sample_together(const Arguments& arguments, const comm::Context& world) {
+std::optional<int> sample_model(const Arguments& arguments, const comm::Context& world, TrainedModel& model) {
     int exit_code = 0;
-    auto model = find_trained_model(arguments.folder, world, exit_code);
-    if (!model) {
-        return exit_code;
-    }
     std::unique_ptr<const data::TextTokenizer> tokenizer;
     const auto open = [&] {
-        tokenizer = open_tokenizer_of(model->run, arguments.tokenizer, model->path);
-        expect_rows_for(arguments.prompt, *tokenizer, model->run.model.vocab);
+        tokenizer = open_tokenizer_of(model.run, arguments.tokenizer, model.path());
+        expect_rows_for(arguments.prompt, *tokenizer, model.run.model.vocab);
     };
     if (!is_agreed(world, exit_code, open)) {
         return exit_code;
@@ -49,15 +46,15 @@ int sample_together(const Arguments& arguments, const comm::Context& world) {
     if (!tokenizer) {  // on other ranks than the one that was asked
         open();
     }
-    model->run.run.seed = arguments.seed.value_or(model->run.run.seed);
-    const auto run = train::evaluating(model->run, model->here, 1);
-    return with_weights(*model, run, world, [&](train::Inference& inference, Progress& progress) {
+    model.run.run.seed = arguments.seed.value_or(model.run.run.seed);
+    const auto run = train::evaluating(model.run, model.here, 1);
+    return with_weights(model, run, world, [&](train::Inference& inference, Progress& progress) {
         progress.end();
-        const auto step = model->manifest.progress.step;
+        const auto step = model.step();
         const spec::Sample sample{arguments.prompt, arguments.tokens, arguments.temperature};
         const std::string text = inference.generate(*tokenizer, sample, step);
         if (world.rank() == 0) {
-            std::fprintf(stderr, "by %s, step %lld\n", printable(model->path).c_str(),
+            std::fprintf(stderr, "by %s, step %lld\n", printable(model.path()).c_str(),
                          static_cast<long long>(step));
             std::fputs(printable(arguments.prompt + text, Newlines::kept).c_str(), stdout);
             std::fputs("\n", stdout);
@@ -69,7 +66,10 @@ int sample_together(const Arguments& arguments, const comm::Context& world) {
 }  // namespace
 
 int sample(const Arguments& arguments) {
-    return train::on_ranks([&](const comm::Context& world) { return sample_together(arguments, world); });
+    return train::on_ranks([&](const comm::Context& world) {
+        return with_trained_model(arguments.folder, world,
+                                  [&](TrainedModel& model) { return sample_model(arguments, world, model); });
+    });
 }
 
 }  // namespace ziggurat::app

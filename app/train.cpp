@@ -4,6 +4,7 @@
 #include <string>
 
 #include "app/commands.hpp"
+#include "app/cores_here.hpp"
 #include "app/is_to_fit.hpp"
 #include "app/launch.hpp"
 #include "app/measure_rates.hpp"
@@ -42,21 +43,30 @@ int train_together(const Arguments& arguments,
     if (!is_to_fit(world, loaded->run, loaded->machine, exit_code)) {
         return exit_code;
     }
+    const int job_cores = cores_of_job();
+    const auto notes = core_notes(world, loaded->run.parallel.threads,
+                                  loaded->sets_threads  ? train::ThreadsBy::deck
+                                  : threads_asked() > 0 ? train::ThreadsBy::environment
+                                                        : train::ThreadsBy::share_of_cores);
     const RankProcessors processors{loaded->run, world};
     world.liveness()->set_patience(loaded->run.run.hang_timeout_seconds);
     train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet, screen_of_output()};
+    console.hide(loaded->secrets);
     return train::train(
         loaded->run,
         {.version = version(),
          .libraries = library_versions(),
          .command = arguments.line,
          .effective_deck = loaded->effective,
+         .secrets = loaded->secrets,
          .backup = arguments.backup,
          .begin_ns = begin_ns,
          .stop_at_ns = find_end_ns(),
          .time_limit_source = loaded->time_limit_source,
          .peak = find_peak(world, loaded->run, *processors.all().device, loaded->machine.device_flops),
-         .depths = loaded->depths},
+         .depths = loaded->depths,
+         .job_cores = job_cores,
+         .notes = notes},
         world, processors.all(), signals, console);
 }
 

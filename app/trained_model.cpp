@@ -5,14 +5,14 @@
 #include <array>
 #include <cstdio>
 #include <utility>
-#include <vector>
 
+#include "app/cores_here.hpp"
 #include "app/launch.hpp"
 #include "base/error.hpp"
 #include "base/message.hpp"
-#include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/tensor_list.hpp"
+#include "comm/agree_on_errors.hpp"
 #include "comm/control.hpp"
 #include "layout/counts.hpp"
 
@@ -36,7 +36,27 @@ void expect_its_model(const spec::Model& model,
     }
 }
 
+/// What rank 0 chooses, on all ranks; nothing after it has said why there is none. Collective: over `world`
+std::optional<TrainedModel> open_chosen(checkpoint::ReadChoice& choice,
+                                        const comm::Context& world,
+                                        int& exit_code) {
+    std::optional<checkpoint::CheckpointReader> reader;
+    if (!is_agreed(world, exit_code, [&] { reader.emplace(choice.open()); })) {
+        return std::nullopt;
+    }
+    const auto path = comm::broadcast(world, reader ? reader->path() : "");
+    const auto text = comm::broadcast(world, reader ? to_text(reader->manifest()) : "");
+    if (!reader) {
+        reader.emplace(path, checkpoint::parse_manifest(text, path));
+    }
+    return TrainedModel{choice, std::move(*reader)};
+}
+
 }  // namespace
+
+void print_note(const std::string& note) {
+    std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+}
 
 deck::LoadedDeck load_deck_of(const checkpoint::Manifest& manifest, const std::string& path) {
     deck::LoadedDeck loaded = deck::load_text(manifest.deck, "the deck in " + path, {},
@@ -65,34 +85,60 @@ bool is_agreed(const comm::Context& world, int& exit_code, const std::function<v
     return exit_code == 0;
 }
 
-std::optional<TrainedModel> find_trained_model(const std::string& folder,
-                                               const comm::Context& world,
-                                               int& exit_code) {
-    TrainedModel model;
-    const deck::LoadOptions launch = find_launch(world);
-    model.here = {launch.ranks, launch.ranks_per_node, launch.threads};
-    std::string text;
-    const bool is_found = is_agreed(world, exit_code, [&] {
-        std::vector<std::string> notes;
-        model.path = checkpoint::choose_verified(folder, notes);
-        for (const std::string& note : notes) {
-            std::fputs((message(Severity::note, note) + "\n").c_str(), stderr);
+bool has_read(TrainedModel& model, const comm::Context& world, const std::function<void()>& work) {
+    try {
+        comm::agree_on_errors(world, fmt::format("cannot read '{}'", model.path()), work);
+        return true;
+    } catch (const Error&) {
+        constexpr const char* another = "another";
+        std::string verdict;  // or why there is none; empty: the error is what it says
+        if (world.rank() == 0) {
+            try {
+                verdict = model.choice.gives_another(model.reader) ? another : "";
+            } catch (const Error& error) {
+                verdict = error.what();
+            }
         }
-        text = to_text(checkpoint::CheckpointReader{model.path}.manifest());
-    });
-    if (!is_found) {
-        return std::nullopt;
+        verdict = comm::broadcast(world, verdict);
+        if (verdict.empty()) {
+            throw;
+        }
+        if (verdict != another) {
+            throw Error{ErrorKind::checkpoint, verdict};
+        }
+        return false;
     }
-    model.path = comm::broadcast(world, model.path);
-    model.manifest = checkpoint::parse_manifest(comm::broadcast(world, text), model.path);
-    const bool is_read = is_agreed(world, exit_code, [&] { load_deck_of(model.manifest, model.path); });
-    if (!is_read) {
-        return std::nullopt;
+}
+
+int with_trained_model(const std::string& folder,
+                       const comm::Context& world,
+                       const std::function<std::optional<int>(TrainedModel&)>& use) {
+    const deck::LoadOptions launch = find_launch(world);
+    tell_core_notes(world, launch.threads,
+                    threads_asked() > 0 ? train::ThreadsBy::environment : train::ThreadsBy::share_of_cores);
+    checkpoint::ReadChoice choice{folder, checkpoint::ReadCheck::hashes, print_note};
+    for (;;) {
+        int exit_code = 0;
+        auto model = open_chosen(choice, world, exit_code);
+        if (!model) {
+            return exit_code;
+        }
+        model->here = {launch.ranks, launch.ranks_per_node, launch.threads};
+        const bool is_held = has_read(*model, world, [&] { model->reader.hold(); });
+        if (!is_held) {
+            continue;
+        }
+        const auto& manifest = model->reader.manifest();
+        if (!is_agreed(world, exit_code, [&] { load_deck_of(manifest, model->path()); })) {
+            return exit_code;
+        }
+        auto loaded = load_deck_of(manifest, model->path());
+        model->run = std::move(loaded.run);
+        model->machine = loaded.machine;
+        if (const auto code = use(*model)) {
+            return *code;
+        }
     }
-    auto loaded = load_deck_of(model.manifest, model.path);
-    model.run = std::move(loaded.run);
-    model.machine = loaded.machine;
-    return model;
 }
 
 }  // namespace ziggurat::app

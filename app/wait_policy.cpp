@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "app/launch.hpp"
+#include "app/thread_binding.hpp"
 #include "train/step/threads.hpp"
 
 namespace ziggurat::app {
@@ -42,6 +43,7 @@ void choose_wait_policy(char** argv) {
         return;
     }
     setenv(policy, "passive", 1);
+    put_binding_back();
     execv("/proc/self/exe", argv);
     // Without /proc the run is only slower.
 }

@@ -3,7 +3,6 @@
 #include "app/is_to_fit.hpp"
 #include "app/rank_processors.hpp"
 #include "app/terminal.hpp"
-#include "checkpoint/checkpoint_reader.hpp"
 #include "comm/watch/liveness.hpp"
 
 namespace ziggurat::app {
@@ -16,10 +15,10 @@ spec::RunSpec evaluated_run(const Arguments& arguments, const TrainedModel& mode
     return run;
 }
 
-int with_weights(const TrainedModel& model,
-                 const spec::RunSpec& run,
-                 const comm::Context& world,
-                 const std::function<int(train::Inference&, Progress&)>& work) {
+std::optional<int> with_weights(TrainedModel& model,
+                                const spec::RunSpec& run,
+                                const comm::Context& world,
+                                const std::function<int(train::Inference&, Progress&)>& work) {
     int exit_code = 0;
     if (!is_to_fit(world, run, model.machine, exit_code)) {
         return exit_code;
@@ -29,9 +28,11 @@ int with_weights(const TrainedModel& model,
     Progress progress{show_progress(world.rank() == 0)};
     progress.begin("loads the checkpoint", "bytes");
     train::Inference inference{run, world, processors.all()};
-    checkpoint::CheckpointReader reader{model.path, model.manifest};
-    reader.tell_bytes([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
-    inference.load(reader);
+    model.reader.tell_bytes([&](std::int64_t done, std::int64_t all) { progress.is_at(done, all); });
+    if (!has_read(model, world, [&] { inference.load(model.reader); })) {
+        return std::nullopt;
+    }
+    model.reader.let_go();
     return work(inference, progress);
 }
 

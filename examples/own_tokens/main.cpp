@@ -58,9 +58,11 @@ int main(int argc, char** argv) {
         const int threads = loaded.run.parallel.threads;
         const kernels::Runtime runtime{threads};
         train::Console console{world.rank() == 0 ? STDOUT_FILENO : train::Console::quiet};
-        return train::train(
-            loaded.run,
-            {.version = "own_tokens", .effective_deck = loaded.effective, .open_source = open_squares}, world,
-            device::Processors::of_host(threads), signals, console);
+        return train::train(loaded.run,
+                            {.version = "own_tokens",
+                             .effective_deck = loaded.effective,
+                             .secrets = loaded.secrets,
+                             .open_source = open_squares},
+                            world, device::Processors::of_host(threads), signals, console);
     });
 }

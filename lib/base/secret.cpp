@@ -5,6 +5,26 @@
 #include <cctype>
 
 namespace ziggurat {
+namespace {
+
+bool is_letter(char a, char b) {
+    return std::toupper(static_cast<unsigned char>(a)) == b;
+}
+
+bool begins(std::string_view text, std::string_view word) {
+    return text.size() >= word.size() && std::ranges::equal(text.substr(0, word.size()), word, is_letter);
+}
+
+/// What follows a word that names a secret, up to the next '_', where the whole names none: of TOKENIZER and
+/// TOKENS, AUTHOR and AUTHORS.
+bool is_harmless(std::string_view word, std::string_view behind) {
+    const auto rest = behind.substr(0, behind.find('_'));
+    const auto is = [&](std::string_view what) { return rest.size() == what.size() && begins(rest, what); };
+    return (word == "TOKEN" && (begins(rest, "IZ") || is("S"))) ||
+           (word == "AUTH" && (is("OR") || is("ORS")));
+}
+
+}  // namespace
 
 bool is_secret(std::string_view variable) noexcept {
     // Open MPI's carries the names of its transports' keys; a KEY alone names many things that are none.
@@ -15,10 +35,34 @@ bool is_secret(std::string_view variable) noexcept {
                                                      "APIKEY",        "AUTH",
                                                      "ACCESS_KEY",    "PRIVATE",
                                                      "TRANSPORT_KEY", "PRECONDITION_TRANSPORTS"};
-    const auto is_letter = [](char a, char b) { return std::toupper(static_cast<unsigned char>(a)) == b; };
-    return std::ranges::any_of(words, [&](std::string_view word) {
-        return !std::ranges::search(variable, word, is_letter).empty();
-    });
+    for (std::size_t at = 0; at < variable.size(); ++at) {
+        const auto here = variable.substr(at);
+        const bool names_one = std::ranges::any_of(words, [&](std::string_view word) {
+            return begins(here, word) && !is_harmless(word, here.substr(word.size()));
+        });
+        if (names_one) {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::string as_variable(std::string_view name) {
+    return "${env:" + std::string{name} + "}";
+}
+
+std::string without_secrets(std::string_view text, std::span<const Secret> secrets) {
+    std::string out;
+    while (!text.empty()) {
+        const Secret* longest = nullptr;
+        for (const Secret& secret : secrets) {
+            const bool is_longer = longest == nullptr || secret.value.size() > longest->value.size();
+            longest = is_longer && text.starts_with(secret.value) ? &secret : longest;
+        }
+        out += longest == nullptr ? std::string{text.front()} : as_variable(longest->name);
+        text.remove_prefix(longest == nullptr ? 1 : longest->value.size());
+    }
+    return out;
 }
 
 std::string without_secret(std::string_view variable) {

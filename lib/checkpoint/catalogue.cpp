@@ -13,6 +13,7 @@
 #include "base/printable.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/read_choice.hpp"
 
 namespace ziggurat::checkpoint {
 namespace {
@@ -20,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "step-";
+/// At a folder that a training changes meanwhile.
+constexpr int most_looks = 10;
 constexpr std::string_view unfinished = ".tmp";
 
 struct Name {
@@ -109,8 +112,14 @@ CatalogueEntry no_folder(const std::string& path, const Name& name) {
     return entry;
 }
 
-/// The entries of `root` with names of checkpoints.
-std::vector<CatalogueEntry> entries_of(const std::string& root) {
+/// Whether a running training has removed what `entry` speaks of: then it is no checkpoint, and not damaged.
+bool has_gone(const CatalogueEntry& entry) {
+    std::error_code error;
+    return entry.state != EntryState::complete && !fs::exists(fs::symlink_status(entry.path, error));
+}
+
+/// The entries of `root` with names of checkpoints, as they were found one after the other.
+std::vector<CatalogueEntry> list_entries(const std::string& root) {
     std::vector<CatalogueEntry> entries;
     std::error_code error;
     for (fs::directory_iterator at{root, error}, end; !error && at != end; at.increment(error)) {
@@ -130,6 +139,16 @@ std::vector<CatalogueEntry> entries_of(const std::string& root) {
         return std::pair{a.step, b.state == EntryState::unfinished} <
                std::pair{b.step, a.state == EntryState::unfinished};
     });
+    return entries;
+}
+
+/// The same, without any that was removed meanwhile.
+std::vector<CatalogueEntry> entries_of(const std::string& root) {
+    auto entries = list_entries(root);
+    for (int looks = 1; looks < most_looks && std::ranges::any_of(entries, has_gone); ++looks) {
+        entries = list_entries(root);  // a new one may be there, too
+    }
+    std::erase_if(entries, has_gone);
     return entries;
 }
 
@@ -161,15 +180,22 @@ const CatalogueEntry* Catalogue::newest() const {
     return found;
 }
 
+bool names_one_checkpoint(const std::string& path) {
+    std::error_code ignored;
+    return read_name(name_of(path)) || fs::exists(path + "/COMPLETE", ignored);
+}
+
 Catalogue catalogue(const std::string& path) {
     expect_folder(path);
     std::error_code ignored;
     Catalogue found;
-    const auto name = read_name(name_of(path));
-    if (name || fs::exists(path + "/COMPLETE", ignored)) {
+    if (names_one_checkpoint(path)) {
         found.root = path;
         found.is_one_step = true;
-        found.entries.push_back(look_at(path, name));
+        found.entries.push_back(look_at(path, read_name(name_of(path))));
+        if (has_gone(found.entries.front())) {
+            throw removed_meanwhile(path);
+        }
         return found;
     }
     const std::string inside = path + "/ckpt";

@@ -40,9 +40,15 @@ struct Catalogue {
 /// Looks into `path`: a run's folder, its `ckpt` folder, or one checkpoint. Only COMPLETE and sizes are
 /// looked at, so that it takes no time. Local.
 ///
+/// What a running training removes meanwhile is no entry.
+///
 /// Errors: Error{deck} when there is no such folder; Error{resource} when it cannot be read;
-///         Error{checkpoint} when it holds nothing that is a checkpoint, not even a broken one
+///         Error{checkpoint} when it holds nothing that is a checkpoint, not even a broken one, or is one
+///         that was removed meanwhile
 Catalogue catalogue(const std::string& path);
+
+/// Whether `path` is called like a checkpoint, or is one, rather than a run or its `ckpt` folder.
+bool names_one_checkpoint(const std::string& path);
 
 /// The checkpoint to read where `path` was named: the one that it is, or else the newest complete one of a
 /// run. Says in `notes` what was passed over.

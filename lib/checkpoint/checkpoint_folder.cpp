@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "checkpoint/held_files.hpp"
 #include "checkpoint/recorded_deck.hpp"
 #include "checkpoint/verify.hpp"
 #include "storage/directory.hpp"
@@ -22,6 +23,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view prefix = "step-";
 constexpr std::size_t least_digits = 9;
 constexpr std::int64_t latest_bytes = 4096;  // it has less than 60
+/// At a folder that a training changes meanwhile.
+constexpr int most_looks = 10;
 
 /// Folders called `step-N`, by N.
 std::map<std::int64_t, std::string> step_folders(const std::string& root) {
@@ -47,25 +50,79 @@ std::map<std::int64_t, std::string> step_folders(const std::string& root) {
 /// The reason not to go on from a checkpoint, as far as that shows without reading its pieces.
 std::optional<std::string> problem_of(const std::string& path, std::int64_t step) {
     try {
-        const Manifest manifest = read_manifest(path);
+        HeldFiles files{path};
+        const Manifest manifest = files.read_manifest();
         if (manifest.progress.step != step) {
             return fmt::format("its COMPLETE is that of step {}", manifest.progress.step);
         }
         if (auto problem = problem_of_deck(manifest.deck)) {
             return problem;
         }
+        files.expect(manifest.files.size());
         for (const FileEntry& entry : manifest.files) {
-            if (const auto problem = size_problem(path + "/" + entry.name, entry)) {
+            if (const auto problem = files.hold(entry)) {
                 return fmt::format("'{}': {}", entry.name, *problem);
             }
         }
-        for (const Damage& damage : verify_rest_of_files(path, manifest)) {
+        for (const Damage& damage : verify_rest_of_files(files, manifest)) {
             return fmt::format("'{}': {}", damage.file, damage.what);
         }
     } catch (const Error& error) {
         return error.what();
     }
     return std::nullopt;
+}
+
+/// What a folder of checkpoints shows at a glance.
+struct SeenFolder {
+    std::map<std::int64_t, std::string> folders;  ///< by step
+    std::optional<Latest> latest;
+    std::string problem_of_latest;
+
+    bool operator==(const SeenFolder&) const = default;
+};
+
+SeenFolder see(const std::string& root) {
+    SeenFolder seen;
+    try {
+        seen.latest = read_latest(root);
+    } catch (const Error& error) {
+        seen.problem_of_latest = error.what();
+    }
+    seen.folders = step_folders(root);
+    return seen;
+}
+
+/// What find_newest() finds where nobody changes the folder meanwhile.
+FoundCheckpoint look_for_newest(const std::string& root,
+                                const SeenFolder& seen,
+                                std::optional<std::int64_t> below) {
+    const auto& [folders, latest, problem_of_latest] = seen;
+    FoundCheckpoint found;
+    found.is_empty = folders.empty();
+    if (!problem_of_latest.empty()) {
+        found.notes.push_back(problem_of_latest);
+    } else if (!latest && !found.is_empty) {
+        found.notes.push_back(fmt::format("'{}/LATEST' is missing", root));
+    }
+    for (auto folder = folders.rbegin(); folder != folders.rend() && !found.path; ++folder) {
+        const auto& [step, path] = *folder;
+        if (below && step >= *below) {
+            continue;
+        }
+        if (const std::optional<std::string> problem = problem_of(path, step)) {
+            found.notes.push_back(fmt::format("{} is passed over ({})", folder_name(step), *problem));
+        } else {
+            found.path = path;
+        }
+    }
+    if (latest && found.path && !below && *step_of_folder(*found.path) > *step_of_folder(latest->name)) {
+        found.notes.push_back(fmt::format("LATEST names {}, but {} is complete and newer", latest->name,
+                                          folder_name(*step_of_folder(*found.path))));
+    } else if (latest && !folders.contains(*step_of_folder(latest->name))) {
+        found.notes.push_back(fmt::format("LATEST names {}, which is missing", latest->name));
+    }
+    return found;
 }
 
 }  // namespace
@@ -124,36 +181,18 @@ std::vector<std::string> list_complete(const std::string& root) {
 }
 
 FoundCheckpoint find_newest(const std::string& root, std::optional<std::int64_t> below) {
-    const std::map<std::int64_t, std::string> folders = step_folders(root);
-    FoundCheckpoint found;
-    found.is_empty = folders.empty();
-    std::optional<Latest> latest;
-    try {
-        latest = read_latest(root);
-        if (!latest && !found.is_empty) {
-            found.notes.push_back(fmt::format("'{}/LATEST' is missing", root));
+    auto seen = see(root);
+    for (int looks = 1;; ++looks) {
+        auto found = look_for_newest(root, seen, below);
+        if (found.notes.empty() || looks == most_looks) {
+            return found;
         }
-    } catch (const Error& error) {
-        found.notes.emplace_back(error.what());
-    }
-    for (auto folder = folders.rbegin(); folder != folders.rend() && !found.path; ++folder) {
-        const auto& [step, path] = *folder;
-        if (below && step >= *below) {
-            continue;
-        }
-        if (const std::optional<std::string> problem = problem_of(path, step)) {
-            found.notes.push_back(fmt::format("{} is passed over ({})", folder_name(step), *problem));
+        if (auto now = see(root); now != seen) {
+            seen = std::move(now);
         } else {
-            found.path = path;
+            return found;
         }
     }
-    if (latest && found.path && !below && *step_of_folder(*found.path) > *step_of_folder(latest->name)) {
-        found.notes.push_back(fmt::format("LATEST names {}, but {} is complete and newer", latest->name,
-                                          folder_name(*step_of_folder(*found.path))));
-    } else if (latest && !folders.contains(*step_of_folder(latest->name))) {
-        found.notes.push_back(fmt::format("LATEST names {}, which is missing", latest->name));
-    }
-    return found;
 }
 
 std::optional<std::int64_t> free_bytes(const std::string& path) {

@@ -73,6 +73,8 @@ struct FoundCheckpoint {
 /// so. With `below`, only steps before that one: for going on when reading has found damage that sizes and
 /// hashes of files do not show.
 ///
+/// A checkpoint that a running training removes meanwhile is none: the folder is looked at again.
+///
 /// Errors: Error{resource} when `root` cannot be read
 FoundCheckpoint find_newest(const std::string& root, std::optional<std::int64_t> below = std::nullopt);
 
@@ -87,6 +89,8 @@ std::optional<std::int64_t> step_of_folder(const std::string& path);
 struct Latest {
     std::string name;  ///< of the folder
     std::uint64_t hash_of_manifest = 0;
+
+    bool operator==(const Latest&) const = default;
 };
 
 /// Nothing when there is no such file.

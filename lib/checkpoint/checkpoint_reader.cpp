@@ -1,12 +1,10 @@
 #include "checkpoint/checkpoint_reader.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <future>
 #include <map>
@@ -15,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "checkpoint/convert.hpp"
+#include "checkpoint/held_files.hpp"
 #include "checkpoint/range_reader.hpp"
 #include "checkpoint/read_plan.hpp"
 #include "checkpoint/shard_file.hpp"
@@ -40,12 +39,9 @@ using Tables = std::map<std::size_t, std::vector<std::uint64_t>>;
                     file, what)};
 }
 
-void check_sizes(const std::string& path, const Manifest& manifest) {
-    for (const FileEntry& entry : manifest.files) {
-        const std::string file = path + "/" + entry.name;
-        if (const std::optional<std::string> problem = size_problem(file, entry)) {
-            refuse(file, *problem);
-        }
+void expect_none(const std::optional<std::string>& problem, const HeldFiles& files, const FileEntry& entry) {
+    if (problem) {
+        refuse(files.path() + "/" + entry.name, *problem);
     }
 }
 
@@ -182,32 +178,34 @@ std::string describe_block(const StoredPiece& stored, std::int64_t number) {
         format_grouped(stored.offset_bytes + number * hash_block_bytes));
 }
 
-std::optional<std::string> size_problem(const std::string& file, const FileEntry& entry) {
-    struct stat status = {};
-    if (stat(file.c_str(), &status) != 0) {
-        return errno == ENOENT ? "it is missing" : std::string{std::strerror(errno)};
-    }
-    if (!S_ISREG(status.st_mode)) {
-        return "it is no file";
-    }
-    if (status.st_size != entry.bytes) {
-        return fmt::format("it has {} bytes and was written with {}", format_grouped(status.st_size),
-                           format_grouped(entry.bytes));
-    }
-    return std::nullopt;
-}
-
 CheckpointReader::CheckpointReader(std::string path)
-    : path_{std::move(path)}, manifest_{read_manifest(path_)} {
-    check_sizes(path_, manifest_);
+    : path_{std::move(path)}, files_{std::make_unique<HeldFiles>(path_)}, manifest_{files_->read_manifest()} {
+    for (const FileEntry& entry : manifest_.files) {
+        expect_none(files_->size_problem(entry), *files_, entry);
+    }
 }
 
 CheckpointReader::CheckpointReader(std::string path, Manifest manifest)
-    : path_{std::move(path)}, manifest_{std::move(manifest)} {}
+    : path_{std::move(path)}, files_{std::make_unique<HeldFiles>(path_)}, manifest_{std::move(manifest)} {}
 
 CheckpointReader::~CheckpointReader() = default;
 CheckpointReader::CheckpointReader(CheckpointReader&&) noexcept = default;
 CheckpointReader& CheckpointReader::operator=(CheckpointReader&&) noexcept = default;
+
+void CheckpointReader::hold() {
+    files_->expect(manifest_.files.size());
+    for (const FileEntry& entry : manifest_.files) {
+        expect_none(files_->hold(entry), *files_, entry);
+    }
+}
+
+void CheckpointReader::let_go() {
+    files_ = std::make_unique<HeldFiles>(path_);
+}
+
+bool CheckpointReader::is_in_place() const {
+    return files_->is_in_place();
+}
 
 void CheckpointReader::read(std::span<const PieceTarget> targets) {
     const std::vector<FilePlan> plans = plan_reading(manifest_, targets, path_);
@@ -235,13 +233,14 @@ void CheckpointReader::read(std::span<const PieceTarget> targets) {
             told_(done, bytes_in_all);
         }
     };
+    files_->expect(plans.size());
     for (const FilePlan& plan : plans) {
         const FileEntry& entry = manifest_.files[static_cast<std::size_t>(plan.file)];
-        const std::string name = path_ + "/" + entry.name;
-        if (const std::optional<std::string> problem = size_problem(name, entry)) {
-            refuse(name, *problem);
-        }
-        storage::DirectFile file = storage::DirectFile::open(name);
+        expect_none(files_->hold(entry), *files_, entry);
+    }
+    for (const FilePlan& plan : plans) {
+        const FileEntry& entry = manifest_.files[static_cast<std::size_t>(plan.file)];
+        storage::DirectFile file = files_->open(entry);
         const Tables tables = read_tables(manifest_, plan, file, reader(0), bytes_read_);
         const auto read_part = [&](storage::DirectFile& from, RangeReader& ranges,
                                    std::span<const WantedBlock> some) {
@@ -253,7 +252,7 @@ void CheckpointReader::read(std::span<const PieceTarget> targets) {
             continue;
         }
         // Hashing and copying on one core alone is slower than a fast disk.
-        storage::DirectFile again = storage::DirectFile::open(name);
+        storage::DirectFile again = files_->open(entry);
         auto second = std::async(std::launch::async, [&, &ranges = reader(1)] {
             return read_part(again, ranges, blocks.subspan(blocks.size() / 2));
         });

@@ -15,6 +15,7 @@
 
 namespace ziggurat::checkpoint {
 
+class HeldFiles;
 class RangeReader;
 
 /// A problem that `verify` has found.
@@ -29,7 +30,7 @@ class CheckpointReader {
     /// Reads and checks COMPLETE, and the sizes of all files.
     /// Errors: Error{checkpoint}
     explicit CheckpointReader(std::string path);
-    /// The same with a manifest that another rank has read.
+    /// The same with a manifest that another rank has read: sizes are checked as files are read.
     CheckpointReader(std::string path, Manifest manifest);
     ~CheckpointReader();
     CheckpointReader(CheckpointReader&&) noexcept;
@@ -37,6 +38,17 @@ class CheckpointReader {
 
     const std::string& path() const noexcept { return path_; }
     const Manifest& manifest() const noexcept { return manifest_; }
+
+    /// Opens all files, so that they are read to the end whoever removes them meanwhile. Without it, read()
+    /// opens those that it needs before it reads the first.
+    ///
+    /// Errors: Error{checkpoint} that names a file that is missing, or has another size
+    void hold();
+    /// Closes them: disks get the space of what was removed meanwhile.
+    void let_go();
+    /// Whether the checkpoint is still where it was: nobody has removed it, or put another in its place.
+    /// Asked when something has failed.
+    bool is_in_place() const;
 
     /// Fills the targets. Of each file only the blocks that hold wanted bytes are read, each once in this
     /// call, many at a time (O_DIRECT where the file system has it), and each is held against its hash.
@@ -52,14 +64,15 @@ class CheckpointReader {
     /// Bytes read from files since construction.
     std::int64_t bytes_read() const noexcept { return bytes_read_; }
 
-    /// Checks every byte of every file, COMPLETE and, where the checkpoint lies in a run's folder, LATEST;
-    /// master.h5 and the HDF5 structure too. Empty: all is well.
+    /// Checks every byte of every file, which it holds meanwhile, COMPLETE and, where the checkpoint lies in
+    /// a run's folder, LATEST; master.h5 and the HDF5 structure too. Empty: all is well.
     ///
     /// \param progress  called now and then, on this thread, with bytes done and bytes in all; may be empty
     std::vector<Damage> verify(const std::function<void(std::int64_t, std::int64_t)>& progress = {});
 
   private:
     std::string path_;
+    std::unique_ptr<HeldFiles> files_;
     Manifest manifest_;
     std::int64_t bytes_read_ = 0;
     std::function<void(std::int64_t, std::int64_t)> told_;

@@ -42,7 +42,7 @@ std::string origin_of(const DeckValue* value) {
 }
 
 std::string shown(const DeckValue* value) {
-    return value == nullptr ? "nothing" : value->written;
+    return value == nullptr ? "nothing" : value->shown();
 }
 
 /// True for a default that stands for what the run finds out: there is nothing to compare.

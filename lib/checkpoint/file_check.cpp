@@ -91,8 +91,9 @@ std::int64_t largest_range(const Manifest& manifest) {
 
 }  // namespace
 
-FileCheck::FileCheck(const Manifest& manifest, Progress progress)
-    : manifest_{manifest},
+FileCheck::FileCheck(const HeldFiles& files, const Manifest& manifest, Progress progress)
+    : files_{files},
+      manifest_{manifest},
       progress_{std::move(progress)},
       pieces_of_(manifest.files.size()),
       reader_{largest_range(manifest)} {
@@ -109,19 +110,15 @@ FileCheck::FileCheck(const Manifest& manifest, Progress progress)
     }
 }
 
-bool FileCheck::check(const std::string& path,
-                      std::size_t file,
-                      Extent extent,
-                      std::vector<Damage>& damages) {
+bool FileCheck::check(std::size_t file, Extent extent, std::vector<Damage>& damages) {
     const FileEntry& entry = manifest_.files[file];
-    const std::string name = path + "/" + entry.name;
-    if (const std::optional<std::string> problem = size_problem(name, entry)) {
+    if (const std::optional<std::string> problem = files_.size_problem(entry)) {
         damages.push_back({entry.name, *problem});
         return false;
     }
     const std::size_t before = damages.size();
     try {
-        storage::DirectFile opened = storage::DirectFile::open(name);
+        storage::DirectFile opened = files_.open(entry);
         read(opened, file, extent, damages);
     } catch (const Error& error) {
         damages.push_back({entry.name, error.what()});
@@ -183,7 +180,7 @@ void FileCheck::read(storage::DirectFile& file,
         if (second_reader_ == nullptr) {
             second_reader_ = std::make_unique<RangeReader>(largest_range(manifest_));
         }
-        auto again = storage::DirectFile::open(file.path());
+        auto again = files_.open(entry);
         std::vector<std::pair<std::size_t, std::vector<std::byte>>> later;  // the rest is hashed in order
         auto second = std::async(std::launch::async, [&] {
             return read_part(again, *second_reader_, half, all,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_reader.hpp"
+#include "checkpoint/held_files.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/range_reader.hpp"
 
@@ -20,13 +21,13 @@ class FileCheck {
 
     using Progress = std::function<void(std::int64_t done_bytes, std::int64_t all_bytes)>;
 
-    /// `manifest` outlives this. `progress`, unless empty, is called between transfers, by one thread at a
-    /// time. Errors: Error{resource}
-    FileCheck(const Manifest& manifest, Progress progress);
+    /// `files` and their `manifest` outlive this. `progress`, unless empty, is called between transfers, by
+    /// one thread at a time. Errors: Error{resource}
+    FileCheck(const HeldFiles& files, const Manifest& manifest, Progress progress);
 
-    /// Appends what is wrong with a file of the checkpoint at `path`; true when nothing is wrong with the
-    /// bytes that are no piece's, so that HDF5 may look at them.
-    bool check(const std::string& path, std::size_t file, Extent extent, std::vector<Damage>& damages);
+    /// Appends what is wrong with a file of the checkpoint; true when nothing is wrong with the bytes that
+    /// are no piece's, so that HDF5 may look at them.
+    bool check(std::size_t file, Extent extent, std::vector<Damage>& damages);
 
     std::int64_t bytes_read() const noexcept { return bytes_read_; }
 
@@ -34,6 +35,7 @@ class FileCheck {
     void tell(std::int64_t bytes);
     void read(storage::DirectFile& file, std::size_t index, Extent extent, std::vector<Damage>& damages);
 
+    const HeldFiles& files_;
     const Manifest& manifest_;
     Progress progress_;
     std::int64_t all_bytes_ = 0;

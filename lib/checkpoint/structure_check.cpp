@@ -58,18 +58,19 @@ Structure expected_of_master(const Manifest& manifest) {
 
 }  // namespace
 
-void check_structure(const std::string& path,
+void check_structure(const HeldFiles& files,
                      const Manifest& manifest,
                      std::size_t file,
                      std::vector<Damage>& damages) {
-    const std::string& name = manifest.files[file].name;
+    const FileEntry& entry = manifest.files[file];
+    const std::string& name = entry.name;
     const bool is_master = name == master_name;
     const Structure expected = is_master ? expected_of_master(manifest) : expected_of_shard(manifest, file);
     Structure found;
     try {
-        found = storage::hdf5_structure(path + "/" + name);
+        found = storage::hdf5_structure(files.way_to(entry));
     } catch (const Error& error) {
-        damages.push_back({name, error.what()});
+        damages.push_back({name, files.said(error.what(), entry)});
         return;
     }
     if (is_master && found.erase("/deck") == 0) {

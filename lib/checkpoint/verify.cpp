@@ -4,8 +4,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -21,14 +23,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// At a LATEST that is being written.
+constexpr int most_looks = 50;
+constexpr std::chrono::milliseconds between_looks{20};
+
 /// Every file is listed, every entry of the folder is a listed file.
-void check_entries(const std::string& path, const Manifest& manifest, std::vector<Damage>& damages) {
+void check_entries(const HeldFiles& files, const Manifest& manifest, std::vector<Damage>& damages) {
     std::set<std::string> known{"COMPLETE"};
     for (const FileEntry& entry : manifest.files) {
         known.insert(entry.name);
     }
     std::error_code problem;
-    for (fs::directory_iterator entry{path, problem}; !problem && entry != fs::directory_iterator{};
+    for (fs::directory_iterator entry{files.way(), problem}; !problem && entry != fs::directory_iterator{};
          entry.increment(problem)) {
         const std::string name = entry->path().filename().string();
         if (!known.contains(name)) {
@@ -65,28 +71,45 @@ std::optional<std::string> problem_of_latest(const std::string& root) {
     return std::nullopt;
 }
 
+std::optional<std::string> problem_or_error_of_latest(const std::string& root) {
+    try {
+        return problem_of_latest(root);
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
 void check_latest(const std::string& path, std::vector<Damage>& damages) {
     const fs::path root = fs::absolute(path).lexically_normal().parent_path();
     std::error_code ignored;
     if (!step_of_folder(path) || (root.filename() != "ckpt" && !fs::exists(root / "LATEST", ignored))) {
         return;
     }
-    try {
-        if (const std::optional<std::string> problem = problem_of_latest(root.string())) {
-            damages.push_back({"LATEST", *problem});
+    // A training that saves just now gives a checkpoint its name first, LATEST then, and removes older ones
+    // last.
+    std::optional<std::string> before;
+    for (int looks = 1;; ++looks) {
+        auto problem = problem_or_error_of_latest(root.string());
+        const bool may_change = problem != before || fs::exists(root / "LATEST.tmp", ignored);
+        if (!problem) {
+            return;
         }
-    } catch (const Error& error) {
-        damages.push_back({"LATEST", error.what()});
+        if (!may_change || looks == most_looks) {
+            damages.push_back({"LATEST", std::move(*problem)});
+            return;
+        }
+        before = std::move(problem);
+        std::this_thread::sleep_for(looks == 1 ? std::chrono::milliseconds{1} : between_looks);
     }
 }
 
 }  // namespace
 
-std::vector<Damage> verify_rest_of_files(const std::string& path, const Manifest& manifest) {
-    FileCheck check{manifest, {}};
+std::vector<Damage> verify_rest_of_files(HeldFiles& files, const Manifest& manifest) {
+    FileCheck check{files, manifest, {}};
     std::vector<Damage> damages;
     for (std::size_t file = 0; file < manifest.files.size(); ++file) {
-        check.check(path, file, FileCheck::Extent::rest, damages);
+        check.check(file, FileCheck::Extent::rest, damages);
     }
     return damages;
 }
@@ -99,7 +122,12 @@ Verification verify_checkpoint(const std::string& path_as_given,
     }
     Verification found;
     try {
-        const Manifest manifest = read_manifest(path);
+        HeldFiles files{path};
+        const Manifest manifest = files.read_manifest();
+        files.expect(manifest.files.size());
+        for (const FileEntry& entry : manifest.files) {
+            files.hold(entry);  // what is wrong with its size is told when its turn comes
+        }
         const std::optional<std::int64_t> step = step_of_folder(path);
         if (step && *step != manifest.progress.step) {
             found.damages.push_back({"COMPLETE", fmt::format("it is that of step {}, and lies in '{}'",
@@ -108,14 +136,14 @@ Verification verify_checkpoint(const std::string& path_as_given,
         if (auto problem = problem_of_deck(manifest.deck)) {
             found.damages.push_back({"COMPLETE", std::move(*problem)});
         }
-        FileCheck check{manifest, progress};
+        FileCheck check{files, manifest, progress};
         for (std::size_t file = 0; file < manifest.files.size(); ++file) {
-            if (check.check(path, file, FileCheck::Extent::all, found.damages)) {
-                check_structure(path, manifest, file, found.damages);
+            if (check.check(file, FileCheck::Extent::all, found.damages)) {
+                check_structure(files, manifest, file, found.damages);
             }
         }
         found.bytes_read = check.bytes_read();
-        check_entries(path, manifest, found.damages);
+        check_entries(files, manifest, found.damages);
     } catch (const Error& error) {
         found.damages.push_back({"COMPLETE", error.what()});
     }

@@ -18,7 +18,8 @@ constexpr std::size_t comment_column = 44;
 /// Writes maps from the outside in; a map without values is left out.
 class DeckText {
   public:
-    DeckText(const Schema& schema, const Values& values) : schema_{schema}, values_{values} {}
+    DeckText(const Schema& schema, const Values& values, Secrets secrets)
+        : schema_{schema}, values_{values}, secrets_{secrets} {}
 
     std::string map(const std::string& path, std::size_t indent) const {
         std::string text;
@@ -56,12 +57,13 @@ class DeckText {
         if (value == nullptr) {
             return {};
         }
-        const std::string line = key + ": " + value->written;
+        const std::string line = key + ": " + (secrets_ == Secrets::told ? value->written : value->shown());
         return fmt::format("{:<{}} # {}\n", line, comment_column, printable(value->origin.comment()));
     }
 
     const Schema& schema_;
     const Values& values_;
+    Secrets secrets_;
 };
 
 /// The comment of a line that DeckText has written: the origin of the value.
@@ -93,8 +95,8 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 }  // namespace
 
-std::string effective_deck(const Schema& schema, const Values& values) {
-    return DeckText{schema, values}.map("", 0);
+std::string effective_deck(const Schema& schema, const Values& values, Secrets secrets) {
+    return DeckText{schema, values, secrets}.map("", 0);
 }
 
 std::optional<Values> read_effective_deck(const Schema& schema,

@@ -36,15 +36,12 @@ std::vector<std::optional<std::string>> paths_elsewhere(const Node& root, const 
     return left;
 }
 
-/// The effective deck with the paths that `left` has, for other ranks.
-///
-/// \param here  the effective deck
+/// The effective deck with secrets, and with the paths that `left` has, for other ranks.
 std::string effective_elsewhere(const Schema& schema,
                                 Values values,
-                                const std::vector<std::optional<std::string>>& left,
-                                const std::string& here) {
+                                const std::vector<std::optional<std::string>>& left) {
     if (std::ranges::none_of(left, [](const auto& path) { return path.has_value(); })) {
-        return here;
+        return effective_deck(schema, values, Secrets::told);
     }
     const auto paths = values.as<std::vector<std::string>>(nvme_paths);
     std::string written;
@@ -52,7 +49,7 @@ std::string effective_elsewhere(const Schema& schema,
         written += (i == 0 ? "" : ", ") + (left.at(i) ? write_quoted(*left[i]) : write_text(paths[i]));
     }
     values.set_resolved(nvme_paths, paths, "[" + written + "]", "by each rank's environment");
-    return effective_deck(schema, values);
+    return effective_deck(schema, values, Secrets::told);
 }
 
 }  // namespace
@@ -89,10 +86,12 @@ LoadedDeck load_text(const std::string& text,
     std::vector<std::optional<std::string>> left;
     if (!options.as_record) {
         left = paths_elsewhere(*root, options.environment);
-        substitute_variables(*root, options.environment, loaded.found);
+        loaded.secrets = substitute_variables(*root, options.environment, loaded.found);
     }
 
     Values values = read_values(schema, *root, loaded.found);
+    loaded.sets_threads =
+        values.is_written("parallel.threads") && !values.is_word("parallel.threads", "auto");
     loaded.machine = options.machine ? *options.machine : this_machine();
     if (!options.machine && !options.as_record) {
         add_measured(measured_file(options.environment), loaded.machine, loaded.found);
@@ -112,7 +111,7 @@ LoadedDeck load_text(const std::string& text,
         resolve_open_leases(resolution);
         loaded.depths = resolve_depths(resolution);
         loaded.effective = effective_deck(schema, values);
-        loaded.effective_elsewhere = effective_elsewhere(schema, values, left, loaded.effective);
+        loaded.effective_elsewhere = effective_elsewhere(schema, values, left);
     }
     return loaded;
 }

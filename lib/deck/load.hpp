@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/secret.hpp"
 #include "deck/load_options.hpp"
 #include "deck/messages/diagnostics.hpp"
 #include "spec/machine_spec.hpp"
@@ -16,12 +17,17 @@ struct LoadedDeck {
     spec::RunSpec run;
     spec::MachineSpec machine;  ///< the one that budgets are shares of
     Diagnostics found;
-    std::string effective;  ///< a deck that gives the same run without includes, variables or autos
-    /// The same for the other ranks of the job: tiers.nvme.paths are each node's own, so what they take from
-    /// the environment is left to theirs, or else as in this one.
+    /// A deck that gives the same run without includes, autos or variables, but those for secrets of the
+    /// environment (is_secret()), which it leaves.
+    std::string effective;
+    std::vector<Secret> secrets;  ///< that the deck asked the environment for
+    /// The same for the other ranks of the job, with secrets, which their environment may lack: no file keeps
+    /// it. tiers.nvme.paths are each node's own, so what they take from the environment is left to theirs, or
+    /// else as in this one.
     std::string effective_elsewhere;
     std::string time_limit_source = "run.time_limit";  ///< or, of an auto, `the end of Slurm job 812331`
-    std::string depths;  ///< why state moves as it does, in a line; empty where all is on the device
+    bool sets_threads = false;  ///< parallel.threads is a number that somebody has written
+    std::string depths;         ///< why state moves as it does, in a line; empty where all is on the device
 
     bool ok() const { return found.ok(); }
 };

@@ -17,20 +17,21 @@ constexpr const char* check = "cores";
 struct NodeCores {
     std::string host;
     std::vector<int> ranks;
-    std::map<int, std::vector<int>> ranks_of_core;
-    std::set<int> allowed;
+    std::map<int, std::set<int>> ranks_of_core;
+    std::set<int> cpus;
+    int job_cores = 0;
     int threads = 0;  ///< that the environment asks for
     int core_limit = 0;
 
+    int all() const { return std::max(limited(job_cores), used()); }
+    int used() const { return limited(static_cast<int>(ranks_of_core.size())); }
     /// Cores that no rank may use.
-    int idle() const { return std::max(0, limited(allowed.size()) - limited(ranks_of_core.size())); }
-    int usable() const { return limited(ranks_of_core.size()); }
-    int limited(std::size_t cores) const {
-        const auto all = static_cast<int>(cores);
-        return core_limit > 0 ? std::min(all, core_limit) : all;
-    }
+    int idle() const { return all() - used(); }
+    /// Threads that run side by side.
+    int side_by_side() const { return limited(static_cast<int>(cpus.size())); }
+    int limited(int cores) const { return core_limit > 0 ? std::min(cores, core_limit) : cores; }
     /// A core that several ranks are bound to.
-    const std::vector<int>* shared() const {
+    const std::set<int>* shared() const {
         const auto found =
             std::ranges::find_if(ranks_of_core, [](const auto& core) { return core.second.size() > 1; });
         return found == ranks_of_core.end() ? nullptr : &found->second;
@@ -44,11 +45,13 @@ std::map<int, NodeCores> nodes_of(const std::vector<RankCores>& by_rank) {
         auto& node = nodes[mine.node];
         node.host = mine.host;
         node.ranks.push_back(static_cast<int>(rank));
-        for (const int core : mine.cores) {
-            node.ranks_of_core[core].push_back(static_cast<int>(rank));
-            node.allowed.insert(core);
+        for (const int cpu : mine.cpus) {
+            const auto core = mine.core_of.find(cpu);
+            node.ranks_of_core[core == mine.core_of.end() ? cpu : core->second].insert(
+                static_cast<int>(rank));
+            node.cpus.insert(cpu);
         }
-        node.allowed.insert(mine.allowed.begin(), mine.allowed.end());
+        node.job_cores = std::max(node.job_cores, mine.job_cores);
         node.threads += std::max(mine.threads, 1);
         node.core_limit = mine.core_limit;
     }
@@ -57,34 +60,35 @@ std::map<int, NodeCores> nodes_of(const std::vector<RankCores>& by_rank) {
 
 Diagnosis judge_node(const NodeCores& node) {
     const auto num_ranks = static_cast<int>(node.ranks.size());
-    const auto remedy =
-        fmt::format("Start with 'mpirun --bind-to core --map-by slot:PE={}', or --bind-to none.",
-                    std::max(1, node.limited(node.allowed.size()) / num_ranks));
+    const auto remedy = fmt::format(
+        "Start with 'mpirun --bind-to core --map-by slot:PE={0}', or --bind-to none; with Slurm "
+        "'srun --cpus-per-task={0}', or --cpu-bind=none.",
+        std::max(1, node.all() / num_ranks));
     if (const auto* sharers = node.shared(); sharers != nullptr && node.idle() > 0) {
-        return warning(
-            check,
-            fmt::format("ranks {} are bound to one core, and {} of {} cores are idle",
-                        fmt::join(*sharers, " and "), node.idle(), node.limited(node.allowed.size())),
-            remedy, Scope::node);
+        return warning(check,
+                       fmt::format("ranks {} are bound to one core, and {} of {} cores are idle",
+                                   fmt::join(*sharers, " and "), node.idle(), node.all()),
+                       remedy, Scope::node);
     }
-    if (node.threads > node.usable()) {
+    if (node.threads > node.side_by_side()) {
         const auto what = node.threads == num_ranks ? fmt::format("{} ranks", num_ranks)
                                                     : fmt::format("{} threads of {} rank{}", node.threads,
                                                                   num_ranks, num_ranks == 1 ? "" : "s");
         return warning(
-            check, fmt::format("{} have {} core{}", what, node.usable(), node.usable() == 1 ? "" : "s"),
+            check,
+            fmt::format("{} have {} core{}", what, node.side_by_side(), node.side_by_side() == 1 ? "" : "s"),
             node.idle() > 0 ? remedy : "Start fewer ranks on the node, or set OMP_NUM_THREADS to fewer.",
             Scope::node);
     }
-    if (num_ranks > 1 && node.idle() >= num_ranks) {
+    if (node.idle() >= num_ranks) {
         return warning(check,
-                       fmt::format("{} ranks are bound to {} of {} cores", num_ranks, node.usable(),
-                                   node.limited(node.allowed.size())),
+                       fmt::format("{} {} bound to {} of {} cores", num_ranks,
+                                   num_ranks == 1 ? "rank is" : "ranks are", node.used(), node.all()),
                        remedy, Scope::node);
     }
     return well(check,
-                fmt::format("{} rank{} on {} of {} cores", num_ranks, num_ranks == 1 ? "" : "s",
-                            node.usable(), node.limited(node.allowed.size())),
+                fmt::format("{} rank{} on {} of {} cores", num_ranks, num_ranks == 1 ? "" : "s", node.used(),
+                            node.all()),
                 Scope::node);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,10 +41,11 @@ Diagnosis judge_mpi(const Release& built, const Release& linked, const std::stri
 struct RankCores {
     int node = 0;
     std::string host = {};
-    std::vector<int> cores = {};    ///< that it is bound to
-    std::vector<int> allowed = {};  ///< that the system would let it use
-    int threads = 0;                ///< asked for by the environment; 0: as many as it has cores
-    int core_limit = 0;             ///< of the control group, for all ranks of the node; 0: none
+    std::vector<int> cpus = {};       ///< logical ones that it may use
+    std::map<int, int> core_of = {};  ///< of these; one that is missing is a core of its own
+    int job_cores = 0;                ///< of the node, that the job may use
+    int threads = 0;                  ///< asked for by the environment; 0: as many as it has cores
+    int core_limit = 0;               ///< of the control group, for all ranks of the node; 0: none
 };
 
 /// What is alike on several nodes is one diagnosis.

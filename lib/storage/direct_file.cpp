@@ -90,13 +90,17 @@ DirectFile::DirectFile(const std::string& path, int flags, std::string called) :
     descriptor_ = FileHandle{descriptor};
 }
 
-DirectFile DirectFile::open(const std::string& path) {
-    DirectFile file{path, O_RDONLY | O_NONBLOCK, path};  // a pipe would wait for its writer
+DirectFile DirectFile::open(const std::string& path, const std::string& called) {
+    DirectFile file{path, O_RDONLY | O_NONBLOCK, called};  // a pipe would wait for its writer
     struct stat status = {};
     if (fstat(file.descriptor(), &status) == 0 && !S_ISREG(status.st_mode)) {
-        throw_io_error("read", path, S_ISDIR(status.st_mode) ? EISDIR : ESPIPE);
+        throw_io_error("read", called, S_ISDIR(status.st_mode) ? EISDIR : ESPIPE);
     }
     return file;
+}
+
+DirectFile DirectFile::open(const std::string& path) {
+    return open(path, path);
 }
 
 DirectFile DirectFile::create(const std::string& path) {

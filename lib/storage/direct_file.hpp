@@ -25,6 +25,8 @@ class DirectFile {
   public:
     /// For reading.
     static DirectFile open(const std::string& path);
+    /// The same of a file that messages call otherwise than what leads to it, such as a path in /proc.
+    static DirectFile open(const std::string& path, const std::string& called);
     /// For writing; what was there is gone.
     static DirectFile create(const std::string& path);
     /// For reading and writing; in `folder`, under no name: when all who have it open are gone, however they

@@ -69,6 +69,9 @@ void write_small_file(const std::string& path, std::string_view text) {
 }
 
 std::optional<std::string> read_small_file(const std::string& path, std::int64_t most_bytes) {
+    if (const int fault = planned_read_fault(path, 0, 0)) {
+        throw_io_error("read", path, fault);
+    }
     const FileHandle file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (!file && errno == ENOENT) {
         return std::nullopt;

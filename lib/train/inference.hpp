@@ -44,7 +44,7 @@ class Inference {
     /// Gives all tensors the checkpoint's weights, rounded to the compute type as training does. Each rank
     /// reads what it holds, no more.
     ///
-    /// Collective: local; all ranks have to call it
+    /// Collective: local; all ranks have to call it, and to agree on its errors
     /// Errors:     Error{checkpoint} when a tensor is missing, has another shape, or is damaged;
     ///             Error{resource} when the disk fails
     void load(checkpoint::CheckpointReader& reader);

@@ -45,8 +45,7 @@ int train(const spec::RunSpec& spec,
     const auto limit =
         is_first ? find_time_limit(spec, context.begin_ns, context.stop_at_ns, context.time_limit_source)
                  : std::nullopt;
-    introduce(spec, context.version, context.libraries, context.command, context.peak, context.depths, corpus,
-              limit, world, console);
+    introduce(spec, context, corpus, limit, world, console);
     Requests requests{
         signals,
         reporter.way(),

@@ -11,6 +11,7 @@
 #include "base/message.hpp"
 #include "comm/control.hpp"
 #include "optim/step_inputs.hpp"
+#include "train/save/resumed_data.hpp"
 #include "train/step/late_failure.hpp"
 
 namespace ziggurat::train {
@@ -51,7 +52,7 @@ TrainingLoop::TrainingLoop(const spec::RunSpec& spec,
                                    world_,
                                    assembly_.state(),
                                    reporter,
-                                   {data.files(), corpus.order()}),
+                                   {for_manifest(data.files(), context.secrets), corpus.order()}),
                             back)},
       course_{spec_, resumed_.progress},
       order_{resumed_.progress.order.is_known() ? resumed_.progress.order : corpus.order()},

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
@@ -15,6 +17,16 @@ namespace ziggurat::checkpoint::hf {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+/// Whether a file of that name is part of a model, or of adapters.
+bool is_of_model(std::string_view name) {
+    return name == deck::published_config_name || name == adapter_config_name || name == index_name ||
+           name.ends_with(".safetensors");
+}
+
+}  // namespace
+
 void make_empty_folder(const std::string& folder) {
     std::error_code problem;
     fs::create_directories(folder, problem);
@@ -25,12 +37,27 @@ void make_empty_folder(const std::string& folder) {
     }
     for (const auto& entry : fs::directory_iterator{folder, problem}) {
         const auto name = entry.path().filename().string();
-        if (name == deck::published_config_name || name == adapter_config_name ||
-            name.ends_with(".safetensors") || name == index_name) {
+        if (is_of_model(name)) {
             throw Error{ErrorKind::deck,
                         fmt::format("'{}' holds a model already (there is '{}'). Name a new folder.",
                                     printable(folder), printable(name))};
         }
+    }
+}
+
+void remove_begun_model(const std::string& folder) {
+    std::error_code problem;
+    std::vector<fs::path> begun;
+    for (const auto& entry : fs::directory_iterator{folder, problem}) {
+        auto name = entry.path().filename().string();
+        constexpr std::string_view unfinished = ".tmp";
+        name.resize(name.size() - (name.ends_with(unfinished) ? unfinished.size() : 0));
+        if (is_of_model(name)) {
+            begun.push_back(entry.path());
+        }
+    }
+    for (const auto& path : begun) {
+        fs::remove(path, problem);
     }
 }
 

@@ -188,7 +188,10 @@ std::optional<Node> compose_record(const Schema& schema,
         return root;
     }
     bool asks = false;
-    const Environment empty = [&asks](const std::string&) -> std::optional<std::string> {
+    const Environment empty = [&asks](const std::string& variable) -> std::optional<std::string> {
+        if (is_secret(variable)) {
+            return as_variable(variable);
+        }
         asks = true;
         return std::string{"nothing"};
     };

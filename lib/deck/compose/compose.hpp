@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/secret.hpp"
 #include "deck/compose/environment.hpp"
 #include "deck/document/document.hpp"
 #include "deck/schema/schema.hpp"
@@ -33,11 +34,13 @@ void apply_overrides(const Schema& schema,
                      Diagnostics& found);
 
 /// Replaces `${name}` by the deck's variables and `${env:NAME}`, `${env:NAME:-default}` by the environment,
-/// in every scalar; `$${` stays as `${`.
-void substitute_variables(Node& root, const Environment& environment, Diagnostics& found);
+/// in every scalar; `$${` stays as `${`. Where variables that is_secret() are asked for, scalars also get
+/// their Node::without_secrets. Returns these secrets, as far as the environment has them, by name.
+std::vector<Secret> substitute_variables(Node& root, const Environment& environment, Diagnostics& found);
 
 /// The tree of a deck that a run has recorded, such as that of a checkpoint. It is whole: one that includes
-/// files or asks for the environment is refused, and neither is looked at.
+/// files or asks for the environment is refused, and neither is looked at. `${env:NAME}` of a secret stays as
+/// it is: that is what was recorded.
 std::optional<Node> compose_record(const Schema& schema,
                                    const std::string& text,
                                    const std::string& name,

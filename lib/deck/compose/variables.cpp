@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "deck/compose/compose.hpp"
 #include "deck/messages/nearest.hpp"
@@ -14,23 +15,36 @@ namespace {
 
 constexpr std::size_t deepest_chain = 32;
 
+/// A text with its variables replaced, and the same as a deck says it where some are left as they are.
+struct Expansion {
+    std::string text = {};
+    std::string with_variables = {};
+    bool has_variables = false;  ///< one was left
+
+    void operator+=(const Expansion& more) {
+        text += more.text;
+        with_variables += more.with_variables;
+        has_variables = has_variables || more.has_variables;
+    }
+};
+
+/// Variables of the environment that Expansion::with_variables leaves.
+enum class Left { all, secrets };
+
 /// Expands texts; each variable once.
 class Substitution {
   public:
-    Substitution(const Node* variables, const Environment& environment, Diagnostics& found)
-        : variables_{variables}, environment_{environment}, found_{found} {}
+    Substitution(const Node* variables, const Environment& environment, Left left, Diagnostics& found)
+        : variables_{variables}, environment_{environment}, left_{left}, found_{found} {}
 
-    /// See leave_environment().
-    std::optional<std::string> left_to_others(const std::string& text) {
-        leaves_environment_ = true;
-        auto left = expanded(text, {});
-        return is_environment_asked_ ? std::optional{std::move(left)} : std::nullopt;
-    }
+    Expansion expanded(const std::string& text) { return expanded(text, {}); }
 
     void tree(Node& node) {
         if (node.kind == NodeKind::scalar && node.text.find("${") != std::string::npos) {
             const std::size_t errors = found_.errors();
-            node.text = expanded(node.text, node.at);
+            auto made = expanded(node.text, node.at);
+            node.text = std::move(made.text);
+            node.without_secrets = made.has_variables ? std::move(made.with_variables) : std::string{};
             node.is_failed = found_.errors() > errors || is_broken_;
             is_broken_ = false;
         }
@@ -45,12 +59,21 @@ class Substitution {
     /// True when some value has asked for the variable.
     bool is_used(const std::string& name) const { return used_.contains(name); }
 
+    /// Those that were asked for.
+    std::vector<Secret> secrets() const {
+        std::vector<Secret> all;
+        for (const auto& [name, value] : secrets_) {
+            all.push_back({name, value});
+        }
+        return all;
+    }
+
   private:
-    std::string expanded(const std::string& text, const SourceLocation& at) {
-        std::string out;
+    Expansion expanded(const std::string& text, const SourceLocation& at) {
+        Expansion out;
         for (std::size_t i = 0; i < text.size();) {
             if (text.compare(i, 3, "$${") == 0) {
-                out += leaves_environment_ ? "$${" : "${";
+                out += {"${", "$${"};
                 i += 3;
             } else if (text.compare(i, 2, "${") == 0) {
                 const std::size_t end = text.find('}', i);
@@ -62,14 +85,15 @@ class Substitution {
                 out += variable(text.substr(i + 2, end - i - 2), at);
                 i = end + 1;
             } else {
-                out += text[i++];
+                out.text += text[i];
+                out.with_variables += text[i++];
             }
-            if (out.size() > Limits::scalar_bytes) {
+            if (out.text.size() > Limits::scalar_bytes) {
                 break;
             }
         }
-        total_ += out.size();
-        if (out.size() > Limits::scalar_bytes || total_ > Limits::expanded_bytes) {
+        total_ += out.text.size();
+        if (out.text.size() > Limits::scalar_bytes || total_ > Limits::expanded_bytes) {
             complain(at,
                      fmt::format("a value of more than {} KiB, or {} KiB in all", Limits::scalar_bytes / 1024,
                                  Limits::expanded_bytes / 1024),
@@ -79,7 +103,7 @@ class Substitution {
         return out;
     }
 
-    std::string variable(const std::string& name, const SourceLocation& at) {
+    Expansion variable(const std::string& name, const SourceLocation& at) {
         constexpr std::string_view prefix = "env:";
         if (name.starts_with(prefix)) {
             return environment_variable(name.substr(prefix.size()), at);
@@ -104,30 +128,36 @@ class Substitution {
             return values_[name] = {};
         }
         open_.push_back(name);
-        const std::string value = expanded(node->text, node->at);
+        auto value = expanded(node->text, node->at);
         open_.pop_back();
-        return values_[name] = value;
+        return values_[name] = std::move(value);
     }
 
-    std::string environment_variable(const std::string& text, const SourceLocation& at) {
+    Expansion environment_variable(const std::string& text, const SourceLocation& at) {
         const std::size_t cut = text.find(":-");
         const std::string name = text.substr(0, cut);
         const auto value = environment_(name);
-        if (leaves_environment_ && (!value || value->find_first_of("${}") == std::string::npos)) {
-            is_environment_asked_ = true;
-            return value && !value->empty() ? "${env:" + name + ":-" + *value + "}" : "${env:" + text + "}";
+        const bool is_set = value && !value->empty();
+        Diagnostics unused;
+        if (is_set && !is_plain_text(*value, {name}, unused)) {
+            complain(at, fmt::format("the environment's {} is not plain text", in_quotes(name)),
+                     "a deck is UTF-8 without control characters", "Set it anew.");
+            return {};
         }
-        if (value && !value->empty()) {
-            Diagnostics unused;
-            if (!is_plain_text(*value, {name}, unused)) {
-                complain(at, fmt::format("the environment's {} is not plain text", in_quotes(name)),
-                         "a deck is UTF-8 without control characters", "Set it anew.");
-                return {};
-            }
-            return leaves_environment_ ? escape_variables(*value) : *value;
+        if (is_set && left_ == Left::secrets && is_secret(name)) {
+            secrets_[name] = *value;
+            return {*value, as_variable(name), true};
+        }
+        if (left_ == Left::all && (!value || value->find_first_of("${}") == std::string::npos)) {
+            return {value.value_or(""),
+                    is_set ? "${env:" + name + ":-" + *value + "}" : "${env:" + text + "}", true};
+        }
+        if (is_set) {
+            return {*value, escape_variables(*value)};
         }
         if (cut != std::string::npos) {
-            return text.substr(cut + 2);
+            const auto otherwise = text.substr(cut + 2);
+            return {otherwise, escape_variables(otherwise)};
         }
         complain(at, fmt::format("the environment has no {}", in_quotes(name)),
                  "the deck asks for it without a default",
@@ -154,14 +184,14 @@ class Substitution {
 
     const Node* variables_;
     const Environment& environment_;
+    Left left_;
     Diagnostics& found_;
-    std::map<std::string, std::string> values_;
+    std::map<std::string, Expansion> values_;
+    std::map<std::string, std::string> secrets_;
     std::set<std::string> used_;
     std::vector<std::string> open_;
     std::size_t total_ = 0;
     bool is_broken_ = false;
-    bool leaves_environment_ = false;
-    bool is_environment_asked_ = false;
 };
 
 }  // namespace
@@ -171,12 +201,12 @@ std::optional<std::string> process_environment(const std::string& name) {
     return value == nullptr ? std::nullopt : std::optional<std::string>{value};
 }
 
-void substitute_variables(Node& root, const Environment& environment, Diagnostics& found) {
+std::vector<Secret> substitute_variables(Node& root, const Environment& environment, Diagnostics& found) {
     const Node* declared = root.find("vars");
     const Node variables = declared == nullptr ? Node{} : *declared;
     if (variables.kind != NodeKind::map && variables.kind != NodeKind::null) {
         found.error(variables.at, "vars is not a map", "it gives names to texts", "Write {name: value}.");
-        return;
+        return {};
     }
     for (const MapEntry& entry : variables.entries) {
         if (entry.value.kind != NodeKind::scalar) {
@@ -184,7 +214,7 @@ void substitute_variables(Node& root, const Environment& environment, Diagnostic
                         "variables stand inside of values", "Give it a number or a text.");
         }
     }
-    Substitution substitution{&variables, environment, found};
+    Substitution substitution{&variables, environment, Left::secrets, found};
     for (MapEntry& entry : root.entries) {
         if (entry.key != "vars" && entry.key != "include") {
             substitution.tree(entry.value);
@@ -196,13 +226,15 @@ void substitute_variables(Node& root, const Environment& environment, Diagnostic
                           fmt::format("no value has ${{{}}}", entry.key), "Remove it, or check its name.");
         }
     }
+    return substitution.secrets();
 }
 
 std::optional<std::string> leave_environment(const Node& root,
                                              const std::string& text,
                                              const Environment& environment) {
     Diagnostics unused;
-    return Substitution{root.find("vars"), environment, unused}.left_to_others(text);
+    auto left = Substitution{root.find("vars"), environment, Left::all, unused}.expanded(text);
+    return left.has_variables ? std::optional{std::move(left.with_variables)} : std::nullopt;
 }
 
 }  // namespace ziggurat::deck

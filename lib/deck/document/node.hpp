@@ -21,6 +21,8 @@ enum class NodeKind { null, scalar, list, map };
 struct Node {
     NodeKind kind = NodeKind::null;
     std::string text;               ///< of a scalar
+    std::string without_secrets;    ///< of a scalar with secrets of the environment, as a deck says it with
+                                    ///< their variables; else empty
     bool is_quoted = false;         ///< a quoted '<<' is a key like any other
     bool is_failed = false;         ///< there was a complaint about it already
     std::vector<Node> items;        ///< of a list

@@ -34,7 +34,11 @@ void resolve_run(Resolution& resolution) {
     run.name = values.text("run.name");
     if (resolution.is_auto("run.dir")) {
         const std::string dir = "runs/" + run.name;
-        values.set_resolved("run.dir", dir, write_text(dir), "runs/ and run.name");
+        const DeckValue* name = values.find("run.name");
+        const bool has_secrets = name != nullptr && !name->without_secrets.empty();
+        values.set_resolved(
+            "run.dir", dir, write_text(dir), "runs/ and run.name",
+            has_secrets ? "\"runs/" + name->without_secrets.substr(1) : "");  // it is in quotes
     }
     run.dir = values.text("run.dir");
     run.seed = static_cast<std::uint64_t>(values.integer("run.seed"));

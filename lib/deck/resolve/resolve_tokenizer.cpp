@@ -26,8 +26,9 @@ void resolve_path(Resolution& resolution) {
     }
     if (values.is_word("model.init.from", "hf") && values.has("model.init.path") &&
         !values.is_word("model.init.path", "none")) {
-        const auto folder = values.text("model.init.path");
-        values.set_resolved("data.tokenizer.path", folder, folder, "model.init.path");
+        const DeckValue folder = *values.find("model.init.path");
+        values.set_resolved("data.tokenizer.path", folder.data, folder.written, "model.init.path",
+                            folder.without_secrets);
         return;
     }
     values.erase("data.tokenizer.path");

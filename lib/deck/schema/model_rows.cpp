@@ -77,7 +77,8 @@ std::span<const Row> model_rows() {
     {.path = "model.init.path", .type = Type::text, .fallback = "none", .words = "none",
      .on_resume = noted,
      .doc = "The folder of a checkpoint (RUN/ckpt/step-000001000) or of a run, whose newest one it then is; or the "
-            "folder with config.json and safetensors files."},
+            "folder with config.json and safetensors files.",
+     .is_name_or_place = true},
     };
     // clang-format on
     return rows;

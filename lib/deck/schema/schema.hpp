@@ -75,7 +75,13 @@ struct Row {
     OnResume on_resume = OnResume::unsaid;
     const char* from_here = "";  ///< of a key that is warned of: what another value changes
     const char* doc = "";
+    bool is_name_or_place =
+        false;  ///< a text on which only names and places depend; a path is one by its type
 };
+
+/// Whether what secrets of the environment give the value stays a variable where the deck is recorded: the
+/// training is the same with any value.
+bool keeps_secrets(const Row& row);
 
 /// A table of rows with the questions that its readers ask.
 class Schema {

@@ -105,6 +105,10 @@ std::vector<std::string_view> split_words(std::string_view words) {
     return parts;
 }
 
+bool keeps_secrets(const Row& row) {
+    return row.type == Type::path || row.is_name_or_place;
+}
+
 std::string reason_of(const Row& row) {
     std::string doc = row.doc;
     const auto is_capital = [](char c) { return c >= 'A' && c <= 'Z'; };

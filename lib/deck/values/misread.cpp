@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "deck/messages/nearest.hpp"
 #include "deck/values/unit_guess.hpp"
@@ -131,6 +132,18 @@ std::string why_no_interval(const Node& node) {
     return node.kind == NodeKind::list && node.items.empty() ? "the list is empty" : "";
 }
 
+/// `node` as messages say it: variables for secrets of the environment.
+Node shown(Node node) {
+    node.text = node.without_secrets.empty() ? node.text : node.without_secrets;
+    for (Node& item : node.items) {
+        item = shown(std::move(item));
+    }
+    for (MapEntry& entry : node.entries) {
+        entry.value = shown(std::move(entry.value));
+    }
+    return node;
+}
+
 /// The value that was most likely meant; empty without a guess.
 std::string meant_by(const Row& row, const Node& node) {
     if (node.kind != NodeKind::scalar) {
@@ -174,16 +187,36 @@ std::string written_as(const Row& row, const Node& node, bool is_word) {
     return node.kind == NodeKind::list ? "[" + text + "]" : "{" + text + "}";
 }
 
-void refuse_range(const Row& row, const std::string& path, const Node& node, Diagnostics& found) {
-    found.error(node.at, fmt::format("{} = {} is out of range", path, in_quotes(node.text)), reason_of(row),
-                range_of(row));
+std::string written_without_secrets(const Row& row, const Node& node, bool is_word) {
+    const auto has_secrets = [](const Node& part) { return !part.without_secrets.empty(); };
+    if (!keeps_secrets(row) || is_word ||
+        !(has_secrets(node) || std::ranges::any_of(node.items, has_secrets))) {
+        return {};
+    }
+    const auto write = [&](const Node& part) {
+        return has_secrets(part) ? write_quoted(part.without_secrets) : write_text(part.text);
+    };
+    if (node.kind == NodeKind::scalar) {
+        return write(node);
+    }
+    std::string text;
+    for (const Node& item : node.items) {
+        text += (text.empty() ? "" : ", ") + write(item);
+    }
+    return "[" + text + "]";
 }
 
-void refuse_form(const Row& row, const std::string& path, const Node& node, Diagnostics& found) {
+void refuse_range(const Row& row, const std::string& path, const Node& node, Diagnostics& found) {
+    found.error(node.at, fmt::format("{} = {} is out of range", path, in_quotes(shown(node).text)),
+                reason_of(row), range_of(row));
+}
+
+void refuse_form(const Row& row, const std::string& path, const Node& given, Diagnostics& found) {
+    const Node node = shown(given);
     const bool is_scalar = node.kind == NodeKind::scalar;
-    const std::string shown = in_quotes(is_scalar ? node.text : written_as(row, node, false));
+    const std::string said = in_quotes(is_scalar ? node.text : written_as(row, node, false));
     if (const auto range = is_scalar ? range_beside(row, node.text) : ""; !range.empty()) {
-        found.error(node.at, fmt::format("{} = {} is out of range", path, shown), reason_of(row), range);
+        found.error(node.at, fmt::format("{} = {} is out of range", path, said), reason_of(row), range);
         return;
     }
     const bool is_bare = is_scalar && needs_unit(row.type) && read_real(node.text);
@@ -196,7 +229,7 @@ void refuse_form(const Row& row, const std::string& path, const Node& node, Diag
                      : row.type == Type::home && node.kind == NodeKind::map ? why_no_home(node)
                      : row.type == Type::interval && !is_scalar             ? why_no_interval(node)
                                                                             : std::string{};
-    found.error(node.at, fmt::format("{} = {} {}", path, shown, problem), why.empty() ? reason_of(row) : why,
+    found.error(node.at, fmt::format("{} = {} {}", path, said, problem), why.empty() ? reason_of(row) : why,
                 fmt::format("{}Write {}.", meant, accepted_forms(row)));
 }
 

@@ -23,4 +23,8 @@ bool is_below_home(std::string_view path);
 /// \param is_word  it is a word of the row, such as auto
 std::string written_as(const Row& row, const Node& node, bool is_word);
 
+/// The same with variables for secrets of the environment; empty where it has none, or the row does not keep
+/// them.
+std::string written_without_secrets(const Row& row, const Node& node, bool is_word);
+
 }  // namespace ziggurat::deck

@@ -247,6 +247,7 @@ std::optional<DeckValue> read_value(const Row& row,
     const bool is_word =
         node.kind == NodeKind::scalar && row.type != Type::word_list && has_word(row, node.text);
     value.written = written_as(row, node, is_word);
+    value.without_secrets = written_without_secrets(row, node, is_word);
     if (is_word) {
         value.word = node.text;
         return value;

@@ -88,7 +88,8 @@ void Values::set(std::string path, DeckValue value) {
 void Values::set_resolved(const std::string& path,
                           DeckValue::Data data,
                           std::string written,
-                          std::string why) {
+                          std::string why,
+                          std::string without_secrets) {
     const bool is_new = !values_.contains(path);
     DeckValue& value = values_[path];
     if (is_new || value.word == "auto") {
@@ -97,6 +98,7 @@ void Values::set_resolved(const std::string& path,
     value.data = std::move(data);
     value.word.clear();
     value.written = std::move(written);
+    value.without_secrets = std::move(without_secrets);
     value.origin.note = std::move(why);
 }
 

@@ -57,8 +57,12 @@ struct DeckValue {
 
     Data data;
     std::string word;
-    std::string written;  ///< as a deck says it
+    std::string written;          ///< as a deck says it
+    std::string without_secrets;  ///< the same with variables for secrets of the environment; empty: has none
     Origin origin;
+
+    /// As a deck says it that others may read.
+    const std::string& shown() const { return without_secrets.empty() ? written : without_secrets; }
 };
 
 /// All values of one deck. Paths are full: `data.train[0].path`.
@@ -69,7 +73,13 @@ class Values {
 
     /// Sets the value that auto, another word or a share stands for here; `why` goes into the comment of the
     /// effective deck.
-    void set_resolved(const std::string& path, DeckValue::Data data, std::string written, std::string why);
+    ///
+    /// \param without_secrets  as of DeckValue, where the value follows from one that has secrets
+    void set_resolved(const std::string& path,
+                      DeckValue::Data data,
+                      std::string written,
+                      std::string why,
+                      std::string without_secrets = {});
 
     /// Gives each value the origin that `replacement` makes of its own.
     void replace_origins(const std::function<Origin(const Origin&)>& replacement);

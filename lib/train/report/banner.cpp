@@ -18,8 +18,9 @@ struct Node {
     int num_threads = 0;
     int least_threads = 0;
     int most_threads = 0;
-    int host_cores = 0;
+    int job_cores = 0;
     std::set<int> cores;
+    std::set<int> whole_cores;
 };
 
 /// In the order of their first ranks.
@@ -29,14 +30,17 @@ std::vector<Node> nodes_of(std::span<const RankPlace> ranks) {
         auto node =
             std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return n.host == rank.host; });
         if (node == nodes.end()) {
-            node = nodes.insert(nodes.end(), {.host = rank.host, .least_threads = rank.threads, .cores = {}});
+            node = nodes.insert(
+                nodes.end(),
+                {.host = rank.host, .least_threads = rank.threads, .cores = {}, .whole_cores = {}});
         }
         ++node->num_ranks;
         node->num_threads += rank.threads;
         node->least_threads = std::min(node->least_threads, rank.threads);
         node->most_threads = std::max(node->most_threads, rank.threads);
-        node->host_cores = std::max(node->host_cores, rank.host_cores);
+        node->job_cores = std::max(node->job_cores, rank.job_cores);
         node->cores.insert(rank.cores.begin(), rank.cores.end());
+        node->whole_cores.insert(rank.whole_cores.begin(), rank.whole_cores.end());
     }
     return nodes;
 }
@@ -100,7 +104,7 @@ std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ra
         const std::string remedy =
             node.num_ranks > num_cores
                 ? fmt::format("Start at most {} here{}", counted(static_cast<std::size_t>(num_cores), "rank"),
-                              node.host_cores > num_cores
+                              node.job_cores > num_cores
                                   ? ", or bind ranks to more cores (mpirun --bind-to none)"
                                   : "")
                 : fmt::format("Set OMP_NUM_THREADS={}", num_cores / node.num_ranks);
@@ -110,6 +114,38 @@ std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ra
                                        counted(node.cores.size(), "core"), remedy));
     }
     return warnings;
+}
+
+std::vector<std::string> idle_core_notes(std::span<const RankPlace> ranks, ThreadsBy by) {
+    std::vector<std::string> notes;
+    for (const Node& node : nodes_of(ranks)) {
+        const int bound = std::min(static_cast<int>(node.whole_cores.size()), node.job_cores);
+        const int used = std::min(bound, node.num_threads);
+        if (by == ThreadsBy::deck || node.job_cores - used < node.num_ranks) {
+            continue;
+        }
+        const auto who = counted(static_cast<std::size_t>(node.num_ranks), "rank");
+        const bool is_one = node.num_ranks == 1;
+        const int each = node.job_cores / node.num_ranks;
+        const auto why =
+            node.job_cores - bound >= node.num_ranks
+                ? fmt::format(
+                      "to which the launcher has bound {}. To use all: mpirun --bind-to none, srun "
+                      "--cpu-bind=none --cpus-per-task={}, or more ranks",
+                      is_one ? "it" : "them", each)
+            : by == ThreadsBy::environment
+                ? fmt::format(
+                      "as OMP_NUM_THREADS or KOKKOS_NUM_THREADS says. To use all: OMP_NUM_THREADS={}, or "
+                      "more ranks",
+                      each)
+                : fmt::format(
+                      "as all ranks have as many threads as the one with the fewest cores. To use all: as "
+                      "many cores for each rank, or parallel.threads={}",
+                      each);
+        notes.push_back(fmt::format("{}: {} {} {} of {} cores, {}.", node.host, who, is_one ? "uses" : "use",
+                                    used, node.job_cores, why));
+    }
+    return notes;
 }
 
 }  // namespace ziggurat::train

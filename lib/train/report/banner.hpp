@@ -26,4 +26,11 @@ std::string describe_places(std::span<const RankPlace> ranks);
 /// A warning with its remedy for each node whose threads are more than its cores; empty when all is well.
 std::vector<std::string> oversubscription_warnings(std::span<const RankPlace> ranks);
 
+/// Reason for the number of threads of a rank.
+enum class ThreadsBy { share_of_cores, environment, deck };
+
+/// A note for each node of which the ranks leave so many cores idle that each could have one more, with the
+/// reason and what to do. None where the deck says how many threads there are.
+std::vector<std::string> idle_core_notes(std::span<const RankPlace> ranks, ThreadsBy by);
+
 }  // namespace ziggurat::train

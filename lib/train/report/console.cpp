@@ -17,6 +17,8 @@ constexpr std::string_view clear_line = "\r\x1b[K";
 /// Text kept for a log that opens later; a program that never opens one must not grow.
 constexpr std::size_t most_said_bytes = 1 << 20;
 
+constexpr std::size_t least_hidden_bytes = 6;
+
 /// The styles of lines that begin like that.
 constexpr std::array<std::pair<std::string_view, Style>, 2> styled_beginnings{
     {{"ziggurat: warning:", Style::caution}, {"ziggurat: error:", Style::alarm}}};
@@ -43,6 +45,12 @@ void append_styled(std::string& out, std::string_view text) {
 
 Console::Console(int file, Screen screen) : file_{file}, screen_{std::move(screen)} {
     buffer_.reserve(4096);
+}
+
+void Console::hide(std::vector<Secret> secrets) {
+    const std::scoped_lock lock{mutex_};
+    hidden_ = std::move(secrets);
+    std::erase_if(hidden_, [](const Secret& secret) { return secret.value.size() < least_hidden_bytes; });
 }
 
 void Console::keep_log(const std::string& path) {
@@ -84,7 +92,8 @@ void Console::print(std::string_view text) {
         return;
     }
     const std::scoped_lock lock{mutex_};
-    const std::string safe = printable(text, Newlines::kept);  // folders and files may be called anything
+    // Folders and files may be called anything.
+    const std::string safe = printable(without_secrets(text, hidden_), Newlines::kept);
     begin_lines();
     if (screen_.has_colours()) {
         append_styled(buffer_, safe);

@@ -4,8 +4,10 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file_handle.hpp"
+#include "base/secret.hpp"
 #include "train/report/screen.hpp"
 #include "train/report/styled_text.hpp"
 
@@ -26,6 +28,9 @@ class Console {
     Console(const Console&) = delete;
     Console& operator=(const Console&) = delete;
 
+    /// From now on lines have variables for these secrets, those of less than six bytes aside, which may be
+    /// in any word.
+    void hide(std::vector<Secret> secrets);
     /// From now on everything also goes into the file at `path`, beginning with what was said before.
     /// Errors: Error{resource}
     void keep_log(const std::string& path);
@@ -54,6 +59,7 @@ class Console {
     int file_;
     Screen screen_;
     bool has_live_line_ = false;
+    std::vector<Secret> hidden_;
     FileHandle log_;
     std::string said_;    ///< before there was a log
     std::string buffer_;  ///< reused

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/message.hpp"
 #include "base/secret.hpp"
 #include "base/units.hpp"
 #include "comm/node_topology.hpp"
@@ -144,11 +145,7 @@ std::string data_line(const spec::RunSpec& spec, const data::Corpus& corpus) {
 }  // namespace
 
 void introduce(const spec::RunSpec& spec,
-               const std::string& version,
-               const std::string& libraries,
-               const std::string& command,
-               const Peak& peak,
-               const std::string& depths,
+               const RunContext& context,
                const data::Corpus& corpus,
                const std::optional<TimeLimit>& limit,
                const comm::Context& world,
@@ -156,20 +153,21 @@ void introduce(const spec::RunSpec& spec,
     const auto places = gather_places(world, {.host = comm::machine_name(),
                                               .cores = usable_cores(),
                                               .threads = spec.parallel.threads,
-                                              .core_limit = control_group_core_limit()});
+                                              .core_limit = control_group_core_limit(),
+                                              .job_cores = context.job_cores});
     const auto nodes = comm::find_nodes(world.group(), spec.debug.nodes);
     if (world.rank() != 0) {
         return;
     }
     std::vector<BannerEntry> entries{
-        {"ziggurat", version + "\n" + libraries},
-        {"command", command},
+        {"ziggurat", context.version + "\n" + context.libraries},
+        {"command", context.command},
         {"started", started_line(limit)},
         {"ranks", describe_places(places)},
         {"layout", layout_line(spec)},
-        {"memory", memory_line(spec) + (depths.empty() ? "" : "\nahead: " + depths)},
+        {"memory", memory_line(spec) + (context.depths.empty() ? "" : "\nahead: " + context.depths)},
         {"model", model_line(spec)},
-        {"peak", peak_line(peak)},
+        {"peak", peak_line(context.peak)},
         {"data", data_line(spec, corpus)},
         {"run", spec.run.dir},
     };
@@ -198,6 +196,9 @@ void introduce(const spec::RunSpec& spec,
     }
     for (const auto& warning : oversubscription_warnings(places)) {
         console.warn(warning);
+    }
+    for (const auto& note : context.notes) {
+        console.print(message(Severity::note, note));
     }
 }
 

@@ -13,21 +13,17 @@
 #include "train/control/time_limit.hpp"
 #include "train/report/console.hpp"
 #include "train/report/metrics.hpp"
+#include "train/report/run_context.hpp"
 
 namespace ziggurat::train {
 
-/// Prints program, command, places of ranks, layout, model and data, with warnings and their remedies.
+/// Prints program, command, places of ranks, layout, model and data, with warnings and their remedies, and
+/// the notes of `context`.
 ///
-/// \param peak    of this machine's products
-/// \param depths  how far ahead and in what pieces state moves, and why; empty: nothing moves
 /// \param limit  on rank 0: when the run has to end
 /// Collective: over `world`; rank 0 prints
 void introduce(const spec::RunSpec& spec,
-               const std::string& version,
-               const std::string& libraries,
-               const std::string& command,
-               const Peak& peak,
-               const std::string& depths,
+               const RunContext& context,
                const data::Corpus& corpus,
                const std::optional<TimeLimit>& limit,
                const comm::Context& world,

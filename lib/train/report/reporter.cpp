@@ -133,6 +133,7 @@ void Reporter::start(const StepFields& fields, const std::string& why_not_shared
     }
     auto facts = run_facts(spec_, context_.version);
     facts.steps = end_step_;
+    facts.name = without_secrets(facts.name, context_.secrets);
     facts.peak = context_.peak;
     facts.fields = fields;
     files_->metrics.start(facts);

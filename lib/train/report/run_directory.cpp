@@ -94,7 +94,7 @@ const std::string& make_folder(const std::string& path) {
 }
 
 /// Until the process ends, however it ends.
-void lock(const HeldFolder& folder, const std::string& path) {
+void lock(const storage::HeldFolder& folder, const std::string& path) {
     if (!folder.is_held()) {
         fail("cannot open the run directory", path, std::strerror(errno),
              "Set run.dir to a directory of yours.");
@@ -119,20 +119,20 @@ RunDirectory::RunDirectory(const std::string& path) : path_{path}, folder_{make_
 }
 
 std::string RunDirectory::news() {
-    const Whereabouts now = folder_.look();
+    const storage::Whereabouts now = folder_.look();
     if (now == told_) {
         return "";
     }
     told_ = now;
     switch (now) {
-        case Whereabouts::elsewhere:
+        case storage::Whereabouts::elsewhere:
             return "the run's folder '" + path_ + "' was renamed: it is '" + folder_.name() +
                    "' now, and what this run writes goes there. Resume it with run.dir set to that.";
-        case Whereabouts::gone:
+        case storage::Whereabouts::gone:
             return "the run's folder '" + path_ +
                    "' was removed while the run goes on: its log, metrics and checkpoints up to here are "
                    "lost. The next checkpoint makes it anew.";
-        case Whereabouts::here:
+        case storage::Whereabouts::here:
             break;
     }
     return "the run's folder '" + path_ + "' has its name again";
@@ -145,10 +145,10 @@ void RunDirectory::renew() {
              "it was removed, and there are checkpoints of another run",
              "Move them away, and the next checkpoint of this run goes there.");
     }
-    const HeldFolder now{path_};
+    const storage::HeldFolder now{path_};
     lock(now, path_);
     folder_.renew(now);
-    told_ = Whereabouts::here;
+    told_ = storage::Whereabouts::here;
 }
 
 std::string RunDirectory::file(std::string_view name) const {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "train/report/held_folder.hpp"
+#include "storage/held_folder.hpp"
 
 namespace ziggurat::train {
 
@@ -44,7 +44,7 @@ class RunDirectory {
     /// The path of a file in it, as it was called at the start.
     std::string file(std::string_view name) const;
     /// The folder as this process holds it.
-    const HeldFolder& held() const noexcept { return folder_; }
+    const storage::HeldFolder& held() const noexcept { return folder_; }
     /// News for the user, once: the folder was renamed, removed or put back.
     std::string news();
     /// One that was removed is made anew under its name and held.
@@ -68,8 +68,8 @@ class RunDirectory {
     std::string in_folder(std::string_view name) const { return folder_.way() + "/" + std::string{name}; }
 
     std::string path_;
-    HeldFolder folder_;
-    Whereabouts told_ = Whereabouts::here;
+    storage::HeldFolder folder_;
+    storage::Whereabouts told_ = storage::Whereabouts::here;
     std::vector<std::string> notes_;
 };
 

@@ -25,7 +25,7 @@ CheckpointPlace::Ready CheckpointPlace::make(std::int64_t step,
                                              std::optional<checkpoint::Commit>& commit) {
     Ready ready;
     try {
-        if (folder_.look() == Whereabouts::gone) {
+        if (folder_.look() == storage::Whereabouts::gone) {
             reporter_.renew_folder();
             ready.is_renewed = true;
         }
@@ -73,9 +73,9 @@ CheckpointPlace::Ready CheckpointPlace::prepare(std::int64_t step,
 }
 
 void CheckpointPlace::hold_anew(bool is_renewed) {
-    if (is_renewed || folder_.look() == Whereabouts::gone) {
+    if (is_renewed || folder_.look() == storage::Whereabouts::gone) {
         // A node that does not see the new one yet meets that as it writes, and comes here again.
-        if (const HeldFolder now{run_dir_}; now.is_held()) {
+        if (const storage::HeldFolder now{run_dir_}; now.is_held()) {
             folder_.renew(now);
         }
     }

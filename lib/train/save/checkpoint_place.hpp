@@ -8,7 +8,7 @@
 
 #include "checkpoint/checkpoint_folder.hpp"
 #include "comm/context.hpp"
-#include "train/report/held_folder.hpp"
+#include "storage/held_folder.hpp"
 
 namespace ziggurat::train {
 
@@ -53,7 +53,7 @@ class CheckpointPlace {
     std::string run_dir_;
     comm::Context world_;
     Reporter& reporter_;
-    HeldFolder folder_;
+    storage::HeldFolder folder_;
 };
 
 }  // namespace ziggurat::train

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -14,8 +13,8 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 #include "checkpoint/hf/published_weights.hpp"
+#include "comm/agree_on_errors.hpp"
 #include "comm/control.hpp"
-#include "comm/node_topology.hpp"
 #include "kernels/elementwise.hpp"
 #include "layout/adapters.hpp"
 #include "tensor/bfloat16.hpp"
@@ -86,20 +85,6 @@ std::vector<checkpoint::PieceTarget> targets_of(const HeldState& state,
     return targets;
 }
 
-/// Throws on all ranks what any of them has met.
-void agree(const comm::Context& world, int code, const std::string& problem) {
-    std::array<std::int64_t, 1> worst{code};
-    comm::all_reduce_max(world, worst);
-    if (worst[0] == 0) {
-        return;
-    }
-    const auto mine = code == 0 ? ""
-                      : world.size() == 1
-                          ? problem
-                          : fmt::format("rank {} ({}): {}", world.rank(), comm::machine_name(), problem);
-    throw Error{static_cast<ErrorKind>(worst[0]), comm::first_text(world, mine)};
-}
-
 /// Lets `read_targets` read what this rank reads, and gives every rank what it holds besides, of the kinds
 /// that are read. Returns the bytes read, by all ranks, of which `read_targets` returns those of this one.
 ///
@@ -109,19 +94,8 @@ std::int64_t read(const comm::Context& world,
                   const std::string& path,
                   const std::function<std::int64_t()>& read_targets,
                   const std::function<bool(layout::StateKind)>& is_read) {
-    int code = 0;
-    std::string problem;
     std::int64_t bytes = 0;
-    try {
-        bytes = read_targets();
-    } catch (const Error& error) {
-        code = error.exit_code();
-        problem = error.what();
-    } catch (const std::exception& error) {
-        code = static_cast<int>(ErrorKind::resource);
-        problem = fmt::format("cannot read '{}' ({}).", path, error.what());
-    }
-    agree(world, code, problem);
+    comm::agree_on_errors(world, fmt::format("cannot read '{}'", path), [&] { bytes = read_targets(); });
     replicate_slices(world, state, is_read);
     replicate_state(world, state);
     comm::all_reduce_sum(world, std::span{&bytes, 1});

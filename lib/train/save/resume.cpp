@@ -12,9 +12,9 @@
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/units.hpp"
-#include "checkpoint/catalogue.hpp"
 #include "checkpoint/checkpoint_reader.hpp"
 #include "checkpoint/deck_changes.hpp"
+#include "checkpoint/read_choice.hpp"
 #include "comm/control.hpp"
 #include "train/control/training_course.hpp"
 #include "train/report/reporter.hpp"
@@ -141,6 +141,28 @@ void begin_with_published_weights(const spec::RunSpec& spec,
                              format_duration(seconds_between(begin_ns, monotonic_ns()))));
 }
 
+/// What rank 0 has chosen, on another rank; nothing on rank 0, which has it open.
+std::optional<checkpoint::CheckpointReader> open_elsewhere(const comm::Context& world,
+                                                           const Decision& decision) {
+    std::optional<checkpoint::CheckpointReader> reader;
+    if (world.rank() != 0) {
+        reader.emplace(decision.path,
+                       checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE"));
+    }
+    return reader;
+}
+
+/// Whether `error`, which all ranks have met in reading alike, comes of a training that has removed what rank
+/// 0 has chosen. Collective: over `world`
+bool was_removed(const comm::Context& world,
+                 const Error& error,
+                 const std::optional<checkpoint::CheckpointReader>& chosen) {
+    if (error.kind() != ErrorKind::checkpoint && error.kind() != ErrorKind::resource) {
+        return false;
+    }
+    return !comm::all_agree(world, !chosen || chosen->is_in_place());
+}
+
 /// Adapters that are taken over mean the same where their factor does.
 void expect_same_alpha(const checkpoint::Manifest& before, const std::string& now, const std::string& path) {
     if (now.empty() || !has_adapters(before)) {
@@ -164,24 +186,33 @@ checkpoint::Manifest begin_with_weights(const spec::RunSpec& spec,
                                         const HeldState& state,
                                         Reporter& reporter) {
     const auto begin_ns = monotonic_ns();
-    std::vector<std::string> notes;  // of rank 0
-    const auto decision = decide_on_first(world, [&]() -> Decision {
-        const auto path = checkpoint::choose_verified(spec.model.init_path, notes);
-        const checkpoint::CheckpointReader reader{path};
-        expect_same_alpha(reader.manifest(), deck, path);
-        return {path, false, to_text(reader.manifest())};
-    });
-    auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
-    checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
-    show_bytes(reader, reporter.busy("loads weights", "bytes"));
-    const auto loaded = load_weights(world, state, reader);
-    for (const auto& note : notes) {
-        reporter.say(message(Severity::note, note));
+    checkpoint::ReadChoice choice{spec.model.init_path, checkpoint::ReadCheck::hashes,
+                                  [&](const auto& note) { reporter.say(message(Severity::note, note)); }};
+    std::optional<checkpoint::CheckpointReader> chosen;  // of rank 0, its files held
+    while (true) {
+        const auto decision = decide_on_first(world, [&]() -> Decision {
+            if (!chosen || choice.gives_another(*chosen)) {
+                chosen.emplace(choice.open());
+            }
+            expect_same_alpha(chosen->manifest(), deck, chosen->path());
+            return {chosen->path(), false, to_text(chosen->manifest())};
+        });
+        auto elsewhere = open_elsewhere(world, decision);
+        checkpoint::CheckpointReader& reader = elsewhere ? *elsewhere : *chosen;
+        show_bytes(reader, reporter.busy("loads weights", "bytes"));
+        try {
+            const auto loaded = load_weights(world, state, reader);
+            reporter.say(fmt::format("begins with the weights of {}, of step {}; read {} in {}",
+                                     decision.path, reader.manifest().progress.step,
+                                     format_bytes(loaded.bytes_read),
+                                     format_duration(seconds_between(begin_ns, monotonic_ns()))));
+            return reader.manifest();
+        } catch (const Error& error) {
+            if (!was_removed(world, error, chosen)) {
+                throw;
+            }
+        }
     }
-    reporter.say(fmt::format("begins with the weights of {}, of step {}; read {} in {}", decision.path,
-                             reader.manifest().progress.step, format_bytes(loaded.bytes_read),
-                             format_duration(seconds_between(begin_ns, monotonic_ns()))));
-    return reader.manifest();
 }
 
 }  // namespace
@@ -192,20 +223,21 @@ Resumed resume(const spec::RunSpec& spec,
                const HeldState& state,
                Reporter& reporter,
                const TrainingData& data) {
-    std::optional<ResumeChoice> choice;  // of rank 0
-    std::string trouble;                 // with what was chosen before; the same on all ranks
+    std::optional<ResumeChoice> choice;                  // of rank 0
+    std::optional<checkpoint::CheckpointReader> chosen;  // of rank 0, its files held
+    std::string trouble;                                 // with what was chosen before; the same on all ranks
     while (true) {
         const auto decision = decide_on_first(world, [&]() -> Decision {
             if (choice) {
-                choice->pass_over(trouble);
+                choice->pass_over(*chosen, trouble);
             } else {
                 choice.emplace(spec);
             }
-            if (!choice->path()) {
+            chosen = choice->open();
+            if (!chosen) {
                 return {};
             }
-            const checkpoint::CheckpointReader reader{*choice->path()};
-            auto manifest = reader.manifest();
+            auto manifest = chosen->manifest();
             std::vector<checkpoint::DeckChange> changes;
             if (!deck.empty()) {
                 changes = compare_decks(manifest.deck, deck, reporter);
@@ -219,7 +251,7 @@ Resumed resume(const spec::RunSpec& spec,
                     manifest.progress.order = compare_data(spec, manifest, changes, data, reporter);
                 }
             }
-            return {*choice->path(), choice->is_own(), to_text(manifest)};
+            return {chosen->path(), choice->is_own(), to_text(manifest)};
         });
         if (decision.path.empty()) {
             Resumed afresh;
@@ -233,8 +265,8 @@ Resumed resume(const spec::RunSpec& spec,
             return afresh;
         }
         const auto begin_ns = monotonic_ns();
-        auto manifest = checkpoint::parse_manifest(decision.manifest, decision.path + "/COMPLETE");
-        checkpoint::CheckpointReader reader{decision.path, std::move(manifest)};
+        auto elsewhere = open_elsewhere(world, decision);
+        checkpoint::CheckpointReader& reader = elsewhere ? *elsewhere : *chosen;
         show_bytes(reader, reporter.busy("loads the checkpoint", "bytes"));
         try {
             const auto loaded = load_state(world, state, reader);
@@ -254,8 +286,10 @@ Resumed resume(const spec::RunSpec& spec,
                 resumed_line(spec, resumed, reader.manifest(), seconds_between(begin_ns, monotonic_ns())));
             return resumed;
         } catch (const Error& error) {
-            if (error.kind() != ErrorKind::checkpoint ||
-                !misfit(state.model.table, reader.manifest()).empty()) {
+            // A disk that fails for what was removed says so in its own way.
+            const bool may_be_damaged = error.kind() == ErrorKind::checkpoint;
+            if (!misfit(state.model.table, reader.manifest()).empty() ||
+                !(may_be_damaged || was_removed(world, error, chosen))) {
                 throw;
             }
             trouble = error.what();

@@ -31,9 +31,9 @@ struct Resumed {
 /// over or differs from its deck. Rank 0 decides for all.
 ///
 /// \param deck  the effective deck; empty: differences are not looked for
-/// \param data  on rank 0: what is trained on; an order that is not known: it is not compared with that of
-/// the
-///              checkpoint
+/// \param data  on rank 0: what is trained on, its files for_manifest(); an order that is not known: it is
+/// not
+///              compared with that of the checkpoint
 /// Collective: over `world`
 /// Errors:     on all ranks alike: Error{checkpoint} when there is none that can be used where one is needed;
 ///             Error{deck} when the deck asks for another model, or training files have changed;

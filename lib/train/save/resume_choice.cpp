@@ -6,12 +6,17 @@
 
 #include "base/error.hpp"
 #include "checkpoint/checkpoint_folder.hpp"
+#include "checkpoint/held_files.hpp"
+#include "checkpoint/read_choice.hpp"
 #include "train/save/checkpointer.hpp"
 
 namespace ziggurat::train {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// After so many, another training removes checkpoints faster than this one reads them.
+constexpr int most_removals = 10;
 
 fs::path resolved(const fs::path& path) {
     std::error_code error;
@@ -98,7 +103,36 @@ void ResumeChoice::choose_named(const spec::RunSpec& spec, const std::string& ro
     }
 }
 
-void ResumeChoice::pass_over(const std::string& why) {
+std::optional<checkpoint::CheckpointReader> ResumeChoice::open() {
+    while (path_) {
+        try {
+            checkpoint::CheckpointReader reader{*path_};
+            reader.hold();
+            return reader;
+        } catch (const Error&) {
+            if (checkpoint::is_there(*path_)) {
+                throw;
+            }
+        }
+        look_again();
+    }
+    return std::nullopt;
+}
+
+void ResumeChoice::look_again() {
+    if (root_.empty() || ++removals_ == most_removals) {
+        throw checkpoint::removed_meanwhile(*path_);
+    }
+    choose_newest(root_, true);
+}
+
+void ResumeChoice::pass_over(const checkpoint::CheckpointReader& failed, const std::string& why) {
+    if (!failed.is_in_place()) {
+        notes_.push_back(
+            fmt::format("'{}' was removed by its training while it was being read", failed.path()));
+        look_again();
+        return;
+    }
     const auto step = path_ ? checkpoint::step_of_folder(*path_) : std::nullopt;
     if (root_.empty() || !step) {
         throw Error{ErrorKind::checkpoint, why};

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/checkpoint_reader.hpp"
 #include "spec/run_spec.hpp"
 
 namespace ziggurat::train {
@@ -25,18 +26,27 @@ class ResumeChoice {
     /// Notes for people: what was passed over and why.
     const std::vector<std::string>& notes() const noexcept { return notes_; }
 
-    /// Moves on to the next older one, as this one cannot be read after all.
+    /// Opens what is at path(), its files held; nothing where the run begins afresh. One that its training
+    /// removes meanwhile gives way to the next newest.
     ///
-    /// Errors: Error{checkpoint} when there is none
-    void pass_over(const std::string& why);
+    /// Errors: those of CheckpointReader and look_again()
+    std::optional<checkpoint::CheckpointReader> open();
+
+    /// Moves on to the next older one, as this one cannot be read after all, or to the newest where `failed`,
+    /// as open() has given it, was removed meanwhile.
+    ///
+    /// Errors: Error{checkpoint} when there is none, or what was removed was named itself
+    void pass_over(const checkpoint::CheckpointReader& failed, const std::string& why);
 
   private:
+    void look_again();
     void choose_newest(const std::string& root, bool is_needed);
     void choose_named(const spec::RunSpec& spec, const std::string& root);
 
     std::string root_;  ///< where older ones lie; empty: this one or none
     std::optional<std::string> path_;
     bool is_own_ = true;
+    int removals_ = 0;
     std::vector<std::string> notes_;
 };
 

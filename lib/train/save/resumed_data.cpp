@@ -90,9 +90,10 @@ void warn_of_unknown_sources(const std::vector<checkpoint::DeckChange>& deck,
 
 }  // namespace
 
-std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprint> files) {
+std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprint> files,
+                                                std::span<const Secret> secrets) {
     for (auto& file : files) {
-        file.path = printable(file.path);
+        file.path = printable(without_secrets(file.path, secrets));
     }
     return files;
 }
@@ -110,7 +111,7 @@ DataVerdict judge_data(const checkpoint::Manifest& manifest,
             "they have changed since is not known");
         return verdict;
     }
-    const auto files = for_manifest(now.files);
+    const auto& files = now.files;
     const auto before = training_sources(manifest.data, order);
     const auto present = training_sources(files, now.order);
     const auto match = match_sources(before, present);

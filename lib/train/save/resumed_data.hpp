@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/secret.hpp"
 #include "checkpoint/deck_changes.hpp"
 #include "checkpoint/manifest.hpp"
 #include "data/fingerprint.hpp"
@@ -31,12 +32,14 @@ struct DataVerdict {
 /// sources, sequences, seeds and held-out shares mean is told in figures.
 ///
 /// \param deck  differences between the deck of the checkpoint and the present one
+/// \param now   its files for_manifest()
 DataVerdict judge_data(const checkpoint::Manifest& manifest,
                        const std::vector<checkpoint::DeckChange>& deck,
                        const TrainingData& now,
                        bool is_accepted);
 
-/// As a manifest keeps them: paths that anybody can read.
-std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprint> files);
+/// As a manifest keeps them: paths that anybody can read, and may, with variables for secrets.
+std::vector<data::FileFingerprint> for_manifest(std::vector<data::FileFingerprint> files,
+                                                std::span<const Secret> secrets = {});
 
 }  // namespace ziggurat::train

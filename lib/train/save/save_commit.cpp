@@ -52,7 +52,7 @@ checkpoint::Manifest manifest_of_save(const spec::RunSpec& spec,
     manifest.layout = layout_line(spec);
     manifest.ranks = ranks;
     if (data != nullptr) {
-        manifest.data = for_manifest(data->files());
+        manifest.data = for_manifest(data->files(), context.secrets);
     }
     return manifest;
 }

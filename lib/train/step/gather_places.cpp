@@ -10,7 +10,11 @@ namespace {
 
 std::string as_text(const RankPlace& place) {
     std::ostringstream text;
-    text << place.host << ' ' << place.threads << ' ' << place.core_limit << ' ' << place.host_cores;
+    text << place.host << ' ' << place.threads << ' ' << place.core_limit << ' ' << place.job_cores << ' '
+         << place.whole_cores.size();
+    for (const int core : place.whole_cores) {
+        text << ' ' << core;
+    }
     for (const int core : place.cores) {
         text << ' ' << core;
     }
@@ -20,7 +24,12 @@ std::string as_text(const RankPlace& place) {
 RankPlace from_text(const std::string& text) {
     std::istringstream words{text};
     RankPlace place;
-    words >> place.host >> place.threads >> place.core_limit >> place.host_cores;
+    std::size_t num_whole = 0;
+    words >> place.host >> place.threads >> place.core_limit >> place.job_cores >> num_whole;
+    place.whole_cores.resize(num_whole);
+    for (int& core : place.whole_cores) {
+        words >> core;
+    }
     for (int core = 0; words >> core;) {
         place.cores.push_back(core);
     }

@@ -13,7 +13,8 @@ struct RankPlace {
     int threads = 1;         ///< of its compute lane
     /// Cores that the host's control group grants to all its ranks together; 0: no limit.
     int core_limit = 0;
-    int host_cores = 0;  ///< logical CPUs of the host that are switched on; 0: unknown
+    std::vector<int> whole_cores = {};  ///< that `cores` are of, each by a number of its own
+    int job_cores = 0;                  ///< whole ones of the host that this job could use; 0: unknown
 
     bool operator==(const RankPlace&) const = default;
 };

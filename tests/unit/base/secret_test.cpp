@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace ziggurat {
 namespace {
 
@@ -15,6 +17,26 @@ TEST(Secret, IsWhatItsNameSays) {
                              "KOKKOS_TUNE_INTERNALS", "ZIGGURAT_STOP_AT", "CUDA_VISIBLE_DEVICES", ""}) {
         EXPECT_FALSE(is_secret(name)) << name;
     }
+}
+
+TEST(Secret, IsNoWordOfTheFieldThatHasOneInIt) {
+    for (const char* name : {"TOKENIZER", "TOKENIZERS_PARALLELISM", "tokenizer_dir", "TRAIN_TOKENS",
+                             "TOKENS_DIR", "AUTHOR", "git_authors_file"}) {
+        EXPECT_FALSE(is_secret(name)) << name;
+    }
+    for (const char* name : {"TOKENIZER_TOKEN", "TOKENSECRET", "AUTHORIZATION", "AUTHOR_AUTH"}) {
+        EXPECT_TRUE(is_secret(name)) << name;
+    }
+}
+
+TEST(Secret, GivesWayToItsVariableInTexts) {
+    const std::vector<Secret> secrets{{"HF_TOKEN", "abc"}, {"DB_PASSWORD", "x"}};
+
+    EXPECT_EQ(without_secrets("/abc/y/abcx", secrets),
+              "/${env:HF_TOKEN}/y/${env:HF_TOKEN}${env:DB_PASSWORD}");
+    EXPECT_EQ(without_secrets("plain", {}), "plain");
+    const std::vector<Secret> nested{{"A_TOKEN", "N"}, {"B_TOKEN", "No"}};
+    EXPECT_EQ(without_secrets("NoN", nested), "${env:B_TOKEN}${env:A_TOKEN}");
 }
 
 TEST(Secret, IsStarredAndNothingElse) {

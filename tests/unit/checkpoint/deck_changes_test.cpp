@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 
 #include "base/error.hpp"
+#include "checkpoint/recorded_deck.hpp"
 #include "deck/load.hpp"
 #include "deck/schema/schema.hpp"
 #include "layout/family_descriptor.hpp"
@@ -230,6 +233,29 @@ TEST(DeckChanges, AKeyThatTheOlderDeckDoesNotHaveCountsWithItsDefault) {
     ASSERT_EQ(all.size(), 1U);
     EXPECT_EQ(all.front().before, "1.0e-8");
     EXPECT_EQ(all.front().before_place, "default");
+}
+
+TEST(DeckChanges, AnotherSecretIsTheSameTraining) {
+    const auto with_secret = [](const std::string& secret) {
+        std::filesystem::current_path(folder());
+        std::filesystem::create_directories(secret);
+        std::filesystem::copy_file("TEXT", secret + "/TEXT",
+                                   std::filesystem::copy_options::overwrite_existing);
+        std::string deck = gpt2;
+        deck.replace(deck.find("TEXT"), 4, "'${env:DATA_TOKEN}/TEXT'");
+        const auto loaded = deck::load_text(
+            deck, "a.yaml", {}, {.ranks = 1, .threads = 1, .environment = [&](const std::string& name) {
+                                     return name == "DATA_TOKEN" ? std::optional{secret} : std::nullopt;
+                                 }});
+        EXPECT_TRUE(loaded.ok()) << loaded.found.print();
+        return loaded.effective;
+    };
+
+    EXPECT_TRUE(changes(with_secret("s3cr3t"), with_secret("0th3r")).empty());
+    EXPECT_EQ(problem_of_deck(with_secret("s3cr3t")), std::nullopt) << "a checkpoint may keep it";
+    const auto all = changes(with_secret("s3cr3t"), effective(gpt2, {}));
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all.front().before, "\"${env:DATA_TOKEN}/TEXT\"");
 }
 
 TEST(DeckChanges, ATextThatIsNoDeckIsABrokenCheckpoint) {

@@ -61,15 +61,15 @@ TEST(Mpi, IsOfTheMinorVersionThatTheProgramWasBuiltWith) {
 RankCores bound_to(std::vector<int> cores, int node = 0, int threads = 0) {
     return {.node = node,
             .host = "vm" + std::to_string(node),
-            .cores = std::move(cores),
-            .allowed = {0, 1, 2, 3},
+            .cpus = std::move(cores),
+            .job_cores = 4,
             .threads = threads};
 }
 
 TEST(Cores, MayBeSharedWhereNoneIsIdle) {
     EXPECT_EQ(judge_cores({bound_to({0, 1}), bound_to({2, 3})})[0].health, Health::ok);
     EXPECT_EQ(judge_cores({bound_to({0, 1, 2, 3}), bound_to({0, 1, 2, 3})})[0].health, Health::ok);
-    EXPECT_EQ(judge_cores({bound_to({1})})[0].found, "1 rank on 1 of 4 cores");
+    EXPECT_EQ(judge_cores({bound_to({0, 1, 2, 3})})[0].found, "1 rank on 4 of 4 cores");
 
     const auto shared = judge_cores({bound_to({1, 2}), bound_to({2, 1})});
     ASSERT_THAT(shared, SizeIs(1));
@@ -82,12 +82,26 @@ TEST(Cores, AreIdleWhereRanksAreBoundToFew) {
     const auto few = judge_cores({bound_to({0}), bound_to({1})});
     EXPECT_EQ(few[0].health, Health::warning);
     EXPECT_EQ(few[0].found, "2 ranks are bound to 2 of 4 cores");
+    EXPECT_EQ(judge_cores({bound_to({1})})[0].found, "1 rank is bound to 1 of 4 cores");
+    EXPECT_THAT(judge_cores({bound_to({1})})[0].remedy, HasSubstr("PE=4', or --bind-to none"));
     EXPECT_EQ(judge_cores({bound_to({0, 1}), bound_to({2})})[0].health, Health::ok);
 
     auto first = bound_to({0});
     auto second = bound_to({1});
     first.core_limit = second.core_limit = 2;
     EXPECT_EQ(judge_cores({first, second})[0].health, Health::ok);
+}
+
+TEST(Cores, OfTwoThreadsAreUsedByOneOfThem) {
+    auto first = bound_to({0, 1, 4, 5});
+    auto second = bound_to({2, 3});
+    first.core_of = {{4, 0}, {5, 1}};
+    EXPECT_EQ(judge_cores({first, second})[0].found, "2 ranks on 4 of 4 cores");
+
+    second.cpus = {4};
+    second.core_of = {{4, 0}};
+    EXPECT_EQ(judge_cores({first, second})[0].found,
+              "ranks 0 and 1 are bound to one core, and 2 of 4 cores are idle");
 }
 
 TEST(Cores, AreFewerThanThreads) {

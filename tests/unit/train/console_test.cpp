@@ -70,6 +70,20 @@ TEST(Console, LetsNoNameSteerTheTerminal) {
     EXPECT_EQ(test::contents_of(folder.file("run.log")), expected);
 }
 
+TEST(Console, TellsNoSecretToTheFileOrTheLog) {
+    const test::ScratchFolder folder;
+    const FileHandle out = open_for_writing(folder.file("out"), OpenMode::append);
+    Console console{out.get()};
+
+    console.hide({{"HF_TOKEN", "s3cr3t"}, {"PIN_TOKEN", "1"}});
+    console.keep_log(folder.file("run.log"));
+    console.print("run       /runs/s3cr3t-1");
+
+    const char* expected = "run       /runs/${env:HF_TOKEN}-1\n";
+    EXPECT_EQ(test::contents_of(folder.file("out")), expected);
+    EXPECT_EQ(test::contents_of(folder.file("run.log")), expected) << "what is in any word stays readable";
+}
+
 TEST(Console, ShowsNoLiveLineInAFile) {
     const test::ScratchFolder folder;
     const FileHandle out = open_for_writing(folder.file("out"), OpenMode::append);

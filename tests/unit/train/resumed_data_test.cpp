@@ -34,7 +34,7 @@ checkpoint::Manifest behind(const TrainingData& data) {
     manifest.progress.step = 50;
     manifest.progress.next_sample = 400;
     manifest.progress.order = data.order;
-    manifest.data = for_manifest(data.files);
+    manifest.data = data.files;
     return manifest;
 }
 constexpr data::SourcePlace behind_200{0, 200 * 32};
@@ -259,8 +259,20 @@ TEST(ResumedData, OfTokensWithoutAFileTheDeckAloneSpeaks) {
 TEST(ResumedData, PathsThatNobodyCanReadCompareAsTheyAreKept) {
     auto odd = two_texts();
     odd.files[0].path = "te\nxt";
-    EXPECT_EQ("te\\x0axt", behind(odd).data[0].path);
+    odd.files = for_manifest(odd.files);
+    EXPECT_EQ("te\\x0axt", odd.files[0].path);
     expect_silence(judge(odd, false, odd));
+}
+
+TEST(ResumedData, AnotherSecretInAPathIsNoChange) {
+    const auto with_secret = [](const std::string& secret) {
+        auto data = two_texts();
+        data.files[0].path = "/data/" + secret + "/text.txt";
+        data.files = for_manifest(data.files, std::vector<Secret>{{"DATA_TOKEN", secret}});
+        return data;
+    };
+    EXPECT_EQ("/data/${env:DATA_TOKEN}/text.txt", with_secret("abc").files[0].path);
+    expect_silence(judge(with_secret("xyz"), false, with_secret("abc")));
 }
 
 }  // namespace

@@ -211,7 +211,8 @@ TEST(RunDirectory, TakesNoPlaceThatAnotherRunHasTaken) {
     {
         const RunDirectory other{folder.file("run")};
         EXPECT_THROW(directory.renew(), Error) << "it is running";
-        EXPECT_EQ(directory.held().look(), Whereabouts::gone) << "nothing of the other's is taken for ours";
+        EXPECT_EQ(directory.held().look(), storage::Whereabouts::gone)
+            << "nothing of the other's is taken for ours";
     }
     fs::create_directories(folder.file("run/ckpt/step-000000008"));
     EXPECT_THROW(directory.renew(), Error) << "it has checkpoints";

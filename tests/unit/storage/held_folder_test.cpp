@@ -1,4 +1,4 @@
-#include "train/report/held_folder.hpp"
+#include "storage/held_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "tests/support/scratch_folder.hpp"
 
-namespace ziggurat::train {
+namespace ziggurat::storage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,4 +80,4 @@ TEST_F(HeldFolderTest, ThatIsNotThereIsMetByWhoWrites) {
 }
 
 }  // namespace
-}  // namespace ziggurat::train
+}  // namespace ziggurat::storage

@@ -1,4 +1,4 @@
-#include "train/report/held_folder.hpp"
+#include "storage/held_folder.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "base/contract.hpp"
 #include "base/error.hpp"
 
-namespace ziggurat::train {
+namespace ziggurat::storage {
 namespace {
 
 FileHandle open_folder(const std::string& name) {
@@ -80,4 +80,4 @@ void HeldFolder::renew(const HeldFolder& now) {
     }
 }
 
-}  // namespace ziggurat::train
+}  // namespace ziggurat::storage

@@ -1,4 +1,4 @@
-/// The folder of a run, held open while it goes on.
+/// A folder that is held open, whatever becomes of its name.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "base/file_handle.hpp"
 
-namespace ziggurat::train {
+namespace ziggurat::storage {
 
 /// Place of a held folder, seen from the name it was opened by.
 enum class Whereabouts {
@@ -43,4 +43,4 @@ class HeldFolder {
     std::string way_;
 };
 
-}  // namespace ziggurat::train
+}  // namespace ziggurat::storage

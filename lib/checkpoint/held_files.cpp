@@ -1,0 +1,136 @@
+#include "checkpoint/held_files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/units.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Left to all else that the process opens: connections of MPI, data, logs.
+constexpr rlim_t spare_files = 256;
+
+/// Opening the folder around it lets a client of NFS ask the server what is in it now.
+void refresh(const std::string& path) {
+    std::error_code ignored;
+    const fs::path whole = fs::absolute(path, ignored).lexically_normal();
+    const fs::directory_iterator entries{(whole.has_filename() ? whole : whole.parent_path()).parent_path(),
+                                         ignored};
+}
+
+std::optional<std::string> problem_of(const struct stat& status, const FileEntry& entry) {
+    if (!S_ISREG(status.st_mode)) {
+        return "it is no file";
+    }
+    if (status.st_size != entry.bytes) {
+        return fmt::format("it has {} bytes and was written with {}", format_grouped(status.st_size),
+                           format_grouped(entry.bytes));
+    }
+    return std::nullopt;
+}
+
+std::string reason(int error_number) {
+    return error_number == ENOENT ? "it is missing" : std::string{std::strerror(error_number)};
+}
+
+std::string of_process(const FileHandle& file) {
+    return fmt::format("/proc/self/fd/{}", file.get());
+}
+
+}  // namespace
+
+HeldFiles::HeldFiles(const std::string& path) : path_{path}, folder_{path} {
+    if (!folder_.is_held()) {
+        refresh(path);  // another machine may have made it just now
+        folder_ = storage::HeldFolder{path};
+    }
+}
+
+Manifest HeldFiles::read_manifest() const {
+    const auto text = read_manifest_text(folder_.way());
+    return text ? parse_manifest(*text, path_ + "/COMPLETE") : checkpoint::read_manifest(path_);
+}
+
+void HeldFiles::expect(std::size_t files) {
+    rlimit limit = {};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    const rlim_t wanted = files + 2 * spare_files;
+    if (limit.rlim_cur < wanted && limit.rlim_cur < limit.rlim_max) {
+        rlimit raised = limit;
+        raised.rlim_cur = std::min(wanted, limit.rlim_max);
+        limit = ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised : limit;
+    }
+    room_ = limit.rlim_cur > spare_files ? static_cast<std::size_t>(limit.rlim_cur - spare_files) : 0;
+}
+
+const FileHandle* HeldFiles::held(const FileEntry& entry) const {
+    const auto found = files_.find(entry.name);
+    return found == files_.end() ? nullptr : &found->second;
+}
+
+std::optional<std::string> HeldFiles::size_problem(const FileEntry& entry) const {
+    struct stat status = {};
+    const auto* file = held(entry);
+    const bool is_known =
+        file != nullptr ? ::fstat(file->get(), &status) == 0 : ::stat(way_to(entry).c_str(), &status) == 0;
+    return is_known ? problem_of(status, entry) : reason(errno);
+}
+
+std::optional<std::string> HeldFiles::hold(const FileEntry& entry) {
+    if (auto problem = size_problem(entry); problem || held(entry) != nullptr || files_.size() >= room_) {
+        return problem;
+    }
+    FileHandle file{::open(way_to(entry).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    if (file) {
+        files_.emplace(entry.name, std::move(file));
+        return size_problem(entry);
+    }
+    return errno == EMFILE || errno == ENFILE ? std::nullopt : std::optional{reason(errno)};
+}
+
+std::string HeldFiles::way_to(const FileEntry& entry) const {
+    const auto* file = held(entry);
+    return file != nullptr ? of_process(*file) : folder_.way() + "/" + entry.name;
+}
+
+std::string HeldFiles::said(std::string text, const FileEntry& entry) const {
+    const auto way = way_to(entry);
+    const auto name = path_ + "/" + entry.name;
+    for (auto at = text.find(way); at != std::string::npos; at = text.find(way, at + name.size())) {
+        text.replace(at, way.size(), name);
+    }
+    return text;
+}
+
+storage::DirectFile HeldFiles::open(const FileEntry& entry) const {
+    const auto* file = held(entry);
+    std::error_code ignored;
+    const bool has_way = file != nullptr && fs::exists(of_process(*file), ignored);  // there is a /proc
+    return storage::DirectFile::open(has_way ? of_process(*file) : folder_.way() + "/" + entry.name,
+                                     path_ + "/" + entry.name);
+}
+
+bool HeldFiles::is_in_place() const {
+    refresh(path_);
+    return folder_.is_held() ? folder_.look() == storage::Whereabouts::here : is_there(path_);
+}
+
+bool is_there(const std::string& path) {
+    refresh(path);
+    std::error_code ignored;
+    return fs::is_directory(path, ignored);
+}
+
+}  // namespace ziggurat::checkpoint

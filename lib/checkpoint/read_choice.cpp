@@ -1,0 +1,98 @@
+#include "checkpoint/read_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/printable.hpp"
+#include "checkpoint/catalogue.hpp"
+#include "checkpoint/held_files.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+/// After so many, a training saves faster than this reads.
+constexpr int most_removals = 10;
+
+constexpr const char* remedy =
+    "let its training keep more of them (checkpoint.keep.last, or checkpoint.keep.milestones, which stay for "
+    "ever)";
+
+}  // namespace
+
+Error removed_meanwhile(const std::string& path) {
+    return {
+        ErrorKind::checkpoint,
+        fmt::format("'{}' was removed while it was being read (a training that goes on keeps the newest ones "
+                    "alone). Name the run, whose newest is then read, or {}.",
+                    printable(path), remedy)};
+}
+
+ReadChoice::ReadChoice(std::string named, ReadCheck check, std::function<void(const std::string&)> note)
+    : named_{std::move(named)}, check_{check}, note_{std::move(note)} {}
+
+CheckpointReader ReadChoice::open() {
+    for (;;) {
+        std::vector<std::string> notes;
+        const auto path = check_ == ReadCheck::sizes ? choose(named_, notes) : choose_verified(named_, notes);
+        try {
+            CheckpointReader reader{path};
+            reader.hold();
+            for (const auto& note : notes) {
+                note_(note);
+            }
+            return reader;
+        } catch (const Error&) {
+            if (is_there(path)) {
+                throw;
+            }
+        }
+        expect_another(path);
+    }
+}
+
+bool ReadChoice::gives_another(const CheckpointReader& failed) {
+    if (failed.is_in_place()) {
+        return false;
+    }
+    expect_another(failed.path());
+    note_(fmt::format(
+        "'{}' was removed by its training while it was being read: the newest that is there now is "
+        "taken",
+        printable(failed.path())));
+    return true;
+}
+
+void ReadChoice::expect_another(const std::string& removed) {
+    if (names_one_checkpoint(named_)) {
+        throw removed_meanwhile(removed);
+    }
+    if (++removals_ == most_removals) {
+        throw Error{
+            ErrorKind::checkpoint,
+            fmt::format("checkpoints of '{}' were removed {} times while they were being read (the last was "
+                        "'{}'): a training saves faster than this reads. To read on, {}.",
+                        printable(named_), removals_, printable(removed), remedy)};
+    }
+}
+
+void read_beside_training(const std::string& named,
+                          ReadCheck check,
+                          const std::function<void(const std::string&)>& note,
+                          const std::function<void(CheckpointReader&)>& use) {
+    ReadChoice choice{named, check, note};
+    for (;;) {
+        auto reader = choice.open();
+        try {
+            use(reader);
+            return;
+        } catch (const Error&) {
+            if (!choice.gives_another(reader)) {
+                throw;
+            }
+        }
+    }
+}
+
+}  // namespace ziggurat::checkpoint

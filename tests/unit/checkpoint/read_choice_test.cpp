@@ -1,0 +1,276 @@
+// Readers beside a training that removes what they read.
+#include "checkpoint/read_choice.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "checkpoint/catalogue.hpp"
+#include "checkpoint/held_files.hpp"
+#include "storage/io_error.hpp"
+#include "tests/support/scratch_folder.hpp"
+#include "tests/unit/checkpoint/stored_tensors.hpp"
+
+namespace ziggurat::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// What happens at a read, once, before it reads; and what the system says of reads of a path from then on.
+struct Meanwhile {
+    std::function<void()> act;
+    std::atomic<int> reads_before{0};
+    std::string gone;  ///< paths with it are gone at the server
+};
+Meanwhile* meanwhile = nullptr;
+std::atomic<bool> is_acting{false};
+
+int at_read(const char* path, std::int64_t, std::int64_t) {
+    if (is_acting) {
+        return 0;  // the training's own
+    }
+    if (meanwhile->reads_before-- == 0) {
+        is_acting = true;
+        meanwhile->act();
+        is_acting = false;
+    }
+    const bool is_gone = meanwhile->reads_before < 0 && !meanwhile->gone.empty() &&
+                         std::strstr(path, meanwhile->gone.c_str()) != nullptr;
+    return is_gone ? ESTALE : 0;
+}
+
+/// A run that keeps one checkpoint, of several files, and what a training does at a read of others.
+class BesideTraining : public ::testing::Test {
+  protected:
+    BesideTraining() {
+        test::keep_scratch_in_memory();
+        save(1);
+    }
+    ~BesideTraining() override {
+        storage::set_read_fault(nullptr);
+        meanwhile = nullptr;
+    }
+
+    std::string run() const { return scratch_.path(); }
+    std::string root() const { return scratch_.file("ckpt"); }
+    std::string step(std::int64_t number) const { return root() + "/" + folder_name(number); }
+
+    static std::vector<test::Tensor> tensors_of(std::int64_t number) {
+        test::Draw draw{static_cast<std::uint64_t>(number)};
+        std::vector<test::Tensor> tensors;
+        for (const char* name : {"a", "b", "c", "d"}) {
+            tensors.push_back(test::draw_tensor(PieceKind::weights, name, {300, 40}, spec::DType::f32, draw));
+        }
+        return tensors;
+    }
+
+    /// The older ones go.
+    void save(std::int64_t number) const {
+        test::Draw draw{7};
+        test::save(root(), number, test::share_out(tensors_of(number), 3, draw), {.last = 1});
+    }
+
+    /// At the read behind so many others, the training saves `number`.
+    void saves(std::int64_t number, int reads_before = 0) {
+        meanwhile_.act = [this, number] { save(number); };
+        meanwhile_.reads_before = reads_before;
+        meanwhile = &meanwhile_;
+        storage::set_read_fault(at_read);
+    }
+
+    static void expect_all(CheckpointReader& reader) {
+        const auto tensors = tensors_of(reader.manifest().progress.step);
+        std::vector<std::vector<std::byte>> read(tensors.size());
+        std::vector<PieceTarget> targets;
+        for (std::size_t k = 0; k < tensors.size(); ++k) {
+            read[k].resize(tensors[k].bytes.size());
+            targets.push_back({tensors[k].piece, read[k].data()});
+        }
+        reader.read(targets);
+        for (std::size_t k = 0; k < tensors.size(); ++k) {
+            EXPECT_EQ(read[k], tensors[k].bytes) << tensors[k].piece.tensor;
+        }
+    }
+
+    std::function<void(const std::string&)> into_notes() {
+        return [this](const std::string& note) { notes_.push_back(note); };
+    }
+
+    test::ScratchFolder scratch_;
+    Meanwhile meanwhile_;
+    std::vector<std::string> notes_;
+};
+
+TEST_F(BesideTraining, WhatIsHeldIsReadToTheEnd) {
+    CheckpointReader reader{step(1)};
+    saves(2);
+
+    expect_all(reader);
+
+    EXPECT_FALSE(fs::exists(step(1))) << "it was removed at the first of several files";
+    EXPECT_FALSE(reader.is_in_place());
+    EXPECT_TRUE(CheckpointReader{step(2)}.is_in_place());
+}
+
+TEST_F(BesideTraining, WhatIsHeldIsVerifiedToTheEnd) {
+    for (int reads = 0; fs::exists(step(1)); ++reads) {
+        saves(2, reads);
+        const auto damages = CheckpointReader{step(1)}.verify();
+        const bool was_held = reads > 1;  // COMPLETE was read twice
+        EXPECT_TRUE(!was_held || damages.empty())
+            << reads << ": " << damages.front().file << damages.front().what;
+    }
+    CheckpointReader reader{step(2)};
+    EXPECT_THAT(reader.verify(), IsEmpty());
+}
+
+TEST_F(BesideTraining, ACheckpointSavedAnewIsAnother) {
+    CheckpointReader reader{step(1)};
+    reader.hold();
+    save(1);
+
+    EXPECT_FALSE(reader.is_in_place());
+    expect_all(reader);
+}
+
+TEST_F(BesideTraining, TheNewestIsFoundWhateverIsRemovedMeanwhile) {
+    // At each read that finding takes, until it takes no more.
+    for (int reads = 0;; ++reads) {
+        fs::remove_all(root());
+        save(1);
+        saves(2, reads);
+        const auto found = find_newest(root());
+        if (!fs::exists(step(2))) {
+            EXPECT_GT(reads, 4);
+            break;
+        }
+        EXPECT_THAT(found.notes, IsEmpty()) << "nothing is damaged, read " << reads;
+        EXPECT_TRUE(found.path == step(1) || found.path == step(2));
+    }
+}
+
+TEST_F(BesideTraining, WhatIsRemovedMeanwhileIsNoEntry) {
+    for (int reads = 0;; ++reads) {
+        fs::remove_all(root());
+        save(1);
+        saves(2, reads);
+        const auto found = catalogue(run());
+        if (!fs::exists(step(2))) {
+            EXPECT_GT(reads, 0);
+            break;
+        }
+        for (const auto& entry : found.entries) {
+            EXPECT_EQ(entry.state, EntryState::complete) << entry.why_not;
+        }
+        EXPECT_NE(found.newest(), nullptr) << "read " << reads;
+    }
+}
+
+TEST_F(BesideTraining, TheNewestIsReadWhenItWasRemovedBeforeItWasHeld) {
+    for (const auto check : {ReadCheck::sizes, ReadCheck::hashes}) {
+        for (int reads = 0;; ++reads) {
+            fs::remove_all(root());
+            save(1);
+            saves(2, reads);
+            notes_.clear();
+            read_beside_training(run(), check, into_notes(), expect_all);
+            EXPECT_THAT(notes_, IsEmpty()) << "nobody had heard of the first, read " << reads;
+            if (!fs::exists(step(2))) {
+                break;
+            }
+        }
+    }
+}
+
+TEST_F(BesideTraining, TheNextNewestIsReadWhereAServerTakesFilesAway) {
+    int used = 0;
+    read_beside_training(run(), ReadCheck::sizes, into_notes(), [&](CheckpointReader& reader) {
+        if (++used == 1) {
+            meanwhile_.gone = folder_name(1) + "/shard";
+            saves(2);
+        }
+        expect_all(reader);
+        EXPECT_EQ(reader.manifest().progress.step, 2);
+    });
+
+    EXPECT_EQ(used, 2);
+    EXPECT_THAT(notes_, ElementsAre(AllOf(HasSubstr("step-000000001' was removed by its training"),
+                                          HasSubstr("the newest that is there now"))));
+}
+
+TEST_F(BesideTraining, OneThatWasNamedGivesWayToNoOther) {
+    meanwhile_.gone = folder_name(1) + "/shard";
+    try {
+        read_beside_training(step(1), ReadCheck::sizes, into_notes(), [&](CheckpointReader& reader) {
+            saves(2);
+            expect_all(reader);
+        });
+        ADD_FAILURE() << "read";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("step-000000001' was removed while it was being read"),
+                                        HasSubstr("Name the run"), HasSubstr("checkpoint.keep.last")));
+    }
+    EXPECT_THAT(notes_, IsEmpty());
+}
+
+TEST_F(BesideTraining, OneThatLacksAFileIsDamagedAllTheSame) {
+    int used = 0;
+    fs::remove(step(1) + "/shard-00001.h5");
+    try {
+        read_beside_training(step(1), ReadCheck::sizes, into_notes(), [&](CheckpointReader&) { ++used; });
+        ADD_FAILURE() << "read";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("it is missing")));
+    }
+    EXPECT_EQ(used, 0);
+    EXPECT_THAT(find_newest(root()).notes, ElementsAre(HasSubstr("shard-00001.h5': it is missing")));
+}
+
+TEST_F(BesideTraining, ATrainingThatIsAlwaysFasterIsAnError) {
+    std::int64_t newest = 1;
+    try {
+        read_beside_training(run(), ReadCheck::sizes, into_notes(), [&](CheckpointReader&) {
+            save(++newest);
+            storage::throw_io_error("read", "shard", ESTALE);
+        });
+        ADD_FAILURE() << "read";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::checkpoint);
+        EXPECT_THAT(error.what(),
+                    AllOf(HasSubstr("were removed 10 times"), HasSubstr("checkpoint.keep.last")));
+    }
+    EXPECT_EQ(newest, 11);
+}
+
+TEST_F(BesideTraining, ALowLimitOnOpenFilesIsRaised) {
+    rlimit given = {};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &given), 0);
+    const rlimit low{300, given.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+
+    CheckpointReader reader{step(1)};
+    reader.hold();
+
+    rlimit now = {};
+    ::getrlimit(RLIMIT_NOFILE, &now);
+    EXPECT_GE(now.rlim_cur, std::min<rlim_t>(given.rlim_max, 4 + 512))
+        << "files, and as many more as others need";
+    ::setrlimit(RLIMIT_NOFILE, &given);
+    expect_all(reader);
+}
+
+}  // namespace
+}  // namespace ziggurat::checkpoint
