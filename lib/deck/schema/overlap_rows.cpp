@@ -62,7 +62,7 @@ constexpr Row rows[] = {
     {.path = "precision.master", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
      .on_resume = warned, .doc = "The weights that the optimizer updates."},
     {.path = "precision.gradient", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
-     .on_resume = warned, .doc = "The accumulator over micro-batches; the gradient of one is fp32."},
+     .on_resume = warned, .doc = "The accumulator over micro-batches, in bf16 over 128 of them at most; the gradient of one is fp32."},
     {.path = "precision.reduce", .type = Type::word, .fallback = "fp32", .words = "fp32 bf16",
      .on_resume = warned, .doc = "Gradients on the wire; what is accumulated travels as it is kept."},
 };
